@@ -1,0 +1,172 @@
+package mcpseal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// Config is the policy of a boundary. It is copied.
+type Config struct {
+	// Keys seals and opens native tokens. Required, unless Format is set. A
+	// *Ring is its own source.
+	Keys KeySource
+	// Format seals tokens of another kind: RecordFormat over a codec of your
+	// own, or the token of another MCP implementation. Nil means native tokens
+	// under Keys.
+	Format Format
+	// Waive names claims that policy demands and Format cannot carry. Zero
+	// means none.
+	Waive Claim
+	// AlsoOpen names formats that are opened but never sealed. Nil means none.
+	AlsoOpen []Accepted
+
+	// Audience names this service, at most 1024 bytes, so that services that
+	// share keys refuse each other's tokens. Required, unless Keys is Ephemeral.
+	Audience string
+	// RequirePrincipal refuses tokens of calls without a user.
+	RequirePrincipal bool
+
+	// TTL is how long a token opens. 0 means 10 minutes.
+	TTL time.Duration
+	// URLTTL is the same for a round that asks the user to open a URL. 0 means
+	// TTL.
+	URLTTL time.Duration
+	// MaxFlow is how long all rounds of a flow may take, from its first seal. 0
+	// means 1 hour, NoLimit any time.
+	MaxFlow time.Duration
+	// MaxRounds is how often a flow may be sealed. 0 means 20, NoLimit 65535,
+	// all that a token can count.
+	MaxRounds int
+
+	// Replay makes tokens work once. Nil means that they work until they
+	// expire.
+	Replay ReplayStore
+	// ReplayTools limits that to the tools named. Nil means every request.
+	ReplayTools []string
+	// ReplayTimeout is how long the store may take. 0 means 2 seconds.
+	ReplayTimeout time.Duration
+
+	// MaxState is the longest state, in bytes. 0 means 16 KiB.
+	MaxState int
+	// MaxToken is the longest token, in bytes; a longer one is not even
+	// decoded. 0 means 64 KiB.
+	MaxToken int
+
+	// Logger gets one record for each rejection. Nil means slog.Default().
+	Logger *slog.Logger
+	// Observer gets every seal and open, for metrics. Nil means nobody does.
+	Observer func(context.Context, Event)
+}
+
+// NoLimit switches a limit off.
+const NoLimit = -1
+
+const (
+	clockSkew = 60 * time.Second
+
+	defaultTTL           = 10 * time.Minute
+	defaultMaxFlow       = time.Hour
+	defaultMaxRounds     = 20
+	defaultReplayTimeout = 2 * time.Second
+	defaultMaxState      = 16 << 10
+	defaultMaxToken      = 64 << 10
+
+	maxAudience = 1024
+	maxDuration = 10 * 365 * 24 * time.Hour
+	maxSize     = 16 << 20
+)
+
+var errNoKeys = errors.New(`mcpseal: Config.Keys is missing; choose one of
+	Keys: ring                 keys that all replicas share: mcpseal.NewRing(mcpseal.ParseKey(…))
+	Keys: mcpseal.Ephemeral()  a random key that dies with this process
+	Format: …                  a codec of your own: mcpseal.RecordFormat(prefix, codec)`)
+
+// withDefaults returns the config with every zero resolved, or what is wrong.
+func (c Config) withDefaults() (Config, error) {
+	if nilSource(c.Keys) && c.Format == nil {
+		return c, errNoKeys
+	}
+	if !nilSource(c.Keys) && c.Format != nil {
+		return c, errors.New("mcpseal: Config has both Keys and Format; name Format alone, or NativeFormat(keys) in AlsoOpen")
+	}
+	ring, _ := c.Keys.(*Ring)
+	ephemeral := ring != nil && ring.keys != nil && ring.keys.ephemeral
+	if c.Audience == "" && !ephemeral {
+		return c, errors.New("mcpseal: Config.Audience is missing; name this service, for example by its host name, " +
+			"so that another service with the same keys cannot open its tokens")
+	}
+	if len(c.Audience) > maxAudience {
+		return c, fmt.Errorf("mcpseal: Config.Audience has %d bytes, more than %d", len(c.Audience), maxAudience)
+	}
+	if c.Replay == nil && c.ReplayTools != nil {
+		return c, errors.New("mcpseal: Config.ReplayTools is set but Config.Replay is not; name the store that remembers used tokens")
+	}
+	orDefault(&c.TTL, defaultTTL)
+	orDefault(&c.URLTTL, c.TTL)
+	orDefault(&c.MaxFlow, defaultMaxFlow)
+	orDefault(&c.MaxRounds, defaultMaxRounds)
+	orDefault(&c.ReplayTimeout, defaultReplayTimeout)
+	orDefault(&c.MaxState, defaultMaxState)
+	orDefault(&c.MaxToken, defaultMaxToken)
+	if c.MaxRounds == NoLimit {
+		c.MaxRounds = maxRound
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c, errors.Join(
+		between("TTL", c.TTL, time.Millisecond, maxDuration),
+		between("URLTTL", c.URLTTL, time.Millisecond, maxDuration),
+		orNoLimit(c.MaxFlow, between("MaxFlow", c.MaxFlow, time.Millisecond, maxDuration)),
+		between("MaxRounds", c.MaxRounds, 1, maxRound),
+		between("ReplayTimeout", c.ReplayTimeout, time.Millisecond, time.Minute),
+		between("MaxState", c.MaxState, 1, maxSize),
+		between("MaxToken", c.MaxToken, c.MaxState, maxSize),
+	)
+}
+
+// nilSource also finds a nil *Ring, which a caller who ignored an error has.
+func nilSource(keys KeySource) bool {
+	ring, ok := keys.(*Ring)
+	return keys == nil || ok && (ring == nil || ring.keys == nil)
+}
+
+func orDefault[T comparable](value *T, otherwise T) {
+	var zero T
+	if *value == zero {
+		*value = otherwise
+	}
+}
+
+func between[T int | time.Duration](name string, value, low, high T) error {
+	if low <= value && value <= high {
+		return nil
+	}
+	return fmt.Errorf("mcpseal: Config.%s is %v, not between %v and %v", name, value, low, high)
+}
+
+func orNoLimit(value time.Duration, err error) error {
+	if value == NoLimit {
+		return nil
+	}
+	return err
+}
+
+// checkPrefix says what is wrong with the prefix of a format.
+func checkPrefix(f Format) error {
+	prefix := f.Prefix()
+	name, ok := strings.CutSuffix(prefix, ".")
+	if !ok || len(name) < 2 || len(name) > 16 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+		return fmt.Errorf("mcpseal: the format prefix %.40q is not 2 to 16 lower-case letters and digits and a full stop", prefix)
+	}
+	if record, ok := f.(*recordFormat); ok {
+		if _, native := record.codec.(*ringCodec); !native && (prefix == PurposeState.Prefix() || prefix == PurposeCursor.Prefix()) {
+			return fmt.Errorf("mcpseal: the format prefix %q is taken by the native tokens; choose another", prefix)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,310 @@
+package argdigest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// pairs are two texts each, and whether they denote one value.
+var pairs = []struct {
+	a, b  string
+	equal bool
+}{
+	// Numbers: the exact decimal value counts, not its spelling.
+	{`9007199254740992`, `9007199254740993`, false},
+	{`1`, `1.0`, true},
+	{`1`, `1e0`, true},
+	{`1.0`, `1e0`, true},
+	{`1`, `10e-1`, true},
+	{`1`, `0.1e1`, true},
+	{`1`, `1E+0`, true},
+	{`1`, `1e-0`, true},
+	{`1`, `1.000000000000000000000000000000000`, true},
+	{`1`, `1.000000000000000000000000000000001`, false},
+	{`-0`, `-0.0`, true},
+	{`-0`, `0`, false},
+	{`-0.0`, `0.0`, false},
+	{`0`, `0.0`, true},
+	{`0`, `0e5`, true},
+	{`0`, `0.000e-999999999999999999`, true},
+	{`-0e9`, `-0`, true},
+	{`1e400`, `1e401`, false},
+	{`1e400`, `10e399`, true},
+	{`1e400`, `-1e400`, false},
+	{`1e-400`, `0`, false},
+	{`1e-400`, `1e-401`, false},
+	{`1e999999999999999999`, `10e999999999999999998`, true},
+	{`1e-999999999999999999`, `0.1e-999999999999999998`, true},
+	{`1e999999999999999999`, `1e999999999999999998`, false},
+	{`100`, `1e2`, true},
+	{`100`, `10`, false},
+	{`1200`, `12e2`, true},
+	{`0.05`, `5e-2`, true},
+	{`0.05`, `0.5`, false},
+	{`0.50`, `0.5`, true},
+	{`12.34`, `1234e-2`, true},
+	{`12.34`, `123.4`, false},
+	{`1.7976931348623157e308`, `1.7976931348623158e308`, false},
+	{`0.1`, `0.1000000000000000055511151231257827`, false},
+	{`123456789012345678901234567890`, `123456789012345678901234567891`, false},
+	{`123456789012345678901234567890`, `1.2345678901234567890123456789e29`, true},
+	{`1`, `"1"`, false},
+	{`1`, `true`, false},
+	{`1`, `[1]`, false},
+	{`-1`, `1`, false},
+	{`5`, `50`, false},
+	{`101`, `11`, false},
+	{`1.01`, `10.1`, false},
+
+	// Strings: escapes do not count, code units do.
+	{`"\u00e9"`, `"é"`, true},
+	{`"\u00E9"`, `"\u00e9"`, true},
+	{`"\u00e9"`, `"e\u0301"`, false}, // composed and decomposed
+	{`"\ud800"`, `"\ud801"`, false},
+	{`"\ud800"`, `"\ufffd"`, false},
+	{`"\ud801"`, `"\ufffd"`, false},
+	{`"\udc00"`, `"\ud800"`, false},
+	{`"\ud83d\ude00"`, `"😀"`, true},
+	{`"\ud83d\ude00"`, `"\ude00\ud83d"`, false},
+	{`"\ud83d\ud83d\ude00"`, `"\ud83d😀"`, true},
+	{`"\ud83d\ud83d\ude00"`, `"😀\ud83d"`, false},
+	{`"\ud83d"`, `"\ud83d\ude00"`, false},
+	{`"\ud83dx\ude00"`, `"\ud83d\ude00x"`, false},
+	{`"\ud83d\n"`, `"\ud83d\u000a"`, true},
+	{`"\uDBFF\uDFFF"`, `"` + "\U0010ffff" + `"`, true},
+	{`"\/"`, `"/"`, true},
+	{`"\u0041"`, `"A"`, true},
+	{`"\u0000"`, `""`, false},
+	{`"\b\f\n\r\t\"\\"`, `"\u0008\u000c\u000a\u000d\u0009\u0022\u005c"`, true},
+	{`"a"`, `"b"`, false},
+	{`"a"`, `"A"`, false},
+	{`"a"`, `"a "`, false},
+	{`""`, `[]`, false},
+	{`""`, `{"":""}`, false},
+	{`"null"`, `{}`, false},
+	{`"<>&"`, `"\u003c\u003e\u0026"`, true},
+	{"\"\x7f\"", `"\u007f"`, true},
+	{`"\u2028"`, "\"\u2028\"", true},
+
+	// Structure.
+	{`["a","b"]`, `["ab"]`, false},
+	{`["ab","c"]`, `["a","bc"]`, false},
+	{`[[1],2]`, `[1,[2]]`, false},
+	{`[[]]`, `[]`, false},
+	{`[[],[]]`, `[[[]]]`, false},
+	{`[1,2]`, `[2,1]`, false},
+	{`[1,2]`, `[12]`, false},
+	{`[]`, `{}`, false},
+	{`[null]`, `[]`, false},
+	{`[false]`, `[null]`, false},
+	{`[0]`, `[false]`, false},
+	{`[{}]`, `[null]`, false},
+	{`{"a":1,"b":2}`, `{"b":2,"a":1}`, true},
+	{`{"a":1,"b":2}`, `{"a":2,"b":1}`, false},
+	{`{"a":1}`, `{"a":1,"b":null}`, false},
+	{`{"a":{"b":1}}`, `{"a":1,"b":{}}`, false},
+	{`{"ab":1}`, `{"a":"b1"}`, false},
+	{`{"x":{"b":[{"d":1,"c":2}],"a":0},"w":1}`, `{"w":1,"x":{"a":0,"b":[{"c":2,"d":1}]}}`, true},
+	{`{"x":{"b":[{"d":1,"c":2}],"a":0},"w":1}`, `{"w":1,"x":{"a":0,"b":[{"c":1,"d":2}]}}`, false},
+	{`{"b":{"y":1,"x":{"2":2,"1":1}},"a":{"z":{"b":1,"a":2}}}`, `{"a":{"z":{"a":2,"b":1}},"b":{"x":{"1":1,"2":2},"y":1}}`, true},
+	{`{"\u0061":1,"b":2}`, `{"b":2,"a":1}`, true},
+	{`{"\ud800":1,"\uffff":2}`, `{"\uffff":2,"\ud800":1}`, true},
+	{`{"aa":1,"a":2}`, `{"a":2,"aa":1}`, true},
+	{`{"aa":1,"a":2}`, `{"a":1,"aa":2}`, false},
+	{`{"":1,"a":2}`, `{"a":2,"":1}`, true},
+	{`{"😀":1,"\uffff":2}`, `{"\uffff":2,"\ud83d\ude00":1}`, true},
+	{" {\t\"a\" :\r\n1 , \"b\": [ 1 , 2 ] } ", `{"a":1,"b":[1,2]}`, true},
+
+	// Nothing at all.
+	{``, `{}`, true},
+	{`null`, `{}`, true},
+	{" null\n", ``, true},
+	{`{"a":null}`, `{}`, false},
+	{`{"a":null}`, `{"a":{}}`, false},
+}
+
+func TestTextsShareADigestExactlyWhenTheyDenoteOneValue(t *testing.T) {
+	if len(pairs) < 80 {
+		t.Fatalf("only %d pairs", len(pairs))
+	}
+	for _, p := range pairs {
+		a, err := Sum([]byte(p.a))
+		if err != nil {
+			t.Errorf("%s: %v", p.a, err)
+			continue
+		}
+		b, err := Sum([]byte(p.b))
+		if err != nil {
+			t.Errorf("%s: %v", p.b, err)
+			continue
+		}
+		if (a == b) != p.equal {
+			t.Errorf("%s and %s: equal is %v, want %v", p.a, p.b, a == b, p.equal)
+		}
+		if want, ok := referenceSum([]byte(p.a)); !ok || want != a {
+			t.Errorf("%s: the reference differs", p.a)
+		}
+	}
+}
+
+func TestRefusedTexts(t *testing.T) {
+	for _, text := range []string{
+		`{"a":1,"a":1}`, `{"a":1,"b":2,"a":3}`, `{"a":1,"\u0061":2}`, `{"b":0,"a":1,"\u0061":2}`, `{"é":1,"\u00e9":2}`,
+		`[{"x":{"a":1,"a":2}}]`, `{"":1,"":2}`, `{"\ud83d\ude00":1,"😀":2}`,
+		"\"\xff\"", "\"\xc0\x80\"", "\"\xed\xa0\x80\"", "{\"\xe9\":1}", "\"\xf4\x90\x80\x80\"", "\"a\xe2\x82\"",
+		"\xef\xbb\xbf{}", "\xff", "{}\xff",
+		` `, "\n", `{`, `}`, `[`, `]`, `{]`, `[}`, `"`, `"a`, `"\`, `"\u`, `"\u12`, `"\u123g"`, `"\x41"`, `"\'"`, `'a'`,
+		`[1,]`, `[,1]`, `[1 2]`, `[1,,2]`, `{"a"}`, `{"a":}`, `{"a" 1}`, `{"a":1,}`, `{,}`, `{"a":1 "b":2}`, `{a:1}`, `{1:1}`,
+		`{} {}`, `1 2`, `nul`, `nulll`, `True`, `NaN`, `Infinity`, `-`, `+1`, `01`, `-01`, `00`, `1.`, `.5`, `1.e5`, `1e`, `1e+`,
+		`1e1.5`, `0x10`, `1_000`, `- 1`, `--1`, "\"\n\"", "\"\t\"", "\"\x00\"", "\v1", "\u00a01", `1,`, `/**/1`, `//`,
+		`1e1234567890123456789`, `1e-1234567890123456789`, `0e1234567890123456789`, `1e0000000000000000001`,
+		strings.Repeat("[", 129) + strings.Repeat("]", 129),
+		strings.Repeat(`{"a":`, 129) + "1" + strings.Repeat("}", 129),
+		strings.Repeat(`[{"a":`, 64) + "[[" + "]]" + strings.Repeat("}]", 64),
+		strings.Repeat("[", 1_000_000),
+		strings.Repeat(`{"":`, 1_000_000),
+	} {
+		sum, err := Sum([]byte(text))
+		var refused *Error
+		if !errors.As(err, &refused) || sum != [Size]byte{} {
+			t.Errorf("%.40q has a digest, or another error: %v", text, err)
+			continue
+		}
+		if refused.Offset < 0 || refused.Offset > len(text) {
+			t.Errorf("%.40q: offset %d", text, refused.Offset)
+		}
+		if _, ok := referenceSum([]byte(text)); ok {
+			t.Errorf("%.40q: the reference accepts", text)
+		}
+	}
+}
+
+func TestSizesAtTheLimit(t *testing.T) {
+	for _, text := range []string{
+		strings.Repeat("[", 128) + strings.Repeat("]", 128),
+		strings.Repeat(`{"b":1,"a":`, 128) + "1" + strings.Repeat("}", 128),
+		`"` + strings.Repeat("x", MaxText-2) + `"`,
+	} {
+		if _, err := Sum([]byte(text)); err != nil {
+			t.Errorf("%.20q: %v", text, err)
+		}
+	}
+	if _, err := Sum([]byte(`"` + strings.Repeat("x", MaxText-1) + `"`)); err == nil {
+		t.Error("a text over the limit has a digest")
+	}
+}
+
+// TestCostIsLinear counts what the encoder writes and moves, not seconds: each
+// byte of the stream is written once and moved once at most.
+func TestCostIsLinear(t *testing.T) {
+	var hostile = map[string]string{
+		"exponents":         "[" + strings.Repeat("1e999999999999,", 70_000) + "1]",
+		"digits":            "1" + strings.Repeat("0", 1<<20) + "." + strings.Repeat("0", 1<<20),
+		"long keys":         longKeys(1000, 1000),
+		"many members":      manyMembers(100_000),
+		"deep and unsorted": strings.Repeat(`{"b":0,"a":`, 127) + `"` + strings.Repeat("x", 1<<20) + `"` + strings.Repeat("}", 127),
+		"escapes":           `"` + strings.Repeat(`\ud800`, 170_000) + `"`,
+		"small numbers":     "[" + strings.Repeat("1,", 500_000) + "1]",
+	}
+	for name, text := range hostile {
+		e := new(encoder)
+		stream, err := e.encode([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if len(stream) > 8*len(text) || len(e.out) != len(stream) || len(e.sorted) > len(stream) {
+			t.Errorf("%s: %d bytes of text, %d of stream, %d moved", name, len(text), len(e.out), len(e.sorted))
+		}
+		want, ok := referenceSum([]byte(text))
+		if !ok || sha256.Sum256(stream) != want {
+			t.Errorf("%s: the reference differs", name)
+		}
+	}
+}
+
+func longKeys(n, size int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"%s%d":0`, strings.Repeat("k", size), n-i)
+	}
+	return "{" + b.String()[1:] + "}"
+}
+
+func manyMembers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"%06d":1`, (i*7919)%n)
+	}
+	return "{" + b.String()[1:] + "}"
+}
+
+// TestBothPathsAgree runs the second pass on texts that do not need it.
+func TestBothPathsAgree(t *testing.T) {
+	for _, p := range pairs {
+		bothPaths(t, []byte(p.a))
+		bothPaths(t, []byte(p.b))
+	}
+}
+
+// bothPaths compares the stream of a text in order with the one that the
+// second pass makes when every object is taken apart and put together again.
+func bothPaths(t *testing.T, text []byte) {
+	t.Helper()
+	direct := new(encoder)
+	want, err := direct.encode(text)
+	if err != nil {
+		return
+	}
+	forced := &encoder{alwaysSort: true}
+	got, err := forced.encode(text)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Fatalf("%q: the paths differ: %x and %x, %v", text, want, got, err)
+	}
+}
+
+func TestEncodersAreReusedSafely(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	want := make(map[string][Size]byte)
+	for _, p := range pairs {
+		want[p.a], _ = referenceSum([]byte(p.a))
+	}
+	for range 5000 {
+		p := pairs[random.IntN(len(pairs))]
+		if random.IntN(4) == 0 {
+			Sum([]byte(`{"b":1,"a":` + p.a)) // fails half-way
+		}
+		if got, err := Sum([]byte(p.a)); err != nil || got != want[p.a] {
+			t.Fatalf("%s: %x, %v", p.a, got, err)
+		}
+	}
+}
+
+func TestNoAllocation(t *testing.T) {
+	text := []byte(`{"b":[1,2.5e3,"x\u00e9"],"a":{"d":null,"c":true}}`)
+	if n := testing.AllocsPerRun(100, func() { Sum(text) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func FuzzSum(f *testing.F) {
+	for _, p := range pairs {
+		f.Add([]byte(p.a))
+		f.Add([]byte(p.b))
+	}
+	f.Add([]byte(`{"b":{"d":1,"c":[{"f":1,"e":"\ud800"}]},"a":-0.0e-5}`))
+	f.Add([]byte(`{"a":1,"\u0061":2}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := Sum(text)
+		want, ok := referenceSum(text)
+		if (err == nil) != ok || got != want {
+			t.Fatalf("%q: %x, %v; the reference says %x, %v", text, got, err, want, ok)
+		}
+		bothPaths(t, text)
+	})
+}

@@ -1,0 +1,120 @@
+// Package b64u is base64url without padding (RFC 4648, section 5) in which
+// every byte string has exactly one text.
+//
+// The standard library's decoder skips CR and LF wherever they stand. This
+// one rejects every text but the one that [Append] writes, and is about twice
+// as fast, which matters because most of the cost of a token is its text.
+package b64u
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+)
+
+// ErrText is the only error of [Decode].
+var ErrText = errors.New("not canonical base64url")
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+var (
+	// pairs holds the two characters of every 12 bits.
+	pairs [1 << 12]uint16
+	// values holds the six bits of every character, and -1 for the bytes that
+	// are none: shifted and combined with others it stays negative.
+	values [256]int32
+)
+
+func init() {
+	for i := range pairs {
+		pairs[i] = uint16(alphabet[i>>6])<<8 | uint16(alphabet[i&63])
+	}
+	for i := range values {
+		values[i] = -1
+	}
+	for i, c := range []byte(alphabet) {
+		values[c] = int32(i)
+	}
+}
+
+// EncodedLen is the length of the text of n bytes.
+func EncodedLen(n int) int { return n/3*4 + (n%3*8+5)/6 }
+
+// DecodedLen is how many bytes a text of n characters stands for.
+func DecodedLen(n int) int { return n/4*3 + n%4*6/8 }
+
+// Append appends the text of src to dst.
+func Append(dst, src []byte) []byte {
+	start, end := len(dst), len(dst)+EncodedLen(len(src))
+	dst = slices.Grow(dst, end-start)[:end]
+	out := dst[start:]
+	for len(src) >= 14 && len(out) >= 16 {
+		v, w := binary.BigEndian.Uint64(src), binary.BigEndian.Uint64(src[6:])
+		binary.BigEndian.PutUint64(out, eight(v))
+		binary.BigEndian.PutUint64(out[8:], eight(w))
+		src, out = src[12:], out[16:]
+	}
+	var bits uint
+	var v uint32
+	for _, b := range src {
+		v, bits = v<<8|uint32(b), bits+8
+		for bits >= 6 {
+			bits -= 6
+			out[0], out = alphabet[v>>bits&63], out[1:]
+		}
+	}
+	if bits > 0 {
+		out[0] = alphabet[v<<(6-bits)&63]
+	}
+	return dst
+}
+
+// eight returns the eight characters of the upper six bytes of v.
+func eight(v uint64) uint64 {
+	return uint64(pairs[v>>52])<<48 | uint64(pairs[v>>40&0xFFF])<<32 |
+		uint64(pairs[v>>28&0xFFF])<<16 | uint64(pairs[v>>16&0xFFF])
+}
+
+// Decode appends the bytes that text stands for to dst. It rejects padding,
+// the standard alphabet, white space and non-zero trailing bits.
+func Decode(dst []byte, text string) ([]byte, error) {
+	if len(text)%4 == 1 {
+		return nil, ErrText
+	}
+	start, end := len(dst), len(dst)+DecodedLen(len(text))
+	dst = slices.Grow(dst, end-start)[:end]
+	out := dst[start:]
+	for len(text) >= 16 && len(out) >= 14 {
+		a, b := four(text), four(text[4:])
+		c, d := four(text[8:]), four(text[12:])
+		if a|b|c|d < 0 {
+			return nil, ErrText
+		}
+		binary.BigEndian.PutUint64(out, uint64(a)<<40|uint64(b)<<16)
+		binary.BigEndian.PutUint64(out[6:], uint64(c)<<40|uint64(d)<<16)
+		text, out = text[16:], out[12:]
+	}
+	var bits uint
+	var v int32
+	for i := range len(text) {
+		six := values[text[i]]
+		if six < 0 {
+			return nil, ErrText
+		}
+		v, bits = (v<<6|six)&0xFFFF, bits+6
+		if bits >= 8 {
+			bits -= 8
+			out[0], out = byte(v>>bits), out[1:]
+		}
+	}
+	if v&(1<<bits-1) != 0 {
+		return nil, ErrText
+	}
+	return dst, nil
+}
+
+// four returns the 24 bits of the first four characters of text, or a negative
+// number.
+func four(text string) int32 {
+	return values[text[0]]<<18 | values[text[1]]<<12 | values[text[2]]<<6 | values[text[3]]
+}

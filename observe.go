@@ -1,0 +1,181 @@
+package mcpseal
+
+import (
+	"context"
+	"encoding/hex"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Op is what a boundary did.
+type Op string
+
+const (
+	OpSeal Op = "seal"
+	OpOpen Op = "open"
+)
+
+// Event is one seal or open, for metrics. It holds nothing that a client or a
+// user must not see in a dashboard: no token, state, key, argument or
+// principal.
+type Event struct {
+	Op       Op
+	Reason   Reason        // why it failed; "" when it went well
+	Cause    error         // what failed behind the reason, if a part of yours did; its text is safe
+	Duration time.Duration // how long it took
+
+	Method string // quoted if need be, and at most 128 bytes
+	Target string // the same; only the scheme of a resource's URI
+
+	Format     string // the prefix of the token's format; "" when it has none
+	KeyID      string // from the token, genuine or not; "" where the format does not say
+	TokenBytes int
+	StateBytes int
+
+	Flow  string // names the flow; "" unless the token proved genuine
+	Round int    // the token's round; 0 unless the token proved genuine
+}
+
+// maxLogged bounds what a client chose and the log repeats.
+const maxLogged = 128
+
+func (b *Boundary) startEvent() (start time.Time) {
+	if b.config.Observer != nil {
+		start = time.Now()
+	}
+	return start
+}
+
+func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedFormat, token string) Event {
+	e := Event{Op: op, TokenBytes: len(token)}
+	if round != nil {
+		e.Method, e.Target = loggable(round.binding.Method), loggable(targetOf(&round.binding))
+		e.StateBytes = len(round.claims.State)
+		if round.claims.Flow != [16]byte{} {
+			e.Flow, e.Round = hex.EncodeToString(round.claims.Flow[:]), round.claims.Round
+		}
+	}
+	if format != nil {
+		e.Format = format.prefix
+		if named, ok := format.Format.(interface{ KeyID(string) string }); ok && token != "" {
+			guard(func() error {
+				e.KeyID = loggable(named.KeyID(token))
+				return nil
+			}, ReasonMisuse)
+		}
+	}
+	if !start.IsZero() {
+		e.Duration = time.Since(start)
+	}
+	return e
+}
+
+// rejected tells the operator why and returns what the caller may know.
+func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, token string, fail *failure) error {
+	e := b.event(OpOpen, start, round, format, token)
+	e.StateBytes = 0
+	b.report(ctx, slog.LevelWarn, "mcpseal: token rejected", &e, fail)
+	if fail.params != nil {
+		return &ParamsError{fail.params}
+	}
+	return &RejectError{fail.reason, fail.cause}
+}
+
+// notSealed tells the operator why and returns what the caller may know.
+func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, stateSize int, fail *failure) error {
+	e := b.event(OpSeal, start, round, format, "")
+	e.StateBytes = stateSize
+	b.report(ctx, slog.LevelError, "mcpseal: state not sealed", &e, fail)
+	if fail.params != nil {
+		return &ParamsError{fail.params}
+	}
+	return &SealError{fail.reason, fail.cause}
+}
+
+// report completes the event and hands it to log and observer.
+func (b *Boundary) report(ctx context.Context, level slog.Level, message string, e *Event, fail *failure) {
+	e.Reason = fail.reason
+	if fail.genuine != nil {
+		e.Flow, e.Round = hex.EncodeToString(fail.genuine.flow[:]), fail.genuine.round
+	}
+	switch {
+	case fail.cause != nil:
+		e.Cause = fail.cause
+	case fail.params != nil:
+		e.Cause = fail.params
+	}
+	attrs := []slog.Attr{
+		slog.String("reason", string(e.Reason)),
+		slog.String("method", e.Method),
+		slog.String("target", e.Target),
+		slog.String("format", e.Format),
+		slog.String("key", e.KeyID),
+		slog.Int("token_bytes", e.TokenBytes),
+		slog.Int("state_bytes", e.StateBytes),
+	}
+	if e.Flow != "" {
+		attrs = append(attrs, slog.String("flow", e.Flow), slog.Int("round", e.Round))
+	}
+	if fail.missing != 0 {
+		attrs = append(attrs, slog.String("claims", fail.missing.String()))
+	}
+	if e.Cause != nil {
+		attrs = append(attrs, slog.String("cause", e.Cause.Error()))
+	}
+	if fail.cause != nil && fail.cause.stack != "" {
+		attrs = append(attrs, slog.String("stack", fail.cause.stack))
+	}
+	b.logContext(ctx, level, message, attrs...)
+	b.observe(ctx, *e)
+}
+
+// observe and log change nothing when their receiver panics.
+func (b *Boundary) observe(ctx context.Context, e Event) {
+	if b.config.Observer != nil {
+		guard(func() error {
+			b.config.Observer(ctx, e)
+			return nil
+		}, ReasonMisuse)
+	}
+}
+
+func (b *Boundary) logContext(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
+	guard(func() error {
+		b.config.Logger.LogAttrs(ctx, level, message, attrs...)
+		return nil
+	}, ReasonMisuse)
+}
+
+func (b *Boundary) log(level slog.Level, message string, attrs ...slog.Attr) {
+	b.logContext(context.Background(), level, message, attrs...)
+}
+
+func (b *Boundary) warnHalfUsed(id KeyID) {
+	b.log(slog.LevelWarn, "mcpseal: a key has spent half of its 2^32 seals in this process alone: rotate to a new one",
+		slog.String("key", id.String()))
+}
+
+// targetOf is the target as far as it may be logged: a resource's URI can hold
+// anything, its scheme cannot.
+func targetOf(b *Binding) string {
+	if b.Method != methodResource {
+		return b.Target
+	}
+	scheme, _, ok := strings.Cut(b.Target, ":")
+	if !ok || len(scheme) > 32 || strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") != "" {
+		return ""
+	}
+	return scheme + ":"
+}
+
+// loggable quotes a text that is not plain ASCII and bounds its length.
+func loggable(text string) string {
+	cut := text[:min(len(text), maxLogged)]
+	quoted := strconv.QuoteToASCII(cut)
+	if quoted == `"`+text+`"` {
+		return text
+	}
+	return quoted[:min(len(quoted), maxLogged)]
+}

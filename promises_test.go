@@ -1,0 +1,522 @@
+package mcpseal_test
+
+import (
+	"context"
+	"encoding/base64"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+const base64url = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+func TestAnyStateComesBackUnchanged(t *testing.T) {
+	s := newService(t, mcpseal.Config{})
+	for name, state := range map[string]string{
+		"empty":          "",
+		"text":           step,
+		"binary":         "\x00\xff\xfe\x80hush\n\r\t",
+		"lone surrogate": `{"hush":"\ud800","\udfff":1}`,
+		"16 KiB":         strings.Repeat("hush", 4096),
+	} {
+		round := s.accept(t, deploy(), s.first(t, deploy(), state))
+		if got, ok := round.State(); !ok || got != state {
+			t.Errorf("%s: came back as %.40q, %v", name, got, ok)
+		}
+	}
+}
+
+func TestNoStateAndEmptyStateStayTwoThings(t *testing.T) {
+	ctx := context.Background()
+	s := newService(t, mcpseal.Config{})
+	round, _ := s.Open(ctx, deploy(), "")
+	token, err := s.Seal(ctx, &round, nil, confirm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	round = s.accept(t, deploy(), token)
+	if state, ok := round.State(); ok || state != "" {
+		t.Errorf("no state came back as %q, %v", state, ok)
+	}
+	if _, asked := round.Asked("confirm"); !asked {
+		t.Error("a handler without a state lost its question")
+	}
+	round = s.accept(t, deploy(), s.first(t, deploy(), ""))
+	if state, ok := round.State(); !ok || state != "" {
+		t.Errorf("an empty state came back as %q, %v", state, ok)
+	}
+}
+
+func TestEmptyTokenIsAFirstRound(t *testing.T) {
+	s := newService(t, mcpseal.Config{RequirePrincipal: true})
+	round, err := s.Open(context.Background(), mcpseal.Request{Method: "tools/call", Target: "x", Arguments: []byte("{{")}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := round.State(); ok || round.Number() != 0 {
+		t.Error("a first round has a state or a number")
+	}
+	if len(s.book.events) != 0 || len(s.book.records) != 0 {
+		t.Error("nothing was opened, but something was observed")
+	}
+}
+
+func TestEveryChangeOfOneCharacterIsRejected(t *testing.T) {
+	s := newService(t, mcpseal.Config{})
+	token := s.first(t, deploy(), step, confirm)
+	body := len("ms1.")
+	// The key id stands in the first 32 bits; behind it a change is a forgery,
+	// or bits at the end that stand for nothing.
+	for i := range len(token) {
+		for _, c := range base64url {
+			if byte(c) == token[i] {
+				continue
+			}
+			changed := token[:i] + string(c) + token[i+1:]
+			want := mcpseal.ReasonForged
+			switch {
+			case i < body:
+				want = mcpseal.ReasonMalformed
+			case sameKeyID(token, changed) != nil && i < body+6:
+				want = mcpseal.ReasonUnknownKey
+			case i == len(token)-1 && len(token[body:])%4 != 0 && trailingBits(changed[body:]):
+				want = mcpseal.ReasonMalformed
+			}
+			s.reject(t, deploy(), changed, want)
+		}
+	}
+	s.accept(t, deploy(), token)
+}
+
+// sameKeyID is nil when both tokens begin with the same four bytes.
+func sameKeyID(a, b string) error {
+	x, _ := base64.RawURLEncoding.DecodeString(a[4:12])
+	y, err := base64.RawURLEncoding.DecodeString(b[4:12])
+	if err == nil && string(x[:4]) != string(y[:4]) {
+		return context.Canceled
+	}
+	return err
+}
+
+func trailingBits(text string) bool {
+	_, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	return err != nil
+}
+
+func TestEveryTruncationIsRejected(t *testing.T) {
+	s := newService(t, mcpseal.Config{})
+	token := s.first(t, deploy(), step, confirm)
+	for n := 1; n < len(token); n++ {
+		for _, cut := range []string{token[:n], token[len(token)-n:]} {
+			if _, err := s.Open(context.Background(), deploy(), cut); err == nil {
+				t.Fatalf("%d of %d characters open", n, len(token))
+			} else {
+				checkWire(t, err)
+			}
+		}
+	}
+}
+
+func TestEveryForeignCharacterAnywhereIsRejected(t *testing.T) {
+	s := newService(t, mcpseal.Config{})
+	for size := range 3 { // every remainder of the encoding
+		token := s.first(t, deploy(), step+strings.Repeat("x", size))
+		for i := 0; i <= len(token); i++ {
+			for _, foreign := range []string{"=", "==", "+", "/", "\r", "\n", "\r\n", "\t", " ", "\x00", "é", "\u200b", "\xff", "%3D", "\n\n\n\n"} {
+				s.reject(t, deploy(), token[:i]+foreign+token[i:], mcpseal.ReasonMalformed)
+			}
+		}
+		padded := base64.URLEncoding.EncodeToString(must(base64.RawURLEncoding.DecodeString(token[4:])))
+		if strings.HasSuffix(padded, "=") {
+			s.reject(t, deploy(), "ms1."+padded, mcpseal.ReasonMalformed)
+		}
+	}
+	// The standard alphabet, for a token in which it differs.
+	for {
+		token := s.first(t, deploy(), step)
+		standard := "ms1." + strings.NewReplacer("-", "+", "_", "/").Replace(token[4:])
+		if standard != token {
+			s.reject(t, deploy(), standard, mcpseal.ReasonMalformed)
+			return
+		}
+	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func TestForeignPrefixIsRejected(t *testing.T) {
+	s := newService(t, mcpseal.Config{})
+	token := s.first(t, deploy(), step)
+	for _, prefix := range []string{"", "v1.", "ms2.", "MS1.", "mc1.", "ms1", "ms1..", " ms1.", "ms1.ms1."} {
+		s.reject(t, deploy(), prefix+token[4:]+map[bool]string{true: "x"}[prefix == ""], mcpseal.ReasonMalformed)
+	}
+}
+
+func TestKeyIDMovedOntoAnotherTokenIsRejected(t *testing.T) {
+	a, b := newKey(t), newKey(t)
+	s := newService(t, mcpseal.Config{Keys: newRing(t, a, b)})
+	token := s.first(t, deploy(), step)
+	raw := must(base64.RawURLEncoding.DecodeString(token[4:]))
+	id := b.ID()
+	copy(raw, id[:])
+	s.reject(t, deploy(), "ms1."+base64.RawURLEncoding.EncodeToString(raw), mcpseal.ReasonForged)
+}
+
+func TestEveryKeyOfTheRingOpens(t *testing.T) {
+	old, now, next := newKey(t), newKey(t), newKey(t)
+	before := newService(t, mcpseal.Config{Keys: newRing(t, old)})
+	during := newService(t, mcpseal.Config{Keys: newRing(t, now, old, next)})
+	after := newService(t, mcpseal.Config{Keys: newRing(t, next, now)})
+	token := before.first(t, deploy(), step)
+	during.accept(t, deploy(), token)
+	after.reject(t, deploy(), token, mcpseal.ReasonUnknownKey) // retired
+	after.accept(t, deploy(), during.first(t, deploy(), step))
+	before.reject(t, deploy(), during.first(t, deploy(), step), mcpseal.ReasonUnknownKey) // not yet known
+}
+
+func TestExpiryIsExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, mcpseal.Config{})
+		token := s.first(t, deploy(), step)
+		time.Sleep(10*time.Minute - time.Millisecond)
+		s.accept(t, deploy(), token)
+		time.Sleep(time.Millisecond)
+		s.reject(t, deploy(), token, mcpseal.ReasonExpired)
+		time.Sleep(time.Millisecond)
+		s.reject(t, deploy(), token, mcpseal.ReasonExpired)
+		time.Sleep(10 * 365 * 24 * time.Hour)
+		s.reject(t, deploy(), token, mcpseal.ReasonExpired)
+	})
+}
+
+func TestTokenFromTheFutureIsRejectedBeyondTheSkew(t *testing.T) {
+	keys := newRing(t, newKey(t))
+	var token string
+	synctest.Test(t, func(t *testing.T) { // a replica whose clock is ahead
+		time.Sleep(time.Hour + 60*time.Second)
+		token = newService(t, mcpseal.Config{Keys: keys}).first(t, deploy(), step)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, mcpseal.Config{Keys: keys})
+		time.Sleep(time.Hour - time.Millisecond)
+		s.reject(t, deploy(), token, mcpseal.ReasonFromTheFuture) // 60.001 s ahead
+		time.Sleep(time.Millisecond)
+		s.accept(t, deploy(), token) // 60 s ahead
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, mcpseal.Config{Keys: keys})
+		s.reject(t, deploy(), token, mcpseal.ReasonFromTheFuture)
+	})
+}
+
+func TestReplicaWithASlowerClockGoesOnWithTheFlow(t *testing.T) {
+	keys := newRing(t, newKey(t))
+	var token string
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(30 * time.Second)
+		token = newService(t, mcpseal.Config{Keys: keys}).first(t, deploy(), step)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, mcpseal.Config{Keys: keys})
+		round := s.accept(t, deploy(), token)
+		state := step
+		next, err := s.Seal(t.Context(), &round, &state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.accept(t, deploy(), next)
+	})
+}
+
+func TestTokenForAnotherRequestIsRejected(t *testing.T) {
+	s := newService(t, mcpseal.Config{})
+	token := s.first(t, deploy(), step)
+	for _, other := range []struct {
+		name   string
+		change func(*mcpseal.Request)
+		want   mcpseal.Reason
+	}{
+		{"method", func(r *mcpseal.Request) { r.Method = "prompts/get" }, mcpseal.ReasonRequest},
+		{"target", func(r *mcpseal.Request) { r.Target = "destroy" }, mcpseal.ReasonRequest},
+		{"target case", func(r *mcpseal.Request) { r.Target = "Deploy" }, mcpseal.ReasonRequest},
+		{"moved boundary", func(r *mcpseal.Request) { r.Method, r.Target = "tools/calld", "eploy" }, mcpseal.ReasonRequest},
+		{"one argument", func(r *mcpseal.Request) { r.Arguments = []byte(`{"region":"hush-eu","replicas":4}`) }, mcpseal.ReasonArguments},
+		{"more arguments", func(r *mcpseal.Request) {
+			r.Arguments = []byte(`{"region":"hush-eu","replicas":3,"hush":null}`)
+		}, mcpseal.ReasonArguments},
+		{"no arguments", func(r *mcpseal.Request) { r.Arguments = nil }, mcpseal.ReasonArguments},
+		{"principal", func(r *mcpseal.Request) { r.Principal = mcpseal.User("hush-mallory") }, mcpseal.ReasonPrincipal},
+		{"no principal", func(r *mcpseal.Request) { r.Principal = nil }, mcpseal.ReasonPrincipal},
+	} {
+		t.Run(other.name, func(t *testing.T) {
+			request := deploy()
+			other.change(&request)
+			s.reject(t, request, token, other.want)
+			// And the other way round.
+			s.reject(t, deploy(), s.first(t, request, step), other.want)
+		})
+	}
+	same := deploy()
+	same.Arguments = []byte(" { \"replicas\" : 30e-1 , \"regi\\u006fn\":\"hush-eu\"} ")
+	s.accept(t, same, token)
+}
+
+func TestTokenOfAnotherServiceIsRejected(t *testing.T) {
+	keys := mcpseal.Ephemeral()
+	a := newService(t, mcpseal.Config{Keys: keys, Audience: "a.example.com"})
+	b := newService(t, mcpseal.Config{Keys: keys, Audience: "b.example.com"})
+	a.reject(t, deploy(), b.first(t, deploy(), step), mcpseal.ReasonAudience)
+	b.reject(t, deploy(), a.first(t, deploy(), step), mcpseal.ReasonAudience)
+
+	book := &logbook{}
+	nobody, err := mcpseal.New(mcpseal.Config{Keys: keys, Logger: jsonLogger(book), Observer: book.observe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := service{nobody, book}
+	none.reject(t, deploy(), a.first(t, deploy(), step), mcpseal.ReasonAudience)
+	a.reject(t, deploy(), none.first(t, deploy(), step), mcpseal.ReasonAudience)
+	none.accept(t, deploy(), none.first(t, deploy(), step))
+}
+
+func TestRequirePrincipalRefusesNobody(t *testing.T) {
+	ctx := context.Background()
+	keys := newRing(t, newKey(t))
+	strict := newService(t, mcpseal.Config{Keys: keys, RequirePrincipal: true})
+	lax := newService(t, mcpseal.Config{Keys: keys})
+	anonymous := deploy()
+	anonymous.Principal = nil
+	token := lax.first(t, anonymous, step)
+	lax.accept(t, anonymous, token)
+	strict.reject(t, anonymous, token, mcpseal.ReasonPrincipal)
+	round, _ := strict.Open(ctx, anonymous, "")
+	state := step
+	sealed, err := strict.Seal(ctx, &round, &state)
+	strict.notSealed(t, sealed, err, mcpseal.ReasonPrincipal)
+}
+
+func TestRoundsAreLimited(t *testing.T) {
+	ctx := context.Background()
+	keys := newRing(t, newKey(t))
+	s := newService(t, mcpseal.Config{Keys: keys})
+	token := s.first(t, deploy(), step)
+	state := step
+	for n := 1; n < 20; n++ {
+		round := s.accept(t, deploy(), token)
+		if round.Number() != n {
+			t.Fatalf("round %d says that it is %d", n, round.Number())
+		}
+		var err error
+		if token, err = s.Seal(ctx, &round, &state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	round := s.accept(t, deploy(), token) // the twentieth
+	sealed, err := s.Seal(ctx, &round, &state)
+	s.notSealed(t, sealed, err, mcpseal.ReasonTooManyRounds)
+
+	shorter := newService(t, mcpseal.Config{Keys: keys, MaxRounds: 19})
+	shorter.reject(t, deploy(), token, mcpseal.ReasonTooManyRounds)
+	endless := newService(t, mcpseal.Config{Keys: keys, MaxRounds: mcpseal.NoLimit})
+	round = endless.accept(t, deploy(), token)
+	if _, err = endless.Seal(ctx, &round, &state); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFlowEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		keys := newRing(t, newKey(t))
+		s := newService(t, mcpseal.Config{Keys: keys})
+		endless := newService(t, mcpseal.Config{Keys: keys, MaxFlow: mcpseal.NoLimit})
+		shorter := newService(t, mcpseal.Config{Keys: keys, MaxFlow: 50 * time.Minute})
+		token := s.first(t, deploy(), step)
+		state := step
+		for range 6 { // one round every 9 minutes
+			time.Sleep(9 * time.Minute)
+			round := s.accept(t, deploy(), token)
+			var err error
+			if token, err = s.Seal(ctx, &round, &state); err != nil {
+				t.Fatal(err)
+			}
+		}
+		shorter.reject(t, deploy(), token, mcpseal.ReasonFlowExpired)
+		// 54 minutes are over: this token lives 6 minutes, not 10.
+		time.Sleep(6*time.Minute - time.Millisecond)
+		round := s.accept(t, deploy(), token)
+		free := endless.accept(t, deploy(), token)
+		time.Sleep(time.Millisecond)
+		s.reject(t, deploy(), token, mcpseal.ReasonExpired)
+		sealed, err := s.Seal(ctx, &round, &state)
+		s.notSealed(t, sealed, err, mcpseal.ReasonFlowExpired)
+		if _, err := endless.Seal(ctx, &free, &state); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestURLQuestionsMayLiveLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, mcpseal.Config{URLTTL: 30 * time.Minute})
+		form := s.first(t, deploy(), step, confirm)
+		url := s.first(t, deploy(), step, confirm, mcpseal.Question{Key: "login", Kind: mcpseal.KindURL})
+		time.Sleep(30*time.Minute - time.Millisecond)
+		s.reject(t, deploy(), form, mcpseal.ReasonExpired)
+		s.accept(t, deploy(), url)
+		time.Sleep(time.Millisecond)
+		s.reject(t, deploy(), url, mcpseal.ReasonExpired)
+	})
+}
+
+func TestOversizedTokenIsRefusedBeforeAnyDecoding(t *testing.T) {
+	codec := &countingCodec{Codec: mcpseal.RingCodec(newRing(t, newKey(t)), mcpseal.PurposeState)}
+	s := newService(t, mcpseal.Config{Format: mcpseal.RecordFormat("own1.", codec)})
+	s.reject(t, deploy(), "own1."+strings.Repeat("A", 64<<10), mcpseal.ReasonTooLarge)
+	if codec.opened != 0 {
+		t.Error("the codec saw an oversized token")
+	}
+	s.reject(t, deploy(), "own1."+strings.Repeat("A", 64<<10-5), mcpseal.ReasonUnknownKey)
+	if codec.opened != 1 {
+		t.Error("the codec did not see a token of the largest size")
+	}
+}
+
+type countingCodec struct {
+	mcpseal.Codec
+	opened int
+}
+
+func (c *countingCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
+	c.opened++
+	return c.Codec.Open(ctx, dst, text)
+}
+
+func TestSealRefusesWhatOpenWouldRefuse(t *testing.T) {
+	ctx := context.Background()
+	keys := newRing(t, newKey(t))
+	s := newService(t, mcpseal.Config{Keys: keys})
+	state := strings.Repeat("hush", 4096) + "!"
+	round, _ := s.Open(ctx, deploy(), "")
+	token, err := s.Seal(ctx, &round, &state)
+	s.notSealed(t, token, err, mcpseal.ReasonTooLarge)
+
+	narrow := newService(t, mcpseal.Config{Keys: keys, MaxState: 100, MaxToken: 150})
+	narrow.reject(t, deploy(), s.first(t, deploy(), ""), mcpseal.ReasonTooLarge)
+	round, _ = narrow.Open(ctx, deploy(), "")
+	state = ""
+	token, err = narrow.Seal(ctx, &round, &state)
+	narrow.notSealed(t, token, err, mcpseal.ReasonTooLarge)
+
+	small := newService(t, mcpseal.Config{Keys: keys, MaxState: 100})
+	small.reject(t, deploy(), s.first(t, deploy(), strings.Repeat("hush.", 21)), mcpseal.ReasonTooLarge)
+	small.accept(t, deploy(), s.first(t, deploy(), strings.Repeat("hush.", 20)))
+}
+
+func TestTwoSealsOfOneStateDiffer(t *testing.T) {
+	s := newService(t, mcpseal.Config{})
+	if s.first(t, deploy(), step) == s.first(t, deploy(), step) {
+		t.Error("two first rounds share a token")
+	}
+	ctx := context.Background()
+	round, _ := s.Open(ctx, deploy(), "")
+	state := step
+	a, err := s.Seal(ctx, &round, &state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.Seal(ctx, &round, &state)
+	if err != nil || a == b {
+		t.Errorf("two seals of one round share a token, %v", err)
+	}
+	s.accept(t, deploy(), a)
+	s.accept(t, deploy(), b)
+}
+
+func TestCursorPayloadIsNoState(t *testing.T) {
+	// One codec for both: only the payload's first bytes tell them apart.
+	ctx := context.Background()
+	codec := mcpseal.RingCodec(newRing(t, newKey(t)), mcpseal.PurposeState)
+	s := newService(t, mcpseal.Config{Format: mcpseal.RecordFormat("own1.", codec)})
+	payload, err := codec.Open(ctx, nil, s.first(t, deploy(), step)[5:])
+	if err != nil || payload[0] != mcpseal.PurposeState.Mark() {
+		t.Fatal("the payload does not begin with its purpose", err)
+	}
+	for _, head := range []string{string(mcpseal.PurposeCursor.Mark()) + "\x01", "S\x02", "S\x00", "s\x01", "", "S", "\x00\x00"} {
+		text, err := codec.Seal(ctx, nil, append([]byte(head), payload[min(2, len(head)):]...))
+		if head == "" || head == "S" {
+			text, err = codec.Seal(ctx, nil, []byte(head))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.reject(t, deploy(), "own1."+string(text), mcpseal.ReasonVersion)
+	}
+	// And one ring for both: the keys differ.
+	keys := newRing(t, newKey(t))
+	native := newService(t, mcpseal.Config{Keys: keys})
+	text, err := mcpseal.RingCodec(keys, mcpseal.PurposeCursor).Seal(ctx, nil, payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	native.reject(t, deploy(), "ms1."+string(text), mcpseal.ReasonForged)
+}
+
+func TestARoundOfAnotherBoundaryIsNotSealed(t *testing.T) {
+	ctx := context.Background()
+	keys := newRing(t, newKey(t))
+	a, b := newService(t, mcpseal.Config{Keys: keys}), newService(t, mcpseal.Config{Keys: keys})
+	round, _ := a.Open(ctx, deploy(), "")
+	state := step
+	token, err := b.Seal(ctx, &round, &state)
+	b.notSealed(t, token, err, mcpseal.ReasonMisuse)
+	token, err = b.Seal(ctx, &mcpseal.Round{}, &state)
+	b.notSealed(t, token, err, mcpseal.ReasonMisuse)
+	token, err = b.Seal(ctx, nil, &state)
+	b.notSealed(t, token, err, mcpseal.ReasonMisuse)
+}
+
+func TestArgumentsThatCannotBeDigestedAreInvalidParams(t *testing.T) {
+	ctx := context.Background()
+	s := newService(t, mcpseal.Config{})
+	good := s.first(t, deploy(), step)
+	for _, arguments := range []string{`{"hush":1,"hush":2}`, `{"hush"`, "{\"hush\":\"\xff\"}", " ", strings.Repeat("[", 129) + strings.Repeat("]", 129)} {
+		request := deploy()
+		request.Arguments = []byte(arguments)
+		// On the way in the answer is the same for a genuine token and a forged one.
+		for _, token := range []string{good, good[:len(good)-4] + "AAAA", "ms1." + strings.Repeat("A", 100), "ms1."} {
+			round, err := s.Open(ctx, request, token)
+			if _, ok := round.State(); ok {
+				t.Fatal("a state came back beside an error")
+			}
+			invalidParams(t, s, err)
+		}
+		round, err := s.Open(ctx, request, "")
+		if err != nil {
+			t.Fatal("a tool that never asks is touched:", err)
+		}
+		state := step
+		_, err = s.Seal(ctx, &round, &state)
+		invalidParams(t, s, err)
+	}
+}
+
+func invalidParams(t *testing.T, s service, err error) {
+	t.Helper()
+	leaks.scan("%v %+v %#v", err, err, err)
+	wire := mcpseal.Wire(err)
+	if wire.Code != -32602 || wire.Message != "Invalid params" || wire.Data != nil {
+		t.Fatalf("the client sees %v for %v", wire, err)
+	}
+	if logged := s.book.last(t); logged["reason"] != "invalid_params" {
+		t.Fatalf("the log says %v", logged)
+	}
+}

@@ -1,0 +1,214 @@
+package mcpseal
+
+import (
+	"crypto/subtle"
+	"encoding/binary"
+)
+
+// The native record, to the byte as docs/token.md has it.
+const (
+	recordVersion = 1
+
+	flagState     = 1 << 0
+	flagAudience  = 1 << 1
+	flagPrincipal = 1 << 2
+	flagsKnown    = flagState | flagAudience | flagPrincipal
+
+	flagQuestionDigest = 1 << 7
+
+	maxMilli48 = 1<<48 - 1
+	maxMilli40 = 1<<40 - 1
+	maxRound   = 1<<16 - 1
+)
+
+// Where the fields stand that every record has.
+const (
+	atFlags     = 2
+	atIssued    = 3  // 6 bytes
+	atLifetime  = 9  // 5 bytes
+	atAge       = 14 // 5 bytes
+	atRound     = 19 // 2 bytes
+	atFlow      = 21
+	atRequest   = 37
+	atArguments = 53
+	headSize    = 69
+)
+
+// appendRecord appends the record to dst. It fails on what the record cannot
+// hold; a boundary never asks for that.
+func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) {
+	lifetime, age := c.Expires-c.Issued, c.Issued-c.FlowStart
+	fits := 0 <= c.Issued && c.Issued <= maxMilli48 && 0 < lifetime && lifetime <= maxMilli40 &&
+		0 <= age && age <= maxMilli40 && 1 <= c.Round && c.Round <= maxRound && wellFormed(c.Questions)
+	if !fits {
+		return nil, false
+	}
+	var flags byte
+	if c.HasState {
+		flags |= flagState
+	}
+	if b.Audience != "" {
+		flags |= flagAudience
+	}
+	if b.Principal != "" {
+		flags |= flagPrincipal
+	}
+	var head [headSize]byte
+	// Eight bytes are written for fewer, from the back to the front: the zeros
+	// of each number are overwritten by what stands before it.
+	binary.BigEndian.PutUint64(head[atAge+5-8:], uint64(age))
+	binary.BigEndian.PutUint64(head[atLifetime+5-8:], uint64(lifetime))
+	binary.BigEndian.PutUint64(head[atIssued+6-8:], uint64(c.Issued))
+	head[0], head[1], head[atFlags] = PurposeState.Mark(), recordVersion, flags
+	binary.BigEndian.PutUint16(head[atRound:], uint16(c.Round))
+	copy(head[atFlow:], c.Flow[:])
+	copy(head[atRequest:], d.request[:])
+	copy(head[atArguments:], d.arguments[:])
+	dst = append(dst, head[:]...)
+	if flags&flagAudience != 0 {
+		dst = append(dst, d.audience[:]...)
+	}
+	if flags&flagPrincipal != 0 {
+		dst = append(dst, d.principal[:]...)
+	}
+	dst = append(dst, byte(len(c.Questions)))
+	for i := range c.Questions {
+		q := &c.Questions[i]
+		kind := byte(q.Kind)
+		if q.Digest != [digestSize]byte{} {
+			kind |= flagQuestionDigest
+		}
+		dst = append(dst, kind, byte(len(q.Key)))
+		dst = append(dst, q.Key...)
+		if kind&flagQuestionDigest != 0 {
+			dst = append(dst, q.Digest[:]...)
+		}
+	}
+	return append(dst, c.State...), true
+}
+
+// record is a payload in which the fields before the questions were found. Its
+// slices point into the payload.
+type record struct {
+	head                *[headSize]byte
+	audience, principal []byte
+	questions           int
+	rest                []byte // the questions and the state
+}
+
+func parseRecord(payload []byte) (record, error) {
+	if len(payload) < 2 || payload[0] != PurposeState.Mark() || payload[1] != recordVersion {
+		return record{}, ReasonVersion
+	}
+	if len(payload) < headSize {
+		return record{}, ReasonMalformed
+	}
+	rec := record{head: (*[headSize]byte)(payload), rest: payload[headSize:]}
+	flags := rec.head[atFlags]
+	short := !rec.digest(&rec.audience, flags&flagAudience != 0) ||
+		!rec.digest(&rec.principal, flags&flagPrincipal != 0) || len(rec.rest) == 0
+	if short || flags&^flagsKnown != 0 || rec.lifetime() == 0 || rec.round() == 0 || rec.rest[0] > maxQuestions {
+		return record{}, ReasonMalformed
+	}
+	rec.questions, rec.rest = int(rec.rest[0]), rec.rest[1:]
+	return rec, nil
+}
+
+// digest takes a digest off the rest if the record has it.
+func (rec *record) digest(field *[]byte, present bool) bool {
+	if !present {
+		return true
+	}
+	if len(rec.rest) < digestSize {
+		return false
+	}
+	*field, rec.rest = rec.rest[:digestSize:digestSize], rec.rest[digestSize:]
+	return true
+}
+
+func (rec *record) issued() int64 {
+	return int64(binary.BigEndian.Uint64(rec.head[atIssued+6-8:]) & maxMilli48)
+}
+
+func (rec *record) lifetime() int64 {
+	return int64(binary.BigEndian.Uint64(rec.head[atLifetime+5-8:]) & maxMilli40)
+}
+
+func (rec *record) age() int64 {
+	return int64(binary.BigEndian.Uint64(rec.head[atAge+5-8:]) & maxMilli40)
+}
+
+func (rec *record) round() int     { return int(binary.BigEndian.Uint16(rec.head[atRound:])) }
+func (rec *record) flow() [16]byte { return [16]byte(rec.head[atFlow:atRequest]) }
+
+// boundTo returns why the record is not bound to b, or "".
+func (rec *record) boundTo(b *Binding, d *digests) Reason {
+	switch {
+	case subtle.ConstantTimeCompare(rec.head[atRequest:atArguments], d.request[:]) != 1:
+		return ReasonRequest
+	case subtle.ConstantTimeCompare(rec.head[atArguments:], d.arguments[:]) != 1:
+		return ReasonArguments
+	case !sameClaim(rec.audience, b.Audience != "", &d.audience):
+		return ReasonAudience
+	case !sameClaim(rec.principal, b.Principal != "", &d.principal):
+		return ReasonPrincipal
+	}
+	return ""
+}
+
+// sameClaim compares a claim that either side may lack.
+func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
+	if !present {
+		return sealed == nil
+	}
+	return subtle.ConstantTimeCompare(sealed, digest[:]) == 1
+}
+
+// claims reads the questions and copies what must outlive the payload, in one
+// allocation where there are no questions.
+func (rec *record) claims() (Claims, error) {
+	issued := rec.issued()
+	c := Claims{
+		Issued:    issued,
+		Expires:   issued + rec.lifetime(),
+		Flow:      rec.flow(),
+		FlowStart: issued - rec.age(),
+		Round:     rec.round(),
+		HasState:  rec.head[atFlags]&flagState != 0,
+	}
+	text := string(rec.rest)
+	if rec.questions > 0 {
+		c.Questions = make([]Question, rec.questions)
+	}
+	for i := range c.Questions {
+		var ok bool
+		if text, ok = cutQuestion(&c.Questions[i], text); !ok {
+			return Claims{}, ReasonMalformed
+		}
+	}
+	c.State = text
+	if !wellFormed(c.Questions) || !c.HasState && c.State != "" {
+		return Claims{}, ReasonMalformed
+	}
+	return c, nil
+}
+
+// cutQuestion reads a question off the front of text.
+func cutQuestion(q *Question, text string) (rest string, ok bool) {
+	if len(text) < 2 || len(text)-2 < int(text[1]) {
+		return "", false
+	}
+	kind, size := text[0], int(text[1])
+	q.Kind, q.Key, text = Kind(kind&^flagQuestionDigest), text[2:2+size], text[2+size:]
+	if kind&flagQuestionDigest != 0 {
+		if len(text) < digestSize {
+			return "", false
+		}
+		copy(q.Digest[:], text)
+		text = text[digestSize:]
+		if q.Digest == [digestSize]byte{} {
+			return "", false
+		}
+	}
+	return text, true
+}

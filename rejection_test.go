@@ -1,0 +1,479 @@
+package mcpseal_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// cause is one way to be rejected.
+type cause struct {
+	name  string
+	want  mcpseal.Reason
+	setup func(t *testing.T) (service, mcpseal.Request, string)
+}
+
+// failingCodec fails or panics in its own words, which hold secrets.
+type failingCodec struct {
+	mcpseal.Codec
+	openErr, sealErr error
+	openPanic        any
+	sealPanic        any
+	openResult       []byte
+}
+
+func (c failingCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
+	if c.openPanic != nil {
+		panic(c.openPanic)
+	}
+	if c.openErr != nil || c.openResult != nil {
+		return c.openResult, c.openErr
+	}
+	return c.Codec.Open(ctx, dst, text)
+}
+
+func (c failingCodec) Seal(ctx context.Context, dst, payload []byte) ([]byte, error) {
+	if c.sealPanic != nil {
+		panic(c.sealPanic)
+	}
+	if c.sealErr != nil {
+		return nil, c.sealErr
+	}
+	return c.Codec.Seal(ctx, dst, payload)
+}
+
+// nastyError's methods panic.
+type nastyError struct{}
+
+func (nastyError) Error() string { panic("hush: Error") }
+func (nastyError) Unwrap() error { panic("hush: Unwrap") }
+func (nastyError) Is(error) bool { panic("hush: Is") }
+func (nastyError) As(any) bool   { panic("hush: As") }
+
+type storeFunc func(context.Context, mcpseal.Use) (bool, error)
+
+func (f storeFunc) Claim(ctx context.Context, use mcpseal.Use) (bool, error) { return f(ctx, use) }
+
+type sourceFunc func() *mcpseal.Ring
+
+func (f sourceFunc) Ring() *mcpseal.Ring { return f() }
+
+func overCodec(t *testing.T, change func(*failingCodec)) (service, mcpseal.Request, string) {
+	codec := failingCodec{Codec: mcpseal.RingCodec(newRing(t, newKey(t)), mcpseal.PurposeState)}
+	good := newService(t, mcpseal.Config{Format: mcpseal.RecordFormat("own1.", codec)})
+	token := good.first(t, deploy(), step)
+	change(&codec)
+	return newService(t, mcpseal.Config{Format: mcpseal.RecordFormat("own1.", codec)}), deploy(), token
+}
+
+func withStore(t *testing.T, store storeFunc) (service, mcpseal.Request, string) {
+	s := newService(t, mcpseal.Config{Replay: store, ReplayTimeout: 50 * time.Millisecond})
+	return s, deploy(), s.first(t, deploy(), step)
+}
+
+func withPrincipal(t *testing.T, principal mcpseal.Principal) (service, mcpseal.Request, string) {
+	s := newService(t, mcpseal.Config{})
+	token := s.first(t, deploy(), step)
+	request := deploy()
+	request.Principal = principal
+	return s, request, token
+}
+
+func withRequest(t *testing.T, change func(*mcpseal.Request)) (service, mcpseal.Request, string) {
+	s := newService(t, mcpseal.Config{})
+	token := s.first(t, deploy(), step)
+	request := deploy()
+	change(&request)
+	return s, request, token
+}
+
+func withToken(t *testing.T, change func(string) string) (service, mcpseal.Request, string) {
+	s := newService(t, mcpseal.Config{})
+	return s, deploy(), change(s.first(t, deploy(), step))
+}
+
+var causes = []cause{
+	{"malformed", mcpseal.ReasonMalformed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withToken(t, func(token string) string { return token + "=" })
+	}},
+	{"not a token at all", mcpseal.ReasonMalformed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withToken(t, func(string) string { return `{"step":"hush"}` })
+	}},
+	{"cut short", mcpseal.ReasonMalformed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withToken(t, func(token string) string { return token[:20] })
+	}},
+	{"unknown key", mcpseal.ReasonUnknownKey, func(t *testing.T) (service, mcpseal.Request, string) {
+		other := newService(t, mcpseal.Config{})
+		return withToken(t, func(string) string { return other.first(t, deploy(), step) })
+	}},
+	{"forged", mcpseal.ReasonForged, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withToken(t, func(token string) string { return token[:40] + "AAAA" + token[44:] })
+	}},
+	{"too large", mcpseal.ReasonTooLarge, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withToken(t, func(token string) string { return token + strings.Repeat("A", 70_000) })
+	}},
+	{"another version", mcpseal.ReasonVersion, func(t *testing.T) (service, mcpseal.Request, string) {
+		return overCodec(t, func(c *failingCodec) { c.openResult = []byte("S\x02hush") })
+	}},
+	{"a genuine record that breaks the rules", mcpseal.ReasonMalformed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return overCodec(t, func(c *failingCodec) { c.openResult = []byte("S\x01hush") })
+	}},
+	{"another method", mcpseal.ReasonRequest, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withRequest(t, func(r *mcpseal.Request) { r.Method = "prompts/get" })
+	}},
+	{"another target", mcpseal.ReasonRequest, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withRequest(t, func(r *mcpseal.Request) { r.Target = "destroy" })
+	}},
+	{"other arguments", mcpseal.ReasonArguments, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withRequest(t, func(r *mcpseal.Request) { r.Arguments = []byte(`["hush"]`) })
+	}},
+	{"another audience", mcpseal.ReasonAudience, func(t *testing.T) (service, mcpseal.Request, string) {
+		keys := newRing(t, newKey(t))
+		other := newService(t, mcpseal.Config{Keys: keys, Audience: "other"})
+		return newService(t, mcpseal.Config{Keys: keys}), deploy(), other.first(t, deploy(), step)
+	}},
+	{"another user", mcpseal.ReasonPrincipal, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withPrincipal(t, mcpseal.User("hush-mallory"))
+	}},
+	{"nobody", mcpseal.ReasonPrincipal, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withPrincipal(t, nil)
+	}},
+	{"a user without a name", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withPrincipal(t, mcpseal.User(""))
+	}},
+	{"a principal that fails", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withPrincipal(t, func(context.Context) (string, error) { return "hush-alice", errors.New("hush-alice is unknown") })
+	}},
+	{"a principal that panics", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withPrincipal(t, func(context.Context) (string, error) { panic("hush-alice") })
+	}},
+	{"a principal that panics with nil", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withPrincipal(t, func(context.Context) (string, error) { panic(nil) })
+	}},
+	{"a principal that is too long", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withPrincipal(t, mcpseal.User(strings.Repeat("hush", 1025)))
+	}},
+	{"an error whose methods panic", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withPrincipal(t, func(context.Context) (string, error) { return "", nastyError{} })
+	}},
+	{"a codec that fails", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return overCodec(t, func(c *failingCodec) { c.openErr = errors.New("hush: the key service is away") })
+	}},
+	{"a codec that panics", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return overCodec(t, func(c *failingCodec) { c.openPanic = fmt.Errorf("hush: %d", 1) })
+	}},
+	{"a codec that panics with an error whose methods panic", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return overCodec(t, func(c *failingCodec) { c.openPanic = nastyError{} })
+	}},
+	{"a codec that claims a reason that is not its own", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return overCodec(t, func(c *failingCodec) { c.openErr = mcpseal.ReasonReplayed })
+	}},
+	{"a codec that says forged", mcpseal.ReasonForged, func(t *testing.T) (service, mcpseal.Request, string) {
+		return overCodec(t, func(c *failingCodec) { c.openErr = fmt.Errorf("hush: %w", mcpseal.ReasonForged) })
+	}},
+	{"a key source without a ring", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		ring := newRing(t, newKey(t))
+		s := newService(t, mcpseal.Config{Keys: sourceFunc(func() *mcpseal.Ring { return ring })})
+		token := s.first(t, deploy(), step)
+		ring = nil
+		return s, deploy(), token
+	}},
+	{"a key source that panics", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		ring, broken := newRing(t, newKey(t)), false
+		s := newService(t, mcpseal.Config{Keys: sourceFunc(func() *mcpseal.Ring {
+			if broken {
+				panic("hush")
+			}
+			return ring
+		})})
+		token := s.first(t, deploy(), step)
+		broken = true
+		return s, deploy(), token
+	}},
+	{"a store that says no", mcpseal.ReasonReplayed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withStore(t, func(context.Context, mcpseal.Use) (bool, error) { return false, nil })
+	}},
+	{"a store that fails", mcpseal.ReasonStoreFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withStore(t, func(context.Context, mcpseal.Use) (bool, error) {
+			return true, &net.OpError{Op: "dial", Err: errors.New("hush refused")}
+		})
+	}},
+	{"a store that panics", mcpseal.ReasonStoreFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withStore(t, func(context.Context, mcpseal.Use) (bool, error) { panic("hush") })
+	}},
+	{"a store that hangs until the context ends", mcpseal.ReasonStoreFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withStore(t, func(ctx context.Context, _ mcpseal.Use) (bool, error) { <-ctx.Done(); return true, ctx.Err() })
+	}},
+	{"a store that hangs past the context", mcpseal.ReasonStoreFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		release := make(chan struct{})
+		t.Cleanup(func() { close(release) })
+		return withStore(t, func(context.Context, mcpseal.Use) (bool, error) { <-release; return true, nil })
+	}},
+	{"a format that cannot carry what policy demands", mcpseal.ReasonClaimMissing, func(t *testing.T) (service, mcpseal.Request, string) {
+		s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}}}})
+		return s, deploy(), "plain.hush"
+	}},
+}
+
+func TestEveryRejectionLooksTheSameFromOutside(t *testing.T) {
+	if len(causes) < 20 {
+		t.Fatal("fewer than 20 causes")
+	}
+	seen := make(map[string]bool)
+	for _, c := range causes {
+		t.Run(c.name, func(t *testing.T) {
+			s, request, token := c.setup(t)
+			records := len(s.book.records)
+			round, err := s.Open(context.Background(), request, token)
+			s.checkRejection(t, round, err, c.want)
+			if n := len(s.book.records) - records; n != 1 {
+				t.Errorf("%d log records for one rejection", n)
+			}
+			wire, _ := json.Marshal(mcpseal.Wire(err))
+			seen[string(wire)+err.Error()] = true
+			wire, _ = json.Marshal(mcpseal.Wire(fmt.Errorf("an adapter's own words: %w", err)))
+			seen[string(wire)+"mcpseal: token rejected"] = true
+		})
+	}
+	if len(seen) != 1 {
+		t.Errorf("%d different answers: %v", len(seen), seen)
+	}
+}
+
+func TestEveryReasonToRejectIsTested(t *testing.T) {
+	tested := map[mcpseal.Reason]bool{ // by tests that need a clock
+		mcpseal.ReasonExpired: true, mcpseal.ReasonFromTheFuture: true,
+		mcpseal.ReasonFlowExpired: true, mcpseal.ReasonTooManyRounds: true,
+	}
+	for _, c := range causes {
+		tested[c.want] = true
+	}
+	for _, reason := range []mcpseal.Reason{"malformed", "unknown_key", "forged", "version", "request", "arguments", "audience",
+		"principal", "expired", "from_the_future", "flow_expired", "too_many_rounds", "replayed", "too_large", "codec_failed",
+		"principal_failed", "store_failed", "claim_missing"} {
+		if !tested[reason] {
+			t.Errorf("no cause for %s", reason)
+		}
+	}
+}
+
+func TestTheCauseBehindAReasonIsForTheOperatorOnly(t *testing.T) {
+	original := &net.OpError{Op: "dial", Err: errors.New("hush refused")}
+	s, request, token := withStore(t, func(context.Context, mcpseal.Use) (bool, error) { return false, original })
+	_, err := s.Open(context.Background(), request, token)
+	var rejected *mcpseal.RejectError
+	if !errors.As(err, &rejected) {
+		t.Fatal(err)
+	}
+	if !errors.Is(rejected.Cause(), original) || !errors.Is(s.book.lastEvent(t).Cause, original) {
+		t.Error("the original error cannot be reached")
+	}
+	if errors.Is(err, original) {
+		t.Error("the original error is on the chain of an error that may go anywhere")
+	}
+	if cause := s.book.last(t)["cause"]; cause != "error of type *errors.errorString" {
+		t.Errorf("the log says cause %v", cause)
+	}
+
+	s, request, token = withStore(t, func(context.Context, mcpseal.Use) (bool, error) { panic("hush") })
+	s.reject(t, request, token, mcpseal.ReasonStoreFailed)
+	logged := s.book.last(t)
+	if stack, _ := logged["stack"].(string); !strings.Contains(stack, "TestTheCauseBehind") || len(stack) > 4096 {
+		t.Errorf("the log has no useful stack: %q", stack)
+	}
+	if logged["cause"] != "panic of type string" {
+		t.Errorf("the log says cause %v", logged["cause"])
+	}
+}
+
+func TestFailuresOnTheWayOutAreInternalErrors(t *testing.T) {
+	ctx := context.Background()
+	state := step
+	for name, change := range map[string]func(*failingCodec){
+		"codec fails":  func(c *failingCodec) { c.sealErr = errors.New("hush") },
+		"codec panics": func(c *failingCodec) { c.sealPanic = "hush" },
+		"error panics": func(c *failingCodec) { c.sealErr = nastyError{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, request, _ := overCodec(t, change)
+			round, _ := s.Open(ctx, request, "")
+			token, err := s.Seal(ctx, &round, &state)
+			s.notSealed(t, token, err, mcpseal.ReasonCodecFailed)
+		})
+	}
+	for name, principal := range map[string]mcpseal.Principal{
+		"principal fails":  func(context.Context) (string, error) { return "hush", errors.New("hush") },
+		"principal panics": func(context.Context) (string, error) { panic("hush") },
+		"no name":          mcpseal.User(""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t, mcpseal.Config{})
+			request := deploy()
+			request.Principal = principal
+			round, _ := s.Open(ctx, request, "")
+			token, err := s.Seal(ctx, &round, &state)
+			s.notSealed(t, token, err, mcpseal.ReasonPrincipalFailed)
+		})
+	}
+	t.Run("format forgets its prefix", func(t *testing.T) {
+		s := newService(t, mcpseal.Config{Format: forgetful{}, Waive: 0})
+		round, _ := s.Open(ctx, deploy(), "")
+		token, err := s.Seal(ctx, &round, &state)
+		s.notSealed(t, token, err, mcpseal.ReasonCodecFailed)
+	})
+	t.Run("codec writes what no token may hold", func(t *testing.T) {
+		s := newService(t, mcpseal.Config{Format: mcpseal.RecordFormat("own1.", spacedCodec{})})
+		round, _ := s.Open(ctx, deploy(), "")
+		token, err := s.Seal(ctx, &round, &state)
+		s.notSealed(t, token, err, mcpseal.ReasonCodecFailed)
+	})
+}
+
+type spacedCodec struct{ mcpseal.Codec }
+
+func (spacedCodec) Seal(context.Context, []byte, []byte) ([]byte, error) { return []byte("a b"), nil }
+
+// readable is a format that carries no claims at all.
+type readable struct{}
+
+func (readable) Prefix() string         { return "plain." }
+func (readable) Carries() mcpseal.Claim { return 0 }
+func (readable) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+	return "plain." + c.State, nil
+}
+func (readable) Open(_ context.Context, _ *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	return mcpseal.Claims{
+		Expires: time.Now().UnixMilli() + 1000, State: strings.TrimPrefix(token, "plain."), HasState: true,
+		Flow: [16]byte{1}, Round: -7, Questions: []mcpseal.Question{confirm}, // not carried: must be dropped
+	}, nil
+}
+
+// forgetful carries everything, but not its prefix.
+type forgetful struct{ readable }
+
+func (forgetful) Carries() mcpseal.Claim { return 1<<7 - 1 }
+func (forgetful) Seal(context.Context, *mcpseal.Binding, *mcpseal.Claims) (string, error) {
+	return "hush", nil
+}
+
+func TestALogLineCannotBeBroken(t *testing.T) {
+	var text strings.Builder
+	book := &logbook{}
+	s, err := mcpseal.New(mcpseal.Config{
+		Keys: mcpseal.Ephemeral(), Observer: book.observe,
+		Logger: slog.New(slog.NewTextHandler(&text, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nasty := strings.Repeat("\n\x1b[31m\x00\u202e\"=\xff level=ERROR ", 500)
+	for _, request := range []mcpseal.Request{
+		{Method: "tools/call", Target: nasty},
+		{Method: nasty, Target: "x"},
+		{Method: "resources/read", Target: "file:///" + hush + nasty},
+		{Method: "resources/read", Target: nasty + "://x"},
+	} {
+		text.Reset()
+		if _, err := s.Open(context.Background(), request, "ms1.junk"); err == nil {
+			t.Fatal("junk opens")
+		}
+		line := text.String()
+		if strings.Count(line, "\n") != 1 || len(line) > 2000 || strings.Contains(line, hush) {
+			t.Errorf("the log line is %d bytes: %.300q", len(line), line)
+		}
+		for _, c := range strings.TrimSuffix(line, "\n") {
+			if c < 0x20 || c > 0x7e {
+				t.Fatalf("the log line holds %q", c)
+			}
+		}
+		if e := book.lastEvent(t); len(e.Target) > 128 || len(e.Method) > 128 {
+			t.Errorf("the observer gets %d bytes of target and %d of method", len(e.Target), len(e.Method))
+		}
+	}
+}
+
+func TestResourcesAreLoggedByTheirSchemeOnly(t *testing.T) {
+	s := newService(t, mcpseal.Config{})
+	for uri, want := range map[string]string{
+		"file:///home/hush": "file:", "https://hush@example.com/": "https:", "no scheme hush": "", "hush": "",
+		"a b:hush": "", strings.Repeat("a", 40) + ":hush": "",
+	} {
+		s.reject(t, mcpseal.Request{Method: "resources/read", Target: uri}, "ms1.junk", mcpseal.ReasonMalformed)
+		if got := s.book.last(t)["target"]; got != want {
+			t.Errorf("target %q is logged as %q", uri, got)
+		}
+	}
+}
+
+func TestAPanicInObserverOrLogHandlerChangesNothing(t *testing.T) {
+	ctx := context.Background()
+	s, err := mcpseal.New(mcpseal.Config{
+		Keys:     mcpseal.Ephemeral(),
+		Observer: func(context.Context, mcpseal.Event) { panic("observer") },
+		Logger:   slog.New(panickingHandler{}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	round, _ := s.Open(ctx, deploy(), "")
+	state := step
+	token, err := s.Seal(ctx, &round, &state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(ctx, deploy(), token); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Open(ctx, deploy(), token+"x")
+	checkWire(t, err)
+}
+
+type panickingHandler struct{ slog.Handler }
+
+func (panickingHandler) Enabled(context.Context, slog.Level) bool { panic("handler") }
+
+func TestTheObserverSeesEverySealAndOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := newKey(t)
+		s := newService(t, mcpseal.Config{Keys: newRing(t, key)})
+		token := s.first(t, deploy(), step, confirm)
+		sealed := s.book.lastEvent(t)
+		want := mcpseal.Event{
+			Op: mcpseal.OpSeal, Method: "tools/call", Target: "deploy", Format: "ms1.", KeyID: key.ID().String(),
+			TokenBytes: len(token), StateBytes: len(step), Flow: sealed.Flow, Round: 1,
+		}
+		if sealed != want || len(sealed.Flow) != 32 {
+			t.Errorf("seal: %+v, want %+v", sealed, want)
+		}
+		s.accept(t, deploy(), token)
+		want.Op = mcpseal.OpOpen
+		if opened := s.book.lastEvent(t); opened != want {
+			t.Errorf("open: %+v, want %+v", opened, want)
+		}
+		// A genuine token that is refused names its flow; a forged one does not.
+		other := deploy()
+		other.Target = "destroy"
+		s.reject(t, other, token, mcpseal.ReasonRequest)
+		if e := s.book.lastEvent(t); e.Flow != sealed.Flow || e.Round != 1 || e.StateBytes != 0 {
+			t.Errorf("genuine but refused: %+v", e)
+		}
+		time.Sleep(time.Hour)
+		s.reject(t, deploy(), token, mcpseal.ReasonExpired)
+		if e := s.book.lastEvent(t); e.Flow != sealed.Flow || e.StateBytes != 0 {
+			t.Errorf("expired: %+v", e)
+		}
+		s.reject(t, deploy(), token[:40]+"AAAA"+token[44:], mcpseal.ReasonForged)
+		if e := s.book.lastEvent(t); e.Flow != "" || e.Round != 0 || e.KeyID != key.ID().String() {
+			t.Errorf("forged: %+v", e)
+		}
+	})
+}

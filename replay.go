@@ -1,0 +1,80 @@
+package mcpseal
+
+import (
+	"context"
+	"crypto/sha256"
+	"time"
+)
+
+// ReplayStore remembers which tokens were used, so that each works once. It
+// answers true exactly once for each flow and round, whoever asks, and keeps
+// that at least until the time given. When in doubt it returns an error: the
+// token is then rejected. A token stays spent even if the handler fails later.
+//
+// The suite sealtest.TestReplayStore holds a store to this.
+type ReplayStore interface {
+	Claim(ctx context.Context, use Use) (first bool, err error)
+}
+
+// Use names one use of a token.
+type Use struct {
+	Flow   [16]byte
+	Round  int
+	Issued time.Time // a store that started later cannot know whether it was used
+	Until  time.Time // remember it at least so long
+	Owner  [16]byte  // the same for all tokens of one user; zero means nobody
+}
+
+const errStoreSilent = plainError("the store did not answer in time")
+
+// singleUse says whether tokens for this request work only once.
+func (b *Boundary) singleUse(binding *Binding) bool {
+	if b.config.Replay == nil {
+		return false
+	}
+	if len(b.singleUseTools) == 0 {
+		return true
+	}
+	return binding.Method == methodTool && b.singleUseTools[binding.Target]
+}
+
+// claim spends the token. It comes back when the store does not.
+func (b *Boundary) claim(ctx context.Context, round *Round) *failure {
+	use := Use{
+		Flow:   round.claims.Flow,
+		Round:  round.claims.Round,
+		Issued: time.UnixMilli(round.claims.Issued),
+		Until:  time.UnixMilli(round.claims.Expires).Add(2 * clockSkew),
+		Owner:  b.owner(round.binding.Principal),
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.config.ReplayTimeout)
+	defer cancel()
+	done := make(chan *failure, 1)
+	go func() {
+		done <- guard(func() error {
+			first, err := b.config.Replay.Claim(ctx, use)
+			if err == nil && !first {
+				return ReasonReplayed
+			}
+			return err
+		}, ReasonStoreFailed, ReasonReplayed)
+	}()
+	select {
+	case <-ctx.Done():
+		return guard(func() error { return errStoreSilent }, ReasonStoreFailed)
+	case fail := <-done:
+		return fail
+	}
+}
+
+// owner is the same for every token of one user in this process only.
+func (b *Boundary) owner(principal string) (id [16]byte) {
+	if principal == "" {
+		return id
+	}
+	h := sha256.New()
+	h.Write(b.ownerSalt[:])
+	h.Write([]byte(principal))
+	copy(id[:], h.Sum(nil))
+	return id
+}

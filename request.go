@@ -1,0 +1,42 @@
+package mcpseal
+
+import (
+	"context"
+)
+
+// Request is the request that carries a token, or whose result will.
+type Request struct {
+	// Method is the protocol's name: tools/call, prompts/get or resources/read.
+	Method string
+	// Target is the tool's or prompt's name, or the resource's URI.
+	Target string
+	// Arguments is the JSON text of params.arguments. Nil and null count as
+	// {}. The bytes must not change until the round is over.
+	Arguments []byte
+	// Principal tells who is calling; nil means nobody. It is called when a
+	// token is opened or sealed, at most once a round.
+	Principal Principal
+}
+
+// Principal returns the verified identity of the caller: whatever names one
+// user for good, at most 4096 bytes, or "" for nobody. An error, a panic and a
+// longer text fail the check.
+type Principal func(ctx context.Context) (string, error)
+
+const maxPrincipal = 4096
+
+// User is a principal that is already known. An empty id fails the check: a
+// caller who is authenticated but has no name must not pass for nobody.
+func User(id string) Principal {
+	return func(context.Context) (string, error) {
+		if id == "" {
+			return "", errEmptyUser
+		}
+		return id, nil
+	}
+}
+
+const (
+	errEmptyUser     = plainError("the user's id is empty")
+	errLongPrincipal = plainError("the principal is longer than 4096 bytes")
+)

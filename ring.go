@@ -1,0 +1,91 @@
+package mcpseal
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Ring is an immutable set of keys: the first seals, every one opens. A token
+// names the key that sealed it, so a ring never tries keys in turn.
+type Ring struct {
+	keys *ringKeys // behind a pointer, where no formatting verb looks
+}
+
+type ringKeys struct {
+	ids       []KeyID     // in the order given; the first seals
+	first     *keySealers // the sealing key
+	sealers   map[KeyID]*keySealers
+	ephemeral bool
+}
+
+// NewRing makes a ring. To rotate, add the new key last on every replica, then
+// move it to the front, then drop the old one once its last token has expired.
+func NewRing(keys ...Key) (*Ring, error) {
+	if len(keys) == 0 {
+		return nil, errors.New("mcpseal: a ring needs at least one key; " + howToMakeAKey)
+	}
+	ring := &ringKeys{sealers: make(map[KeyID]*keySealers, len(keys))}
+	position := make(map[KeyID]int, len(keys))
+	for i, key := range keys {
+		if key.material == nil {
+			return nil, fmt.Errorf("mcpseal: key %d of the ring is empty; %s", i+1, howToMakeAKey)
+		}
+		id := key.material.id
+		if first, ok := position[id]; ok {
+			return nil, fmt.Errorf("mcpseal: keys %d and %d of the ring have one id, %s: drop one, or make a new key",
+				first, i+1, id)
+		}
+		sealers, err := newKeySealers(key.material)
+		if err != nil {
+			return nil, fmt.Errorf("mcpseal: key %d of the ring, %s: %w", i+1, id, err)
+		}
+		position[id] = i + 1
+		ring.ids = append(ring.ids, id)
+		ring.sealers[id] = sealers
+	}
+	ring.first = ring.sealers[ring.ids[0]]
+	return &Ring{ring}, nil
+}
+
+// Ephemeral is a ring with one random key that dies with the process. It suits
+// a server that one client starts for itself: no restart and no other replica
+// can open its tokens. A boundary with such keys says so in the log.
+func Ephemeral() *Ring {
+	ring, err := NewRing(GenerateKey())
+	if err != nil {
+		panic("mcpseal: a random key was refused: " + err.Error())
+	}
+	ring.keys.ephemeral = true
+	return ring
+}
+
+// IDs returns the ids of the keys; the first seals.
+func (r *Ring) IDs() []KeyID {
+	if r == nil || r.keys == nil {
+		return nil
+	}
+	return append([]KeyID(nil), r.keys.ids...)
+}
+
+// Seals returns how many values the key with this id has sealed for purpose in
+// this process, whatever ring held it. Add up all replicas: a key is good for
+// 2³² seals.
+func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
+	if r == nil || r.keys == nil || !purpose.valid() {
+		return 0
+	}
+	if sealers, ok := r.keys.sealers[id]; ok {
+		return sealers[purpose].seals.Load()
+	}
+	return 0
+}
+
+// KeySource hands out the ring to use now. It is asked for every token, so a
+// source that reloads its keys swaps the ring it returns. Ring must be quick,
+// safe for concurrent use, and never nil.
+type KeySource interface {
+	Ring() *Ring
+}
+
+// Ring makes a ring its own source.
+func (r *Ring) Ring() *Ring { return r }

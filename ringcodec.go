@@ -1,0 +1,104 @@
+package mcpseal
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mcpseal/mcpseal/internal/b64u"
+)
+
+// RingCodec is the native codec, AES-256-GCM over the keys of a ring:
+//
+//	text = base64url(key id ‖ nonce ‖ ciphertext ‖ tag)
+//
+// What is authenticated along with the payload is the purpose's prefix and the
+// key id. The caller puts the prefix in front of the text.
+func RingCodec(keys KeySource, purpose Purpose) Codec {
+	return &ringCodec{keys: keys, purpose: purpose}
+}
+
+type ringCodec struct {
+	keys     KeySource
+	purpose  Purpose
+	halfUsed func(KeyID) // told once when a key has spent half its seals; may be nil
+}
+
+const (
+	errNoRing  = plainError("the key source returned no ring")
+	errUsedUp  = plainError("the key has sealed 2^32 values: rotate to a new one")
+	errPurpose = plainError("the purpose is unknown")
+)
+
+func (c *ringCodec) ring() (*ringKeys, error) {
+	ring := c.keys.Ring()
+	if ring == nil || ring.keys == nil {
+		return nil, errNoRing
+	}
+	if !c.purpose.valid() {
+		return nil, errPurpose
+	}
+	return ring.keys, nil
+}
+
+func (c *ringCodec) Seal(_ context.Context, dst, payload []byte) ([]byte, error) {
+	ring, err := c.ring()
+	if err != nil {
+		return nil, err
+	}
+	id := ring.ids[0]
+	key := &ring.first[c.purpose]
+	switch n := key.seals.Add(1); {
+	case n > maxSeals:
+		return nil, errUsedUp
+	case n == maxSeals/2 && c.halfUsed != nil:
+		c.halfUsed(id)
+	}
+	// The sealed bytes stand behind the text they are encoded to, in one buffer.
+	size := len(id) + nonceSize + len(payload) + tagSize
+	start := len(dst) + b64u.EncodedLen(size)
+	dst = slices.Grow(dst, start-len(dst)+size)
+	sealed := append(dst[start:start], id[:]...)
+	sealed = key.aead.Seal(sealed, nil, payload, key.aad)
+	return b64u.Append(dst, sealed), nil
+}
+
+func (c *ringCodec) Open(_ context.Context, dst []byte, text string) ([]byte, error) {
+	ring, err := c.ring()
+	if err != nil {
+		return nil, err
+	}
+	size := b64u.DecodedLen(len(text)) - len(KeyID{}) - nonceSize - tagSize
+	if size < 0 {
+		return nil, ReasonMalformed
+	}
+	// The sealed bytes stand behind the payload they are opened to, in one buffer.
+	start := len(dst) + size
+	dst = slices.Grow(dst, start-len(dst)+b64u.DecodedLen(len(text)))
+	sealed, err := b64u.Decode(dst[start:start], text)
+	if err != nil {
+		return nil, ReasonMalformed
+	}
+	sealers, ok := ring.sealers[KeyID(sealed)]
+	if !ok {
+		return nil, ReasonUnknownKey
+	}
+	key := &sealers[c.purpose]
+	payload, err := key.aead.Open(dst, nil, sealed[len(KeyID{}):], key.aad)
+	if err != nil {
+		return nil, ReasonForged
+	}
+	return payload, nil
+}
+
+// keyID reads the id from a text that need not be genuine.
+func (c *ringCodec) keyID(text string) string {
+	const chars = 8 // of base64url, which hold six bytes
+	if len(text) < chars {
+		return ""
+	}
+	raw, err := b64u.Decode(nil, text[:chars])
+	if err != nil {
+		return ""
+	}
+	return KeyID(raw).String()
+}

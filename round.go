@@ -1,0 +1,58 @@
+package mcpseal
+
+import "context"
+
+// Round is one request of a flow, as [Boundary.Open] found it. What was computed
+// to open it is reused when the same round seals. It is not safe for
+// concurrent use, and a copy is a round of its own.
+type Round struct {
+	boundary *Boundary
+	binding  Binding
+	caller   Principal // nil once called
+	claims   Claims    // of the token; zero on a first round
+	unpinned bool      // the questions were waived for the token's format
+}
+
+// State returns what the handler wrote in the round before, and false when
+// it wrote nothing or this is the first round.
+func (r *Round) State() (state string, ok bool) { return r.claims.State, r.claims.HasState }
+
+// Number returns how many rounds came before: 0 on a first round.
+func (r *Round) Number() int { return r.claims.Round }
+
+// Questions returns what the round before asked. An answer to anything else
+// was not asked for. Pinned is false when the token's format could not carry
+// the questions and the operator waived them.
+func (r *Round) Questions() (questions []Question, pinned bool) {
+	return append([]Question(nil), r.claims.Questions...), !r.unpinned
+}
+
+// Asked returns the question of the round before with this key. Compare it
+// with the question of today to see whether it is still the same.
+func (r *Round) Asked(key string) (q Question, ok bool) {
+	for _, q := range r.claims.Questions {
+		if q.Key == key {
+			return q, true
+		}
+	}
+	return Question{}, false
+}
+
+// identify asks once who is calling.
+func (r *Round) identify(ctx context.Context) *failure {
+	if r.caller == nil {
+		return nil
+	}
+	var principal string
+	fail := guard(func() (err error) {
+		principal, err = r.caller(ctx)
+		if err == nil && len(principal) > maxPrincipal {
+			return errLongPrincipal
+		}
+		return err
+	}, ReasonPrincipalFailed)
+	if fail == nil {
+		r.binding.Principal, r.caller = principal, nil
+	}
+	return fail
+}

@@ -1,0 +1,123 @@
+package mcpseal
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Seal returns the token to send in place of state, with the questions that go
+// out beside it. A nil state means that the handler wrote none. Seal refuses
+// whatever Open would refuse. The error is a *[SealError], or a
+// *[ParamsError] where the request's arguments cannot be digested.
+func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questions ...Question) (string, error) {
+	start := b.startEvent()
+	format := &b.formats[0]
+	var stateSize int
+	if state != nil {
+		stateSize = len(*state)
+	}
+	token, fail := b.mint(ctx, round, format, state, questions)
+	if fail != nil {
+		return "", b.notSealed(ctx, start, round, format, stateSize, fail)
+	}
+	if b.config.Observer != nil {
+		event := b.event(OpSeal, start, round, format, token)
+		event.StateBytes = stateSize
+		event.Round++
+		b.observe(ctx, event)
+	}
+	return token, nil
+}
+
+// mint stamps the claims and seals them.
+func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedFormat, state *string, questions []Question) (string, *failure) {
+	if round == nil || round.boundary != b {
+		return "", failed(ReasonMisuse)
+	}
+	if state != nil && len(*state) > b.config.MaxState {
+		return "", failed(ReasonTooLarge)
+	}
+	if !wellFormed(questions) {
+		return "", failed(ReasonBadQuestions)
+	}
+	if fail := round.identify(ctx); fail != nil {
+		return "", fail
+	}
+	if round.binding.Principal == "" && b.config.RequirePrincipal {
+		return "", failed(ReasonPrincipal)
+	}
+	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
+		return "", &failure{reason: ReasonClaimMissing, missing: missing}
+	}
+
+	claims, reason := b.stamp(round, questions)
+	if reason != "" {
+		return "", failed(reason)
+	}
+	if state != nil {
+		claims.State, claims.HasState = *state, true
+	}
+	var token string
+	fail := guard(func() (err error) {
+		token, err = format.seal(ctx, &round.binding, &claims)
+		if err == nil && !strings.HasPrefix(token, format.prefix) {
+			return errPrefix
+		}
+		return err
+	}, ReasonCodecFailed, formatReasons...)
+	if fail != nil {
+		return "", fail
+	}
+	if len(token) > b.config.MaxToken {
+		return "", failed(ReasonTooLarge)
+	}
+	return token, nil
+}
+
+const errPrefix = plainError("the format sealed a token without its prefix")
+
+// seal calls the native format directly, which leaves its arguments on the
+// caller's stack. Others get copies.
+func (f *acceptedFormat) seal(ctx context.Context, binding *Binding, claims *Claims) (string, error) {
+	if native, ok := f.Format.(*recordFormat); ok {
+		return native.Seal(ctx, binding, claims)
+	}
+	onHeap := struct {
+		Binding
+		Claims
+	}{*binding, *claims}
+	onHeap.Questions = slices.Clone(claims.Questions)
+	return f.Format.Seal(ctx, &onHeap.Binding, &onHeap.Claims)
+}
+
+// stamp returns the claims of the round's next token, or why the flow cannot
+// go on.
+func (b *Boundary) stamp(round *Round, questions []Question) (c Claims, reason Reason) {
+	now := time.Now().UnixMilli()
+	if round.claims.Flow == [16]byte{} {
+		rand.Read(round.claims.Flow[:]) // never fails
+		round.claims.FlowStart = now
+	}
+	c.Flow, c.Round, c.Questions = round.claims.Flow, round.claims.Round+1, questions
+	c.FlowStart = min(round.claims.FlowStart, now) // a replica whose clock is ahead may have begun it
+	if c.Round > b.config.MaxRounds {
+		return Claims{}, ReasonTooManyRounds
+	}
+	ttl := b.config.TTL
+	for i := range questions {
+		if questions[i].Kind == KindURL {
+			ttl = max(ttl, b.config.URLTTL)
+		}
+	}
+	c.Issued, c.Expires = now, now+ttl.Milliseconds()
+	if b.config.MaxFlow != NoLimit {
+		c.Expires = min(c.Expires, c.FlowStart+b.config.MaxFlow.Milliseconds())
+	}
+	if !(c.Issued < c.Expires) {
+		return Claims{}, ReasonFlowExpired
+	}
+	return c, ""
+}

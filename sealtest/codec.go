@@ -1,0 +1,123 @@
+package sealtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// TestCodec holds a codec to the contract of [mcpseal.Codec].
+func TestCodec(t *testing.T, codec mcpseal.Codec) {
+	ctx := context.Background()
+	payload := []byte("S\x01 a payload that is long enough \x00\xff to be seen")
+
+	t.Run("RoundTrip", func(t *testing.T) {
+		for _, size := range []int{0, 1, 2, 3, 15, 16, 17, 255, 256, 4096, 40_000} {
+			want := bytes.Repeat([]byte{byte(size), 0, 0xff}, size)[:size]
+			text := mustSeal(t, codec, want)
+			if again := mustOpen(t, codec, text); !bytes.Equal(again, want) {
+				t.Errorf("a payload of %d bytes came back as %d other bytes", size, len(again))
+			}
+		}
+	})
+	t.Run("AppendsToDst", func(t *testing.T) {
+		text, err := codec.Seal(ctx, make([]byte, 0, 8), payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := codec.Open(ctx, make([]byte, 0, 8), string(text))
+		if err != nil || !bytes.Equal(opened, payload) {
+			t.Errorf("with a small dst: %q, %v", opened, err)
+		}
+		dirty := bytes.Repeat([]byte{0xaa}, 10_000)[:0]
+		if opened, err = codec.Open(ctx, dirty, string(text)); err != nil || !bytes.Equal(opened, payload) {
+			t.Errorf("with a large dst that was used before: %q, %v", opened, err)
+		}
+	})
+	t.Run("LeavesThePayloadAlone", func(t *testing.T) {
+		given := bytes.Clone(payload)
+		mustSeal(t, codec, given)
+		if !bytes.Equal(given, payload) {
+			t.Error("Seal changed the payload")
+		}
+	})
+	t.Run("TextIsPlain", func(t *testing.T) {
+		text := mustSeal(t, codec, payload)
+		const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
+		if rest := strings.Trim(text, allowed); rest != "" {
+			t.Errorf("the text has characters that a token may not have: %q", rest)
+		}
+		if strings.Contains(text, "payload") {
+			t.Error("the payload can be read from the text")
+		}
+	})
+	t.Run("OnlyOneTextOpens", func(t *testing.T) {
+		text := mustSeal(t, codec, payload)
+		for _, other := range mutations(text) {
+			refuse(t, codec, other)
+		}
+		for _, junk := range []string{"", ".", "A", "AAAA", strings.Repeat("A", 100), strings.Repeat("A", 70_000), "\xff\xfe"} {
+			refuse(t, codec, junk)
+		}
+	})
+	t.Run("Concurrent", func(t *testing.T) {
+		var group sync.WaitGroup
+		for g := range 8 {
+			group.Go(func() {
+				mine := bytes.Repeat([]byte{byte(g)}, 100+g)
+				for range 50 {
+					text, err := codec.Seal(ctx, nil, mine)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if opened, err := codec.Open(ctx, nil, string(text)); err != nil || !bytes.Equal(opened, mine) {
+						t.Errorf("opened %d bytes, %v", len(opened), err)
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
+	})
+}
+
+func mustSeal(t *testing.T, codec mcpseal.Codec, payload []byte) string {
+	t.Helper()
+	text, err := codec.Seal(context.Background(), nil, payload)
+	if err != nil {
+		t.Fatalf("Seal: %v", err)
+	}
+	return string(text)
+}
+
+func mustOpen(t *testing.T, codec mcpseal.Codec, text string) []byte {
+	t.Helper()
+	payload, err := codec.Open(context.Background(), nil, text)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	return payload
+}
+
+// refuse opens a text that is not genuine.
+func refuse(t *testing.T, codec mcpseal.Codec, text string) {
+	t.Helper()
+	payload, err := codec.Open(context.Background(), nil, text)
+	if err == nil {
+		t.Fatalf("a text that was never sealed opens: %.80q", text)
+	}
+	if len(payload) != 0 {
+		t.Fatalf("Open returned a payload beside an error for %.80q", text)
+	}
+	var reason mcpseal.Reason
+	if !errors.As(err, &reason) ||
+		reason != mcpseal.ReasonMalformed && reason != mcpseal.ReasonUnknownKey && reason != mcpseal.ReasonForged {
+		t.Fatalf("the error does not say that the text is not genuine: %v", err)
+	}
+}

@@ -1,0 +1,117 @@
+package sealtest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// TestFormat holds a format to the contract of [mcpseal.Format].
+func TestFormat(t *testing.T, format mcpseal.Format) {
+	ctx := context.Background()
+	carries := format.Carries()
+	now := time.Now().UnixMilli()
+	claims := mcpseal.Claims{
+		Issued: now, Expires: now + 600_000,
+		Flow: [16]byte{1, 2, 3}, FlowStart: now - 5_000, Round: 3,
+		Questions: []mcpseal.Question{
+			{Key: "confirm", Kind: mcpseal.KindForm},
+			{Key: "", Kind: mcpseal.KindURL, Digest: [16]byte{9}},
+		},
+		State: "step=1", HasState: true,
+	}
+	binding := func() *mcpseal.Binding {
+		b := &mcpseal.Binding{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"region":"eu"}`)}
+		if carries&mcpseal.ClaimAudience != 0 {
+			b.Audience = "service"
+		}
+		if carries&mcpseal.ClaimPrincipal != 0 {
+			b.Principal = "alice"
+		}
+		return b
+	}
+	seal := func(t *testing.T, c mcpseal.Claims) string {
+		t.Helper()
+		token, err := format.Seal(ctx, binding(), &c)
+		if err != nil {
+			t.Fatalf("Seal: %v", err)
+		}
+		return token
+	}
+
+	t.Run("RoundTrip", func(t *testing.T) {
+		for _, state := range []string{"", "step=1", "\x00", `"quoted\u0000"`, "ünïcödé 🦭", strings.Repeat("x", 10_000)} {
+			want := claims
+			want.State = state
+			got, err := format.Open(ctx, binding(), seal(t, want))
+			if err != nil {
+				t.Fatalf("Open: %v", err)
+			}
+			if got.State != state || !got.HasState {
+				t.Errorf("state %.20q came back as %.20q", state, got.State)
+			}
+			if late := got.Expires - want.Expires; late > 0 || late < -1000 {
+				t.Errorf("expiry moved by %d ms", late)
+			}
+			if carries&mcpseal.ClaimQuestions != 0 && !slices.Equal(got.Questions, want.Questions) {
+				t.Errorf("questions came back as %v", got.Questions)
+			}
+			if carries&(mcpseal.ClaimFlow|mcpseal.ClaimSingleUse) != 0 && (got.Flow != want.Flow || got.Round != want.Round) {
+				t.Errorf("flow and round came back as %x, %d", got.Flow, got.Round)
+			}
+		}
+	})
+	t.Run("PrefixIsItsOwn", func(t *testing.T) {
+		if token := seal(t, claims); !strings.HasPrefix(token, format.Prefix()) {
+			t.Errorf("the token %.20q does not begin with %q", token, format.Prefix())
+		}
+	})
+	t.Run("OnlyOneTextOpens", func(t *testing.T) {
+		for _, other := range mutations(seal(t, claims)) {
+			got, err := format.Open(ctx, binding(), other)
+			if err == nil {
+				t.Fatalf("a changed token opens: %q", other)
+			}
+			if got.HasState || got.State != "" {
+				t.Fatal("Open returned a state beside an error")
+			}
+		}
+	})
+	t.Run("BoundAsFarAsItCarries", func(t *testing.T) {
+		token := seal(t, claims)
+		for _, change := range []struct {
+			name  string
+			claim mcpseal.Claim
+			apply func(*mcpseal.Binding)
+		}{
+			{"another method", mcpseal.ClaimRequest, func(b *mcpseal.Binding) { b.Method = "prompts/get" }},
+			{"another target", mcpseal.ClaimRequest, func(b *mcpseal.Binding) { b.Target = "destroy" }},
+			{"other arguments", mcpseal.ClaimArguments, func(b *mcpseal.Binding) { b.Arguments = []byte(`{"region":"us"}`) }},
+			{"no arguments", mcpseal.ClaimArguments, func(b *mcpseal.Binding) { b.Arguments = nil }},
+			{"another audience", mcpseal.ClaimAudience, func(b *mcpseal.Binding) { b.Audience = "other" }},
+			{"no audience", mcpseal.ClaimAudience, func(b *mcpseal.Binding) { b.Audience = "" }},
+			{"another principal", mcpseal.ClaimPrincipal, func(b *mcpseal.Binding) { b.Principal = "mallory" }},
+			{"no principal", mcpseal.ClaimPrincipal, func(b *mcpseal.Binding) { b.Principal = "" }},
+		} {
+			if carries&change.claim == 0 {
+				continue
+			}
+			other := binding()
+			change.apply(other)
+			if _, err := format.Open(ctx, other, token); err == nil {
+				t.Errorf("with %s the token still opens", change.name)
+			}
+		}
+	})
+	t.Run("JunkIsRefused", func(t *testing.T) {
+		for _, junk := range []string{"", format.Prefix(), format.Prefix() + ".", format.Prefix() + strings.Repeat("A", 200), "\xff", strings.Repeat(".", 1000)} {
+			if _, err := format.Open(ctx, binding(), junk); err == nil {
+				t.Errorf("%.20q opens", junk)
+			}
+		}
+	})
+}

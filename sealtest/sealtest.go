@@ -1,0 +1,51 @@
+// Package sealtest is for tests: a boundary in one line, and the suites that
+// every implementation of an mcpseal interface must pass.
+//
+//	func TestMyCodec(t *testing.T) { sealtest.TestCodec(t, newMyCodec()) }
+package sealtest
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// Boundary returns a boundary with random keys and the default policy. What it
+// logs goes to the test's log.
+func Boundary(t testing.TB) *mcpseal.Boundary {
+	t.Helper()
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: Logger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return boundary
+}
+
+// Logger returns a logger that writes to the test's log.
+func Logger(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), nil))
+}
+
+// mutations returns texts that differ from text and must not open: every
+// character replaced, every length cut, and what lenient decoders let pass.
+func mutations(text string) []string {
+	const others = "Az09-_.=+/ \n\x00é"
+	var all []string
+	for i := range len(text) {
+		all = append(all, text[:i]) // cut
+		for _, other := range others {
+			if string(other) != text[i:i+1] {
+				all = append(all, text[:i]+string(other)+text[i+1:])
+			}
+		}
+		if c := text[i] ^ 1; c < 0x80 {
+			all = append(all, text[:i]+string(rune(c))+text[i+1:])
+		}
+	}
+	for _, extra := range []string{"A", "=", "==", ".", "\n", "\r\n", "\t", " ", "\x00", "AAAA", "é"} {
+		all = append(all, text+extra, extra+text, text[:len(text)/2]+extra+text[len(text)/2:])
+	}
+	return append(all, text+text, strings.ToUpper(text)+"a", strings.ToLower(text)+"A")
+}

@@ -1,0 +1,342 @@
+// A second implementation of docs/token.md, written from that page alone.
+// It checks a file of fixed cases:  node verify.mjs native.json
+import { createDecipheriv, createHash, hkdfSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+// Refused is thrown where the page says that something is rejected or refused.
+// Every other error is a fault in the file or in this script, and never counts
+// as a rejection.
+class Refused extends Error {}
+const refuse = (why) => { throw new Refused(why); };
+const must = (ok, why) => { if (!ok) throw new Error(why); };
+
+// ---- Bytes
+
+// cat joins bytes, ASCII texts and arrays of these.
+const cat = (...parts) => Buffer.concat(parts.flat().map((p) => (typeof p === 'string' ? Buffer.from(p, 'latin1') : p)));
+const sha256 = (...parts) => createHash('sha256').update(cat(...parts)).digest();
+const u32 = (n) => { const b = Buffer.alloc(4); b.writeUInt32BE(n); return b; };
+const i64 = (n) => { const b = Buffer.alloc(8); b.writeBigInt64BE(n); return b; };
+const frame = (bytes) => cat(u32(bytes.length), bytes);
+
+function utf8(text) {
+  must(typeof text === 'string' && text.isWellFormed(), 'the file has something else where a text belongs');
+  return Buffer.from(text, 'utf8');
+}
+
+function hex(text) {
+  must(typeof text === 'string' && /^([0-9a-f]{2})*$/.test(text), `not lower-case hex: ${text}`);
+  return Buffer.from(text, 'hex');
+}
+
+// Node's decoder is lenient: it skips padding, white space and foreign
+// characters, reads the standard alphabet too, and ignores left-over bits. All
+// of these texts differ from the one that the bytes are written as.
+function base64url(text) {
+  const bytes = Buffer.from(text, 'base64url');
+  return bytes.toString('base64url') === text ? bytes : refuse('not the one base64url text of its bytes');
+}
+
+// decodeUTF8 keeps a byte order mark, with which no JSON text begins.
+function decodeUTF8(bytes) {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return refuse('not valid UTF-8');
+  }
+}
+
+// ---- Keys
+
+function checkSecret(secret) {
+  must(secret.length >= 32 && secret.length <= 1024, 'a secret has 32 to 1024 bytes');
+  must(secret.some((b) => b !== secret[0]), 'all bytes of the secret are the same');
+  return secret;
+}
+
+function parseKeyText(text) {
+  const prefix = 'mcpseal_key1_';
+  must(typeof text === 'string' && text.startsWith(prefix), `a key's text begins with ${prefix}`);
+  const bytes = base64url(text.slice(prefix.length));
+  must(bytes.length >= 4, "the key's text is too short");
+  const secret = bytes.subarray(0, -4);
+  must(sha256('mcpseal/1 key checksum', secret).subarray(0, 4).equals(bytes.subarray(-4)), "the key's checksum is wrong");
+  return checkSecret(secret);
+}
+
+// An empty salt and none are the same in HKDF: HMAC pads both to a block of zeros.
+const hkdf = (secret, info, n) => Buffer.from(hkdfSync('sha256', secret, '', info, n));
+const keyID = (secret) => hkdf(secret, 'mcpseal/1 key id', 4);
+const stateKey = (secret) => hkdf(secret, 'mcpseal/1 state aes-256-gcm', 32);
+
+// ---- The token
+
+function openToken(token, secret) {
+  must(typeof token === 'string', 'the token is not a text');
+  if (!token.startsWith('ms1.')) refuse('the prefix is not ms1.');
+  const bytes = base64url(token.slice(4));
+  if (bytes.length < 4 + 12 + 16) refuse('the token is too short');
+  const id = bytes.subarray(0, 4);
+  if (!id.equals(keyID(secret))) refuse('the key id is not in the ring');
+  const gcm = createDecipheriv('aes-256-gcm', stateKey(secret), bytes.subarray(4, 16), { authTagLength: 16 });
+  gcm.setAAD(cat('ms1.', id));
+  gcm.setAuthTag(bytes.subarray(-16));
+  const plaintext = gcm.update(bytes.subarray(16, -16));
+  try {
+    return cat(plaintext, gcm.final());
+  } catch {
+    return refuse('the tag is wrong');
+  }
+}
+
+// ---- The record
+
+// parseRecord returns the claims in the shape of the file's.
+function parseRecord(record) {
+  let at = 0;
+  const take = (n) => {
+    if (record.length - at < n) refuse('the record is cut short');
+    at += n;
+    return record.subarray(at - n, at);
+  };
+  const uint = (n) => take(n).readUIntBE(0, n);
+  const digest = () => take(16).toString('hex');
+
+  if (uint(1) !== 0x53) refuse('the purpose is not "S"');
+  if (uint(1) !== 1) refuse('the version is not known');
+  const flags = uint(1);
+  if (flags & ~7) refuse('a flag is not known');
+  const issued = uint(6), lifetime = uint(5), age = uint(5), round = uint(2);
+  if (lifetime < 1) refuse('the lifetime is 0');
+  if (round < 1) refuse('the round is 0');
+  const claims = { issued, expires: issued + lifetime, flow_start: issued - age, round };
+  claims.flow = digest(); // no digest, but of the same size
+  claims.request_digest = digest();
+  claims.arguments_digest = digest();
+  if (flags & 2) claims.audience_digest = digest();
+  if (flags & 4) claims.principal_digest = digest();
+
+  claims.questions = [];
+  const count = uint(1);
+  if (count > 64) refuse('there are more than 64 questions');
+  for (let i = 0; i < count; i++) {
+    const kind = uint(1), length = uint(1);
+    if ((kind & 127) < 1 || (kind & 127) > 4) refuse('a kind of question is not known');
+    if (length > 128) refuse('the key of a question is too long');
+    const question = { key: decodeUTF8(take(length)), kind: kind & 127 };
+    if (claims.questions.some((q) => q.key === question.key)) refuse('two questions have the same key');
+    if (kind & 128) {
+      question.digest = digest();
+      if (/^0+$/.test(question.digest)) refuse('the digest of a question is all zero');
+    }
+    claims.questions.push(question);
+  }
+
+  const rest = take(record.length - at);
+  if (flags & 1) claims.state = rest.toString('hex');
+  else if (rest.length > 0) refuse('there are bytes after the last question, and no state');
+  return claims;
+}
+
+// ---- The digests
+
+// argumentsDigest is D of the text's bytes. Arguments that are absent
+// (undefined), empty or null count as {}.
+function argumentsDigest(bytes) {
+  let stream = bytes === undefined || bytes.length === 0 ? cat('z') : streamOf(bytes);
+  if (stream.equals(cat('z'))) stream = cat('o', u32(0));
+  return sha256(stream);
+}
+
+// requestDigests returns the digests of a request in the shape of the claims.
+function requestDigests(request, flowHex) {
+  const { method, target, arguments: args, audience, principal } = request;
+  if (audience === '' || principal === '') refuse('an empty audience or principal does not exist');
+  const flow = hex(flowHex);
+  const short = (...parts) => sha256(...parts).subarray(0, 16).toString('hex');
+  const absent = args === undefined || method === 'resources/read';
+  const digests = {
+    request_digest: short('ms1r', flow, frame(utf8(method)), frame(utf8(target))),
+    arguments_digest: short('ms1a', flow, argumentsDigest(absent ? undefined : utf8(args))),
+  };
+  if (audience !== undefined) digests.audience_digest = short('ms1s', frame(utf8(audience)));
+  if (principal !== undefined) digests.principal_digest = short('ms1p', flow, frame(utf8(principal)));
+  return digests;
+}
+
+// verify opens a token for a request and returns its claims. It does all that
+// the page asks for but the checks of time and policy.
+function verify(token, secret, request) {
+  const claims = parseRecord(openToken(token, secret));
+  const digests = requestDigests(request, claims.flow);
+  for (const name of ['request_digest', 'arguments_digest', 'audience_digest', 'principal_digest']) {
+    if (claims[name] !== digests[name]) refuse(`the ${name} is not that of the request`);
+  }
+  return claims;
+}
+
+// ---- The arguments' stream: a strict reader of JSON that writes it on the way
+
+function streamOf(bytes) {
+  if (bytes.length > 16 << 20) refuse('the text is longer than 16 MiB');
+  const text = decodeUTF8(bytes);
+  let at = 0;
+
+  const space = () => { while (' \t\n\r'.includes(text[at] ?? 'end')) at++; };
+  const accept = (token) => text.startsWith(token, at) && ((at += token.length), true);
+  const expect = (token) => accept(token) || refuse(`not JSON: no ${token} at ${at}`);
+
+  function string() { // returns UTF-16 code units, with the escapes resolved
+    expect('"');
+    let units = '';
+    for (let from = at; ; from = at) {
+      while (text.charCodeAt(at) >= 0x20 && text[at] !== '"' && text[at] !== '\\') at++;
+      units += text.slice(from, at);
+      if (accept('"')) return units;
+      expect('\\'); // or a control character, or the end
+      const plain = '"\\/bfnrt'.indexOf(text[at] ?? 'end');
+      const [, code] = /^u([0-9a-fA-F]{4})/.exec(text.slice(at, at + 5)) ?? [];
+      if (plain < 0 && !code) refuse(`not JSON: no escape at ${at}`);
+      units += code ? String.fromCharCode(parseInt(code, 16)) : '"\\/\b\f\n\r\t'[plain];
+      at += code ? 5 : 1;
+    }
+  }
+
+  function number() {
+    const digits = () => {
+      const from = at;
+      while (text[at] >= '0' && text[at] <= '9') at++;
+      return text.slice(from, at) || refuse(`not JSON: no digit at ${at}`);
+    };
+    const sign = accept('-') ? '-' : '+';
+    const whole = digits();
+    if (whole.length > 1 && whole[0] === '0') refuse('not JSON: a leading zero');
+    const fraction = accept('.') ? digits() : '';
+    let exponent = 0n;
+    if (accept('e') || accept('E')) {
+      const minus = accept('-') || (accept('+'), false);
+      const written = digits();
+      if (written.length > 18) refuse('the exponent has more than 18 digits');
+      exponent = minus ? -BigInt(written) : BigInt(written);
+    }
+    const all = whole + fraction;
+    let first = 0, end = all.length;
+    while (first < end && all[first] === '0') first++;
+    while (end > first && all[end - 1] === '0') end--;
+    exponent += BigInt(all.length - end) - BigInt(fraction.length);
+    return cat('n', sign, frame(cat(all.slice(first, end))), i64(first === end ? 0n : exponent));
+  }
+
+  // list reads what is between the brackets of an array or object.
+  function list(close, depth, item) {
+    if (depth > 128) refuse('nested more than 128 deep');
+    const items = [];
+    space();
+    if (accept(close)) return items;
+    do { items.push(item()); } while (accept(','));
+    expect(close);
+    return items;
+  }
+
+  // spaced reads something with white space around it.
+  const spaced = (read) => { space(); const got = read(); space(); return got; };
+  const value = (depth) => spaced(() => bare(depth));
+
+  function member(depth) {
+    const name = wtf8(spaced(string));
+    expect(':');
+    return { name, stream: cat(frame(name), value(depth)) };
+  }
+
+  function bare(depth) { // depth counts the arrays and objects around it
+    if (accept('null')) return cat('z');
+    if (accept('false')) return cat('f');
+    if (accept('true')) return cat('t');
+    if (text[at] === '"') return cat('s', frame(wtf8(string())));
+    if (accept('[')) {
+      const items = list(']', depth + 1, () => value(depth + 1));
+      return cat('a', u32(items.length), items);
+    }
+    if (!accept('{')) return number();
+    const members = list('}', depth + 1, () => member(depth + 1));
+    members.sort((a, b) => Buffer.compare(a.name, b.name));
+    if (members.some((m, i) => i > 0 && m.name.equals(members[i - 1].name))) refuse('two members of one name');
+    return cat('o', u32(members.length), members.map((m) => m.stream));
+  }
+
+  const stream = value(0);
+  return at === text.length ? stream : refuse(`not JSON: text after the value, at ${at}`);
+}
+
+// wtf8 writes UTF-16 code units as UTF-8, and a surrogate without a partner in
+// the three bytes of its code point. Iterating joins the pairs.
+function wtf8(units) {
+  return units.isWellFormed() ? Buffer.from(units) : cat(Array.from(units, (c) => {
+    const n = c.codePointAt(0);
+    return c.isWellFormed() ? Buffer.from(c) : Buffer.from([n >> 12 | 0xe0, n >> 6 & 63 | 128, n & 63 | 128]);
+  }));
+}
+
+// ---- The file
+
+// same compares two values of JSON, and names the first place where they differ.
+function same(got, want, where) {
+  if (got === null || want === null || typeof got !== 'object' || typeof want !== 'object') {
+    must(got === want, `${where}: is ${JSON.stringify(got)}, the file says ${JSON.stringify(want)}`);
+    return;
+  }
+  must(Array.isArray(got) === Array.isArray(want), `${where}: one is an array, the other an object`);
+  for (const k of new Set([...Object.keys(got), ...Object.keys(want)])) same(got[k], want[k], `${where}.${k}`);
+}
+
+// refusal returns why f refuses, or undefined if it does not.
+function refusal(f) {
+  try {
+    f();
+  } catch (e) {
+    if (e instanceof Refused) return e.message;
+    throw e;
+  }
+}
+
+function checkVector(v) {
+  const secret = checkSecret(hex(v.secret));
+  same(parseKeyText(v.key_text).toString('hex'), v.secret, 'secret of key_text');
+  same(keyID(secret).toString('hex'), v.key_id, 'key_id');
+  same(verify(v.token, secret, v), v.claims, 'claims');
+}
+
+function checkDigest(d) {
+  must((d.text === undefined) !== (d.text_hex === undefined), 'needs one of text and text_hex');
+  must((d.digest === undefined) === (d.refused === true), 'needs one of digest and refused');
+  const bytes = d.text === undefined ? hex(d.text_hex) : utf8(d.text);
+  if (d.refused) must(refusal(() => argumentsDigest(bytes)), 'is to be refused, and has a digest');
+  else same(argumentsDigest(bytes).toString('hex'), d.digest, 'digest');
+}
+
+function checkRejected(r) {
+  const secret = checkSecret(hex(r.secret));
+  const why = refusal(() => verify(r.token, secret, r));
+  must(why, 'is to be rejected, and is accepted');
+  if (process.env.VERBOSE) console.log(`rejected ${r.name}: ${why}`);
+}
+
+try {
+  const file = JSON.parse(readFileSync(process.argv[2], 'utf8'));
+  const checks = { vectors: checkVector, digests: checkDigest, rejected: checkRejected };
+  for (const [section, check] of Object.entries(checks)) {
+    must(Array.isArray(file[section]) && file[section].length > 0, `the file has no ${section}`);
+    file[section].forEach((entry, i) => {
+      try {
+        check(entry);
+      } catch (e) {
+        const name = entry?.name ?? (entry?.text ?? entry?.text_hex ?? '').slice(0, 60);
+        throw new Error(`${section}[${i}] ${JSON.stringify(name)}: ${e.message}`, { cause: e });
+      }
+    });
+  }
+  console.log(`${file.vectors.length} vectors, ${file.digests.length} digests, ${file.rejected.length} rejections: all as docs/token.md says`);
+} catch (e) {
+  console.error(`verify: ${e.message}`);
+  process.exitCode = 1;
+}
