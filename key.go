@@ -19,12 +19,14 @@ const (
 // Key is one secret. It never prints: only [Key.Reveal] gives the secret away.
 // The zero Key is no key and is refused everywhere.
 type Key struct {
-	material *keyMaterial // behind a pointer, where no formatting verb looks
+	material *keyMaterial
 }
 
+// keyMaterial holds the secret behind a second pointer: fmt follows the first
+// where a Key is an unexported field and the verb does not fit, as in %e.
 type keyMaterial struct {
 	id     KeyID
-	secret []byte
+	secret *[]byte
 }
 
 // KeyID is the public name of a key. It is derived from the secret and stands
@@ -62,7 +64,7 @@ func NewKey(secret []byte) (Key, error) {
 	if err != nil {
 		return Key{}, errors.New("mcpseal: cannot derive the key id")
 	}
-	return Key{&keyMaterial{KeyID(derived), secret}}, nil
+	return Key{&keyMaterial{KeyID(derived), &secret}}, nil
 }
 
 func allAlike(b []byte) bool {

@@ -46,7 +46,7 @@ func (k Key) Reveal() string {
 	if k.material == nil {
 		return ""
 	}
-	secret := k.material.secret
+	secret := *k.material.secret
 	raw := append(append(make([]byte, 0, len(secret)+keyChecksumSize), secret...), keyChecksum(secret)...)
 	return string(b64u.Append([]byte(keyTextPrefix), raw))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -67,7 +68,7 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	leaks.mu.Lock()
 	defer leaks.mu.Unlock()
-	if leaks.scanned == 0 {
+	if whole := flag.Lookup("test.run").Value.String() == ""; whole && leaks.scanned == 0 {
 		fmt.Println("the scan for leaked secrets saw no text: it cannot have worked")
 		code = 1
 	}

@@ -9,7 +9,7 @@ import (
 
 // Keys and rings print as their ids under every verb and in every log. Where a
 // printer cannot call these methods (an unexported field of another struct),
-// it finds a pointer and stops there.
+// it finds pointers and stops there.
 
 // String names the key without its secret.
 func (k Key) String() string {

@@ -8,7 +8,7 @@ import (
 // Ring is an immutable set of keys: the first seals, every one opens. A token
 // names the key that sealed it, so a ring never tries keys in turn.
 type Ring struct {
-	keys *ringKeys // behind a pointer, where no formatting verb looks
+	keys *ringKeys
 }
 
 type ringKeys struct {

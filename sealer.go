@@ -31,7 +31,7 @@ type sealer struct {
 func newKeySealers(key *keyMaterial) (*keySealers, error) {
 	var s keySealers
 	for p := range purposes {
-		derived, err := hkdf.Key(sha256.New, key.secret, nil, purposeDetails[p].keyInfo, 32)
+		derived, err := hkdf.Key(sha256.New, *key.secret, nil, purposeDetails[p].keyInfo, 32)
 		if err != nil {
 			return nil, errors.New("cannot derive keys")
 		}

@@ -1,0 +1,82 @@
+package mcpseal_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+func TestConfigErrorsTeach(t *testing.T) {
+	ring := newRing(t, newKey(t))
+	native := mcpseal.NativeFormat(ring)
+	own := func(prefix string) mcpseal.Format { return mcpseal.RecordFormat(prefix, spacedCodec{}) }
+	var noRing *mcpseal.Ring
+	for name, c := range map[string]struct {
+		config mcpseal.Config
+		want   string
+	}{
+		"no keys":              {mcpseal.Config{Audience: "a"}, "mcpseal.Ephemeral()"},
+		"a nil ring":           {mcpseal.Config{Keys: noRing, Audience: "a"}, "mcpseal.NewRing("},
+		"an empty ring":        {mcpseal.Config{Keys: &mcpseal.Ring{}, Audience: "a"}, "Config.Keys is missing"},
+		"keys and format":      {mcpseal.Config{Keys: ring, Format: native, Audience: "a"}, "both Keys and Format"},
+		"no audience":          {mcpseal.Config{Keys: ring}, "Config.Audience is missing"},
+		"format, no audience":  {mcpseal.Config{Format: native}, "Config.Audience is missing"},
+		"long audience":        {mcpseal.Config{Keys: ring, Audience: strings.Repeat("a", 1025)}, "1025 bytes"},
+		"negative TTL":         {mcpseal.Config{Keys: ring, Audience: "a", TTL: -1}, "Config.TTL"},
+		"endless TTL":          {mcpseal.Config{Keys: ring, Audience: "a", TTL: 1 << 62}, "Config.TTL"},
+		"tiny TTL":             {mcpseal.Config{Keys: ring, Audience: "a", TTL: time.Microsecond}, "Config.TTL"},
+		"negative URLTTL":      {mcpseal.Config{Keys: ring, Audience: "a", URLTTL: -time.Hour}, "Config.URLTTL"},
+		"negative flow":        {mcpseal.Config{Keys: ring, Audience: "a", MaxFlow: -2}, "Config.MaxFlow"},
+		"negative rounds":      {mcpseal.Config{Keys: ring, Audience: "a", MaxRounds: -2}, "Config.MaxRounds"},
+		"too many rounds":      {mcpseal.Config{Keys: ring, Audience: "a", MaxRounds: 65536}, "Config.MaxRounds"},
+		"negative state":       {mcpseal.Config{Keys: ring, Audience: "a", MaxState: -1}, "Config.MaxState"},
+		"token below state":    {mcpseal.Config{Keys: ring, Audience: "a", MaxState: 1000, MaxToken: 999}, "Config.MaxToken"},
+		"huge token":           {mcpseal.Config{Keys: ring, Audience: "a", MaxToken: 1 << 30}, "Config.MaxToken"},
+		"tools without store":  {mcpseal.Config{Keys: ring, Audience: "a", ReplayTools: []string{"x"}}, "Config.Replay is not"},
+		"slow store":           {mcpseal.Config{Keys: ring, Audience: "a", ReplayTimeout: time.Hour}, "Config.ReplayTimeout"},
+		"nil format":           {mcpseal.Config{Keys: ring, Audience: "a", AlsoOpen: []mcpseal.Accepted{{}}}, "format 1 of Config.AlsoOpen is nil"},
+		"the native prefix":    {mcpseal.Config{Format: own("ms1."), Audience: "a"}, "taken by the native"},
+		"the cursor prefix":    {mcpseal.Config{Format: own("mc1."), Audience: "a"}, "taken by the native"},
+		"no full stop":         {mcpseal.Config{Format: own("own1"), Audience: "a"}, "full stop"},
+		"upper case":           {mcpseal.Config{Format: own("Own1."), Audience: "a"}, "lower-case"},
+		"short prefix":         {mcpseal.Config{Format: own("o."), Audience: "a"}, "2 to 16"},
+		"stop inside":          {mcpseal.Config{Format: own("o.n."), Audience: "a"}, "lower-case"},
+		"empty prefix":         {mcpseal.Config{Format: own(""), Audience: "a"}, "full stop"},
+		"one prefix twice":     {mcpseal.Config{Keys: ring, Audience: "a", AlsoOpen: []mcpseal.Accepted{{Format: native}}}, "two formats"},
+		"one prefix twice (2)": {mcpseal.Config{Keys: ring, Audience: "a", AlsoOpen: []mcpseal.Accepted{{Format: own("own1.")}, {Format: own("own1.")}}}, "two formats"},
+		"idle waiver":          {mcpseal.Config{Format: own("own1."), Waive: mcpseal.ClaimPrincipal, Audience: "a"}, "carries principal"},
+		"unknown waiver":       {mcpseal.Config{Keys: ring, Audience: "a", AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: 1 << 9}}}, "unknown claim"},
+		"a format without claims": {mcpseal.Config{Format: readable{}, Audience: "a"},
+			"cannot carry request, arguments, audience, questions, flow"},
+		"single use without a claim": {mcpseal.Config{Format: readable{}, Audience: "a", Replay: storeFunc(nil), Waive: mcpseal.ClaimRequest |
+			mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimQuestions | mcpseal.ClaimFlow}, "cannot carry single use"},
+	} {
+		boundary, err := mcpseal.New(c.config)
+		if err == nil || boundary != nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestConfigIsCopied(t *testing.T) {
+	tools := []string{"deploy"}
+	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return false, nil })
+	s := newService(t, mcpseal.Config{Replay: store, ReplayTools: tools})
+	tools[0] = "other"
+	s.reject(t, deploy(), s.first(t, deploy(), step), mcpseal.ReasonReplayed)
+}
+
+func TestEphemeralKeysAreSaidOutLoud(t *testing.T) {
+	book := &logbook{}
+	if _, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: jsonLogger(book)}); err != nil {
+		t.Fatal(err)
+	}
+	if message, _ := book.last(t)["msg"].(string); !strings.Contains(message, "ephemeral") {
+		t.Errorf("the log says %q", message)
+	}
+	a, b := newService(t, mcpseal.Config{Keys: mcpseal.Ephemeral()}), newService(t, mcpseal.Config{Keys: mcpseal.Ephemeral()})
+	a.reject(t, deploy(), b.first(t, deploy(), step), mcpseal.ReasonUnknownKey)
+}

@@ -1,0 +1,159 @@
+package mcpseal_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+const allClaims mcpseal.Claim = 1<<7 - 1
+
+func TestAFormatOpensOnlyWhatItsWaiverCovers(t *testing.T) {
+	request := deploy()
+	anonymous := deploy()
+	anonymous.Principal = nil
+	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
+	demanded := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+	for _, c := range []struct {
+		name    string
+		config  mcpseal.Config
+		request mcpseal.Request
+		need    mcpseal.Claim
+	}{
+		{"default policy, nobody calling", mcpseal.Config{}, anonymous, demanded},
+		{"a user calling", mcpseal.Config{}, request, demanded | mcpseal.ClaimPrincipal},
+		{"single use", mcpseal.Config{Replay: store}, anonymous, demanded | mcpseal.ClaimSingleUse},
+		{"single use of this tool", mcpseal.Config{Replay: store, ReplayTools: []string{"deploy"}}, anonymous, demanded | mcpseal.ClaimSingleUse},
+		{"single use of another tool", mcpseal.Config{Replay: store, ReplayTools: []string{"other"}}, anonymous, demanded},
+		{"no flow limits", mcpseal.Config{MaxFlow: mcpseal.NoLimit, MaxRounds: mcpseal.NoLimit}, anonymous, demanded &^ mcpseal.ClaimFlow},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for claim := mcpseal.Claim(1); claim < allClaims; claim <<= 1 {
+				config := c.config
+				config.AlsoOpen = []mcpseal.Accepted{{Format: readable{}, Waive: allClaims &^ claim}}
+				s := newService(t, config)
+				if c.need&claim == 0 {
+					s.accept(t, c.request, "plain.hush")
+					continue
+				}
+				s.reject(t, c.request, "plain.hush", mcpseal.ReasonClaimMissing)
+				if logged := s.book.last(t)["claims"]; logged != claim.String() {
+					t.Errorf("the log names %v, want %v", logged, claim)
+				}
+			}
+		})
+	}
+}
+
+func TestClaimsThatAFormatCannotProveAreDropped(t *testing.T) {
+	ctx := context.Background()
+	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims}}})
+	round := s.accept(t, deploy(), "plain.hush")
+	if questions, pinned := round.Questions(); pinned || questions != nil || round.Number() != 0 {
+		t.Errorf("%v, pinned %v, round %d", questions, pinned, round.Number())
+	}
+	// The next round is native, with a flow of its own.
+	state := step
+	token, err := s.Seal(ctx, &round, &state, confirm)
+	if err != nil || !strings.HasPrefix(token, "ms1.") {
+		t.Fatalf("%.10q, %v", token, err)
+	}
+	round = s.accept(t, deploy(), token)
+	if questions, pinned := round.Questions(); !pinned || len(questions) != 1 || round.Number() != 1 {
+		t.Errorf("%v, pinned %v, round %d", questions, pinned, round.Number())
+	}
+}
+
+func TestWaiversAreLogged(t *testing.T) {
+	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: mcpseal.ClaimQuestions | mcpseal.ClaimFlow}}})
+	if logged := s.book.last(t); logged["claims"] != "questions, flow" || logged["format"] != "plain." {
+		t.Errorf("the log says %v", logged)
+	}
+}
+
+func TestAForeignFormatSealsWithWaivers(t *testing.T) {
+	ctx := context.Background()
+	keys := newRing(t, newKey(t))
+	s := newService(t, mcpseal.Config{
+		Format: readable{}, Waive: allClaims &^ mcpseal.ClaimPrincipal,
+		AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(keys)}},
+	})
+	anonymous := deploy()
+	anonymous.Principal = nil
+	round, _ := s.Open(ctx, anonymous, "")
+	state := step
+	token, err := s.Seal(ctx, &round, &state)
+	if err != nil || token != "plain."+step {
+		t.Fatalf("%q, %v", token, err)
+	}
+	s.accept(t, anonymous, token)
+	// Sealing for a user would lose the user.
+	round, _ = s.Open(ctx, deploy(), "")
+	token, err = s.Seal(ctx, &round, &state)
+	s.notSealed(t, token, err, mcpseal.ReasonClaimMissing)
+	// Tokens of the native format are still whole.
+	native := newService(t, mcpseal.Config{Keys: keys})
+	s.accept(t, deploy(), native.first(t, deploy(), step))
+}
+
+// spy is a format that fails the test when it is asked to open.
+type spy struct {
+	readable
+	t *testing.T
+}
+
+func (s spy) Prefix() string { return "spy." }
+func (s spy) Open(context.Context, *mcpseal.Binding, string) (mcpseal.Claims, error) {
+	s.t.Error("a token was tried against a second format")
+	return mcpseal.Claims{}, nil
+}
+
+func TestNoTokenIsTriedAgainstASecondFormat(t *testing.T) {
+	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: spy{t: t}, Waive: allClaims}}})
+	token := s.first(t, deploy(), step)
+	s.accept(t, deploy(), token)
+	s.reject(t, deploy(), token[:40]+"AAAA"+token[44:], mcpseal.ReasonForged)
+	s.reject(t, deploy(), "other."+token, mcpseal.ReasonMalformed)
+	s.reject(t, deploy(), "spy", mcpseal.ReasonMalformed)
+}
+
+// nonsense is a format whose claims no honest token has.
+type nonsense struct {
+	readable
+	claims mcpseal.Claims
+}
+
+func (nonsense) Prefix() string         { return "odd." }
+func (nonsense) Carries() mcpseal.Claim { return allClaims }
+func (n nonsense) Open(context.Context, *mcpseal.Binding, string) (mcpseal.Claims, error) {
+	return n.claims, nil
+}
+
+func TestNonsenseClaimsFailTheComparison(t *testing.T) {
+	now := time.Now().UnixMilli()
+	honest := mcpseal.Claims{Issued: now, Expires: now + 60_000, FlowStart: now, Round: 1, Flow: [16]byte{1}, State: "hush", HasState: true}
+	for name, c := range map[string]struct {
+		change func(*mcpseal.Claims)
+		want   mcpseal.Reason
+	}{
+		"no expiry":        {func(c *mcpseal.Claims) { c.Expires = 0 }, mcpseal.ReasonExpired},
+		"negative expiry":  {func(c *mcpseal.Claims) { c.Expires = -1 << 63 }, mcpseal.ReasonExpired},
+		"issued far ahead": {func(c *mcpseal.Claims) { c.Issued = 1<<63 - 1 }, mcpseal.ReasonFromTheFuture},
+		"no flow start":    {func(c *mcpseal.Claims) { c.FlowStart = 0 }, mcpseal.ReasonFlowExpired},
+		"flow from ahead":  {func(c *mcpseal.Claims) { c.FlowStart = 1<<63 - 1 }, mcpseal.ReasonFlowExpired},
+		"round 0":          {func(c *mcpseal.Claims) { c.Round = 0 }, mcpseal.ReasonTooManyRounds},
+		"round -1":         {func(c *mcpseal.Claims) { c.Round = -1 }, mcpseal.ReasonTooManyRounds},
+		"round 1<<40":      {func(c *mcpseal.Claims) { c.Round = 1 << 40 }, mcpseal.ReasonTooManyRounds},
+		"huge state":       {func(c *mcpseal.Claims) { c.State = strings.Repeat("hush", 5000) }, mcpseal.ReasonTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			format := nonsense{claims: honest}
+			newService(t, mcpseal.Config{Format: format}).accept(t, deploy(), "odd.x")
+			c.change(&format.claims)
+			newService(t, mcpseal.Config{Format: format}).reject(t, deploy(), "odd.x", c.want)
+		})
+	}
+}

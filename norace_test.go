@@ -1,0 +1,5 @@
+//go:build !race
+
+package mcpseal
+
+const raceEnabled = false

@@ -1,0 +1,277 @@
+package mcpseal
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func testBinding() *Binding {
+	return &Binding{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"a":1}`), Audience: "svc", Principal: "alice"}
+}
+
+func testClaims() Claims {
+	return Claims{
+		Issued: 1_800_000_000_000, Expires: 1_800_000_600_000, Flow: [16]byte{1, 2, 3}, FlowStart: 1_799_999_999_000, Round: 2,
+		Questions: []Question{{Key: "confirm", Kind: KindForm}, {Key: "", Kind: KindURL, Digest: [16]byte{7}}},
+		State:     "step=1", HasState: true,
+	}
+}
+
+func testRecord(t testing.TB, claims Claims, binding *Binding) []byte {
+	t.Helper()
+	d, err := binding.digestsFor(claims.Flow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, ok := appendRecord(nil, &claims, binding, d)
+	if !ok {
+		t.Fatal("the claims do not fit")
+	}
+	return payload
+}
+
+func TestEveryTruncatedRecordIsRefusedOrShortensTheState(t *testing.T) {
+	claims := testClaims()
+	payload := testRecord(t, claims, testBinding())
+	for n := range payload {
+		rec, err := parseRecord(payload[:n])
+		if err == nil {
+			_, err = rec.claims()
+		}
+		if inState := n >= len(payload)-len(claims.State); (err == nil) != inState {
+			t.Errorf("%d of %d bytes: %v", n, len(payload), err)
+		}
+	}
+}
+
+func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
+	good := testRecord(t, testClaims(), testBinding())
+	questions := headSize + 2*digestSize
+	for name, c := range map[string]struct {
+		change func([]byte) []byte
+		want   Reason
+	}{
+		"another purpose":    {func(p []byte) []byte { p[0] = 'C'; return p }, ReasonVersion},
+		"version 0":          {func(p []byte) []byte { p[1] = 0; return p }, ReasonVersion},
+		"version 2":          {func(p []byte) []byte { p[1] = 2; return p }, ReasonVersion},
+		"unknown flag":       {func(p []byte) []byte { p[2] |= 8; return p }, ReasonMalformed},
+		"highest flag":       {func(p []byte) []byte { p[2] |= 128; return p }, ReasonMalformed},
+		"lifetime 0":         {func(p []byte) []byte { clear(p[atLifetime : atLifetime+5]); return p }, ReasonMalformed},
+		"round 0":            {func(p []byte) []byte { clear(p[atRound : atRound+2]); return p }, ReasonMalformed},
+		"state without flag": {func(p []byte) []byte { p[2] &^= flagState; return p }, ReasonMalformed},
+		"65 questions":       {func(p []byte) []byte { p[questions] = 65; return p }, ReasonMalformed},
+		"255 questions":      {func(p []byte) []byte { p[questions] = 255; return p }, ReasonMalformed},
+		"kind 0":             {func(p []byte) []byte { p[questions+1] = 0; return p }, ReasonMalformed},
+		"kind 5":             {func(p []byte) []byte { p[questions+1] = 5; return p }, ReasonMalformed},
+		"key too long":       {func(p []byte) []byte { p[questions+2] = 200; return append(p, make([]byte, 500)...) }, ReasonMalformed},
+		"zero digest":        {func(p []byte) []byte { clear(p[questions+3+7+2:][:16]); return p }, ReasonMalformed},
+	} {
+		rec, err := parseRecord(c.change(bytes.Clone(good)))
+		if err == nil {
+			_, err = rec.claims()
+		}
+		if err != c.want {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	twice := testClaims()
+	twice.Questions[1].Key = "confirm"
+	if _, ok := appendRecord(nil, &twice, testBinding(), new(digests)); ok {
+		t.Error("two questions of one key fit")
+	}
+	payload := testRecord(t, testClaims(), testBinding())
+	payload = bytes.Replace(payload, []byte("\x82\x00\x07"), []byte("\x82\x07confirm\x07"), 1)
+	if rec, err := parseRecord(payload); err != nil {
+		t.Error(err)
+	} else if _, err := rec.claims(); err != ReasonMalformed {
+		t.Errorf("two questions of one key open: %v", err)
+	}
+}
+
+func TestClaimsThatDoNotFitAreNotSealed(t *testing.T) {
+	for name, change := range map[string]func(*Claims){
+		"issued before 1970":  func(c *Claims) { c.Issued, c.FlowStart = -1, -1 },
+		"issued too late":     func(c *Claims) { c.Issued = 1 << 48; c.Expires = c.Issued + 1; c.FlowStart = c.Issued },
+		"no lifetime":         func(c *Claims) { c.Expires = c.Issued },
+		"negative lifetime":   func(c *Claims) { c.Expires = c.Issued - 1 },
+		"endless lifetime":    func(c *Claims) { c.Expires = c.Issued + 1<<40 },
+		"flow not yet begun":  func(c *Claims) { c.FlowStart = c.Issued + 1 },
+		"flow too old":        func(c *Claims) { c.FlowStart = c.Issued - 1<<40 },
+		"round 0":             func(c *Claims) { c.Round = 0 },
+		"round 65536":         func(c *Claims) { c.Round = 65536 },
+		"a question too many": func(c *Claims) { c.Questions = make([]Question, 65) },
+	} {
+		claims := testClaims()
+		change(&claims)
+		if _, ok := appendRecord(nil, &claims, testBinding(), new(digests)); ok {
+			t.Errorf("%s: fits", name)
+		}
+	}
+}
+
+func TestDigestsAreComputedOnceARound(t *testing.T) {
+	b := testBinding()
+	d, err := b.digestsFor([16]byte{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := *d
+	b.Target, b.Arguments = "changed", []byte("{{") // would fail if it were looked at again
+	if again, err := b.digestsFor([16]byte{1}); err != nil || *again != want {
+		t.Errorf("computed again: %v", err)
+	}
+	if other, err := b.digestsFor([16]byte{2}); err != nil || other.request == want.request || other.arguments == want.arguments ||
+		other.principal == want.principal || other.audience != want.audience {
+		t.Errorf("the salt of another flow: %+v, %v", other, err)
+	}
+}
+
+func TestAKeyIsUsedUpAfter32Bits(t *testing.T) {
+	ring, err := NewRing(GenerateKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	warned := 0
+	codec := &ringCodec{keys: ring, purpose: PurposeState, halfUsed: func(KeyID) { warned++ }}
+	count := ring.keys.first[PurposeState].seals
+	seal := func() error {
+		_, err := codec.Seal(context.Background(), nil, []byte("x"))
+		return err
+	}
+	count.Store(maxSeals/2 - 2)
+	for range 3 {
+		if err := seal(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if warned != 1 {
+		t.Errorf("warned %d times at half", warned)
+	}
+	count.Store(maxSeals - 1)
+	if err := seal(); err != nil {
+		t.Errorf("the last seal: %v", err)
+	}
+	if err := seal(); err != errUsedUp {
+		t.Errorf("one more: %v", err)
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	ring, err := NewRing(GenerateKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := New(Config{Keys: ring, Audience: "svc"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	request := Request{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"a":1}`), Principal: User("alice")}
+	state := strings.Repeat("x", 256)
+	round, _ := b.Open(ctx, request, "")
+	token, err := b.Seal(ctx, &round, &state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		want float64
+		f    func()
+	}{
+		"first round": {0, func() { b.Open(ctx, request, "") }},
+		"open":        {1, func() { b.Open(ctx, request, token) }},
+		"seal":        {1, func() { b.Seal(ctx, &round, &state) }},
+	} {
+		if raceEnabled {
+			continue // the race detector makes pools forget
+		}
+		if n := testing.AllocsPerRun(200, c.f); n != c.want {
+			t.Errorf("%s: %v allocations, want %v", name, n, c.want)
+		}
+	}
+}
+
+func TestTokenLength(t *testing.T) {
+	ring := Ephemeral()
+	b, err := New(Config{Keys: ring, Audience: "svc"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	round, _ := b.Open(ctx, Request{Method: "tools/call", Target: "deploy", Principal: User("alice")}, "")
+	state := strings.Repeat("x", 256)
+	token, err := b.Seal(ctx, &round, &state, Question{Key: "confirm", Kind: KindForm})
+	if err != nil || len(token) > 540 {
+		t.Errorf("256 bytes of state and one question take %d characters, %v", len(token), err)
+	}
+}
+
+// FuzzRecord holds the record to one encoding for each meaning.
+func FuzzRecord(f *testing.F) {
+	f.Add(testRecord(f, testClaims(), testBinding()))
+	f.Add(testRecord(f, Claims{Expires: 1, Round: 1}, &Binding{}))
+	f.Add(testRecord(f, Claims{Expires: 1, Round: 1, HasState: true}, &Binding{Principal: "p"}))
+	f.Add(bytes.Repeat([]byte{'S', 1}, 100))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		rec, err := parseRecord(payload)
+		if err != nil {
+			return
+		}
+		claims, err := rec.claims()
+		if err != nil {
+			return
+		}
+		d := digests{}
+		var b Binding
+		copy(d.request[:], rec.head[atRequest:])
+		copy(d.arguments[:], rec.head[atArguments:])
+		if rec.audience != nil {
+			b.Audience = "present"
+			copy(d.audience[:], rec.audience)
+		}
+		if rec.principal != nil {
+			b.Principal = "present"
+			copy(d.principal[:], rec.principal)
+		}
+		again, ok := appendRecord(nil, &claims, &b, &d)
+		if !ok || !bytes.Equal(again, payload) {
+			t.Fatalf("%x is read as %+v and written as %x", payload, claims, again)
+		}
+	})
+}
+
+// FuzzToken holds the decoder to the tokens that were sealed, and nothing else.
+func FuzzToken(f *testing.F) {
+	key, err := NewKey([]byte("a secret for fuzzing, thirty-two bytes or more"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	ring, err := NewRing(key, GenerateKey())
+	if err != nil {
+		f.Fatal(err)
+	}
+	format := NativeFormat(ring)
+	genuine := make(map[string]string)
+	for i := range 4 {
+		claims := testClaims()
+		claims.State = strings.Repeat("x", i)
+		token, err := format.Seal(context.Background(), testBinding(), &claims)
+		if err != nil {
+			f.Fatal(err)
+		}
+		genuine[token] = claims.State
+		f.Add(token)
+		f.Add(token + "\n")
+		f.Add(token[:len(token)-1] + "A")
+		f.Add(fmt.Sprintf("%s==", token))
+	}
+	f.Add("ms1.")
+	f.Fuzz(func(t *testing.T, token string) {
+		claims, err := format.Open(context.Background(), testBinding(), token)
+		if state, ok := genuine[token]; ok != (err == nil) || claims.State != state {
+			t.Fatalf("%q: %v", token, err)
+		}
+	})
+}

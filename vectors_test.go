@@ -1,0 +1,320 @@
+package mcpseal
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpseal/mcpseal/internal/argdigest"
+)
+
+// testdata/native.json holds fixed tokens that every release must open, and
+// that testdata/verify.mjs checks against docs/token.md.
+const vectorFile = "testdata/native.json"
+
+var update = flag.Bool("update", false, "mint "+vectorFile+" anew")
+
+type vectorSet struct {
+	Vectors  []vector       `json:"vectors"`
+	Digests  []digestVector `json:"digests"`
+	Rejected []vector       `json:"rejected"`
+}
+
+type vector struct {
+	Name      string        `json:"name"`
+	Secret    string        `json:"secret"`
+	KeyText   string        `json:"key_text,omitempty"`
+	KeyID     string        `json:"key_id,omitempty"`
+	Token     string        `json:"token"`
+	Method    string        `json:"method"`
+	Target    string        `json:"target"`
+	Arguments *string       `json:"arguments,omitempty"`
+	Audience  string        `json:"audience,omitempty"`
+	Principal string        `json:"principal,omitempty"`
+	Claims    *vectorClaims `json:"claims,omitempty"`
+}
+
+type vectorClaims struct {
+	Issued    int64            `json:"issued"`
+	Expires   int64            `json:"expires"`
+	FlowStart int64            `json:"flow_start"`
+	Round     int              `json:"round"`
+	Flow      string           `json:"flow"`
+	Request   string           `json:"request_digest"`
+	Arguments string           `json:"arguments_digest"`
+	Audience  string           `json:"audience_digest,omitempty"`
+	Principal string           `json:"principal_digest,omitempty"`
+	Questions []vectorQuestion `json:"questions"`
+	State     *string          `json:"state,omitempty"`
+}
+
+type vectorQuestion struct {
+	Key    string `json:"key"`
+	Kind   Kind   `json:"kind"`
+	Digest string `json:"digest,omitempty"`
+}
+
+type digestVector struct {
+	Text    *string `json:"text,omitempty"`
+	TextHex string  `json:"text_hex,omitempty"`
+	Digest  string  `json:"digest,omitempty"`
+	Refused bool    `json:"refused,omitempty"`
+}
+
+func (v vector) key(t *testing.T) Key {
+	t.Helper()
+	secret, err := hex.DecodeString(v.Secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := NewKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func (v vector) format(t *testing.T) Format {
+	t.Helper()
+	ring, err := NewRing(GenerateKey(), v.key(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NativeFormat(ring)
+}
+
+func (v vector) binding() *Binding {
+	b := &Binding{Method: v.Method, Target: v.Target, Audience: v.Audience, Principal: v.Principal}
+	if v.Arguments != nil {
+		b.Arguments = []byte(*v.Arguments)
+	}
+	return b
+}
+
+// describe writes down the claims of a token as the vectors do.
+func describeClaims(t *testing.T, c Claims, b *Binding) *vectorClaims {
+	t.Helper()
+	d, err := b.digestsFor(c.Flow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &vectorClaims{
+		Issued: c.Issued, Expires: c.Expires, FlowStart: c.FlowStart, Round: c.Round, Flow: hex.EncodeToString(c.Flow[:]),
+		Request: hex.EncodeToString(d.request[:]), Arguments: hex.EncodeToString(d.arguments[:]), Questions: []vectorQuestion{},
+	}
+	if b.Audience != "" {
+		v.Audience = hex.EncodeToString(d.audience[:])
+	}
+	if b.Principal != "" {
+		v.Principal = hex.EncodeToString(d.principal[:])
+	}
+	for _, q := range c.Questions {
+		vq := vectorQuestion{Key: q.Key, Kind: q.Kind}
+		if q.Digest != [16]byte{} {
+			vq.Digest = hex.EncodeToString(q.Digest[:])
+		}
+		v.Questions = append(v.Questions, vq)
+	}
+	if c.HasState {
+		state := hex.EncodeToString([]byte(c.State))
+		v.State = &state
+	}
+	return v
+}
+
+func TestVectors(t *testing.T) {
+	if *update {
+		mintVectors(t)
+	}
+	raw, err := os.ReadFile(vectorFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set vectorSet
+	if err := json.Unmarshal(raw, &set); err != nil {
+		t.Fatal(err)
+	}
+	if len(set.Vectors) < 6 || len(set.Digests) < 40 || len(set.Rejected) < 10 {
+		t.Fatalf("%d vectors, %d digests, %d rejections: some are missing", len(set.Vectors), len(set.Digests), len(set.Rejected))
+	}
+	ctx := context.Background()
+	for _, v := range set.Vectors {
+		claims, err := v.format(t).Open(ctx, v.binding(), v.Token)
+		if err != nil {
+			t.Errorf("%s: %v", v.Name, err)
+			continue
+		}
+		if got := describeClaims(t, claims, v.binding()); !reflect.DeepEqual(got, v.Claims) {
+			t.Errorf("%s: %+v, want %+v", v.Name, got, v.Claims)
+		}
+		if key := v.key(t); key.Reveal() != v.KeyText || key.ID().String() != v.KeyID {
+			t.Errorf("%s: the key is %s, %s", v.Name, key.Reveal(), key.ID())
+		}
+	}
+	for _, v := range set.Rejected {
+		if _, err := v.format(t).Open(ctx, v.binding(), v.Token); err == nil {
+			t.Errorf("%s: opens", v.Name)
+		}
+	}
+	for _, d := range set.Digests {
+		var text []byte
+		if d.Text != nil {
+			text = []byte(*d.Text)
+		} else if text, err = hex.DecodeString(d.TextHex); err != nil {
+			t.Fatal(err)
+		}
+		sum, err := argdigest.Sum(text)
+		if (err != nil) != d.Refused || err == nil && hex.EncodeToString(sum[:]) != d.Digest {
+			t.Errorf("digest of %.60q: %x, %v", text, sum, err)
+		}
+	}
+}
+
+func mintVectors(t *testing.T) {
+	var set vectorSet
+	ctx := context.Background()
+	text := func(s string) *string { return &s }
+	state := func(s string) *string { return &s }
+	cases := []struct {
+		vector
+		state     *string
+		questions []Question
+		rounds    int
+	}{
+		{vector: vector{Name: "every claim", Method: "tools/call", Target: "deploy", Arguments: text(`{"region":"eu","replicas":3}`),
+			Audience: "deploy.example.com", Principal: "alice"},
+			state: state("step=1"), questions: []Question{{Key: "confirm", Kind: KindForm}}, rounds: 1},
+		{vector: vector{Name: "nothing that can be left out", Method: "prompts/get", Target: "greet"}, rounds: 1},
+		{vector: vector{Name: "an empty state", Method: "resources/read", Target: "file:///tmp/a%20b", Audience: "svc"}, state: state(""), rounds: 1},
+		{vector: vector{Name: "null arguments", Method: "tools/call", Target: "x", Arguments: text(" null "), Principal: "bob"}, state: state("s"), rounds: 2},
+		{vector: vector{Name: "odd arguments", Method: "tools/call", Target: "ünïcödé 🦭",
+			Arguments: text(`{"z":[1e400,-0.0,0.050,"\ud800","\ud83d\ude00"],"\u0061":{"b":null,"":true}}`), Audience: "svc", Principal: "carol"},
+			state: state("\x00\xff binary"), questions: []Question{{Key: "login", Kind: KindURL, Digest: [16]byte{1, 2, 3, 15: 255}},
+				{Key: "", Kind: KindSampling}, {Key: strings.Repeat("k", 128), Kind: KindRoots}}, rounds: 20},
+		{vector: vector{Name: "a long state", Method: "tools/call", Target: "x", Arguments: text(`[]`), Audience: strings.Repeat("a", 300)},
+			state: state(strings.Repeat("0123456789", 100)), rounds: 3},
+	}
+	for _, c := range cases {
+		v := c.vector
+		secret := sha256.Sum256([]byte("mcpseal vector: " + v.Name))
+		v.Secret = hex.EncodeToString(secret[:])
+		key := v.key(t)
+		v.KeyText, v.KeyID = key.Reveal(), key.ID().String()
+		ring, err := NewRing(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		format := NativeFormat(ring)
+		synctest.Test(t, func(t *testing.T) { // at a fixed time
+			time.Sleep(26 * 365 * 24 * time.Hour)
+			b := &Boundary{config: Config{TTL: 10 * time.Minute, URLTTL: 30 * time.Minute, MaxFlow: time.Hour, MaxRounds: 20}}
+			round := Round{boundary: b}
+			for n := range c.rounds {
+				claims, reason := b.stamp(&round, c.questions)
+				if reason != "" {
+					t.Fatal(reason)
+				}
+				if c.state != nil {
+					claims.State, claims.HasState = *c.state, true
+				}
+				if v.Token, err = format.Seal(ctx, v.binding(), &claims); err != nil {
+					t.Fatal(err)
+				}
+				v.Claims = describeClaims(t, claims, v.binding())
+				round.claims = claims
+				time.Sleep(time.Duration(n)*time.Second + 1234*time.Millisecond)
+			}
+		})
+		set.Vectors = append(set.Vectors, v)
+	}
+
+	reject := func(name string, change func(*vector)) {
+		v := set.Vectors[0]
+		v.Name, v.Claims, v.KeyText, v.KeyID = name, nil, "", ""
+		change(&v)
+		set.Rejected = append(set.Rejected, v)
+	}
+	reject("a character changed", func(v *vector) { v.Token = v.Token[:50] + flip(v.Token[50:51]) + v.Token[51:] })
+	reject("the last character cut", func(v *vector) { v.Token = v.Token[:len(v.Token)-1] })
+	reject("a line end", func(v *vector) { v.Token += "\n" })
+	reject("padding", func(v *vector) { v.Token += "=" })
+	reject("a foreign prefix", func(v *vector) { v.Token = "ms2." + v.Token[4:] })
+	reject("another key", func(v *vector) { v.Secret = set.Vectors[1].Secret })
+	reject("another method", func(v *vector) { v.Method = "prompts/get" })
+	reject("another target", func(v *vector) { v.Target = "destroy" })
+	reject("other arguments", func(v *vector) { v.Arguments = text(`{"region":"eu","replicas":4}`) })
+	reject("no arguments", func(v *vector) { v.Arguments = nil })
+	reject("another audience", func(v *vector) { v.Audience = "other" })
+	reject("no audience", func(v *vector) { v.Audience = "" })
+	reject("another principal", func(v *vector) { v.Principal = "mallory" })
+	reject("no principal", func(v *vector) { v.Principal = "" })
+	sealed := func(name string, change func([]byte) []byte) {
+		reject(name, func(v *vector) {
+			ring, err := NewRing(v.key(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			codec := RingCodec(ring, PurposeState)
+			payload, err := codec.Open(ctx, nil, v.Token[4:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, err := codec.Seal(ctx, nil, change(payload))
+			if err != nil {
+				t.Fatal(err)
+			}
+			v.Token = "ms1." + string(raw)
+		})
+	}
+	sealed("sealed, but a cursor", func(p []byte) []byte { p[0] = 'C'; return p })
+	sealed("sealed, but version 2", func(p []byte) []byte { p[1] = 2; return p })
+	sealed("sealed, but an unknown flag", func(p []byte) []byte { p[2] |= 16; return p })
+	sealed("sealed, but a state without its flag", func(p []byte) []byte { p[2] &^= 1; return p })
+	sealed("sealed, but round 0", func(p []byte) []byte { clear(p[atRound : atRound+2]); return p })
+	sealed("sealed, but cut within a question", func(p []byte) []byte { return p[:headSize+32+4] })
+
+	for _, text := range []string{
+		``, `null`, `{}`, ` {"a" : 1} `, `{"a":1}`, `1`, `1.0`, `10e-1`, `-0`, `0`, `0.05`, `-1200`, `1e400`, `1e-999999999999999999`,
+		`9007199254740993`, `123456789012345678901234567890.5`, `""`, `"é"`, `"\u00e9"`, `"\ud800"`, `"\ud83d\ud83d\ude00"`, `"😀"`, `"\u0000\/\b"`,
+		`[]`, `[[],{}]`, `[null,true,false]`, `{"b":1,"a":2}`, `{"":1,"é":2,"\ud800":3,"\uffff":4,"😀":5}`, `{"x":{"b":[{"d":1,"c":2}],"a":0},"w":1}`,
+		strings.Repeat("[", 128) + strings.Repeat("]", 128),
+		`{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `{`, ` `, `01`, `1e0000000000000000001`, `"\x"`, `[1,]`, "\"\t\"", "\ufeff{}",
+		strings.Repeat("[", 129) + strings.Repeat("]", 129),
+	} {
+		set.Digests = append(set.Digests, digestOf(digestVector{Text: &text}, []byte(text)))
+	}
+	for _, raw := range []string{"\"\xff\"", "\"\xed\xa0\x80\"", "\"\xc3\xa9\""} {
+		set.Digests = append(set.Digests, digestOf(digestVector{TextHex: hex.EncodeToString([]byte(raw))}, []byte(raw)))
+	}
+	out, err := json.MarshalIndent(set, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(vectorFile, append(out, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func flip(c string) string {
+	if c == "A" {
+		return "B"
+	}
+	return "A"
+}
+
+func digestOf(d digestVector, text []byte) digestVector {
+	if sum, err := argdigest.Sum(text); err != nil {
+		d.Refused = true
+	} else {
+		d.Digest = hex.EncodeToString(sum[:])
+	}
+	return d
+}
