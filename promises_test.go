@@ -423,7 +423,7 @@ func TestSealRefusesWhatOpenWouldRefuse(t *testing.T) {
 
 func TestTwoSealsOfOneStateDiffer(t *testing.T) {
 	s := newService(t, mcpseal.Config{})
-	if s.first(t, deploy(), step) == s.first(t, deploy(), step) {
+	if one, two := s.first(t, deploy(), step), s.first(t, deploy(), step); one == two {
 		t.Error("two first rounds share a token")
 	}
 	ctx := context.Background()

@@ -1,0 +1,46 @@
+// Standalone seals a state, opens it again, and shows what happens to a token
+// that somebody else sends.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+func main() {
+	ctx := context.Background()
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral()}) // one process; see Keys for a fleet
+	if err != nil {
+		log.Fatal(err)
+	}
+	alice := mcpseal.Request{
+		Method: "tools/call", Target: "deploy", Arguments: []byte(`{"region":"eu"}`),
+		Principal: mcpseal.User("alice"),
+	}
+
+	// Round 1: no token yet. The handler asks, and remembers where it was.
+	round, _ := boundary.Open(ctx, alice, "")
+	state := "step=1"
+	token, err := boundary.Seal(ctx, &round, &state, mcpseal.Question{Key: "confirm", Kind: mcpseal.KindForm})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("the client sees ", token)
+
+	// Round 2: the token comes back with the answer.
+	round, err = boundary.Open(ctx, alice, token)
+	if err != nil {
+		log.Fatal(err)
+	}
+	state, _ = round.State()
+	fmt.Println("the handler sees", state)
+
+	// Mallory sends Alice's token.
+	mallory := alice
+	mallory.Principal = mcpseal.User("mallory")
+	_, err = boundary.Open(ctx, mallory, token)
+	fmt.Println("mallory gets    ", mcpseal.Wire(err).Message)
+}

@@ -1,0 +1,194 @@
+package sealtest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/sealtest"
+)
+
+func TestBoundaryInOneLine(t *testing.T) {
+	ctx := context.Background()
+	boundary := sealtest.Boundary(t)
+	request := mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	round, _ := boundary.Open(ctx, request, "")
+	state := "step=1"
+	token, err := boundary.Seal(ctx, &round, &state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if round, err = boundary.Open(ctx, request, token); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := round.State(); !ok || got != state {
+		t.Errorf("state %q, %v", got, ok)
+	}
+}
+
+// readableCodec does not hide its payload.
+type readableCodec struct{}
+
+func (readableCodec) Seal(_ context.Context, dst, payload []byte) ([]byte, error) {
+	return base64.RawURLEncoding.AppendEncode(dst, payload), nil
+}
+func (readableCodec) Open(_ context.Context, dst []byte, text string) ([]byte, error) {
+	return base64.RawURLEncoding.AppendDecode(dst, []byte(text))
+}
+
+// lenientCodec accepts white space around a text.
+type lenientCodec struct{ mcpseal.Codec }
+
+func (c lenientCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
+	return c.Codec.Open(ctx, dst, strings.TrimSpace(text))
+}
+
+// mumblingCodec does not say why.
+type mumblingCodec struct{ mcpseal.Codec }
+
+func (c mumblingCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
+	payload, err := c.Codec.Open(ctx, dst, text)
+	if err != nil {
+		return nil, errors.New("no")
+	}
+	return payload, nil
+}
+
+// sharedCodec hands out one buffer to everybody.
+type sharedCodec struct {
+	mcpseal.Codec
+	mu     *sync.Mutex
+	buffer []byte
+}
+
+func (c *sharedCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
+	payload, err := c.Codec.Open(ctx, nil, text)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.buffer = append(append(c.buffer[:0], dst...), payload...)
+	return c.buffer[:min(len(c.buffer), 100)], nil
+}
+
+// jsonFormat is not sealed at all.
+type jsonFormat struct{}
+
+func (jsonFormat) Prefix() string         { return "json." }
+func (jsonFormat) Carries() mcpseal.Claim { return 0 }
+func (jsonFormat) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+	text, err := json.Marshal(c)
+	return "json." + string(text), err
+}
+func (jsonFormat) Open(_ context.Context, _ *mcpseal.Binding, token string) (c mcpseal.Claims, err error) {
+	err = json.Unmarshal([]byte(strings.TrimPrefix(token, "json.")), &c)
+	return c, err
+}
+
+// unboundFormat forgets one part of the binding.
+type unboundFormat struct {
+	mcpseal.Format
+	forget func(*mcpseal.Binding)
+}
+
+func (f unboundFormat) Seal(ctx context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+	f.forget(b)
+	return f.Format.Seal(ctx, b, c)
+}
+func (f unboundFormat) Open(ctx context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	f.forget(b)
+	return f.Format.Open(ctx, b, token)
+}
+
+type sourceFunc func() *mcpseal.Ring
+
+func (f sourceFunc) Ring() *mcpseal.Ring { return f() }
+
+type storeFunc func(mcpseal.Use) bool
+
+func (f storeFunc) Claim(_ context.Context, use mcpseal.Use) (bool, error) { return f(use), nil }
+
+// broken maps a broken implementation to the complaint its suite must have.
+var broken = map[string]struct {
+	run  func(*testing.T)
+	want string
+}{
+	"codec readable": {func(t *testing.T) { sealtest.TestCodec(t, readableCodec{}) }, "a text that was never sealed opens"},
+	"codec lenient":  {func(t *testing.T) { sealtest.TestCodec(t, lenientCodec{ringCodec()}) }, "a text that was never sealed opens"},
+	"codec mumbling": {func(t *testing.T) { sealtest.TestCodec(t, mumblingCodec{ringCodec()}) }, "does not say that the text is not genuine"},
+	"codec shared": {func(t *testing.T) {
+		sealtest.TestCodec(t, &sharedCodec{Codec: ringCodec(), mu: new(sync.Mutex)})
+	}, "came back as"},
+	"format plain": {func(t *testing.T) { sealtest.TestFormat(t, jsonFormat{}) }, "a changed token opens"},
+	"format unbound": {func(t *testing.T) {
+		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *mcpseal.Binding) { b.Target = "" }})
+	}, "with another target the token still opens"},
+	"format userless": {func(t *testing.T) {
+		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *mcpseal.Binding) { b.Principal = "" }})
+	}, "with another principal the token still opens"},
+	"format argless": {func(t *testing.T) {
+		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *mcpseal.Binding) { b.Arguments = nil }})
+	}, "with other arguments the token still opens"},
+	"source empty": {func(t *testing.T) {
+		sealtest.TestKeySource(t, sourceFunc(func() *mcpseal.Ring { return nil }))
+	}, "no ring"},
+	"source changing": {func(t *testing.T) { sealtest.TestKeySource(t, sourceFunc(mcpseal.Ephemeral)) }, "token rejected"},
+	"store forgetful": {func(t *testing.T) {
+		sealtest.TestReplayStore(t, storeFunc(func(mcpseal.Use) bool { return true }))
+	}, "Claim = true, want false"},
+	"store refusing": {func(t *testing.T) {
+		sealtest.TestReplayStore(t, storeFunc(func(mcpseal.Use) bool { return false }))
+	}, "Claim = false, want true"},
+	"store racing": {func(t *testing.T) { sealtest.TestReplayStore(t, racingStore()) }, "claims of one token succeeded"},
+}
+
+func ringCodec() mcpseal.Codec     { return mcpseal.RingCodec(mcpseal.Ephemeral(), mcpseal.PurposeState) }
+func nativeFormat() mcpseal.Format { return mcpseal.NativeFormat(mcpseal.Ephemeral()) }
+
+// racingStore looks first and writes later.
+func racingStore() storeFunc {
+	var used sync.Map
+	return func(use mcpseal.Use) bool {
+		id := fmt.Sprint(use.Flow, use.Round)
+		_, seen := used.Load(id)
+		time.Sleep(time.Millisecond)
+		used.Store(id, true)
+		return !seen
+	}
+}
+
+const brokenEnv = "SEALTEST_BROKEN"
+
+// TestSuitesFindWhatIsBroken runs this test binary again for each broken
+// implementation: a suite that cannot fail is worth nothing.
+func TestSuitesFindWhatIsBroken(t *testing.T) {
+	if name := os.Getenv(brokenEnv); name != "" {
+		broken[name].run(t)
+		return
+	}
+	for name, c := range broken {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestSuitesFindWhatIsBroken$")
+			cmd.Env = append(os.Environ(), brokenEnv+"="+name)
+			out, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || !bytes.Contains(out, []byte(c.want)) {
+				t.Errorf("%v, and no %q in:\n%.2000s", err, c.want, out)
+			}
+		})
+	}
+}
