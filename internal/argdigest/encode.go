@@ -38,9 +38,6 @@ func (e *encoder) encode(text []byte) ([]byte, error) {
 	e.out, e.sorted = e.out[:0], e.sorted[:0]
 	e.objects, e.pending, e.members = e.objects[:0], e.pending[:0], e.members[:0]
 	e.unsorted = false
-	if len(text) == 0 {
-		return emptyObject, nil
-	}
 	if err := e.value(0); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,67 @@
+// Bench measures mcpseal against the floor (AES-GCM and base64 alone) and
+// against what a Go server would use instead, all interleaved in one run on
+// one goroutine, so that noise hits all alike. What counts are the ratios.
+//
+//	go run .          a table
+//	go run . -json    the same as JSON
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+)
+
+// table is one comparison. The first row is what the ratios refer to.
+type table struct {
+	Title string `json:"title"`
+	Rows  []row  `json:"rows"`
+}
+
+func main() {
+	asJSON := flag.Bool("json", false, "print JSON")
+	budget := flag.Duration("budget", 45*time.Second, "how long to measure in all")
+	flag.Parse()
+
+	comparisons := comparisons()
+	each := *budget / time.Duration(len(comparisons))
+	var tables []table
+	for i, c := range comparisons {
+		fmt.Fprintf(os.Stderr, "\r%d/%d %-60s", i+1, len(comparisons), c.title)
+		tables = append(tables, table{c.title, measure(c.contenders, each)})
+	}
+	fmt.Fprintf(os.Stderr, "\r%70s\r", "")
+	if *asJSON {
+		out := json.NewEncoder(os.Stdout)
+		out.SetIndent("", "  ")
+		if err := out.Encode(tables); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	for _, t := range tables {
+		t.print(os.Stdout)
+	}
+}
+
+type comparison struct {
+	title      string
+	contenders []contender
+}
+
+func comparisons() []comparison {
+	var all []comparison
+	for _, size := range []int{64, 256, 1024, 4096} {
+		all = append(all, comparison{
+			fmt.Sprintf("a retry: open, then seal the next round; %d B of state, one question, every claim", size),
+			tokenContenders(size),
+		})
+	}
+	for _, text := range argumentTexts() {
+		all = append(all, comparison{"digest of the arguments, " + text.name, digestContenders(text.json)})
+	}
+	return append(all, comparison{"open, by the number of keys in the ring; 256 B of state", ringContenders()})
+}

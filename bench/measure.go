@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// contender is one way to do the job.
+type contender struct {
+	name   string
+	length int // of what it puts on the wire; 0 means that it does not matter
+	run    func()
+}
+
+type row struct {
+	Name   string  `json:"name"`
+	Nanos  float64 `json:"ns"`
+	Ratio  float64 `json:"ratio"`
+	Allocs float64 `json:"allocs"`
+	Length int     `json:"length,omitempty"`
+}
+
+// slice is how long one contender runs before the next has its turn.
+const slice = 300 * time.Microsecond
+
+// measure runs the contenders in turn until the budget is spent, and returns
+// medians. A ratio is the median of the ratios within each turn.
+func measure(contenders []contender, budget time.Duration) []row {
+	counts := make([]int, len(contenders))
+	for i, c := range contenders {
+		counts[i] = calibrate(c.run)
+	}
+	nanos := make([][]float64, len(contenders))
+	deadline := time.Now().Add(budget)
+	for ok := true; ok; ok = time.Now().Before(deadline) {
+		for i, c := range contenders {
+			start := time.Now()
+			for range counts[i] {
+				c.run()
+			}
+			nanos[i] = append(nanos[i], float64(time.Since(start))/float64(counts[i]))
+		}
+	}
+	rows := make([]row, len(contenders))
+	for i, c := range contenders {
+		ratios := make([]float64, len(nanos[i]))
+		for turn := range ratios {
+			ratios[turn] = nanos[i][turn] / nanos[0][turn]
+		}
+		rows[i] = row{c.name, median(nanos[i]), median(ratios), allocs(c.run), c.length}
+	}
+	return rows
+}
+
+// calibrate returns how many runs fill a slice.
+func calibrate(run func()) int {
+	for n := 1; ; n *= 2 {
+		start := time.Now()
+		for range n {
+			run()
+		}
+		if took := time.Since(start); took >= slice {
+			return max(1, int(float64(n)*float64(slice)/float64(took)))
+		}
+	}
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}
+
+// allocs counts allocations of one run, as testing.AllocsPerRun does.
+func allocs(run func()) float64 {
+	const runs = 500
+	run()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range runs {
+		run()
+	}
+	runtime.ReadMemStats(&after)
+	return float64((after.Mallocs - before.Mallocs) / runs)
+}
+
+func (t table) print(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\n", t.Title)
+	tab := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tab, "\tns\tratio\tallocations\tcharacters\t")
+	for _, r := range t.Rows {
+		length := ""
+		if r.Length > 0 {
+			length = fmt.Sprint(r.Length)
+		}
+		fmt.Fprintf(tab, "%s\t%.0f\t%.2f\t%.0f\t%s\t\n", r.Name, r.Nanos, r.Ratio, r.Allocs, length)
+	}
+	tab.Flush()
+	fmt.Fprintln(w)
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"time"
+
+	paseto "aidanwoods.dev/go-paseto"
+	"github.com/go-jose/go-jose/v4"
+	josejwt "github.com/go-jose/go-jose/v4/jwt"
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/gorilla/securecookie"
+)
+
+// claims is what a careful author would put into a token by hand.
+type claims struct {
+	Issued    int64    `json:"iat"`
+	Expires   int64    `json:"exp"`
+	Method    string   `json:"m"`
+	Target    string   `json:"t"`
+	Arguments string   `json:"a"`
+	Audience  string   `json:"aud"`
+	Principal string   `json:"p"`
+	Flow      string   `json:"f"`
+	FlowStart int64    `json:"fs"`
+	Round     int      `json:"r"`
+	Questions []string `json:"q"`
+	State     string   `json:"s"`
+}
+
+var errWrong = errors.New("wrong claims")
+
+func newClaims(state string) claims {
+	now := time.Now().Unix()
+	return claims{
+		Issued: now, Expires: now + 600, Method: method, Target: target, Arguments: "RBNvo1WzZ4oRRq0W9-hknQ", Audience: audience,
+		Principal: principal, Flow: "q2Vqf0pQTRKbMdwl2sGS3A", FlowStart: now, Round: 1, Questions: []string{question + ":form"}, State: state,
+	}
+}
+
+// next checks the claims and returns those of the next round.
+func (c claims) next() claims {
+	now := time.Now().Unix()
+	if c.Method != method || c.Target != target || c.Audience != audience || c.Principal != principal || now >= c.Expires || c.Issued > now+60 {
+		panic(errWrong)
+	}
+	c.Issued, c.Expires, c.Round = now, now+600, c.Round+1
+	return c
+}
+
+// naive is JSON claims under AES-GCM, as one would write it in an afternoon.
+func naive(state string) contender {
+	block, err := aes.NewCipher(secret)
+	check(err)
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	check(err)
+	seal := func(c claims) string {
+		payload, err := json.Marshal(c)
+		check(err)
+		return base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, payload, nil))
+	}
+	token := seal(newClaims(state))
+	return contender{"naive: encoding/json and AES-GCM", len(token), func() {
+		blob, err := base64.RawURLEncoding.DecodeString(token)
+		check(err)
+		payload, err := aead.Open(nil, nil, blob, nil)
+		check(err)
+		var c claims
+		check(json.Unmarshal(payload, &c))
+		seal(c.next())
+	}}
+}
+
+// jwtClaims lets golang-jwt do its own checks.
+type jwtClaims struct {
+	jwt.RegisteredClaims
+	Method    string   `json:"m"`
+	Target    string   `json:"t"`
+	Arguments string   `json:"a"`
+	Flow      string   `json:"f"`
+	FlowStart int64    `json:"fs"`
+	Round     int      `json:"r"`
+	Questions []string `json:"q"`
+	State     string   `json:"s"`
+}
+
+func goJWT(state string) contender {
+	seal := func(c jwtClaims) string {
+		now := time.Now()
+		c.IssuedAt, c.ExpiresAt = jwt.NewNumericDate(now), jwt.NewNumericDate(now.Add(10*time.Minute))
+		token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, c).SignedString(secret)
+		check(err)
+		return token
+	}
+	c := newClaims(state)
+	token := seal(jwtClaims{
+		jwt.RegisteredClaims{Audience: jwt.ClaimStrings{audience}, Subject: principal},
+		c.Method, c.Target, c.Arguments, c.Flow, c.FlowStart, c.Round, c.Questions, c.State,
+	})
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithAudience(audience), jwt.WithSubject(principal),
+		jwt.WithExpirationRequired(), jwt.WithIssuedAt())
+	keyFunc := func(*jwt.Token) (any, error) { return secret, nil }
+	return contender{"golang-jwt HS256 (signed, readable)", len(token), func() {
+		var c jwtClaims
+		_, err := parser.ParseWithClaims(token, &c, keyFunc)
+		check(err)
+		if c.Method != method || c.Target != target {
+			panic(errWrong)
+		}
+		c.Round++
+		seal(c)
+	}}
+}
+
+func secureCookie(state string) contender {
+	codec := securecookie.New(secret, secret)
+	codec.MaxLength(1 << 16)
+	codec.SetSerializer(securecookie.JSONEncoder{})
+	seal := func(c claims) string {
+		token, err := codec.Encode("state", c)
+		check(err)
+		return token
+	}
+	token := seal(newClaims(state))
+	return contender{"gorilla/securecookie", len(token), func() {
+		var c claims
+		check(codec.Decode("state", token, &c))
+		seal(c.next())
+	}}
+}
+
+func goJOSE(state string) contender {
+	encrypter, err := jose.NewEncrypter(jose.A256GCM, jose.Recipient{Algorithm: jose.DIRECT, Key: secret}, nil)
+	check(err)
+	seal := func(c claims) string {
+		token, err := josejwt.Encrypted(encrypter).Claims(c).Serialize()
+		check(err)
+		return token
+	}
+	token := seal(newClaims(state))
+	return contender{"go-jose JWE", len(token), func() {
+		parsed, err := josejwt.ParseEncrypted(token, []jose.KeyAlgorithm{jose.DIRECT}, []jose.ContentEncryption{jose.A256GCM})
+		check(err)
+		var c claims
+		check(parsed.Claims(secret, &c))
+		seal(c.next())
+	}}
+}
+
+func goPaseto(state string) contender {
+	key, err := paseto.V4SymmetricKeyFromBytes(secret)
+	check(err)
+	seal := func(c claims) string {
+		now := time.Now()
+		token := paseto.NewToken()
+		token.SetIssuedAt(now)
+		token.SetNotBefore(now)
+		token.SetExpiration(now.Add(10 * time.Minute))
+		token.SetAudience(audience)
+		token.SetSubject(principal)
+		check(token.Set("c", c))
+		return token.V4Encrypt(key, nil)
+	}
+	token := seal(newClaims(state))
+	parser := paseto.NewParserForValidNow()
+	parser.AddRule(paseto.ForAudience(audience), paseto.Subject(principal))
+	return contender{"go-paseto v4.local", len(token), func() {
+		parsed, err := parser.ParseV4Local(key, token, nil)
+		check(err)
+		var c claims
+		check(parsed.Get("c", &c))
+		seal(c.next())
+	}}
+}

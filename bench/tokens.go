@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// Every contender protects the same state of the same request.
+const (
+	method    = "tools/call"
+	target    = "deploy"
+	audience  = "deploy.example.com"
+	principal = "alice@example.com"
+	question  = "confirm"
+)
+
+var secret = []byte("thirty-two bytes of bench secret")
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func tokenContenders(size int) []contender {
+	state := strings.Repeat("x", size)
+	return []contender{
+		floor(state),
+		native(state),
+		naive(state),
+		goJWT(state),
+		secureCookie(state),
+		goJOSE(state),
+		goPaseto(state),
+	}
+}
+
+// floor seals and opens the state alone, into buffers that are there already:
+// no claims, no key ids, no strict text, no allocation.
+func floor(state string) contender {
+	block, err := aes.NewCipher(secret)
+	check(err)
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	check(err)
+	plain := []byte(state)
+	size := len(plain) + aead.Overhead()
+	sealed, opened := make([]byte, 0, size), make([]byte, 0, size)
+	text, decoded := make([]byte, base64.RawURLEncoding.EncodedLen(size)), make([]byte, size)
+	return contender{"floor: AES-GCM and base64", len(text), func() {
+		blob := aead.Seal(sealed, nil, plain, nil)
+		base64.RawURLEncoding.Encode(text, blob)
+		n, err := base64.RawURLEncoding.Decode(decoded, text)
+		check(err)
+		_, err = aead.Open(opened, nil, decoded[:n], nil)
+		check(err)
+	}}
+}
+
+func boundary(keys int) *mcpseal.Boundary {
+	ring := make([]mcpseal.Key, keys)
+	for i := range ring {
+		ring[i] = mcpseal.GenerateKey()
+	}
+	r, err := mcpseal.NewRing(ring...)
+	check(err)
+	b, err := mcpseal.New(mcpseal.Config{Keys: r, Audience: audience})
+	check(err)
+	return b
+}
+
+// native has no arguments: their digest is measured by itself.
+var request = mcpseal.Request{Method: method, Target: target, Principal: mcpseal.User(principal)}
+
+func sealFirst(b *mcpseal.Boundary, state string, questions ...mcpseal.Question) string {
+	ctx := context.Background()
+	round, err := b.Open(ctx, request, "")
+	check(err)
+	token, err := b.Seal(ctx, &round, &state, questions...)
+	check(err)
+	return token
+}
+
+func native(state string) contender {
+	ctx := context.Background()
+	b := boundary(1)
+	questions := []mcpseal.Question{{Key: question, Kind: mcpseal.KindForm}}
+	token := sealFirst(b, state, questions...)
+	return contender{"mcpseal", len(token), func() {
+		round, err := b.Open(ctx, request, token)
+		check(err)
+		opened, _ := round.State()
+		_, err = b.Seal(ctx, &round, &opened, questions...)
+		check(err)
+	}}
+}
+
+// ringContenders opens tokens of the last key of rings of different sizes.
+func ringContenders() []contender {
+	ctx := context.Background()
+	state := strings.Repeat("x", 256)
+	var all []contender
+	for _, keys := range []int{1, 10, 1000} {
+		b := boundary(keys)
+		token := sealFirst(b, state)
+		all = append(all, contender{fmt.Sprintf("%d keys", keys), len(token), func() {
+			_, err := b.Open(ctx, request, token)
+			check(err)
+		}})
+	}
+	return all
+}

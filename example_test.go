@@ -1,0 +1,99 @@
+package mcpseal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+func Example() {
+	ctx := context.Background()
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		panic(err)
+	}
+	request := mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User("alice")}
+
+	round, _ := boundary.Open(ctx, request, "") // round 1: no token yet
+	state := "step=1"
+	token, err := boundary.Seal(ctx, &round, &state)
+	if err != nil {
+		panic(err)
+	}
+
+	round, err = boundary.Open(ctx, request, token) // round 2
+	fmt.Println(round.State())
+	fmt.Println(err)
+
+	request.Target = "destroy"
+	_, err = boundary.Open(ctx, request, token)
+	fmt.Println(err)
+	// Output:
+	// step=1 true
+	// <nil>
+	// mcpseal: token rejected
+}
+
+// Keys that all replicas share come from the environment, a file or a key
+// service. The first seals, every one opens.
+func ExampleNewRing() {
+	os.Setenv("MCPSEAL_KEYS", mcpseal.GenerateKey().Reveal()+" "+mcpseal.GenerateKey().Reveal())
+	defer os.Unsetenv("MCPSEAL_KEYS")
+
+	var keys []mcpseal.Key
+	for _, text := range strings.Fields(os.Getenv("MCPSEAL_KEYS")) {
+		key, err := mcpseal.ParseKey(text)
+		if err != nil {
+			panic(err)
+		}
+		keys = append(keys, key)
+	}
+	ring, err := mcpseal.NewRing(keys...)
+	if err != nil {
+		panic(err)
+	}
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "deploy.example.com"})
+	fmt.Println(boundary != nil, err)
+	// Output: true <nil>
+}
+
+// An adapter turns an error into what the client may see.
+func ExampleWire() {
+	ctx := context.Background()
+	boundary, _ := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: slog.New(slog.DiscardHandler)})
+	_, err := boundary.Open(ctx, mcpseal.Request{Method: "tools/call", Target: "deploy"}, "step=1")
+
+	wire := mcpseal.Wire(err)
+	fmt.Println(wire.Code, wire.Message, string(wire.Data))
+
+	var rejected *mcpseal.RejectError // for the operator
+	if errors.As(err, &rejected) {
+		fmt.Println(rejected.Reason)
+	}
+	// Output:
+	// -32602 Invalid or expired requestState {"reason":"invalid_request_state"}
+	// mcpseal: malformed
+}
+
+// Answers count only for questions that were asked in the round before.
+func ExampleRound_Asked() {
+	ctx := context.Background()
+	boundary, _ := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: slog.New(slog.DiscardHandler)})
+	request := mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	round, _ := boundary.Open(ctx, request, "")
+	token, _ := boundary.Seal(ctx, &round, nil, mcpseal.Question{Key: "confirm", Kind: mcpseal.KindForm})
+
+	round, _ = boundary.Open(ctx, request, token)
+	for _, answer := range []string{"confirm", "never asked"} {
+		_, asked := round.Asked(answer)
+		fmt.Println(answer, asked)
+	}
+	// Output:
+	// confirm true
+	// never asked false
+}
