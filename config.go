@@ -27,7 +27,8 @@ type Config struct {
 	// Audience names this service, at most 1024 bytes, so that services that
 	// share keys refuse each other's tokens. Required, unless Keys is Ephemeral.
 	Audience string
-	// RequirePrincipal refuses tokens of calls without a user.
+	// RequirePrincipal opens and seals tokens only for calls with a user. Calls
+	// that neither bring nor get a token are not touched.
 	RequirePrincipal bool
 
 	// TTL is how long a token opens. 0 means 10 minutes.
@@ -53,7 +54,7 @@ type Config struct {
 	// MaxState is the longest state, in bytes. 0 means 16 KiB.
 	MaxState int
 	// MaxToken is the longest token, in bytes; a longer one is not even
-	// decoded. 0 means 64 KiB.
+	// decoded. 0 means 64 KiB, or four times MaxState where that is more.
 	MaxToken int
 
 	// Logger gets one record for each rejection. Nil means slog.Default().
@@ -95,6 +96,12 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	ring, _ := c.Keys.(*Ring)
 	ephemeral := ring != nil && ring.keys != nil && ring.keys.ephemeral
+	if !nilSource(c.Keys) {
+		var current *Ring
+		if fail := guard(func() error { current = c.Keys.Ring(); return nil }, ReasonCodecFailed); fail != nil || current == nil || current.keys == nil {
+			return c, errors.New("mcpseal: Config.Keys returns no ring; a source must have its first ring before it is used")
+		}
+	}
 	if c.Audience == "" && !ephemeral {
 		return c, errors.New("mcpseal: Config.Audience is missing; name this service, for example by its host name, " +
 			"so that another service with the same keys cannot open its tokens")
@@ -106,26 +113,27 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("mcpseal: Config.ReplayTools is set but Config.Replay is not; name the store that remembers used tokens")
 	}
 	orDefault(&c.TTL, defaultTTL)
-	orDefault(&c.URLTTL, c.TTL)
 	orDefault(&c.MaxFlow, defaultMaxFlow)
 	orDefault(&c.MaxRounds, defaultMaxRounds)
 	orDefault(&c.ReplayTimeout, defaultReplayTimeout)
 	orDefault(&c.MaxState, defaultMaxState)
-	orDefault(&c.MaxToken, defaultMaxToken)
+	orDefault(&c.MaxToken, max(defaultMaxToken, 4*c.MaxState))
 	if c.MaxRounds == NoLimit {
 		c.MaxRounds = maxRound
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	return c, errors.Join(
-		between("TTL", c.TTL, time.Millisecond, maxDuration),
-		between("URLTTL", c.URLTTL, time.Millisecond, maxDuration),
+	err := between("TTL", c.TTL, time.Millisecond, maxDuration)
+	if c.URLTTL != 0 {
+		err = errors.Join(err, between("URLTTL", c.URLTTL, time.Millisecond, maxDuration))
+	}
+	return c, errors.Join(err,
 		orNoLimit(c.MaxFlow, between("MaxFlow", c.MaxFlow, time.Millisecond, maxDuration)),
 		between("MaxRounds", c.MaxRounds, 1, maxRound),
 		between("ReplayTimeout", c.ReplayTimeout, time.Millisecond, time.Minute),
-		between("MaxState", c.MaxState, 1, maxSize),
-		between("MaxToken", c.MaxToken, c.MaxState, maxSize),
+		between("MaxState", c.MaxState, 1, maxSize/4),
+		between("MaxToken", c.MaxToken, min(max(c.MaxState, 1), maxSize/4), maxSize),
 	)
 }
 
@@ -146,7 +154,11 @@ func between[T int | time.Duration](name string, value, low, high T) error {
 	if low <= value && value <= high {
 		return nil
 	}
-	return fmt.Errorf("mcpseal: Config.%s is %v, not between %v and %v", name, value, low, high)
+	hint := ""
+	if d, ok := any(value).(time.Duration); ok && 0 < d && d < time.Millisecond {
+		hint = fmt.Sprintf("; was %d*time.Second meant?", d)
+	}
+	return fmt.Errorf("mcpseal: Config.%s is %v, not between %v and %v%s", name, value, low, high, hint)
 }
 
 func orNoLimit(value time.Duration, err error) error {

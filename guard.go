@@ -22,6 +22,11 @@ type failure struct {
 
 func failed(reason Reason) *failure { return &failure{reason: reason} }
 
+// failedBecause adds what to do about it, in words that hold no secret.
+func failedBecause(reason Reason, format string, args ...any) *failure {
+	return &failure{reason: reason, cause: &callbackError{kind: fmt.Sprintf(format, args...)}}
+}
+
 // guard calls a part that the user may have supplied. An error that wraps one
 // of the reasons it may give is that reason; any other error, and a panic, is
 // otherwise. The error's own methods are called here too, and nowhere else.

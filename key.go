@@ -1,6 +1,7 @@
 package mcpseal
 
 import (
+	"bytes"
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
@@ -55,6 +56,9 @@ func NewKey(secret []byte) (Key, error) {
 	if len(secret) < minSecret || len(secret) > maxSecret {
 		return Key{}, fmt.Errorf("mcpseal: a secret has %d to %d bytes, this one has %d; %s",
 			minSecret, maxSecret, len(secret), howToMakeAKey)
+	}
+	if bytes.HasPrefix(secret, []byte(keyTextPrefix)) {
+		return Key{}, errors.New("mcpseal: this is the text of a key, not its bytes; use mcpseal.ParseKey")
 	}
 	if allAlike(secret) {
 		return Key{}, errors.New("mcpseal: every byte of the secret is the same, was it ever filled? " + howToMakeAKey)

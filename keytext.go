@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/mcpseal/mcpseal/internal/b64u"
@@ -17,27 +18,35 @@ const (
 	howToMakeAKey = "make a key with mcpseal.GenerateKey().Reveal()"
 )
 
-var errKeyText = errors.New("mcpseal: not a key: a key is one word that begins with " + keyTextPrefix +
-	", and nothing may be missing, added or retyped; " + howToMakeAKey)
+var (
+	minKeyText = b64u.EncodedLen(minSecret + keyChecksumSize)
+	maxKeyText = b64u.EncodedLen(maxSecret + keyChecksumSize)
+)
 
 // ParseKey reads the text that [Key.Reveal] returns. A checksum catches a text
 // that was cut, mistyped or encoded once too often. The error never repeats
 // the text.
 func ParseKey(text string) (Key, error) {
 	body, ok := strings.CutPrefix(text, keyTextPrefix)
-	// Four characters stand for three bytes: a longer body is no key.
-	if !ok || len(body) > (maxSecret+keyChecksumSize)/3*4+4 {
-		return Key{}, errKeyText
+	switch {
+	case !ok:
+		return Key{}, notAKey("it does not begin with " + keyTextPrefix)
+	case len(body) < minKeyText || len(body) > maxKeyText:
+		return Key{}, notAKey(fmt.Sprintf("it has %d characters after %s, too few or too many", len(body), keyTextPrefix))
 	}
 	raw, err := b64u.Decode(nil, body)
-	if err != nil || len(raw) < minSecret+keyChecksumSize {
-		return Key{}, errKeyText
+	if err != nil {
+		return Key{}, notAKey("it has characters that no key has, such as white space, commas, quotes or padding, or it was cut")
 	}
 	secret, checksum := raw[:len(raw)-keyChecksumSize], raw[len(raw)-keyChecksumSize:]
 	if subtle.ConstantTimeCompare(checksum, keyChecksum(secret)) != 1 {
-		return Key{}, errKeyText
+		return Key{}, notAKey("its checksum is wrong, so a part of it was changed, lost or added")
 	}
 	return NewKey(secret)
+}
+
+func notAKey(why string) error {
+	return errors.New("mcpseal: not the text of a key: " + why + "; check that it was copied whole, or " + howToMakeAKey)
 }
 
 // Reveal returns the secret as one word of text, for a file or an environment

@@ -268,8 +268,15 @@ func (s service) notSealed(t *testing.T, token string, err error, want mcpseal.R
 	if wire, _ := json.Marshal(mcpseal.Wire(err)); string(wire) != `{"code":-32603,"message":"Internal error"}` {
 		t.Fatalf("the client sees %s", wire)
 	}
-	if logged := s.book.last(t); logged["reason"] != string(want) || logged["msg"] != "mcpseal: state not sealed" {
+	logged := s.book.last(t)
+	if logged["reason"] != string(want) || logged["msg"] != "mcpseal: state not sealed" {
 		t.Fatalf("the log says %v, want reason %s", logged, want)
+	}
+	switch want {
+	case mcpseal.ReasonMisuse, mcpseal.ReasonTooLarge, mcpseal.ReasonBadQuestions, mcpseal.ReasonCodecFailed, mcpseal.ReasonPrincipalFailed:
+		if logged["cause"] == nil || failed.Cause() == nil {
+			t.Fatalf("the log does not say what to do: %v", logged)
+		}
 	}
 }
 

@@ -76,10 +76,11 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, token string, fail *failure) error {
 	e := b.event(OpOpen, start, round, format, token)
 	e.StateBytes = 0
-	b.report(ctx, slog.LevelWarn, "mcpseal: token rejected", &e, fail)
 	if fail.params != nil {
+		b.report(ctx, slog.LevelWarn, "mcpseal: arguments cannot be digested", &e, fail)
 		return &ParamsError{fail.params}
 	}
+	b.report(ctx, slog.LevelWarn, "mcpseal: token rejected", &e, fail)
 	return &RejectError{fail.reason, fail.cause}
 }
 
@@ -87,10 +88,11 @@ func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, 
 func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, stateSize int, fail *failure) error {
 	e := b.event(OpSeal, start, round, format, "")
 	e.StateBytes = stateSize
-	b.report(ctx, slog.LevelError, "mcpseal: state not sealed", &e, fail)
 	if fail.params != nil {
+		b.report(ctx, slog.LevelWarn, "mcpseal: arguments cannot be digested", &e, fail)
 		return &ParamsError{fail.params}
 	}
+	b.report(ctx, slog.LevelError, "mcpseal: state not sealed", &e, fail)
 	return &SealError{fail.reason, fail.cause}
 }
 

@@ -19,7 +19,8 @@ type ringKeys struct {
 }
 
 // NewRing makes a ring. To rotate, add the new key last on every replica, then
-// move it to the front, then drop the old one once its last token has expired.
+// move it to the front, then drop the old one once its last token has expired:
+// after TTL or URLTTL, whichever is longer.
 func NewRing(keys ...Key) (*Ring, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("mcpseal: a ring needs at least one key; " + howToMakeAKey)

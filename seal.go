@@ -35,13 +35,14 @@ func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questi
 // mint stamps the claims and seals them.
 func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedFormat, state *string, questions []Question) (string, *failure) {
 	if round == nil || round.boundary != b {
-		return "", failed(ReasonMisuse)
+		return "", failedBecause(ReasonMisuse, "the Round does not come from a successful Open of this boundary")
 	}
 	if state != nil && len(*state) > b.config.MaxState {
-		return "", failed(ReasonTooLarge)
+		return "", failedBecause(ReasonTooLarge, "the state has %d bytes, Config.MaxState is %d", len(*state), b.config.MaxState)
 	}
 	if !wellFormed(questions) {
-		return "", failed(ReasonBadQuestions)
+		return "", failedBecause(ReasonBadQuestions,
+			"%d questions: at most %d, each with a Kind and a key of its own of at most %d bytes", len(questions), maxQuestions, maxQuestionKey)
 	}
 	if fail := round.identify(ctx); fail != nil {
 		return "", fail
@@ -72,7 +73,7 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 		return "", fail
 	}
 	if len(token) > b.config.MaxToken {
-		return "", failed(ReasonTooLarge)
+		return "", failedBecause(ReasonTooLarge, "the token has %d bytes, Config.MaxToken is %d", len(token), b.config.MaxToken)
 	}
 	return token, nil
 }
@@ -109,7 +110,7 @@ func (b *Boundary) stamp(round *Round, questions []Question) (c Claims, reason R
 	ttl := b.config.TTL
 	for i := range questions {
 		if questions[i].Kind == KindURL {
-			ttl = max(ttl, b.config.URLTTL)
+			ttl = max(ttl, b.config.URLTTL) // 0 is TTL
 		}
 	}
 	c.Issued, c.Expires = now, now+ttl.Milliseconds()
