@@ -29,10 +29,10 @@ func main() {
 	each := *budget / time.Duration(len(comparisons))
 	var tables []table
 	for i, c := range comparisons {
-		fmt.Fprintf(os.Stderr, "\r%d/%d %-60s", i+1, len(comparisons), c.title)
+		fmt.Fprintf(os.Stderr, "%d/%d %s\n", i+1, len(comparisons), c.title)
 		tables = append(tables, table{c.title, measure(c.contenders, each)})
 	}
-	fmt.Fprintf(os.Stderr, "\r%70s\r", "")
+	fmt.Fprintln(os.Stderr)
 	if *asJSON {
 		out := json.NewEncoder(os.Stdout)
 		out.SetIndent("", "  ")

@@ -5,7 +5,6 @@ import (
 	"io"
 	"runtime"
 	"slices"
-	"text/tabwriter"
 	"time"
 )
 
@@ -88,16 +87,13 @@ func allocs(run func()) float64 {
 }
 
 func (t table) print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n", t.Title)
-	tab := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tab, "\tns\tratio\tallocations\tcharacters\t")
+	fmt.Fprintf(w, "%s\n\n%-46s %9s %8s %12s %11s\n", t.Title, "", "ns", "ratio", "allocations", "characters")
 	for _, r := range t.Rows {
 		length := ""
 		if r.Length > 0 {
 			length = fmt.Sprint(r.Length)
 		}
-		fmt.Fprintf(tab, "%s\t%.0f\t%.2f\t%.0f\t%s\t\n", r.Name, r.Nanos, r.Ratio, r.Allocs, length)
+		fmt.Fprintf(w, "%-46s %9.0f %8.2f %12.0f %11s\n", r.Name, r.Nanos, r.Ratio, r.Allocs, length)
 	}
-	tab.Flush()
 	fmt.Fprintln(w)
 }
