@@ -9,17 +9,11 @@ import (
 // other must be one that this policy sealed, unchanged, for this request, user
 // and service, in time; otherwise the error is a *[RejectError], or a
 // *[ParamsError] where the arguments cannot be digested.
-func (b *Boundary) Open(ctx context.Context, request Request, token string) (Round, error) {
-	round := Round{
-		boundary: b,
-		binding: Binding{
-			Method:    request.Method,
-			Target:    request.Target,
-			Arguments: request.Arguments,
-			Audience:  b.config.Audience,
-		},
-		caller: request.Principal,
-	}
+func (b *Boundary) Open(ctx context.Context, request Request, token string) (round Round, err error) {
+	// The fields are set one by one, in the caller's memory: a Round is large.
+	round.boundary, round.caller = b, request.Principal
+	round.binding.Method, round.binding.Target = request.Method, request.Target
+	round.binding.Arguments, round.binding.Audience = request.Arguments, b.config.Audience
 	round.binding.digests.audience, round.binding.digests.audienceKnown = b.audience, true
 	if token == "" {
 		return round, nil
@@ -27,7 +21,9 @@ func (b *Boundary) Open(ctx context.Context, request Request, token string) (Rou
 	start := b.startEvent()
 	format, fail := b.check(ctx, &round, token)
 	if fail != nil {
-		return Round{}, b.rejected(ctx, start, &round, format, token, fail)
+		err = b.rejected(ctx, start, &round, format, token, fail)
+		round = Round{}
+		return round, err
 	}
 	if b.config.Observer != nil {
 		b.observe(ctx, b.event(OpOpen, start, &round, format, token))
@@ -56,17 +52,15 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 		return format, &failure{reason: ReasonClaimMissing, missing: missing}
 	}
 	// 3. Genuine, and bound to this request, service and user.
-	claims, fail := format.openGuarded(ctx, &round.binding, token)
-	if fail != nil {
+	if fail := format.open(ctx, round, token); fail != nil {
 		return format, fail
 	}
-	round.claims = claims
 	round.unpinned = format.carries&ClaimQuestions == 0
 	// 4. In time, and within the flow's limits.
-	if reason := b.checkTime(format, &claims); reason != "" {
+	if reason := b.checkTime(format, &round.claims); reason != "" {
 		return format, failed(reason)
 	}
-	if len(claims.State) > b.config.MaxState {
+	if len(round.claims.State) > b.config.MaxState {
 		return format, failed(ReasonTooLarge)
 	}
 	// 5. Last, because it spends the token: not used before.
@@ -97,28 +91,30 @@ func (b *Boundary) checkTime(format *acceptedFormat, c *Claims) Reason {
 	return ""
 }
 
-// openGuarded opens the token and drops claims that the format cannot prove.
-func (f *acceptedFormat) openGuarded(ctx context.Context, binding *Binding, token string) (claims Claims, fail *failure) {
-	fail = guard(func() (err error) {
+// open opens the token into round and drops claims that the format cannot
+// prove.
+func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *failure {
+	fail := guard(func() (err error) {
 		if native, ok := f.Format.(*recordFormat); ok {
-			// Called directly, it leaves the binding on the caller's stack.
-			claims, err = native.Open(ctx, binding, token)
+			// Called directly, it leaves the round on the caller's stack.
+			round.claims, err = native.Open(ctx, &round.binding, token)
 			return err
 		}
-		onHeap := *binding
-		claims, err = f.Format.Open(ctx, &onHeap, token)
+		onHeap := round.binding
+		round.claims, err = f.Format.Open(ctx, &onHeap, token)
 		return err
 	}, ReasonCodecFailed, formatReasons...)
 	if fail != nil {
-		return Claims{}, fail
+		round.claims = Claims{}
+		return fail
 	}
 	if f.carries&(ClaimFlow|ClaimSingleUse) == 0 {
-		claims.Flow, claims.FlowStart, claims.Round = [16]byte{}, 0, 0
+		round.claims.Flow, round.claims.FlowStart, round.claims.Round = [16]byte{}, 0, 0
 	}
 	if f.carries&ClaimQuestions == 0 {
-		claims.Questions = nil
+		round.claims.Questions = nil
 	}
-	return claims, nil
+	return nil
 }
 
 // formatReasons are those that a format may give.

@@ -15,7 +15,7 @@ require (
 require (
 	aidanwoods.dev/go-result v0.3.1 // indirect
 	golang.org/x/crypto v0.46.0 // indirect
-	golang.org/x/sys v0.39.0 // indirect
+	golang.org/x/sys v0.41.0 // indirect
 )
 
 replace github.com/mcpseal/mcpseal => ../

@@ -20,20 +20,23 @@ const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 var (
 	// pairs holds the two characters of every 12 bits.
 	pairs [1 << 12]uint16
-	// values holds the six bits of every character, and -1 for the bytes that
-	// are none: shifted and combined with others it stays negative.
-	values [256]int32
+	// values holds the six bits of every character, for each of four places in
+	// 24 bits, and -1 for the bytes that are none: combined with others it
+	// stays negative.
+	values [4][256]int32
 )
 
 func init() {
 	for i := range pairs {
 		pairs[i] = uint16(alphabet[i>>6])<<8 | uint16(alphabet[i&63])
 	}
-	for i := range values {
-		values[i] = -1
-	}
-	for i, c := range []byte(alphabet) {
-		values[c] = int32(i)
+	for place := range values {
+		for i := range values[place] {
+			values[place][i] = -1
+		}
+		for i, c := range []byte(alphabet) {
+			values[place][c] = int32(i) << (18 - 6*place)
+		}
 	}
 }
 
@@ -97,7 +100,7 @@ func Decode(dst []byte, text string) ([]byte, error) {
 	var bits uint
 	var v int32
 	for i := range len(text) {
-		six := values[text[i]]
+		six := values[3][text[i]]
 		if six < 0 {
 			return nil, ErrText
 		}
@@ -116,5 +119,5 @@ func Decode(dst []byte, text string) ([]byte, error) {
 // four returns the 24 bits of the first four characters of text, or a negative
 // number.
 func four(text string) int32 {
-	return values[text[0]]<<18 | values[text[1]]<<12 | values[text[2]]<<6 | values[text[3]]
+	return values[0][text[0]] | values[1][text[1]] | values[2][text[2]] | values[3][text[3]]
 }

@@ -1,0 +1,139 @@
+package gosdk
+
+import (
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	methodTool     = "tools/call"
+	methodPrompt   = "prompts/get"
+	methodResource = "resources/read"
+)
+
+// call is what the three carrier methods have in common.
+type call struct {
+	method, target string
+	token          string
+	answers        mcp.InputResponseMap
+	meta           map[string]any
+}
+
+// readCall reads the fields of a carrier request; ok is false for any other.
+func readCall(method string, req mcp.Request) (c call, ok bool) {
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		if r.Params == nil || method != methodTool {
+			return c, false
+		}
+		return call{method, r.Params.Name, r.Params.RequestState, r.Params.InputResponses, r.Params.Meta}, true
+	case *mcp.GetPromptRequest:
+		if r.Params == nil || method != methodPrompt {
+			return c, false
+		}
+		return call{method, r.Params.Name, r.Params.RequestState, r.Params.InputResponses, r.Params.Meta}, true
+	case *mcp.ReadResourceRequest:
+		if r.Params == nil || method != methodResource {
+			return c, false
+		}
+		return call{method, r.Params.URI, r.Params.RequestState, r.Params.InputResponses, r.Params.Meta}, true
+	}
+	return c, false
+}
+
+// arguments returns the JSON text of the arguments. Those of a prompt arrive
+// as a map, so their text is made again.
+func arguments(req mcp.Request) []byte {
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		return r.Params.Arguments
+	case *mcp.GetPromptRequest:
+		if len(r.Params.Arguments) == 0 {
+			return nil
+		}
+		text, err := json.Marshal(r.Params.Arguments)
+		if err != nil {
+			return []byte("{") // cannot be: refused, should it ever happen
+		}
+		return text
+	}
+	return nil
+}
+
+// withInput returns the request with a state and answers in place of its own.
+// The caller's params are left alone.
+func withInput(req mcp.Request, state string, answers mcp.InputResponseMap) mcp.Request {
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		params := *r.Params
+		params.RequestState, params.InputResponses = state, answers
+		return &mcp.CallToolRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+	case *mcp.GetPromptRequest:
+		params := *r.Params
+		params.RequestState, params.InputResponses = state, answers
+		return &mcp.GetPromptRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+	case *mcp.ReadResourceRequest:
+		params := *r.Params
+		params.RequestState, params.InputResponses = state, answers
+		return &mcp.ReadResourceRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+	}
+	return req
+}
+
+// asking is a result as far as it asks.
+type asking struct {
+	state     string
+	questions mcp.InputRequestMap // nil when it does not ask
+	sent      bool                // the SDK will send it as input required
+}
+
+func readResult(result mcp.Result) (a asking) {
+	switch r := result.(type) {
+	case *mcp.CallToolResult:
+		if r != nil {
+			return asking{r.RequestState, r.InputRequests, r.NeedsInput()}
+		}
+	case *mcp.GetPromptResult:
+		if r != nil {
+			return asking{r.RequestState, r.InputRequests, r.NeedsInput()}
+		}
+	case *mcp.ReadResourceResult:
+		if r != nil {
+			return asking{r.RequestState, r.InputRequests, r.NeedsInput()}
+		}
+	}
+	return a
+}
+
+// withState returns the result with another state. The handler's own result is
+// left alone; a copy keeps the SDK's unexported result type.
+func withState(result mcp.Result, state string) mcp.Result {
+	switch r := result.(type) {
+	case *mcp.CallToolResult:
+		copied := *r
+		copied.RequestState = state
+		return &copied
+	case *mcp.GetPromptResult:
+		copied := *r
+		copied.RequestState = state
+		return &copied
+	case *mcp.ReadResourceResult:
+		copied := *r
+		copied.RequestState = state
+		return &copied
+	}
+	return result
+}
+
+// uncached returns the result for nobody's cache: what depends on answers or
+// carries a token is one user's. Only resources say how they are cached.
+func uncached(result mcp.Result) mcp.Result {
+	r, ok := result.(*mcp.ReadResourceResult)
+	if !ok || r == nil || r.TTLMs == 0 && r.CacheScope == "private" {
+		return result
+	}
+	copied := *r
+	copied.TTLMs, copied.CacheScope = 0, "private"
+	return &copied
+}

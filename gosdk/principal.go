@@ -1,0 +1,71 @@
+package gosdk
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// principal tells who is calling.
+func (p *Protected) principal(ctx context.Context, req mcp.Request) (string, error) {
+	if p.options.Principal != nil {
+		return p.options.Principal(ctx, req)
+	}
+	extra := req.GetExtra()
+	if extra == nil || extra.TokenInfo == nil {
+		return "", nil
+	}
+	principal, err := tokenPrincipal(extra.TokenInfo)
+	if err != nil {
+		p.options.Logger.ErrorContext(ctx, "gosdk: the caller cannot be told from the access token", "cause", err.Error())
+	}
+	return principal, err
+}
+
+var (
+	errNoUserID = errors.New("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
+	errNoString = errors.New("TokenInfo.Extra holds an iss or client_id that is not a string: set it to one, or set Options.Principal")
+)
+
+// tokenPrincipal is the user's id with the issuer and the client that the token
+// names: a user id alone is not unique among issuers.
+func tokenPrincipal(info *auth.TokenInfo) (string, error) {
+	if info.UserID == "" {
+		return "", errNoUserID
+	}
+	buf := appendPart(nil, info.UserID, true)
+	for _, name := range []string{"iss", "client_id"} {
+		value, present := info.Extra[name]
+		text, isText := value.(string)
+		if present && !isText {
+			return "", errNoString
+		}
+		buf = appendPart(buf, text, present)
+	}
+	return string(buf), nil
+}
+
+// appendPart frames a part, and tells an absent one from an empty one.
+func appendPart(buf []byte, text string, present bool) []byte {
+	if !present {
+		return append(buf, 0)
+	}
+	buf = append(buf, 1)
+	buf = binary.BigEndian.AppendUint32(buf, uint32(len(text)))
+	return append(buf, text...)
+}
+
+// warnAnonymous says once that tokens of an HTTP server are bound to nobody.
+func (p *Protected) warnAnonymous(ctx context.Context, req mcp.Request) {
+	extra := req.GetExtra()
+	if p.options.Principal != nil || extra == nil || extra.Header == nil || extra.TokenInfo != nil {
+		return
+	}
+	if !p.anonymous.Swap(true) {
+		p.options.Logger.WarnContext(ctx, "gosdk: nobody is authenticated, so states are bound to no user and anybody who "+
+			"gets one can use it: add auth.RequireBearerToken, or set Options.Principal")
+	}
+}

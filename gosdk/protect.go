@@ -1,0 +1,74 @@
+package gosdk
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// Options changes what [Protect] does. The zero value is the safe choice.
+type Options struct {
+	// Principal tells who is calling, for identity that something else than
+	// the SDK's bearer middleware verified; "" means nobody. Nil means the
+	// access token's user id, issuer and client id.
+	Principal func(ctx context.Context, req mcp.Request) (string, error)
+	// Unsolicited names tools to which answers on a call without a state are
+	// passed on. Once a state comes back its answers are checked for these
+	// tools too. Nil means none.
+	Unsolicited []string
+	// Logger gets what the author or operator of the server should know. Nil
+	// means slog.Default(). Rejections go to the boundary's logger.
+	Logger *slog.Logger
+}
+
+// Protected is a server behind a boundary. Registrations that would be unsafe
+// without one ask for it.
+type Protected struct {
+	server   *mcp.Server
+	boundary *mcpseal.Boundary
+	options  Options
+
+	unsolicited map[string]bool
+	install     installation
+	anonymous   atomic.Bool // the log has said that nobody is authenticated
+}
+
+// Protect installs the middleware on server. Call it once, after any
+// middleware that must see plaintext and before any that must see tokens:
+// what is added later is further out.
+func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
+	p := newProtected(boundary, options)
+	p.server = server
+	server.AddReceivingMiddleware(p.receive)
+	server.AddSendingMiddleware(p.send)
+	return p
+}
+
+// Middleware returns the receiving and the sending middleware by themselves,
+// for servers that order their own chain. Both must be installed.
+func Middleware(boundary *mcpseal.Boundary, options *Options) (receiving, sending mcp.Middleware) {
+	p := newProtected(boundary, options)
+	return p.receive, p.send
+}
+
+func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
+	if boundary == nil {
+		panic("gosdk: the boundary is nil; check the error of mcpseal.New")
+	}
+	p := &Protected{boundary: boundary, unsolicited: make(map[string]bool)}
+	if options != nil {
+		p.options = *options
+	}
+	if p.options.Logger == nil {
+		p.options.Logger = slog.Default()
+	}
+	for _, tool := range p.options.Unsolicited {
+		p.unsolicited[tool] = true
+		p.options.Logger.Warn("gosdk: answers that were not asked for reach this tool on its first call", "tool", tool)
+	}
+	return p
+}
