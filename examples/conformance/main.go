@@ -1,0 +1,57 @@
+// Conformance serves what the official suite's input-required-result scenarios
+// ask for, behind one line of protection and without any checks by hand:
+//
+//	go run ./examples/conformance -http 127.0.0.1:8080
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+func main() {
+	address := flag.String("http", "127.0.0.1:8080", "`address` to listen on; port 0 chooses one")
+	flag.Parse()
+	log.SetFlags(0)
+
+	server := newServer()
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gosdk.Protect(server, boundary, &gosdk.Options{
+		// The scenario ignore-extra-params sends answers with a first call.
+		Unsolicited: []string{"test_input_required_result_elicitation"},
+	})
+
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
+	listener, err := net.Listen("tcp", *address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("serving http://%s/mcp\n", listener.Addr())
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	go func() {
+		<-ctx.Done()
+		web.Close()
+	}()
+	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,169 @@
+package gosdk_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// book collects a log.
+type book struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *book) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *book) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func (b *book) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
+
+// boundary makes a boundary whose log is the book.
+func boundary(t testing.TB, b *book, change func(*mcpseal.Config)) *mcpseal.Boundary {
+	t.Helper()
+	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: b.logger()}
+	if change != nil {
+		change(&config)
+	}
+	boundary, err := mcpseal.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return boundary
+}
+
+func newServer() *mcp.Server {
+	return mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+}
+
+func form(message string) *mcp.ElicitParams {
+	return &mcp.ElicitParams{Message: message, RequestedSchema: map[string]any{
+		"type": "object", "properties": map[string]any{"value": map[string]any{"type": "string"}},
+	}}
+}
+
+// addSteps registers a tool that asks n questions, one a round, and writes down
+// what it saw.
+func addSteps(server *mcp.Server, name string, n int) *steps {
+	s := &steps{n: n}
+	server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, s.handle)
+	return s
+}
+
+type steps struct {
+	mu   sync.Mutex
+	n    int
+	seen []string
+}
+
+func (s *steps) handle(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var answers []string
+	for key, answer := range req.Params.InputResponses {
+		value := "?"
+		if e, ok := answer.(*mcp.ElicitResult); ok {
+			value = fmt.Sprint(e.Action, " ", e.Content["value"])
+		}
+		answers = append(answers, key+"="+value)
+	}
+	s.seen = append(s.seen, fmt.Sprintf("%q %s", req.Params.RequestState, strings.Join(answers, ",")))
+	done := 0
+	if req.Params.RequestState != "" {
+		fmt.Sscanf(req.Params.RequestState, "step=%d", &done)
+		if len(req.Params.InputResponses) == 0 {
+			done-- // not answered: ask again
+		}
+	}
+	if done >= s.n {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint("done after ", done)}}}, nil
+	}
+	return &mcp.CallToolResult{
+		InputRequests: mcp.InputRequestMap{fmt.Sprint("q", done+1): form(fmt.Sprint("question ", done+1))},
+		RequestState:  fmt.Sprintf("step=%d", done+1),
+	}, nil
+}
+
+func (s *steps) log() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.seen...)
+}
+
+// answering is a client that answers every form.
+func answering() *mcp.ClientOptions {
+	return &mcp.ClientOptions{
+		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "to " + req.Params.Message}}, nil
+		},
+	}
+}
+
+// raw leaves input-required results to the test.
+func raw() *mcp.ClientOptions {
+	options := answering()
+	options.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true}
+	return options
+}
+
+// connect joins a client to the server in memory.
+func connect(t testing.TB, server *mcp.Server, options *mcp.ClientOptions, version string) *mcp.ClientSession {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	clientSide, serverSide := mcp.NewInMemoryTransports()
+	session, err := server.Connect(ctx, serverSide, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, options)
+	connected, err := client.Connect(ctx, clientSide, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connected.Close(); session.Wait() })
+	return connected
+}
+
+func callTool(t testing.TB, session *mcp.ClientSession, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return session.CallTool(ctx, params)
+}
+
+func text(result *mcp.CallToolResult) string {
+	if result == nil || len(result.Content) == 0 {
+		return ""
+	}
+	content, _ := result.Content[0].(*mcp.TextContent)
+	if content == nil {
+		return ""
+	}
+	return content.Text
+}
+
+const (
+	revision2026 = "2026-07-28"
+	revision2025 = "2025-11-25"
+)
+
+var _ = gosdk.Protect
