@@ -2,12 +2,13 @@ package mcpseal
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 )
 
-const methodTool, methodResource = "tools/call", "resources/read"
+const methodTool, methodPrompt = "tools/call", "prompts/get"
 
 // Boundary decides: it seals what goes to the client and checks what comes
 // back. It is safe for concurrent use.
@@ -23,12 +24,12 @@ type Boundary struct {
 type acceptedFormat struct {
 	Format
 	prefix  string
-	carries Claim
-	waives  Claim
+	carries ClaimSet
+	waives  ClaimSet
 }
 
 // missing returns the claims that the format's tokens lack.
-func (f *acceptedFormat) missing(demanded Claim) Claim {
+func (f *acceptedFormat) missing(demanded ClaimSet) ClaimSet {
 	return demanded &^ f.carries &^ f.waives
 }
 
@@ -48,8 +49,7 @@ func New(config Config) (*Boundary, error) {
 	}
 	sealing := Accepted{config.Format, config.Waive}
 	if sealing.Format == nil {
-		codec := &ringCodec{keys: config.Keys, purpose: PurposeState, halfUsed: b.warnHalfUsed}
-		sealing.Format = &recordFormat{PurposeState.Prefix(), codec}
+		sealing.Format = NativeFormat(config.Keys)
 	}
 	if err := b.addFormat(sealing); err != nil {
 		return nil, err
@@ -63,9 +63,6 @@ func New(config Config) (*Boundary, error) {
 		return nil, fmt.Errorf("mcpseal: tokens of the format %q cannot carry %s; use the native format, "+
 			"or do without by naming that in Config.Waive", b.formats[0].prefix, missing)
 	}
-	if ring, ok := config.Keys.(*Ring); ok && ring.keys.ephemeral {
-		b.log(slog.LevelWarn, "mcpseal: the keys are ephemeral: tokens die with this process and no other replica opens them")
-	}
 	return b, nil
 }
 
@@ -75,9 +72,23 @@ func (b *Boundary) addFormat(a Accepted) error {
 	if a.Format == nil {
 		return fmt.Errorf("mcpseal: format %d of Config.AlsoOpen is nil", len(b.formats))
 	}
-	f := acceptedFormat{a.Format, a.Format.Prefix(), a.Format.Carries(), a.Waive}
-	if err := checkPrefix(a.Format); err != nil {
+	var f acceptedFormat
+	fail := guard(func() error {
+		f = acceptedFormat{a.Format, a.Format.Prefix(), a.Format.Carries(), a.Waive}
+		return nil
+	}, ReasonCodecFailed)
+	if fail != nil {
+		return fmt.Errorf("mcpseal: a format of type %T cannot be used: %w", a.Format, fail.cause)
+	}
+	if err := checkPrefix(f.prefix); err != nil {
 		return err
+	}
+	if record, ok := a.Format.(*recordFormat); ok {
+		record, err := b.checkRecordFormat(record)
+		if err != nil {
+			return err
+		}
+		f.Format = record
 	}
 	for _, other := range b.formats {
 		if strings.HasPrefix(f.prefix, other.prefix) || strings.HasPrefix(other.prefix, f.prefix) {
@@ -97,6 +108,41 @@ func (b *Boundary) addFormat(a Accepted) error {
 	return nil
 }
 
+// checkRecordFormat returns the format as this boundary uses it.
+func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
+	ring, native := f.codec.(*ringCodec)
+	if !native {
+		if f.codec == nil {
+			return nil, fmt.Errorf("mcpseal: the codec of the format %q is nil", f.prefix)
+		}
+		if f.prefix == PurposeState.Prefix() || f.prefix == PurposeCursor.Prefix() {
+			return nil, fmt.Errorf("mcpseal: the format prefix %q is taken by the native tokens; choose another", f.prefix)
+		}
+		return f, nil
+	}
+	// The prefix is part of what the ring's keys authenticate.
+	if ring.purpose != PurposeState || f.prefix != PurposeState.Prefix() {
+		return nil, fmt.Errorf("mcpseal: a RingCodec cannot serve the format %q; use NativeFormat", f.prefix)
+	}
+	current, err := currentRing(ring.keys)
+	if err != nil {
+		return nil, err
+	}
+	if current.keys.ephemeral {
+		b.log(slog.LevelWarn, "mcpseal: the keys are ephemeral: tokens die with this process and no other replica opens them")
+	}
+	return &recordFormat{f.prefix, &ringCodec{ring.keys, ring.purpose, b.warnHalfUsed}}, nil
+}
+
+// currentRing asks a source for its ring as a token will.
+func currentRing(keys KeySource) (ring *Ring, err error) {
+	fail := guard(func() error { ring = keys.Ring(); return nil }, ReasonCodecFailed)
+	if fail != nil || ring == nil || ring.keys == nil {
+		return nil, errors.New("mcpseal: the key source has no ring; it must have its first one before it is used")
+	}
+	return ring, nil
+}
+
 // formatOf finds the one format that a token can belong to.
 func (b *Boundary) formatOf(token string) *acceptedFormat {
 	for i := range b.formats {
@@ -108,7 +154,7 @@ func (b *Boundary) formatOf(token string) *acceptedFormat {
 }
 
 // alwaysDemanded is what policy demands of every token.
-func (b *Boundary) alwaysDemanded() Claim {
+func (b *Boundary) alwaysDemanded() ClaimSet {
 	demanded := ClaimRequest | ClaimArguments | ClaimQuestions
 	if b.config.Audience != "" {
 		demanded |= ClaimAudience
@@ -126,7 +172,7 @@ func (b *Boundary) alwaysDemanded() Claim {
 }
 
 // demanded is what policy demands of a token for this request.
-func (b *Boundary) demanded(binding *Binding) Claim {
+func (b *Boundary) demanded(binding *Binding) ClaimSet {
 	demanded := b.alwaysDemanded()
 	if binding.Principal != "" {
 		demanded |= ClaimPrincipal

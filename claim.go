@@ -2,19 +2,19 @@ package mcpseal
 
 import "strings"
 
-// Claim is a set of things that a token can prove beside its state. Policy
+// ClaimSet is a set of things that a token can prove beside its state. Policy
 // demands claims; a [Format] carries some; an operator may waive, by name,
 // those that a format cannot carry.
-type Claim uint16
+type ClaimSet uint16
 
 const (
-	ClaimRequest   Claim = 1 << iota // method and target
-	ClaimArguments                   // the request's arguments
-	ClaimAudience                    // the service
-	ClaimPrincipal                   // the user
-	ClaimQuestions                   // what was asked
-	ClaimFlow                        // when the flow began, and how many rounds it has had
-	ClaimSingleUse                   // a name for this round that is good for a single use
+	ClaimRequest   ClaimSet = 1 << iota // method and target
+	ClaimArguments                      // the request's arguments
+	ClaimAudience                       // the service
+	ClaimPrincipal                      // the user
+	ClaimQuestions                      // what was asked
+	ClaimFlow                           // when the flow began, and how many rounds it has had
+	ClaimSingleUse                      // a name for this round that is good for a single use
 
 	claimsEnd
 	allClaims = claimsEnd - 1
@@ -23,7 +23,7 @@ const (
 var claimNames = []string{"request", "arguments", "audience", "principal", "questions", "flow", "single use"}
 
 // String lists the names in the set.
-func (c Claim) String() string {
+func (c ClaimSet) String() string {
 	var names []string
 	for i, name := range claimNames {
 		if c&(1<<i) != 0 {

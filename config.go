@@ -20,7 +20,7 @@ type Config struct {
 	Format Format
 	// Waive names claims that policy demands and Format cannot carry. Zero
 	// means none.
-	Waive Claim
+	Waive ClaimSet
 	// AlsoOpen names formats that are opened but never sealed. Nil means none.
 	AlsoOpen []Accepted
 
@@ -46,7 +46,7 @@ type Config struct {
 	// Replay makes tokens work once. Nil means that they work until they
 	// expire.
 	Replay ReplayStore
-	// ReplayTools limits that to the tools named. Nil means every request.
+	// ReplayTools limits that to the tools named. Empty means every request.
 	ReplayTools []string
 	// ReplayTimeout is how long the store may take. 0 means 2 seconds.
 	ReplayTimeout time.Duration
@@ -91,17 +91,11 @@ func (c Config) withDefaults() (Config, error) {
 	if nilSource(c.Keys) && c.Format == nil {
 		return c, errNoKeys
 	}
-	if !nilSource(c.Keys) && c.Format != nil {
+	if c.Keys != nil && c.Format != nil {
 		return c, errors.New("mcpseal: Config has both Keys and Format; name Format alone, or NativeFormat(keys) in AlsoOpen")
 	}
 	ring, _ := c.Keys.(*Ring)
 	ephemeral := ring != nil && ring.keys != nil && ring.keys.ephemeral
-	if !nilSource(c.Keys) {
-		var current *Ring
-		if fail := guard(func() error { current = c.Keys.Ring(); return nil }, ReasonCodecFailed); fail != nil || current == nil || current.keys == nil {
-			return c, errors.New("mcpseal: Config.Keys returns no ring; a source must have its first ring before it is used")
-		}
-	}
 	if c.Audience == "" && !ephemeral {
 		return c, errors.New("mcpseal: Config.Audience is missing; name this service, for example by its host name, " +
 			"so that another service with the same keys cannot open its tokens")
@@ -169,16 +163,10 @@ func orNoLimit(value time.Duration, err error) error {
 }
 
 // checkPrefix says what is wrong with the prefix of a format.
-func checkPrefix(f Format) error {
-	prefix := f.Prefix()
+func checkPrefix(prefix string) error {
 	name, ok := strings.CutSuffix(prefix, ".")
 	if !ok || len(name) < 2 || len(name) > 16 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
 		return fmt.Errorf("mcpseal: the format prefix %.40q is not 2 to 16 lower-case letters and digits and a full stop", prefix)
-	}
-	if record, ok := f.(*recordFormat); ok {
-		if _, native := record.codec.(*ringCodec); !native && (prefix == PurposeState.Prefix() || prefix == PurposeCursor.Prefix()) {
-			return fmt.Errorf("mcpseal: the format prefix %q is taken by the native tokens; choose another", prefix)
-		}
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ func TestConfigErrorsTeach(t *testing.T) {
 		"no audience":             {mcpseal.Config{Keys: ring}, "Config.Audience is missing"},
 		"format, no audience":     {mcpseal.Config{Format: native}, "Config.Audience is missing"},
 		"long audience":           {mcpseal.Config{Keys: ring, Audience: strings.Repeat("a", 1025)}, "1025 bytes"},
-		"a source without a ring": {mcpseal.Config{Keys: sourceFunc(func() *mcpseal.Ring { return nil }), Audience: "a"}, "returns no ring"},
-		"a source that panics":    {mcpseal.Config{Keys: sourceFunc(func() *mcpseal.Ring { panic("x") }), Audience: "a"}, "returns no ring"},
+		"a source without a ring": {mcpseal.Config{Keys: sourceFunc(func() *mcpseal.Ring { return nil }), Audience: "a"}, "has no ring"},
+		"a source that panics":    {mcpseal.Config{Keys: sourceFunc(func() *mcpseal.Ring { panic("x") }), Audience: "a"}, "has no ring"},
 		"TTL without a unit":      {mcpseal.Config{Keys: ring, Audience: "a", TTL: 600}, "was 600*time.Second meant?"},
 		"negative TTL":            {mcpseal.Config{Keys: ring, Audience: "a", TTL: -1}, "Config.TTL"},
 		"endless TTL":             {mcpseal.Config{Keys: ring, Audience: "a", TTL: 1 << 62}, "Config.TTL"},
@@ -65,6 +65,18 @@ func TestConfigErrorsTeach(t *testing.T) {
 	}
 }
 
+// brokenFormat panics when it is nil.
+type brokenFormat struct{ prefix string }
+
+func (f *brokenFormat) Prefix() string            { return f.prefix }
+func (f *brokenFormat) Carries() mcpseal.ClaimSet { return 0 }
+func (f *brokenFormat) Seal(context.Context, *mcpseal.Binding, *mcpseal.Claims) (string, error) {
+	return "", nil
+}
+func (f *brokenFormat) Open(context.Context, *mcpseal.Binding, string) (mcpseal.Claims, error) {
+	return mcpseal.Claims{}, nil
+}
+
 func TestConfigIsCopied(t *testing.T) {
 	tools := []string{"deploy"}
 	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return false, nil })
@@ -83,4 +95,14 @@ func TestEphemeralKeysAreSaidOutLoud(t *testing.T) {
 	}
 	a, b := newService(t, mcpseal.Config{Keys: mcpseal.Ephemeral()}), newService(t, mcpseal.Config{Keys: mcpseal.Ephemeral()})
 	a.reject(t, deploy(), b.first(t, deploy(), step), mcpseal.ReasonUnknownKey)
+}
+
+func TestEphemeralKeysInAFormatAreSaidOutLoudToo(t *testing.T) {
+	book := &logbook{}
+	if _, err := mcpseal.New(mcpseal.Config{Format: mcpseal.NativeFormat(mcpseal.Ephemeral()), Audience: "a", Logger: jsonLogger(book)}); err != nil {
+		t.Fatal(err)
+	}
+	if message, _ := book.last(t)["msg"].(string); !strings.Contains(message, "ephemeral") {
+		t.Errorf("the log says %q", message)
+	}
 }

@@ -3,31 +3,42 @@ package mcpseal
 import (
 	"crypto/sha256"
 	"encoding/binary"
+
+	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
 const digestSize = 16
 
-// digests is the binding as the native record writes it. The flow's id salts
-// them, so that equal users or arguments do not show across flows; within a
-// flow they stay the same. The audience needs no salt, it is the same public
-// name in every token of a service.
+// digests is a binding as the native record writes it, computed when it is
+// needed and kept for the round. It belongs to one binding that does not
+// change.
+//
+// The flow's id salts the digests, so that equal users or arguments do not show
+// across flows; within a flow they stay the same. The audience needs no salt,
+// it is the same public name in every token of a service.
 type digests struct {
-	known, audienceKnown bool
-	flow                 [16]byte
+	plain         [argdigest.Size]byte // of the arguments, without salt
+	plainKnown    bool
+	audienceKnown bool
+	known         bool // the salted ones, in flow
+	flow          [16]byte
 
 	request, arguments, audience, principal [digestSize]byte
 }
 
-// digestsFor returns the binding's digests in flow, computing them unless the
-// last call was for the same flow.
-func (b *Binding) digestsFor(flow [16]byte) (*digests, error) {
-	d := &b.digests
-	if d.known && d.flow == flow {
-		return d, nil
+// digestArguments must come first: it alone can fail.
+func (d *digests) digestArguments(b *Binding) (err error) {
+	if !d.plainKnown {
+		d.plain, err = b.ArgumentsDigest()
+		d.plainKnown = err == nil
 	}
-	arguments, err := b.ArgumentsDigest()
-	if err != nil {
-		return nil, err
+	return err
+}
+
+// salt computes the digests in flow, unless the last call was for the same one.
+func (d *digests) salt(b *Binding, flow [16]byte) {
+	if d.known && d.flow == flow {
+		return
 	}
 	var scratch [128]byte
 	buf := append(scratch[:0], "ms1r"...)
@@ -37,11 +48,10 @@ func (b *Binding) digestsFor(flow [16]byte) (*digests, error) {
 
 	buf = append(scratch[:0], "ms1a"...)
 	buf = append(buf, flow[:]...)
-	d.arguments = shortSum(append(buf, arguments[:]...))
+	d.arguments = shortSum(append(buf, d.plain[:]...))
 
 	if b.Audience != "" && !d.audienceKnown {
-		d.audience = audienceDigest(b.Audience)
-		d.audienceKnown = true
+		d.audience, d.audienceKnown = audienceDigest(b.Audience), true
 	}
 	if b.Principal != "" {
 		buf = append(scratch[:0], "ms1p"...)
@@ -49,7 +59,6 @@ func (b *Binding) digestsFor(flow [16]byte) (*digests, error) {
 		d.principal = shortSum(appendFramed(buf, b.Principal))
 	}
 	d.known, d.flow = true, flow
-	return d, nil
 }
 
 func audienceDigest(audience string) [digestSize]byte {

@@ -13,7 +13,7 @@ var ErrRejected = errors.New("mcpseal: token rejected")
 // RejectError is a token that [Boundary.Open] did not accept. Its text is the
 // same for every reason, so that it can go anywhere.
 type RejectError struct {
-	Reason Reason // for the operator, never for the client
+	Reason Reason `json:"-"` // for the operator, never for the client
 	cause  *callbackError
 }
 
@@ -48,12 +48,15 @@ type ParamsError struct {
 
 func (e *ParamsError) Error() string { return "mcpseal: " + e.problem.Error() }
 
-// WireError is what a client may see of an error, as JSON-RPC has it.
+// WireError is what a client may see of an error, as JSON-RPC has it. It can
+// be returned as an error itself.
 type WireError struct {
 	Code    int64           `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
 }
+
+func (e WireError) Error() string { return e.Message }
 
 // Wire returns the client's view of an error of [Boundary.Open] or
 // [Boundary.Seal]. All rejections look alike.

@@ -25,7 +25,7 @@ type Format interface {
 	// by it and never tries a token against several.
 	Prefix() string
 	// Carries returns the claims that a token of this format proves.
-	Carries() Claim
+	Carries() ClaimSet
 	// Seal returns the token for claims, bound to binding.
 	Seal(ctx context.Context, binding *Binding, claims *Claims) (token string, err error)
 	// Open returns the claims of a genuine token that is bound to binding.
@@ -37,5 +37,5 @@ type Accepted struct {
 	Format Format
 	// Waive names claims that policy demands and the format cannot carry, and
 	// does without them. Zero means none: its tokens are then rejected.
-	Waive Claim
+	Waive ClaimSet
 }

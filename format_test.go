@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-const allClaims mcpseal.Claim = 1<<7 - 1
+const allClaims mcpseal.ClaimSet = 1<<7 - 1
 
 func TestAFormatOpensOnlyWhatItsWaiverCovers(t *testing.T) {
 	request := deploy()
@@ -21,7 +21,7 @@ func TestAFormatOpensOnlyWhatItsWaiverCovers(t *testing.T) {
 		name    string
 		config  mcpseal.Config
 		request mcpseal.Request
-		need    mcpseal.Claim
+		need    mcpseal.ClaimSet
 	}{
 		{"default policy, nobody calling", mcpseal.Config{}, anonymous, demanded},
 		{"a user calling", mcpseal.Config{}, request, demanded | mcpseal.ClaimPrincipal},
@@ -31,7 +31,7 @@ func TestAFormatOpensOnlyWhatItsWaiverCovers(t *testing.T) {
 		{"no flow limits", mcpseal.Config{MaxFlow: mcpseal.NoLimit, MaxRounds: mcpseal.NoLimit}, anonymous, demanded &^ mcpseal.ClaimFlow},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for claim := mcpseal.Claim(1); claim < allClaims; claim <<= 1 {
+			for claim := mcpseal.ClaimSet(1); claim < allClaims; claim <<= 1 {
 				config := c.config
 				config.AlsoOpen = []mcpseal.Accepted{{Format: readable{}, Waive: allClaims &^ claim}}
 				s := newService(t, config)
@@ -126,8 +126,8 @@ type nonsense struct {
 	claims mcpseal.Claims
 }
 
-func (nonsense) Prefix() string         { return "odd." }
-func (nonsense) Carries() mcpseal.Claim { return allClaims }
+func (nonsense) Prefix() string            { return "odd." }
+func (nonsense) Carries() mcpseal.ClaimSet { return allClaims }
 func (n nonsense) Open(context.Context, *mcpseal.Binding, string) (mcpseal.Claims, error) {
 	return n.claims, nil
 }
@@ -143,10 +143,14 @@ func TestNonsenseClaimsFailTheComparison(t *testing.T) {
 		"negative expiry":  {func(c *mcpseal.Claims) { c.Expires = -1 << 63 }, mcpseal.ReasonExpired},
 		"issued far ahead": {func(c *mcpseal.Claims) { c.Issued = 1<<63 - 1 }, mcpseal.ReasonFromTheFuture},
 		"no flow start":    {func(c *mcpseal.Claims) { c.FlowStart = 0 }, mcpseal.ReasonFlowExpired},
-		"flow from ahead":  {func(c *mcpseal.Claims) { c.FlowStart = 1<<63 - 1 }, mcpseal.ReasonFlowExpired},
+		"flow from ahead":  {func(c *mcpseal.Claims) { c.FlowStart = 1<<63 - 1 }, mcpseal.ReasonFromTheFuture},
+		"twin questions":   {func(c *mcpseal.Claims) { c.Questions = []mcpseal.Question{confirm, confirm} }, mcpseal.ReasonMalformed},
+		"unknown kind":     {func(c *mcpseal.Claims) { c.Questions = []mcpseal.Question{{Key: "a", Kind: 9}} }, mcpseal.ReasonMalformed},
+		"too many":         {func(c *mcpseal.Claims) { c.Questions = make([]mcpseal.Question, 100_000) }, mcpseal.ReasonMalformed},
+		"a ghost state":    {func(c *mcpseal.Claims) { c.HasState = false }, mcpseal.ReasonMalformed},
 		"round 0":          {func(c *mcpseal.Claims) { c.Round = 0 }, mcpseal.ReasonTooManyRounds},
 		"round -1":         {func(c *mcpseal.Claims) { c.Round = -1 }, mcpseal.ReasonTooManyRounds},
-		"round 1<<40":      {func(c *mcpseal.Claims) { c.Round = 1 << 40 }, mcpseal.ReasonTooManyRounds},
+		"round 1<<30":      {func(c *mcpseal.Claims) { c.Round = 1 << 30 }, mcpseal.ReasonTooManyRounds},
 		"huge state":       {func(c *mcpseal.Claims) { c.State = strings.Repeat("hush", 5000) }, mcpseal.ReasonTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,5 +159,60 @@ func TestNonsenseClaimsFailTheComparison(t *testing.T) {
 			c.change(&format.claims)
 			newService(t, mcpseal.Config{Format: format}).reject(t, deploy(), "odd.x", c.want)
 		})
+	}
+}
+
+// named carries a name for single use, but no flow.
+type named struct{ readable }
+
+func (named) Prefix() string            { return "named." }
+func (named) Carries() mcpseal.ClaimSet { return allClaims &^ mcpseal.ClaimFlow }
+func (named) Open(context.Context, *mcpseal.Binding, string) (mcpseal.Claims, error) {
+	return mcpseal.Claims{Expires: time.Now().UnixMilli() + 1000, Flow: [16]byte{7}, Round: 1 << 20, FlowStart: 5}, nil
+}
+
+func TestSingleUseWithoutAFlow(t *testing.T) {
+	s := newService(t, mcpseal.Config{
+		Replay:   &mapStore{},
+		AlsoOpen: []mcpseal.Accepted{{Format: named{}, Waive: mcpseal.ClaimFlow}},
+	})
+	round := s.accept(t, deploy(), "named.x")
+	s.reject(t, deploy(), "named.x", mcpseal.ReasonReplayed)
+	state := step
+	token, err := s.Seal(context.Background(), &round, &state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next := s.accept(t, deploy(), token); next.Number() != 1 {
+		t.Errorf("the native flow begins with round %d", next.Number())
+	}
+}
+
+// meddling changes the binding on its way to the native format.
+type meddling struct{ mcpseal.Format }
+
+func (f meddling) Prefix() string { return f.Format.Prefix() }
+func (f meddling) Seal(ctx context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+	b.Audience = "elsewhere"
+	return f.Format.Seal(ctx, b, c)
+}
+
+func TestAFormatMayWrapAnother(t *testing.T) {
+	keys := newRing(t, newKey(t))
+	wrapped := newService(t, mcpseal.Config{Format: meddling{mcpseal.NativeFormat(keys)}})
+	native := newService(t, mcpseal.Config{Keys: keys})
+	native.reject(t, deploy(), wrapped.first(t, deploy(), step), mcpseal.ReasonAudience)
+	// And a binding that is used again after a change is looked at again.
+	ctx := context.Background()
+	format := mcpseal.NativeFormat(keys)
+	binding := mcpseal.Binding{Method: "tools/call", Target: "deploy", Principal: "hush-alice"}
+	now := time.Now().UnixMilli()
+	token, err := format.Seal(ctx, &binding, &mcpseal.Claims{Issued: now, Expires: now + 1000, FlowStart: now, Round: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	binding.Principal, binding.Target = "hush-mallory", "destroy"
+	if _, err := format.Open(ctx, &binding, token); err == nil {
+		t.Error("a binding that was changed still opens")
 	}
 }

@@ -222,7 +222,7 @@ func TestNativeImplementationsPassTheSuites(t *testing.T) {
 	t.Run("CursorCodec", func(t *testing.T) { sealtest.TestCodec(t, mcpseal.RingCodec(ring, mcpseal.PurposeCursor)) })
 	t.Run("NativeFormat", func(t *testing.T) { sealtest.TestFormat(t, mcpseal.NativeFormat(ring)) })
 	t.Run("RecordFormat", func(t *testing.T) {
-		sealtest.TestFormat(t, mcpseal.RecordFormat("own1.", mcpseal.RingCodec(ring, mcpseal.PurposeState)))
+		sealtest.TestFormat(t, mcpseal.RecordFormat("own1.", ownCodec{mcpseal.RingCodec(ring, mcpseal.PurposeState)}))
 	})
 	t.Run("Ring", func(t *testing.T) { sealtest.TestKeySource(t, ring) })
 	t.Run("Ephemeral", func(t *testing.T) { sealtest.TestKeySource(t, mcpseal.Ephemeral()) })

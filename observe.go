@@ -34,7 +34,7 @@ type Event struct {
 	TokenBytes int
 	StateBytes int
 
-	Flow  string // names the flow; "" unless the token proved genuine
+	Flow  string // names the flow; "" unless the token proved genuine, or was to be sealed
 	Round int    // the token's round; 0 unless the token proved genuine
 }
 
@@ -60,10 +60,7 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 	if format != nil {
 		e.Format = format.prefix
 		if named, ok := format.Format.(interface{ KeyID(string) string }); ok && token != "" {
-			guard(func() error {
-				e.KeyID = loggable(named.KeyID(token))
-				return nil
-			}, ReasonMisuse)
+			quietly(func() { e.KeyID = loggable(named.KeyID(token)) })
 		}
 	}
 	if !start.IsZero() {
@@ -136,18 +133,12 @@ func (b *Boundary) report(ctx context.Context, level slog.Level, message string,
 // observe and log change nothing when their receiver panics.
 func (b *Boundary) observe(ctx context.Context, e Event) {
 	if b.config.Observer != nil {
-		guard(func() error {
-			b.config.Observer(ctx, e)
-			return nil
-		}, ReasonMisuse)
+		quietly(func() { b.config.Observer(ctx, e) })
 	}
 }
 
 func (b *Boundary) logContext(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
-	guard(func() error {
-		b.config.Logger.LogAttrs(ctx, level, message, attrs...)
-		return nil
-	}, ReasonMisuse)
+	quietly(func() { b.config.Logger.LogAttrs(ctx, level, message, attrs...) })
 }
 
 func (b *Boundary) log(level slog.Level, message string, attrs ...slog.Attr) {
@@ -159,10 +150,10 @@ func (b *Boundary) warnHalfUsed(id KeyID) {
 		slog.String("key", id.String()))
 }
 
-// targetOf is the target as far as it may be logged: a resource's URI can hold
-// anything, its scheme cannot.
+// targetOf is the target as far as it may be logged: tools and prompts by name,
+// anything else is or may be a URI, which can hold secrets, by its scheme.
 func targetOf(b *Binding) string {
-	if b.Method != methodResource {
+	if b.Method == methodTool || b.Method == methodPrompt {
 		return b.Target
 	}
 	scheme, _, ok := strings.Cut(b.Target, ":")

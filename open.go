@@ -14,7 +14,7 @@ func (b *Boundary) Open(ctx context.Context, request Request, token string) (rou
 	round.boundary, round.caller = b, request.Principal
 	round.binding.Method, round.binding.Target = request.Method, request.Target
 	round.binding.Arguments, round.binding.Audience = request.Arguments, b.config.Audience
-	round.binding.digests.audience, round.binding.digests.audienceKnown = b.audience, true
+	round.digests.audience, round.digests.audienceKnown = b.audience, true
 	if token == "" {
 		return round, nil
 	}
@@ -55,7 +55,6 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	if fail := format.open(ctx, round, token); fail != nil {
 		return format, fail
 	}
-	round.unpinned = format.carries&ClaimQuestions == 0
 	// 4. In time, and within the flow's limits.
 	if reason := b.checkTime(format, &round.claims); reason != "" {
 		return format, failed(reason)
@@ -65,7 +64,12 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	}
 	// 5. Last, because it spends the token: not used before.
 	if b.singleUse(&round.binding) && format.carries&ClaimSingleUse != 0 {
-		return format, b.claim(ctx, round)
+		if fail := b.claim(ctx, round); fail != nil {
+			return format, fail
+		}
+	}
+	if format.carries&ClaimFlow == 0 {
+		round.claims.Flow, round.claims.FlowStart, round.claims.Round = [16]byte{}, 0, 0
 	}
 	return format, nil
 }
@@ -82,6 +86,9 @@ func (b *Boundary) checkTime(format *acceptedFormat, c *Claims) Reason {
 	if format.carries&ClaimFlow == 0 {
 		return ""
 	}
+	if !(c.FlowStart <= now+clockSkew.Milliseconds()) {
+		return ReasonFromTheFuture
+	}
 	if !(b.config.MaxFlow == NoLimit || now < c.FlowStart+b.config.MaxFlow.Milliseconds()) {
 		return ReasonFlowExpired
 	}
@@ -97,7 +104,7 @@ func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *
 	fail := guard(func() (err error) {
 		if native, ok := f.Format.(*recordFormat); ok {
 			// Called directly, it leaves the round on the caller's stack.
-			round.claims, err = native.Open(ctx, &round.binding, token)
+			round.claims, err = native.open(ctx, &round.binding, &round.digests, token)
 			return err
 		}
 		onHeap := round.binding
@@ -108,17 +115,17 @@ func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *
 		round.claims = Claims{}
 		return fail
 	}
-	if f.carries&(ClaimFlow|ClaimSingleUse) == 0 {
-		round.claims.Flow, round.claims.FlowStart, round.claims.Round = [16]byte{}, 0, 0
-	}
 	if f.carries&ClaimQuestions == 0 {
-		round.claims.Questions = nil
+		round.claims.Questions, round.unpinned = nil, true
+	}
+	if !wellFormed(round.claims.Questions) || !round.claims.HasState && round.claims.State != "" {
+		return failed(ReasonMalformed)
 	}
 	return nil
 }
 
 // formatReasons are those that a format may give.
 var formatReasons = []Reason{
-	ReasonMalformed, ReasonUnknownKey, ReasonForged, ReasonTooLarge, ReasonVersion,
+	ReasonInvalidParams, ReasonMalformed, ReasonUnknownKey, ReasonForged, ReasonTooLarge, ReasonVersion,
 	ReasonRequest, ReasonArguments, ReasonAudience, ReasonPrincipal,
 }

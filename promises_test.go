@@ -390,6 +390,9 @@ func TestOversizedTokenIsRefusedBeforeAnyDecoding(t *testing.T) {
 	}
 }
 
+// ownCodec is a codec of the user's own, as far as mcpseal can tell.
+type ownCodec struct{ mcpseal.Codec }
+
 type countingCodec struct {
 	mcpseal.Codec
 	opened int
@@ -444,7 +447,7 @@ func TestTwoSealsOfOneStateDiffer(t *testing.T) {
 func TestCursorPayloadIsNoState(t *testing.T) {
 	// One codec for both: only the payload's first bytes tell them apart.
 	ctx := context.Background()
-	codec := mcpseal.RingCodec(newRing(t, newKey(t)), mcpseal.PurposeState)
+	codec := ownCodec{mcpseal.RingCodec(newRing(t, newKey(t)), mcpseal.PurposeState)}
 	s := newService(t, mcpseal.Config{Format: mcpseal.RecordFormat("own1.", codec)})
 	payload, err := codec.Open(ctx, nil, s.first(t, deploy(), step)[5:])
 	if err != nil || payload[0] != mcpseal.PurposeState.Mark() {

@@ -21,15 +21,21 @@ func testClaims() Claims {
 
 func testRecord(t testing.TB, claims Claims, binding *Binding) []byte {
 	t.Helper()
-	d, err := binding.digestsFor(claims.Flow)
-	if err != nil {
-		t.Fatal(err)
-	}
-	payload, ok := appendRecord(nil, &claims, binding, d)
+	payload, ok := appendRecord(nil, &claims, binding, testDigests(t, binding, claims.Flow))
 	if !ok {
 		t.Fatal("the claims do not fit")
 	}
 	return payload
+}
+
+func testDigests(t testing.TB, binding *Binding, flow [16]byte) *digests {
+	t.Helper()
+	d := new(digests)
+	if err := d.digestArguments(binding); err != nil {
+		t.Fatal(err)
+	}
+	d.salt(binding, flow)
+	return d
 }
 
 func TestEveryTruncatedRecordIsRefusedOrShortensTheState(t *testing.T) {
@@ -113,18 +119,39 @@ func TestClaimsThatDoNotFitAreNotSealed(t *testing.T) {
 
 func TestDigestsAreComputedOnceARound(t *testing.T) {
 	b := testBinding()
-	d, err := b.digestsFor([16]byte{1})
+	d := testDigests(t, b, [16]byte{1})
+	want := *d
+	b.Target, b.Principal, b.Arguments = "changed", "changed", []byte("{{") // would show if it were looked at again
+	if err := d.digestArguments(b); err != nil {
+		t.Fatal("computed again:", err)
+	}
+	if d.salt(b, [16]byte{1}); *d != want {
+		t.Error("computed again")
+	}
+	if other := testDigests(t, testBinding(), [16]byte{2}); other.request == want.request || other.arguments == want.arguments ||
+		other.principal == want.principal || other.audience != want.audience {
+		t.Errorf("the salt of another flow: %+v", other)
+	}
+}
+
+func TestARoundReusesItsDigests(t *testing.T) {
+	ctx := context.Background()
+	b, err := New(Config{Keys: Ephemeral(), Audience: "svc"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := *d
-	b.Target, b.Arguments = "changed", []byte("{{") // would fail if it were looked at again
-	if again, err := b.digestsFor([16]byte{1}); err != nil || *again != want {
-		t.Errorf("computed again: %v", err)
+	request := Request{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"a":1}`), Principal: User("alice")}
+	round, _ := b.Open(ctx, request, "")
+	token, err := b.Seal(ctx, &round, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if other, err := b.digestsFor([16]byte{2}); err != nil || other.request == want.request || other.arguments == want.arguments ||
-		other.principal == want.principal || other.audience != want.audience {
-		t.Errorf("the salt of another flow: %+v, %v", other, err)
+	if round, err = b.Open(ctx, request, token); err != nil || !round.digests.known || !round.digests.plainKnown {
+		t.Fatal("the digests are not kept", err)
+	}
+	round.binding.Arguments = []byte("{{")
+	if _, err := b.Seal(ctx, &round, nil); err != nil {
+		t.Error("Seal looked at the arguments again:", err)
 	}
 }
 

@@ -25,24 +25,15 @@ type recordFormat struct {
 	codec  Codec
 }
 
-func (f *recordFormat) Prefix() string { return f.prefix }
-func (f *recordFormat) Carries() Claim { return allClaims }
+func (f *recordFormat) Prefix() string    { return f.prefix }
+func (f *recordFormat) Carries() ClaimSet { return allClaims }
 
-// maxPooled is the largest buffer kept for reuse.
-const maxPooled = 256 << 10
+func (f *recordFormat) Seal(ctx context.Context, binding *Binding, claims *Claims) (string, error) {
+	return f.seal(ctx, binding, new(digests), claims)
+}
 
-// recordScratch holds what must not be allocated for every token. It leaves
-// room for a codec to work in.
-type recordScratch struct{ payload, text []byte }
-
-var recordScratches = sync.Pool{New: func() any { return new(recordScratch) }}
-
-func (s *recordScratch) release() {
-	if cap(s.payload) > maxPooled || cap(s.text) > maxPooled {
-		return
-	}
-	clear(s.payload) // plaintext does not linger in the pool
-	recordScratches.Put(s)
+func (f *recordFormat) Open(ctx context.Context, binding *Binding, token string) (Claims, error) {
+	return f.open(ctx, binding, new(digests), token)
 }
 
 const (
@@ -50,11 +41,12 @@ const (
 	errCodecText = plainError("the codec's text has characters that a token may not have")
 )
 
-func (f *recordFormat) Seal(ctx context.Context, binding *Binding, claims *Claims) (string, error) {
-	d, err := binding.digestsFor(claims.Flow)
-	if err != nil {
+// seal is Seal with digests to reuse.
+func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, claims *Claims) (string, error) {
+	if err := d.digestArguments(binding); err != nil {
 		return "", err
 	}
+	d.salt(binding, claims.Flow)
 	s := recordScratches.Get().(*recordScratch)
 	defer s.release()
 	payload, ok := appendRecord(s.payload[:0], claims, binding, d)
@@ -62,13 +54,9 @@ func (f *recordFormat) Seal(ctx context.Context, binding *Binding, claims *Claim
 		return "", errClaims
 	}
 	s.payload = payload
-	s.text = slices.Grow(s.text[:0], 3*len(payload)+128)
-	text, err := f.codec.Seal(ctx, s.text, payload)
+	text, err := f.sealText(ctx, s, payload)
 	if err != nil {
 		return "", err
-	}
-	if _, native := f.codec.(*ringCodec); !native && !isTokenText(text) {
-		return "", errCodecText
 	}
 	var token strings.Builder
 	token.Grow(len(f.prefix) + len(text))
@@ -77,8 +65,9 @@ func (f *recordFormat) Seal(ctx context.Context, binding *Binding, claims *Claim
 	return token.String(), nil
 }
 
-func (f *recordFormat) Open(ctx context.Context, binding *Binding, token string) (Claims, error) {
-	if _, err := binding.ArgumentsDigest(); err != nil {
+// open is Open with digests to fill.
+func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (Claims, error) {
+	if err := d.digestArguments(binding); err != nil {
 		return Claims{}, err
 	}
 	text, ok := strings.CutPrefix(token, f.prefix)
@@ -87,21 +76,15 @@ func (f *recordFormat) Open(ctx context.Context, binding *Binding, token string)
 	}
 	s := recordScratches.Get().(*recordScratch)
 	defer s.release()
-	s.payload = slices.Grow(s.payload[:0], 2*len(text))
-	payload, err := f.codec.Open(ctx, s.payload, text)
+	payload, err := f.openText(ctx, s, text)
 	if err != nil {
 		return Claims{}, err
 	}
-	// What the codec returned may be a buffer of its own: only ours is cleared.
-	s.payload = s.payload[:min(len(payload), cap(s.payload))]
 	rec, err := parseRecord(payload)
 	if err != nil {
 		return Claims{}, err
 	}
-	d, err := binding.digestsFor(rec.flow())
-	if err != nil {
-		return Claims{}, err
-	}
+	d.salt(binding, rec.flow())
 	if reason := rec.boundTo(binding, d); reason != "" {
 		return Claims{}, &genuineError{reason, rec.flow(), rec.round()}
 	}
@@ -117,6 +100,65 @@ type genuineError struct {
 
 func (e *genuineError) Error() string { return e.reason.Error() }
 func (e *genuineError) Unwrap() error { return e.reason }
+
+// sealText and openText lend the native codec pooled buffers. A codec of the
+// user's gets none: it might keep them.
+
+func (f *recordFormat) sealText(ctx context.Context, s *recordScratch, payload []byte) ([]byte, error) {
+	if ring, ok := f.codec.(*ringCodec); ok {
+		s.text = slices.Grow(s.text[:0], ring.room(len(payload)))
+		return ring.Seal(ctx, s.text, payload)
+	}
+	text, err := f.codec.Seal(ctx, nil, slices.Clone(payload))
+	if err == nil && !isTokenText(text) {
+		err = errCodecText
+	}
+	return text, codecError(err)
+}
+
+func (f *recordFormat) openText(ctx context.Context, s *recordScratch, text string) ([]byte, error) {
+	ring, ok := f.codec.(*ringCodec)
+	if !ok {
+		payload, err := f.codec.Open(ctx, nil, text)
+		return payload, codecError(err)
+	}
+	s.payload = slices.Grow(s.payload[:0], 2*len(text))
+	payload, err := ring.Open(ctx, s.payload, text)
+	s.payload = s.payload[:len(payload)] // what release clears
+	return payload, err
+}
+
+// codecError lets a codec give the reasons that are a codec's to give.
+func codecError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if reason, ok := find[Reason](err); ok && slices.Contains([]Reason{ReasonMalformed, ReasonUnknownKey, ReasonForged}, reason) {
+		return reason
+	}
+	return &codecFailure{err}
+}
+
+// codecFailure hides reasons that are not a codec's to give.
+type codecFailure struct{ err error }
+
+func (e *codecFailure) Error() string { return "the codec failed" }
+
+// recordScratch holds what must not be allocated for every token.
+type recordScratch struct{ payload, text []byte }
+
+var recordScratches = sync.Pool{New: func() any { return new(recordScratch) }}
+
+// maxPooled is the largest buffer kept for reuse.
+const maxPooled = 256 << 10
+
+func (s *recordScratch) release() {
+	if cap(s.payload) > maxPooled || cap(s.text) > maxPooled {
+		return
+	}
+	clear(s.payload) // plaintext does not linger in the pool
+	recordScratches.Put(s)
+}
 
 // KeyID reads the key's id from a token, genuine or not.
 func (f *recordFormat) KeyID(token string) string {

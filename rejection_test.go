@@ -59,6 +59,16 @@ func (nastyError) Unwrap() error { panic("hush: Unwrap") }
 func (nastyError) Is(error) bool { panic("hush: Is") }
 func (nastyError) As(any) bool   { panic("hush: As") }
 
+type loopError struct{}
+
+func (e *loopError) Error() string { return hush }
+func (e *loopError) Unwrap() error { return e }
+
+// wordyError is an error of value type that every verb would print.
+type wordyError string
+
+func (e wordyError) Error() string { return string(e) }
+
 type storeFunc func(context.Context, mcpseal.Use) (bool, error)
 
 func (f storeFunc) Claim(ctx context.Context, use mcpseal.Use) (bool, error) { return f(ctx, use) }
@@ -177,6 +187,18 @@ var causes = []cause{
 	{"a codec that claims a reason that is not its own", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
 		return overCodec(t, func(c *failingCodec) { c.openErr = mcpseal.ReasonReplayed })
 	}},
+	{"a codec that claims a reason of a format", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return overCodec(t, func(c *failingCodec) { c.openErr = mcpseal.ReasonPrincipal })
+	}},
+	{"an error that wraps itself", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withPrincipal(t, func(context.Context) (string, error) { return "", &loopError{} })
+	}},
+	{"a principal that returns the arguments' error", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
+		return withPrincipal(t, func(context.Context) (string, error) {
+			_, err := (&mcpseal.Binding{Arguments: []byte("{{")}).ArgumentsDigest()
+			return "", err
+		})
+	}},
 	{"a codec that says forged", mcpseal.ReasonForged, func(t *testing.T) (service, mcpseal.Request, string) {
 		return overCodec(t, func(c *failingCodec) { c.openErr = fmt.Errorf("hush: %w", mcpseal.ReasonForged) })
 	}},
@@ -284,6 +306,16 @@ func TestTheCauseBehindAReasonIsForTheOperatorOnly(t *testing.T) {
 		t.Errorf("the log says cause %v", cause)
 	}
 
+	s, request, token = withStore(t, func(context.Context, mcpseal.Use) (bool, error) { return false, wordyError("hush, a secret") })
+	_, err = s.Open(context.Background(), request, token)
+	errors.As(err, &rejected)
+	for _, verb := range strings.Split("v +v #v s q x d e t", " ") {
+		leaks.scan("%"+verb+" %"+verb+" %"+verb+" %"+verb, err, *rejected, rejected.Cause(), s.book.lastEvent(t))
+	}
+	if text, _ := json.Marshal(err); string(text) != "{}" {
+		t.Errorf("as JSON the error tells its reason: %s", text)
+	}
+
 	s, request, token = withStore(t, func(context.Context, mcpseal.Use) (bool, error) { panic("hush") })
 	s.reject(t, request, token, mcpseal.ReasonStoreFailed)
 	logged := s.book.last(t)
@@ -345,8 +377,8 @@ func (spacedCodec) Seal(context.Context, []byte, []byte) ([]byte, error) { retur
 // readable is a format that carries no claims at all.
 type readable struct{}
 
-func (readable) Prefix() string         { return "plain." }
-func (readable) Carries() mcpseal.Claim { return 0 }
+func (readable) Prefix() string            { return "plain." }
+func (readable) Carries() mcpseal.ClaimSet { return 0 }
 func (readable) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
 	return "plain." + c.State, nil
 }
@@ -360,7 +392,7 @@ func (readable) Open(_ context.Context, _ *mcpseal.Binding, token string) (mcpse
 // forgetful carries everything, but not its prefix.
 type forgetful struct{ readable }
 
-func (forgetful) Carries() mcpseal.Claim { return 1<<7 - 1 }
+func (forgetful) Carries() mcpseal.ClaimSet { return 1<<7 - 1 }
 func (forgetful) Seal(context.Context, *mcpseal.Binding, *mcpseal.Claims) (string, error) {
 	return "hush", nil
 }
@@ -401,8 +433,19 @@ func TestALogLineCannotBeBroken(t *testing.T) {
 	}
 }
 
+func TestRoundsDoNotPrint(t *testing.T) {
+	s := newService(t, mcpseal.Config{})
+	round := s.accept(t, deploy(), s.first(t, deploy(), step))
+	for _, verb := range strings.Split("v +v #v s q x d e t", " ") {
+		leaks.scan("%"+verb+" %"+verb, round, &round)
+	}
+	s.Seal(context.Background(), nil, nil)
+	jsonLogger(s.book).Info("x", "round", round, "pointer", &round)
+}
+
 func TestResourcesAreLoggedByTheirSchemeOnly(t *testing.T) {
 	s := newService(t, mcpseal.Config{})
+	s.reject(t, mcpseal.Request{Method: "resources/subscribe", Target: "https://alice:hush@host/x"}, "ms1.junk", mcpseal.ReasonMalformed)
 	for uri, want := range map[string]string{
 		"file:///home/hush": "file:", "https://hush@example.com/": "https:", "no scheme hush": "", "hush": "",
 		"a b:hush": "", strings.Repeat("a", 40) + ":hush": "",

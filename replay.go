@@ -22,7 +22,7 @@ type Use struct {
 	Round  int
 	Issued time.Time // a store that started later cannot know whether it was used
 	Until  time.Time // remember it at least so long
-	Owner  [16]byte  // the same for all tokens of one user; zero means nobody
+	Owner  [16]byte  // the same for all tokens of one user at one boundary; zero means nobody
 }
 
 const errStoreSilent = plainError("the store did not answer in time")

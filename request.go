@@ -14,7 +14,7 @@ type Request struct {
 	// {}. The bytes must not change until the round is over.
 	Arguments []byte
 	// Principal tells who is calling; nil means nobody. It is called when a
-	// token is opened or sealed, at most once a round.
+	// token is opened or sealed, once a round.
 	Principal Principal
 }
 

@@ -56,7 +56,7 @@ func (c *ringCodec) Seal(_ context.Context, dst, payload []byte) ([]byte, error)
 	// The sealed bytes stand behind the text they are encoded to, in one buffer.
 	size := len(id) + nonceSize + len(payload) + tagSize
 	start := len(dst) + b64u.EncodedLen(size)
-	dst = slices.Grow(dst, start-len(dst)+size)
+	dst = slices.Grow(dst, c.room(len(payload)))
 	sealed := append(dst[start:start], id[:]...)
 	sealed = key.aead.Seal(sealed, nil, payload, key.aad)
 	return b64u.Append(dst, sealed), nil
@@ -88,6 +88,12 @@ func (c *ringCodec) Open(_ context.Context, dst []byte, text string) ([]byte, er
 		return nil, ReasonForged
 	}
 	return payload, nil
+}
+
+// room is the space that Seal needs behind dst.
+func (c *ringCodec) room(payload int) int {
+	size := len(KeyID{}) + nonceSize + payload + tagSize
+	return b64u.EncodedLen(size) + size
 }
 
 // keyID reads the id from a text that need not be genuine.

@@ -1,6 +1,12 @@
 package mcpseal
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+)
 
 // Round is one request of a flow, as [Boundary.Open] found it. What was computed
 // to open it is reused when the same round seals. It is not safe for
@@ -8,10 +14,20 @@ import "context"
 type Round struct {
 	boundary *Boundary
 	binding  Binding
+	digests  digests   // of binding
 	caller   Principal // nil once called
 	claims   Claims    // of the token; zero on a first round
 	unpinned bool      // the questions were waived for the token's format
 }
+
+// String names the round by its number, without state, user or arguments.
+func (r Round) String() string { return "mcpseal.Round(" + strconv.Itoa(r.claims.Round) + ")" }
+
+// Format writes String under every verb.
+func (r Round) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }
+
+// LogValue is String, for slog.
+func (r Round) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
 // State returns what the handler wrote in the round before, and false when
 // it wrote nothing or this is the first round.

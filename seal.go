@@ -63,7 +63,7 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	}
 	var token string
 	fail := guard(func() (err error) {
-		token, err = format.seal(ctx, &round.binding, &claims)
+		token, err = format.seal(ctx, round, &claims)
 		if err == nil && !strings.HasPrefix(token, format.prefix) {
 			return errPrefix
 		}
@@ -82,14 +82,14 @@ const errPrefix = plainError("the format sealed a token without its prefix")
 
 // seal calls the native format directly, which leaves its arguments on the
 // caller's stack. Others get copies.
-func (f *acceptedFormat) seal(ctx context.Context, binding *Binding, claims *Claims) (string, error) {
+func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims) (string, error) {
 	if native, ok := f.Format.(*recordFormat); ok {
-		return native.Seal(ctx, binding, claims)
+		return native.seal(ctx, &round.binding, &round.digests, claims)
 	}
 	onHeap := struct {
 		Binding
 		Claims
-	}{*binding, *claims}
+	}{round.binding, *claims}
 	onHeap.Questions = slices.Clone(claims.Questions)
 	return f.Format.Seal(ctx, &onHeap.Binding, &onHeap.Claims)
 }
@@ -104,7 +104,7 @@ func (b *Boundary) stamp(round *Round, questions []Question) (c Claims, reason R
 	}
 	c.Flow, c.Round, c.Questions = round.claims.Flow, round.claims.Round+1, questions
 	c.FlowStart = min(round.claims.FlowStart, now) // a replica whose clock is ahead may have begun it
-	if c.Round > b.config.MaxRounds {
+	if !(1 <= c.Round && c.Round <= b.config.MaxRounds) {
 		return Claims{}, ReasonTooManyRounds
 	}
 	ttl := b.config.TTL

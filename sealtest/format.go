@@ -85,7 +85,7 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 		token := seal(t, claims)
 		for _, change := range []struct {
 			name  string
-			claim mcpseal.Claim
+			claim mcpseal.ClaimSet
 			apply func(*mcpseal.Binding)
 		}{
 			{"another method", mcpseal.ClaimRequest, func(b *mcpseal.Binding) { b.Method = "prompts/get" }},

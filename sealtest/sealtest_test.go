@@ -85,8 +85,8 @@ func (c *sharedCodec) Open(ctx context.Context, dst []byte, text string) ([]byte
 // jsonFormat is not sealed at all.
 type jsonFormat struct{}
 
-func (jsonFormat) Prefix() string         { return "json." }
-func (jsonFormat) Carries() mcpseal.Claim { return 0 }
+func (jsonFormat) Prefix() string            { return "json." }
+func (jsonFormat) Carries() mcpseal.ClaimSet { return 0 }
 func (jsonFormat) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
 	text, err := json.Marshal(c)
 	return "json." + string(text), err

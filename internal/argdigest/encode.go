@@ -84,8 +84,7 @@ func (e *encoder) value(level int) error {
 	switch c := e.peek(); {
 	case c == '"':
 		e.out = append(e.out, tagString)
-		_, err := e.string()
-		return err
+		return e.string()
 	case c == '-' || '0' <= c && c <= '9':
 		return e.number()
 	case c == '{':

@@ -7,17 +7,17 @@ import (
 
 // object is where an object stands in the stream.
 type object struct {
-	start, end  int // from its tag to behind its last member
-	first, last int // its members; empty when they came in order
-	next        int // the first object that opens behind this one's end
+	start, end  uint32 // from its tag to behind its last member
+	first, last uint32 // its members; empty when they came in order
+	next        uint32 // the first object that opens behind this one's end
 }
 
 // member is where a member stands in the stream.
 type member struct {
-	start   int // its name's length
-	nameEnd int
-	end     int
-	inner   int // the first object that opens inside it
+	start   uint32 // its name's length
+	nameEnd uint32
+	end     uint32
+	inner   uint32 // the first object that opens inside it
 }
 
 func (e *encoder) name(m member) []byte { return e.out[m.start+4 : m.nameEnd] }
@@ -27,28 +27,28 @@ func (e *encoder) object(level int) error {
 		return e.fail("too many levels")
 	}
 	e.pos++
-	id := len(e.objects)
-	e.objects = append(e.objects, object{start: len(e.out)})
+	start := len(e.out)
 	e.out = append(e.out, tagObject)
 	frame := e.openFrame()
-	base := len(e.pending)
-	inOrder := !e.alwaysSort
 	e.skipSpace()
 	if e.peek() == '}' {
 		e.pos++
-		e.objects[id].end, e.objects[id].next = len(e.out), len(e.objects)
 		return nil
 	}
+	id := len(e.objects)
+	e.objects = append(e.objects, object{start: uint32(start)})
+	base := len(e.pending)
+	inOrder := !e.alwaysSort
 	for {
 		e.skipSpace()
 		if e.peek() != '"' {
 			return e.fail("no member name")
 		}
-		m := member{start: len(e.out), inner: len(e.objects)}
-		var err error
-		if m.nameEnd, err = e.string(); err != nil {
+		m := member{start: uint32(len(e.out)), inner: uint32(len(e.objects))}
+		if err := e.string(); err != nil {
 			return err
 		}
+		m.nameEnd = uint32(len(e.out))
 		if n := len(e.pending); n > base && bytes.Compare(e.name(e.pending[n-1]), e.name(m)) >= 0 {
 			inOrder = false
 		}
@@ -60,7 +60,7 @@ func (e *encoder) object(level int) error {
 		if err := e.value(level + 1); err != nil {
 			return err
 		}
-		m.end = len(e.out)
+		m.end = uint32(len(e.out))
 		e.pending = append(e.pending, m)
 		e.skipSpace()
 		switch e.peek() {
@@ -76,11 +76,11 @@ func (e *encoder) object(level int) error {
 	}
 	e.closeFrame(frame, len(e.pending)-base)
 	o := &e.objects[id]
-	o.end, o.next = len(e.out), len(e.objects)
+	o.end, o.next = uint32(len(e.out)), uint32(len(e.objects))
 	if !inOrder {
-		o.first = len(e.members)
+		o.first = uint32(len(e.members))
 		e.members = append(e.members, e.pending[base:]...)
-		o.last = len(e.members)
+		o.last = uint32(len(e.members))
 		e.unsorted = true
 		if err := e.sort(e.members[o.first:o.last]); err != nil {
 			return err
@@ -102,20 +102,21 @@ func (e *encoder) sort(members []member) error {
 
 // reorder copies the stream with every object's members in order.
 func (e *encoder) reorder() []byte {
-	e.copyOrdered(0, len(e.out), 0)
+	e.sorted = slices.Grow(e.sorted, len(e.out))
+	e.copyOrdered(0, uint32(len(e.out)), 0)
 	return e.sorted
 }
 
 // copyOrdered copies the stream from start to end, in which objects[id] is the
 // first object to open. Each byte is copied once.
-func (e *encoder) copyOrdered(start, end, id int) {
-	for id < len(e.objects) && e.objects[id].start < end {
+func (e *encoder) copyOrdered(start, end, id uint32) {
+	for int(id) < len(e.objects) && e.objects[id].start < end {
 		o := e.objects[id]
 		if o.first == o.last {
 			id++ // in order: what needs sorting inside it comes next
 			continue
 		}
-		e.sorted = append(e.sorted, e.out[start:o.start+len(emptyObject)]...)
+		e.sorted = append(e.sorted, e.out[start:o.start+uint32(len(emptyObject))]...)
 		for _, m := range e.members[o.first:o.last] {
 			e.copyOrdered(m.start, m.end, m.inner)
 		}

@@ -8,34 +8,34 @@ import (
 
 // string reads a string and writes its length and its code units as
 // generalised UTF-8: as UTF-8, with a lone surrogate in the three bytes that
-// the same scheme gives it. It returns where the units end.
-func (e *encoder) string() (end int, err error) {
+// the same scheme gives it.
+func (e *encoder) string() error {
 	frame := e.openFrame()
 	e.pos++
 	run := e.pos // where the text not yet written begins
 	ascii := true
 	for {
 		if e.pos >= len(e.text) {
-			return 0, e.fail("a string without an end")
+			return e.fail("a string without an end")
 		}
 		c := e.text[e.pos]
 		switch {
 		case c == '"' || c == '\\':
 			if !ascii && !utf8.Valid(e.text[run:e.pos]) {
-				return 0, e.fail("a string that is not UTF-8")
+				return e.fail("a string that is not UTF-8")
 			}
 			e.out = append(e.out, e.text[run:e.pos]...)
 			if c == '"' {
 				e.pos++
 				e.closeFrame(frame, len(e.out)-frame-4)
-				return len(e.out), nil
+				return nil
 			}
 			if err := e.escape(); err != nil {
-				return 0, err
+				return err
 			}
 			run, ascii = e.pos, true
 		case c < 0x20:
-			return 0, e.fail("a control character in a string")
+			return e.fail("a control character in a string")
 		default:
 			if c >= utf8.RuneSelf {
 				ascii = false

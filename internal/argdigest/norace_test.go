@@ -1,0 +1,5 @@
+//go:build !race
+
+package argdigest
+
+const raceEnabled = false
