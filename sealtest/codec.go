@@ -3,6 +3,8 @@ package sealtest
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"strings"
 	"sync"
@@ -26,10 +28,18 @@ func TestCodec(t *testing.T, codec mcpseal.Codec) {
 		}
 	})
 	t.Run("AppendsToDst", func(t *testing.T) {
-		text, err := codec.Seal(ctx, make([]byte, 0, 8), payload)
+		text, err := codec.Seal(ctx, []byte("kept"), payload)
 		if err != nil {
 			t.Fatal(err)
 		}
+		rest, kept := bytes.CutPrefix(text, []byte("kept"))
+		if !kept {
+			t.Fatal("Seal does not append to dst")
+		}
+		if opened, err := codec.Open(ctx, []byte("kept"), string(rest)); err != nil || !bytes.Equal(opened, append([]byte("kept"), payload...)) {
+			t.Fatalf("Open does not append to dst: %q, %v", opened, err)
+		}
+		text = rest
 		opened, err := codec.Open(ctx, make([]byte, 0, 8), string(text))
 		if err != nil || !bytes.Equal(opened, payload) {
 			t.Errorf("with a small dst: %q, %v", opened, err)
@@ -52,8 +62,12 @@ func TestCodec(t *testing.T, codec mcpseal.Codec) {
 		if rest := strings.Trim(text, allowed); rest != "" {
 			t.Errorf("the text has characters that a token may not have: %q", rest)
 		}
-		if strings.Contains(text, "payload") {
-			t.Error("the payload can be read from the text")
+		for _, part := range strings.Split(text, ".") {
+			decoded, _ := base64.RawURLEncoding.DecodeString(part)
+			unhexed, _ := hex.DecodeString(part)
+			if bytes.Contains(append(append(decoded, unhexed...), text...), []byte("payload")) {
+				t.Error("the payload can be read from the text")
+			}
 		}
 	})
 	t.Run("OnlyOneTextOpens", func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -63,7 +64,41 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 			if carries&(mcpseal.ClaimFlow|mcpseal.ClaimSingleUse) != 0 && (got.Flow != want.Flow || got.Round != want.Round) {
 				t.Errorf("flow and round came back as %x, %d", got.Flow, got.Round)
 			}
+			if carries&mcpseal.ClaimFlow != 0 && got.FlowStart != want.FlowStart {
+				t.Errorf("the flow's start moved by %d ms", got.FlowStart-want.FlowStart)
+			}
+			if late := got.Issued - want.Issued; got.Issued != 0 && (late > 0 || late < -1000) {
+				t.Errorf("the time of issue moved by %d ms", late)
+			}
 		}
+	})
+	t.Run("NoStateIsNoText", func(t *testing.T) {
+		stateless := claims
+		stateless.State, stateless.HasState = "", false
+		if got, err := format.Open(ctx, binding(), seal(t, stateless)); err != nil || got.State != "" {
+			t.Errorf("no state came back as %q, %v", got.State, err)
+		}
+	})
+	t.Run("Concurrent", func(t *testing.T) {
+		var group sync.WaitGroup
+		for g := range 8 {
+			group.Go(func() {
+				mine := claims
+				mine.State = strings.Repeat(string(rune('a'+g)), 100+g)
+				for range 50 {
+					token, err := format.Seal(ctx, binding(), &mine)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if got, err := format.Open(ctx, binding(), token); err != nil || got.State != mine.State {
+						t.Errorf("opened %.10q, %v", got.State, err)
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
 	})
 	t.Run("PrefixIsItsOwn", func(t *testing.T) {
 		if token := seal(t, claims); !strings.HasPrefix(token, format.Prefix()) {
@@ -104,6 +139,14 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 			change.apply(other)
 			if _, err := format.Open(ctx, other, token); err == nil {
 				t.Errorf("with %s the token still opens", change.name)
+			}
+			// And the other way round.
+			reverse, err := format.Seal(ctx, other, &claims)
+			if err != nil {
+				t.Fatalf("Seal with %s: %v", change.name, err)
+			}
+			if _, err := format.Open(ctx, binding(), reverse); err == nil {
+				t.Errorf("a token with %s opens without", change.name)
 			}
 		}
 	})

@@ -48,6 +48,16 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 		use.Owner, use.Until = [16]byte{2}, use.Until.Add(time.Minute)
 		claim(t, use, false)
 	})
+	t.Run("NothingIsForgottenEarly", func(t *testing.T) {
+		first := newUse()
+		claim(t, first, true)
+		for range 2000 {
+			if _, err := store.Claim(ctx, newUse()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		claim(t, first, false)
+	})
 	t.Run("OneWinnerAmongMany", func(t *testing.T) {
 		for range 20 {
 			use := newUse()

@@ -3,12 +3,15 @@ package sealtest_test
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -140,6 +143,10 @@ var broken = map[string]struct {
 	"format argless": {func(t *testing.T) {
 		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *mcpseal.Binding) { b.Arguments = nil }})
 	}, "with other arguments the token still opens"},
+	"format anybody": {func(t *testing.T) { sealtest.TestFormat(t, anybodyFormat{nativeFormat()}) }, "a token with no principal opens without"},
+	"format ageless": {func(t *testing.T) { sealtest.TestFormat(t, agelessFormat{nativeFormat()}) }, "the flow's start moved"},
+	"codec signed":   {func(t *testing.T) { sealtest.TestCodec(t, &signedCodec{}) }, "can be read from the text"},
+	"store small":    {func(t *testing.T) { sealtest.TestReplayStore(t, smallStore()) }, "Claim = true, want false"},
 	"source empty": {func(t *testing.T) {
 		sealtest.TestKeySource(t, sourceFunc(func() *mcpseal.Ring { return nil }))
 	}, "no ring"},
@@ -151,6 +158,64 @@ var broken = map[string]struct {
 		sealtest.TestReplayStore(t, storeFunc(func(mcpseal.Use) bool { return false }))
 	}, "Claim = false, want true"},
 	"store racing": {func(t *testing.T) { sealtest.TestReplayStore(t, racingStore()) }, "claims of one token succeeded"},
+}
+
+// anybodyFormat opens a token for nobody as anybody's.
+type anybodyFormat struct{ mcpseal.Format }
+
+func (f anybodyFormat) Open(ctx context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	claims, err := f.Format.Open(ctx, b, token)
+	if err != nil && b.Principal != "" {
+		b.Principal = ""
+		return f.Format.Open(ctx, b, token)
+	}
+	return claims, err
+}
+
+// agelessFormat forgets when a flow began.
+type agelessFormat struct{ mcpseal.Format }
+
+func (f agelessFormat) Open(ctx context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	claims, err := f.Format.Open(ctx, b, token)
+	claims.FlowStart = claims.Issued
+	return claims, err
+}
+
+// signedCodec signs, but does not hide.
+type signedCodec struct{}
+
+func (signedCodec) Seal(_ context.Context, dst, payload []byte) ([]byte, error) {
+	mac := hmac.New(sha256.New, []byte("key"))
+	mac.Write(payload)
+	return base64.RawURLEncoding.AppendEncode(dst, mac.Sum(bytes.Clone(payload))), nil
+}
+func (c signedCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(raw) < 32 {
+		return nil, mcpseal.ReasonMalformed
+	}
+	payload := raw[:len(raw)-32]
+	if again, _ := c.Seal(ctx, nil, payload); string(again) != text {
+		return nil, mcpseal.ReasonForged
+	}
+	return append(dst, payload...), nil
+}
+
+// smallStore forgets what does not fit.
+func smallStore() storeFunc {
+	var mu sync.Mutex
+	var used []string
+	return func(use mcpseal.Use) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		id := fmt.Sprint(use.Flow, use.Round)
+		if slices.Contains(used, id) {
+			return false
+		}
+		used = append(used, id)
+		used = used[max(0, len(used)-100):]
+		return true
+	}
 }
 
 func ringCodec() mcpseal.Codec     { return mcpseal.RingCodec(mcpseal.Ephemeral(), mcpseal.PurposeState) }
