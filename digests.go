@@ -2,6 +2,7 @@ package mcpseal
 
 import (
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/binary"
 
 	"github.com/mcpseal/mcpseal/internal/argdigest"
@@ -44,11 +45,11 @@ func (d *digests) salt(b *Binding, flow [16]byte) {
 	buf := append(scratch[:0], "ms1r"...)
 	buf = append(buf, flow[:]...)
 	buf = appendFramed(buf, b.Method)
-	d.request = shortSum(appendFramed(buf, b.Target))
-
-	buf = append(scratch[:0], "ms1a"...)
-	buf = append(buf, flow[:]...)
-	d.arguments = shortSum(append(buf, d.plain[:]...))
+	request := sha256.Sum256(appendFramed(buf, b.Target))
+	d.request = [digestSize]byte(request[:])
+	// The other half of the hash salts the digest of the arguments: it is as
+	// good as random, and the same whenever the first half is.
+	subtle.XORBytes(d.arguments[:], d.plain[:digestSize], request[digestSize:])
 
 	if b.Audience != "" && !d.audienceKnown {
 		d.audience, d.audienceKnown = audienceDigest(b.Audience), true

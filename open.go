@@ -104,22 +104,23 @@ func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *
 	fail := guard(func() (err error) {
 		if native, ok := f.Format.(*recordFormat); ok {
 			// Called directly, it leaves the round on the caller's stack.
-			round.claims, err = native.open(ctx, &round.binding, &round.digests, token)
+			round.claims, round.questions, err = native.open(ctx, &round.binding, &round.digests, token)
 			return err
 		}
 		onHeap := round.binding
 		round.claims, err = f.Format.Open(ctx, &onHeap, token)
+		if err == nil && (!wellFormed(round.claims.Questions) || !round.claims.HasState && round.claims.State != "") {
+			return ReasonMalformed
+		}
+		round.questions = questionList(appendQuestions(nil, round.claims.Questions))
 		return err
 	}, ReasonCodecFailed, formatReasons...)
 	if fail != nil {
-		round.claims = Claims{}
+		round.claims, round.questions = Claims{}, ""
 		return fail
 	}
 	if f.carries&ClaimQuestions == 0 {
-		round.claims.Questions, round.unpinned = nil, true
-	}
-	if !wellFormed(round.claims.Questions) || !round.claims.HasState && round.claims.State != "" {
-		return failed(ReasonMalformed)
+		round.questions, round.unpinned = "", true
 	}
 	return nil
 }

@@ -24,20 +24,99 @@ type Question struct {
 	Digest [16]byte // of its exact wording, where the caller has one; zero means none
 }
 
+func (q *Question) wellFormed() bool {
+	return len(q.Key) <= maxQuestionKey && KindForm <= q.Kind && q.Kind <= KindRoots
+}
+
 // wellFormed says whether questions fit into one round.
 func wellFormed(questions []Question) bool {
 	if len(questions) > maxQuestions {
 		return false
 	}
-	for i, q := range questions {
-		if len(q.Key) > maxQuestionKey || q.Kind < KindForm || q.Kind > KindRoots {
+	for i := range questions {
+		if !questions[i].wellFormed() {
 			return false
 		}
-		for _, other := range questions[:i] {
-			if other.Key == q.Key {
+		for j := range i {
+			if questions[j].Key == questions[i].Key {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// questionList is questions as the record writes them. A round keeps them so
+// and reads them when it is asked, which costs no allocation.
+type questionList string
+
+const flagQuestionDigest = 1 << 7
+
+func appendQuestions(dst []byte, questions []Question) []byte {
+	for i := range questions {
+		q := &questions[i]
+		kind := byte(q.Kind)
+		if q.Digest != [digestSize]byte{} {
+			kind |= flagQuestionDigest
+		}
+		dst = append(dst, kind, byte(len(q.Key)))
+		dst = append(dst, q.Key...)
+		if kind&flagQuestionDigest != 0 {
+			dst = append(dst, q.Digest[:]...)
+		}
+	}
+	return dst
+}
+
+// cutQuestions takes n well-formed questions off the front of text.
+func cutQuestions(text string, n int) (list questionList, rest string, ok bool) {
+	rest = text
+	for i := range n {
+		q, behind, ok := cutQuestion(rest)
+		if !ok || i > 0 && questionList(text[:len(text)-len(rest)]).has(q.Key) {
+			return "", "", false
+		}
+		rest = behind
+	}
+	return questionList(text[:len(text)-len(rest)]), rest, true
+}
+
+// cutQuestion takes one well-formed question off the front of text.
+func cutQuestion(text string) (q Question, rest string, ok bool) {
+	if len(text) < 2 || len(text)-2 < int(text[1]) {
+		return q, "", false
+	}
+	kind, size := text[0], int(text[1])
+	q.Kind, q.Key, rest = Kind(kind&^flagQuestionDigest), text[2:2+size], text[2+size:]
+	if kind&flagQuestionDigest != 0 {
+		if len(rest) < digestSize {
+			return q, "", false
+		}
+		copy(q.Digest[:], rest)
+		rest = rest[digestSize:]
+		if q.Digest == [digestSize]byte{} {
+			return q, "", false
+		}
+	}
+	return q, rest, q.wellFormed()
+}
+
+// all yields the questions of a list that was cut or appended.
+func (l questionList) all(yield func(Question) bool) {
+	for text := string(l); text != ""; {
+		q, rest, ok := cutQuestion(text)
+		if !ok || !yield(q) {
+			return
+		}
+		text = rest
+	}
+}
+
+func (l questionList) has(key string) bool {
+	for q := range l.all {
+		if q.Key == key {
+			return true
+		}
+	}
+	return false
 }

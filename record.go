@@ -14,8 +14,6 @@ const (
 	flagPrincipal = 1 << 2
 	flagsKnown    = flagState | flagAudience | flagPrincipal
 
-	flagQuestionDigest = 1 << 7
-
 	maxMilli48 = 1<<48 - 1
 	maxMilli40 = 1<<40 - 1
 	maxRound   = 1<<16 - 1
@@ -72,18 +70,7 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 		dst = append(dst, d.principal[:]...)
 	}
 	dst = append(dst, byte(len(c.Questions)))
-	for i := range c.Questions {
-		q := &c.Questions[i]
-		kind := byte(q.Kind)
-		if q.Digest != [digestSize]byte{} {
-			kind |= flagQuestionDigest
-		}
-		dst = append(dst, kind, byte(len(q.Key)))
-		dst = append(dst, q.Key...)
-		if kind&flagQuestionDigest != 0 {
-			dst = append(dst, q.Digest[:]...)
-		}
-	}
+	dst = appendQuestions(dst, c.Questions)
 	return append(dst, c.State...), true
 }
 
@@ -164,9 +151,9 @@ func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
 	return subtle.ConstantTimeCompare(sealed, digest[:]) == 1
 }
 
-// claims reads the questions and copies what must outlive the payload, in one
-// allocation where there are no questions.
-func (rec *record) claims() (Claims, error) {
+// claims copies what must outlive the payload, in one allocation. The questions
+// stay as they are written.
+func (rec *record) claims() (Claims, questionList, error) {
 	issued := rec.issued()
 	c := Claims{
 		Issued:    issued,
@@ -176,39 +163,10 @@ func (rec *record) claims() (Claims, error) {
 		Round:     rec.round(),
 		HasState:  rec.head[atFlags]&flagState != 0,
 	}
-	text := string(rec.rest)
-	if rec.questions > 0 {
-		c.Questions = make([]Question, rec.questions)
+	questions, state, ok := cutQuestions(string(rec.rest), rec.questions)
+	if !ok || !c.HasState && state != "" {
+		return Claims{}, "", ReasonMalformed
 	}
-	for i := range c.Questions {
-		var ok bool
-		if text, ok = cutQuestion(&c.Questions[i], text); !ok {
-			return Claims{}, ReasonMalformed
-		}
-	}
-	c.State = text
-	if !wellFormed(c.Questions) || !c.HasState && c.State != "" {
-		return Claims{}, ReasonMalformed
-	}
-	return c, nil
-}
-
-// cutQuestion reads a question off the front of text.
-func cutQuestion(q *Question, text string) (rest string, ok bool) {
-	if len(text) < 2 || len(text)-2 < int(text[1]) {
-		return "", false
-	}
-	kind, size := text[0], int(text[1])
-	q.Kind, q.Key, text = Kind(kind&^flagQuestionDigest), text[2:2+size], text[2+size:]
-	if kind&flagQuestionDigest != 0 {
-		if len(text) < digestSize {
-			return "", false
-		}
-		copy(q.Digest[:], text)
-		text = text[digestSize:]
-		if q.Digest == [digestSize]byte{} {
-			return "", false
-		}
-	}
-	return text, true
+	c.State = state
+	return c, questions, nil
 }

@@ -3,6 +3,7 @@ package mcpseal
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -44,7 +45,7 @@ func TestEveryTruncatedRecordIsRefusedOrShortensTheState(t *testing.T) {
 	for n := range payload {
 		rec, err := parseRecord(payload[:n])
 		if err == nil {
-			_, err = rec.claims()
+			_, _, err = rec.claims()
 		}
 		if inState := n >= len(payload)-len(claims.State); (err == nil) != inState {
 			t.Errorf("%d of %d bytes: %v", n, len(payload), err)
@@ -76,7 +77,7 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 	} {
 		rec, err := parseRecord(c.change(bytes.Clone(good)))
 		if err == nil {
-			_, err = rec.claims()
+			_, _, err = rec.claims()
 		}
 		if err != c.want {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -91,7 +92,7 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 	payload = bytes.Replace(payload, []byte("\x82\x00\x07"), []byte("\x82\x07confirm\x07"), 1)
 	if rec, err := parseRecord(payload); err != nil {
 		t.Error(err)
-	} else if _, err := rec.claims(); err != ReasonMalformed {
+	} else if _, _, err := rec.claims(); err != ReasonMalformed {
 		t.Errorf("two questions of one key open: %v", err)
 	}
 }
@@ -245,10 +246,11 @@ func FuzzRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		claims, err := rec.claims()
+		claims, questions, err := rec.claims()
 		if err != nil {
 			return
 		}
+		claims.Questions = slices.Collect(questions.all)
 		d := digests{}
 		var b Binding
 		copy(d.request[:], rec.head[atRequest:])

@@ -33,7 +33,9 @@ func (f *recordFormat) Seal(ctx context.Context, binding *Binding, claims *Claim
 }
 
 func (f *recordFormat) Open(ctx context.Context, binding *Binding, token string) (Claims, error) {
-	return f.open(ctx, binding, new(digests), token)
+	claims, questions, err := f.open(ctx, binding, new(digests), token)
+	claims.Questions = slices.Collect(questions.all)
+	return claims, err
 }
 
 const (
@@ -65,28 +67,28 @@ func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, c
 	return token.String(), nil
 }
 
-// open is Open with digests to fill.
-func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (Claims, error) {
+// open is Open with digests to fill, and with the questions as they are written.
+func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (Claims, questionList, error) {
 	if err := d.digestArguments(binding); err != nil {
-		return Claims{}, err
+		return Claims{}, "", err
 	}
 	text, ok := strings.CutPrefix(token, f.prefix)
 	if !ok {
-		return Claims{}, ReasonMalformed
+		return Claims{}, "", ReasonMalformed
 	}
 	s := recordScratches.Get().(*recordScratch)
 	defer s.release()
 	payload, err := f.openText(ctx, s, text)
 	if err != nil {
-		return Claims{}, err
+		return Claims{}, "", err
 	}
 	rec, err := parseRecord(payload)
 	if err != nil {
-		return Claims{}, err
+		return Claims{}, "", err
 	}
 	d.salt(binding, rec.flow())
 	if reason := rec.boundTo(binding, d); reason != "" {
-		return Claims{}, &genuineError{reason, rec.flow(), rec.round()}
+		return Claims{}, "", &genuineError{reason, rec.flow(), rec.round()}
 	}
 	return rec.claims()
 }

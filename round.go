@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
 )
 
@@ -12,12 +13,13 @@ import (
 // to open it is reused when the same round seals. It is not safe for
 // concurrent use, and a copy is a round of its own.
 type Round struct {
-	boundary *Boundary
-	binding  Binding
-	digests  digests   // of binding
-	caller   Principal // nil once called
-	claims   Claims    // of the token; zero on a first round
-	unpinned bool      // the questions were waived for the token's format
+	boundary  *Boundary
+	binding   Binding
+	digests   digests      // of binding
+	caller    Principal    // nil once called
+	claims    Claims       // of the token; zero on a first round
+	questions questionList // of the token
+	unpinned  bool         // the questions were waived for the token's format
 }
 
 // String names the round by its number, without state, user or arguments.
@@ -40,13 +42,13 @@ func (r *Round) Number() int { return r.claims.Round }
 // was not asked for. Pinned is false when the token's format could not carry
 // the questions and the operator waived them.
 func (r *Round) Questions() (questions []Question, pinned bool) {
-	return append([]Question(nil), r.claims.Questions...), !r.unpinned
+	return slices.Collect(r.questions.all), !r.unpinned
 }
 
 // Asked returns the question of the round before with this key. Compare it
 // with the question of today to see whether it is still the same.
 func (r *Round) Asked(key string) (q Question, ok bool) {
-	for _, q := range r.claims.Questions {
+	for q := range r.questions.all {
 		if q.Key == key {
 			return q, true
 		}

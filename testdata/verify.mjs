@@ -155,9 +155,11 @@ function requestDigests(request, flowHex) {
   const flow = hex(flowHex);
   const short = (...parts) => sha256(...parts).subarray(0, 16).toString('hex');
   const absent = args === undefined || method === 'resources/read';
+  const r = sha256('ms1r', flow, frame(utf8(method)), frame(utf8(target)));
+  const d = argumentsDigest(absent ? undefined : utf8(args));
   const digests = {
-    request_digest: short('ms1r', flow, frame(utf8(method)), frame(utf8(target))),
-    arguments_digest: short('ms1a', flow, argumentsDigest(absent ? undefined : utf8(args))),
+    request_digest: r.subarray(0, 16).toString('hex'),
+    arguments_digest: d.subarray(0, 16).map((byte, i) => byte ^ r[16 + i]).toString('hex'),
   };
   if (audience !== undefined) digests.audience_digest = short('ms1s', frame(utf8(audience)));
   if (principal !== undefined) digests.principal_digest = short('ms1p', flow, frame(utf8(principal)));

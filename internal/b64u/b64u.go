@@ -51,11 +51,12 @@ func Append(dst, src []byte) []byte {
 	start, end := len(dst), len(dst)+EncodedLen(len(src))
 	dst = slices.Grow(dst, end-start)[:end]
 	out := dst[start:]
-	for len(src) >= 14 && len(out) >= 16 {
-		v, w := binary.BigEndian.Uint64(src), binary.BigEndian.Uint64(src[6:])
-		binary.BigEndian.PutUint64(out, eight(v))
-		binary.BigEndian.PutUint64(out[8:], eight(w))
-		src, out = src[12:], out[16:]
+	for len(src) >= 26 && len(out) >= 32 { // 24 bytes at a time, of which 26 are read
+		binary.BigEndian.PutUint64(out, eight(binary.BigEndian.Uint64(src)))
+		binary.BigEndian.PutUint64(out[8:], eight(binary.BigEndian.Uint64(src[6:])))
+		binary.BigEndian.PutUint64(out[16:], eight(binary.BigEndian.Uint64(src[12:])))
+		binary.BigEndian.PutUint64(out[24:], eight(binary.BigEndian.Uint64(src[18:])))
+		src, out = src[24:], out[32:]
 	}
 	var bits uint
 	var v uint32
@@ -87,15 +88,17 @@ func Decode(dst []byte, text string) ([]byte, error) {
 	start, end := len(dst), len(dst)+DecodedLen(len(text))
 	dst = slices.Grow(dst, end-start)[:end]
 	out := dst[start:]
-	for len(text) >= 16 && len(out) >= 14 {
-		a, b := four(text), four(text[4:])
-		c, d := four(text[8:]), four(text[12:])
-		if a|b|c|d < 0 {
-			return nil, ErrText
-		}
+	for len(text) >= 32 && len(out) >= 26 { // 24 bytes at a time, of which 26 are written
+		a, b, c, d := four(text), four(text[4:]), four(text[8:]), four(text[12:])
 		binary.BigEndian.PutUint64(out, uint64(a)<<40|uint64(b)<<16)
 		binary.BigEndian.PutUint64(out[6:], uint64(c)<<40|uint64(d)<<16)
-		text, out = text[16:], out[12:]
+		e, f, g, h := four(text[16:]), four(text[20:]), four(text[24:]), four(text[28:])
+		binary.BigEndian.PutUint64(out[12:], uint64(e)<<40|uint64(f)<<16)
+		binary.BigEndian.PutUint64(out[18:], uint64(g)<<40|uint64(h)<<16)
+		if a|b|c|d|e|f|g|h < 0 {
+			return nil, ErrText
+		}
+		text, out = text[32:], out[24:]
 	}
 	var bits uint
 	var v int32
