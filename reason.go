@@ -6,8 +6,8 @@ package mcpseal
 // A Reason is an error, so that a [Codec] or a [Format] can return it.
 type Reason string
 
-// Why a token is rejected. The first four say that it is not genuine; the
-// others are about genuine tokens, or about the service itself.
+// Why a token is rejected. The first four are about a token that did not prove
+// genuine; the others about genuine tokens, or about the service itself.
 const (
 	ReasonMalformed  Reason = "malformed"   // not the text of any token
 	ReasonUnknownKey Reason = "unknown_key" // sealed with a key that is not, or no longer, in the ring

@@ -32,12 +32,12 @@ const (
 	headSize    = 69
 )
 
-// appendRecord appends the record to dst. It fails on what the record cannot
-// hold; a boundary never asks for that.
+// appendRecord appends the record to dst. It fails on times and rounds that the
+// record cannot hold; the questions are well-formed.
 func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) {
 	lifetime, age := c.Expires-c.Issued, c.Issued-c.FlowStart
 	fits := 0 <= c.Issued && c.Issued <= maxMilli48 && 0 < lifetime && lifetime <= maxMilli40 &&
-		0 <= age && age <= maxMilli40 && 1 <= c.Round && c.Round <= maxRound && wellFormed(c.Questions)
+		0 <= age && age <= maxMilli40 && 1 <= c.Round && c.Round <= maxRound
 	if !fits {
 		return nil, false
 	}
@@ -131,9 +131,9 @@ func (rec *record) flow() [16]byte { return [16]byte(rec.head[atFlow:atRequest])
 // boundTo returns why the record is not bound to b, or "".
 func (rec *record) boundTo(b *Binding, d *digests) Reason {
 	switch {
-	case subtle.ConstantTimeCompare(rec.head[atRequest:atArguments], d.request[:]) != 1:
+	case !sameDigest(rec.head[atRequest:atArguments], &d.request):
 		return ReasonRequest
-	case subtle.ConstantTimeCompare(rec.head[atArguments:], d.arguments[:]) != 1:
+	case !sameDigest(rec.head[atArguments:], &d.arguments):
 		return ReasonArguments
 	case !sameClaim(rec.audience, b.Audience != "", &d.audience):
 		return ReasonAudience
@@ -148,7 +148,15 @@ func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
 	if !present {
 		return sealed == nil
 	}
-	return subtle.ConstantTimeCompare(sealed, digest[:]) == 1
+	return sealed != nil && sameDigest(sealed, digest)
+}
+
+// sameDigest compares in constant time, as subtle.ConstantTimeCompare does, but
+// not byte by byte.
+func sameDigest(sealed []byte, digest *[digestSize]byte) bool {
+	var difference [digestSize]byte
+	subtle.XORBytes(difference[:], sealed, digest[:])
+	return binary.NativeEndian.Uint64(difference[:8])|binary.NativeEndian.Uint64(difference[8:]) == 0
 }
 
 // claims copies what must outlive the payload, in one allocation. The questions

@@ -29,6 +29,9 @@ func (f *recordFormat) Prefix() string    { return f.prefix }
 func (f *recordFormat) Carries() ClaimSet { return allClaims }
 
 func (f *recordFormat) Seal(ctx context.Context, binding *Binding, claims *Claims) (string, error) {
+	if !wellFormed(claims.Questions) {
+		return "", errClaims
+	}
 	return f.seal(ctx, binding, new(digests), claims)
 }
 
@@ -43,7 +46,7 @@ const (
 	errCodecText = plainError("the codec's text has characters that a token may not have")
 )
 
-// seal is Seal with digests to reuse.
+// seal is Seal with digests to reuse, for claims with well-formed questions.
 func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, claims *Claims) (string, error) {
 	if err := d.digestArguments(binding); err != nil {
 		return "", err
@@ -56,15 +59,7 @@ func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, c
 		return "", errClaims
 	}
 	s.payload = payload
-	text, err := f.sealText(ctx, s, payload)
-	if err != nil {
-		return "", err
-	}
-	var token strings.Builder
-	token.Grow(len(f.prefix) + len(text))
-	token.WriteString(f.prefix)
-	token.Write(text)
-	return token.String(), nil
+	return f.sealText(ctx, s, payload)
 }
 
 // open is Open with digests to fill, and with the questions as they are written.
@@ -103,26 +98,33 @@ type genuineError struct {
 func (e *genuineError) Error() string { return e.reason.Error() }
 func (e *genuineError) Unwrap() error { return e.reason }
 
-// sealText and openText lend the native codec pooled buffers. A codec of the
+// sealText and openText call the codec. They lend the native codec pooled buffers. A codec of the
 // user's gets none: it might keep them.
 
-func (f *recordFormat) sealText(ctx context.Context, s *recordScratch, payload []byte) ([]byte, error) {
+func (f *recordFormat) sealText(ctx context.Context, s *recordScratch, payload []byte) (token string, err error) {
 	if ring, ok := f.codec.(*ringCodec); ok {
-		s.text = slices.Grow(s.text[:0], ring.room(len(payload)))
-		return ring.Seal(ctx, s.text, payload)
+		s.text = slices.Grow(s.text[:0], len(f.prefix)+ring.room(len(payload)))
+		text, err := ring.Seal(ctx, append(s.text, f.prefix...), payload)
+		return string(text), err // nil beside an error
 	}
 	text, err := f.codec.Seal(ctx, nil, slices.Clone(payload))
 	if err == nil && !isTokenText(text) {
 		err = errCodecText
 	}
-	return text, codecError(err)
+	if err != nil {
+		return "", codecError(err)
+	}
+	return f.prefix + string(text), nil
 }
 
 func (f *recordFormat) openText(ctx context.Context, s *recordScratch, text string) ([]byte, error) {
 	ring, ok := f.codec.(*ringCodec)
 	if !ok {
 		payload, err := f.codec.Open(ctx, nil, text)
-		return payload, codecError(err)
+		if err != nil {
+			return nil, codecError(err)
+		}
+		return payload, nil
 	}
 	s.payload = slices.Grow(s.payload[:0], 2*len(text))
 	payload, err := ring.Open(ctx, s.payload, text)
@@ -132,9 +134,6 @@ func (f *recordFormat) openText(ctx context.Context, s *recordScratch, text stri
 
 // codecError lets a codec give the reasons that are a codec's to give.
 func codecError(err error) error {
-	if err == nil {
-		return nil
-	}
 	if reason, ok := find[Reason](err); ok && slices.Contains([]Reason{ReasonMalformed, ReasonUnknownKey, ReasonForged}, reason) {
 		return reason
 	}

@@ -24,7 +24,7 @@ type row struct {
 }
 
 // slice is how long one contender runs before the next has its turn.
-const slice = 300 * time.Microsecond
+const slice = 2 * time.Millisecond
 
 // measure runs the contenders in turn until the budget is spent, and returns
 // medians. A ratio is the median of the ratios within each turn.
