@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// demo drives a server as an honest user, then attacks it.
+type demo struct {
+	protected bool
+	out       painter
+
+	main, brief, other *service // brief: tokens expire at once; other: another service with the same keys
+	alice, bob         client
+}
+
+func (d *demo) run() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var ring *mcpseal.Ring
+	if d.protected {
+		ring = mcpseal.Ephemeral()
+	}
+	const brief = 500 * time.Millisecond // long enough for two rounds
+	for _, s := range []struct {
+		service  **service
+		audience string
+		ttl      time.Duration
+	}{{&d.main, "release.example.com", 0}, {&d.brief, "release.example.com", brief}, {&d.other, "billing.example.com", 0}} {
+		started, err := start(ring, s.audience, s.ttl)
+		if err != nil {
+			return err
+		}
+		defer started.web.Close()
+		*s.service = started
+	}
+	var err error
+	if d.alice, err = connect(ctx, d.main, "alice"); err != nil {
+		return err
+	}
+	defer d.alice.Close()
+	if d.bob, err = connect(ctx, d.main, "bob"); err != nil {
+		return err
+	}
+	defer d.bob.Close()
+
+	with := "behind gosdk.Protect"
+	if !d.protected {
+		with = "without protection"
+	}
+	d.out.line("The tool deploy, %s, at %s\n", with, d.main.url)
+	states, err := d.honest(ctx)
+	if err != nil {
+		return err
+	}
+	return d.attack(ctx, states, brief)
+}
+
+var (
+	frontend  = map[string]any{"service": "frontend", "version": "1.4.2"}
+	confirmed = mcp.InputResponseMap{"confirm": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"ok": true}}}
+	inEurope  = mcp.InputResponseMap{"region": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "eu"}}}
+	both      = mcp.InputResponseMap{"confirm": confirmed["confirm"], "region": inEurope["region"]}
+)
+
+// honest is alice's call as it should go. It returns her states after the first
+// and the second question.
+func (d *demo) honest(ctx context.Context) (states [2]string, err error) {
+	wrote := []string{"step=1&traffic=10", "step=2&traffic=10"}
+	var answers mcp.InputResponseMap
+	state := ""
+	for i := range wrote {
+		result, err := d.alice.CallTool(ctx, &mcp.CallToolParams{Name: "deploy", Arguments: frontend, RequestState: state, InputResponses: answers})
+		if err != nil {
+			return states, fmt.Errorf("the honest call failed in round %d: %w", i+1, err)
+		}
+		if !result.NeedsInput() || d.protected == strings.Contains(result.RequestState, "step") {
+			return states, fmt.Errorf("round %d of the honest call did not ask as it should", i+1)
+		}
+		for _, q := range result.InputRequests {
+			d.out.line("  the tool asks      %s", q.(*mcp.ElicitParams).Message)
+		}
+		d.out.line("  the handler wrote  %s", wrote[i])
+		d.out.line("  the client saw     %s", short(result.RequestState))
+		state, states[i] = result.RequestState, result.RequestState
+		answers = []mcp.InputResponseMap{confirmed, inEurope}[i]
+	}
+	result, err := d.alice.CallTool(ctx, &mcp.CallToolParams{Name: "deploy", Arguments: frontend, RequestState: state, InputResponses: answers})
+	if err != nil {
+		return states, fmt.Errorf("the honest call failed in the last round: %w", err)
+	}
+	d.out.line("  alice gets         %s\n", d.out.paint(green, content(result)))
+	return states, nil
+}
+
+// short fits a state on a line of 80 columns.
+func short(state string) string {
+	const room = 48
+	if len(state) <= room {
+		return state
+	}
+	return fmt.Sprintf("%s… %d characters", state[:room-8], len(state))
+}
+
+func content(result *mcp.CallToolResult) string {
+	if result != nil && len(result.Content) > 0 {
+		if text, ok := result.Content[0].(*mcp.TextContent); ok {
+			return text.Text
+		}
+	}
+	return ""
+}
+
+// outcome says in a few words what the client got.
+func outcome(result *mcp.CallToolResult, err error) (text string, done bool) {
+	var rpc *jsonrpc.Error
+	switch {
+	case errors.As(err, &rpc):
+		return rpc.Message, false
+	case err != nil:
+		return err.Error(), false
+	case result.NeedsInput():
+		return "the question again", false
+	case result.IsError:
+		return "an error", false
+	}
+	return content(result), true
+}

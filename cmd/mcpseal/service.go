@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/examples/deploy/release"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// service is one server of the demo, on loopback.
+type service struct {
+	url string
+	web *http.Server
+
+	mu     sync.Mutex
+	reason mcpseal.Reason // of the last rejection
+}
+
+// start serves the release tools for alice and bob. Without a ring it is not
+// protected.
+func start(ring *mcpseal.Ring, audience string, ttl time.Duration) (*service, error) {
+	s := &service{}
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	server := release.NewServer()
+	if ring != nil {
+		boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: audience, TTL: ttl, Logger: quiet, Observer: s.observe})
+		if err != nil {
+			return nil, err
+		}
+		gosdk.Protect(server, boundary, &gosdk.Options{Logger: quiet})
+	}
+	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s.url = "http://" + listener.Addr().String() + "/mcp"
+	s.web = &http.Server{Handler: auth.RequireBearerToken(verify, nil)(handler), ReadHeaderTimeout: 10 * time.Second}
+	go s.web.Serve(listener)
+	return s, nil
+}
+
+func (s *service) observe(_ context.Context, e mcpseal.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.Op == mcpseal.OpOpen {
+		s.reason = e.Reason
+	}
+}
+
+// lastReason is what the operator saw.
+func (s *service) lastReason() mcpseal.Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() { s.reason = "" }()
+	return s.reason
+}
+
+// verify takes the user's name for their token: this is a demo.
+func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+	return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
+}
+
+// client is a user with an SDK client that leaves every round to the demo.
+type client struct{ *mcp.ClientSession }
+
+func connect(ctx context.Context, s *service, user string) (client, error) {
+	sdk := mcp.NewClient(&mcp.Implementation{Name: "demo", Version: "1.0.0"}, &mcp.ClientOptions{
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "decline"}, nil // never asked: rounds are made by hand
+		},
+	})
+	transport := &mcp.StreamableClientTransport{
+		Endpoint: s.url, HTTPClient: &http.Client{Transport: bearer(user)}, DisableStandaloneSSE: true, MaxRetries: -1,
+	}
+	session, err := sdk.Connect(ctx, transport, nil)
+	return client{session}, err
+}
+
+// bearer sends a user's token with every request.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}

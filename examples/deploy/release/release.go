@@ -1,0 +1,79 @@
+// Package release is a server with tools that ask before they act. It knows
+// nothing of tokens: it writes its state as plaintext and trusts what it reads.
+package release
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+type Args struct {
+	Service string `json:"service" jsonschema:"what to release"`
+	Version string `json:"version" jsonschema:"which version"`
+}
+
+// NewServer returns a server with the tools deploy and rollback.
+func NewServer() *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "release", Version: "1.0.0"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "deploy", Description: "Deploy a version of a service"}, handler("deployed"))
+	mcp.AddTool(server, &mcp.Tool{Name: "rollback", Description: "Go back to a version of a service"}, handler("rolled back"))
+	return server
+}
+
+// handler asks for a confirmation, then for a region, then acts. What it has to
+// remember between two rounds it writes down: that the user has confirmed, and
+// how much of the traffic the plan allows.
+func handler(done string) mcp.ToolHandlerFor[Args, any] {
+	return func(_ context.Context, req *mcp.CallToolRequest, args Args) (*mcp.CallToolResult, any, error) {
+		state, err := url.ParseQuery(req.Params.RequestState)
+		if err != nil {
+			return nil, nil, fmt.Errorf("the state is broken")
+		}
+		answers := req.Params.InputResponses
+		ok, answered := answer(answers, "confirm", "ok")
+		if answered && ok != true {
+			return text("nothing was done"), nil, nil
+		}
+		if !answered && state.Get("step") != "2" {
+			question := fmt.Sprintf("Really do this to %s %s?", args.Service, args.Version)
+			return ask("step=1&traffic=10", "confirm", question, "ok", "boolean"), nil, nil
+		}
+		region, answered := answer(answers, "region", "name")
+		if !answered {
+			return ask("step=2&traffic=10", "region", "In which region?", "name", "string"), nil, nil
+		}
+		traffic := state.Get("traffic")
+		if traffic == "" {
+			traffic = "100"
+		}
+		return text(fmt.Sprintf("%s %s %s in %v, %s%% of traffic", done, args.Service, args.Version, region, traffic)), nil, nil
+	}
+}
+
+func text(s string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
+}
+
+func ask(state, key, message, field, kind string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{
+		RequestState: state,
+		InputRequests: mcp.InputRequestMap{key: &mcp.ElicitParams{Message: message, RequestedSchema: map[string]any{
+			"type": "object", "properties": map[string]any{field: map[string]any{"type": kind}}, "required": []string{field},
+		}}},
+	}
+}
+
+// answer returns a field of an answered form; nil if it was declined.
+func answer(answers mcp.InputResponseMap, key, field string) (value any, answered bool) {
+	form, ok := answers[key].(*mcp.ElicitResult)
+	if !ok {
+		return nil, false
+	}
+	if form.Action != "accept" {
+		return nil, true
+	}
+	return form.Content[field], true
+}
