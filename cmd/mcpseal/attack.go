@@ -41,13 +41,13 @@ func (d *demo) attack(ctx context.Context, states [2]string, ttl time.Duration) 
 		{name: "with other arguments", who: &d.alice, params: database},
 		{name: "answers without the state", who: &d.alice, params: deploy("", both)},
 		{name: "a copy after it expired", who: &d.alice, params: deploy(old, inEurope), wait: ttl + 50*time.Millisecond},
-		{name: "of a service with the same keys", who: &d.alice, params: deploy(foreign, inEurope)},
+		{name: "of a service sharing the keys", who: &d.alice, params: deploy(foreign, inEurope)},
 	}
-	width := 47
+	width := 46
 	if d.protected {
-		width = 34 // leaves room for the operator
+		width = 33 // leaves room for the operator
 	}
-	d.out.line("   %-32s%-*s%s", "attack", width, "the client gets", d.operator("the operator"))
+	d.out.line("   %-30s%-*s%s", "attack", width, "the client gets", d.operator("the operator"))
 	wrong := 0
 	for _, a := range attacks {
 		time.Sleep(a.wait)
@@ -60,7 +60,7 @@ func (d *demo) attack(ctx context.Context, states [2]string, ttl time.Duration) 
 		if succeeded == d.protected {
 			wrong++
 		}
-		d.out.line("%s%-32s%s%s", d.out.paint(colour, mark), a.name, d.out.paint(colour, fmt.Sprintf("%-*.*s", width, width, text)),
+		d.out.line("%s%-30s%s%s", d.out.paint(colour, mark), a.name, d.out.paint(colour, fmt.Sprintf("%-*.*s", width, width, text)),
 			d.operator(string(d.main.lastReason())))
 	}
 	d.out.line("")

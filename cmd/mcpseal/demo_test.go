@@ -16,7 +16,7 @@ func TestDemo(t *testing.T) {
 			"the handler wrote  step=1&traffic=10", "the client saw     ms1.", "alice gets         deployed frontend 1.4.2 in eu",
 			"forged", "malformed", "principal", "request", "arguments", "the question again", "expired", "audience", "All 8 attacks failed.",
 		}},
-		{[]string{"demo", "--unprotected"}, []string{"the client saw     step=1&traffic=10", "rolled back frontend", "database 9.9.9", "All 8 attacks succeeded."}},
+		{[]string{"demo", "--unprotected"}, []string{"the client saw     step=1&traffic=10", "restored frontend", "database 9.9.9", "All 8 attacks succeeded."}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			var out, errs bytes.Buffer

@@ -19,7 +19,7 @@ type Args struct {
 func NewServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "release", Version: "1.0.0"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "deploy", Description: "Deploy a version of a service"}, handler("deployed"))
-	mcp.AddTool(server, &mcp.Tool{Name: "rollback", Description: "Go back to a version of a service"}, handler("rolled back"))
+	mcp.AddTool(server, &mcp.Tool{Name: "rollback", Description: "Go back to a version of a service"}, handler("restored"))
 	return server
 }
 
