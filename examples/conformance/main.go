@@ -27,24 +27,16 @@ func main() {
 	flag.Parse()
 	log.SetFlags(0)
 
-	server := newServer()
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"})
+	handler, err := newHandler(mcpseal.Ephemeral())
 	if err != nil {
 		log.Fatal(err)
 	}
-	gosdk.Protect(server, boundary, &gosdk.Options{
-		// The scenario ignore-extra-params sends answers with a first call.
-		Unsolicited: []string{"test_input_required_result_elicitation"},
-	})
-
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
 	listener, err := net.Listen("tcp", *address)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("serving http://%s/mcp\n", listener.Addr())
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	go func() {
@@ -54,4 +46,20 @@ func main() {
 	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		log.Fatal(err)
 	}
+}
+
+// newHandler serves the suite's server at /mcp.
+func newHandler(keys mcpseal.KeySource) (http.Handler, error) {
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: keys, Audience: "conformance"})
+	if err != nil {
+		return nil, err
+	}
+	server := newServer()
+	gosdk.Protect(server, boundary, &gosdk.Options{
+		// The scenario ignore-extra-params sends answers with a first call.
+		Unsolicited: []string{"test_input_required_result_elicitation"},
+	})
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
+	return mux, nil
 }

@@ -1,0 +1,635 @@
+package gosdk_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+const invalidState = `{"code":-32602,"message":"Invalid or expired requestState","data":{"reason":"invalid_request_state"}}`
+
+// wire is what a client saw of an error.
+func wire(err error) string {
+	var rpc *jsonrpc.Error
+	if !errors.As(err, &rpc) {
+		return fmt.Sprint("no JSON-RPC error: ", err)
+	}
+	text, _ := json.Marshal(rpc)
+	return string(text)
+}
+
+// serve serves over HTTP for the user whose name is the bearer token.
+func serve(t testing.TB, server *mcp.Server, verify auth.TokenVerifier) string {
+	t.Helper()
+	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
+	if verify != nil {
+		handler = auth.RequireBearerToken(verify, nil)(handler)
+	}
+	web := httptest.NewServer(handler)
+	t.Cleanup(web.Close)
+	return web.URL
+}
+
+func byName(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+	return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
+}
+
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// dial connects to url as user.
+func dial(t testing.TB, url, user string, options *mcp.ClientOptions, version string) *mcp.ClientSession {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, options)
+	transport := &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer(user)}}
+	session, err := client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { session.Close() })
+	return session
+}
+
+var accepted = mcp.InputResponseMap{"q1": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "x"}}}
+
+func TestTwoUsersCannotUseEachOthersState(t *testing.T) {
+	b := &book{}
+	server := newServer()
+	addSteps(server, "steps", 1)
+	gosdk.Protect(server, boundary(t, b, nil), nil)
+	url := serve(t, server, byName)
+	alice, bob := dial(t, url, "alice", raw(), revision2026), dial(t, url, "bob", raw(), revision2026)
+	asked, err := callTool(t, alice, &mcp.CallToolParams{Name: "steps"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := &mcp.CallToolParams{Name: "steps", RequestState: asked.RequestState, InputResponses: accepted}
+	if _, err := callTool(t, bob, params); wire(err) != invalidState {
+		t.Errorf("bob gets %s", wire(err))
+	}
+	if result, err := callTool(t, alice, params); err != nil || text(result) != "done after 1" {
+		t.Errorf("alice gets %s, %v", text(result), err)
+	}
+	if !strings.Contains(b.String(), "reason=principal") || strings.Contains(b.String(), "alice") {
+		t.Errorf("the log: %s", b)
+	}
+}
+
+func TestTwoServicesThatShareAKeyCannotUseEachOthersState(t *testing.T) {
+	b, keys := &book{}, mcpseal.Ephemeral()
+	var urls []string
+	for _, audience := range []string{"a", "b"} {
+		server := newServer()
+		addSteps(server, "steps", 1)
+		gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.Keys, c.Audience = keys, audience }), nil)
+		urls = append(urls, serve(t, server, byName))
+	}
+	asked, err := callTool(t, dial(t, urls[0], "alice", raw(), revision2026), &mcp.CallToolParams{Name: "steps"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = callTool(t, dial(t, urls[1], "alice", raw(), revision2026),
+		&mcp.CallToolParams{Name: "steps", RequestState: asked.RequestState, InputResponses: accepted})
+	if wire(err) != invalidState {
+		t.Errorf("service b answers %s", wire(err))
+	}
+}
+
+func TestPrincipals(t *testing.T) {
+	info := func(user string, extra map[string]any) auth.TokenVerifier {
+		return func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
+			return &auth.TokenInfo{UserID: user, Extra: extra, Expiration: time.Now().Add(time.Hour)}, nil
+		}
+	}
+	issue := map[string]any{"iss": "https://a", "client_id": "c"}
+	for name, c := range map[string]struct {
+		sealed, opened auth.TokenVerifier
+		ok             bool
+	}{
+		"the same":              {info("u", issue), info("u", issue), true},
+		"nobody":                {nil, nil, true},
+		"another issuer":        {info("u", issue), info("u", map[string]any{"iss": "https://b", "client_id": "c"}), false},
+		"another client":        {info("u", issue), info("u", map[string]any{"iss": "https://a", "client_id": "d"}), false},
+		"no issuer":             {info("u", issue), info("u", map[string]any{"client_id": "c"}), false},
+		"an empty issuer":       {info("u", map[string]any{"iss": ""}), info("u", nil), false},
+		"a moved boundary":      {info("ua", map[string]any{"iss": "b"}), info("u", map[string]any{"iss": "ab"}), false},
+		"nobody, then somebody": {nil, info("u", nil), false},
+		"somebody, then nobody": {info("u", nil), nil, false},
+		"no user id":            {info("u", nil), info("", nil), false},
+		"an issuer of 5":        {info("u", nil), info("u", map[string]any{"iss": 5}), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &book{}
+			server := newServer()
+			addSteps(server, "steps", 1)
+			gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+			first, second := serve(t, server, c.sealed), serve(t, server, c.opened)
+			asked, err := callTool(t, dial(t, first, "x", raw(), revision2026), &mcp.CallToolParams{Name: "steps"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = callTool(t, dial(t, second, "x", raw(), revision2026),
+				&mcp.CallToolParams{Name: "steps", RequestState: asked.RequestState, InputResponses: accepted})
+			if c.ok && err != nil || !c.ok && wire(err) != invalidState {
+				t.Errorf("%v\n%s", err, b)
+			}
+			if name == "no user id" && !strings.Contains(b.String(), "set TokenInfo.UserID") {
+				t.Errorf("the log does not say what to configure: %s", b)
+			}
+			if name == "nobody" && strings.Count(b.String(), "nobody is authenticated") != 1 {
+				t.Errorf("the log does not say once that nobody is authenticated: %s", b)
+			}
+		})
+	}
+}
+
+func TestAPrincipalFunctionReplacesTheToken(t *testing.T) {
+	var user atomic.Value
+	user.Store("alice")
+	b := &book{}
+	server := newServer()
+	addSteps(server, "steps", 1)
+	gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.RequirePrincipal = true }), &gosdk.Options{
+		Logger:    b.logger(),
+		Principal: func(context.Context, mcp.Request) (string, error) { return user.Load().(string), nil },
+	})
+	session := connect(t, server, raw(), revision2026)
+	asked, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := &mcp.CallToolParams{Name: "steps", RequestState: asked.RequestState, InputResponses: accepted}
+	for _, other := range []string{"bob", ""} {
+		user.Store(other)
+		if _, err := callTool(t, session, params); wire(err) != invalidState {
+			t.Errorf("%q gets %s", other, wire(err))
+		}
+	}
+	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); wire(err) != `{"code":-32603,"message":"Internal error"}` {
+		t.Errorf("nobody gets %s", wire(err))
+	}
+	user.Store("alice")
+	if _, err := callTool(t, session, params); err != nil {
+		t.Error(err)
+	}
+}
+
+type failingStore struct{ fail func() error }
+
+func (s failingStore) Claim(context.Context, mcpseal.Use) (bool, error) { return true, s.fail() }
+
+type failingKeys struct {
+	ring   *mcpseal.Ring
+	broken atomic.Bool
+}
+
+func (k *failingKeys) Ring() *mcpseal.Ring {
+	if k.broken.Load() {
+		panic("hush: the keys")
+	}
+	return k.ring
+}
+
+func TestFailingPartsNeverReachTheClient(t *testing.T) {
+	for name, fail := range map[string]func() error{
+		"fails":  func() error { return errors.New("hush: a secret text") },
+		"panics": func() error { panic("hush: a secret text") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &book{}
+			var broken atomic.Bool
+			server := newServer()
+			addSteps(server, "steps", 1)
+			gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) {
+				if broken.Load() {
+					return "hush", fail()
+				}
+				return "alice", nil
+			}})
+			session := connect(t, server, raw(), revision2026)
+			asked, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			broken.Store(true)
+			params := &mcp.CallToolParams{Name: "steps", RequestState: asked.RequestState, InputResponses: accepted}
+			if _, err := callTool(t, session, params); wire(err) != invalidState {
+				t.Errorf("on the way in: %s", wire(err))
+			}
+			if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); wire(err) != `{"code":-32603,"message":"Internal error"}` {
+				t.Errorf("on the way out: %s", wire(err))
+			}
+			stored := newServer()
+			addSteps(stored, "steps", 1)
+			gosdk.Protect(stored, boundary(t, b, func(c *mcpseal.Config) { c.Replay = failingStore{fail} }), nil)
+			session = connect(t, stored, raw(), revision2026)
+			if asked, err = callTool(t, session, &mcp.CallToolParams{Name: "steps"}); err != nil {
+				t.Fatal(err)
+			}
+			params.RequestState = asked.RequestState
+			if _, err := callTool(t, session, params); wire(err) != invalidState {
+				t.Errorf("a store that %s: %s", name, wire(err))
+			}
+			if strings.Contains(b.String(), "hush") {
+				t.Errorf("the log repeats it: %s", b)
+			}
+		})
+	}
+	keys := &failingKeys{ring: mcpseal.Ephemeral()}
+	server := newServer()
+	addSteps(server, "steps", 1)
+	gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.Keys = keys }), nil)
+	session := connect(t, server, raw(), revision2026)
+	keys.broken.Store(true)
+	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); wire(err) != `{"code":-32603,"message":"Internal error"}` {
+		t.Errorf("keys that panic: %s", wire(err))
+	}
+}
+
+// greet is the pattern of the SDK's documentation: it trusts that answers were
+// asked for, and never reads its state.
+func greet(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	if len(req.Params.InputResponses) == 0 {
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"user_name": form("What is your name?")}, RequestState: "step=1"}, nil
+	}
+	answer, ok := req.Params.InputResponses["user_name"].(*mcp.ElicitResult)
+	if !ok {
+		return nil, errors.New("no name")
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint("Hello, ", answer.Content["value"])}}}, nil
+}
+
+func TestTheDocumentedPatternBecomesSafe(t *testing.T) {
+	unsolicited := mcp.InputResponseMap{"user_name": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "forged"}}}
+	for _, protected := range []bool{false, true} {
+		server := newServer()
+		server.AddTool(&mcp.Tool{Name: "greet", InputSchema: map[string]any{"type": "object"}}, greet)
+		if protected {
+			gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+		}
+		session := connect(t, server, raw(), revision2026)
+		result, err := callTool(t, session, &mcp.CallToolParams{Name: "greet", InputResponses: unsolicited})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text(result) == "Hello, forged"; got == protected {
+			t.Errorf("protected %v: %q, asks %v", protected, text(result), result.NeedsInput())
+		}
+		if protected && !result.NeedsInput() {
+			t.Error("the question does not come again")
+		}
+		if honest, err := callTool(t, connect(t, server, answering(), revision2026), &mcp.CallToolParams{Name: "greet"}); err != nil ||
+			text(honest) != "Hello, to What is your name?" {
+			t.Errorf("protected %v: the honest call gets %q, %v", protected, text(honest), err)
+		}
+	}
+}
+
+func TestAnswersOfAnotherKindOrKeyAreDropped(t *testing.T) {
+	server := newServer()
+	tool := addSteps(server, "steps", 1)
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	session := connect(t, server, raw(), revision2026)
+	asked, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, answers := range map[string]mcp.InputResponseMap{
+		"another key":  {"q2": accepted["q1"]},
+		"another kind": {"q1": &mcp.ListRootsResult{Roots: []*mcp.Root{}}},
+		"a sample":     {"q1": &mcp.CreateMessageWithToolsResult{Role: "assistant", Model: "m", Content: []mcp.Content{&mcp.TextContent{Text: "x"}}}},
+	} {
+		result, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: asked.RequestState, InputResponses: answers})
+		if err != nil || !result.NeedsInput() {
+			t.Errorf("%s: %v, %v", name, text(result), err)
+		}
+		if log := tool.log(); log[len(log)-1] != `"step=1" ` {
+			t.Errorf("%s: the handler saw %s", name, log[len(log)-1])
+		}
+	}
+	both := mcp.InputResponseMap{"q1": accepted["q1"], "extra": accepted["q1"]}
+	if result, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: asked.RequestState, InputResponses: both}); err != nil || text(result) != "done after 1" {
+		t.Errorf("an unknown key beside the right one: %q, %v", text(result), err)
+	}
+	if log := tool.log(); log[len(log)-1] != `"step=1" q1=accept x` {
+		t.Errorf("the handler saw %s", log[len(log)-1])
+	}
+}
+
+func TestThreeReplicasBehindARoundRobin(t *testing.T) {
+	keys := mcpseal.Ephemeral()
+	var replicas []http.Handler
+	var tools []*steps
+	for range 3 {
+		server := newServer()
+		tools = append(tools, addSteps(server, "steps", 3))
+		gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.Keys = keys }), nil)
+		replicas = append(replicas, auth.RequireBearerToken(byName, nil)(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)))
+	}
+	var next, calls atomic.Int32
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Method") == "tools/call" {
+			calls.Add(1)
+			replicas[int(next.Add(1))%3].ServeHTTP(w, r)
+			return
+		}
+		replicas[0].ServeHTTP(w, r)
+	}))
+	defer web.Close()
+	result, err := callTool(t, dial(t, web.URL, "alice", answering(), revision2026), &mcp.CallToolParams{Name: "steps"})
+	if err != nil || text(result) != "done after 3" || calls.Load() != 4 {
+		t.Fatalf("%q after %d calls, %v", text(result), calls.Load(), err)
+	}
+	for i, tool := range tools {
+		if len(tool.log()) == 0 {
+			t.Errorf("replica %d was never asked", i)
+		}
+	}
+}
+
+func TestBothRevisionsAtOneURLAndOverStdio(t *testing.T) {
+	for _, revision := range []string{revision2026, revision2025} {
+		t.Run(revision, func(t *testing.T) {
+			server := newServer()
+			addSteps(server, "steps", 3)
+			gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+			url := serve(t, server, byName)
+			result, err := callTool(t, dial(t, url, "alice", answering(), revision), &mcp.CallToolParams{Name: "steps"})
+			if err != nil || text(result) != "done after 3" {
+				t.Errorf("over HTTP: %q, %v", text(result), err)
+			}
+			result, err = callTool(t, pipe(t, server, answering(), revision), &mcp.CallToolParams{Name: "steps"})
+			if err != nil || text(result) != "done after 3" {
+				t.Errorf("over stdio: %q, %v", text(result), err)
+			}
+		})
+	}
+}
+
+// pipe connects over the line protocol of stdio.
+func pipe(t testing.TB, server *mcp.Server, options *mcp.ClientOptions, version string) *mcp.ClientSession {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	fromClient, toServer := io.Pipe()
+	fromServer, toClient := io.Pipe()
+	serving, err := server.Connect(ctx, &mcp.IOTransport{Reader: fromClient, Writer: toClient}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, options)
+	session, err := client.Connect(ctx, &mcp.IOTransport{Reader: fromServer, Writer: toServer}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { session.Close(); serving.Close() })
+	return session
+}
+
+// TestWhatTheSDKRefusesOverStdio pins what never reaches the middleware.
+func TestWhatTheSDKRefusesOverStdio(t *testing.T) {
+	server := newServer()
+	addSteps(server, "steps", 1)
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	fromClient, toServer := io.Pipe()
+	fromServer, toClient := io.Pipe()
+	serving, err := server.Connect(context.Background(), &mcp.IOTransport{Reader: fromClient, Writer: toClient}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer serving.Close()
+	answers := bufio.NewScanner(fromServer)
+	for _, params := range []string{`"requestState":12345`, `"inputResponses":{"q1":12345}`} {
+		fmt.Fprintf(toServer, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"steps",%s,"_meta":{`+
+			`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`+"\n", params)
+		if !answers.Scan() {
+			t.Fatal("no answer")
+		}
+		if answer := answers.Text(); !strings.Contains(answer, `"code":-32602`) || !strings.Contains(answer, "12345") || strings.Contains(answer, "invalid_request_state") {
+			t.Errorf("%s: %s", params, answer)
+		}
+	}
+}
+
+func TestOlderClientsAreAskedOnlyWhatTheyDeclared(t *testing.T) {
+	server := newServer()
+	asks := func(question mcp.InputRequest) mcp.ToolHandler {
+		return func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if len(req.Params.InputResponses) > 0 {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "answered"}}}, nil
+			}
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": question}}, nil
+		}
+	}
+	object := map[string]any{"type": "object"}
+	server.AddTool(&mcp.Tool{Name: "form", InputSchema: object}, asks(form("?")))
+	server.AddTool(&mcp.Tool{Name: "roots", InputSchema: object}, asks(&mcp.ListRootsParams{}))
+	server.AddTool(&mcp.Tool{Name: "sample", InputSchema: object}, asks(&mcp.CreateMessageParams{
+		MaxTokens: 5, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "?"}}}}))
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	silent := &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}
+	session := connect(t, server, silent, revision2025)
+	for tool, want := range map[string]string{"form": `"elicitation":{"form":{}}`, "roots": `"roots":{}`, "sample": `"sampling":{}`} {
+		result, err := callTool(t, session, &mcp.CallToolParams{Name: tool})
+		if err == nil {
+			t.Errorf("%s: %q", tool, text(result))
+			continue
+		}
+		if tool == "form" {
+			continue // the SDK refuses this one itself, in words of its own
+		}
+		if got := wire(err); got != `{"code":-32021,"message":"Missing required client capabilities","data":{"requiredCapabilities":{`+want+`}}}` {
+			t.Errorf("%s: %s", tool, got)
+		}
+	}
+}
+
+func TestOlderClientsEndAtTheRoundLimit(t *testing.T) {
+	b := &book{}
+	server := newServer()
+	tool := addSteps(server, "endless", 1000)
+	gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.MaxRounds = 6 }), nil)
+	if _, err := callTool(t, connect(t, server, answering(), revision2025), &mcp.CallToolParams{Name: "endless"}); wire(err) != `{"code":-32603,"message":"Internal error"}` {
+		t.Errorf("%s", wire(err))
+	}
+	if n := len(tool.log()); n < 6 || n > 9 || !strings.Contains(b.String(), "too_many_rounds") {
+		t.Errorf("the handler ran %d times: %s", n, b)
+	}
+}
+
+func TestOlderClientsGetNoTokensAndTheirsAreChecked(t *testing.T) {
+	server := newServer()
+	tool := addSteps(server, "steps", 1)
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	session := connect(t, server, answering(), revision2025)
+	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: "step=1", InputResponses: accepted}); wire(err) != invalidState {
+		t.Errorf("a state made by hand: %s", wire(err))
+	}
+	result, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", InputResponses: accepted})
+	if err != nil || text(result) != "done after 1" || result.RequestState != "" || result.InputRequests != nil {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if log := tool.log(); log[0] != `"" ` {
+		t.Errorf("unsolicited answers reached the handler: %q", log)
+	}
+}
+
+func TestPromptsAndResourcesAreProtectedToo(t *testing.T) {
+	ctx := context.Background()
+	server := newServer()
+	server.AddPrompt(&mcp.Prompt{Name: "p"}, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		if req.Params.RequestState == "asked" && len(req.Params.InputResponses) == 1 {
+			return &mcp.GetPromptResult{Description: "done", Messages: []*mcp.PromptMessage{}}, nil
+		}
+		return &mcp.GetPromptResult{RequestState: "asked", InputRequests: mcp.InputRequestMap{"q1": form("?")}}, nil
+	})
+	server.AddResource(&mcp.Resource{URI: "file:///r", Name: "r"}, func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		if req.Params.RequestState == "asked" && len(req.Params.InputResponses) == 1 {
+			return &mcp.ReadResourceResult{Cacheable: mcp.Cacheable{TTLMs: 60_000, CacheScope: "public"}, Contents: []*mcp.ResourceContents{{URI: "file:///r", Text: "done"}}}, nil
+		}
+		return &mcp.ReadResourceResult{RequestState: "asked", InputRequests: mcp.InputRequestMap{"q1": form("?")}}, nil
+	})
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	session := connect(t, server, raw(), revision2026)
+
+	prompt, err := session.GetPrompt(ctx, &mcp.GetPromptParams{Name: "p", Arguments: map[string]string{"a": "b"}})
+	if err != nil || !strings.HasPrefix(prompt.RequestState, "ms1.") {
+		t.Fatal(prompt, err)
+	}
+	retry := &mcp.GetPromptParams{Name: "p", Arguments: map[string]string{"a": "b"}, RequestState: prompt.RequestState, InputResponses: accepted}
+	if done, err := session.GetPrompt(ctx, retry); err != nil || done.Description != "done" {
+		t.Error(done, err)
+	}
+	retry.Arguments = map[string]string{"a": "c"}
+	if _, err := session.GetPrompt(ctx, retry); wire(err) != invalidState {
+		t.Error(wire(err))
+	}
+
+	resource, err := session.ReadResource(ctx, &mcp.ReadResourceParams{URI: "file:///r"})
+	if err != nil || !strings.HasPrefix(resource.RequestState, "ms1.") || resource.CacheScope != "private" || resource.TTLMs != 0 {
+		t.Fatal(resource, err)
+	}
+	done, err := session.ReadResource(ctx, &mcp.ReadResourceParams{URI: "file:///r", RequestState: resource.RequestState, InputResponses: accepted})
+	if err != nil || len(done.Contents) != 1 || done.CacheScope != "private" || done.TTLMs != 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+func TestLoadSheddingAndStraySatesAreHandled(t *testing.T) {
+	b := &book{}
+	server := newServer()
+	object := map[string]any{"type": "object"}
+	shed := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}, RequestState: "later"}
+	stray := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}, RequestState: "a secret"}
+	server.AddTool(&mcp.Tool{Name: "shed", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return shed, nil })
+	server.AddTool(&mcp.Tool{Name: "stray", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return stray, nil })
+	gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+	session := connect(t, server, raw(), revision2026)
+	result, err := callTool(t, session, &mcp.CallToolParams{Name: "shed"})
+	if err != nil || !result.NeedsInput() || !strings.HasPrefix(result.RequestState, "ms1.") {
+		t.Errorf("load shedding: %+v, %v", result, err)
+	}
+	result, err = callTool(t, session, &mcp.CallToolParams{Name: "stray"})
+	if err != nil || result.RequestState != "" || text(result) != "done" || !strings.Contains(b.String(), "complete result has a RequestState") {
+		t.Errorf("a stray state: %+v, %v\n%s", result, err, b)
+	}
+	if shed.RequestState != "later" || stray.RequestState != "a secret" {
+		t.Error("the handler's own result was changed")
+	}
+}
+
+func TestTypedState(t *testing.T) {
+	type progress struct {
+		Step int    `json:"step"`
+		Name string `json:"name"`
+	}
+	server := newServer()
+	server.AddTool(&mcp.Tool{Name: "typed", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		state, present, err := gosdk.State[progress](req)
+		if err != nil || present != (state.Step > 0) {
+			return nil, fmt.Errorf("%+v, %v, %w", state, present, err)
+		}
+		if state.Step == 2 {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: state.Name}}}, nil
+		}
+		result := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form("?")}}
+		return result, gosdk.SetState(result, progress{state.Step + 1, "ünï"})
+	})
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	if result, err := callTool(t, connect(t, server, answering(), revision2026), &mcp.CallToolParams{Name: "typed"}); err != nil || text(result) != "ünï" {
+		t.Errorf("%q, %v", text(result), err)
+	}
+	wrong := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{RequestState: "hush, not JSON"}}
+	if _, present, err := gosdk.State[progress](wrong); !present || err == nil || strings.Contains(err.Error(), "hush") {
+		t.Errorf("a state that is no progress: %v, %v", present, err)
+	}
+	if err := gosdk.SetState(&mcp.ListToolsResult{}, 1); err == nil {
+		t.Error("a list carries a state")
+	}
+	if err := gosdk.SetState(&mcp.CallToolResult{}, make(chan int)); err == nil {
+		t.Error("a channel is written as JSON")
+	}
+}
+
+func TestOtherMethodsPassUntouched(t *testing.T) {
+	b := &book{}
+	server := newServer()
+	addSteps(server, "steps", 1)
+	gosdk.Protect(server, boundary(t, b, nil), nil)
+	for _, revision := range []string{revision2026, revision2025} {
+		session := connect(t, server, answering(), revision)
+		if tools, err := session.ListTools(context.Background(), nil); err != nil || len(tools.Tools) != 1 {
+			t.Errorf("%v, %v", tools, err)
+		}
+	}
+}
+
+func TestACallThatNeverAsksAllocatesNothing(t *testing.T) {
+	receiving, _ := gosdk.Middleware(boundary(t, &book{}, nil), nil)
+	result := &mcp.CallToolResult{}
+	handler := receiving(func(context.Context, string, mcp.Request) (mcp.Result, error) { return result, nil })
+	var req mcp.Request = &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "x", Arguments: []byte(`{"a":1}`)}}
+	ctx := context.Background()
+	handler(ctx, "tools/call", req)
+	if n := testing.AllocsPerRun(100, func() { handler(ctx, "tools/call", req) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestParamsAreNotMutated(t *testing.T) {
+	receiving, _ := gosdk.Middleware(boundary(t, &book{}, nil), nil)
+	handler := receiving(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+		return &mcp.CallToolResult{}, nil
+	})
+	params := &mcp.CallToolParamsRaw{Name: "x", InputResponses: accepted}
+	if _, err := handler(context.Background(), "tools/call", &mcp.CallToolRequest{Params: params}); err != nil {
+		t.Fatal(err)
+	}
+	if len(params.InputResponses) != 1 || !slices.Contains([]string{"x"}, params.Name) {
+		t.Error("the caller's params were changed")
+	}
+}
