@@ -69,5 +69,9 @@ func comparisons() []comparison {
 	for _, text := range argumentTexts() {
 		all = append(all, comparison{"digest of the arguments, " + text.name, digestContenders(text.json)})
 	}
-	return append(all, comparison{"open, by the number of keys in the ring; 256 B of state", ringContenders()})
+	return append(all,
+		comparison{"open, by the number of keys in the ring; 256 B of state", ringContenders()},
+		comparison{"the adapter for the official SDK, in memory", adapterContenders(inMemory)},
+		comparison{"the adapter for the official SDK, HTTP on loopback", adapterContenders(overHTTP)},
+	)
 }

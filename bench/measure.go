@@ -93,7 +93,7 @@ func (t table) print(w io.Writer) {
 		if r.Length > 0 {
 			length = fmt.Sprint(r.Length)
 		}
-		fmt.Fprintf(w, "%-46s %9.0f %8.2f %12.0f %11s\n", r.Name, r.Nanos, r.Ratio, r.Allocs, length)
+		fmt.Fprintf(w, "%-46s %9.0f %8.3g %12.0f %11s\n", r.Name, r.Nanos, r.Ratio, r.Allocs, length)
 	}
 	fmt.Fprintln(w)
 }

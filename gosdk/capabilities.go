@@ -10,90 +10,74 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// capabilities are a client's, or those that a question requires, as JSON has
-// them.
-type capabilities map[string]map[string]any
-
-// require adds what a question needs.
-func (c capabilities) require(question mcp.InputRequest) {
-	add := func(name string, sub ...string) {
-		if c[name] == nil {
-			c[name] = map[string]any{}
-		}
-		for _, s := range sub {
-			c[name][s] = map[string]any{}
-		}
-	}
+// needs names the capability, and within it the part, that a client must
+// declare before it is asked a question.
+func needs(question mcp.InputRequest) (capability, part string) {
 	switch kindOfQuestion(question) {
 	case mcpseal.KindForm:
-		add("elicitation", "form")
+		return "elicitation", "form"
 	case mcpseal.KindURL:
-		add("elicitation", "url")
+		return "elicitation", "url"
 	case mcpseal.KindSampling:
 		if q, ok := question.(*mcp.CreateMessageWithToolsParams); ok && len(q.Tools) > 0 {
-			add("sampling", "tools")
-		} else {
-			add("sampling")
+			return "sampling", "tools"
 		}
+		return "sampling", ""
 	case mcpseal.KindRoots:
-		add("roots")
+		return "roots", ""
 	}
+	return "", ""
 }
 
-// declares says whether a client has all that is required. Elicitation without
-// a mode means forms.
-func (c capabilities) declares(required capabilities) bool {
-	for name, subs := range required {
-		declared, ok := c[name]
-		if !ok {
-			return false
-		}
-		for sub := range subs {
-			_, ok := declared[sub]
-			if !ok && !(sub == "form" && len(declared) == 0) {
-				return false
-			}
-		}
+// declares says whether capabilities, as JSON has them, cover a question.
+// Elicitation without a mode means forms.
+func declares(capabilities map[string]any, question mcp.InputRequest) bool {
+	capability, part := needs(question)
+	declared, ok := capabilities[capability].(map[string]any)
+	if !ok {
+		return false
 	}
-	return true
+	_, ok = declared[part]
+	return ok || part == "" || part == "form" && len(declared) == 0
 }
 
 // checkCapabilities refuses questions that the client has not declared it can
-// answer, as revision 2026-07-28 asks.
-func (p *Protected) checkCapabilities(ctx context.Context, c call, questions mcp.InputRequestMap) error {
-	required := make(capabilities)
+// answer, as revision 2026-07-28 asks. The capabilities come with each request.
+func checkCapabilities(c call, questions mcp.InputRequestMap) error {
+	capabilities := declaredIn(c.meta)
 	for _, question := range questions {
-		required.require(question)
+		if !declares(capabilities, question) {
+			return missingCapabilities(questions)
+		}
 	}
-	if len(required) == 0 || declaredIn(c.meta).declares(required) {
-		return nil
-	}
-	return missingCapabilities(required)
+	return nil
 }
 
-// declaredIn reads the capabilities that come with each request.
-func declaredIn(meta map[string]any) capabilities {
-	declared := make(capabilities)
+func declaredIn(meta map[string]any) (capabilities map[string]any) {
 	switch value := meta[mcp.MetaKeyClientCapabilities].(type) {
 	case nil:
 	case map[string]any:
-		for name, subs := range value {
-			if m, ok := subs.(map[string]any); ok {
-				declared[name] = m
-			}
-		}
+		return value
 	default: // a Go value, from a client in the same process
-		if text, err := json.Marshal(value); err == nil {
-			var raw map[string]any
-			if json.Unmarshal(text, &raw) == nil {
-				return declaredIn(map[string]any{mcp.MetaKeyClientCapabilities: raw})
-			}
+		if text, err := json.Marshal(value); err == nil && json.Unmarshal(text, &capabilities) == nil {
+			return capabilities
 		}
 	}
-	return declared
+	return nil
 }
 
-func missingCapabilities(required capabilities) error {
+// missingCapabilities says all that the questions need.
+func missingCapabilities(questions mcp.InputRequestMap) error {
+	required := make(map[string]map[string]any)
+	for _, question := range questions {
+		capability, part := needs(question)
+		if required[capability] == nil {
+			required[capability] = make(map[string]any)
+		}
+		if part != "" {
+			required[capability][part] = struct{}{}
+		}
+	}
 	data, err := json.Marshal(map[string]any{"requiredCapabilities": required})
 	if err != nil {
 		return internalError()
@@ -111,42 +95,37 @@ func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		question, ok := req.GetParams().(mcp.InputRequest)
 		session, isServer := req.GetSession().(*mcp.ServerSession)
-		if !ok || !isServer {
-			return next(ctx, method, req)
-		}
-		required := make(capabilities)
-		required.require(question)
-		if len(required) > 0 && !declaredBy(session).declares(required) {
-			return nil, missingCapabilities(required)
+		if ok && isServer && !declares(declaredBy(session), question) {
+			return nil, missingCapabilities(mcp.InputRequestMap{"": question})
 		}
 		return next(ctx, method, req)
 	}
 }
 
-// declaredBy reads the capabilities of an older client's handshake.
-func declaredBy(session *mcp.ServerSession) capabilities {
+// declaredBy returns the capabilities of an older client's handshake.
+func declaredBy(session *mcp.ServerSession) map[string]any {
 	params := session.InitializeParams()
 	if params == nil || params.Capabilities == nil {
 		return nil
 	}
-	declared := make(capabilities)
+	declared := make(map[string]any)
+	part := func(capability string, parts map[string]bool) {
+		present := make(map[string]any)
+		for name, ok := range parts {
+			if ok {
+				present[name] = true
+			}
+		}
+		declared[capability] = present
+	}
 	if e := params.Capabilities.Elicitation; e != nil {
-		declared["elicitation"] = map[string]any{}
-		if e.Form != nil {
-			declared["elicitation"]["form"] = true
-		}
-		if e.URL != nil {
-			declared["elicitation"]["url"] = true
-		}
+		part("elicitation", map[string]bool{"form": e.Form != nil, "url": e.URL != nil})
 	}
 	if s := params.Capabilities.Sampling; s != nil {
-		declared["sampling"] = map[string]any{}
-		if s.Tools != nil {
-			declared["sampling"]["tools"] = true
-		}
+		part("sampling", map[string]bool{"tools": s.Tools != nil})
 	}
 	if params.Capabilities.RootsV2 != nil {
-		declared["roots"] = map[string]any{}
+		part("roots", nil)
 	}
 	return declared
 }

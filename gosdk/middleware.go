@@ -88,7 +88,7 @@ func (p *Protected) finish(ctx context.Context, next mcp.MethodHandler, req mcp.
 		}
 		return result, nil
 	}
-	if err := p.checkCapabilities(ctx, c, a.questions); err != nil {
+	if err := checkCapabilities(c, a.questions); err != nil {
 		return nil, err
 	}
 	token, err := p.seal(ctx, req, round, a)

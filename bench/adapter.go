@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+var deployArguments = json.RawMessage(`{"service":"frontend","version":"1.4.2","region":"eu-west"}`)
+
+var confirmation = mcp.InputRequestMap{question: &mcp.ElicitParams{
+	Message: "Really deploy?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}},
+}}
+
+// askingServer has a tool that asks once, and one that does not ask.
+func askingServer(protected bool) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
+	object := map[string]any{"type": "object"}
+	done := func() (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
+	}
+	server.AddTool(&mcp.Tool{Name: target, InputSchema: object}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if len(req.Params.InputResponses) > 0 {
+			return done()
+		}
+		return &mcp.CallToolResult{InputRequests: confirmation, RequestState: "step=1"}, nil
+	})
+	server.AddTool(&mcp.Tool{Name: "silent", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return done() })
+	if protected {
+		quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+		b, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: audience, Logger: quiet})
+		check(err)
+		gosdk.Protect(server, b, &gosdk.Options{Logger: quiet})
+	}
+	return server
+}
+
+func sdkClient(automatic bool) *mcp.Client {
+	return mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, &mcp.ClientOptions{
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: !automatic},
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"ok": true}}, nil
+		},
+	})
+}
+
+func inMemory(server *mcp.Server, client *mcp.Client) *mcp.ClientSession {
+	ctx := context.Background()
+	clientSide, serverSide := mcp.NewInMemoryTransports()
+	_, err := server.Connect(ctx, serverSide, nil)
+	check(err)
+	session, err := client.Connect(ctx, clientSide, nil)
+	check(err)
+	return session
+}
+
+func overHTTP(server *mcp.Server, client *mcp.Client) *mcp.ClientSession {
+	web := httptest.NewServer(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
+	session, err := client.Connect(context.Background(), &mcp.StreamableClientTransport{Endpoint: web.URL, DisableStandaloneSSE: true}, nil)
+	check(err)
+	return session
+}
+
+// round is one call of the asking tool: two tools/call on the wire.
+func round(session *mcp.ClientSession) func() {
+	return func() {
+		result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: target, Arguments: deployArguments})
+		check(err)
+		if len(result.Content) != 1 {
+			panic("not done")
+		}
+	}
+}
+
+// adapterContenders puts the middleware's own time beside the calls it is part
+// of. The difference between the first two rows shows the same, with more noise.
+func adapterContenders(connect func(*mcp.Server, *mcp.Client) *mcp.ClientSession) []contender {
+	return []contender{
+		{"two tools/call, unprotected", 0, round(connect(askingServer(false), sdkClient(true)))},
+		{"two tools/call, protected", 0, round(connect(askingServer(true), sdkClient(true)))},
+		{"of which the middleware", 0, middlewareRound()},
+		{"the middleware, a call that never asks", 0, middlewareSilent()},
+	}
+}
+
+// middlewareRound runs the middleware by itself, around a handler that costs
+// nothing.
+func middlewareRound() func() {
+	ctx := context.Background()
+	// The SDK marks a result that asks where only it can: take one from the wire.
+	asking, err := inMemory(askingServer(false), sdkClient(false)).CallTool(ctx, &mcp.CallToolParams{Name: target})
+	check(err)
+	if !asking.NeedsInput() {
+		panic("does not ask")
+	}
+	complete := &mcp.CallToolResult{}
+	receiving, _ := gosdk.Middleware(boundary(1), nil)
+	handler := receiving(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+		if req.(*mcp.CallToolRequest).Params.RequestState == "" {
+			return asking, nil
+		}
+		return complete, nil
+	})
+	meta := mcp.Meta{mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{}}}
+	answers := mcp.InputResponseMap{question: &mcp.ElicitResult{Action: "accept"}}
+	return func() {
+		first, err := handler(ctx, method, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: target, Arguments: deployArguments, Meta: meta}})
+		check(err)
+		token := first.(*mcp.CallToolResult).RequestState
+		_, err = handler(ctx, method, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
+			Name: target, Arguments: deployArguments, Meta: meta, RequestState: token, InputResponses: answers,
+		}})
+		check(err)
+	}
+}
+
+func middlewareSilent() func() {
+	ctx := context.Background()
+	complete := &mcp.CallToolResult{}
+	receiving, _ := gosdk.Middleware(boundary(1), nil)
+	handler := receiving(func(context.Context, string, mcp.Request) (mcp.Result, error) { return complete, nil })
+	var req mcp.Request = &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "silent", Arguments: deployArguments}}
+	return func() {
+		_, err := handler(ctx, method, req)
+		check(err)
+	}
+}
