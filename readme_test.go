@@ -15,7 +15,7 @@ func TestREADMECodeIsCompiled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var compiled strings.Builder
-	for _, file := range []string{"examples/standalone/main.go", "example_test.go"} {
+	for _, file := range []string{"examples/standalone/main.go", "example_test.go", "gosdk/example_test.go"} {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
