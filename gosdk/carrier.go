@@ -12,9 +12,12 @@ const (
 	methodResource = "resources/read"
 )
 
-// call is what the three carrier methods have in common.
+// call is what the three carrier methods have in common, as it came in: a
+// handler may change its params.
 type call struct {
 	method, target string
+	arguments      []byte            // of a tool, as JSON
+	promptArgs     map[string]string // of a prompt
 	token          string
 	answers        mcp.InputResponseMap
 	meta           map[string]any
@@ -27,38 +30,32 @@ func readCall(method string, req mcp.Request) (c call, ok bool) {
 		if r.Params == nil || method != methodTool {
 			return c, false
 		}
-		return call{method, r.Params.Name, r.Params.RequestState, r.Params.InputResponses, r.Params.Meta}, true
+		return call{method, r.Params.Name, r.Params.Arguments, nil, r.Params.RequestState, r.Params.InputResponses, r.Params.Meta}, true
 	case *mcp.GetPromptRequest:
 		if r.Params == nil || method != methodPrompt {
 			return c, false
 		}
-		return call{method, r.Params.Name, r.Params.RequestState, r.Params.InputResponses, r.Params.Meta}, true
+		return call{method, r.Params.Name, nil, r.Params.Arguments, r.Params.RequestState, r.Params.InputResponses, r.Params.Meta}, true
 	case *mcp.ReadResourceRequest:
 		if r.Params == nil || method != methodResource {
 			return c, false
 		}
-		return call{method, r.Params.URI, r.Params.RequestState, r.Params.InputResponses, r.Params.Meta}, true
+		return call{method, r.Params.URI, nil, nil, r.Params.RequestState, r.Params.InputResponses, r.Params.Meta}, true
 	}
 	return c, false
 }
 
-// arguments returns the JSON text of the arguments. Those of a prompt arrive
-// as a map, so their text is made again.
-func arguments(req mcp.Request) []byte {
-	switch r := req.(type) {
-	case *mcp.CallToolRequest:
-		return r.Params.Arguments
-	case *mcp.GetPromptRequest:
-		if len(r.Params.Arguments) == 0 {
-			return nil
-		}
-		text, err := json.Marshal(r.Params.Arguments)
-		if err != nil {
-			return []byte("{") // cannot be: refused, should it ever happen
-		}
-		return text
+// argumentsText returns the arguments as JSON. Those of a prompt arrive as a
+// map, so their text is made again.
+func (c *call) argumentsText() []byte {
+	if len(c.promptArgs) == 0 {
+		return c.arguments
 	}
-	return nil
+	text, err := json.Marshal(c.promptArgs)
+	if err != nil {
+		return []byte("{") // cannot be: refused, should it ever happen
+	}
+	return text
 }
 
 // withInput returns the request with a state and answers in place of its own.

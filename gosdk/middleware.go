@@ -42,8 +42,11 @@ func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
 func (p *Protected) serve(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
 	if c.token == "" {
 		inner := req
-		if len(c.answers) > 0 && !(c.method == methodTool && p.unsolicited[c.target]) {
+		switch {
+		case len(c.answers) > 0 && !(c.method == methodTool && p.unsolicited[c.target]):
 			inner = withInput(req, "", nil) // nobody asked
+		case isOlder(req):
+			inner = withInput(req, "", c.answers) // a handler may change its params, and bridge needs them
 		}
 		result, err := next(ctx, c.method, inner)
 		if err != nil {
@@ -121,7 +124,7 @@ func (p *Protected) request(req mcp.Request, c call) mcpseal.Request {
 	return mcpseal.Request{
 		Method:    c.method,
 		Target:    c.target,
-		Arguments: arguments(req),
+		Arguments: c.argumentsText(),
 		Principal: func(ctx context.Context) (string, error) { return p.principal(ctx, req) },
 	}
 }

@@ -45,6 +45,16 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 	}
 }
 
+// isOlder says whether the client knows no multi round-trip requests.
+func isOlder(req mcp.Request) bool {
+	session, ok := req.GetSession().(*mcp.ServerSession)
+	if !ok || session == nil {
+		return false
+	}
+	params := session.InitializeParams()
+	return params != nil && params.ProtocolVersion < firstStateless
+}
+
 // turn seals a round and opens the next one.
 func (p *Protected) turn(ctx context.Context, req mcp.Request, c call, round *mcpseal.Round, a asking) error {
 	token, err := p.seal(ctx, req, round, a)

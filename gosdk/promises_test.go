@@ -202,6 +202,38 @@ type failingStore struct{ fail func() error }
 
 func (s failingStore) Claim(context.Context, mcpseal.Use) (bool, error) { return true, s.fail() }
 
+// brokenCodec works until it is broken.
+type brokenCodec struct {
+	mcpseal.Codec
+	broken *atomic.Bool
+	err    error
+	panics bool
+}
+
+func (c brokenCodec) fail() error {
+	if c.broken.Load() && c.panics {
+		panic("hush")
+	}
+	if c.broken.Load() {
+		return c.err
+	}
+	return nil
+}
+
+func (c brokenCodec) Seal(ctx context.Context, dst, payload []byte) ([]byte, error) {
+	if err := c.fail(); err != nil {
+		return nil, err
+	}
+	return c.Codec.Seal(ctx, dst, payload)
+}
+
+func (c brokenCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
+	if err := c.fail(); err != nil {
+		return nil, err
+	}
+	return c.Codec.Open(ctx, dst, text)
+}
+
 type failingKeys struct {
 	ring   *mcpseal.Ring
 	broken atomic.Bool
@@ -258,6 +290,28 @@ func TestFailingPartsNeverReachTheClient(t *testing.T) {
 				t.Errorf("the log repeats it: %s", b)
 			}
 		})
+	}
+	for _, codec := range []brokenCodec{{err: errors.New("hush")}, {panics: true}} {
+		b, working := &book{}, mcpseal.RingCodec(mcpseal.Ephemeral(), mcpseal.PurposeState)
+		codec.Codec, codec.broken = working, new(atomic.Bool)
+		server := newServer()
+		addSteps(server, "steps", 1)
+		gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.Keys, c.Format = nil, mcpseal.RecordFormat("own1.", codec) }), nil)
+		session := connect(t, server, raw(), revision2026)
+		asked, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		codec.broken.Store(true)
+		if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: asked.RequestState, InputResponses: accepted}); wire(err) != invalidState {
+			t.Errorf("a broken codec on the way in: %s", wire(err))
+		}
+		if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); wire(err) != `{"code":-32603,"message":"Internal error"}` {
+			t.Errorf("a broken codec on the way out: %s", wire(err))
+		}
+		if strings.Contains(b.String(), "hush") {
+			t.Errorf("the log repeats it: %s", b)
+		}
 	}
 	keys := &failingKeys{ring: mcpseal.Ephemeral()}
 	server := newServer()
@@ -617,6 +671,26 @@ func TestACallThatNeverAsksAllocatesNothing(t *testing.T) {
 	handler(ctx, "tools/call", req)
 	if n := testing.AllocsPerRun(100, func() { handler(ctx, "tools/call", req) }); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestAHandlerMayChangeItsParams(t *testing.T) {
+	server := newServer()
+	server.AddTool(&mcp.Tool{Name: "greedy", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		defer func() {
+			req.Params.Arguments, req.Params.Name, req.Params.RequestState = []byte(`{"changed":true}`), "changed", "changed"
+		}()
+		if req.Params.RequestState == "asked" {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
+		}
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form("?")}, RequestState: "asked"}, nil
+	})
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	for _, revision := range []string{revision2026, revision2025} {
+		result, err := callTool(t, connect(t, server, answering(), revision), &mcp.CallToolParams{Name: "greedy", Arguments: map[string]any{"a": 1}})
+		if err != nil || text(result) != "done" {
+			t.Errorf("%s: %q, %v", revision, text(result), err)
+		}
 	}
 }
 
