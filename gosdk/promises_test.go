@@ -678,7 +678,7 @@ func TestAHandlerMayChangeItsParams(t *testing.T) {
 	server := newServer()
 	server.AddTool(&mcp.Tool{Name: "greedy", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		defer func() {
-			req.Params.Arguments, req.Params.Name, req.Params.RequestState = []byte(`{"changed":true}`), "changed", "changed"
+			req.Params.Arguments, req.Params.RequestState = []byte(`{"changed":true}`), "changed"
 		}()
 		if req.Params.RequestState == "asked" {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
