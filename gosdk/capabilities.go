@@ -42,9 +42,15 @@ func declares(capabilities map[string]any, question mcp.InputRequest) bool {
 }
 
 // checkCapabilities refuses questions that the client has not declared it can
-// answer, as revision 2026-07-28 asks. The capabilities come with each request.
-func checkCapabilities(c call, questions mcp.InputRequestMap) error {
+// answer, as revision 2026-07-28 asks. The capabilities come with each request,
+// or else from a handshake.
+func checkCapabilities(req mcp.Request, c call, questions mcp.InputRequestMap) error {
 	capabilities := declaredIn(c.meta)
+	if capabilities == nil {
+		if session, ok := req.GetSession().(*mcp.ServerSession); ok && session != nil {
+			capabilities = declaredBy(session)
+		}
+	}
 	for _, question := range questions {
 		if !declares(capabilities, question) {
 			return missingCapabilities(questions)
@@ -90,15 +96,33 @@ func missingCapabilities(questions mcp.InputRequestMap) error {
 }
 
 // send is the sending middleware. It keeps questions from older clients that
-// have not declared that they can answer them.
+// have not declared that they can answer them, and counts those that the SDK
+// asks by itself as rounds of the call they belong to.
 func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		question, ok := req.GetParams().(mcp.InputRequest)
-		session, isServer := req.GetSession().(*mcp.ServerSession)
-		if ok && isServer && !declares(declaredBy(session), question) {
-			return nil, missingCapabilities(mcp.InputRequestMap{"": question})
+		if !ok && method == "roots/list" {
+			question, ok = &mcp.ListRootsParams{}, true // its params may be left out
 		}
-		return next(ctx, method, req)
+		session, isServer := req.GetSession().(*mcp.ServerSession)
+		if !ok || !isServer {
+			return next(ctx, method, req)
+		}
+		if !declares(declaredBy(session), question) {
+			return nil, &ownError{missingCapabilities(mcp.InputRequestMap{"": question})}
+		}
+		older, _ := ctx.Value(olderCallKey{}).(*olderCall)
+		if older == nil {
+			return next(ctx, method, req)
+		}
+		if err := older.begin(ctx, question); err != nil {
+			return nil, &ownError{err}
+		}
+		result, err := next(ctx, method, req)
+		if ended := older.end(ctx); err == nil && ended != nil {
+			return nil, &ownError{ended}
+		}
+		return result, err
 	}
 }
 

@@ -25,19 +25,20 @@ type call struct {
 
 // readCall reads the fields of a carrier request; ok is false for any other.
 func readCall(method string, req mcp.Request) (c call, ok bool) {
+	c.method = method
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
-		if r.Params == nil || method != methodTool {
+		if r == nil || r.Params == nil || method != methodTool {
 			return c, false
 		}
 		return call{method, r.Params.Name, r.Params.Arguments, nil, r.Params.RequestState, r.Params.InputResponses, r.Params.Meta}, true
 	case *mcp.GetPromptRequest:
-		if r.Params == nil || method != methodPrompt {
+		if r == nil || r.Params == nil || method != methodPrompt {
 			return c, false
 		}
 		return call{method, r.Params.Name, nil, r.Params.Arguments, r.Params.RequestState, r.Params.InputResponses, r.Params.Meta}, true
 	case *mcp.ReadResourceRequest:
-		if r.Params == nil || method != methodResource {
+		if r == nil || r.Params == nil || method != methodResource {
 			return c, false
 		}
 		return call{method, r.Params.URI, nil, nil, r.Params.RequestState, r.Params.InputResponses, r.Params.Meta}, true
@@ -85,22 +86,24 @@ type asking struct {
 	sent      bool                // the SDK will send it as input required
 }
 
-func readResult(result mcp.Result) (a asking) {
+// readResult reads a result; ok is false for nil and for types that are not the
+// SDK's own.
+func readResult(result mcp.Result) (a asking, ok bool) {
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
 		if r != nil {
-			return asking{r.RequestState, r.InputRequests, r.NeedsInput()}
+			return asking{r.RequestState, r.InputRequests, r.NeedsInput()}, true
 		}
 	case *mcp.GetPromptResult:
 		if r != nil {
-			return asking{r.RequestState, r.InputRequests, r.NeedsInput()}
+			return asking{r.RequestState, r.InputRequests, r.NeedsInput()}, true
 		}
 	case *mcp.ReadResourceResult:
 		if r != nil {
-			return asking{r.RequestState, r.InputRequests, r.NeedsInput()}
+			return asking{r.RequestState, r.InputRequests, r.NeedsInput()}, true
 		}
 	}
-	return a
+	return asking{}, false
 }
 
 // withState returns the result with another state. The handler's own result is

@@ -11,5 +11,7 @@
 // [SetState] and [State] put a Go value into a result and get it back.
 // [Handler] serves clients of all protocol revisions at one URL. Clients from
 // before multi round-trip requests are asked in the middle of the call, for as
-// many rounds as it takes.
+// many rounds as it takes. (For such a client the SDK wants a resource that asks
+// to set Contents to an empty slice, and refuses an elicitation that the client
+// has not declared in words of its own.)
 package gosdk

@@ -3,36 +3,26 @@ package gosdk
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// installation finds out at the first call whether the middleware is installed
-// twice on one server: it would seal what is sealed already.
-type installation struct{ state atomic.Int32 }
-
-const (
-	unchecked = iota
-	alone
-	twice
-)
+// installation finds out whether the middleware is installed twice on one
+// server: it would seal what is sealed already.
+type installation struct{ passed atomic.Bool }
 
 type installedKey struct{}
 
 // check returns the context to go on with, and false if another instance is
-// further out. After the first call it costs one load.
-func (i *installation) check(ctx context.Context) (context.Context, bool) {
-	switch i.state.Load() {
-	case alone:
-		return ctx, true
-	case twice:
+// further out for the same session. An instance makes itself known to those
+// further in until one of its calls has gone through; after that it costs a
+// look-up and no allocation.
+func (i *installation) check(ctx context.Context, session mcp.Session) (context.Context, bool) {
+	if outer, ok := ctx.Value(installedKey{}).(mcp.Session); ok && outer == session {
 		return ctx, false
 	}
-	if ctx.Value(installedKey{}) != nil {
-		i.state.Store(twice)
-		return ctx, false
+	if !i.passed.Load() {
+		ctx = context.WithValue(ctx, installedKey{}, session)
 	}
-	// Whoever is further in learns of us. Several first calls may do this.
-	return context.WithValue(ctx, installedKey{}, true), true
+	return ctx, true
 }
-
-// passed ends the check after a call that went through.
-func (i *installation) passed() { i.state.CompareAndSwap(unchecked, alone) }

@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
 )
 
 // book collects a log.
@@ -165,5 +164,3 @@ const (
 	revision2026 = "2026-07-28"
 	revision2025 = "2025-11-25"
 )
-
-var _ = gosdk.Protect

@@ -19,99 +19,120 @@ func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		c, ok := readCall(method, req)
 		if !ok {
-			p.options.Logger.ErrorContext(ctx, "gosdk: a request of an unknown type was refused", "method", method)
-			return nil, internalError()
+			return nil, p.refuse(ctx, c, "a request of an unknown type was refused")
 		}
-		ctx, ok = p.install.check(ctx)
+		ctx, ok = p.install.check(ctx, req.GetSession())
 		if !ok {
-			p.options.Logger.ErrorContext(ctx, "gosdk: the middleware is installed twice on one server: "+
-				"call Protect once, or install Middleware once; every call is refused until then")
-			return nil, internalError()
+			return nil, p.refuse(ctx, c, "the middleware is installed twice on one server: call Protect once, or install "+
+				"Middleware once; every call is refused until then")
 		}
 		result, err := p.serve(ctx, next, req, c)
 		if err != nil {
 			return result, bare(err)
 		}
-		p.install.passed()
+		p.install.passed.Store(true)
 		return result, nil
 	}
 }
 
-// serve runs the handler on a request whose token was checked, and seals what
-// it asks.
+// serve opens what came in, runs the handler, and seals what it asks.
 func (p *Protected) serve(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
+	if isOlder(req) {
+		return p.bridge(ctx, next, req, c)
+	}
 	if c.token == "" {
-		inner := req
-		switch {
-		case len(c.answers) > 0 && !(c.method == methodTool && p.unsolicited[c.target]):
-			inner = withInput(req, "", nil) // nobody asked
-		case isOlder(req):
-			inner = withInput(req, "", c.answers) // a handler may change its params, and bridge needs them
-		}
-		result, err := next(ctx, c.method, inner)
-		if err != nil {
+		result, a, err := p.run(ctx, next, p.firstInput(req, c), c)
+		if err != nil || a.questions == nil {
 			return result, err
 		}
-		a := readResult(result)
-		if a.questions == nil && a.state == "" {
-			return result, nil
-		}
-		round, err := p.boundary.Open(ctx, p.request(req, c), "")
+		round, err := p.open(ctx, req, c)
 		if err != nil {
-			return nil, wireError(err)
-		}
-		return p.finish(ctx, next, req, c, &round, result, a)
-	}
-
-	round, err := p.boundary.Open(ctx, p.request(req, c), c.token)
-	if err != nil {
-		return nil, wireError(err)
-	}
-	state, _ := round.State()
-	result, err := next(ctx, c.method, withInput(req, state, solicited(&round, c.answers)))
-	if err != nil {
-		return result, err
-	}
-	return p.finish(ctx, next, req, c, &round, uncached(result), readResult(result))
-}
-
-// finish makes a result fit for the wire.
-func (p *Protected) finish(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
-	if a.questions != nil && !a.sent {
-		var err error
-		if result, a, err = p.bridge(ctx, next, req, c, round, a); err != nil {
 			return nil, err
 		}
+		return p.sealed(ctx, req, c, &round, result, a)
 	}
-	if a.questions == nil {
-		if a.state != "" {
-			p.options.Logger.ErrorContext(ctx, "gosdk: a complete result has a RequestState, which was removed: "+
-				"a handler that asks without questions sets InputRequests to an empty map", "method", c.method)
-			result = withState(result, "")
-		}
-		return result, nil
-	}
-	if err := checkCapabilities(c, a.questions); err != nil {
+	round, err := p.open(ctx, req, c)
+	if err != nil {
 		return nil, err
 	}
-	token, err := p.seal(ctx, req, round, a)
+	state, _ := round.State()
+	result, a, err := p.run(ctx, next, withInput(req, state, solicited(&round, c.answers)), c)
+	if err != nil || a.questions == nil {
+		return uncached(result), err
+	}
+	return p.sealed(ctx, req, c, &round, result, a)
+}
+
+// firstInput is the request of a first round, without answers that nobody asked
+// for.
+func (p *Protected) firstInput(req mcp.Request, c call) mcp.Request {
+	if len(c.answers) > 0 && !(c.method == methodTool && p.unsolicited[c.target]) {
+		return withInput(req, "", nil)
+	}
+	return req
+}
+
+// run calls the handler and makes sure that what it returns can be told: a state
+// must not leave in a result that nobody looked into.
+func (p *Protected) run(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
+	result, err := next(ctx, c.method, req)
+	if err != nil {
+		return nil, asking{}, err
+	}
+	a, ok := readResult(result)
+	if !ok {
+		return nil, asking{}, p.refuse(ctx, c, "a result that is nil or of an unknown type was refused")
+	}
+	if a.questions == nil && a.state != "" {
+		p.options.Logger.ErrorContext(ctx, "gosdk: a complete result has a RequestState, which was removed: "+
+			"a handler that asks without questions sets InputRequests to an empty map", "method", c.method)
+		result = withState(result, "")
+	}
+	return result, a, nil
+}
+
+// sealed returns the result that asks with a token in place of its state.
+func (p *Protected) sealed(ctx context.Context, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
+	if !a.sent {
+		return nil, p.refuse(ctx, c, "a result asks, but the SDK would send it as complete: questions must come from the handler, "+
+			"not from a middleware further in")
+	}
+	questions, err := p.pins(ctx, c, a.questions)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkCapabilities(req, c, a.questions); err != nil {
+		return nil, err
+	}
+	token, err := p.seal(ctx, req, round, a.state, questions)
 	if err != nil {
 		return nil, err
 	}
 	return withState(uncached(result), token), nil
 }
 
-// seal returns the token for what a result asks.
-func (p *Protected) seal(ctx context.Context, req mcp.Request, round *mcpseal.Round, a asking) (string, error) {
-	p.warnAnonymous(ctx, req)
-	questions, err := pins(a.questions)
+func (p *Protected) open(ctx context.Context, req mcp.Request, c call) (mcpseal.Round, error) {
+	return p.openToken(ctx, req, c, c.token)
+}
+
+func (p *Protected) openToken(ctx context.Context, req mcp.Request, c call, token string) (mcpseal.Round, error) {
+	round, err := p.boundary.Open(ctx, mcpseal.Request{
+		Method:    c.method,
+		Target:    c.target,
+		Arguments: c.argumentsText(),
+		Principal: func(ctx context.Context) (string, error) { return p.principal(ctx, req) },
+	}, token)
 	if err != nil {
-		p.options.Logger.ErrorContext(ctx, "gosdk: state not sealed", "cause", err.Error())
-		return "", internalError()
+		return mcpseal.Round{}, wireError(err)
 	}
+	return round, nil
+}
+
+func (p *Protected) seal(ctx context.Context, req mcp.Request, round *mcpseal.Round, text string, questions []mcpseal.Question) (string, error) {
+	p.warnAnonymous(ctx, req)
 	var state *string
-	if a.state != "" {
-		state = &a.state
+	if text != "" {
+		state = &text
 	}
 	token, err := p.boundary.Seal(ctx, round, state, questions...)
 	if err != nil {
@@ -120,13 +141,10 @@ func (p *Protected) seal(ctx context.Context, req mcp.Request, round *mcpseal.Ro
 	return token, nil
 }
 
-func (p *Protected) request(req mcp.Request, c call) mcpseal.Request {
-	return mcpseal.Request{
-		Method:    c.method,
-		Target:    c.target,
-		Arguments: c.argumentsText(),
-		Principal: func(ctx context.Context) (string, error) { return p.principal(ctx, req) },
-	}
+// refuse tells the operator why and the client nothing.
+func (p *Protected) refuse(ctx context.Context, c call, why string) error {
+	p.options.Logger.ErrorContext(ctx, "gosdk: "+why, "method", c.method)
+	return internalError()
 }
 
 // wireError is the client's view of an error of the boundary.
@@ -137,11 +155,18 @@ func wireError(err error) error {
 
 func internalError() error { return wireError(nil) }
 
-// bare returns an error about capabilities as it must go out: unwrapped.
+// bare returns an error about capabilities, or of the boundary, as it must go
+// out: the SDK wraps what the sending middleware returns.
 func bare(err error) error {
-	var rpc *jsonrpc.Error
-	if errors.As(err, &rpc) && rpc.Code == mcp.CodeMissingRequiredClientCapabilities {
-		return rpc
+	var own *ownError
+	if errors.As(err, &own) {
+		return own.Unwrap()
 	}
 	return err
 }
+
+// ownError marks an error of ours on its way through the SDK.
+type ownError struct{ err error }
+
+func (e *ownError) Error() string { return e.err.Error() }
+func (e *ownError) Unwrap() error { return e.err }

@@ -10,42 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// bridge goes on with a flow of a client that knows no multi round-trip
-// requests. The SDK asks such a client once and runs the handler again; bridge
-// does the same for as many rounds as it takes. Between rounds the state stays
-// in the process, but every round is sealed and opened as if it had left: the
-// same pins and limits hold.
-func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call, round *mcpseal.Round, a asking) (mcp.Result, asking, error) {
-	session, ok := req.GetSession().(*mcp.ServerSession)
-	if !ok {
-		return nil, asking{}, internalError()
-	}
-	for {
-		// A result that still asks has been asked once by the SDK: that round
-		// counts too.
-		if err := p.turn(ctx, req, c, round, asking{}); err != nil {
-			return nil, asking{}, err
-		}
-		answers, err := ask(ctx, session, a.questions)
-		if err != nil {
-			return nil, asking{}, err
-		}
-		if err := p.turn(ctx, req, c, round, a); err != nil {
-			return nil, asking{}, err
-		}
-		state, _ := round.State()
-		result, err := next(ctx, c.method, withInput(req, state, solicited(round, answers)))
-		if err != nil {
-			return nil, asking{}, err
-		}
-		result = uncached(result)
-		if a = readResult(result); a.questions == nil || a.sent {
-			return result, a, nil
-		}
-	}
-}
-
-// isOlder says whether the client knows no multi round-trip requests.
+// isOlder says whether the client knows no multi round-trip requests, as the
+// SDK decides it.
 func isOlder(req mcp.Request) bool {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || session == nil {
@@ -55,22 +21,120 @@ func isOlder(req mcp.Request) bool {
 	return params != nil && params.ProtocolVersion < firstStateless
 }
 
-// turn seals a round and opens the next one.
-func (p *Protected) turn(ctx context.Context, req mcp.Request, c call, round *mcpseal.Round, a asking) error {
-	token, err := p.seal(ctx, req, round, a)
+// olderCall is a call of an older client while it runs. Between two rounds its
+// state stays in the process, but every round is sealed and opened as if it had
+// left, so that the boundary's pins and limits hold.
+type olderCall struct {
+	p   *Protected
+	req mcp.Request
+	c   call
+
+	mu      sync.Mutex
+	round   mcpseal.Round
+	token   string // of the questions under way
+	pending int    // questions under way
+	asked   bool
+}
+
+type olderCallKey struct{}
+
+// bridge serves a client that knows no multi round-trip requests. The SDK asks
+// such a client once, from further in, and runs the handler again; bridge goes
+// on from there for as many rounds as it takes.
+func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
+	session := req.GetSession().(*mcp.ServerSession)
+	round, err := p.open(ctx, req, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	opened, err := p.boundary.Open(ctx, p.request(req, c), token)
+	o := &olderCall{p: p, req: req, c: c, round: round, asked: c.token != ""}
+	ctx = context.WithValue(ctx, olderCallKey{}, o)
+
+	// A handler may change its params, and the next round needs them: it gets
+	// a copy.
+	state, _ := round.State()
+	answers := c.answers
+	if c.token != "" {
+		answers = solicited(&round, answers)
+	} else if len(answers) > 0 && !(c.method == methodTool && p.unsolicited[c.target]) {
+		answers = nil
+	}
+	for {
+		result, a, err := p.run(ctx, next, withInput(req, state, answers), c)
+		if err != nil {
+			return nil, err
+		}
+		if a.questions == nil {
+			if o.asked {
+				result = uncached(result)
+			}
+			return result, nil
+		}
+		if state, answers, err = o.ask(ctx, session, a); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// ask puts the questions of a result to the client, and returns the next
+// round's input.
+func (o *olderCall) ask(ctx context.Context, session *mcp.ServerSession, a asking) (state string, answers mcp.InputResponseMap, err error) {
+	questions, err := o.p.pins(ctx, o.c, a.questions)
 	if err != nil {
-		return wireError(err)
+		return "", nil, err
 	}
-	*round = opened
+	declared := declaredBy(session)
+	for _, question := range a.questions {
+		if !declares(declared, question) {
+			return "", nil, missingCapabilities(a.questions)
+		}
+	}
+	token, err := o.p.seal(ctx, o.req, &o.round, a.state, questions)
+	if err != nil {
+		return "", nil, err
+	}
+	// What is asked below is this round: the sending middleware need not count it.
+	if answers, err = askAll(context.WithValue(ctx, olderCallKey{}, nil), session, a.questions); err != nil {
+		return "", nil, err
+	}
+	o.asked = true
+	if o.round, err = o.p.openToken(ctx, o.req, o.c, token); err != nil {
+		return "", nil, err
+	}
+	state, _ = o.round.State()
+	return state, solicited(&o.round, answers), nil
+}
+
+// begin and end stand around a question that the SDK asks by itself. The round
+// begins with its first question and ends with its last answer. The handler's
+// state is not known here: it goes from the handler to the handler.
+
+func (o *olderCall) begin(ctx context.Context, question mcp.InputRequest) (err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.pending == 0 {
+		pin := mcpseal.Question{Kind: kindOfQuestion(question)}
+		if o.token, err = o.p.seal(ctx, o.req, &o.round, "", []mcpseal.Question{pin}); err != nil {
+			return err
+		}
+	}
+	o.asked = true
+	o.pending++
 	return nil
 }
 
-// ask puts all questions to the client at once.
-func ask(ctx context.Context, session *mcp.ServerSession, questions mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+func (o *olderCall) end(ctx context.Context) (err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.pending--; o.pending > 0 {
+		return nil
+	}
+	o.round, err = o.p.openToken(ctx, o.req, o.c, o.token)
+	return err
+}
+
+// askAll puts all questions to the client at once.
+func askAll(ctx context.Context, session *mcp.ServerSession, questions mcp.InputRequestMap) (mcp.InputResponseMap, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var (
@@ -97,7 +161,12 @@ func ask(ctx context.Context, session *mcp.ServerSession, questions mcp.InputReq
 	return answers, nil
 }
 
-func askOne(ctx context.Context, session *mcp.ServerSession, question mcp.InputRequest) (mcp.InputResponse, error) {
+func askOne(ctx context.Context, session *mcp.ServerSession, question mcp.InputRequest) (answer mcp.InputResponse, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the question of type %T is malformed", question)
+		}
+	}()
 	switch q := question.(type) {
 	case *mcp.ElicitParams:
 		return session.Elicit(ctx, q)

@@ -14,15 +14,24 @@ func (p *Protected) principal(ctx context.Context, req mcp.Request) (string, err
 	if p.options.Principal != nil {
 		return p.options.Principal(ctx, req)
 	}
-	extra := req.GetExtra()
-	if extra == nil || extra.TokenInfo == nil {
+	info := tokenInfo(ctx, req)
+	if info == nil {
 		return "", nil
 	}
-	principal, err := tokenPrincipal(extra.TokenInfo)
+	principal, err := tokenPrincipal(info)
 	if err != nil {
 		p.options.Logger.ErrorContext(ctx, "gosdk: the caller cannot be told from the access token", "cause", err.Error())
 	}
 	return principal, err
+}
+
+// tokenInfo is what the SDK's bearer middleware verified. The older SSE
+// transport passes it in the context alone.
+func tokenInfo(ctx context.Context, req mcp.Request) *auth.TokenInfo {
+	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+		return extra.TokenInfo
+	}
+	return auth.TokenInfoFromContext(ctx)
 }
 
 var (
@@ -61,7 +70,7 @@ func appendPart(buf []byte, text string, present bool) []byte {
 // warnAnonymous says once that tokens of an HTTP server are bound to nobody.
 func (p *Protected) warnAnonymous(ctx context.Context, req mcp.Request) {
 	extra := req.GetExtra()
-	if p.options.Principal != nil || extra == nil || extra.Header == nil || extra.TokenInfo != nil {
+	if p.options.Principal != nil || extra == nil || extra.Header == nil || tokenInfo(ctx, req) != nil {
 		return
 	}
 	if !p.anonymous.Swap(true) {

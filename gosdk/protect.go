@@ -25,10 +25,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Protected is a server behind a boundary. Registrations that would be unsafe
-// without one ask for it.
+// Protected stands for a server behind a boundary. Only [Protect] makes one, so
+// whatever asks for it cannot be used without protection.
 type Protected struct {
-	server   *mcp.Server
 	boundary *mcpseal.Boundary
 	options  Options
 
@@ -42,14 +41,13 @@ type Protected struct {
 // what is added later is further out.
 func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
 	p := newProtected(boundary, options)
-	p.server = server
 	server.AddReceivingMiddleware(p.receive)
 	server.AddSendingMiddleware(p.send)
 	return p
 }
 
 // Middleware returns the receiving and the sending middleware by themselves,
-// for servers that order their own chain. Both must be installed.
+// for a server that orders its own chain. Both must be installed, on one server.
 func Middleware(boundary *mcpseal.Boundary, options *Options) (receiving, sending mcp.Middleware) {
 	p := newProtected(boundary, options)
 	return p.receive, p.send

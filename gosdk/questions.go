@@ -1,6 +1,7 @@
 package gosdk
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -9,7 +10,7 @@ import (
 )
 
 // pins returns the questions as the boundary seals them.
-func pins(requests mcp.InputRequestMap) ([]mcpseal.Question, error) {
+func (p *Protected) pins(ctx context.Context, c call, requests mcp.InputRequestMap) ([]mcpseal.Question, error) {
 	if len(requests) == 0 {
 		return nil, nil
 	}
@@ -17,7 +18,7 @@ func pins(requests mcp.InputRequestMap) ([]mcpseal.Question, error) {
 	for key, request := range requests {
 		kind := kindOfQuestion(request)
 		if kind == 0 {
-			return nil, fmt.Errorf("the question %.40q is of type %T, which cannot be asked", key, request)
+			return nil, p.refuse(ctx, c, fmt.Sprintf("the question %.40q is nil or of a type that cannot be asked, %T", key, request))
 		}
 		questions = append(questions, mcpseal.Question{Key: key, Kind: kind})
 	}
@@ -78,7 +79,8 @@ func solicited(round *mcpseal.Round, answers mcp.InputResponseMap) mcp.InputResp
 func fits(answer mcp.InputResponse, kind mcpseal.Kind) bool {
 	switch a := answer.(type) {
 	case *mcp.ElicitResult:
-		return a != nil && (kind == mcpseal.KindForm || kind == mcpseal.KindURL)
+		known := a != nil && (a.Action == "accept" || a.Action == "decline" || a.Action == "cancel")
+		return known && (kind == mcpseal.KindForm || kind == mcpseal.KindURL)
 	case *mcp.CreateMessageResult:
 		return a != nil && kind == mcpseal.KindSampling
 	case *mcp.CreateMessageWithToolsResult:

@@ -15,6 +15,9 @@ func SetState(result mcp.Result, value any) error {
 	if err != nil {
 		return fmt.Errorf("gosdk: the state cannot be written as JSON: %w", err)
 	}
+	if _, ok := readResult(result); !ok {
+		return fmt.Errorf("gosdk: a %T carries no state", result)
+	}
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
 		r.RequestState = string(text)
@@ -22,8 +25,6 @@ func SetState(result mcp.Result, value any) error {
 		r.RequestState = string(text)
 	case *mcp.ReadResourceResult:
 		r.RequestState = string(text)
-	default:
-		return fmt.Errorf("gosdk: a %T carries no state", result)
 	}
 	return nil
 }
@@ -33,13 +34,10 @@ func SetState(result mcp.Result, value any) error {
 // else, or by an earlier version of the handler; it repeats nothing of it.
 func State[T any](req mcp.Request) (value T, present bool, err error) {
 	var text string
-	switch r := req.(type) {
-	case *mcp.CallToolRequest:
-		text = r.Params.RequestState
-	case *mcp.GetPromptRequest:
-		text = r.Params.RequestState
-	case *mcp.ReadResourceRequest:
-		text = r.Params.RequestState
+	for _, method := range []string{methodTool, methodPrompt, methodResource} {
+		if c, ok := readCall(method, req); ok {
+			text = c.token // plaintext by now
+		}
 	}
 	if text == "" {
 		return value, false, nil

@@ -60,8 +60,9 @@ func (d *demo) attack(ctx context.Context, states [2]string, ttl time.Duration) 
 		if succeeded == d.protected {
 			wrong++
 		}
-		d.out.line("%s%-30s%s%s", d.out.paint(colour, mark), a.name, d.out.paint(colour, fmt.Sprintf("%-*.*s", width, width, text)),
+		line := fmt.Sprintf("%s%-30s%s%s", d.out.paint(colour, mark), a.name, d.out.paint(colour, fmt.Sprintf("%-*.*s", width, width, text)),
 			d.operator(string(d.main.lastReason())))
+		d.out.line("%s", strings.TrimRight(line, " "))
 	}
 	d.out.line("")
 	switch {

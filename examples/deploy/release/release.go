@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// Args is what both tools take.
 type Args struct {
 	Service string `json:"service" jsonschema:"what to release"`
 	Version string `json:"version" jsonschema:"which version"`

@@ -1,0 +1,255 @@
+package gosdk_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+const internal = `{"code":-32603,"message":"Internal error"}`
+
+var object = map[string]any{"type": "object"}
+
+// TestTheUserCountsWhereOnlyTheContextHasIt is about the older SSE transport: it
+// leaves a request's Extra empty.
+func TestTheUserCountsWhereOnlyTheContextHasIt(t *testing.T) {
+	// A result that asks, as the SDK marks it.
+	unprotected := newServer()
+	addSteps(unprotected, "steps", 1)
+	asking, err := callTool(t, connect(t, unprotected, raw(), revision2026), &mcp.CallToolParams{Name: "steps"})
+	if err != nil || !asking.NeedsInput() {
+		t.Fatal(asking, err)
+	}
+	receiving, _ := gosdk.Middleware(boundary(t, &book{}, nil), nil)
+	handler := receiving(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+		if req.(*mcp.CallToolRequest).Params.RequestState != "" {
+			return &mcp.CallToolResult{}, nil
+		}
+		return asking, nil
+	})
+	meta := mcp.Meta{"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{}}}
+	call := func(user, state string) (result mcp.Result, err error) {
+		web := auth.RequireBearerToken(byName, nil)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			result, err = handler(r.Context(), "tools/call", &mcp.CallToolRequest{
+				Params: &mcp.CallToolParamsRaw{Name: "steps", Meta: meta, RequestState: state, InputResponses: accepted}})
+		}))
+		r := httptest.NewRequest(http.MethodPost, "/", nil)
+		r.Header.Set("Authorization", "Bearer "+user)
+		web.ServeHTTP(httptest.NewRecorder(), r)
+		return result, err
+	}
+	first, err := call("alice", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := first.(*mcp.CallToolResult).RequestState
+	if _, err := call("bob", token); wire(err) != invalidState {
+		t.Errorf("bob gets %v", err)
+	}
+	if _, err := call("alice", token); err != nil {
+		t.Errorf("alice gets %v", err)
+	}
+}
+
+// wrapped is a result that marshals like the one it holds.
+type wrapped struct{ *mcp.CallToolResult }
+
+func TestAResultThatNobodyCanLookIntoDoesNotLeave(t *testing.T) {
+	for name, result := range map[string]mcp.Result{
+		"wrapped":   &wrapped{&mcp.CallToolResult{RequestState: "a secret"}},
+		"nil":       nil,
+		"typed nil": (*mcp.CallToolResult)(nil),
+	} {
+		for _, revision := range []string{revision2026, revision2025} {
+			b := &book{}
+			server := newServer()
+			addSteps(server, "steps", 1)
+			server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					if method == "tools/call" {
+						return result, nil
+					}
+					return next(ctx, method, req)
+				}
+			})
+			gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+			if got, err := callTool(t, connect(t, server, raw(), revision), &mcp.CallToolParams{Name: "steps"}); wire(err) != internal {
+				t.Errorf("%s on %s: %v, %v", name, revision, got, err)
+			}
+			if !strings.Contains(b.String(), "unknown type was refused") {
+				t.Errorf("%s: the log is silent: %s", name, b)
+			}
+		}
+	}
+}
+
+func TestQuestionsThatCannotBeAskedAreTheAuthorsBug(t *testing.T) {
+	for name, question := range map[string]mcp.InputRequest{
+		"nil": nil, "typed nil": (*mcp.ElicitParams)(nil), "nil sample": (*mcp.CreateMessageParams)(nil),
+	} {
+		b := &book{}
+		server := newServer()
+		server.AddTool(&mcp.Tool{Name: "odd", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": question}}, nil
+		})
+		gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+		if _, err := callTool(t, connect(t, server, raw(), revision2026), &mcp.CallToolParams{Name: "odd"}); wire(err) != internal || !strings.Contains(b.String(), "cannot be asked") {
+			t.Errorf("%s: %s\n%s", name, wire(err), b)
+		}
+	}
+}
+
+func TestAQuestionOfAMiddlewareIsTheAuthorsBug(t *testing.T) {
+	b := &book{}
+	server := newServer()
+	addSteps(server, "steps", 1)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/call" {
+				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": form("?")}, RequestState: "a secret"}, nil
+			}
+			return next(ctx, method, req)
+		}
+	})
+	gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+	if _, err := callTool(t, connect(t, server, raw(), revision2026), &mcp.CallToolParams{Name: "steps"}); wire(err) != internal {
+		t.Errorf("%s\n%s", wire(err), b)
+	}
+}
+
+func TestASharedResultLeaksNothingToOlderClients(t *testing.T) {
+	shared := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form("?")}, RequestState: "asked"}
+	server := newServer()
+	server.AddTool(&mcp.Tool{Name: "shared", InputSchema: object}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if req.Params.RequestState == "asked" {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
+		}
+		return shared, nil
+	})
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	for _, revision := range []string{revision2026, revision2025} {
+		result, err := callTool(t, connect(t, server, answering(), revision), &mcp.CallToolParams{Name: "shared"})
+		if err != nil || text(result) != "done" || result.RequestState != "" || result.InputRequests != nil {
+			t.Errorf("%s: %+v, %v", revision, result, err)
+		}
+	}
+}
+
+func TestTheBoundarysLimitsHoldForOlderClients(t *testing.T) {
+	slow := answering()
+	slow.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		time.Sleep(150 * time.Millisecond)
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "x"}}, nil
+	}
+	for name, c := range map[string]struct {
+		config    func(*mcpseal.Config)
+		questions int
+		client    *mcp.ClientOptions
+		want      string
+		runs      int
+	}{
+		"nobody, one question":      {func(c *mcpseal.Config) { c.RequirePrincipal = true }, 1, answering(), internal, 1},
+		"slow answer, one question": {func(c *mcpseal.Config) { c.TTL = 100 * time.Millisecond }, 1, slow, invalidState, 1},
+		"slow answer, the second":   {func(c *mcpseal.Config) { c.MaxFlow = 250 * time.Millisecond }, 2, slow, invalidState, 2},
+		"five questions in four":    {func(c *mcpseal.Config) { c.MaxRounds = 4 }, 5, answering(), internal, 5},
+		"five questions in five":    {func(c *mcpseal.Config) { c.MaxRounds = 5 }, 5, answering(), "", 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := newServer()
+			tool := addSteps(server, "steps", c.questions)
+			gosdk.Protect(server, boundary(t, &book{}, c.config), nil)
+			result, err := callTool(t, connect(t, server, c.client, revision2025), &mcp.CallToolParams{Name: "steps"})
+			if c.want == "" && err != nil || c.want != "" && wire(err) != c.want {
+				t.Errorf("%q, %s", text(result), wire(err))
+			}
+			if n := len(tool.log()); n != c.runs {
+				t.Errorf("the handler ran %d times, want %d", n, c.runs)
+			}
+		})
+	}
+}
+
+func TestAnOlderClientsAnsweredResourceIsNobodyElses(t *testing.T) {
+	server := newServer()
+	server.AddResource(&mcp.Resource{URI: "file:///r", Name: "r"}, func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		if len(req.Params.InputResponses) > 0 {
+			return &mcp.ReadResourceResult{Cacheable: mcp.Cacheable{TTLMs: 60_000, CacheScope: "public"}, Contents: []*mcp.ResourceContents{{URI: "file:///r", Text: "done"}}}, nil
+		}
+		// The SDK wants Contents here, empty or not, for older clients.
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{}, InputRequests: mcp.InputRequestMap{"q1": form("?")}}, nil
+	})
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	result, err := connect(t, server, answering(), revision2025).ReadResource(context.Background(), &mcp.ReadResourceParams{URI: "file:///r"})
+	if err != nil || result.TTLMs != 0 || result.CacheScope != "private" {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+func TestProtectAfterTheFirstCallIsNoticedToo(t *testing.T) {
+	b := &book{}
+	options := &gosdk.Options{Logger: b.logger()}
+	server := newServer()
+	addSteps(server, "steps", 1)
+	gosdk.Protect(server, boundary(t, b, nil), options)
+	session := connect(t, server, answering(), revision2026)
+	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); err != nil {
+		t.Fatal(err)
+	}
+	gosdk.Protect(server, boundary(t, b, nil), options)
+	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); wire(err) != internal || !strings.Contains(b.String(), "installed twice") {
+		t.Errorf("%s\n%s", wire(err), b)
+	}
+}
+
+func TestAProtectedServerMayCallAnother(t *testing.T) {
+	inner := newServer()
+	addSteps(inner, "steps", 1)
+	gosdk.Protect(inner, boundary(t, &book{}, nil), nil)
+	outer := newServer()
+	outer.AddTool(&mcp.Tool{Name: "gateway", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		clientSide, serverSide := mcp.NewInMemoryTransports()
+		if _, err := inner.Connect(ctx, serverSide, nil); err != nil {
+			return nil, err
+		}
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "gateway", Version: "1"}, answering()).Connect(ctx, clientSide, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer session.Close()
+		return session.CallTool(ctx, &mcp.CallToolParams{Name: "steps"})
+	})
+	gosdk.Protect(outer, boundary(t, &book{}, nil), nil)
+	for i := range 2 {
+		result, err := callTool(t, connect(t, outer, answering(), revision2026), &mcp.CallToolParams{Name: "gateway"})
+		if err != nil || text(result) != "done after 1" {
+			t.Errorf("call %d: %q, %v", i, text(result), err)
+		}
+	}
+}
+
+func TestAnAnswerWithAnUnknownActionIsDropped(t *testing.T) {
+	server := newServer()
+	addSteps(server, "steps", 1)
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	session := connect(t, server, raw(), revision2026)
+	asked, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bogus := mcp.InputResponseMap{"q1": &mcp.ElicitResult{Action: "bogus"}}
+	result, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: asked.RequestState, InputResponses: bogus})
+	if err != nil || !result.NeedsInput() {
+		t.Errorf("%q, %v", text(result), fmt.Sprint(err))
+	}
+}
