@@ -93,7 +93,11 @@ func (t table) print(w io.Writer) {
 		if r.Length > 0 {
 			length = fmt.Sprint(r.Length)
 		}
-		fmt.Fprintf(w, "%-46s %9.0f %8.3g %12.0f %11s\n", r.Name, r.Nanos, r.Ratio, r.Allocs, length)
+		ratio := fmt.Sprintf("%.2f", r.Ratio)
+		if r.Ratio < 0.1 {
+			ratio = fmt.Sprintf("%.3f", r.Ratio)
+		}
+		fmt.Fprintf(w, "%-46s %9.0f %8s %12.0f %11s\n", r.Name, r.Nanos, ratio, r.Allocs, length)
 	}
 	fmt.Fprintln(w)
 }
