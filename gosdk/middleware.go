@@ -41,7 +41,11 @@ func (p *Protected) serve(ctx context.Context, next mcp.MethodHandler, req mcp.R
 		return p.bridge(ctx, next, req, c)
 	}
 	if c.token == "" {
-		result, a, err := p.run(ctx, next, p.firstInput(req, c), c)
+		inner := req
+		if answers := p.firstAnswers(c); len(answers) != len(c.answers) {
+			inner = withInput(req, "", answers)
+		}
+		result, a, err := p.run(ctx, next, inner, c)
 		if err != nil || a.questions == nil {
 			return result, err
 		}
@@ -63,13 +67,13 @@ func (p *Protected) serve(ctx context.Context, next mcp.MethodHandler, req mcp.R
 	return p.sealed(ctx, req, c, &round, result, a)
 }
 
-// firstInput is the request of a first round, without answers that nobody asked
-// for.
-func (p *Protected) firstInput(req mcp.Request, c call) mcp.Request {
-	if len(c.answers) > 0 && !(c.method == methodTool && p.unsolicited[c.target]) {
-		return withInput(req, "", nil)
+// firstAnswers are the answers that a first round passes on: nobody asked for
+// them, so they are none, but for tools that the operator named.
+func (p *Protected) firstAnswers(c call) mcp.InputResponseMap {
+	if c.method == methodTool && p.unsolicited[c.target] {
+		return c.answers
 	}
-	return req
+	return nil
 }
 
 // run calls the handler and makes sure that what it returns can be told: a state

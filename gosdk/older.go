@@ -53,11 +53,9 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 	// A handler may change its params, and the next round needs them: it gets
 	// a copy.
 	state, _ := round.State()
-	answers := c.answers
+	answers := p.firstAnswers(c)
 	if c.token != "" {
-		answers = solicited(&round, answers)
-	} else if len(answers) > 0 && !(c.method == methodTool && p.unsolicited[c.target]) {
-		answers = nil
+		answers = solicited(&round, c.answers)
 	}
 	for {
 		result, a, err := p.run(ctx, next, withInput(req, state, answers), c)
