@@ -86,7 +86,7 @@ func overCodec(t *testing.T, change func(*failingCodec)) (service, mcpseal.Reque
 }
 
 func withStore(t *testing.T, store storeFunc) (service, mcpseal.Request, string) {
-	s := newService(t, mcpseal.Config{Replay: store, ReplayTimeout: 50 * time.Millisecond})
+	s := newService(t, mcpseal.Config{Replay: store, ReplayTimeout: 300 * time.Millisecond})
 	return s, deploy(), s.first(t, deploy(), step)
 }
 

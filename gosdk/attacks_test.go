@@ -148,7 +148,7 @@ func TestASharedResultLeaksNothingToOlderClients(t *testing.T) {
 func TestTheBoundarysLimitsHoldForOlderClients(t *testing.T) {
 	slow := answering()
 	slow.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-		time.Sleep(150 * time.Millisecond)
+		time.Sleep(400 * time.Millisecond)
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "x"}}, nil
 	}
 	for name, c := range map[string]struct {
@@ -159,8 +159,8 @@ func TestTheBoundarysLimitsHoldForOlderClients(t *testing.T) {
 		runs      int
 	}{
 		"nobody, one question":      {func(c *mcpseal.Config) { c.RequirePrincipal = true }, 1, answering(), internal, 1},
-		"slow answer, one question": {func(c *mcpseal.Config) { c.TTL = 100 * time.Millisecond }, 1, slow, invalidState, 1},
-		"slow answer, the second":   {func(c *mcpseal.Config) { c.MaxFlow = 250 * time.Millisecond }, 2, slow, invalidState, 2},
+		"slow answer, one question": {func(c *mcpseal.Config) { c.TTL = 150 * time.Millisecond }, 1, slow, invalidState, 1},
+		"slow answer, the second":   {func(c *mcpseal.Config) { c.MaxFlow = 650 * time.Millisecond }, 2, slow, invalidState, 2},
 		"five questions in four":    {func(c *mcpseal.Config) { c.MaxRounds = 4 }, 5, answering(), internal, 5},
 		"five questions in five":    {func(c *mcpseal.Config) { c.MaxRounds = 5 }, 5, answering(), "", 6},
 	} {

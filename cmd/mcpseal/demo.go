@@ -29,7 +29,7 @@ func (d *demo) run() error {
 	if d.protected {
 		ring = mcpseal.Ephemeral()
 	}
-	const brief = 500 * time.Millisecond // long enough for two rounds
+	const brief = time.Second // long enough for two rounds
 	for _, s := range []struct {
 		service  **service
 		audience string
