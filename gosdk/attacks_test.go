@@ -253,3 +253,23 @@ func TestAnAnswerWithAnUnknownActionIsDropped(t *testing.T) {
 		t.Errorf("%q, %v", text(result), fmt.Sprint(err))
 	}
 }
+
+// TestAHandlerMayAskAnOlderClientItself is about servers that ask in the middle
+// of a call, as they did before multi round-trip requests: no state is involved,
+// so the limits on rounds are not theirs.
+func TestAHandlerMayAskAnOlderClientItself(t *testing.T) {
+	server := newServer()
+	server.AddTool(&mcp.Tool{Name: "chatty", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		for range 30 {
+			if _, err := req.Session.Elicit(ctx, form("?")); err != nil {
+				return nil, err
+			}
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
+	})
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	result, err := callTool(t, connect(t, server, answering(), revision2025), &mcp.CallToolParams{Name: "chatty"})
+	if err != nil || text(result) != "done" {
+		t.Errorf("%q, %v", text(result), err)
+	}
+}

@@ -115,10 +115,14 @@ func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
 		if older == nil {
 			return next(ctx, method, req)
 		}
-		if err := older.begin(ctx, question); err != nil {
+		counts, err := older.begin(ctx, question)
+		if err != nil {
 			return nil, &ownError{err}
 		}
 		result, err := next(ctx, method, req)
+		if !counts {
+			return result, err
+		}
 		if ended := older.end(ctx); err == nil && ended != nil {
 			return nil, &ownError{ended}
 		}

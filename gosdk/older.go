@@ -33,6 +33,7 @@ type olderCall struct {
 	round   mcpseal.Round
 	token   string // of the questions under way
 	pending int    // questions under way
+	counted bool   // this run of the handler has had its round
 	asked   bool
 }
 
@@ -58,6 +59,7 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 		answers = solicited(&round, c.answers)
 	}
 	for {
+		o.counted = false
 		result, a, err := p.run(ctx, next, withInput(req, state, answers), c)
 		if err != nil {
 			return nil, err
@@ -104,21 +106,27 @@ func (o *olderCall) ask(ctx context.Context, session *mcp.ServerSession, a askin
 }
 
 // begin and end stand around a question that the SDK asks by itself. The round
-// begins with its first question and ends with its last answer. The handler's
-// state is not known here: it goes from the handler to the handler.
+// begins with its first question and ends with its last answer; the SDK makes
+// one for each time that we run the handler. Whatever else is asked meanwhile
+// the handler asks directly, with no state involved, and it is let through. The
+// handler's state is not known here: it goes from the handler to the handler.
 
-func (o *olderCall) begin(ctx context.Context, question mcp.InputRequest) (err error) {
+func (o *olderCall) begin(ctx context.Context, question mcp.InputRequest) (counts bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.pending == 0 {
+	o.asked = true
+	if o.counted && o.pending == 0 {
+		return false, nil
+	}
+	if !o.counted {
 		pin := mcpseal.Question{Kind: kindOfQuestion(question)}
 		if o.token, err = o.p.seal(ctx, o.req, &o.round, "", []mcpseal.Question{pin}); err != nil {
-			return err
+			return false, err
 		}
+		o.counted = true
 	}
-	o.asked = true
 	o.pending++
-	return nil
+	return true, nil
 }
 
 func (o *olderCall) end(ctx context.Context) (err error) {
