@@ -57,6 +57,13 @@ type Config struct {
 	// decoded. 0 means 64 KiB, or four times MaxState where that is more.
 	MaxToken int
 
+	// AskAgain treats a token that is rejected as none, whatever the reason:
+	// Open returns a first round, so that the handler asks again. Log and
+	// observer learn of the rejection all the same. Servers of mcp.d do this;
+	// the official conformance suite counts it as a failure, since it expects
+	// the error.
+	AskAgain bool
+
 	// Logger gets one record for each rejection. Nil means slog.Default().
 	Logger *slog.Logger
 	// Observer gets every seal and open, for metrics. Nil means nobody does.

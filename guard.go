@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
 // failure is a failed check with all that the operator may learn of it.
@@ -159,10 +160,8 @@ func describe(err error) string {
 	return fmt.Sprintf("error of type %T", last)
 }
 
-// plainError is an error of this package whose text is fit for the log.
-type plainError string
-
-func (e plainError) Error() string { return string(e) }
+// plainError is an error of this module whose text is fit for the log.
+type plainError = plain.Error
 
 // stack names the functions that led to a panic, without their arguments,
 // which debug.Stack would print.

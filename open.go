@@ -8,13 +8,10 @@ import (
 // Open begins a round. An empty token is a first round and always opens. Any
 // other must be one that this policy sealed, unchanged, for this request, user
 // and service, in time; otherwise the error is a *[RejectError], or a
-// *[ParamsError] where the arguments cannot be digested.
+// *[ParamsError] where the arguments cannot be digested. [Config.AskAgain]
+// makes a first round of a rejection.
 func (b *Boundary) Open(ctx context.Context, request Request, token string) (round Round, err error) {
-	// The fields are set one by one, in the caller's memory: a Round is large.
-	round.boundary, round.caller = b, request.Principal
-	round.binding.Method, round.binding.Target = request.Method, request.Target
-	round.binding.Arguments, round.binding.Audience = request.Arguments, b.config.Audience
-	round.digests.audience, round.digests.audienceKnown = b.audience, true
+	round.begin(b, &request)
 	if token == "" {
 		return round, nil
 	}
@@ -23,8 +20,13 @@ func (b *Boundary) Open(ctx context.Context, request Request, token string) (rou
 	if fail != nil {
 		err = b.rejected(ctx, start, &round, format, token, fail)
 		round = Round{}
+		if b.config.AskAgain && fail.params == nil {
+			round.begin(b, &request) // knows nothing of the token
+			err = nil
+		}
 		return round, err
 	}
+	round.opened = true
 	if b.config.Observer != nil {
 		b.observe(ctx, b.event(OpOpen, start, &round, format, token))
 	}

@@ -20,6 +20,16 @@ type Round struct {
 	claims    Claims       // of the token; zero on a first round
 	questions questionList // of the token
 	unpinned  bool         // the questions were waived for the token's format
+	opened    bool         // a token was accepted
+}
+
+// begin makes a first round. The fields are set one by one, in the caller's
+// memory: a Round is large.
+func (r *Round) begin(b *Boundary, request *Request) {
+	r.boundary, r.caller = b, request.Principal
+	r.binding.Method, r.binding.Target = request.Method, request.Target
+	r.binding.Arguments, r.binding.Audience = request.Arguments, b.config.Audience
+	r.digests.audience, r.digests.audienceKnown = b.audience, true
 }
 
 // String names the round by its number, without state, user or arguments.
@@ -35,7 +45,12 @@ func (r Round) LogValue() slog.Value { return slog.StringValue(r.String()) }
 // it wrote nothing or this is the first round.
 func (r *Round) State() (state string, ok bool) { return r.claims.State, r.claims.HasState }
 
-// Number returns how many rounds came before: 0 on a first round.
+// First says whether no token was accepted: the request brought none, or it
+// was rejected and [Config.AskAgain] is set.
+func (r *Round) First() bool { return !r.opened }
+
+// Number returns how many rounds came before: 0 on a first round, and where the
+// token's format does not count them.
 func (r *Round) Number() int { return r.claims.Round }
 
 // Questions returns what the round before asked. An answer to anything else

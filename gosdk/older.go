@@ -98,7 +98,7 @@ func (o *olderCall) ask(ctx context.Context, session *mcp.ServerSession, a askin
 		return "", nil, err
 	}
 	o.asked = true
-	if o.round, err = o.p.openToken(ctx, o.req, o.c, token); err != nil {
+	if err = o.reopen(ctx, token); err != nil {
 		return "", nil, err
 	}
 	state, _ = o.round.State()
@@ -135,7 +135,15 @@ func (o *olderCall) end(ctx context.Context) (err error) {
 	if o.pending--; o.pending > 0 {
 		return nil
 	}
-	o.round, err = o.p.openToken(ctx, o.req, o.c, o.token)
+	return o.reopen(ctx, o.token)
+}
+
+// reopen opens a token that this call sealed. There is nobody to ask again if
+// it is rejected: the answers are already here.
+func (o *olderCall) reopen(ctx context.Context, token string) (err error) {
+	if o.round, err = o.p.openToken(ctx, o.req, o.c, token); err == nil && o.round.First() {
+		err = wireError(mcpseal.ErrRejected)
+	}
 	return err
 }
 

@@ -1,0 +1,15 @@
+// Package compat speaks the tokens of other MCP implementations: the Python
+// SDK, the TypeScript SDK, the Ruby SDK and mcp.d. It is for a fleet that moves
+// to Go, or that runs both side by side for a while, without dropping a flow.
+//
+// Each constructor returns a [mcpseal.Format]. Name it in Config.Format to seal
+// what the peer opens, or in Config.AlsoOpen to open what the peer sealed while
+// new tokens are native. None of these formats carries all that a native token
+// does; a boundary refuses to go without a claim unless it is waived by name.
+// docs/migration.md walks through both moves.
+//
+// Where a peer is loose, this package is strict: exactly one text opens for
+// each token, secrets have at least 32 bytes, and an object with two members
+// of one name is refused. States are in UTF-8; a lone surrogate that a peer
+// wrote arrives as the three bytes that UTF-8 would give it.
+package compat

@@ -1,0 +1,252 @@
+package compat
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/b64u"
+	"github.com/mcpseal/mcpseal/internal/jsonvalue"
+	"github.com/mcpseal/mcpseal/internal/plain"
+)
+
+const (
+	mcpdSignedPrefix    = "v1."
+	mcpdEncryptedPrefix = "v1e."
+	mcpdMACInfo         = "mcp.requestState bind-hmac key"
+	mcpdAESInfo         = "mcp.requestState aes-256-gcm key"
+)
+
+// McpDBinding is what tokens of mcp.d are bound to.
+type McpDBinding int
+
+const (
+	BindSubject        McpDBinding = iota // the user; nobody where nobody is authenticated
+	BindSubjectAndTool                    // the user and the name of the tool or prompt
+	BindNone                              // nothing
+)
+
+// McpDOptions are how the mcp.d servers are set up beside their secret.
+type McpDOptions struct {
+	// Bind is what tokens are bound to. Zero is BindSubject, the servers'
+	// default.
+	Bind McpDBinding
+	// Encrypted says that tokens are encrypted. Otherwise they are only signed,
+	// the servers' default: a client can then read the state.
+	Encrypted bool
+	// Logger is told when there is no secret. Nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// McpD is the token of mcp.d, signed or encrypted. An empty secret means a
+// random one that dies with this process, as it does there; the log says so.
+//
+// It carries the user, unless Bind says otherwise, and nothing else: a name
+// that BindSubjectAndTool binds is a tool's or a prompt's, so it does not prove
+// the request. Times are whole seconds, so that a token may live up to two
+// seconds shorter than the policy's TTL.
+//
+// In signed mode one key signs payloads and user names alike, and shows the
+// result: whoever can choose a user name that reads like a payload has it
+// signed. Such names are refused here, as are names with a zero byte, which
+// read like another user with another tool. The servers of mcp.d do not
+// refuse them. Prefer the encrypted mode, and move on to the native format.
+func McpD(secret []byte, options McpDOptions) (mcpseal.Format, error) {
+	if options.Bind < BindSubject || options.Bind > BindNone {
+		return nil, errors.New("compat: McpDOptions.Bind is none of BindSubject, BindSubjectAndTool and BindNone")
+	}
+	if len(secret) == 0 {
+		secret = make([]byte, minSecret)
+		rand.Read(secret) // never fails
+		logger := options.Logger
+		if logger == nil {
+			logger = slog.Default()
+		}
+		logger.Warn("compat: mcp.d tokens have no secret, so a random one is used: " +
+			"tokens die with this process and no other server opens them")
+	}
+	if err := checkSecret("the mcp.d format", secret); err != nil {
+		return nil, err
+	}
+	return newMcpD(secret, options)
+}
+
+func newMcpD(secret []byte, options McpDOptions) (*mcpdFormat, error) {
+	macSecret, err := derive(secret, mcpdMACInfo)
+	if err != nil {
+		return nil, err
+	}
+	aesSecret, err := derive(secret, mcpdAESInfo)
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := newSealer(aesSecret)
+	if err != nil {
+		return nil, err
+	}
+	mode := "signed"
+	if options.Encrypted {
+		mode = "encrypted"
+	}
+	return &mcpdFormat{redacted(fmt.Sprintf("McpD(%s)", mode)), options, newMACKey(macSecret), sealer}, nil
+}
+
+type mcpdFormat struct {
+	redacted
+	options McpDOptions
+	mac     *macKey
+	sealer  *sealer
+}
+
+func (f *mcpdFormat) Prefix() string {
+	if f.options.Encrypted {
+		return mcpdEncryptedPrefix
+	}
+	return mcpdSignedPrefix
+}
+
+func (f *mcpdFormat) Carries() mcpseal.ClaimSet {
+	if f.options.Bind == BindNone {
+		return 0
+	}
+	return mcpseal.ClaimPrincipal
+}
+
+const (
+	errZeroByte = plain.Error("the name of the user, the tool or the prompt has a zero byte, " +
+		"with which an mcp.d token could pass for another user's")
+	errLooksSigned = plain.Error("the user's name begins like a payload; a signed mcp.d token for it would sign that payload, " +
+		"use the encrypted mode or the native format")
+)
+
+// bindTag is the claim that names the binding.
+func (f *mcpdFormat) bindTag(b *mcpseal.Binding) (string, error) {
+	subject, name := b.Principal, b.Target
+	if b.Method == methodReadResource {
+		name = "" // mcp.d binds params.name, which a resource does not have
+	}
+	material := ""
+	switch f.options.Bind {
+	case BindSubject:
+		name = ""
+		material = subject
+	case BindSubjectAndTool:
+		material = subject + "\x00" + name
+	case BindNone:
+		subject, name = "", ""
+	}
+	if strings.IndexByte(subject, 0) >= 0 || strings.IndexByte(name, 0) >= 0 {
+		return "", errZeroByte
+	}
+	if !f.options.Encrypted && strings.HasPrefix(strings.TrimLeft(subject, " \t\r\n"), "{") {
+		return "", errLooksSigned
+	}
+	sum := f.mac.sum(material)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func (f *mcpdFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+	tag, err := f.bindTag(b)
+	if err != nil {
+		return "", err
+	}
+	exp, err := lastSecond(c)
+	if err != nil {
+		return "", err
+	}
+	payload, err := mcpdEnvelope(c.State, exp, tag)
+	if err != nil {
+		return "", err
+	}
+	if f.options.Encrypted {
+		return f.sealer.seal(mcpdEncryptedPrefix, nil, payload, []byte(tag)), nil
+	}
+	return f.sign(payload), nil
+}
+
+var mcpdStrings = jsonvalue.StringStyle{Short: "\n\r\t", Upper: true}
+
+// mcpdEnvelope writes the claims as mcp.d does.
+func mcpdEnvelope(state string, exp int64, tag string) ([]byte, error) {
+	buf := append(make([]byte, 0, 128+len(state)+len(state)/8), `{"s":`...)
+	buf, ok := jsonvalue.AppendString(buf, state, &mcpdStrings)
+	if !ok {
+		return nil, errState
+	}
+	buf = append(append(append(buf, `,"b":"`...), tag...), `","exp":`...)
+	return append(strconv.AppendInt(buf, exp, 10), '}'), nil
+}
+
+func (f *mcpdFormat) sign(payload []byte) string {
+	text := b64u.Append([]byte(mcpdSignedPrefix), payload)
+	sum := f.mac.sum(string(payload))
+	return string(b64u.Append(append(text, '.'), sum[:]))
+}
+
+func (f *mcpdFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	tag, err := f.bindTag(b)
+	if err != nil {
+		return mcpseal.Claims{}, mcpseal.ReasonPrincipal
+	}
+	payload, err := f.open(token, tag)
+	if err != nil {
+		return mcpseal.Claims{}, err
+	}
+	e, err := readEnvelope(payload)
+	if err != nil {
+		return mcpseal.Claims{}, err
+	}
+	state, hasState := e.utf8("s")
+	exp, hasExp := e.integer("exp")
+	if !hasState || !hasExp {
+		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+	}
+	if !e.isText("b", tag) {
+		return mcpseal.Claims{}, mcpseal.ReasonPrincipal
+	}
+	return mcpseal.Claims{Expires: throughSecond(exp), State: state, HasState: true}, nil
+}
+
+// open returns the payload of a genuine token.
+func (f *mcpdFormat) open(token, tag string) (string, error) {
+	text, ok := strings.CutPrefix(token, f.Prefix())
+	if !ok {
+		return "", mcpseal.ReasonMalformed
+	}
+	if !f.options.Encrypted {
+		return f.verify(text)
+	}
+	sealed, err := b64u.Decode(nil, text)
+	if err != nil {
+		return "", mcpseal.ReasonMalformed
+	}
+	payload, err := f.sealer.open(sealed, []byte(tag))
+	return string(payload), err
+}
+
+func (f *mcpdFormat) verify(text string) (string, error) {
+	body, mac, ok := strings.Cut(text, ".")
+	if !ok {
+		return "", mcpseal.ReasonMalformed
+	}
+	decoded, err := b64u.Decode(nil, body)
+	if err != nil {
+		return "", mcpseal.ReasonMalformed
+	}
+	given, err := b64u.Decode(make([]byte, 0, 48), mac)
+	if err != nil {
+		return "", mcpseal.ReasonMalformed
+	}
+	payload := string(decoded)
+	if want := f.mac.sum(payload); subtle.ConstantTimeCompare(given, want[:]) != 1 {
+		return "", mcpseal.ReasonForged
+	}
+	return payload, nil
+}

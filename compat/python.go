@@ -1,0 +1,330 @@
+package compat
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/mcpseal/mcpseal/internal/b64u"
+	"github.com/mcpseal/mcpseal/internal/jsonvalue"
+)
+
+const (
+	pythonPrefix        = "v1."
+	pythonKeyInfo       = "mcp/request-state/v1/aes-256-gcm"
+	pythonKeyIDLabel    = "mcp/request-state/v1/kid:"
+	pythonUserLabel     = "mcp/request-state/principal:"
+	pythonKeyIDSize     = 4
+	pythonSaltSize      = 8
+	pythonDigestSize    = 16
+	methodReadResource  = "resources/read"
+	pythonMaxTimeMillis = 1 << 53
+)
+
+// PythonOptions are how the Python servers are set up beside their keys.
+type PythonOptions struct {
+	// ClaimEmpty names those of ClaimAudience and ClaimPrincipal that tokens
+	// carry even when they are empty, as they do where a Python server was
+	// given "" in place of None.
+	ClaimEmpty mcpseal.ClaimSet
+}
+
+// Python is the token of the Python SDK (mcp 2.x), AES-256-GCM over JSON
+// claims. The secrets are those of the Python servers in their order: the first
+// seals, every one opens; a secret that is text there is its UTF-8 bytes here.
+//
+// It carries the request, the arguments, the audience and the user, but
+// neither questions nor flow nor single use. The arguments of resources/read do
+// not count. A state that a handler did not write comes back as "".
+//
+// For a user to be the same to both, the boundary's principals must be the
+// Python servers': [PythonPrincipal] makes what the SDK uses unless it is told
+// otherwise.
+func Python(secrets [][]byte, options PythonOptions) (mcpseal.Format, error) {
+	if len(secrets) == 0 {
+		return nil, errors.New("compat: the Python format needs at least one secret, the first seals")
+	}
+	if unknown := options.ClaimEmpty &^ (mcpseal.ClaimAudience | mcpseal.ClaimPrincipal); unknown != 0 {
+		return nil, fmt.Errorf("compat: PythonOptions.ClaimEmpty cannot name %v", unknown)
+	}
+	f := &pythonFormat{
+		redacted: redacted(fmt.Sprintf("Python(%d secrets)", len(secrets))),
+		options:  options,
+		keys:     make(map[[pythonKeyIDSize]byte]*pythonKey, len(secrets)),
+	}
+	for i, secret := range secrets {
+		if err := checkSecret("the Python format", secret); err != nil {
+			return nil, fmt.Errorf("%w (secret %d)", err, i+1)
+		}
+		key, err := newPythonKey(secret)
+		if err != nil {
+			return nil, err
+		}
+		if f.keys[key.id] != nil {
+			return nil, fmt.Errorf("compat: secret %d has the key id of an earlier one, %x; drop it", i+1, key.id)
+		}
+		f.keys[key.id] = key
+		if f.first == nil {
+			f.first = key
+		}
+	}
+	return f, nil
+}
+
+// PythonPrincipal is the user as the Python SDK names it, from the parts of a
+// verified access token; "" stands for a part that the token does not have.
+func PythonPrincipal(clientID, issuer, subject string) (string, error) {
+	text := []byte{'['}
+	for i, part := range []string{clientID, issuer, subject} {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		if part == "" {
+			text = append(text, "null"...)
+			continue
+		}
+		var ok bool
+		if text, ok = jsonvalue.AppendString(text, part, &pythonStrings); !ok {
+			return "", errName
+		}
+	}
+	return string(append(text, ']')), nil
+}
+
+// pythonKey is one secret, ready for use.
+type pythonKey struct {
+	id         [pythonKeyIDSize]byte
+	additional []byte
+	*sealer
+}
+
+func newPythonKey(secret []byte) (*pythonKey, error) {
+	key, err := derive(secret, pythonKeyInfo)
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := newSealer(key)
+	if err != nil {
+		return nil, err
+	}
+	k := &pythonKey{id: pythonKeyID(key), sealer: sealer}
+	k.additional = append([]byte(pythonPrefix), k.id[:]...)
+	return k, nil
+}
+
+func pythonKeyID(key []byte) [pythonKeyIDSize]byte {
+	sum := sha256.Sum256(append([]byte(pythonKeyIDLabel), key...))
+	return [pythonKeyIDSize]byte(sum[:])
+}
+
+type pythonFormat struct {
+	redacted
+	options PythonOptions
+	first   *pythonKey
+	keys    map[[pythonKeyIDSize]byte]*pythonKey
+}
+
+func (f *pythonFormat) Prefix() string { return pythonPrefix }
+
+func (f *pythonFormat) Carries() mcpseal.ClaimSet {
+	return mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal
+}
+
+// KeyID reads the key's id from a token, genuine or not.
+func (f *pythonFormat) KeyID(token string) string {
+	text, ok := strings.CutPrefix(token, pythonPrefix)
+	if !ok || len(text) < 8 {
+		return ""
+	}
+	id, err := b64u.Decode(nil, text[:8]) // six bytes, of which the first four are the id
+	if err != nil {
+		return ""
+	}
+	return hex.EncodeToString(id[:pythonKeyIDSize])
+}
+
+func (f *pythonFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+	digest, err := pythonDigest(b)
+	if err != nil {
+		return "", err
+	}
+	var salt [pythonSaltSize]byte
+	rand.Read(salt[:]) // never fails
+	payload, err := f.envelope(b, c, digest, salt[:])
+	if err != nil {
+		return "", err
+	}
+	return f.seal(payload), nil
+}
+
+func (f *pythonFormat) seal(payload []byte) string {
+	return f.first.seal(pythonPrefix, f.first.id[:], payload, f.first.additional)
+}
+
+// envelope writes the claims as Python does.
+func (f *pythonFormat) envelope(b *mcpseal.Binding, c *mcpseal.Claims, digest string, salt []byte) ([]byte, error) {
+	buf := append(make([]byte, 0, 256+len(c.State)+len(c.State)/8), `{"v":1,"iat":`...)
+	buf = pythonFloat(buf, float64(c.Issued)/1000)
+	buf = append(buf, `,"exp":`...)
+	buf = pythonFloat(buf, float64(c.Expires)/1000)
+	ok := true
+	member := func(start, text string) {
+		if ok {
+			buf, ok = jsonvalue.AppendString(append(buf, start...), text, &pythonStrings)
+		}
+	}
+	member(`,"m":`, b.Method)
+	member(`,"t":`, b.Target)
+	member(`,"a":`, digest)
+	if !ok {
+		return nil, errName
+	}
+	member(`,"s":`, c.State)
+	if !ok {
+		return nil, errState
+	}
+	if f.hasAudience(b) {
+		member(`,"aud":`, b.Audience)
+	}
+	if f.hasPrincipal(b) {
+		member(`,"p":`, pythonUser(b.Principal, salt))
+	}
+	if !ok {
+		return nil, errName
+	}
+	return append(buf, '}'), nil
+}
+
+func (f *pythonFormat) hasAudience(b *mcpseal.Binding) bool {
+	return b.Audience != "" || f.options.ClaimEmpty&mcpseal.ClaimAudience != 0
+}
+
+func (f *pythonFormat) hasPrincipal(b *mcpseal.Binding) bool {
+	return b.Principal != "" || f.options.ClaimEmpty&mcpseal.ClaimPrincipal != 0
+}
+
+func (f *pythonFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	digest, err := pythonDigest(b)
+	if err != nil {
+		return mcpseal.Claims{}, err
+	}
+	payload, err := f.open(token)
+	if err != nil {
+		return mcpseal.Claims{}, err
+	}
+	e, err := readEnvelope(string(payload))
+	if err != nil {
+		return mcpseal.Claims{}, err
+	}
+	if v, ok := e.integer("v"); !ok || v != 1 {
+		return mcpseal.Claims{}, mcpseal.ReasonVersion
+	}
+	state, hasState := e.text("s")
+	issued, hasIssued := e.millis("iat", math.Ceil)
+	expires, hasExpires := e.millis("exp", math.Floor)
+	switch {
+	case !hasState || !hasIssued || !hasExpires:
+		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+	case !e.isText("m", b.Method) || !e.isText("t", b.Target):
+		return mcpseal.Claims{}, mcpseal.ReasonRequest
+	case !e.isText("a", digest):
+		return mcpseal.Claims{}, mcpseal.ReasonArguments
+	case !f.sameAudience(e, b):
+		return mcpseal.Claims{}, mcpseal.ReasonAudience
+	case !f.samePrincipal(e, b):
+		return mcpseal.Claims{}, mcpseal.ReasonPrincipal
+	}
+	return mcpseal.Claims{Issued: issued, Expires: expires, State: state, HasState: true}, nil
+}
+
+// open returns the payload of a genuine token.
+func (f *pythonFormat) open(token string) ([]byte, error) {
+	text, ok := strings.CutPrefix(token, pythonPrefix)
+	if !ok {
+		return nil, mcpseal.ReasonMalformed
+	}
+	sealed, err := b64u.Decode(nil, text)
+	if err != nil || len(sealed) < pythonKeyIDSize+nonceSize+tagSize {
+		return nil, mcpseal.ReasonMalformed
+	}
+	key := f.keys[[pythonKeyIDSize]byte(sealed)]
+	if key == nil {
+		return nil, mcpseal.ReasonUnknownKey
+	}
+	return key.open(sealed[pythonKeyIDSize:], key.additional)
+}
+
+// millis reads a time in seconds. Rounding makes a token shorter, not longer.
+func (e envelope) millis(name string, round func(float64) float64) (int64, bool) {
+	seconds, ok := e.number(name)
+	millis := round(seconds * 1000)
+	if !ok || math.Abs(millis) > pythonMaxTimeMillis {
+		return 0, false
+	}
+	return int64(millis), true
+}
+
+func (f *pythonFormat) sameAudience(e envelope, b *mcpseal.Binding) bool {
+	if !f.hasAudience(b) {
+		return e.present("aud") == nil
+	}
+	return e.isText("aud", b.Audience)
+}
+
+func (f *pythonFormat) samePrincipal(e envelope, b *mcpseal.Binding) bool {
+	if !f.hasPrincipal(b) {
+		return e.present("p") == nil
+	}
+	text, ok := e.text("p")
+	if !ok {
+		return false
+	}
+	claim, err := b64u.Decode(nil, text)
+	if err != nil || len(claim) != pythonSaltSize+pythonDigestSize {
+		return false
+	}
+	want := pythonUser(b.Principal, claim[:pythonSaltSize])
+	return subtle.ConstantTimeCompare([]byte(text), []byte(want)) == 1
+}
+
+// pythonUser is the claim that names a user under a salt.
+func pythonUser(principal string, salt []byte) string {
+	h := sha256.New()
+	h.Write([]byte(pythonUserLabel))
+	h.Write(salt)
+	h.Write([]byte(principal))
+	sum := h.Sum(nil)
+	return string(b64u.Append(nil, append(bytes.Clone(salt), sum[:pythonDigestSize]...)))
+}
+
+// pythonDigest is the claim that names the arguments.
+func pythonDigest(b *mcpseal.Binding) (string, error) {
+	text := b.Arguments
+	if b.Method == methodReadResource {
+		text = nil
+	}
+	// What no format takes, such as two members of one name, this one refuses
+	// too: Python keeps the last of them, encoding/json may merge them.
+	if _, err := argdigest.Sum(text); err != nil {
+		return "", err
+	}
+	canonical, err := pythonArguments(string(text))
+	if err != nil {
+		return "", err
+	}
+	return pythonArgumentsDigest(canonical), nil
+}
+
+func pythonArgumentsDigest(canonical []byte) string {
+	sum := sha256.Sum256(canonical)
+	return string(b64u.Append(nil, sum[:pythonDigestSize]))
+}

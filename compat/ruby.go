@@ -1,0 +1,207 @@
+package compat
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/mcpseal/mcpseal/internal/b64u"
+	"github.com/mcpseal/mcpseal/internal/jsonvalue"
+)
+
+const (
+	rubyPrefix  = "v1."
+	rubyKeySize = 32
+	// rubyMaxLevels is how deep arguments may nest: Ruby reads 100 levels, of
+	// which the params are one.
+	rubyMaxLevels = 99
+)
+
+// Ruby is the token of the Ruby SDK (mcp 1.x), AES-256-GCM over JSON claims
+// under a key of exactly 32 bytes.
+//
+// It carries the request, the arguments and the audience, but neither user nor
+// questions nor flow nor single use. A state that a handler did not write comes
+// back as "". Times are whole seconds, so that a token may live up to two
+// seconds shorter than the policy's TTL.
+func Ruby(key []byte) (mcpseal.Format, error) {
+	if len(key) != rubyKeySize {
+		return nil, fmt.Errorf("compat: a key for the Ruby format has %d bytes, this one has %d", rubyKeySize, len(key))
+	}
+	sealer, err := newSealer(key)
+	if err != nil {
+		return nil, err
+	}
+	return &rubyFormat{"Ruby", sealer}, nil
+}
+
+type rubyFormat struct {
+	redacted
+	sealer *sealer
+}
+
+func (f *rubyFormat) Prefix() string { return rubyPrefix }
+
+func (f *rubyFormat) Carries() mcpseal.ClaimSet {
+	return mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience
+}
+
+func (f *rubyFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+	digest, err := rubyDigest(b)
+	if err != nil {
+		return "", err
+	}
+	return f.seal(b, c, digest)
+}
+
+// seal and open take the arguments' digest as it is.
+
+func (f *rubyFormat) seal(b *mcpseal.Binding, c *mcpseal.Claims, digest string) (string, error) {
+	exp, err := lastSecond(c)
+	if err != nil {
+		return "", err
+	}
+	payload, err := rubyEnvelope(b, c.State, exp, digest)
+	if err != nil {
+		return "", err
+	}
+	return f.sealer.seal(rubyPrefix, nil, payload, []byte(rubyPrefix)), nil
+}
+
+// rubyEnvelope writes the claims as Ruby does.
+func rubyEnvelope(b *mcpseal.Binding, state string, exp int64, digest string) ([]byte, error) {
+	buf := append(make([]byte, 0, 192+len(state)+len(state)/8), `{"v":1,"exp":`...)
+	buf = strconv.AppendInt(buf, exp, 10)
+	ok := true
+	member := func(start, text string) {
+		if ok {
+			buf, ok = jsonvalue.AppendString(append(buf, start...), text, &jsonvalue.Usual)
+		}
+	}
+	member(`,"m":`, b.Method)
+	member(`,"t":`, b.Target)
+	member(`,"a":`, digest)
+	if b.Audience != "" {
+		member(`,"aud":`, b.Audience)
+	}
+	if !ok {
+		return nil, errName
+	}
+	member(`,"s":`, state)
+	if !ok {
+		return nil, errState
+	}
+	return append(buf, '}'), nil
+}
+
+func (f *rubyFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	digest, err := rubyDigest(b)
+	if err != nil {
+		return mcpseal.Claims{}, err
+	}
+	return f.open(b, token, digest)
+}
+
+func (f *rubyFormat) open(b *mcpseal.Binding, token, digest string) (mcpseal.Claims, error) {
+	text, ok := strings.CutPrefix(token, rubyPrefix)
+	if !ok {
+		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+	}
+	sealed, err := b64u.Decode(nil, text)
+	if err != nil {
+		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+	}
+	payload, err := f.sealer.open(sealed, []byte(rubyPrefix))
+	if err != nil {
+		return mcpseal.Claims{}, err
+	}
+	return rubyClaims(string(payload), b, digest)
+}
+
+// rubyClaims reads the payload of a genuine token.
+func rubyClaims(payload string, b *mcpseal.Binding, digest string) (mcpseal.Claims, error) {
+	e, err := readEnvelope(payload)
+	if err != nil {
+		return mcpseal.Claims{}, err
+	}
+	if v, ok := e.integer("v"); !ok || v != 1 {
+		return mcpseal.Claims{}, mcpseal.ReasonVersion
+	}
+	state, hasState := e.utf8("s")
+	exp, hasExp := e.integer("exp")
+	switch {
+	case !hasState || !hasExp:
+		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+	case !e.isText("m", b.Method) || !e.isText("t", b.Target):
+		return mcpseal.Claims{}, mcpseal.ReasonRequest
+	case !e.isText("a", digest):
+		return mcpseal.Claims{}, mcpseal.ReasonArguments
+	case b.Audience == "" && e.present("aud") != nil, b.Audience != "" && !e.isText("aud", b.Audience):
+		return mcpseal.Claims{}, mcpseal.ReasonAudience
+	}
+	return mcpseal.Claims{Expires: throughSecond(exp), State: state, HasState: true}, nil
+}
+
+// rubyDigest is the claim that names the arguments.
+func rubyDigest(b *mcpseal.Binding) (string, error) {
+	if _, err := argdigest.Sum(b.Arguments); err != nil { // as in pythonDigest
+		return "", err
+	}
+	canonical, err := rubyArguments(string(b.Arguments))
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+var rubyStyle = jsonvalue.Style{Strings: jsonvalue.Usual, Number: rubyNumber}
+
+// rubyArguments rewrites arguments as the Ruby SDK does. Whatever is false to
+// Ruby counts as {}.
+func rubyArguments(text string) ([]byte, error) {
+	if text == "" {
+		return []byte("{}"), nil
+	}
+	d, err := jsonvalue.Parse(text, false)
+	if err != nil {
+		return nil, &argdigest.Error{Problem: "not a JSON text"}
+	}
+	if kind := d.Root().Kind; kind == jsonvalue.Null || kind == jsonvalue.False {
+		return []byte("{}"), nil
+	}
+	if d.Levels() > rubyMaxLevels {
+		return nil, &argdigest.Error{Problem: "more levels than Ruby reads"}
+	}
+	canonical, ok := d.Append(make([]byte, 0, len(text)+len(text)/2), d.Root(), &rubyStyle)
+	if !ok {
+		return nil, &argdigest.Error{Problem: "half a surrogate pair, or a number beyond a double"}
+	}
+	return canonical, nil
+}
+
+func rubyNumber(dst []byte, literal string) ([]byte, bool) {
+	if literal == "-0" {
+		return append(dst, '0'), true
+	}
+	if jsonvalue.IsInteger(literal) {
+		return append(dst, literal...), true
+	}
+	f := jsonvalue.Float(literal)
+	if math.IsInf(f, 0) {
+		return dst, false
+	}
+	start := len(dst)
+	dst = jsonvalue.AppendFloat(dst, f, -4, 14)
+	text := string(dst[start:])
+	if mantissa, exponent, ok := strings.Cut(text, "e"); ok && !strings.Contains(mantissa, ".") {
+		dst = append(append(append(dst[:start], mantissa...), ".0e"...), exponent...)
+	}
+	return dst, true
+}

@@ -1,0 +1,98 @@
+package compat
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"io"
+	"log/slog"
+	"sync"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/b64u"
+)
+
+const minSecret = 32
+
+func checkSecret(peer string, secret []byte) error {
+	if len(secret) < minSecret {
+		return fmt.Errorf("compat: a secret for %s has at least %d bytes, this one has %d", peer, minSecret, len(secret))
+	}
+	return nil
+}
+
+// derive is how peers make a key from a secret.
+func derive(secret []byte, info string) ([]byte, error) {
+	return hkdf.Key(sha256.New, secret, nil, info, sha256.Size)
+}
+
+// sealer is AES-256-GCM with a random nonce in front, as base64url.
+type sealer struct{ aead cipher.AEAD }
+
+// sealedSize is what a sealed text has beside its payload.
+const nonceSize, tagSize = 12, 16
+
+func newSealer(key []byte) (*sealer, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, err
+	}
+	return &sealer{aead}, nil
+}
+
+// seal returns prefix and the text of head and the sealed payload.
+func (s *sealer) seal(prefix string, head, payload, additional []byte) string {
+	sealed := make([]byte, len(head), len(head)+nonceSize+len(payload)+tagSize)
+	copy(sealed, head)
+	sealed = s.aead.Seal(sealed, nil, payload, additional)
+	text := append(make([]byte, 0, len(prefix)+b64u.EncodedLen(len(sealed))), prefix...)
+	return string(b64u.Append(text, sealed))
+}
+
+func (s *sealer) open(sealed, additional []byte) ([]byte, error) {
+	if len(sealed) < nonceSize+tagSize {
+		return nil, mcpseal.ReasonMalformed
+	}
+	payload, err := s.aead.Open(nil, nil, sealed, additional)
+	if err != nil {
+		return nil, mcpseal.ReasonForged
+	}
+	return payload, nil
+}
+
+// macKey is a key for HMAC-SHA256.
+type macKey struct{ hashes sync.Pool }
+
+func newMACKey(key []byte) *macKey {
+	key = append([]byte(nil), key...)
+	return &macKey{sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
+}
+
+// sum is the MAC of the parts as one message.
+func (k *macKey) sum(parts ...string) (sum [sha256.Size]byte) {
+	h := k.hashes.Get().(hash.Hash)
+	h.Reset()
+	for _, part := range parts {
+		io.WriteString(h, part)
+	}
+	h.Sum(sum[:0])
+	k.hashes.Put(h)
+	return sum
+}
+
+// redacted is the name under which a format prints, whatever the verb: its
+// other fields lead to secrets.
+type redacted string
+
+func (r redacted) String() string             { return "compat." + string(r) }
+func (r redacted) GoString() string           { return r.String() }
+func (r redacted) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }
+func (r redacted) LogValue() slog.Value       { return slog.StringValue(r.String()) }

@@ -1,0 +1,261 @@
+package compat
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/b64u"
+	"github.com/mcpseal/mcpseal/internal/jsonvalue"
+	"github.com/mcpseal/mcpseal/internal/plain"
+)
+
+const (
+	typeScriptPrefix    = "v1."
+	typeScriptBindLabel = "mcp.requestState.bind:"
+	typeScriptBindSize  = 16
+)
+
+// TypeScriptOptions are how the TypeScript servers are set up beside their key.
+type TypeScriptOptions struct {
+	// Bind returns the text that the servers' bind option returns for the same
+	// request. Nil means that they have none: tokens are then bound to nothing.
+	// An error and a panic fail the check.
+	Bind func(*mcpseal.Binding) (string, error)
+	// Binds names the claims that Bind's text tells apart. Zero means none:
+	// whatever policy demands must then be waived. [TypeScript] refuses a claim
+	// that Bind plainly ignores; it cannot see a text that is ambiguous, such as
+	// two names joined by a character that either may contain.
+	Binds mcpseal.ClaimSet
+	// Text says that payloads are JSON strings and states their text. Otherwise
+	// a state is the JSON text of a payload, whatever that is, and a handler
+	// must write nothing but JSON.
+	Text bool
+}
+
+// TypeScript is the token of the TypeScript SDK (@modelcontextprotocol/server
+// 2.x), HMAC-SHA256 over JSON. A key that is text there is its UTF-8 bytes here.
+//
+// It carries what Bind binds and nothing else, and it is not encrypted: a
+// client can read the state. Its times are whole seconds, so that a token may
+// live up to two seconds shorter than the policy's TTL.
+func TypeScript(key []byte, options TypeScriptOptions) (mcpseal.Format, error) {
+	if err := checkSecret("the TypeScript format", key); err != nil {
+		return nil, err
+	}
+	if err := checkBinds(&options); err != nil {
+		return nil, err
+	}
+	return &typeScriptFormat{"TypeScript", options, newMACKey(key)}, nil
+}
+
+// checkBinds holds Bind to what Binds says, as far as that can be seen.
+func checkBinds(options *TypeScriptOptions) error {
+	const possible = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal
+	switch {
+	case options.Binds&^possible != 0:
+		return fmt.Errorf("compat: TypeScriptOptions.Binds cannot name %v", options.Binds&^possible)
+	case options.Binds != 0 && options.Bind == nil:
+		return errors.New("compat: TypeScriptOptions.Binds is set but Bind is not")
+	}
+	for _, change := range []struct {
+		claim mcpseal.ClaimSet
+		apply func(*mcpseal.Binding)
+	}{
+		{mcpseal.ClaimRequest, func(b *mcpseal.Binding) { b.Method = "prompts/get" }},
+		{mcpseal.ClaimRequest, func(b *mcpseal.Binding) { b.Target = "other" }},
+		{mcpseal.ClaimArguments, func(b *mcpseal.Binding) { b.Arguments = []byte(`{"a":2}`) }},
+		{mcpseal.ClaimAudience, func(b *mcpseal.Binding) { b.Audience = "other" }},
+		{mcpseal.ClaimPrincipal, func(b *mcpseal.Binding) { b.Principal = "other" }},
+		{mcpseal.ClaimPrincipal, func(b *mcpseal.Binding) { b.Principal = "" }},
+	} {
+		if options.Binds&change.claim == 0 {
+			continue
+		}
+		one := mcpseal.Binding{Method: "tools/call", Target: "tool", Arguments: []byte(`{"a":1}`), Audience: "service", Principal: "user"}
+		other := one
+		change.apply(&other)
+		if alike(options.Bind, one, other) {
+			return fmt.Errorf("compat: TypeScriptOptions.Binds names %v, but Bind returns one text for two that differ in it", change.claim)
+		}
+	}
+	return nil
+}
+
+// alike says whether bind has one text for two bindings. One that fails has
+// none.
+func alike(bind func(*mcpseal.Binding) (string, error), one, other mcpseal.Binding) (same bool) {
+	defer func() {
+		if recover() != nil {
+			same = false
+		}
+	}()
+	a, errA := bind(&one)
+	b, errB := bind(&other)
+	return errA == nil && errB == nil && a == b
+}
+
+type typeScriptFormat struct {
+	redacted
+	options TypeScriptOptions
+	key     *macKey
+}
+
+func (f *typeScriptFormat) Prefix() string            { return typeScriptPrefix }
+func (f *typeScriptFormat) Carries() mcpseal.ClaimSet { return f.options.Binds }
+
+// bindTag is the claim that names the binding; "" where there is none.
+func (f *typeScriptFormat) bindTag(b *mcpseal.Binding) (string, error) {
+	if f.options.Bind == nil {
+		return "", nil
+	}
+	text, err := f.options.Bind(b)
+	if err != nil {
+		return "", err
+	}
+	sum := f.key.sum(typeScriptBindLabel, text)
+	return string(b64u.Append(nil, sum[:typeScriptBindSize])), nil
+}
+
+const errNotJSON = plain.Error("the state is not JSON, which the payload of a TypeScript token is; " +
+	"write JSON, or set TypeScriptOptions.Text if the TypeScript servers have strings there")
+
+func (f *typeScriptFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+	tag, err := f.bindTag(b)
+	if err != nil {
+		return "", err
+	}
+	exp, err := lastSecond(c)
+	if err != nil {
+		return "", err
+	}
+	payload, err := f.envelope(c, exp, tag)
+	if err != nil {
+		return "", err
+	}
+	return f.sign(payload), nil
+}
+
+var typeScriptStrings = jsonvalue.StringStyle{Surrogates: true, Short: jsonvalue.Usual.Short}
+
+// envelope writes the claims as JSON.stringify does.
+func (f *typeScriptFormat) envelope(c *mcpseal.Claims, exp int64, tag string) ([]byte, error) {
+	buf := append(make([]byte, 0, 96+len(c.State)+len(c.State)/8), '{')
+	if c.HasState {
+		buf = append(buf, `"p":`...)
+		var ok bool
+		switch {
+		case !f.options.Text:
+			buf = append(buf, c.State...)
+		default:
+			if buf, ok = jsonvalue.AppendString(buf, c.State, &typeScriptStrings); !ok {
+				return nil, errState
+			}
+		}
+		buf = append(buf, ',')
+	}
+	buf = strconv.AppendInt(append(buf, `"exp":`...), exp, 10)
+	if tag != "" {
+		buf = append(append(append(buf, `,"b":"`...), tag...), '"')
+	}
+	buf = append(buf, '}')
+	if c.HasState && !f.options.Text {
+		// The handler's text stands in it as it is, so it must be one value.
+		e, err := readEnvelope(string(buf))
+		if err != nil {
+			return nil, errNotJSON
+		}
+		if p := e.member("p"); p == nil || p.Raw != strings.Trim(c.State, " \t\r\n") {
+			return nil, errNotJSON
+		}
+	}
+	return buf, nil
+}
+
+func (f *typeScriptFormat) sign(payload []byte) string {
+	size := len(typeScriptPrefix) + b64u.EncodedLen(len(payload)) + 1 + b64u.EncodedLen(32)
+	text := b64u.Append(append(make([]byte, 0, size), typeScriptPrefix...), payload)
+	sum := f.key.sum(string(text))
+	return string(b64u.Append(append(text, '.'), sum[:]))
+}
+
+func (f *typeScriptFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	tag, err := f.bindTag(b)
+	if err != nil {
+		return mcpseal.Claims{}, err
+	}
+	payload, err := f.verify(token)
+	if err != nil {
+		return mcpseal.Claims{}, err
+	}
+	e, err := readEnvelope(payload)
+	if err != nil {
+		return mcpseal.Claims{}, err
+	}
+	exp, ok := e.number("exp")
+	if !ok {
+		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+	}
+	if tag == "" && e.member("b") != nil || tag != "" && !e.isText("b", tag) {
+		return mcpseal.Claims{}, f.notBound()
+	}
+	c := mcpseal.Claims{Expires: throughSecond(floorSeconds(exp))}
+	p := e.member("p")
+	if p == nil {
+		return c, nil
+	}
+	c.State, c.HasState = p.Raw, true
+	if f.options.Text {
+		if p.Kind != jsonvalue.String {
+			return mcpseal.Claims{}, mcpseal.ReasonMalformed
+		}
+		c.State = p.Text
+	}
+	return c, nil
+}
+
+// verify returns the payload of a genuine token.
+func (f *typeScriptFormat) verify(token string) (string, error) {
+	signed, mac, ok := cutLast(token, '.')
+	if !ok || !strings.HasPrefix(signed, typeScriptPrefix) {
+		return "", mcpseal.ReasonMalformed
+	}
+	given, err := b64u.Decode(make([]byte, 0, 48), mac)
+	if err != nil || len(given) != 32 {
+		return "", mcpseal.ReasonMalformed
+	}
+	if want := f.key.sum(signed); subtle.ConstantTimeCompare(given, want[:]) != 1 {
+		return "", mcpseal.ReasonForged
+	}
+	payload, err := b64u.Decode(nil, signed[len(typeScriptPrefix):])
+	if err != nil {
+		return "", mcpseal.ReasonMalformed
+	}
+	return string(payload), nil
+}
+
+func cutLast(text string, sep byte) (before, after string, found bool) {
+	if i := strings.LastIndexByte(text, sep); i >= 0 {
+		return text[:i], text[i+1:], true
+	}
+	return text, "", false
+}
+
+// floorSeconds is a time in whole seconds, as far as it can matter.
+func floorSeconds(seconds float64) int64 {
+	return int64(math.Floor(min(max(seconds, -maxSeconds), maxSeconds)))
+}
+
+// notBound says what a binding that differs is about: the user, where there is
+// one in it.
+func (f *typeScriptFormat) notBound() mcpseal.Reason {
+	if f.options.Binds&mcpseal.ClaimPrincipal != 0 {
+		return mcpseal.ReasonPrincipal
+	}
+	return mcpseal.ReasonRequest
+}

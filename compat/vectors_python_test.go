@@ -1,0 +1,242 @@
+package compat
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/b64u"
+	"github.com/mcpseal/mcpseal/internal/jsonvalue"
+)
+
+func unhex(t *testing.T, text string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func pythonKeys(t *testing.T, keys []string, options PythonOptions) (*pythonFormat, error) {
+	t.Helper()
+	secrets := make([][]byte, len(keys))
+	for i, key := range keys {
+		secrets[i] = unhex(t, key)
+	}
+	f, err := Python(secrets, options)
+	if err != nil {
+		return nil, err
+	}
+	return f.(*pythonFormat), nil
+}
+
+func mustPython(t *testing.T, keys []string, options PythonOptions) *pythonFormat {
+	t.Helper()
+	f, err := pythonKeys(t, keys, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func checkPythonConstruct(t *testing.T, c *vector) verdict {
+	_, err := pythonKeys(t, c.MintKeys, PythonOptions{})
+	return verdict{accepted: err == nil}
+}
+
+func checkPythonCodec(t *testing.T, c *vector) verdict {
+	checkPythonInternals(t, c)
+	minting := mustPython(t, c.MintKeys, PythonOptions{})
+	if c.OriginalToken == "" {
+		// Ours has another nonce and everything else alike.
+		again, err := minting.open(minting.seal(unhex(t, c.PayloadInHex)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "the payload of a token of ours", hex.EncodeToString(again), c.PayloadInHex)
+	}
+	payload, err := mustPython(t, c.OpenKeys, PythonOptions{}).open(c.Token)
+	return verdict{err == nil, hex.EncodeToString(payload), orEmpty(c.PayloadHex)}
+}
+
+// checkPythonInternals compares keys and ids to the byte.
+func checkPythonInternals(t *testing.T, c *vector) {
+	t.Helper()
+	if c.Internals == nil {
+		return
+	}
+	for _, key := range c.Internals.Keys {
+		derived, err := derive(unhex(t, key.KeyHex), pythonKeyInfo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "the derived key", hex.EncodeToString(derived), key.DerivedHex)
+		id := pythonKeyID(derived)
+		equal(t, "the key's id", hex.EncodeToString(id[:]), key.KeyIDHex)
+		made, err := newPythonKey(unhex(t, key.KeyHex))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key.KeyIDHex == c.Internals.KeyIDHex {
+			equal(t, "the additional data", hex.EncodeToString(made.additional), c.Internals.AdditionalHex)
+		}
+	}
+	sealed, err := b64u.Decode(nil, strings.TrimPrefix(c.Token, pythonPrefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "the key's id in the token", hex.EncodeToString(sealed[:4]), c.Internals.KeyIDHex)
+	equal(t, "the nonce in the token", hex.EncodeToString(sealed[4:16]), c.Internals.NonceHex)
+	equal(t, "KeyID", (&pythonFormat{}).KeyID(c.Token), c.Internals.KeyIDHex)
+}
+
+func checkPythonArguments(t *testing.T, c *vector) verdict {
+	text := orEmpty(c.ArgumentsJSON)
+	if c.ArgumentsNote != "" && c.ArgumentsJSON == nil {
+		if !strings.Contains(c.ArgumentsNote, "5000 [") {
+			t.Fatalf("the arguments %q are unknown here", c.ArgumentsNote)
+		}
+		text = `{"d":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}"
+	}
+	if c.Method == methodReadResource {
+		text = ""
+	}
+	canonical, err := pythonArguments(text)
+	if err != nil {
+		return verdict{}
+	}
+	equal(t, "the digest", pythonArgumentsDigest(canonical), c.Digest)
+	// What this package refuses on top: what it could not tell apart.
+	if _, err := pythonDigest(&mcpseal.Binding{Method: c.Method, Arguments: []byte(text)}); err != nil {
+		d, parseErr := jsonvalue.Parse(text, true)
+		if parseErr != nil || !d.Duplicates() && !strings.Contains(text, "NaN") && !strings.Contains(text, "Infinity") {
+			t.Errorf("a request with these arguments is refused: %v", err)
+		}
+	}
+	return verdict{true, string(canonical), c.CanonicalJSON}
+}
+
+func checkPythonBoundary(t *testing.T, c *vector) verdict {
+	checkPythonInternals(t, c)
+	if c.Mint.Crafted == nil {
+		checkPythonMint(t, c)
+	}
+	if c.WireState != nil {
+		// A state that is no string never reaches a boundary: no Go type holds it.
+		var params struct {
+			RequestState string `json:"requestState"`
+		}
+		wire, _ := json.Marshal(map[string]any{"requestState": json.RawMessage(wireText(t, c.WireState))})
+		return verdict{accepted: json.Unmarshal(wire, &params) == nil}
+	}
+	binding, options := pythonSide(t, c.Verify)
+	want := orEmpty(c.State)
+	if c.StateJSON != nil {
+		want = textOf(t, *c.StateJSON)
+	}
+	state, hasState, ok := open(t, mustPython(t, c.Verify.KeysHex, options), c.Verify.Now, binding, c.Token)
+	return verdict{ok && hasState, state, want}
+}
+
+func wireText(t *testing.T, wire any) string {
+	if text, ok := wire.(string); ok {
+		return text
+	}
+	text, err := json.Marshal(wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// pythonSide is one side's request, and the options that it needs.
+func pythonSide(t *testing.T, s *side) (mcpseal.Binding, PythonOptions) {
+	t.Helper()
+	var params struct {
+		Name, URI any
+		Arguments json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(s.ParamsJSON), &params); err != nil {
+		t.Fatal(err)
+	}
+	target, _ := params.Name.(string)
+	if s.Method == methodReadResource {
+		target, _ = params.URI.(string)
+	}
+	var options PythonOptions
+	if s.Audience != nil && *s.Audience == "" {
+		options.ClaimEmpty |= mcpseal.ClaimAudience
+	}
+	if s.Principal != nil && *s.Principal == "" {
+		options.ClaimEmpty |= mcpseal.ClaimPrincipal
+	}
+	return mcpseal.Binding{
+		Method: s.Method, Target: target, Arguments: params.Arguments,
+		Audience: orEmpty(s.Audience), Principal: orEmpty(s.Principal),
+	}, options
+}
+
+// checkPythonMint compares what we would have minted to the byte.
+func checkPythonMint(t *testing.T, c *vector) {
+	t.Helper()
+	binding, options := pythonSide(t, c.Mint)
+	in := c.Internals
+	if in.Target != nil {
+		equal(t, "the target", binding.Target, *in.Target)
+	}
+	if len(c.Mint.Components) > 0 {
+		principal, err := PythonPrincipal(orEmpty(c.Mint.Components[0]), orEmpty(c.Mint.Components[1]), orEmpty(c.Mint.Components[2]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "the principal", principal, binding.Principal)
+	}
+	digest, err := pythonDigest(&binding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "the digest", digest, in.ArgsDigest)
+	arguments := string(binding.Arguments)
+	if binding.Method == methodReadResource {
+		arguments = ""
+	}
+	canonical, err := pythonArguments(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "the canonical arguments", string(canonical), in.CanonicalArgs)
+	salt := unhex(t, in.PrincipalSalt)
+	if in.PrincipalClaim != "" {
+		equal(t, "the principal's claim", pythonUser(binding.Principal, salt), in.PrincipalClaim)
+	}
+	state := orEmpty(c.Mint.State)
+	if c.Mint.StateJSON != nil {
+		state = textOf(t, *c.Mint.StateJSON)
+	}
+	claims := mcpseal.Claims{
+		Issued:  int64(c.Mint.Now * 1000),
+		Expires: int64((c.Mint.Now + *c.Mint.TTL) * 1000),
+		State:   state, HasState: true,
+	}
+	f := mustPython(t, c.Mint.KeysHex, options)
+	payload, err := f.envelope(&binding, &claims, digest, salt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "the envelope", string(payload), orEmpty(in.EnvelopeJSON))
+
+	// And a token of ours fares as the peer's does.
+	token, err := f.Seal(t.Context(), &binding, &claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifying, options := pythonSide(t, c.Verify)
+	_, _, theirs := open(t, mustPython(t, c.Verify.KeysHex, options), c.Verify.Now, verifying, c.Token)
+	_, _, ours := open(t, mustPython(t, c.Verify.KeysHex, options), c.Verify.Now, verifying, token)
+	if ours != theirs {
+		t.Errorf("our token opens: %v, the peer's: %v", ours, theirs)
+	}
+}

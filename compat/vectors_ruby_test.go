@@ -1,0 +1,99 @@
+package compat
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"testing"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// rubyDigested is the format for a request whose arguments are known by their
+// digest alone.
+type rubyDigested struct {
+	*rubyFormat
+	digest string
+}
+
+func (f *rubyDigested) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	return f.open(b, token, f.digest)
+}
+
+func rubySide(t *testing.T, s *side) (*rubyDigested, mcpseal.Binding, error) {
+	t.Helper()
+	f, err := Ruby(unhex(t, s.KeyHex))
+	if err != nil {
+		return nil, mcpseal.Binding{}, err
+	}
+	return &rubyDigested{f.(*rubyFormat), s.Digest}, mcpseal.Binding{Method: s.Method, Target: s.Target, Audience: orEmpty(s.Audience)}, nil
+}
+
+func checkRubySealError(t *testing.T, c *vector) verdict {
+	f, binding, err := rubySide(t, c.Mint)
+	if err != nil {
+		return verdict{}
+	}
+	now := int64(c.Mint.Now * 1000)
+	_, err = f.seal(&binding, &mcpseal.Claims{Issued: now, Expires: now + int64(*c.Mint.TTL*1000)}, f.digest)
+	return verdict{accepted: err == nil}
+}
+
+func checkRuby(t *testing.T, c *vector) verdict {
+	if c.Kind == "roundtrip" {
+		f, binding, err := rubySide(t, c.Mint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A fraction is what the peer cannot verify either, and no empty
+		// audience is one here.
+		ttl := *c.Mint.TTL
+		whole := !isFloatTTL(c)
+		if whole && (c.Mint.Audience == nil || *c.Mint.Audience != "") {
+			payload, err := rubyEnvelope(&binding, orEmpty(c.Mint.State), int64(c.Mint.Now)+int64(ttl), f.digest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			equal(t, "the envelope", string(payload), orEmpty(c.Internals.EnvelopeJSON))
+		}
+	}
+	f, binding, err := rubySide(t, c.Verify)
+	if err != nil {
+		return verdict{}
+	}
+	state, _, ok := open(t, f, c.Verify.Now, binding, c.Token)
+	want := orEmpty(c.State)
+	if c.StateHex != nil {
+		want = string(unhex(t, *c.StateHex))
+	}
+	return verdict{ok, state, want}
+}
+
+// isFloatTTL says whether Ruby was given a float, which makes it write one.
+func isFloatTTL(c *vector) bool {
+	var envelope struct{ Exp json.Number }
+	if err := json.Unmarshal([]byte(orEmpty(c.Internals.EnvelopeJSON)), &envelope); err != nil {
+		return true
+	}
+	_, err := envelope.Exp.Int64()
+	return err != nil
+}
+
+func checkRubyArguments(t *testing.T, c *vector) verdict {
+	var params struct {
+		Name      string
+		Arguments json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(c.ParamsJSON), &params); err != nil {
+		return verdict{} // the peer's parser is not kinder
+	}
+	canonical, err := rubyArguments(string(params.Arguments))
+	if err != nil {
+		return verdict{}
+	}
+	equal(t, "the target", params.Name, c.Target)
+	sum := sha256.Sum256(canonical)
+	equal(t, "the digest", hex.EncodeToString(sum[:]), c.Digest)
+	return verdict{true, string(canonical), c.CanonicalJSON}
+}

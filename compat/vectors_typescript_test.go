@@ -1,0 +1,90 @@
+package compat
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"testing"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+func typeScriptSide(t *testing.T, s *side) (*typeScriptFormat, error) {
+	t.Helper()
+	var options TypeScriptOptions
+	if s.Bind != nil {
+		options.Bind = func(*mcpseal.Binding) (string, error) { return *s.Bind, nil }
+	}
+	f, err := TypeScript(unhex(t, s.KeyHex), options)
+	if err != nil {
+		return nil, err
+	}
+	return f.(*typeScriptFormat), nil
+}
+
+func checkTypeScriptMintError(t *testing.T, c *vector) verdict {
+	_, err := typeScriptSide(t, c.Mint)
+	return verdict{accepted: err == nil}
+}
+
+func checkTypeScript(t *testing.T, c *vector) verdict {
+	if c.Kind == "roundtrip" {
+		checkTypeScriptMint(t, c)
+	}
+	f, err := typeScriptSide(t, c.Verify)
+	if err != nil {
+		return verdict{}
+	}
+	state, hasState, ok := open(t, f, c.Verify.Now, mcpseal.Binding{Method: "tools/call", Target: "tool"}, c.Token)
+	if !ok || !hasState {
+		return verdict{accepted: ok, opened: "", want: orEmpty(c.PayloadJSON)}
+	}
+	if c.PayloadUndefined {
+		t.Error("no payload came back as one")
+	}
+	return verdict{true, compact(t, state), orEmpty(c.PayloadJSON)}
+}
+
+func compact(t *testing.T, text string) string {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := json.Compact(&buf, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return buf.String()
+}
+
+// checkTypeScriptMint compares what we would have minted to the byte, the
+// token included: nothing in it is random.
+func checkTypeScriptMint(t *testing.T, c *vector) {
+	t.Helper()
+	f, err := typeScriptSide(t, c.Mint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tag, err := f.bindTag(&mcpseal.Binding{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "the bind tag", tag, c.Internals.BindTag)
+	// JSON.stringify writes some payloads in another way than they were given;
+	// what verify returned is in its words.
+	state := c.PayloadJSON
+	if state == nil {
+		state = c.Mint.PayloadJSON
+	}
+	ttl := *c.Mint.TTL
+	payload := []byte(orEmpty(c.Internals.EnvelopeJSON))
+	if ttl == math.Trunc(ttl) { // we seal whole seconds only
+		claims := mcpseal.Claims{State: orEmpty(state), HasState: state != nil}
+		if payload, err = f.envelope(&claims, int64(c.Mint.Now)+int64(ttl), tag); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "the envelope", string(payload), orEmpty(c.Internals.EnvelopeJSON))
+	}
+	token := f.sign(payload)
+	equal(t, "the token", token, c.Token)
+	sum := f.key.sum(token[:len(token)-44])
+	equal(t, "the MAC", hex.EncodeToString(sum[:]), c.Internals.MACHex)
+}
