@@ -3,7 +3,6 @@ package compat
 import (
 	"context"
 	"crypto/rand"
-	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/b64u"
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
+	"github.com/mcpseal/mcpseal/internal/mac"
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
@@ -95,13 +95,13 @@ func newMcpD(secret []byte, options McpDOptions) (*mcpdFormat, error) {
 	if options.Encrypted {
 		mode = "encrypted"
 	}
-	return &mcpdFormat{redacted(fmt.Sprintf("McpD(%s)", mode)), options, newMACKey(macSecret), sealer}, nil
+	return &mcpdFormat{redacted(fmt.Sprintf("McpD(%s)", mode)), options, mac.NewKey(macSecret), sealer}, nil
 }
 
 type mcpdFormat struct {
 	redacted
 	options McpDOptions
-	mac     *macKey
+	mac     mac.Key
 	sealer  *sealer
 }
 
@@ -148,7 +148,7 @@ func (f *mcpdFormat) bindTag(b *mcpseal.Binding) (string, error) {
 	if !f.options.Encrypted && strings.HasPrefix(strings.TrimLeft(subject, " \t\r\n"), "{") {
 		return "", errLooksSigned
 	}
-	sum := f.mac.sum(material)
+	sum := f.mac.Sum(material)
 	return hex.EncodeToString(sum[:]), nil
 }
 
@@ -186,7 +186,7 @@ func mcpdEnvelope(state string, exp int64, tag string) ([]byte, error) {
 
 func (f *mcpdFormat) sign(payload []byte) string {
 	text := b64u.Append([]byte(mcpdSignedPrefix), payload)
-	sum := f.mac.sum(string(payload))
+	sum := f.mac.Sum(string(payload))
 	return string(b64u.Append(append(text, '.'), sum[:]))
 }
 
@@ -232,21 +232,20 @@ func (f *mcpdFormat) open(token, tag string) (string, error) {
 }
 
 func (f *mcpdFormat) verify(text string) (string, error) {
-	body, mac, ok := strings.Cut(text, ".")
+	body, tag, ok := strings.Cut(text, ".")
 	if !ok {
 		return "", mcpseal.ReasonMalformed
 	}
-	decoded, err := b64u.Decode(nil, body)
+	payload, err := b64u.Decode(nil, body)
 	if err != nil {
 		return "", mcpseal.ReasonMalformed
 	}
-	given, err := b64u.Decode(make([]byte, 0, 48), mac)
+	sum, err := b64u.Decode(make([]byte, 0, 2*mac.Size), tag)
 	if err != nil {
 		return "", mcpseal.ReasonMalformed
 	}
-	payload := string(decoded)
-	if want := f.mac.sum(payload); subtle.ConstantTimeCompare(given, want[:]) != 1 {
+	if !f.mac.Verify(sum, string(payload)) {
 		return "", mcpseal.ReasonForged
 	}
-	return payload, nil
+	return string(payload), nil
 }

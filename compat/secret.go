@@ -4,13 +4,10 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
-	"crypto/hmac"
 	"crypto/sha256"
 	"fmt"
-	"hash"
 	"io"
 	"log/slog"
-	"sync"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/b64u"
@@ -33,7 +30,7 @@ func derive(secret []byte, info string) ([]byte, error) {
 // sealer is AES-256-GCM with a random nonce in front, as base64url.
 type sealer struct{ aead cipher.AEAD }
 
-// sealedSize is what a sealed text has beside its payload.
+// What a sealed text has beside its payload.
 const nonceSize, tagSize = 12, 16
 
 func newSealer(key []byte) (*sealer, error) {
@@ -66,26 +63,6 @@ func (s *sealer) open(sealed, additional []byte) ([]byte, error) {
 		return nil, mcpseal.ReasonForged
 	}
 	return payload, nil
-}
-
-// macKey is a key for HMAC-SHA256.
-type macKey struct{ hashes sync.Pool }
-
-func newMACKey(key []byte) *macKey {
-	key = append([]byte(nil), key...)
-	return &macKey{sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
-}
-
-// sum is the MAC of the parts as one message.
-func (k *macKey) sum(parts ...string) (sum [sha256.Size]byte) {
-	h := k.hashes.Get().(hash.Hash)
-	h.Reset()
-	for _, part := range parts {
-		io.WriteString(h, part)
-	}
-	h.Sum(sum[:0])
-	k.hashes.Put(h)
-	return sum
 }
 
 // redacted is the name under which a format prints, whatever the verb: its

@@ -2,7 +2,6 @@ package compat
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/b64u"
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
+	"github.com/mcpseal/mcpseal/internal/mac"
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
@@ -51,7 +51,7 @@ func TypeScript(key []byte, options TypeScriptOptions) (mcpseal.Format, error) {
 	if err := checkBinds(&options); err != nil {
 		return nil, err
 	}
-	return &typeScriptFormat{"TypeScript", options, newMACKey(key)}, nil
+	return &typeScriptFormat{"TypeScript", options, mac.NewKey(key)}, nil
 }
 
 // checkBinds holds Bind to what Binds says, as far as that can be seen.
@@ -103,7 +103,7 @@ func alike(bind func(*mcpseal.Binding) (string, error), one, other mcpseal.Bindi
 type typeScriptFormat struct {
 	redacted
 	options TypeScriptOptions
-	key     *macKey
+	key     mac.Key
 }
 
 func (f *typeScriptFormat) Prefix() string            { return typeScriptPrefix }
@@ -118,7 +118,7 @@ func (f *typeScriptFormat) bindTag(b *mcpseal.Binding) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := f.key.sum(typeScriptBindLabel, text)
+	sum := f.key.Sum(typeScriptBindLabel, text)
 	return string(b64u.Append(nil, sum[:typeScriptBindSize])), nil
 }
 
@@ -178,9 +178,9 @@ func (f *typeScriptFormat) envelope(c *mcpseal.Claims, exp int64, tag string) ([
 }
 
 func (f *typeScriptFormat) sign(payload []byte) string {
-	size := len(typeScriptPrefix) + b64u.EncodedLen(len(payload)) + 1 + b64u.EncodedLen(32)
+	size := len(typeScriptPrefix) + b64u.EncodedLen(len(payload)) + 1 + b64u.EncodedLen(mac.Size)
 	text := b64u.Append(append(make([]byte, 0, size), typeScriptPrefix...), payload)
-	sum := f.key.sum(string(text))
+	sum := f.key.Sum(string(text))
 	return string(b64u.Append(append(text, '.'), sum[:]))
 }
 
@@ -221,15 +221,15 @@ func (f *typeScriptFormat) Open(_ context.Context, b *mcpseal.Binding, token str
 
 // verify returns the payload of a genuine token.
 func (f *typeScriptFormat) verify(token string) (string, error) {
-	signed, mac, ok := cutLast(token, '.')
+	signed, tag, ok := cutLast(token, '.')
 	if !ok || !strings.HasPrefix(signed, typeScriptPrefix) {
 		return "", mcpseal.ReasonMalformed
 	}
-	given, err := b64u.Decode(make([]byte, 0, 48), mac)
-	if err != nil || len(given) != 32 {
+	sum, err := b64u.Decode(make([]byte, 0, 2*mac.Size), tag)
+	if err != nil {
 		return "", mcpseal.ReasonMalformed
 	}
-	if want := f.key.sum(signed); subtle.ConstantTimeCompare(given, want[:]) != 1 {
+	if !f.key.Verify(sum, signed) {
 		return "", mcpseal.ReasonForged
 	}
 	payload, err := b64u.Decode(nil, signed[len(typeScriptPrefix):])

@@ -69,7 +69,7 @@ func checkMcpDMint(t *testing.T, c *vector, encrypted bool) bool {
 	}
 	equal(t, "the MAC key", hex.EncodeToString(macKey), in.MACKeyHex)
 	equal(t, "the bind tag", tag, in.BindTag)
-	material := f.mac.sum(string(unhex(t, orEmpty(in.MaterialHex))))
+	material := f.mac.Sum(string(unhex(t, orEmpty(in.MaterialHex))))
 	equal(t, "the tag of the material", hex.EncodeToString(material[:]), tag)
 	payload, err := mcpdEnvelope(orEmpty(c.Mint.State), int64(c.Mint.Now)+int64(*c.Mint.TTL), tag)
 	if err != nil {
@@ -78,7 +78,7 @@ func checkMcpDMint(t *testing.T, c *vector, encrypted bool) bool {
 	equal(t, "the envelope", string(payload), orEmpty(in.EnvelopeJSON))
 	if !encrypted {
 		equal(t, "the token", f.sign(payload), c.Token) // nothing in it is random
-		sum := f.mac.sum(string(payload))
+		sum := f.mac.Sum(string(payload))
 		equal(t, "the MAC", hex.EncodeToString(sum[:]), in.MACHex)
 		return true
 	}

@@ -85,6 +85,6 @@ func checkTypeScriptMint(t *testing.T, c *vector) {
 	}
 	token := f.sign(payload)
 	equal(t, "the token", token, c.Token)
-	sum := f.key.sum(token[:len(token)-44])
+	sum := f.key.Sum(token[:len(token)-44])
 	equal(t, "the MAC", hex.EncodeToString(sum[:]), c.Internals.MACHex)
 }

@@ -1,0 +1,205 @@
+// Package atd issues and opens the pagination cursors of the ATD runtime (the
+// crate atd-runtime): a CBOR body with an HMAC, bound to the tool, the caller,
+// the arguments and the server's session. It is for a fleet that moves from one
+// to the other; for anything new the package cursor is the better choice: its
+// cursors are encrypted and always hold 256 bytes of position.
+//
+// It is stricter than the peer. Only the text that was issued opens. A cursor
+// from more than 60 seconds in the future is refused. Open checks tool, caller
+// and arguments by itself, and time last. Replicas that share a key accept each
+// other's cursors.
+package atd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/mcpseal/mcpseal/internal/b64u"
+	"github.com/mcpseal/mcpseal/internal/mac"
+)
+
+const (
+	// MaxCursor is the longest cursor, in characters.
+	MaxCursor = 512
+	// MaxState is the longest state, in bytes. How much really fits into a
+	// cursor depends on the names in it: with 20 characters of tool and 12 of
+	// caller, 137 bytes always do.
+	MaxState = 256
+
+	defaultTTL = 5 * time.Minute
+	clockSkew  = 60 * time.Second
+
+	sessionLabel = "mcpseal/atd session"
+)
+
+// Options are what an [Issuer] may be told beside its key.
+type Options struct {
+	// Session names the servers that accept each other's cursors, in 8 bytes.
+	// Nil means one that is derived from the key, so that all who share the key
+	// do. (Each server of the peer makes a random one.)
+	Session []byte
+	// TTL is how long a cursor opens. 0 means 5 minutes.
+	TTL time.Duration
+	// Logger is told when the key is random. Nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// Issuer issues and opens cursors. It is safe for concurrent use, and prints
+// without its key.
+type Issuer struct {
+	mac     mac.Key
+	session numbers
+	ttl     uint64 // in seconds
+}
+
+// NewIssuer makes an issuer. A key has 32 bytes. Nil means the one that the
+// environment variable ATD_CURSOR_SIGNING_KEY holds in base64, and if that is
+// not set, a random one that dies with this process.
+func NewIssuer(key []byte, options Options) (*Issuer, error) {
+	if options.Logger == nil {
+		options.Logger = slog.Default()
+	}
+	if options.TTL == 0 {
+		options.TTL = defaultTTL
+	}
+	if options.TTL < time.Second {
+		return nil, fmt.Errorf("atd: Options.TTL is %v, less than a second", options.TTL)
+	}
+	if options.Session != nil && len(options.Session) != sessionSize {
+		return nil, fmt.Errorf("atd: Options.Session has %d bytes, not %d", len(options.Session), sessionSize)
+	}
+	key, err := findKey(key, options.Logger)
+	if err != nil {
+		return nil, err
+	}
+	i := &Issuer{mac: mac.NewKey(key), ttl: uint64(options.TTL / time.Second)}
+	if options.Session == nil {
+		sum := i.mac.Sum(sessionLabel)
+		options.Session = sum[:sessionSize]
+	}
+	i.session = numbersOf(options.Session)
+	return i, nil
+}
+
+// String does not show the key.
+func (i *Issuer) String() string { return "atd.Issuer" }
+
+// Format writes String under every verb.
+func (i *Issuer) Format(s fmt.State, _ rune) { io.WriteString(s, i.String()) }
+
+// Request is what a cursor is bound to.
+type Request struct {
+	Tool      string
+	Caller    string // "" means nobody
+	Arguments []byte // JSON text, without the cursor; nil counts as {}
+}
+
+// Page is where to go on.
+type Page struct {
+	Index uint32 // of the page, from 1
+	State []byte // the tool's own, at most [MaxState] bytes
+}
+
+// Issue returns the cursor for a page of a request. Beside ErrStateTooLarge and
+// ErrTooLarge it fails on arguments that are not JSON.
+func (i *Issuer) Issue(request Request, page Page) (string, error) {
+	p, err := i.payloadOf(request)
+	if err != nil {
+		return "", err
+	}
+	p.Page, p.State, p.Issued = page.Index, bytes.Clone(page.State), uint64(time.Now().Unix())
+	return i.issue(p)
+}
+
+// payloadOf is the payload with everything that a request decides.
+func (i *Issuer) payloadOf(request Request) (*payload, error) {
+	sum, err := fingerprint(request.Arguments)
+	if err != nil {
+		return nil, fmt.Errorf("atd: %w", err)
+	}
+	p := &payload{Tool: request.Tool}
+	if request.Caller != "" {
+		p.Caller = &request.Caller
+	}
+	p.Fingerprint, p.Session = numbersOf(sum[:]), i.session
+	return p, nil
+}
+
+func (i *Issuer) issue(p *payload) (string, error) {
+	if len(p.State) > MaxState {
+		return "", ErrStateTooLarge
+	}
+	body, err := p.encode()
+	if err != nil {
+		return "", errors.New("atd: the tool or the caller is not text in UTF-8")
+	}
+	sum := i.mac.Sum(string(body))
+	if b64u.EncodedLen(len(body)+len(sum)) > MaxCursor {
+		return "", ErrTooLarge
+	}
+	return string(b64u.Append(nil, append(body, sum[:]...))), nil
+}
+
+// Open returns the page of a cursor that was issued for this request. Every
+// error is one of this package's, but for arguments that are not JSON.
+func (i *Issuer) Open(request Request, cursor string) (Page, error) {
+	want, err := i.payloadOf(request)
+	if err != nil {
+		return Page{}, err
+	}
+	p, err := i.verify(cursor)
+	if err != nil {
+		return Page{}, err
+	}
+	if !p.boundAs(want) {
+		return Page{}, ErrMismatch
+	}
+	if err := i.inTime(p); err != nil {
+		return Page{}, err
+	}
+	return Page{p.Page, p.State}, nil
+}
+
+// verify returns the payload of a genuine cursor.
+func (i *Issuer) verify(cursor string) (*payload, error) {
+	if len(cursor) > MaxCursor {
+		return nil, ErrTooLarge
+	}
+	signed, err := b64u.Decode(nil, cursor)
+	if err != nil || len(signed) < mac.Size {
+		return nil, ErrFormat
+	}
+	body, sum := signed[:len(signed)-mac.Size], signed[len(signed)-mac.Size:]
+	if !i.mac.Verify(sum, string(body)) {
+		return nil, ErrSignature
+	}
+	return decodePayload(body)
+}
+
+// boundAs says whether two payloads are for one request.
+func (p *payload) boundAs(want *payload) bool {
+	same := func(a, b *string) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+	return p.Tool == want.Tool && same(p.Caller, want.Caller) && slices.Equal(p.Fingerprint, want.Fingerprint)
+}
+
+// inTime checks session and age, as the peer does, and that the cursor is not
+// from the future.
+func (i *Issuer) inTime(p *payload) error {
+	if !slices.Equal(i.session, p.Session) {
+		return ErrExpired
+	}
+	now := uint64(max(time.Now().Unix(), 0))
+	switch {
+	case p.Issued > math.MaxInt64 || p.Issued > now+uint64(clockSkew/time.Second):
+		return ErrFormat
+	case p.Issued < now && now-p.Issued > i.ttl:
+		return ErrExpired
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+package atd
+
+import "errors"
+
+// Why a cursor is not issued or not accepted. The first five are the peer's;
+// [ErrMismatch] is what its callers find out by themselves.
+var (
+	// ErrExpired is a cursor that is too old, or of another session. The client
+	// starts over.
+	ErrExpired = errors.New("atd: the cursor has expired")
+	// ErrSignature is a cursor that was changed, or never issued.
+	ErrSignature = errors.New("atd: the cursor's signature is invalid")
+	// ErrFormat is a text that is no cursor, or a cursor from the future.
+	ErrFormat = errors.New("atd: the cursor's format is invalid")
+	// ErrTooLarge is a cursor of more than 512 characters.
+	ErrTooLarge = errors.New("atd: the cursor has more than 512 characters")
+	// ErrStateTooLarge is a state of more than 256 bytes.
+	ErrStateTooLarge = errors.New("atd: the state has more than 256 bytes")
+	// ErrMismatch is a genuine cursor for another tool, caller or arguments.
+	ErrMismatch = errors.New("atd: the cursor is for another tool, caller or arguments")
+)
+
+// The codes that the peer puts on the wire.
+const (
+	CodeExpired = 1020 // ERR_CURSOR_EXPIRED
+	CodeInvalid = 1021 // ERR_CURSOR_INVALID
+)
+
+// Code is what the peer answers for an error of [Issuer.Open].
+func Code(err error) int {
+	if errors.Is(err, ErrExpired) {
+		return CodeExpired
+	}
+	return CodeInvalid
+}

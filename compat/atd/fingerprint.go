@@ -1,0 +1,156 @@
+package atd
+
+import (
+	"crypto/sha256"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/mcpseal/mcpseal/internal/jsonvalue"
+)
+
+// maxLevels is how deep arguments may nest for serde_json to read them.
+const maxLevels = 127
+
+var serdeStyle = jsonvalue.Style{Strings: jsonvalue.Usual, Number: serdeNumber}
+
+// fingerprint is the peer's digest of the JSON text of arguments. A missing
+// text counts as {}.
+func fingerprint(arguments []byte) ([fingerprintSize]byte, error) {
+	// What no format takes, such as two members of one name, this one refuses
+	// too: the peer keeps the last of them, encoding/json may merge them.
+	if _, err := argdigest.Sum(arguments); err != nil {
+		return [fingerprintSize]byte{}, err
+	}
+	text, err := serialize(string(arguments))
+	if err != nil {
+		return [fingerprintSize]byte{}, err
+	}
+	return sha256.Sum256(text), nil
+}
+
+// serialize rewrites arguments as serde_json does.
+func serialize(text string) ([]byte, error) {
+	if text == "" {
+		return []byte("{}"), nil
+	}
+	d, err := jsonvalue.Parse(text, false)
+	if err != nil || d.Levels() > maxLevels {
+		return nil, &argdigest.Error{Problem: "not a JSON text, or one with too many levels"}
+	}
+	out, ok := d.Append(make([]byte, 0, len(text)+len(text)/2), d.Root(), &serdeStyle)
+	if !ok {
+		return nil, &argdigest.Error{Problem: "half a surrogate pair, or a number beyond a double"}
+	}
+	return out, nil
+}
+
+// serdeNumber reads a number as serde_json does and writes what it read: an
+// integer of 64 bits as it is, anything else as a double.
+func serdeNumber(dst []byte, literal string) ([]byte, bool) {
+	digits, negative := strings.CutPrefix(literal, "-")
+	if jsonvalue.IsInteger(literal) {
+		n, err := strconv.ParseUint(digits, 10, 64)
+		switch {
+		case err == nil && !negative:
+			return append(dst, literal...), true
+		case err == nil && 0 < n && n <= 1<<63:
+			return append(dst, literal...), true
+		}
+	}
+	f, ok := serdeFloat(digits)
+	if !ok {
+		return dst, false
+	}
+	if negative {
+		f = -f
+	}
+	start := len(dst)
+	dst = jsonvalue.AppendFloat(dst, f, -5, 15)
+	if mantissa, exponent, ok := strings.Cut(string(dst[start:]), "e"); ok {
+		// 1e+16 is written 1e16, and 1e-07 is written 1e-7.
+		power, _ := strconv.Atoi(exponent)
+		dst = strconv.AppendInt(append(append(dst[:start], mantissa...), 'e'), int64(power), 10)
+	}
+	return dst, true
+}
+
+// serdeFloat reads a number without its sign. serde_json does not round to the
+// nearest double: it takes as many digits as fit into 64 bits, then multiplies
+// or divides by a power of ten. To agree with it, so must this.
+func serdeFloat(text string) (float64, bool) {
+	whole, rest := cutDigits(text)
+	fraction, exponentText := "", ""
+	if behind, ok := strings.CutPrefix(rest, "."); ok {
+		fraction, rest = cutDigits(behind)
+	}
+	if rest != "" {
+		exponentText = strings.TrimPrefix(rest[1:], "+")
+	}
+
+	significand, taken := takeDigits(0, whole)
+	exponent := len(whole) - taken
+	significand, taken = takeDigits(significand, fraction)
+	exponent -= taken
+	if exponentText != "" {
+		n, err := strconv.ParseInt(exponentText, 10, 64)
+		if err != nil || n < -math.MaxInt32 || n > math.MaxInt32 {
+			return 0, significand == 0 || exponentText[0] == '-'
+		}
+		exponent += int(n)
+	}
+	return scale(float64(significand), min(max(exponent, math.MinInt32), math.MaxInt32))
+}
+
+func cutDigits(text string) (digits, rest string) {
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return text[:i], text[i:]
+		}
+	}
+	return text, ""
+}
+
+// takeDigits appends digits to n, as long as they fit, and says how many.
+func takeDigits(n uint64, digits string) (uint64, int) {
+	for i := range len(digits) {
+		digit := uint64(digits[i] - '0')
+		if n > math.MaxUint64/10 || n*10 > math.MaxUint64-digit {
+			return n, i
+		}
+		n = n*10 + digit
+	}
+	return n, len(digits)
+}
+
+const maxPower = 308
+
+// powers are the doubles nearest to the powers of ten, which math.Pow10 misses
+// here and there.
+var powers = sync.OnceValue(func() (table [maxPower + 1]float64) {
+	for i := range table {
+		table[i], _ = strconv.ParseFloat("1e"+strconv.Itoa(i), 64)
+	}
+	return table
+})
+
+// scale multiplies f by a power of ten. It fails when that is too large.
+func scale(f float64, exponent int) (float64, bool) {
+	for exponent < -maxPower && f != 0 {
+		f /= powers()[maxPower]
+		exponent += maxPower
+	}
+	switch {
+	case f == 0 && (exponent < -maxPower || exponent > maxPower):
+		return 0, true
+	case exponent > maxPower:
+		return 0, false
+	case exponent >= 0:
+		f *= powers()[exponent]
+	default:
+		f /= powers()[-exponent]
+	}
+	return f, !math.IsInf(f, 0)
+}

@@ -1,0 +1,84 @@
+package atd
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// payload is what a cursor carries, in the order in which it is written.
+type payload struct {
+	Tool        string  `cbor:"tool_id"`
+	Caller      *string `cbor:"caller_id,omitempty"` // nil is nobody
+	Fingerprint numbers `cbor:"args_fingerprint"`
+	Page        uint32  `cbor:"page_index"`
+	Issued      uint64  `cbor:"issued_at_unix"`
+	Session     numbers `cbor:"server_session"`
+	State       []byte  `cbor:"opaque_state"`
+}
+
+const (
+	fingerprintSize = 32
+	sessionSize     = 8
+)
+
+// numbers are bytes as the peer writes some of them: as an array of numbers.
+type numbers []uint16
+
+func numbersOf(b []byte) numbers {
+	n := make(numbers, len(b))
+	for i := range b {
+		n[i] = uint16(b[i])
+	}
+	return n
+}
+
+// areBytes says whether n are so many bytes.
+func (n numbers) areBytes(size int) bool {
+	return len(n) == size && !slices.ContainsFunc(n, func(b uint16) bool { return b > 0xFF })
+}
+
+var (
+	encoding = must(cbor.EncOptions{Sort: cbor.SortNone}.EncMode())
+	decoding = must(cbor.DecOptions{
+		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
+		IndefLength:       cbor.IndefLengthForbidden,
+		TagsMd:            cbor.TagsForbidden,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+		UTF8:              cbor.UTF8RejectInvalid,
+		FieldNameMatching: cbor.FieldNameMatchingCaseSensitive,
+		MaxNestedLevels:   4,
+		MaxArrayElements:  fingerprintSize,
+		MaxMapPairs:       16,
+	}.DecMode())
+)
+
+func must[T any](mode T, err error) T {
+	if err != nil {
+		panic(err) // the options above are wrong
+	}
+	return mode
+}
+
+func (p *payload) encode() ([]byte, error) {
+	if p.State == nil {
+		p.State = []byte{} // nil would be written as null
+	}
+	return encoding.Marshal(p)
+}
+
+// decodePayload reads a body. Only the one that encode writes is accepted.
+func decodePayload(body []byte) (*payload, error) {
+	p := new(payload)
+	if err := decoding.Unmarshal(body, p); err != nil {
+		return nil, ErrFormat
+	}
+	if !p.Fingerprint.areBytes(fingerprintSize) || !p.Session.areBytes(sessionSize) || len(p.State) > MaxState {
+		return nil, ErrFormat
+	}
+	if again, err := p.encode(); err != nil || !bytes.Equal(again, body) {
+		return nil, ErrFormat
+	}
+	return p, nil
+}
