@@ -150,6 +150,10 @@ type service struct {
 	book *logbook
 }
 
+// askAgain is Config.AskAgain of every service, for the test that runs all
+// causes of a rejection with it.
+var askAgain bool
+
 // newService makes a boundary; keys and audience have defaults.
 func newService(t *testing.T, config mcpseal.Config) service {
 	t.Helper()
@@ -159,6 +163,7 @@ func newService(t *testing.T, config mcpseal.Config) service {
 	if config.Audience == "" {
 		config.Audience = "deploy.example.com"
 	}
+	config.AskAgain = config.AskAgain || askAgain
 	book := &logbook{}
 	config.Logger = slog.New(slog.NewJSONHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if config.Observer == nil {

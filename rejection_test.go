@@ -271,6 +271,66 @@ func TestEveryRejectionLooksTheSameFromOutside(t *testing.T) {
 	}
 }
 
+// TestAskAgainTreatsEveryRejectionAsNoState: for every reason or for none.
+func TestAskAgainTreatsEveryRejectionAsNoState(t *testing.T) {
+	for _, c := range causes {
+		t.Run(c.name, func(t *testing.T) {
+			askAgain = true
+			defer func() { askAgain = false }()
+			s, request, token := c.setup(t)
+			round, err := s.Open(context.Background(), request, token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fresh, err := s.Open(context.Background(), request, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range []mcpseal.Round{round, fresh} {
+				state, ok := r.State()
+				questions, pinned := r.Questions()
+				if !r.First() || ok || state != "" || r.Number() != 0 || len(questions) != 0 || !pinned {
+					t.Errorf("not a first round: %q, %v, %d, %v, %v", state, ok, r.Number(), questions, pinned)
+				}
+			}
+			if logged := s.book.last(t); logged["reason"] != string(c.want) || logged["msg"] != "mcpseal: token rejected" {
+				t.Errorf("the log says %v, want reason %s", logged, c.want)
+			}
+			if seen := s.book.lastEvent(t); seen.Reason != c.want {
+				t.Errorf("the observer saw %s, want %s", seen.Reason, c.want)
+			}
+		})
+	}
+}
+
+func TestAskAgainBeginsANewFlow(t *testing.T) {
+	ctx := context.Background()
+	s := newService(t, mcpseal.Config{AskAgain: true, MaxRounds: 1})
+	token := s.first(t, deploy(), step, confirm)
+	if round := s.accept(t, deploy(), token); round.First() {
+		t.Error("a token that was accepted left a first round")
+	}
+	round, err := s.Open(ctx, deploy(), token+"A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := step
+	again, err := s.Seal(ctx, &round, &state, confirm)
+	if err != nil {
+		t.Fatalf("a flow that begins anew is not sealed: %v", err)
+	}
+	if round := s.accept(t, deploy(), again); round.Number() != 1 {
+		t.Errorf("the new flow's round is %d", round.Number())
+	}
+	// What is wrong with the request itself is no rejection.
+	broken := deploy()
+	broken.Arguments = []byte(`{"a":1,"a":2}`)
+	var params *mcpseal.ParamsError
+	if _, err := s.Open(ctx, broken, token); !errors.As(err, &params) {
+		t.Errorf("arguments that cannot be digested: %v", err)
+	}
+}
+
 func TestEveryReasonToRejectIsTested(t *testing.T) {
 	tested := map[mcpseal.Reason]bool{ // by tests that need a clock
 		mcpseal.ReasonExpired: true, mcpseal.ReasonFromTheFuture: true,

@@ -200,22 +200,24 @@ func judge(t *testing.T, c *vector, v verdict) {
 // open lets a boundary that knows the format decide about a token.
 func open(t *testing.T, format mcpseal.Format, now float64, binding mcpseal.Binding, token string) (state string, hasState, ok bool) {
 	t.Helper()
+	boundary, err := mcpseal.New(mcpseal.Config{
+		Keys:     mcpseal.Ephemeral(),
+		AlsoOpen: []mcpseal.Accepted{{Format: format, Waive: everyClaim &^ format.Carries()}},
+		Audience: binding.Audience,
+		MaxState: 1 << 20,
+		Logger:   sealtest.Logger(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := mcpseal.Request{Method: binding.Method, Target: binding.Target, Arguments: binding.Arguments}
+	if binding.Principal != "" {
+		request.Principal = mcpseal.User(binding.Principal)
+	}
+	// In the bubble stands only what needs the clock: no randomness, whose
+	// source measures time under FIPS 140-3.
 	synctest.Test(t, func(t *testing.T) {
 		sleepUntil(t, now)
-		boundary, err := mcpseal.New(mcpseal.Config{
-			Keys:     mcpseal.Ephemeral(),
-			AlsoOpen: []mcpseal.Accepted{{Format: format, Waive: everyClaim &^ format.Carries()}},
-			Audience: binding.Audience,
-			MaxState: 1 << 20,
-			Logger:   sealtest.Logger(t),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		request := mcpseal.Request{Method: binding.Method, Target: binding.Target, Arguments: binding.Arguments}
-		if binding.Principal != "" {
-			request.Principal = mcpseal.User(binding.Principal)
-		}
 		round, err := boundary.Open(t.Context(), request, token)
 		if err == nil && !round.First() {
 			ok = true

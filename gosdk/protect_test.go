@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
@@ -92,6 +93,25 @@ func TestAnswersWithoutAStateAreDropped(t *testing.T) {
 	}
 	if !strings.Contains(b.String(), "tool=exempt") {
 		t.Errorf("the exemption is not logged: %s", b)
+	}
+}
+
+func TestAskAgainRunsTheHandlerAsOnAFirstRound(t *testing.T) {
+	server := newServer()
+	tool := addSteps(server, "steps", 1)
+	gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.AskAgain = true }), &gosdk.Options{Unsolicited: []string{"steps"}})
+	session := connect(t, server, raw(), revision2026)
+	answers := mcp.InputResponseMap{"q1": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "forged"}}}
+	result, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: "step=1", InputResponses: answers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tool.log()[0]; got != `"" ` {
+		t.Errorf("the handler saw %s", got)
+	}
+	result, err = callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: result.RequestState, InputResponses: answers})
+	if err != nil || text(result) != "done after 1" {
+		t.Errorf("the question that was asked again: %q, %v", text(result), err)
 	}
 }
 

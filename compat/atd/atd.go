@@ -19,6 +19,7 @@ import (
 	"math"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mcpseal/mcpseal/internal/b64u"
 	"github.com/mcpseal/mcpseal/internal/mac"
@@ -135,9 +136,12 @@ func (i *Issuer) issue(p *payload) (string, error) {
 	if len(p.State) > MaxState {
 		return "", ErrStateTooLarge
 	}
+	if !utf8.ValidString(p.Tool) || p.Caller != nil && !utf8.ValidString(*p.Caller) {
+		return "", errors.New("atd: the tool or the caller is not text in UTF-8")
+	}
 	body, err := p.encode()
 	if err != nil {
-		return "", errors.New("atd: the tool or the caller is not text in UTF-8")
+		return "", err
 	}
 	sum := i.mac.Sum(string(body))
 	if b64u.EncodedLen(len(body)+len(sum)) > MaxCursor {

@@ -1,0 +1,161 @@
+package compat_test
+
+import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/compat"
+	"github.com/mcpseal/mcpseal/sealtest"
+)
+
+// TestTwoAccountsCannotForgeAnMcpDState mounts the attack on mcp.d's signed
+// mode. The tag that binds a token to a user is a MAC of the user's name, it
+// can be read in the token, and payloads are signed with the same key. So
+// somebody with an account whose name is a payload has that payload signed,
+// with whatever state it holds, for the tag of another account.
+func TestTwoAccountsCannotForgeAnMcpDState(t *testing.T) {
+	for _, bind := range []compat.McpDBinding{compat.BindSubject, compat.BindSubjectAndTool} {
+		for _, space := range []string{"", " ", "\t", "\r\n", " \n\t "} {
+			boundary := mcpdBoundary(t, compat.McpDOptions{Bind: bind})
+			mine := tagIn(t, sealFor(t, boundary, "mallory"))
+			payload := space + fmt.Sprintf(`{"s":"approved=yes","b":"%s","exp":%d}`, mine, time.Now().Add(time.Hour).Unix())
+
+			request := requestOf(payload)
+			round, err := boundary.Open(t.Context(), request, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			state := "harmless"
+			token, err := boundary.Seal(t.Context(), &round, &state)
+			if err == nil {
+				// What a second account would do with it.
+				signed := "v1." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + "." + rawTag(t, tagIn(t, token))
+				_, err := boundary.Open(t.Context(), requestOf("mallory"), signed)
+				t.Fatalf("a token was sealed for a user called %q; the forged one opens: %v", payload, err == nil)
+			}
+			// Nor does a token that somebody else sealed open for such a name.
+			if _, err := boundary.Open(t.Context(), request, mcpdSigned(t, payload, time.Now().Add(time.Minute))); err == nil {
+				t.Fatalf("a token opens for a user called %q", payload)
+			}
+		}
+	}
+}
+
+// TestTheAttackWouldWork shows that the test above can fail: by the peer's own
+// rules the forged token is a good one.
+func TestTheAttackWouldWork(t *testing.T) {
+	boundary := mcpdBoundary(t, compat.McpDOptions{})
+	mine := tagIn(t, sealFor(t, boundary, "mallory"))
+	payload := fmt.Sprintf(`{"s":"approved=yes","b":"%s","exp":%d}`, mine, time.Now().Add(time.Hour).Unix())
+	token := mcpdSigned(t, payload, time.Now().Add(time.Minute)) // what mcp.d seals for that name
+	forged := "v1." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + "." + rawTag(t, tagIn(t, token))
+	round, err := boundary.Open(t.Context(), requestOf("mallory"), forged)
+	if err != nil {
+		t.Fatal("the forgery does not open, so the test of it proves nothing")
+	}
+	if state, _ := round.State(); state != "approved=yes" {
+		t.Errorf("opened as %q", state)
+	}
+}
+
+func TestZeroBytesInNamesAreRefused(t *testing.T) {
+	for _, encrypted := range []bool{false, true} {
+		boundary := mcpdBoundary(t, compat.McpDOptions{Bind: compat.BindSubjectAndTool, Encrypted: encrypted})
+		for _, request := range []mcpseal.Request{
+			{Method: "tools/call", Target: "c", Principal: mcpseal.User("a\x00b")},
+			{Method: "tools/call", Target: "b\x00c", Principal: mcpseal.User("a")},
+			{Method: "prompts/get", Target: "\x00", Principal: mcpseal.User("a")},
+		} {
+			round, err := boundary.Open(t.Context(), request, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			state := "s"
+			if token, err := boundary.Seal(t.Context(), &round, &state); err == nil {
+				t.Errorf("sealed for %q: %s", request.Target, token)
+			}
+		}
+	}
+	// Encrypted tokens show no tag, so a name in braces is only a name.
+	boundary := mcpdBoundary(t, compat.McpDOptions{Encrypted: true})
+	sealFor(t, boundary, "{alice}")
+}
+
+func mcpdBoundary(t *testing.T, options compat.McpDOptions) *mcpseal.Boundary {
+	t.Helper()
+	boundary, err := mcpseal.New(mcpseal.Config{
+		Format:   must2(t)(compat.McpD(secret, options)),
+		Waive:    mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimQuestions | mcpseal.ClaimFlow,
+		Audience: "test",
+		Logger:   sealtest.Logger(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return boundary
+}
+
+func requestOf(user string) mcpseal.Request {
+	return mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User(user)}
+}
+
+func sealFor(t *testing.T, boundary *mcpseal.Boundary, user string) string {
+	t.Helper()
+	round, err := boundary.Open(t.Context(), requestOf(user), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := "step=1"
+	token, err := boundary.Seal(t.Context(), &round, &state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// tagIn reads the tag that a signed token shows.
+func tagIn(t *testing.T, token string) string {
+	t.Helper()
+	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(payload), `"b":"`)
+	if !ok || len(rest) < 64 {
+		t.Fatalf("no tag in %s", payload)
+	}
+	return rest[:64]
+}
+
+func rawTag(t *testing.T, tag string) string {
+	t.Helper()
+	raw, err := hex.DecodeString(tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+// mcpdSigned is a token as mcp.d signs it, bound to the subject, whatever that is.
+func mcpdSigned(t *testing.T, subject string, expires time.Time) string {
+	t.Helper()
+	key, err := hkdf.Key(sha256.New, secret, nil, "mcp.requestState bind-hmac key", 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mac := func(text string) []byte {
+		h := hmac.New(sha256.New, key)
+		h.Write([]byte(text))
+		return h.Sum(nil)
+	}
+	payload := fmt.Sprintf(`{"s":"harmless","b":"%x","exp":%d}`, mac(subject), expires.Unix())
+	return "v1." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + "." + base64.RawURLEncoding.EncodeToString(mac(payload))
+}

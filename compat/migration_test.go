@@ -1,0 +1,198 @@
+package compat_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/compat"
+	"github.com/mcpseal/mcpseal/sealtest"
+)
+
+var (
+	ask     = mcpseal.Question{Key: "confirm", Kind: mcpseal.KindForm}
+	request = mcpseal.Request{
+		Method: "tools/call", Target: "deploy", Arguments: []byte(`{"region":"eu","replicas":3}`), Principal: mcpseal.User("alice"),
+	}
+)
+
+// lacks is what a format cannot carry of what a boundary demands by default for
+// a request with a user.
+func lacks(format mcpseal.Format) mcpseal.ClaimSet {
+	return (mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal |
+		mcpseal.ClaimQuestions | mcpseal.ClaimFlow) &^ format.Carries()
+}
+
+func newBoundary(t *testing.T, config mcpseal.Config) *mcpseal.Boundary {
+	t.Helper()
+	config.Audience, config.Logger = "deploy.example.com", sealtest.Logger(t)
+	boundary, err := mcpseal.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return boundary
+}
+
+func seal(t *testing.T, boundary *mcpseal.Boundary, token, state string) string {
+	t.Helper()
+	round, err := boundary.Open(t.Context(), request, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := boundary.Seal(t.Context(), &round, &state, ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealed
+}
+
+func opens(t *testing.T, boundary *mcpseal.Boundary, token, want string) mcpseal.Round {
+	t.Helper()
+	round, err := boundary.Open(t.Context(), request, token)
+	if err != nil {
+		t.Fatalf("a token %.4s… is rejected: %v", token, reasonOf(err))
+	}
+	if state, ok := round.State(); !ok || state != want {
+		t.Fatalf("opened as %q, want %q", state, want)
+	}
+	return round
+}
+
+func reasonOf(err error) mcpseal.Reason {
+	var rejected *mcpseal.RejectError
+	if errors.As(err, &rejected) {
+		return rejected.Reason
+	}
+	return ""
+}
+
+func rejects(t *testing.T, boundary *mcpseal.Boundary, token string, want mcpseal.Reason) {
+	t.Helper()
+	_, err := boundary.Open(t.Context(), request, token)
+	if reasonOf(err) != want {
+		t.Fatalf("rejected as %q, want %q", reasonOf(err), want)
+	}
+	wire, _ := json.Marshal(mcpseal.Wire(err))
+	if string(wire) != `{"code":-32602,"message":"Invalid or expired requestState","data":{"reason":"invalid_request_state"}}` {
+		t.Fatalf("the client sees %s", wire)
+	}
+}
+
+// TestMigration plays what docs/migration.md walks through, for every format.
+func TestMigration(t *testing.T) {
+	for name, peer := range formats(t, secret) {
+		t.Run(name, func(t *testing.T) {
+			ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+			if err != nil {
+				t.Fatal(err)
+			}
+			waive := lacks(peer)
+
+			// 1. A mixed fleet: Go seals what the peer opens.
+			mixed := newBoundary(t, mcpseal.Config{Format: peer, Waive: waive, AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(ring)}}})
+			old := seal(t, mixed, "", "step=1")
+			if !strings.HasPrefix(old, peer.Prefix()) {
+				t.Fatalf("a mixed fleet seals %.4s…", old)
+			}
+			opens(t, mixed, old, "step=1")
+
+			// 2. The switch: new tokens are native, those under way still open.
+			switched := newBoundary(t, mcpseal.Config{Keys: ring, AlsoOpen: []mcpseal.Accepted{{Format: peer, Waive: waive}}})
+			round := opens(t, switched, old, "step=1")
+			if _, pinned := round.Questions(); pinned {
+				t.Error("the questions of a token that cannot carry them count as pinned")
+			}
+			native := seal(t, switched, old, "step=2")
+			if !strings.HasPrefix(native, "ms1.") {
+				t.Fatalf("after the switch a token is %.4s…", native)
+			}
+			round = opens(t, switched, native, "step=2")
+			if asked, pinned := round.Questions(); !pinned || len(asked) != 1 || asked[0] != ask {
+				t.Errorf("the native token pins %v, %v", asked, pinned)
+			}
+			opens(t, mixed, native, "step=2") // while the switch rolls out, both kinds of replica open both
+
+			// 3. The old format is switched off.
+			done := newBoundary(t, mcpseal.Config{Keys: ring})
+			opens(t, done, native, "step=2")
+			rejects(t, done, old, mcpseal.ReasonMalformed)
+			rejects(t, done, "junk", mcpseal.ReasonMalformed)
+		})
+	}
+}
+
+func TestAFormatThatCannotCarryAClaimNeedsAWaiver(t *testing.T) {
+	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, peer := range formats(t, secret) {
+		t.Run(name, func(t *testing.T) {
+			waive := lacks(peer)
+			old := seal(t, newBoundary(t, mcpseal.Config{Format: peer, Waive: waive}), "", "step=1")
+			for claim := mcpseal.ClaimRequest; claim <= mcpseal.ClaimFlow; claim <<= 1 {
+				if waive&claim == 0 {
+					continue
+				}
+				// Where questions are pinned, and for every other claim alike.
+				strict := newBoundary(t, mcpseal.Config{Keys: ring, AlsoOpen: []mcpseal.Accepted{{Format: peer, Waive: waive &^ claim}}})
+				rejects(t, strict, old, mcpseal.ReasonClaimMissing)
+			}
+			if _, err := mcpseal.New(mcpseal.Config{Format: peer, Audience: "test", Logger: sealtest.Logger(t)}); err == nil {
+				t.Error("a boundary that seals this format needs no waiver")
+			}
+
+			// A tool whose tokens work once.
+			single := func(waive mcpseal.ClaimSet) *mcpseal.Boundary {
+				return newBoundary(t, mcpseal.Config{
+					Keys: ring, AlsoOpen: []mcpseal.Accepted{{Format: peer, Waive: waive}},
+					Replay: &store{}, ReplayTools: []string{"deploy"},
+				})
+			}
+			rejects(t, single(waive), old, mcpseal.ReasonClaimMissing)
+			lenient := single(waive | mcpseal.ClaimSingleUse)
+			opens(t, lenient, old, "step=1")
+			native := seal(t, lenient, old, "step=2")
+			opens(t, lenient, native, "step=2")
+			rejects(t, lenient, native, mcpseal.ReasonReplayed)
+		})
+	}
+}
+
+func TestTwoFormatsWithOnePrefixAreRefused(t *testing.T) {
+	python := must2(t)(compat.Python([][]byte{secret}, compat.PythonOptions{}))
+	ruby := must2(t)(compat.Ruby(secret))
+	encrypted := must2(t)(compat.McpD(secret, compat.McpDOptions{Encrypted: true}))
+	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: sealtest.Logger(t), AlsoOpen: []mcpseal.Accepted{{Format: python}, {Format: ruby}}}
+	if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), "prefix") {
+		t.Errorf("two formats that begin with v1.: %v", err)
+	}
+	config.AlsoOpen[1].Format = encrypted
+	if _, err := mcpseal.New(config); err != nil {
+		t.Errorf("v1. and v1e.: %v", err)
+	}
+}
+
+// store is the simplest store that works.
+type store struct {
+	mu   sync.Mutex
+	used map[mcpseal.Use]bool
+}
+
+func (s *store) Claim(_ context.Context, use mcpseal.Use) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := mcpseal.Use{Flow: use.Flow, Round: use.Round}
+	if s.used[key] {
+		return false, nil
+	}
+	if s.used == nil {
+		s.used = map[mcpseal.Use]bool{}
+	}
+	s.used[key] = true
+	return true, nil
+}

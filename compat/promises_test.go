@@ -1,0 +1,320 @@
+package compat_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/compat"
+	"github.com/mcpseal/mcpseal/sealtest"
+)
+
+var (
+	secret = []byte("hush-hush-hush-hush-hush-hush-32")
+	other  = []byte("another-another-another-another!")
+)
+
+func must(t testing.TB, format mcpseal.Format, err error) mcpseal.Format {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return format
+}
+
+// bindAll is a bind option that tells everything apart.
+func bindAll(b *mcpseal.Binding) (string, error) {
+	digest, err := b.ArgumentsDigest()
+	return fmt.Sprintf("%q %q %x %q %q", b.Method, b.Target, digest, b.Audience, b.Principal), err
+}
+
+const bindable = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal
+
+// formats are all of them, in all modes, under one secret.
+func formats(t testing.TB, secret []byte) map[string]mcpseal.Format {
+	t.Helper()
+	all := map[string]mcpseal.Format{}
+	add := func(name string) func(mcpseal.Format, error) {
+		return func(f mcpseal.Format, err error) { all[name] = must(t, f, err) }
+	}
+	add("Python")(compat.Python([][]byte{secret, append([]byte("x"), secret...)}, compat.PythonOptions{}))
+	add("TypeScript")(compat.TypeScript(secret, compat.TypeScriptOptions{Text: true}))
+	add("TypeScript, bound")(compat.TypeScript(secret, compat.TypeScriptOptions{Text: true, Bind: bindAll, Binds: bindable}))
+	add("McpD, signed")(compat.McpD(secret, compat.McpDOptions{}))
+	add("McpD, signed, tool")(compat.McpD(secret, compat.McpDOptions{Bind: compat.BindSubjectAndTool}))
+	add("McpD, signed, none")(compat.McpD(secret, compat.McpDOptions{Bind: compat.BindNone}))
+	add("McpD, encrypted")(compat.McpD(secret, compat.McpDOptions{Encrypted: true}))
+	add("McpD, encrypted, tool")(compat.McpD(secret, compat.McpDOptions{Encrypted: true, Bind: compat.BindSubjectAndTool}))
+	add("Ruby")(compat.Ruby(secret))
+	return all
+}
+
+func TestEveryFormatPassesTheSuite(t *testing.T) {
+	for name, format := range formats(t, secret) {
+		t.Run(name, func(t *testing.T) { sealtest.TestFormat(t, format) })
+	}
+	t.Run("TypeScript, JSON", func(t *testing.T) {
+		format, err := compat.TypeScript(secret, compat.TypeScriptOptions{})
+		sealtest.TestFormat(t, jsonStates{must(t, format, err)})
+	})
+}
+
+// jsonStates writes states as JSON strings, for a format that takes JSON only.
+type jsonStates struct{ mcpseal.Format }
+
+func (f jsonStates) Seal(ctx context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+	changed := *c
+	if c.HasState {
+		text, err := json.Marshal(c.State)
+		if err != nil {
+			return "", err
+		}
+		changed.State = string(text)
+	}
+	return f.Format.Seal(ctx, b, &changed)
+}
+
+func (f jsonStates) Open(ctx context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	c, err := f.Format.Open(ctx, b, token)
+	if err == nil && c.HasState {
+		err = json.Unmarshal([]byte(c.State), &c.State)
+	}
+	return c, err
+}
+
+// TestNoFormatAcceptsASecondText changes a token in every way that its
+// characters allow.
+func TestNoFormatAcceptsASecondText(t *testing.T) {
+	now := time.Now().UnixMilli()
+	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \n\r\t\x00\xff"
+	for name, format := range formats(t, secret) {
+		t.Run(name, func(t *testing.T) {
+			binding := &mcpseal.Binding{Method: "tools/call", Target: "t", Principal: "alice"}
+			if format.Carries()&mcpseal.ClaimPrincipal == 0 {
+				binding.Principal = ""
+			}
+			token, err := format.Seal(t.Context(), binding, &mcpseal.Claims{Issued: now, Expires: now + 60_000, State: "s", HasState: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			refuse := func(text string) {
+				if _, err := format.Open(t.Context(), binding, text); err == nil {
+					t.Fatalf("%q opens, and so does %q", text, token)
+				}
+			}
+			for i := range len(token) {
+				for _, c := range []byte(characters) {
+					if token[i] != c {
+						refuse(token[:i] + string([]byte{c}) + token[i+1:])
+					}
+				}
+				refuse(token[:i] + token[i+1:])
+				refuse(token[:i])
+			}
+			for i := range len(token) + 1 {
+				for _, c := range []byte(characters) {
+					refuse(token[:i] + string([]byte{c}) + token[i:])
+				}
+			}
+			if _, err := format.Open(t.Context(), binding, token); err != nil {
+				t.Fatal("the token itself does not open")
+			}
+			if _, err := formats(t, other)[name].Open(t.Context(), binding, token); err == nil {
+				t.Error("a token opens under another secret")
+			}
+		})
+	}
+}
+
+func TestSecretsDoNotPrint(t *testing.T) {
+	for name, format := range formats(t, secret) {
+		var log strings.Builder
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("format", "format", format)
+		slog.New(slog.NewTextHandler(&log, nil)).Info("format", "format", format)
+		text, _ := json.Marshal(format)
+		printed := fmt.Sprintf("%v %+v %#v %s %q %x %d %e", format, format, format, format, format, format, format, format) +
+			fmt.Sprintf("%+v %#v", struct{ f mcpseal.Format }{format}, []mcpseal.Format{format}) + log.String() + string(text)
+		for _, leak := range []string{string(secret), hex.EncodeToString(secret), base64.RawURLEncoding.EncodeToString(secret), "104 117 115 104", "0x68, 0x75"} {
+			if strings.Contains(printed, leak) {
+				t.Errorf("%s prints its secret: %s", name, printed)
+			}
+		}
+	}
+}
+
+func TestShortSecretsAndNonsenseAreRefused(t *testing.T) {
+	short := secret[:31]
+	build := func(f mcpseal.Format, err error) error {
+		if err == nil && f == nil {
+			return errors.New("neither format nor error")
+		}
+		return err
+	}
+	for name, err := range map[string]error{
+		"Python, none":          build(compat.Python(nil, compat.PythonOptions{})),
+		"Python, short":         build(compat.Python([][]byte{secret, short}, compat.PythonOptions{})),
+		"Python, twice":         build(compat.Python([][]byte{secret, secret}, compat.PythonOptions{})),
+		"Python, empty request": build(compat.Python([][]byte{secret}, compat.PythonOptions{ClaimEmpty: mcpseal.ClaimRequest})),
+		"TypeScript, short":     build(compat.TypeScript(short, compat.TypeScriptOptions{})),
+		"TypeScript, none":      build(compat.TypeScript(nil, compat.TypeScriptOptions{})),
+		"McpD, short":           build(compat.McpD(short, compat.McpDOptions{})),
+		"McpD, binding":         build(compat.McpD(secret, compat.McpDOptions{Bind: 7})),
+		"Ruby, short":           build(compat.Ruby(short)),
+		"Ruby, long":            build(compat.Ruby(append([]byte("x"), secret...))),
+	} {
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+		} else if strings.Contains(err.Error(), "hush") {
+			t.Errorf("%s: the error repeats the secret: %v", name, err)
+		}
+	}
+}
+
+func TestBindsIsHeldToWhatBindDoes(t *testing.T) {
+	principal := func(b *mcpseal.Binding) (string, error) { return b.Principal, nil }
+	target := func(b *mcpseal.Binding) (string, error) { return b.Target, nil }
+	for name, options := range map[string]compat.TypeScriptOptions{
+		"no function":           {Binds: mcpseal.ClaimPrincipal},
+		"a constant":            {Binds: mcpseal.ClaimPrincipal, Bind: func(*mcpseal.Binding) (string, error) { return "x", nil }},
+		"the target alone":      {Binds: mcpseal.ClaimRequest, Bind: target},
+		"principal as audience": {Binds: mcpseal.ClaimAudience, Bind: principal},
+		"one too many":          {Binds: bindable, Bind: principal},
+		"flow":                  {Binds: mcpseal.ClaimFlow, Bind: bindAll},
+	} {
+		if _, err := compat.TypeScript(secret, options); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	format, err := compat.TypeScript(secret, compat.TypeScriptOptions{Binds: mcpseal.ClaimPrincipal, Bind: principal})
+	if must(t, format, err).Carries() != mcpseal.ClaimPrincipal {
+		t.Errorf("carries %v", format.Carries())
+	}
+}
+
+func TestABindThatFailsIsAFailedCheck(t *testing.T) {
+	calls := 0
+	format, err := compat.TypeScript(secret, compat.TypeScriptOptions{Text: true, Bind: func(*mcpseal.Binding) (string, error) {
+		if calls++; calls%2 == 0 {
+			panic("hush")
+		}
+		return "", errors.New("hush")
+	}})
+	var log strings.Builder
+	boundary, err := mcpseal.New(mcpseal.Config{
+		Keys: mcpseal.Ephemeral(), Logger: slog.New(slog.NewJSONHandler(&log, nil)),
+		AlsoOpen: []mcpseal.Accepted{{Format: must(t, format, err), Waive: mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimQuestions | mcpseal.ClaimFlow}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, err := boundary.Open(t.Context(), mcpseal.Request{Method: "tools/call"}, "v1.e30.AAAA")
+		var rejected *mcpseal.RejectError
+		if !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonCodecFailed {
+			t.Errorf("%v", err)
+		}
+	}
+	if strings.Contains(log.String(), "hush") {
+		t.Errorf("the log repeats a callback's words: %s", log.String())
+	}
+}
+
+func TestStatesThatAPeerCannotCarryAreRefused(t *testing.T) {
+	now := time.Now().UnixMilli()
+	all := formats(t, secret)
+	all["TypeScript, JSON"] = must2(t)(compat.TypeScript(secret, compat.TypeScriptOptions{}))
+	for name, format := range all {
+		states := []string{"\xff", "a\xc3", "\xed\xa0\xbd\xed\xb8\x80"}
+		if name == "TypeScript, JSON" {
+			states = append(states, "", "step=1", "{", "1 2", `1,"x":2`, `{"a":1,"a":2}`, `1,"exp":9`, `nul`, strings.Repeat("[", 128)+strings.Repeat("]", 128))
+		}
+		for _, state := range states {
+			token, err := format.Seal(t.Context(), &mcpseal.Binding{Method: "tools/call"}, &mcpseal.Claims{Issued: now, Expires: now + 60_000, State: state, HasState: true})
+			if err == nil {
+				t.Errorf("%s seals %q: %s", name, state, token)
+			}
+		}
+	}
+	format := all["TypeScript, JSON"]
+	for _, state := range []string{"null", `""`, " 1 ", `{"n":12345678901234567890, "a":[1,2]}`, `"\ud800"`} {
+		token, err := format.Seal(t.Context(), &mcpseal.Binding{}, &mcpseal.Claims{Issued: now, Expires: now + 60_000, State: state, HasState: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := format.Open(t.Context(), &mcpseal.Binding{}, token); err != nil || c.State != strings.TrimSpace(state) {
+			t.Errorf("%s came back as %s, %v", state, c.State, err)
+		}
+	}
+}
+
+func must2(t testing.TB) func(mcpseal.Format, error) mcpseal.Format {
+	return func(f mcpseal.Format, err error) mcpseal.Format { return must(t, f, err) }
+}
+
+func TestATokenNeverOutlivesItsPolicy(t *testing.T) {
+	for name, format := range formats(t, secret) {
+		for _, ttl := range []int64{2_000, 2_001, 2_999, 600_000} {
+			for _, issued := range []int64{1_800_000_000_000, 1_800_000_000_001, 1_800_000_000_999} {
+				binding := &mcpseal.Binding{Method: "tools/call"}
+				token, err := format.Seal(t.Context(), binding, &mcpseal.Claims{Issued: issued, Expires: issued + ttl, HasState: true})
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				c, err := format.Open(t.Context(), binding, token)
+				if err != nil || c.Expires > issued+ttl || c.Expires < issued+ttl-1000 || c.Expires <= issued {
+					t.Errorf("%s: expires %d ms after the policy says, %v", name, c.Expires-issued-ttl, err)
+				}
+			}
+		}
+		if name == "Python" {
+			continue // knows fractions of a second
+		}
+		if _, err := format.Seal(t.Context(), &mcpseal.Binding{}, &mcpseal.Claims{Issued: 1_800_000_000_500, Expires: 1_800_000_000_999, HasState: true}); err == nil {
+			t.Errorf("%s seals a token that is dead at once", name)
+		}
+	}
+}
+
+func TestMcpDWithoutASecretSaysSo(t *testing.T) {
+	var log strings.Builder
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	one := must2(t)(compat.McpD(nil, compat.McpDOptions{Logger: logger}))
+	two := must2(t)(compat.McpD([]byte{}, compat.McpDOptions{Logger: logger}))
+	if strings.Count(log.String(), "random") != 2 || !strings.Contains(log.String(), "WARN") {
+		t.Errorf("the log says %s", log.String())
+	}
+	now := time.Now().UnixMilli()
+	token, err := one.Seal(t.Context(), &mcpseal.Binding{}, &mcpseal.Claims{Issued: now, Expires: now + 60_000, HasState: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.Open(t.Context(), &mcpseal.Binding{}, token); err != nil {
+		t.Error(err)
+	}
+	if _, err := two.Open(t.Context(), &mcpseal.Binding{}, token); err == nil {
+		t.Error("two random secrets are the same")
+	}
+}
+
+func TestPythonPrincipal(t *testing.T) {
+	for want, parts := range map[string][3]string{
+		`["c",null,null]`:                 {"c", "", ""},
+		`["c","https://iss","s"]`:         {"c", "https://iss", "s"},
+		`["cl\u00efent","i\"","\u007f/"]`: {"clïent", `i"`, "\x7f/"},
+	} {
+		if got, err := compat.PythonPrincipal(parts[0], parts[1], parts[2]); err != nil || got != want {
+			t.Errorf("%s, %v, want %s", got, err, want)
+		}
+	}
+	if got, err := compat.PythonPrincipal("\xff", "", ""); err == nil || got != "" {
+		t.Errorf("a name that is not text: %q", got)
+	}
+}
