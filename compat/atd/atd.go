@@ -47,6 +47,9 @@ type Options struct {
 	Session []byte
 	// TTL is how long a cursor opens. 0 means 5 minutes.
 	TTL time.Duration
+	// PlainExponents has cursors fingerprint large floats as older builds of the
+	// peer do: 1e16, where newer ones write 1e+16. Both are opened.
+	PlainExponents bool
 	// Logger is told when the key is random. Nil means slog.Default().
 	Logger *slog.Logger
 }
@@ -57,6 +60,7 @@ type Issuer struct {
 	mac     mac.Key
 	session numbers
 	ttl     uint64 // in seconds
+	style   exponents
 }
 
 // NewIssuer makes an issuer. A key has 32 bytes. Nil means the one that the
@@ -79,7 +83,7 @@ func NewIssuer(key []byte, options Options) (*Issuer, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Issuer{mac: mac.NewKey(key), ttl: uint64(options.TTL / time.Second)}
+	i := &Issuer{mac: mac.NewKey(key), ttl: uint64(options.TTL / time.Second), style: exponents(!options.PlainExponents)}
 	if options.Session == nil {
 		sum := i.mac.Sum(sessionLabel)
 		options.Session = sum[:sessionSize]
@@ -110,7 +114,7 @@ type Page struct {
 // Issue returns the cursor for a page of a request. Beside ErrStateTooLarge and
 // ErrTooLarge it fails on arguments that are not JSON.
 func (i *Issuer) Issue(request Request, page Page) (string, error) {
-	p, err := i.payloadOf(request)
+	p, err := i.payloadOf(request, i.style)
 	if err != nil {
 		return "", err
 	}
@@ -119,8 +123,8 @@ func (i *Issuer) Issue(request Request, page Page) (string, error) {
 }
 
 // payloadOf is the payload with everything that a request decides.
-func (i *Issuer) payloadOf(request Request) (*payload, error) {
-	sum, err := fingerprint(request.Arguments)
+func (i *Issuer) payloadOf(request Request, style exponents) (*payload, error) {
+	sum, err := fingerprint(request.Arguments, style)
 	if err != nil {
 		return nil, fmt.Errorf("atd: %w", err)
 	}
@@ -153,7 +157,7 @@ func (i *Issuer) issue(p *payload) (string, error) {
 // Open returns the page of a cursor that was issued for this request. Every
 // error is one of this package's, but for arguments that are not JSON.
 func (i *Issuer) Open(request Request, cursor string) (Page, error) {
-	want, err := i.payloadOf(request)
+	want, err := i.payloadOf(request, i.style)
 	if err != nil {
 		return Page{}, err
 	}
@@ -162,7 +166,9 @@ func (i *Issuer) Open(request Request, cursor string) (Page, error) {
 		return Page{}, err
 	}
 	if !p.boundAs(want) {
-		return Page{}, ErrMismatch
+		if want, err = i.payloadOf(request, !i.style); err != nil || !p.boundAs(want) {
+			return Page{}, ErrMismatch
+		}
 	}
 	if err := i.inTime(p); err != nil {
 		return Page{}, err

@@ -14,17 +14,24 @@ import (
 // maxLevels is how deep arguments may nest for serde_json to read them.
 const maxLevels = 127
 
-var serdeStyle = jsonvalue.Style{Strings: jsonvalue.Usual, Number: serdeNumber}
+// exponents is how a build of the peer writes large floats: serde_json changed
+// that within its first version.
+type exponents bool
+
+const (
+	plainExponents  exponents = false // 1e16, as older builds do
+	signedExponents exponents = true  // 1e+16
+)
 
 // fingerprint is the peer's digest of the JSON text of arguments. A missing
 // text counts as {}.
-func fingerprint(arguments []byte) ([fingerprintSize]byte, error) {
+func fingerprint(arguments []byte, style exponents) ([fingerprintSize]byte, error) {
 	// What no format takes, such as two members of one name, this one refuses
 	// too: the peer keeps the last of them, encoding/json may merge them.
 	if _, err := argdigest.Sum(arguments); err != nil {
 		return [fingerprintSize]byte{}, err
 	}
-	text, err := serialize(string(arguments))
+	text, err := serialize(string(arguments), style)
 	if err != nil {
 		return [fingerprintSize]byte{}, err
 	}
@@ -32,7 +39,7 @@ func fingerprint(arguments []byte) ([fingerprintSize]byte, error) {
 }
 
 // serialize rewrites arguments as serde_json does.
-func serialize(text string) ([]byte, error) {
+func serialize(text string, style exponents) ([]byte, error) {
 	if text == "" {
 		return []byte("{}"), nil
 	}
@@ -40,16 +47,17 @@ func serialize(text string) ([]byte, error) {
 	if err != nil || d.Levels() > maxLevels {
 		return nil, &argdigest.Error{Problem: "not a JSON text, or one with too many levels"}
 	}
-	out, ok := d.Append(make([]byte, 0, len(text)+len(text)/2), d.Root(), &serdeStyle)
+	serde := jsonvalue.Style{Strings: jsonvalue.Usual, Number: style.appendNumber}
+	out, ok := d.Append(make([]byte, 0, len(text)+len(text)/2), d.Root(), &serde)
 	if !ok {
 		return nil, &argdigest.Error{Problem: "half a surrogate pair, or a number beyond a double"}
 	}
 	return out, nil
 }
 
-// serdeNumber reads a number as serde_json does and writes what it read: an
+// appendNumber reads a number as serde_json does and writes what it read: an
 // integer of 64 bits as it is, anything else as a double.
-func serdeNumber(dst []byte, literal string) ([]byte, bool) {
+func (style exponents) appendNumber(dst []byte, literal string) ([]byte, bool) {
 	digits, negative := strings.CutPrefix(literal, "-")
 	if jsonvalue.IsInteger(literal) {
 		n, err := strconv.ParseUint(digits, 10, 64)
@@ -70,9 +78,12 @@ func serdeNumber(dst []byte, literal string) ([]byte, bool) {
 	start := len(dst)
 	dst = jsonvalue.AppendFloat(dst, f, -5, 15)
 	if mantissa, exponent, ok := strings.Cut(string(dst[start:]), "e"); ok {
-		// 1e+16 is written 1e16, and 1e-07 is written 1e-7.
-		power, _ := strconv.Atoi(exponent)
-		dst = strconv.AppendInt(append(append(dst[:start], mantissa...), 'e'), int64(power), 10)
+		power, _ := strconv.Atoi(exponent) // in at least two digits, where serde_json writes as many as it takes
+		dst = append(append(dst[:start], mantissa...), 'e')
+		if power > 0 && style == signedExponents {
+			dst = append(dst, '+')
+		}
+		dst = strconv.AppendInt(dst, int64(power), 10)
 	}
 	return dst, true
 }

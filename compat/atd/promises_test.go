@@ -122,6 +122,29 @@ func TestReplicasShareASession(t *testing.T) {
 	}
 }
 
+func TestBothSpellingsOfLargeFloatsOpen(t *testing.T) {
+	request := Request{Tool: "t", Arguments: []byte(`{"x":1e16,"y":1e-7}`)}
+	for style, want := range map[exponents]string{plainExponents: `{"x":1e16,"y":1e-7}`, signedExponents: `{"x":1e+16,"y":1e-7}`} {
+		if text, err := serialize(string(request.Arguments), style); err != nil || string(text) != want {
+			t.Errorf("%s, %v, want %s", text, err, want)
+		}
+		i, err := NewIssuer(testKey, Options{PlainExponents: style == plainExponents})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cursor := mustIssue(t, i, request, Page{Index: 1})
+		for _, plain := range []bool{false, true} {
+			other, err := NewIssuer(testKey, Options{PlainExponents: plain})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := other.Open(request, cursor); err != nil {
+				t.Errorf("%v does not open for %v: %v", style, plain, err)
+			}
+		}
+	}
+}
+
 func TestSizes(t *testing.T) {
 	i := issuer(t, testKey, nil)
 	request := Request{Tool: strings.Repeat("t", 20), Caller: strings.Repeat("c", 12)}

@@ -197,7 +197,7 @@ func checkCursor(t *testing.T, c *vector) error {
 }
 
 func checkFingerprint(t *testing.T, c *vector) error {
-	text, err := serialize(c.ArgsJSON)
+	text, err := serialize(c.ArgsJSON, plainExponents)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,68 @@
+// Command interop runs tokens and cursors back and forth between this module
+// and the implementations that it speaks with, as they are published: each
+// opens what the other made, over random states, arguments and bindings, and
+// refuses what was changed on the way. The script run beside it installs them.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+)
+
+func main() {
+	var (
+		cases = flag.Int("n", 600, "how many tokens each way, for each peer")
+		seed  = flag.Uint64("seed", uint64(time.Now().UnixNano()), "what the random cases come from, to play a run again")
+		node  = flag.String("node", "", "the node that runs the TypeScript peer")
+		ts    = flag.String("typescript", "", "the script of the TypeScript peer")
+		py    = flag.String("python", "", "the python that runs the Python peer")
+		pySrc = flag.String("python-script", "", "the script of the Python peer")
+		rust  = flag.String("atd", "", "the program of the ATD peer")
+	)
+	flag.Parse()
+	fmt.Printf("seed %d\n", *seed)
+	failed := false
+	for _, run := range []struct {
+		name string
+		args []string
+		play func(*peer, *random, int) (report, error)
+	}{
+		{"TypeScript SDK", []string{*node, *ts}, playTypeScript},
+		{"Python SDK", []string{*py, *pySrc}, playPython},
+		{"ATD runtime", []string{*rust}, playATD},
+	} {
+		p, err := startPeer(run.args...)
+		if err != nil {
+			fmt.Printf("%-16s %v\n", run.name, err)
+			failed = true
+			continue
+		}
+		r, err := run.play(p, &random{rand.New(rand.NewPCG(*seed, 1))}, *cases)
+		if err = errors.Join(err, p.stop()); err != nil {
+			fmt.Printf("%-16s FAILED after %v: %v\n", run.name, r, err)
+			failed = true
+			continue
+		}
+		fmt.Printf("%-16s %v\n", run.name, r)
+	}
+	if failed {
+		os.Exit(1)
+	}
+}
+
+// report counts what went well.
+type report struct {
+	ours    int // tokens of ours that the peer opened
+	theirs  int // tokens of the peer's that we opened
+	refused int // changed tokens and wrong requests that the peer refused
+	refuse  int // the same for us
+}
+
+func (r report) String() string {
+	return fmt.Sprintf("%d of ours opened there, %d of theirs opened here, %d changed ones refused there, %d here",
+		r.ours, r.theirs, r.refused, r.refuse)
+}

@@ -1,0 +1,81 @@
+//! The ATD runtime's cursors, asked over standard input: one JSON object a line,
+//! answered by one.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use atd_runtime::cursor::{CursorError, CursorIssuer, CursorPayload, args_fingerprint};
+use serde_json::{Value, json};
+
+const TTL: u64 = 300;
+
+fn main() {
+    let mut issuers: HashMap<String, CursorIssuer> = HashMap::new();
+    let mut out = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let reply = match serde_json::from_str(&line.unwrap()) {
+            Ok(asked) => answer(&mut issuers, &asked),
+            Err(error) => json!({"Error": error.to_string()}),
+        };
+        writeln!(out, "{reply}").unwrap();
+        out.flush().unwrap();
+    }
+}
+
+fn answer(issuers: &mut HashMap<String, CursorIssuer>, asked: &Value) -> Value {
+    let text = |name: &str| asked[name].as_str().unwrap_or_default().to_string();
+    let key = text("key");
+    let issuer = issuers
+        .entry(key.clone())
+        .or_insert_with(|| CursorIssuer::new(unhex(&key).try_into().unwrap()));
+    if text("op") == "session" {
+        return json!({"Session": hex(&issuer.session_nonce())});
+    }
+    let arguments: Value = match serde_json::from_str(&text("arguments")) {
+        Ok(arguments) => arguments,
+        Err(_) => return json!({"Rejected": "arguments"}),
+    };
+    let caller = asked["caller"].as_str().map(str::to_string);
+    let fingerprint = args_fingerprint(&arguments);
+    if text("op") == "mint" {
+        let issued = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        return match issuer.issue(CursorPayload {
+            tool_id: text("tool"),
+            caller_id: caller,
+            args_fingerprint: fingerprint,
+            page_index: asked["page"].as_u64().unwrap() as u32,
+            issued_at_unix: issued,
+            server_session: issuer.session_nonce(),
+            opaque_state: unhex(&text("state")),
+        }) {
+            Ok(token) => json!({"Token": token}),
+            Err(error) => json!({"Rejected": name(&error)}),
+        };
+    }
+    match issuer.verify(&text("token"), TTL) {
+        Err(error) => json!({"Rejected": name(&error)}),
+        Ok(p) if p.tool_id != text("tool") || p.caller_id != caller || p.args_fingerprint != fingerprint => {
+            json!({"Rejected": "mismatch"})
+        }
+        Ok(p) => json!({"State": format!("{} {}", p.page_index, hex(&p.opaque_state))}),
+    }
+}
+
+fn name(error: &CursorError) -> &'static str {
+    match error {
+        CursorError::Expired => "Expired",
+        CursorError::InvalidSignature => "InvalidSignature",
+        CursorError::Format(_) => "Format",
+        CursorError::TooLarge(_) => "TooLarge",
+        CursorError::OpaqueStateTooLarge(_) => "OpaqueStateTooLarge",
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+}
