@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -11,7 +12,13 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-var fuzzSecret = []byte("0123456789abcdefghijklmnopqrstuv")
+// fuzzSecret differs from process to process, so that no process holds a token
+// that another one minted.
+var fuzzSecret = func() []byte {
+	secret := make([]byte, 32)
+	rand.Read(secret) // never fails
+	return secret
+}()
 
 // fuzzed is a format under test, and how somebody with its key would make a
 // token of a payload.
@@ -20,9 +27,26 @@ type fuzzed struct {
 	craft  func(payload []byte) string
 }
 
-// fuzzFormat feeds a decoder texts, and payloads that a key holder made. A
-// text that opens must be the one that was minted; a payload that opens must
-// survive another round.
+// What a fuzz input stands for.
+const (
+	asText    = iota // a token
+	asPayload        // what a key holder put into a token
+	asEdit           // a change to a token that was minted
+	modes
+)
+
+// splice edits a token: where, how much goes, and what comes instead.
+func splice(token, edit string) string {
+	if len(edit) < 2 {
+		return token
+	}
+	at := int(edit[0]) % len(token)
+	return token[:at] + edit[2:] + token[min(at+int(edit[1]), len(token)):]
+}
+
+// fuzzFormat feeds a decoder texts, payloads that a key holder made, and edits
+// of a token. A text that opens must be the one that was minted; a payload that
+// opens must survive another round.
 func fuzzFormat(f *testing.F, target fuzzed, vectorFile string) {
 	binding := &mcpseal.Binding{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"a":1}`)}
 	now := time.Now().UnixMilli()
@@ -30,20 +54,24 @@ func fuzzFormat(f *testing.F, target fuzzed, vectorFile string) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(minted, false)
+	f.Add("\x09\x01A", uint8(asEdit))
+	f.Add("\xff\x00=", uint8(asEdit))
 	for _, c := range seedVectors(f, vectorFile) {
-		f.Add(c.Token, false)
+		f.Add(c.Token, uint8(asText))
 		if c.EnvelopeJSON != nil {
-			f.Add(*c.EnvelopeJSON, true)
+			f.Add(*c.EnvelopeJSON, uint8(asPayload))
 		}
 		if c.Internals != nil && c.Internals.EnvelopeJSON != nil {
-			f.Add(*c.Internals.EnvelopeJSON, true)
+			f.Add(*c.Internals.EnvelopeJSON, uint8(asPayload))
 		}
 	}
-	f.Fuzz(func(t *testing.T, text string, crafted bool) {
-		token := text
-		if crafted {
+	f.Fuzz(func(t *testing.T, text string, mode uint8) {
+		token, crafted := text, mode%modes == asPayload
+		switch mode % modes {
+		case asPayload:
 			token = target.craft([]byte(text))
+		case asEdit:
+			token = splice(minted, text)
 		}
 		c, err := target.format.Open(t.Context(), binding, token)
 		if err != nil {
