@@ -8,7 +8,7 @@ import (
 // TestEveryContenderWorks runs everything once: a contender that fails panics.
 func TestEveryContenderWorks(t *testing.T) {
 	for _, c := range comparisons() {
-		rows := measure(c.contenders, 20*time.Millisecond)
+		rows := measure(c.contenders, c.remotes, 20*time.Millisecond)
 		if len(rows) < 2 {
 			t.Errorf("%s: %d rows", c.title, len(rows))
 		}

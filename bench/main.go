@@ -36,7 +36,7 @@ func main() {
 	var tables []table
 	for i, c := range comparisons {
 		fmt.Fprintf(os.Stderr, "%d/%d %s\n", i+1, len(comparisons), c.title)
-		tables = append(tables, table{c.title, measure(c.contenders, each)})
+		tables = append(tables, table{c.title, measure(c.contenders, c.remotes, each)})
 	}
 	fmt.Fprintln(os.Stderr)
 	if *asJSON {
@@ -56,6 +56,7 @@ func main() {
 type comparison struct {
 	title      string
 	contenders []contender
+	remotes    []remote
 }
 
 func comparisons() []comparison {
@@ -63,15 +64,16 @@ func comparisons() []comparison {
 	for _, size := range []int{64, 256, 1024, 4096} {
 		all = append(all, comparison{
 			fmt.Sprintf("a retry: open, then seal the next round; %d B of state, one question, every claim", size),
-			tokenContenders(size),
+			tokenContenders(size), nil,
 		})
 	}
 	for _, text := range argumentTexts() {
-		all = append(all, comparison{"digest of the arguments, " + text.name, digestContenders(text.json)})
+		all = append(all, comparison{"digest of the arguments, " + text.name, digestContenders(text.json), nil})
 	}
+	all = append(all, peerComparisons()...)
 	return append(all,
-		comparison{"open, by the number of keys in the ring; 256 B of state", ringContenders()},
-		comparison{"the adapter for the official SDK, in memory", adapterContenders(inMemory)},
-		comparison{"the adapter for the official SDK, HTTP on loopback", adapterContenders(overHTTP)},
+		comparison{"open, by the number of keys in the ring; 256 B of state", ringContenders(), nil},
+		comparison{"the adapter for the official SDK, in memory", adapterContenders(inMemory), nil},
+		comparison{"the adapter for the official SDK, HTTP on loopback", adapterContenders(overHTTP), nil},
 	)
 }

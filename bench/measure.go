@@ -15,12 +15,19 @@ type contender struct {
 	run    func()
 }
 
+// remote is one that another process runs and measures.
+type remote struct {
+	name   string
+	length int
+	nanos  func() float64 // for one
+}
+
 type row struct {
-	Name   string  `json:"name"`
-	Nanos  float64 `json:"ns"`
-	Ratio  float64 `json:"ratio"`
-	Allocs float64 `json:"allocs"`
-	Length int     `json:"length,omitempty"`
+	Name   string   `json:"name"`
+	Nanos  float64  `json:"ns"`
+	Ratio  float64  `json:"ratio"`
+	Allocs *float64 `json:"allocs,omitempty"` // nil where nobody counts
+	Length int      `json:"length,omitempty"`
 }
 
 // slice is how long one contender runs before the next has its turn.
@@ -28,12 +35,12 @@ const slice = 2 * time.Millisecond
 
 // measure runs the contenders in turn until the budget is spent, and returns
 // medians. A ratio is the median of the ratios within each turn.
-func measure(contenders []contender, budget time.Duration) []row {
+func measure(contenders []contender, remotes []remote, budget time.Duration) []row {
 	counts := make([]int, len(contenders))
 	for i, c := range contenders {
 		counts[i] = calibrate(c.run)
 	}
-	nanos := make([][]float64, len(contenders))
+	nanos := make([][]float64, len(contenders)+len(remotes))
 	deadline := time.Now().Add(budget)
 	for ok := true; ok; ok = time.Now().Before(deadline) {
 		for i, c := range contenders {
@@ -43,14 +50,24 @@ func measure(contenders []contender, budget time.Duration) []row {
 			}
 			nanos[i] = append(nanos[i], float64(time.Since(start))/float64(counts[i]))
 		}
+		for i, r := range remotes {
+			nanos[len(contenders)+i] = append(nanos[len(contenders)+i], r.nanos())
+		}
 	}
-	rows := make([]row, len(contenders))
-	for i, c := range contenders {
+	rows := make([]row, 0, len(nanos))
+	for i := range nanos {
 		ratios := make([]float64, len(nanos[i]))
 		for turn := range ratios {
 			ratios[turn] = nanos[i][turn] / nanos[0][turn]
 		}
-		rows[i] = row{c.name, median(nanos[i]), median(ratios), allocs(c.run), c.length}
+		r := row{Nanos: median(nanos[i]), Ratio: median(ratios)}
+		if i < len(contenders) {
+			allocations := allocs(contenders[i].run)
+			r.Name, r.Length, r.Allocs = contenders[i].name, contenders[i].length, &allocations
+		} else {
+			r.Name, r.Length = remotes[i-len(contenders)].name, remotes[i-len(contenders)].length
+		}
+		rows = append(rows, r)
 	}
 	return rows
 }
@@ -89,7 +106,7 @@ func allocs(run func()) float64 {
 func (t table) print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\n%-46s %9s %8s %12s %11s\n", t.Title, "", "ns", "ratio", "allocations", "characters")
 	for _, r := range t.Rows {
-		length := ""
+		length, allocations := "", ""
 		if r.Length > 0 {
 			length = fmt.Sprint(r.Length)
 		}
@@ -97,7 +114,10 @@ func (t table) print(w io.Writer) {
 		if r.Ratio < 0.1 {
 			ratio = fmt.Sprintf("%.3f", r.Ratio)
 		}
-		fmt.Fprintf(w, "%-46s %9.0f %8s %12.0f %11s\n", r.Name, r.Nanos, ratio, r.Allocs, length)
+		if r.Allocs != nil {
+			allocations = fmt.Sprintf("%.0f", *r.Allocs)
+		}
+		fmt.Fprintf(w, "%-46s %9.0f %8s %12s %11s\n", r.Name, r.Nanos, ratio, allocations, length)
 	}
 	fmt.Fprintln(w)
 }

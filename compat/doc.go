@@ -9,7 +9,7 @@
 // docs/migration.md walks through both moves.
 //
 // Where a peer is loose, this package is strict: exactly one text opens for
-// each token, secrets have at least 32 bytes, and an object with two members
-// of one name is refused. States are in UTF-8; a lone surrogate that a peer
+// each token, secrets have at least 32 bytes, and a claim or an argument that
+// stands twice is refused. States are in UTF-8; a lone surrogate that a peer
 // wrote arrives as the three bytes that UTF-8 would give it.
 package compat

@@ -11,69 +11,99 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// envelope is the JSON object in a token that proved genuine.
+// envelope is the JSON object in a token that proved genuine. No two peers
+// have all of these claims; two of them mean different things by p.
 type envelope struct {
-	*jsonvalue.Document
+	version, issued, expires, method, target, arguments, audience, state, bind, payload claim
 }
 
-// readEnvelope reads an object in which no name stands twice.
-func readEnvelope(text string) (envelope, error) {
-	d, err := jsonvalue.Parse(text, false)
-	if err != nil || d.Root().Kind != jsonvalue.Object || d.Duplicates() {
-		return envelope{}, mcpseal.ReasonMalformed
+// claim is a member of an envelope; absent if it has no raw text.
+type claim struct{ jsonvalue.Value }
+
+// read reads an object in which no claim stands twice.
+func (e *envelope) read(text string) bool {
+	members := jsonvalue.ReadMembers(text)
+	for v, ok := members.Next(); ok; v, ok = members.Next() {
+		c := e.named(v.Name)
+		switch {
+		case c == nil: // peers ignore what they do not know
+		case !c.absent():
+			return false
+		default:
+			c.Value = v
+		}
 	}
-	return envelope{d}, nil
+	return members.Whole()
 }
 
-// member returns a member, or nil.
-func (e envelope) member(name string) *jsonvalue.Value { return e.Member(e.Root(), name) }
-
-// present returns a member; null counts as absent.
-func (e envelope) present(name string) *jsonvalue.Value {
-	if v := e.member(name); v != nil && v.Kind != jsonvalue.Null {
-		return v
+func (e *envelope) named(name string) *claim {
+	switch name {
+	case "v":
+		return &e.version
+	case "iat":
+		return &e.issued
+	case "exp":
+		return &e.expires
+	case "m":
+		return &e.method
+	case "t":
+		return &e.target
+	case "a":
+		return &e.arguments
+	case "aud":
+		return &e.audience
+	case "s":
+		return &e.state
+	case "b":
+		return &e.bind
+	case "p":
+		return &e.payload
 	}
 	return nil
 }
 
-// text returns a member that must be a string.
-func (e envelope) text(name string) (string, bool) {
-	if v := e.member(name); v != nil && v.Kind == jsonvalue.String {
-		return v.Text, true
-	}
-	return "", false
-}
+func (c *claim) absent() bool { return c.Raw == "" }
+
+// none says whether a claim is absent or null.
+func (c *claim) none() bool { return c.absent() || c.Kind == jsonvalue.Null }
+
+// text returns a claim that must be a string.
+func (c *claim) text() (string, bool) { return c.Text, c.Kind == jsonvalue.String }
 
 // utf8 is text for peers that know no lone surrogates.
-func (e envelope) utf8(name string) (string, bool) {
-	text, ok := e.text(name)
-	return text, ok && utf8.ValidString(text)
+func (c *claim) utf8() (string, bool) {
+	return c.Text, c.Kind == jsonvalue.String && utf8.ValidString(c.Text)
 }
 
-// isText says whether a member is this string. The time it takes tells nothing
-// about where the two differ.
-func (e envelope) isText(name, want string) bool {
-	text, ok := e.text(name)
-	return ok && subtle.ConstantTimeCompare([]byte(text), []byte(want)) == 1
+// is says whether a claim is this string. The time it takes tells nothing about
+// where the two differ. It is subtle.ConstantTimeCompare for strings, which need
+// no copy here.
+func (c *claim) is(want string) bool {
+	if c.Kind != jsonvalue.String || len(c.Text) != len(want) {
+		return false
+	}
+	var difference byte
+	for i := range len(want) {
+		difference |= c.Text[i] ^ want[i]
+	}
+	return subtle.ConstantTimeByteEq(difference, 0) == 1
 }
 
-// number returns a member that must be a finite number.
-func (e envelope) number(name string) (float64, bool) {
-	v := e.member(name)
-	if v == nil || v.Kind != jsonvalue.Number {
+// number returns a claim that must be a finite number.
+func (c *claim) number() (float64, bool) {
+	if c.Kind != jsonvalue.Number {
 		return 0, false
 	}
-	f := jsonvalue.Float(v.Text)
+	f := jsonvalue.Float(c.Text)
 	return f, !math.IsInf(f, 0)
 }
 
-// integer returns a member that must be written as a whole number.
-func (e envelope) integer(name string) (int64, bool) {
-	v := e.member(name)
-	if v == nil || v.Kind != jsonvalue.Number || !jsonvalue.IsInteger(v.Text) {
+// integer returns a claim that must be written as a whole number.
+func (c *claim) integer() (int64, bool) {
+	if c.Kind != jsonvalue.Number || !jsonvalue.IsInteger(c.Text) {
 		return 0, false
 	}
-	n, err := strconv.ParseInt(v.Text, 10, 64)
+	n, err := strconv.ParseInt(c.Text, 10, 64)
 	return n, err == nil
 }
 

@@ -199,16 +199,16 @@ func (f *mcpdFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (
 	if err != nil {
 		return mcpseal.Claims{}, err
 	}
-	e, err := readEnvelope(payload)
-	if err != nil {
-		return mcpseal.Claims{}, err
+	var e envelope
+	if !e.read(payload) {
+		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	}
-	state, hasState := e.utf8("s")
-	exp, hasExp := e.integer("exp")
+	state, hasState := e.state.utf8()
+	exp, hasExp := e.expires.integer()
 	if !hasState || !hasExp {
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	}
-	if !e.isText("b", tag) {
+	if !e.bind.is(tag) {
 		return mcpseal.Claims{}, mcpseal.ReasonPrincipal
 	}
 	return mcpseal.Claims{Expires: throughSecond(exp), State: state, HasState: true}, nil
@@ -223,12 +223,12 @@ func (f *mcpdFormat) open(token, tag string) (string, error) {
 	if !f.options.Encrypted {
 		return f.verify(text)
 	}
-	sealed, err := b64u.Decode(nil, text)
-	if err != nil {
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	if !s.decode(text, 0) {
 		return "", mcpseal.ReasonMalformed
 	}
-	payload, err := f.sealer.open(sealed, []byte(tag))
-	return string(payload), err
+	return f.sealer.open(s, s.sealed, []byte(tag))
 }
 
 func (f *mcpdFormat) verify(text string) (string, error) {

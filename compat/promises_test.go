@@ -234,7 +234,7 @@ func TestStatesThatAPeerCannotCarryAreRefused(t *testing.T) {
 	for name, format := range all {
 		states := []string{"\xff", "a\xc3", "\xed\xa0\xbd\xed\xb8\x80"}
 		if name == "TypeScript, JSON" {
-			states = append(states, "", "step=1", "{", "1 2", `1,"x":2`, `{"a":1,"a":2}`, `1,"exp":9`, `nul`, strings.Repeat("[", 128)+strings.Repeat("]", 128))
+			states = append(states, "", "step=1", "{", "1 2", `1,"x":2`, `1,"exp":9`, `nul`, strings.Repeat("[", 128)+strings.Repeat("]", 128))
 		}
 		for _, state := range states {
 			token, err := format.Seal(t.Context(), &mcpseal.Binding{Method: "tools/call"}, &mcpseal.Claims{Issued: now, Expires: now + 60_000, State: state, HasState: true})

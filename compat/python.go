@@ -1,7 +1,6 @@
 package compat
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -13,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/argdigest"
 	"github.com/mcpseal/mcpseal/internal/b64u"
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
@@ -221,51 +219,52 @@ func (f *pythonFormat) Open(_ context.Context, b *mcpseal.Binding, token string)
 	if err != nil {
 		return mcpseal.Claims{}, err
 	}
-	e, err := readEnvelope(string(payload))
-	if err != nil {
-		return mcpseal.Claims{}, err
+	var e envelope
+	if !e.read(payload) {
+		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	}
-	if v, ok := e.integer("v"); !ok || v != 1 {
+	if v, ok := e.version.integer(); !ok || v != 1 {
 		return mcpseal.Claims{}, mcpseal.ReasonVersion
 	}
-	state, hasState := e.text("s")
-	issued, hasIssued := e.millis("iat", math.Ceil)
-	expires, hasExpires := e.millis("exp", math.Floor)
+	state, hasState := e.state.text()
+	issued, hasIssued := e.issued.millis(math.Ceil)
+	expires, hasExpires := e.expires.millis(math.Floor)
 	switch {
 	case !hasState || !hasIssued || !hasExpires:
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
-	case !e.isText("m", b.Method) || !e.isText("t", b.Target):
+	case !e.method.is(b.Method) || !e.target.is(b.Target):
 		return mcpseal.Claims{}, mcpseal.ReasonRequest
-	case !e.isText("a", digest):
+	case !e.arguments.is(digest):
 		return mcpseal.Claims{}, mcpseal.ReasonArguments
-	case !f.sameAudience(e, b):
+	case !f.sameAudience(&e, b):
 		return mcpseal.Claims{}, mcpseal.ReasonAudience
-	case !f.samePrincipal(e, b):
+	case !f.samePrincipal(&e, b):
 		return mcpseal.Claims{}, mcpseal.ReasonPrincipal
 	}
 	return mcpseal.Claims{Issued: issued, Expires: expires, State: state, HasState: true}, nil
 }
 
 // open returns the payload of a genuine token.
-func (f *pythonFormat) open(token string) ([]byte, error) {
+func (f *pythonFormat) open(token string) (string, error) {
 	text, ok := strings.CutPrefix(token, pythonPrefix)
 	if !ok {
-		return nil, mcpseal.ReasonMalformed
+		return "", mcpseal.ReasonMalformed
 	}
-	sealed, err := b64u.Decode(nil, text)
-	if err != nil || len(sealed) < pythonKeyIDSize+nonceSize+tagSize {
-		return nil, mcpseal.ReasonMalformed
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	if !s.decode(text, pythonKeyIDSize) {
+		return "", mcpseal.ReasonMalformed
 	}
-	key := f.keys[[pythonKeyIDSize]byte(sealed)]
+	key := f.keys[[pythonKeyIDSize]byte(s.sealed)]
 	if key == nil {
-		return nil, mcpseal.ReasonUnknownKey
+		return "", mcpseal.ReasonUnknownKey
 	}
-	return key.open(sealed[pythonKeyIDSize:], key.additional)
+	return key.open(s, s.sealed[pythonKeyIDSize:], key.additional)
 }
 
 // millis reads a time in seconds. Rounding makes a token shorter, not longer.
-func (e envelope) millis(name string, round func(float64) float64) (int64, bool) {
-	seconds, ok := e.number(name)
+func (c *claim) millis(round func(float64) float64) (int64, bool) {
+	seconds, ok := c.number()
 	millis := round(seconds * 1000)
 	if !ok || math.Abs(millis) > pythonMaxTimeMillis {
 		return 0, false
@@ -273,37 +272,39 @@ func (e envelope) millis(name string, round func(float64) float64) (int64, bool)
 	return int64(millis), true
 }
 
-func (f *pythonFormat) sameAudience(e envelope, b *mcpseal.Binding) bool {
+func (f *pythonFormat) sameAudience(e *envelope, b *mcpseal.Binding) bool {
 	if !f.hasAudience(b) {
-		return e.present("aud") == nil
+		return e.audience.none()
 	}
-	return e.isText("aud", b.Audience)
+	return e.audience.is(b.Audience)
 }
 
-func (f *pythonFormat) samePrincipal(e envelope, b *mcpseal.Binding) bool {
+func (f *pythonFormat) samePrincipal(e *envelope, b *mcpseal.Binding) bool {
 	if !f.hasPrincipal(b) {
-		return e.present("p") == nil
+		return e.payload.none()
 	}
-	text, ok := e.text("p")
+	text, ok := e.payload.text()
 	if !ok {
 		return false
 	}
-	claim, err := b64u.Decode(nil, text)
-	if err != nil || len(claim) != pythonSaltSize+pythonDigestSize {
+	user, err := b64u.Decode(make([]byte, 0, 64), text)
+	if err != nil || len(user) != pythonSaltSize+pythonDigestSize {
 		return false
 	}
-	want := pythonUser(b.Principal, claim[:pythonSaltSize])
-	return subtle.ConstantTimeCompare([]byte(text), []byte(want)) == 1
+	want := pythonUserDigest(b.Principal, user[:pythonSaltSize])
+	return subtle.ConstantTimeCompare(user[pythonSaltSize:], want[:]) == 1
 }
 
 // pythonUser is the claim that names a user under a salt.
 func pythonUser(principal string, salt []byte) string {
-	h := sha256.New()
-	h.Write([]byte(pythonUserLabel))
-	h.Write(salt)
-	h.Write([]byte(principal))
-	sum := h.Sum(nil)
-	return string(b64u.Append(nil, append(bytes.Clone(salt), sum[:pythonDigestSize]...)))
+	digest := pythonUserDigest(principal, salt)
+	return string(b64u.Append(nil, append(append([]byte(nil), salt...), digest[:]...)))
+}
+
+func pythonUserDigest(principal string, salt []byte) [pythonDigestSize]byte {
+	buf := append(make([]byte, 0, 256), pythonUserLabel...)
+	sum := sha256.Sum256(append(append(buf, salt...), principal...))
+	return [pythonDigestSize]byte(sum[:])
 }
 
 // pythonDigest is the claim that names the arguments.
@@ -312,19 +313,6 @@ func pythonDigest(b *mcpseal.Binding) (string, error) {
 	if b.Method == methodReadResource {
 		text = nil
 	}
-	// What no format takes, such as two members of one name, this one refuses
-	// too: Python keeps the last of them, encoding/json may merge them.
-	if _, err := argdigest.Sum(text); err != nil {
-		return "", err
-	}
-	canonical, err := pythonArguments(string(text))
-	if err != nil {
-		return "", err
-	}
-	return pythonArgumentsDigest(canonical), nil
-}
-
-func pythonArgumentsDigest(canonical []byte) string {
-	sum := sha256.Sum256(canonical)
-	return string(b64u.Append(nil, sum[:pythonDigestSize]))
+	sum, err := jsonvalue.SumArguments(text, pythonArguments)
+	return string(b64u.Append(make([]byte, 0, 64), sum[:pythonDigestSize])), err
 }

@@ -17,22 +17,15 @@ var (
 
 // pythonArguments rewrites arguments as Python's json.dumps does with sorted
 // keys. Whatever is false to Python counts as {}.
-func pythonArguments(text string) ([]byte, error) {
-	if text == "" {
-		return []byte("{}"), nil
-	}
-	d, err := jsonvalue.Parse(text, true)
-	if err != nil {
-		return nil, &argdigest.Error{Problem: "not a JSON text"}
-	}
+func pythonArguments(d *jsonvalue.Document, dst []byte) ([]byte, error) {
 	if pythonFalse(d.Root()) {
-		return []byte("{}"), nil
+		return append(dst, "{}"...), nil
 	}
-	canonical, ok := d.Append(make([]byte, 0, len(text)+len(text)/2), d.Root(), &pythonStyle)
+	dst, ok := d.Append(dst, d.Root(), &pythonStyle)
 	if !ok {
 		return nil, &argdigest.Error{Problem: "an integer of more than 4300 digits"}
 	}
-	return canonical, nil
+	return dst, nil
 }
 
 // pythonFalse says whether Python takes a value for false.

@@ -2,7 +2,6 @@ package compat
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/argdigest"
-	"github.com/mcpseal/mcpseal/internal/b64u"
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
 
@@ -113,36 +111,37 @@ func (f *rubyFormat) open(b *mcpseal.Binding, token, digest string) (mcpseal.Cla
 	if !ok {
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	}
-	sealed, err := b64u.Decode(nil, text)
-	if err != nil {
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	if !s.decode(text, 0) {
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	}
-	payload, err := f.sealer.open(sealed, []byte(rubyPrefix))
+	payload, err := f.sealer.open(s, s.sealed, []byte(rubyPrefix))
 	if err != nil {
 		return mcpseal.Claims{}, err
 	}
-	return rubyClaims(string(payload), b, digest)
+	return rubyClaims(payload, b, digest)
 }
 
 // rubyClaims reads the payload of a genuine token.
 func rubyClaims(payload string, b *mcpseal.Binding, digest string) (mcpseal.Claims, error) {
-	e, err := readEnvelope(payload)
-	if err != nil {
-		return mcpseal.Claims{}, err
+	var e envelope
+	if !e.read(payload) {
+		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	}
-	if v, ok := e.integer("v"); !ok || v != 1 {
+	if v, ok := e.version.integer(); !ok || v != 1 {
 		return mcpseal.Claims{}, mcpseal.ReasonVersion
 	}
-	state, hasState := e.utf8("s")
-	exp, hasExp := e.integer("exp")
+	state, hasState := e.state.utf8()
+	exp, hasExp := e.expires.integer()
 	switch {
 	case !hasState || !hasExp:
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
-	case !e.isText("m", b.Method) || !e.isText("t", b.Target):
+	case !e.method.is(b.Method) || !e.target.is(b.Target):
 		return mcpseal.Claims{}, mcpseal.ReasonRequest
-	case !e.isText("a", digest):
+	case !e.arguments.is(digest):
 		return mcpseal.Claims{}, mcpseal.ReasonArguments
-	case b.Audience == "" && e.present("aud") != nil, b.Audience != "" && !e.isText("aud", b.Audience):
+	case b.Audience == "" && !e.audience.none(), b.Audience != "" && !e.audience.is(b.Audience):
 		return mcpseal.Claims{}, mcpseal.ReasonAudience
 	}
 	return mcpseal.Claims{Expires: throughSecond(exp), State: state, HasState: true}, nil
@@ -150,40 +149,26 @@ func rubyClaims(payload string, b *mcpseal.Binding, digest string) (mcpseal.Clai
 
 // rubyDigest is the claim that names the arguments.
 func rubyDigest(b *mcpseal.Binding) (string, error) {
-	if _, err := argdigest.Sum(b.Arguments); err != nil { // as in pythonDigest
-		return "", err
-	}
-	canonical, err := rubyArguments(string(b.Arguments))
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(canonical)
-	return hex.EncodeToString(sum[:]), nil
+	sum, err := jsonvalue.SumArguments(b.Arguments, rubyArguments)
+	return hex.EncodeToString(sum[:]), err
 }
 
 var rubyStyle = jsonvalue.Style{Strings: jsonvalue.Usual, Number: rubyNumber}
 
 // rubyArguments rewrites arguments as the Ruby SDK does. Whatever is false to
 // Ruby counts as {}.
-func rubyArguments(text string) ([]byte, error) {
-	if text == "" {
-		return []byte("{}"), nil
-	}
-	d, err := jsonvalue.Parse(text, false)
-	if err != nil {
-		return nil, &argdigest.Error{Problem: "not a JSON text"}
-	}
+func rubyArguments(d *jsonvalue.Document, dst []byte) ([]byte, error) {
 	if kind := d.Root().Kind; kind == jsonvalue.Null || kind == jsonvalue.False {
-		return []byte("{}"), nil
+		return append(dst, "{}"...), nil
 	}
 	if d.Levels() > rubyMaxLevels {
 		return nil, &argdigest.Error{Problem: "more levels than Ruby reads"}
 	}
-	canonical, ok := d.Append(make([]byte, 0, len(text)+len(text)/2), d.Root(), &rubyStyle)
+	dst, ok := d.Append(dst, d.Root(), &rubyStyle)
 	if !ok {
 		return nil, &argdigest.Error{Problem: "half a surrogate pair, or a number beyond a double"}
 	}
-	return canonical, nil
+	return dst, nil
 }
 
 func rubyNumber(dst []byte, literal string) ([]byte, bool) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/b64u"
@@ -54,15 +55,39 @@ func (s *sealer) seal(prefix string, head, payload, additional []byte) string {
 	return string(b64u.Append(text, sealed))
 }
 
-func (s *sealer) open(sealed, additional []byte) ([]byte, error) {
-	if len(sealed) < nonceSize+tagSize {
-		return nil, mcpseal.ReasonMalformed
-	}
-	payload, err := s.aead.Open(nil, nil, sealed, additional)
+// open returns the payload that was sealed.
+func (s *sealer) open(buf *scratch, sealed, additional []byte) (string, error) {
+	payload, err := s.aead.Open(buf.payload[:0], nil, sealed, additional)
 	if err != nil {
-		return nil, mcpseal.ReasonForged
+		return "", mcpseal.ReasonForged
 	}
-	return payload, nil
+	buf.payload = payload
+	return string(payload), nil
+}
+
+// scratch holds what need not be allocated for every token.
+type scratch struct{ sealed, payload []byte }
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// decode reads the text of head bytes and a sealed payload.
+func (s *scratch) decode(text string, head int) bool {
+	sealed, err := b64u.Decode(s.sealed[:0], text)
+	if err != nil {
+		return false
+	}
+	s.sealed = sealed
+	return len(sealed) >= head+nonceSize+tagSize
+}
+
+// release clears the plaintext.
+func (s *scratch) release() {
+	const maxPooled = 256 << 10
+	if cap(s.sealed) > maxPooled || cap(s.payload) > maxPooled {
+		return
+	}
+	clear(s.payload)
+	scratches.Put(s)
 }
 
 // redacted is the name under which a format prints, whatever the verb: its

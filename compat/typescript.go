@@ -166,11 +166,8 @@ func (f *typeScriptFormat) envelope(c *mcpseal.Claims, exp int64, tag string) ([
 	buf = append(buf, '}')
 	if c.HasState && !f.options.Text {
 		// The handler's text stands in it as it is, so it must be one value.
-		e, err := readEnvelope(string(buf))
-		if err != nil {
-			return nil, errNotJSON
-		}
-		if p := e.member("p"); p == nil || p.Raw != strings.Trim(c.State, " \t\r\n") {
+		var e envelope
+		if !e.read(string(buf)) || e.payload.Raw != strings.Trim(c.State, " \t\r\n") {
 			return nil, errNotJSON
 		}
 	}
@@ -193,28 +190,26 @@ func (f *typeScriptFormat) Open(_ context.Context, b *mcpseal.Binding, token str
 	if err != nil {
 		return mcpseal.Claims{}, err
 	}
-	e, err := readEnvelope(payload)
-	if err != nil {
-		return mcpseal.Claims{}, err
+	var e envelope
+	if !e.read(payload) {
+		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	}
-	exp, ok := e.number("exp")
+	exp, ok := e.expires.number()
 	if !ok {
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	}
-	if tag == "" && e.member("b") != nil || tag != "" && !e.isText("b", tag) {
+	if tag == "" && !e.bind.absent() || tag != "" && !e.bind.is(tag) {
 		return mcpseal.Claims{}, f.notBound()
 	}
 	c := mcpseal.Claims{Expires: throughSecond(floorSeconds(exp))}
-	p := e.member("p")
-	if p == nil {
+	if e.payload.absent() {
 		return c, nil
 	}
-	c.State, c.HasState = p.Raw, true
+	c.State, c.HasState = e.payload.Raw, true
 	if f.options.Text {
-		if p.Kind != jsonvalue.String {
+		if c.State, ok = e.payload.text(); !ok {
 			return mcpseal.Claims{}, mcpseal.ReasonMalformed
 		}
-		c.State = p.Text
 	}
 	return c, nil
 }

@@ -88,7 +88,7 @@ func checkRubyArguments(t *testing.T, c *vector) verdict {
 	if err := json.Unmarshal([]byte(c.ParamsJSON), &params); err != nil {
 		return verdict{} // the peer's parser is not kinder
 	}
-	canonical, err := rubyArguments(string(params.Arguments))
+	canonical, err := rewritten(string(params.Arguments), false, rubyArguments)
 	if err != nil {
 		return verdict{}
 	}

@@ -240,6 +240,19 @@ func sleepUntil(t *testing.T, seconds float64) {
 	time.Sleep(wait)
 }
 
+// rewritten parses arguments as kindly as a peer does, and has them rewritten.
+// Python reads NaN and Infinity.
+func rewritten(text string, constants bool, rewrite func(*jsonvalue.Document, []byte) ([]byte, error)) ([]byte, error) {
+	if text == "" {
+		text = "{}"
+	}
+	d, err := jsonvalue.Parse(text, constants)
+	if err != nil {
+		return nil, err
+	}
+	return rewrite(d, nil)
+}
+
 // textOf decodes the JSON text of a string, lone surrogates included.
 func textOf(t *testing.T, text string) string {
 	t.Helper()

@@ -1,7 +1,6 @@
 package atd
 
 import (
-	"crypto/sha256"
 	"math"
 	"strconv"
 	"strings"
@@ -26,33 +25,20 @@ const (
 // fingerprint is the peer's digest of the JSON text of arguments. A missing
 // text counts as {}.
 func fingerprint(arguments []byte, style exponents) ([fingerprintSize]byte, error) {
-	// What no format takes, such as two members of one name, this one refuses
-	// too: the peer keeps the last of them, encoding/json may merge them.
-	if _, err := argdigest.Sum(arguments); err != nil {
-		return [fingerprintSize]byte{}, err
-	}
-	text, err := serialize(string(arguments), style)
-	if err != nil {
-		return [fingerprintSize]byte{}, err
-	}
-	return sha256.Sum256(text), nil
+	return jsonvalue.SumArguments(arguments, style.serialize)
 }
 
 // serialize rewrites arguments as serde_json does.
-func serialize(text string, style exponents) ([]byte, error) {
-	if text == "" {
-		return []byte("{}"), nil
-	}
-	d, err := jsonvalue.Parse(text, false)
-	if err != nil || d.Levels() > maxLevels {
-		return nil, &argdigest.Error{Problem: "not a JSON text, or one with too many levels"}
+func (style exponents) serialize(d *jsonvalue.Document, dst []byte) ([]byte, error) {
+	if d.Levels() > maxLevels {
+		return nil, &argdigest.Error{Problem: "more levels than serde_json reads"}
 	}
 	serde := jsonvalue.Style{Strings: jsonvalue.Usual, Number: style.appendNumber}
-	out, ok := d.Append(make([]byte, 0, len(text)+len(text)/2), d.Root(), &serde)
+	dst, ok := d.Append(dst, d.Root(), &serde)
 	if !ok {
 		return nil, &argdigest.Error{Problem: "half a surrogate pair, or a number beyond a double"}
 	}
-	return out, nil
+	return dst, nil
 }
 
 // appendNumber reads a number as serde_json does and writes what it read: an

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
 
 // vector is one case that was made by running the peer.
@@ -194,6 +196,15 @@ func checkCursor(t *testing.T, c *vector) error {
 		equal(t, "the payload", hex.EncodeToString(got), hex.EncodeToString(want))
 	}
 	return err
+}
+
+// serialize parses arguments as kindly as the peer does, and rewrites them.
+func serialize(text string, style exponents) ([]byte, error) {
+	d, err := jsonvalue.Parse(text, false)
+	if err != nil {
+		return nil, err
+	}
+	return style.serialize(d, nil)
 }
 
 func checkFingerprint(t *testing.T, c *vector) error {

@@ -117,6 +117,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		d, err := Parse(text, false)
+		checkMembers(t, text, d)
 		valid := json.Valid([]byte(text)) && utf8.ValidString(text)
 		if err == nil && !valid {
 			t.Fatalf("%q is parsed", text)
@@ -141,6 +142,35 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// checkMembers compares the members of an object with those of its document.
+func checkMembers(t *testing.T, text string, d *Document) {
+	var got []Value
+	members := ReadMembers(text)
+	for v, ok := members.Next(); ok; v, ok = members.Next() {
+		got = append(got, v)
+	}
+	if d == nil || d.Root().Kind != Object {
+		if members.Whole() {
+			t.Fatalf("%q has members", text)
+		}
+		return
+	}
+	if !members.Whole() {
+		t.Fatalf("%q has no members", text)
+	}
+	n := 0
+	for i := d.Root().first; i != 0; i = d.values[i].next {
+		want := d.values[i]
+		if n >= len(got) || got[n].Kind != want.Kind || got[n].Name != want.Name || got[n].Text != want.Text || !json.Valid([]byte(got[n].Raw)) {
+			t.Fatalf("%q: member %d differs", text, n)
+		}
+		n++
+	}
+	if n != len(got) {
+		t.Fatalf("%q has %d members, not %d", text, len(got), n)
+	}
 }
 
 // depth bounds how deep a text nests, from above.

@@ -9,6 +9,7 @@ package jsonvalue
 import (
 	"errors"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -36,7 +37,7 @@ type Value struct {
 	Kind Kind
 	Name string // of a member
 	Text string // a string's text, a number's literal
-	Raw  string // the value as it is written
+	Raw  string // as it is written, in what [Members] returns
 
 	first, next int32 // among the document's values; 0 is none
 }
@@ -44,8 +45,25 @@ type Value struct {
 // Document is a text that was parsed.
 type Document struct {
 	values     []Value // the first is the root
+	buf        []byte  // for what is written
 	duplicates bool
 	levels     int
+}
+
+var documents = sync.Pool{New: func() any { return new(Document) }}
+
+// maxPooled is how many values a document has at most that is kept for reuse.
+const maxPooled = 1024
+
+// Release gives the document up for reuse. Texts taken from it stay good.
+func (d *Document) Release() {
+	if cap(d.values) > maxPooled || cap(d.buf) > 64*maxPooled {
+		return
+	}
+	clear(d.values)
+	clear(d.buf)
+	*d = Document{values: d.values[:0], buf: d.buf[:0]}
+	documents.Put(d)
 }
 
 // Root returns the document's value.
@@ -57,40 +75,27 @@ func (d *Document) Duplicates() bool { return d.duplicates }
 // Levels is how deep its arrays and objects nest.
 func (d *Document) Levels() int { return d.levels }
 
-// Member returns the last member of v with this name, or nil.
-func (d *Document) Member(v *Value, name string) (found *Value) {
-	if v.Kind != Object {
-		return nil
-	}
-	for i := v.first; i != 0; i = d.values[i].next {
-		if d.values[i].Name == name {
-			found = &d.values[i]
-		}
-	}
-	return found
-}
-
 // Empty says whether an array or object has nothing in it.
 func (v *Value) Empty() bool { return v.first == 0 }
 
-// Parse reads a text. What it returns points into the text. With constants it
-// reads NaN, Infinity and -Infinity as numbers, as some parsers do.
+// Parse reads a text. What it returns points into the text, and may be given
+// back with [Document.Release]. With constants it reads NaN, Infinity and
+// -Infinity as numbers, as some parsers do.
 func Parse(text string, constants bool) (*Document, error) {
-	d := &Document{values: make([]Value, 0, 4+len(text)/16)}
-	p := parser{Document: d, text: text, constants: constants}
+	d := documents.Get().(*Document)
+	p := parser{doc: d, text: text, constants: constants}
 	p.space()
-	if !p.value("") {
-		return nil, ErrSyntax
-	}
+	_, ok := p.value("")
 	p.space()
-	if p.at != len(text) {
+	if !ok || p.at != len(text) {
+		d.Release()
 		return nil, ErrSyntax
 	}
 	return d, nil
 }
 
 type parser struct {
-	*Document
+	doc       *Document // gets every value; nil where nobody keeps them
 	text      string
 	at        int
 	level     int
@@ -117,15 +122,17 @@ func (p *parser) take(c byte) bool {
 	return false
 }
 
-// value reads a value and adds it to the document, before what is in it.
-func (p *parser) value(name string) bool {
+// value reads a value and adds it to the document.
+func (p *parser) value(name string) (v Value, ok bool) {
 	if p.at >= len(p.text) {
-		return false
+		return v, false
 	}
-	start, index := p.at, len(p.values)
-	p.values = append(p.values, Value{Name: name})
-	v := Value{Name: name}
-	ok := false
+	start, index := p.at, 0
+	if p.doc != nil {
+		index = len(p.doc.values)
+		p.doc.values = append(p.doc.values, Value{}) // its place is before what is in it
+	}
+	v.Name = name
 	switch c := p.text[p.at]; {
 	case c == '{':
 		v.Kind = Object
@@ -152,9 +159,10 @@ func (p *parser) value(name string) bool {
 			v.Kind, v.Text, ok = Number, p.text[start:p.at], true
 		}
 	}
-	v.Raw = p.text[start:p.at]
-	p.values[index] = v
-	return ok
+	if p.doc != nil {
+		p.doc.values[index] = v
+	}
+	return v, ok
 }
 
 func (p *parser) word(w string) bool {
@@ -170,38 +178,19 @@ func (p *parser) items(v *Value, end byte) bool {
 	if p.level++; p.level > MaxLevels {
 		return false
 	}
-	p.levels = max(p.levels, p.level)
 	p.at++
 	p.space()
-	if p.take(end) {
-		p.level--
-		return true
-	}
 	last := int32(0)
-	for {
+	for empty := p.take(end); !empty; {
 		p.space()
-		name := ""
+		name, ok := "", true
 		if v.Kind == Object {
-			var ok bool
-			if name, ok = p.str(); !ok {
-				return false
-			}
-			p.space()
-			if !p.take(':') {
-				return false
-			}
-			p.space()
+			name, ok = p.name()
 		}
-		index := int32(len(p.values))
-		if !p.value(name) {
+		last, ok = p.item(v, name, ok, last)
+		if !ok {
 			return false
 		}
-		if last == 0 {
-			v.first = index
-		} else {
-			p.values[last].next = index
-		}
-		last = index
 		p.space()
 		if p.take(end) {
 			break
@@ -210,24 +199,56 @@ func (p *parser) items(v *Value, end byte) bool {
 			return false
 		}
 	}
-	p.level--
-	if v.Kind == Object && !p.duplicates {
-		p.duplicates = p.hasDuplicates(v.first)
+	if p.doc != nil {
+		p.doc.levels = max(p.doc.levels, p.level)
+		p.doc.duplicates = p.doc.duplicates || v.Kind == Object && p.doc.hasDuplicates(v.first)
 	}
+	p.level--
 	return true
+}
+
+// name reads a member's name and what stands before its value.
+func (p *parser) name() (string, bool) {
+	name, ok := p.str()
+	p.space()
+	ok = ok && p.take(':')
+	p.space()
+	return name, ok
+}
+
+// item reads a value behind the last one in v, and returns its place.
+func (p *parser) item(v *Value, name string, ok bool, last int32) (int32, bool) {
+	if !ok {
+		return 0, false
+	}
+	index := int32(0)
+	if p.doc != nil {
+		index = int32(len(p.doc.values))
+	}
+	if _, ok := p.value(name); !ok {
+		return 0, false
+	}
+	if p.doc != nil {
+		if last == 0 {
+			v.first = index
+		} else {
+			p.doc.values[last].next = index
+		}
+	}
+	return index, true
 }
 
 // fewMembers is how many are compared each with each.
 const fewMembers = 12
 
-func (p *parser) hasDuplicates(first int32) bool {
+func (d *Document) hasDuplicates(first int32) bool {
 	count := 0
-	for i := first; i != 0; i = p.values[i].next {
+	for i := first; i != 0; i = d.values[i].next {
 		if count++; count > fewMembers {
 			break
 		}
-		for j := first; j != i; j = p.values[j].next {
-			if p.values[j].Name == p.values[i].Name {
+		for j := first; j != i; j = d.values[j].next {
+			if d.values[j].Name == d.values[i].Name {
 				return true
 			}
 		}
@@ -236,11 +257,11 @@ func (p *parser) hasDuplicates(first int32) bool {
 		return false
 	}
 	seen := make(map[string]struct{}, 2*count)
-	for i := first; i != 0; i = p.values[i].next {
-		if _, ok := seen[p.values[i].Name]; ok {
+	for i := first; i != 0; i = d.values[i].next {
+		if _, ok := seen[d.values[i].Name]; ok {
 			return true
 		}
-		seen[p.values[i].Name] = struct{}{}
+		seen[d.values[i].Name] = struct{}{}
 	}
 	return false
 }
@@ -278,21 +299,26 @@ func (p *parser) str() (string, bool) {
 	if !p.take('"') {
 		return "", false
 	}
-	start := p.at
-	for p.at < len(p.text) {
+	start, ascii := p.at, true
+	for {
+		p.at = skipPlain(p.text, p.at)
+		if p.at == len(p.text) {
+			return "", false
+		}
 		switch c := p.text[p.at]; {
 		case c == '"':
 			text := p.text[start:p.at]
 			p.at++
-			return text, utf8.ValidString(text)
+			return text, ascii || utf8.ValidString(text)
 		case c == '\\':
 			return p.escaped(start)
 		case c < ' ':
 			return "", false
+		case c >= utf8.RuneSelf:
+			ascii = false
 		}
 		p.at++
 	}
-	return "", false
 }
 
 // escaped reads the rest of a string whose first escape comes next.

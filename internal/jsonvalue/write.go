@@ -98,11 +98,8 @@ func AppendString(dst []byte, text string, style *StringStyle) ([]byte, bool) {
 	dst = append(dst, '"')
 	afterHigh := false // the unit before is a high surrogate without its partner
 	for i := 0; i < len(text); {
-		plain := i
-		for i < len(text) && ' ' <= text[i] && text[i] < 0x7F && text[i] != '"' && text[i] != '\\' {
-			i++
-		}
-		if i > plain {
+		if plain := i; isPlain(text[i]) {
+			i = skipPlain(text, i)
 			dst, afterHigh = append(dst, text[plain:i]...), false
 			continue
 		}

