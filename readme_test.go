@@ -7,28 +7,34 @@ import (
 	"testing"
 )
 
-// TestREADMECodeIsCompiled finds every Go block of the README in a file that
-// the compiler sees.
+// TestREADMECodeIsCompiled finds every Go block of the README and of the docs in
+// a file that the compiler sees.
 func TestREADMECodeIsCompiled(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+	for _, page := range []string{"README.md", "docs/migration.md"} {
+		checkCode(t, page)
+	}
+}
+
+func checkCode(t *testing.T, page string) {
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var compiled strings.Builder
-	for _, file := range []string{"examples/standalone/main.go", "example_test.go", "gosdk/example_test.go"} {
+	for _, file := range []string{"examples/standalone/main.go", "example_test.go", "gosdk/example_test.go", "compat/example_test.go"} {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		compiled.WriteString(normalise(string(source)))
 	}
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(text), -1)
 	if len(blocks) == 0 {
-		t.Fatal("the README has no Go code")
+		t.Errorf("%s has no Go code", page)
 	}
 	for _, block := range blocks {
 		if code := normalise(block[1]); !strings.Contains(compiled.String(), code) {
-			t.Errorf("not in any file that is compiled:\n%s", block[1])
+			t.Errorf("%s: not in any file that is compiled:\n%s", page, block[1])
 		}
 	}
 }

@@ -1,0 +1,88 @@
+package compat_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/compat"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// A service that was written in Python moves to Go, flow by flow.
+func Example() {
+	pythonSecret := []byte("what the Python servers have as their first key")
+	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	if err != nil {
+		panic(err)
+	}
+
+	python, err := compat.Python([][]byte{pythonSecret}, compat.PythonOptions{})
+	if err != nil {
+		panic(err)
+	}
+	cannot := mcpseal.ClaimQuestions | mcpseal.ClaimFlow // what a Python token cannot carry
+
+	// While both serve: seal what Python opens.
+	mixed, err := mcpseal.New(mcpseal.Config{
+		Format:   python,
+		Waive:    cannot,
+		AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(ring)}},
+		Audience: "deploy.example.com",
+	})
+	if err != nil {
+		panic(err)
+	}
+
+	// Once Go serves alone: seal natively, open what is under way.
+	switched, err := mcpseal.New(mcpseal.Config{
+		Keys:     ring,
+		AlsoOpen: []mcpseal.Accepted{{Format: python, Waive: cannot}},
+		Audience: "deploy.example.com",
+	})
+	if err != nil {
+		panic(err)
+	}
+
+	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	round, _ := mixed.Open(ctx, request, "")
+	state := "step=1"
+	token, _ := mixed.Seal(ctx, &round, &state)
+	fmt.Println("before:", strings.SplitAfter(token, ".")[0])
+
+	round, err = switched.Open(ctx, request, token)
+	if err != nil {
+		panic(err)
+	}
+	state, _ = round.State()
+	fmt.Println("opened:", state)
+	token, _ = switched.Seal(ctx, &round, &state)
+	fmt.Println("after: ", strings.SplitAfter(token, ".")[0])
+	// Output:
+	// before: v1.
+	// opened: step=1
+	// after:  ms1.
+}
+
+// The user must have one name on both sides.
+func ExamplePythonPrincipal() {
+	options := &gosdk.Options{
+		Principal: func(ctx context.Context, req mcp.Request) (string, error) {
+			info := auth.TokenInfoFromContext(ctx)
+			if info == nil {
+				return "", nil
+			}
+			client, _ := info.Extra["client_id"].(string)
+			issuer, _ := info.Extra["iss"].(string)
+			return compat.PythonPrincipal(client, issuer, info.UserID)
+		},
+	}
+	_ = options
+	principal, _ := compat.PythonPrincipal("cli", "https://issuer.example.com", "alice")
+	fmt.Println(principal)
+	// Output: ["cli","https://issuer.example.com","alice"]
+}
