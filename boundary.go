@@ -143,6 +143,26 @@ func currentRing(keys KeySource) (ring *Ring, err error) {
 	return ring, nil
 }
 
+// Codec returns what seals for a purpose under this boundary's keys: cursors,
+// for example. It is nil where the boundary knows the formats of other
+// implementations alone.
+func (b *Boundary) Codec(purpose Purpose) Codec {
+	for i := range b.formats {
+		record, ok := b.formats[i].Format.(*recordFormat)
+		if !ok {
+			continue
+		}
+		if ring, ok := record.codec.(*ringCodec); ok {
+			return &ringCodec{ring.keys, purpose, ring.halfUsed}
+		}
+		return record.codec
+	}
+	return nil
+}
+
+// Audience returns [Config.Audience].
+func (b *Boundary) Audience() string { return b.config.Audience }
+
 // formatOf finds the one format that a token can belong to.
 func (b *Boundary) formatOf(token string) *acceptedFormat {
 	for i := range b.formats {

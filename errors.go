@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
 // ErrRejected is what every rejection is: errors.Is(err, ErrRejected).
@@ -14,7 +15,7 @@ var ErrRejected = errors.New("mcpseal: token rejected")
 // same for every reason, so that it can go anywhere.
 type RejectError struct {
 	Reason Reason `json:"-"` // for the operator, never for the client
-	cause  *callbackError
+	cause  *callback.Error
 }
 
 func (e *RejectError) Error() string { return ErrRejected.Error() }
@@ -25,20 +26,20 @@ func (e *RejectError) Is(target error) bool { return target == ErrRejected }
 // Cause returns what a codec, a store or another part of yours did, if that
 // was the reason. Its text is safe to log; errors.Unwrap reaches the original,
 // whose text may not be.
-func (e *RejectError) Cause() error { return e.cause.orNil() }
+func (e *RejectError) Cause() error { return e.cause.OrNil() }
 
 // SealError is a state that [Boundary.Seal] did not seal: the service's fault,
 // an internal error to the client.
 type SealError struct {
 	Reason Reason
-	cause  *callbackError
+	cause  *callback.Error
 }
 
 func (e *SealError) Error() string { return "mcpseal: state not sealed: " + string(e.Reason) }
 
 // Cause returns what a codec or another part of yours did, if that was the
 // reason, as for a [RejectError].
-func (e *SealError) Cause() error { return e.cause.orNil() }
+func (e *SealError) Cause() error { return e.cause.OrNil() }
 
 // ParamsError is a request whose arguments cannot be digested: not JSON, two
 // members of one name, too deep. It is the client's fault, whatever the token.

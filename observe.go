@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/hex"
 	"log/slog"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
 // Op is what a boundary did.
@@ -38,9 +40,6 @@ type Event struct {
 	Round int    // the token's round; 0 unless the token proved genuine
 }
 
-// maxLogged bounds what a client chose and the log repeats.
-const maxLogged = 128
-
 func (b *Boundary) startEvent() (start time.Time) {
 	if b.config.Observer != nil {
 		start = time.Now()
@@ -51,7 +50,7 @@ func (b *Boundary) startEvent() (start time.Time) {
 func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedFormat, token string) Event {
 	e := Event{Op: op, TokenBytes: len(token)}
 	if round != nil {
-		e.Method, e.Target = loggable(round.binding.Method), loggable(targetOf(&round.binding))
+		e.Method, e.Target = plain.Text(round.binding.Method), plain.Text(targetOf(&round.binding))
 		e.StateBytes = len(round.claims.State)
 		if round.claims.Flow != [16]byte{} {
 			e.Flow, e.Round = hex.EncodeToString(round.claims.Flow[:]), round.claims.Round
@@ -60,7 +59,7 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 	if format != nil {
 		e.Format = format.prefix
 		if named, ok := format.Format.(interface{ KeyID(string) string }); ok && token != "" {
-			quietly(func() { e.KeyID = loggable(named.KeyID(token)) })
+			callback.Quietly(func() { e.KeyID = plain.Text(named.KeyID(token)) })
 		}
 	}
 	if !start.IsZero() {
@@ -123,8 +122,8 @@ func (b *Boundary) report(ctx context.Context, level slog.Level, message string,
 	if e.Cause != nil {
 		attrs = append(attrs, slog.String("cause", e.Cause.Error()))
 	}
-	if fail.cause != nil && fail.cause.stack != "" {
-		attrs = append(attrs, slog.String("stack", fail.cause.stack))
+	if fail.cause != nil && fail.cause.Stack() != "" {
+		attrs = append(attrs, slog.String("stack", fail.cause.Stack()))
 	}
 	b.logContext(ctx, level, message, attrs...)
 	b.observe(ctx, *e)
@@ -133,12 +132,12 @@ func (b *Boundary) report(ctx context.Context, level slog.Level, message string,
 // observe and log change nothing when their receiver panics.
 func (b *Boundary) observe(ctx context.Context, e Event) {
 	if b.config.Observer != nil {
-		quietly(func() { b.config.Observer(ctx, e) })
+		callback.Quietly(func() { b.config.Observer(ctx, e) })
 	}
 }
 
 func (b *Boundary) logContext(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
-	quietly(func() { b.config.Logger.LogAttrs(ctx, level, message, attrs...) })
+	callback.Quietly(func() { b.config.Logger.LogAttrs(ctx, level, message, attrs...) })
 }
 
 func (b *Boundary) log(level slog.Level, message string, attrs ...slog.Attr) {
@@ -161,14 +160,4 @@ func targetOf(b *Binding) string {
 		return ""
 	}
 	return scheme + ":"
-}
-
-// loggable quotes a text that is not plain ASCII and bounds its length.
-func loggable(text string) string {
-	cut := text[:min(len(text), maxLogged)]
-	quoted := strconv.QuoteToASCII(cut)
-	if quoted == `"`+text+`"` {
-		return text
-	}
-	return quoted[:min(len(quoted), maxLogged)]
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
 // RecordFormat is the native record sealed by a codec of one's own, for
@@ -134,7 +136,7 @@ func (f *recordFormat) openText(ctx context.Context, s *recordScratch, text stri
 
 // codecError lets a codec give the reasons that are a codec's to give.
 func codecError(err error) error {
-	if reason, ok := find[Reason](err); ok && slices.Contains([]Reason{ReasonMalformed, ReasonUnknownKey, ReasonForged}, reason) {
+	if reason, ok := callback.Find[Reason](err); ok && slices.Contains([]Reason{ReasonMalformed, ReasonUnknownKey, ReasonForged}, reason) {
 		return reason
 	}
 	return &codecFailure{err}

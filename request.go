@@ -14,7 +14,8 @@ type Request struct {
 	// {}. The bytes must not change until the round is over.
 	Arguments []byte
 	// Principal tells who is calling; nil means nobody. It is called when a
-	// token is opened or sealed, once a round.
+	// token is opened or sealed, once a round, or twice where a token was
+	// rejected and [Config.AskAgain] is set.
 	Principal Principal
 }
 
@@ -22,8 +23,6 @@ type Request struct {
 // user for good, at most 4096 bytes, or "" for nobody. An error, a panic and a
 // longer text fail the check.
 type Principal func(ctx context.Context) (string, error)
-
-const maxPrincipal = 4096
 
 // User is a principal that is already known. An empty id fails the check: a
 // caller who is authenticated but has no name must not pass for nobody.
@@ -36,7 +35,4 @@ func User(id string) Principal {
 	}
 }
 
-const (
-	errEmptyUser     = plainError("the user's id is empty")
-	errLongPrincipal = plainError("the principal is longer than 4096 bytes")
-)
+const errEmptyUser = plainError("the user's id is empty")

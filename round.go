@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+
+	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
 // Round is one request of a flow, as [Boundary.Open] found it. What was computed
@@ -76,16 +78,10 @@ func (r *Round) identify(ctx context.Context) *failure {
 	if r.caller == nil {
 		return nil
 	}
-	var principal string
-	fail := guard(func() (err error) {
-		principal, err = r.caller(ctx)
-		if err == nil && len(principal) > maxPrincipal {
-			return errLongPrincipal
-		}
-		return err
-	}, ReasonPrincipalFailed)
-	if fail == nil {
-		r.binding.Principal, r.caller = principal, nil
+	user, cause := callback.Identify(ctx, r.caller)
+	if cause != nil {
+		return &failure{reason: ReasonPrincipalFailed, cause: cause}
 	}
-	return fail
+	r.binding.Principal, r.caller = user, nil
+	return nil
 }

@@ -18,7 +18,7 @@ type envelope struct {
 }
 
 // claim is a member of an envelope; absent if it has no raw text.
-type claim struct{ jsonvalue.Value }
+type claim struct{ jsonvalue.Member }
 
 // read reads an object in which no claim stands twice.
 func (e *envelope) read(text string) bool {
@@ -30,7 +30,7 @@ func (e *envelope) read(text string) bool {
 		case !c.absent():
 			return false
 		default:
-			c.Value = v
+			c.Member = v
 		}
 	}
 	return members.Whole()
@@ -130,7 +130,7 @@ func lastSecond(c *mcpseal.Claims) (int64, error) {
 }
 
 const (
-	errShort = plain.Error("the token would be dead at once: the peer counts whole seconds, so the TTL must be two seconds or more")
+	errShort = plain.Error("the token would be dead at once: the peer counts whole seconds, so the TTL must be a second or more")
 	errState = plain.Error("the state is not text in UTF-8, so the peer's token cannot carry it")
 	errName  = plain.Error("the request's method, target, audience or user is not text in UTF-8")
 )

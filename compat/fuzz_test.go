@@ -13,19 +13,12 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
 
-// fuzzSecret differs from process to process, so that no process holds a token
-// that another one minted.
-var fuzzSecret = func() []byte {
-	secret := make([]byte, 32)
-	rand.Read(secret) // never fails
-	return secret
-}()
-
 // fuzzed is a format under test, and how somebody with its key would make a
-// token of a payload.
+// token of a payload and get one out again.
 type fuzzed struct {
 	format mcpseal.Format
 	craft  func(payload []byte) string
+	reveal func(token string) (string, error)
 }
 
 // What a fuzz input stands for.
@@ -48,12 +41,33 @@ func splice(token, edit string) string {
 // fuzzFormat feeds a decoder texts, payloads that a key holder made, and edits
 // of a token. A text that opens must be the one that was minted; a payload that
 // opens must survive another round.
-func fuzzFormat(f *testing.F, target fuzzed, vectorFile string) {
+//
+// Texts are for a secret that differs from process to process, so that none
+// holds a token that another one minted; payloads are for one that does not.
+func fuzzFormat(f *testing.F, build func(secret []byte) fuzzed, vectorFile string) {
 	binding := &mcpseal.Binding{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"a":1}`)}
 	now := time.Now().UnixMilli()
-	minted, err := target.format.Seal(f.Context(), binding, &mcpseal.Claims{Issued: now, Expires: now + 600_000, State: "1", HasState: true})
-	if err != nil {
-		f.Fatal(err)
+	secret := make([]byte, 32)
+	rand.Read(secret) // never fails
+	target, known := build(secret), build([]byte("0123456789abcdefghijklmnopqrstuv"))
+	mint := func(target fuzzed, state string) string {
+		token, err := target.format.Seal(f.Context(), binding, &mcpseal.Claims{Issued: now, Expires: now + 600_000, State: state, HasState: true})
+		if err != nil {
+			f.Fatal(err)
+		}
+		return token
+	}
+	minted := mint(target, "1")
+	for _, state := range []string{"1", `"\ud83d\ude00 é\n"`, "123456"} {
+		token := mint(known, state)
+		payload, err := known.reveal(token)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if _, err := known.format.Open(f.Context(), binding, known.craft([]byte(payload))); err != nil {
+			f.Fatalf("the payload %s does not open: %v", payload, err)
+		}
+		f.Add(payload, uint8(asPayload))
 	}
 	f.Add("\x09\x01A", uint8(asEdit))
 	f.Add("\xff\x00=", uint8(asEdit))
@@ -67,32 +81,32 @@ func fuzzFormat(f *testing.F, target fuzzed, vectorFile string) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string, mode uint8) {
-		token, crafted := text, mode%modes == asPayload
+		under, token := target, text
 		switch mode % modes {
 		case asPayload:
-			token = target.craft([]byte(text))
+			under, token = known, known.craft([]byte(text))
 		case asEdit:
 			token = splice(minted, text)
 		}
-		c, err := target.format.Open(t.Context(), binding, token)
+		c, err := under.format.Open(t.Context(), binding, token)
 		if err != nil {
 			if c.State != "" || c.HasState {
 				t.Fatal("a state came back beside an error")
 			}
 			return
 		}
-		if !crafted && token != minted {
+		if mode%modes != asPayload && token != minted {
 			t.Fatalf("%q opens and was never minted", token)
 		}
-		if crafted && !json.Valid([]byte(text)) {
+		if mode%modes == asPayload && !json.Valid([]byte(text)) {
 			t.Fatalf("the payload %q opens and is not JSON", text)
 		}
 		again := mcpseal.Claims{Issued: now, Expires: now + 600_000, State: c.State, HasState: c.HasState}
-		sealed, err := target.format.Seal(t.Context(), binding, &again)
+		sealed, err := under.format.Seal(t.Context(), binding, &again)
 		if err != nil {
 			t.Fatalf("the state %q opens but is not sealed: %v", c.State, err)
 		}
-		if second, err := target.format.Open(t.Context(), binding, sealed); err != nil || second.State != c.State {
+		if second, err := under.format.Open(t.Context(), binding, sealed); err != nil || second.State != c.State {
 			t.Fatalf("the state %q came back as %q, %v", c.State, second.State, err)
 		}
 	})
@@ -116,52 +130,57 @@ func seedVectors(f *testing.F, file string) (some []vector) {
 	return some
 }
 
-func FuzzPython(f *testing.F) {
-	format, err := Python([][]byte{fuzzSecret}, PythonOptions{})
-	if err != nil {
-		f.Fatal(err)
+// built is a format that must build.
+func built[F mcpseal.Format](f *testing.F) func(mcpseal.Format, error) F {
+	return func(format mcpseal.Format, err error) F {
+		if err != nil {
+			f.Fatal(err)
+		}
+		return format.(F)
 	}
-	fuzzFormat(f, fuzzed{format, format.(*pythonFormat).seal}, "python-boundary.json")
+}
+
+func FuzzPython(f *testing.F) {
+	fuzzFormat(f, func(secret []byte) fuzzed {
+		format := built[*pythonFormat](f)(Python([][]byte{secret}, PythonOptions{}))
+		return fuzzed{format, format.seal, format.open}
+	}, "python-boundary.json")
 }
 
 func FuzzTypeScript(f *testing.F) {
-	format, err := TypeScript(fuzzSecret, TypeScriptOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	fuzzFormat(f, fuzzed{format, format.(*typeScriptFormat).sign}, "typescript-hmac.json")
+	fuzzFormat(f, func(secret []byte) fuzzed {
+		format := built[*typeScriptFormat](f)(TypeScript(secret, TypeScriptOptions{}))
+		return fuzzed{format, format.sign, format.verify}
+	}, "typescript-hmac.json")
 }
 
-func FuzzMcpDSigned(f *testing.F) {
-	format, err := McpD(fuzzSecret, McpDOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	fuzzFormat(f, fuzzed{format, func(payload []byte) string { return format.(*mcpdFormat).sign(payload) }}, "mcpd-signed.json")
+func fuzzMcpD(f *testing.F, options McpDOptions, file string) {
+	fuzzFormat(f, func(secret []byte) fuzzed {
+		format := built[*mcpdFormat](f)(McpD(secret, options))
+		tag, err := format.bindTag(&mcpseal.Binding{})
+		if err != nil {
+			f.Fatal(err)
+		}
+		craft := format.sign
+		if options.Encrypted {
+			craft = func(payload []byte) string { return format.sealer.seal(mcpdEncryptedPrefix, nil, payload, []byte(tag)) }
+		}
+		return fuzzed{format, craft, func(token string) (string, error) { return format.open(token, tag) }}
+	}, file)
 }
 
+func FuzzMcpDSigned(f *testing.F) { fuzzMcpD(f, McpDOptions{}, "mcpd-signed.json") }
 func FuzzMcpDEncrypted(f *testing.F) {
-	format, err := McpD(fuzzSecret, McpDOptions{Encrypted: true})
-	if err != nil {
-		f.Fatal(err)
-	}
-	tag, err := format.(*mcpdFormat).bindTag(&mcpseal.Binding{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	fuzzFormat(f, fuzzed{format, func(payload []byte) string {
-		return format.(*mcpdFormat).sealer.seal(mcpdEncryptedPrefix, nil, payload, []byte(tag))
-	}}, "mcpd-encrypted.json")
+	fuzzMcpD(f, McpDOptions{Encrypted: true}, "mcpd-encrypted.json")
 }
 
 func FuzzRuby(f *testing.F) {
-	format, err := Ruby(fuzzSecret)
-	if err != nil {
-		f.Fatal(err)
-	}
-	fuzzFormat(f, fuzzed{format, func(payload []byte) string {
-		return format.(*rubyFormat).sealer.seal(rubyPrefix, nil, payload, []byte(rubyPrefix))
-	}}, "ruby-aesgcm.json")
+	fuzzFormat(f, func(secret []byte) fuzzed {
+		format := built[*rubyFormat](f)(Ruby(secret))
+		return fuzzed{format, func(payload []byte) string {
+			return format.sealer.seal(rubyPrefix, nil, payload, []byte(rubyPrefix))
+		}, format.payload}
+	}, "ruby-aesgcm.json")
 }
 
 // FuzzArguments feeds the canonical texts to themselves: what one style wrote,

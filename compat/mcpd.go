@@ -45,17 +45,19 @@ type McpDOptions struct {
 	Logger *slog.Logger
 }
 
-// McpD is the token of mcp.d, signed or encrypted. An empty secret means a
+// McpD is the token of mcp.d as of its commit 7e2cbff, signed or encrypted; other
+// versions of it have other tokens. An empty secret means a
 // random one that dies with this process, as it does there; the log says so.
 //
 // It carries the user, unless Bind says otherwise, and nothing else: a name
 // that BindSubjectAndTool binds is a tool's or a prompt's, so it does not prove
-// the request. Times are whole seconds, so that a token may live up to two
-// seconds shorter than the policy's TTL.
+// the request. Times are whole seconds, so that a token may live up to a second
+// shorter than the policy's TTL.
 //
 // In signed mode one key signs payloads and user names alike, and shows the
 // result: whoever can choose a user name that reads like a payload has it
-// signed. Such names are refused here, as are names with a zero byte, which
+// signed. Names that begin with a brace, or with white space and a brace, are
+// refused here, as are names with a zero byte, which
 // read like another user with another tool. The servers of mcp.d do not
 // refuse them. Prefer the encrypted mode, and move on to the native format.
 func McpD(secret []byte, options McpDOptions) (mcpseal.Format, error) {

@@ -140,6 +140,10 @@ func TestSecretsDoNotPrint(t *testing.T) {
 		slog.New(slog.NewJSONHandler(&log, nil)).Info("format", "format", format)
 		slog.New(slog.NewTextHandler(&log, nil)).Info("format", "format", format)
 		text, _ := json.Marshal(format)
+		if text := fmt.Sprint(format); !strings.HasPrefix(text, "compat.") || len(text) > 40 || text != fmt.Sprintf("%#v", format) ||
+			text != fmt.Sprintf("%x", format) || !strings.Contains(log.String(), text) {
+			t.Errorf("%s prints as %s", name, text)
+		}
 		printed := fmt.Sprintf("%v %+v %#v %s %q %x %d %e", format, format, format, format, format, format, format, format) +
 			fmt.Sprintf("%+v %#v", struct{ f mcpseal.Format }{format}, []mcpseal.Format{format}) + log.String() + string(text)
 		for _, leak := range []string{string(secret), hex.EncodeToString(secret), base64.RawURLEncoding.EncodeToString(secret), "104 117 115 104", "0x68, 0x75"} {
@@ -188,6 +192,8 @@ func TestBindsIsHeldToWhatBindDoes(t *testing.T) {
 		"principal as audience": {Binds: mcpseal.ClaimAudience, Bind: principal},
 		"one too many":          {Binds: bindable, Bind: principal},
 		"flow":                  {Binds: mcpseal.ClaimFlow, Bind: bindAll},
+		"an error":              {Binds: mcpseal.ClaimPrincipal, Bind: func(*mcpseal.Binding) (string, error) { return "", errors.New("no") }},
+		"a panic":               {Binds: mcpseal.ClaimPrincipal, Bind: func(*mcpseal.Binding) (string, error) { panic("no") }},
 	} {
 		if _, err := compat.TypeScript(secret, options); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -234,7 +240,7 @@ func TestStatesThatAPeerCannotCarryAreRefused(t *testing.T) {
 	for name, format := range all {
 		states := []string{"\xff", "a\xc3", "\xed\xa0\xbd\xed\xb8\x80"}
 		if name == "TypeScript, JSON" {
-			states = append(states, "", "step=1", "{", "1 2", `1,"x":2`, `1,"exp":9`, `nul`, strings.Repeat("[", 128)+strings.Repeat("]", 128))
+			states = append(states, "", "step=1", "{", "1 2", " 1", "1\n", `1,"x":2`, `1,"exp":9`, `nul`, strings.Repeat("[", 128)+strings.Repeat("]", 128))
 		}
 		for _, state := range states {
 			token, err := format.Seal(t.Context(), &mcpseal.Binding{Method: "tools/call"}, &mcpseal.Claims{Issued: now, Expires: now + 60_000, State: state, HasState: true})
@@ -244,12 +250,12 @@ func TestStatesThatAPeerCannotCarryAreRefused(t *testing.T) {
 		}
 	}
 	format := all["TypeScript, JSON"]
-	for _, state := range []string{"null", `""`, " 1 ", `{"n":12345678901234567890, "a":[1,2]}`, `"\ud800"`} {
+	for _, state := range []string{"null", `""`, `{"n":12345678901234567890, "a":[1,2]}`, `"\ud800"`} {
 		token, err := format.Seal(t.Context(), &mcpseal.Binding{}, &mcpseal.Claims{Issued: now, Expires: now + 60_000, State: state, HasState: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c, err := format.Open(t.Context(), &mcpseal.Binding{}, token); err != nil || c.State != strings.TrimSpace(state) {
+		if c, err := format.Open(t.Context(), &mcpseal.Binding{}, token); err != nil || c.State != state {
 			t.Errorf("%s came back as %s, %v", state, c.State, err)
 		}
 	}

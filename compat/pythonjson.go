@@ -18,27 +18,27 @@ var (
 // pythonArguments rewrites arguments as Python's json.dumps does with sorted
 // keys. Whatever is false to Python counts as {}.
 func pythonArguments(d *jsonvalue.Document, dst []byte) ([]byte, error) {
-	if pythonFalse(d.Root()) {
+	if pythonFalse(d) {
 		return append(dst, "{}"...), nil
 	}
-	dst, ok := d.Append(dst, d.Root(), &pythonStyle)
+	dst, ok := d.Append(dst, &pythonStyle)
 	if !ok {
-		return nil, &argdigest.Error{Problem: "an integer of more than 4300 digits"}
+		return nil, argdigest.Whole("an integer of more than 4300 digits")
 	}
 	return dst, nil
 }
 
 // pythonFalse says whether Python takes a value for false.
-func pythonFalse(v *jsonvalue.Value) bool {
-	switch v.Kind {
+func pythonFalse(d *jsonvalue.Document) bool {
+	switch d.Kind() {
 	case jsonvalue.Null, jsonvalue.False:
 		return true
 	case jsonvalue.Number:
-		return jsonvalue.Float(v.Text) == 0
+		return jsonvalue.Float(d.Text()) == 0
 	case jsonvalue.String:
-		return v.Text == ""
+		return d.Text() == ""
 	case jsonvalue.Array, jsonvalue.Object:
-		return v.Empty()
+		return d.Empty()
 	}
 	return false
 }

@@ -22,12 +22,13 @@ const (
 )
 
 // Ruby is the token of the Ruby SDK (mcp 1.x), AES-256-GCM over JSON claims
-// under a key of exactly 32 bytes.
+// under a key of exactly 32 bytes. Arguments are written as the gem json 2.6
+// does.
 //
 // It carries the request, the arguments and the audience, but neither user nor
 // questions nor flow nor single use. A state that a handler did not write comes
-// back as "". Times are whole seconds, so that a token may live up to two
-// seconds shorter than the policy's TTL.
+// back as "". Times are whole seconds, so that a token may live up to a second
+// shorter than the policy's TTL.
 func Ruby(key []byte) (mcpseal.Format, error) {
 	if len(key) != rubyKeySize {
 		return nil, fmt.Errorf("compat: a key for the Ruby format has %d bytes, this one has %d", rubyKeySize, len(key))
@@ -107,20 +108,25 @@ func (f *rubyFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (
 }
 
 func (f *rubyFormat) open(b *mcpseal.Binding, token, digest string) (mcpseal.Claims, error) {
-	text, ok := strings.CutPrefix(token, rubyPrefix)
-	if !ok {
-		return mcpseal.Claims{}, mcpseal.ReasonMalformed
-	}
-	s := scratches.Get().(*scratch)
-	defer s.release()
-	if !s.decode(text, 0) {
-		return mcpseal.Claims{}, mcpseal.ReasonMalformed
-	}
-	payload, err := f.sealer.open(s, s.sealed, []byte(rubyPrefix))
+	payload, err := f.payload(token)
 	if err != nil {
 		return mcpseal.Claims{}, err
 	}
 	return rubyClaims(payload, b, digest)
+}
+
+// payload returns the payload of a genuine token.
+func (f *rubyFormat) payload(token string) (string, error) {
+	text, ok := strings.CutPrefix(token, rubyPrefix)
+	if !ok {
+		return "", mcpseal.ReasonMalformed
+	}
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	if !s.decode(text, 0) {
+		return "", mcpseal.ReasonMalformed
+	}
+	return f.sealer.open(s, s.sealed, []byte(rubyPrefix))
 }
 
 // rubyClaims reads the payload of a genuine token.
@@ -158,15 +164,15 @@ var rubyStyle = jsonvalue.Style{Strings: jsonvalue.Usual, Number: rubyNumber}
 // rubyArguments rewrites arguments as the Ruby SDK does. Whatever is false to
 // Ruby counts as {}.
 func rubyArguments(d *jsonvalue.Document, dst []byte) ([]byte, error) {
-	if kind := d.Root().Kind; kind == jsonvalue.Null || kind == jsonvalue.False {
+	if kind := d.Kind(); kind == jsonvalue.Null || kind == jsonvalue.False {
 		return append(dst, "{}"...), nil
 	}
 	if d.Levels() > rubyMaxLevels {
-		return nil, &argdigest.Error{Problem: "more levels than Ruby reads"}
+		return nil, argdigest.Whole("more levels than Ruby reads")
 	}
-	dst, ok := d.Append(dst, d.Root(), &rubyStyle)
+	dst, ok := d.Append(dst, &rubyStyle)
 	if !ok {
-		return nil, &argdigest.Error{Problem: "half a surrogate pair, or a number beyond a double"}
+		return nil, argdigest.Whole("half a surrogate pair, or a number beyond a double")
 	}
 	return dst, nil
 }
@@ -181,6 +187,9 @@ func rubyNumber(dst []byte, literal string) ([]byte, bool) {
 	f := jsonvalue.Float(literal)
 	if math.IsInf(f, 0) {
 		return dst, false
+	}
+	if abs := math.Abs(f); 1e15 <= abs && abs < 1e16 && f != math.Trunc(f) {
+		return strconv.AppendFloat(dst, f, 'f', -1, 64), true // Ruby keeps a fraction in sight
 	}
 	start := len(dst)
 	dst = jsonvalue.AppendFloat(dst, f, -4, 14)

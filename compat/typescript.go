@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/b64u"
+	"github.com/mcpseal/mcpseal/internal/callback"
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 	"github.com/mcpseal/mcpseal/internal/mac"
 	"github.com/mcpseal/mcpseal/internal/plain"
@@ -34,7 +35,7 @@ type TypeScriptOptions struct {
 	Binds mcpseal.ClaimSet
 	// Text says that payloads are JSON strings and states their text. Otherwise
 	// a state is the JSON text of a payload, whatever that is, and a handler
-	// must write nothing but JSON.
+	// must write nothing but JSON, without white space around it.
 	Text bool
 }
 
@@ -43,7 +44,7 @@ type TypeScriptOptions struct {
 //
 // It carries what Bind binds and nothing else, and it is not encrypted: a
 // client can read the state. Its times are whole seconds, so that a token may
-// live up to two seconds shorter than the policy's TTL.
+// live up to a second shorter than the policy's TTL.
 func TypeScript(key []byte, options TypeScriptOptions) (mcpseal.Format, error) {
 	if err := checkSecret("the TypeScript format", key); err != nil {
 		return nil, err
@@ -80,24 +81,29 @@ func checkBinds(options *TypeScriptOptions) error {
 		one := mcpseal.Binding{Method: "tools/call", Target: "tool", Arguments: []byte(`{"a":1}`), Audience: "service", Principal: "user"}
 		other := one
 		change.apply(&other)
-		if alike(options.Bind, one, other) {
+		same, err := alike(options.Bind, one, other)
+		if err != nil {
+			return err
+		}
+		if same {
 			return fmt.Errorf("compat: TypeScriptOptions.Binds names %v, but Bind returns one text for two that differ in it", change.claim)
 		}
 	}
 	return nil
 }
 
-// alike says whether bind has one text for two bindings. One that fails has
-// none.
-func alike(bind func(*mcpseal.Binding) (string, error), one, other mcpseal.Binding) (same bool) {
-	defer func() {
-		if recover() != nil {
-			same = false
-		}
-	}()
-	a, errA := bind(&one)
-	b, errB := bind(&other)
-	return errA == nil && errB == nil && a == b
+// alike says whether bind has one text for two bindings. It must have one for
+// the first; where it refuses the second, it tells the two apart.
+func alike(bind func(*mcpseal.Binding) (string, error), one, other mcpseal.Binding) (same bool, err error) {
+	var a, b string
+	var failed error
+	if panicked := callback.Guard(func() { a, failed = bind(&one) }); panicked != nil || failed != nil {
+		return false, errors.New("compat: TypeScriptOptions.Bind fails for a made-up request with everything set, so Binds cannot be tried")
+	}
+	if panicked := callback.Guard(func() { b, failed = bind(&other) }); panicked != nil || failed != nil {
+		return false, nil
+	}
+	return a == b, nil
 }
 
 type typeScriptFormat struct {
@@ -122,8 +128,8 @@ func (f *typeScriptFormat) bindTag(b *mcpseal.Binding) (string, error) {
 	return string(b64u.Append(nil, sum[:typeScriptBindSize])), nil
 }
 
-const errNotJSON = plain.Error("the state is not JSON, which the payload of a TypeScript token is; " +
-	"write JSON, or set TypeScriptOptions.Text if the TypeScript servers have strings there")
+const errNotJSON = plain.Error("the state is not JSON, or has white space around it; the payload of a TypeScript token is JSON: " +
+	"write that, or set TypeScriptOptions.Text if the TypeScript servers have strings there")
 
 func (f *typeScriptFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
 	tag, err := f.bindTag(b)
@@ -167,7 +173,7 @@ func (f *typeScriptFormat) envelope(c *mcpseal.Claims, exp int64, tag string) ([
 	if c.HasState && !f.options.Text {
 		// The handler's text stands in it as it is, so it must be one value.
 		var e envelope
-		if !e.read(string(buf)) || e.payload.Raw != strings.Trim(c.State, " \t\r\n") {
+		if !e.read(string(buf)) || e.payload.Raw != c.State {
 			return nil, errNotJSON
 		}
 	}

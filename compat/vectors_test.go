@@ -257,10 +257,10 @@ func rewritten(text string, constants bool, rewrite func(*jsonvalue.Document, []
 func textOf(t *testing.T, text string) string {
 	t.Helper()
 	d, err := jsonvalue.Parse(text, false)
-	if err != nil || d.Root().Kind != jsonvalue.String {
+	if err != nil || d.Kind() != jsonvalue.String {
 		t.Fatalf("%q is not the JSON text of a string", text)
 	}
-	return d.Root().Text
+	return d.Text()
 }
 
 func orEmpty(s *string) string {

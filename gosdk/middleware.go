@@ -15,7 +15,7 @@ import (
 func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method != methodTool && method != methodPrompt && method != methodResource {
-			return next(ctx, method, req)
+			return p.serveList(ctx, next, method, req)
 		}
 		c, ok := readCall(method, req)
 		if !ok {

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
 )
 
 // Options changes what [Protect] does. The zero value is the safe choice.
@@ -20,6 +21,13 @@ type Options struct {
 	// passed on. Once a state comes back its answers are checked for these
 	// tools too. Nil means none.
 	Unsolicited []string
+	// Cursors issues the cursors of paged tools. Nil means native ones under the
+	// boundary's keys, which live for an hour.
+	Cursors cursor.Issuer
+	// PlainLists leaves the cursors of tools/list, prompts/list, resources/list
+	// and resources/templates/list as the SDK makes them: readable, and taken
+	// from any client as they come.
+	PlainLists bool
 	// Logger gets what the author or operator of the server should know. Nil
 	// means slog.Default(). Rejections go to the boundary's logger.
 	Logger *slog.Logger
@@ -28,8 +36,10 @@ type Options struct {
 // Protected stands for a server behind a boundary. Only [Protect] makes one, so
 // whatever asks for it cannot be used without protection.
 type Protected struct {
+	server   *mcp.Server // nil for a Middleware by itself
 	boundary *mcpseal.Boundary
 	options  Options
+	lists    cursor.Issuer // nil where list cursors stay plain
 
 	unsolicited map[string]bool
 	install     installation
@@ -41,6 +51,7 @@ type Protected struct {
 // what is added later is further out.
 func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
 	p := newProtected(boundary, options)
+	p.server = server
 	server.AddReceivingMiddleware(p.receive)
 	server.AddSendingMiddleware(p.send)
 	return p
@@ -63,6 +74,16 @@ func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
 	}
 	if p.options.Logger == nil {
 		p.options.Logger = slog.Default()
+	}
+	if p.options.Cursors == nil {
+		p.options.Cursors = nativeCursors(boundary, cursor.Config{Logger: p.options.Logger})
+	}
+	if !p.options.PlainLists {
+		p.lists = nativeCursors(boundary, cursor.Config{MaxPosition: maxListPosition, Logger: p.options.Logger})
+		if p.lists == nil {
+			p.options.Logger.Warn("gosdk: list cursors are not sealed, because the boundary has no keys of its own: " +
+				"add mcpseal.NativeFormat to Config.AlsoOpen")
+		}
 	}
 	for _, tool := range p.options.Unsolicited {
 		p.unsolicited[tool] = true

@@ -96,6 +96,21 @@ func TestAnswersWithoutAStateAreDropped(t *testing.T) {
 	}
 }
 
+func TestAskAgainLetsNoAnswerOfAnOlderClientThrough(t *testing.T) {
+	server := newServer()
+	tool := addSteps(server, "steps", 1)
+	gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.AskAgain = true }), nil)
+	session := connect(t, server, answering(), revision2025)
+	answers := mcp.InputResponseMap{"q1": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "forged"}}}
+	result, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: "step=1", InputResponses: answers})
+	if err != nil || text(result) != "done after 1" {
+		t.Errorf("%q, %v", text(result), err)
+	}
+	if got := tool.log()[0]; got != `"" ` {
+		t.Errorf("the handler saw %s", got)
+	}
+}
+
 func TestAskAgainRunsTheHandlerAsOnAFirstRound(t *testing.T) {
 	server := newServer()
 	tool := addSteps(server, "steps", 1)

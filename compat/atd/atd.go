@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -206,7 +205,7 @@ func (i *Issuer) inTime(p *payload) error {
 	}
 	now := uint64(max(time.Now().Unix(), 0))
 	switch {
-	case p.Issued > math.MaxInt64 || p.Issued > now+uint64(clockSkew/time.Second):
+	case p.Issued > now+uint64(clockSkew/time.Second):
 		return ErrFormat
 	case p.Issued < now && now-p.Issued > i.ttl:
 		return ErrExpired

@@ -31,12 +31,12 @@ func fingerprint(arguments []byte, style exponents) ([fingerprintSize]byte, erro
 // serialize rewrites arguments as serde_json does.
 func (style exponents) serialize(d *jsonvalue.Document, dst []byte) ([]byte, error) {
 	if d.Levels() > maxLevels {
-		return nil, &argdigest.Error{Problem: "more levels than serde_json reads"}
+		return nil, argdigest.Whole("more levels than serde_json reads")
 	}
 	serde := jsonvalue.Style{Strings: jsonvalue.Usual, Number: style.appendNumber}
-	dst, ok := d.Append(dst, d.Root(), &serde)
+	dst, ok := d.Append(dst, &serde)
 	if !ok {
-		return nil, &argdigest.Error{Problem: "half a surrogate pair, or a number beyond a double"}
+		return nil, argdigest.Whole("half a surrogate pair, or a number beyond a double")
 	}
 	return dst, nil
 }

@@ -160,6 +160,12 @@ func TestSizes(t *testing.T) {
 	if _, err := i.Open(request, strings.Repeat("A", MaxCursor+1)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("513 characters: %v", err)
 	}
+	for levels, ok := range map[int]bool{127: true, 128: false} {
+		deep := Request{Arguments: []byte(strings.Repeat("[", levels) + strings.Repeat("]", levels))}
+		if _, err := i.Issue(deep, Page{}); (err == nil) != ok {
+			t.Errorf("%d levels: %v", levels, err)
+		}
+	}
 	if _, err := i.Issue(Request{Tool: "\xff"}, Page{}); err == nil {
 		t.Error("a tool that is not text has a cursor")
 	}

@@ -36,8 +36,14 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	if e.Offset < 0 {
+		return "arguments: " + e.Problem
+	}
 	return fmt.Sprintf("arguments: %s at byte %d", e.Problem, e.Offset)
 }
+
+// Whole is a problem that stands nowhere in particular.
+func Whole(problem string) *Error { return &Error{-1, problem} }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
 

@@ -15,18 +15,21 @@ func SumArguments(text []byte, rewrite func(d *Document, dst []byte) ([]byte, er
 	if len(text) == 0 {
 		text = []byte("{}")
 	}
-	d, err := Parse(string(text), false)
-	if err != nil || d.Duplicates() || len(text) > argdigest.MaxText {
+	var d *Document
+	if len(text) <= argdigest.MaxText {
+		d, err = Parse(string(text), false)
+	}
+	if d == nil || d.Duplicates() {
 		if _, err := argdigest.Sum(text); err != nil { // says where
 			return sum, err
 		}
-		return sum, &argdigest.Error{Problem: "not a JSON text"}
+		return sum, argdigest.Whole("not a JSON text")
 	}
 	defer d.Release()
-	rewritten, err := rewrite(d, d.buf[:0])
+	rewritten, err := rewrite(d, d.buf)
+	d.buf = rewritten[:0] // what release clears
 	if err != nil {
 		return sum, err
 	}
-	d.buf = rewritten
 	return sha256.Sum256(rewritten), nil
 }

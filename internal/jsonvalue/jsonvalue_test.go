@@ -3,9 +3,12 @@ package jsonvalue
 import (
 	"encoding/json"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
 var plainStyle = Style{
@@ -19,7 +22,7 @@ func rewrite(t *testing.T, text string, style *Style) string {
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	out, ok := d.Append(nil, d.Root(), style)
+	out, ok := d.Append(nil, style)
 	if !ok {
 		t.Fatalf("%s is refused", text)
 	}
@@ -78,8 +81,8 @@ func TestStringsThatHaveNoFormAreRefused(t *testing.T) {
 			t.Errorf("%q is refused", text)
 			continue
 		}
-		if d, err := Parse(string(out), false); err != nil || d.Root().Text != text {
-			t.Errorf("%q comes back as %q", text, d.Root().Text)
+		if d, err := Parse(string(out), false); err != nil || d.Text() != text {
+			t.Errorf("%q comes back as %q", text, d.Text())
 		}
 		if _, ok := AppendString(nil, text, &Usual); ok {
 			t.Errorf("%q is written where lone surrogates are not", text)
@@ -110,6 +113,41 @@ func TestAppendFloat(t *testing.T) {
 	}
 }
 
+// TestHostileArgumentsCostNoMoreThanTheyMay counts bytes, not seconds.
+func TestHostileArgumentsCostNoMoreThanTheyMay(t *testing.T) {
+	rewrite := func(d *Document, dst []byte) ([]byte, error) {
+		dst, _ = d.Append(dst, &plainStyle)
+		return dst, nil
+	}
+	const size = 1 << 20
+	for name, text := range map[string]string{
+		"numbers": "[" + strings.Repeat("1,", size/2) + "1]",
+		"arrays":  "[" + strings.Repeat("[],", size/3) + "1]",
+		"escapes": `["` + strings.Repeat(`\n`, size/2) + `"]`,
+		"objects": "[" + strings.Repeat(`{"a":1},`, size/8) + "1]",
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := SumArguments([]byte(text), rewrite); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if times := (after.TotalAlloc - before.TotalAlloc) / size; times > 30 {
+			t.Errorf("%s: %d times the text was allocated", name, times)
+		}
+	}
+	var before, after runtime.MemStats
+	long := []byte(`"` + strings.Repeat("x", argdigest.MaxText) + `"`)
+	runtime.ReadMemStats(&before)
+	if _, err := SumArguments(long, rewrite); err == nil {
+		t.Error("a text over the limit has a sum")
+	}
+	runtime.ReadMemStats(&after)
+	if after.TotalAlloc-before.TotalAlloc > 1<<20 {
+		t.Errorf("%d bytes were allocated for a text that is too long", after.TotalAlloc-before.TotalAlloc)
+	}
+}
+
 // FuzzParse compares the parser with the standard library's.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,-0.5e+3,true,false,null,"\ud83d\ude00\ud800"]}`, `"é`, `[01]`, `{"a" :1,}`, "\"\x01\"", `[1.]`, `NaN`, ` {} `} {
@@ -123,22 +161,22 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q is parsed", text)
 		}
 		if err != nil {
-			if valid && depth(text) <= MaxLevels {
+			if valid && depth(text) <= MaxLevels && !strings.ContainsAny(text, "eE") {
 				t.Fatalf("%q is refused", text)
 			}
 			return
 		}
-		once, ok := d.Append(nil, d.Root(), &plainStyle)
+		once, ok := d.Append(nil, &plainStyle)
 		if !ok || !json.Valid(once) {
 			t.Fatalf("%q becomes %q, %v", text, once, ok)
 		}
 		if again := rewrite(t, string(once), &plainStyle); again != string(once) {
 			t.Fatalf("%q becomes %q, then %q", text, once, again)
 		}
-		if root := d.Root(); root.Kind == String && utf8.ValidString(root.Text) {
+		if d.Kind() == String && utf8.ValidString(d.Text()) {
 			var want string
-			if err := json.Unmarshal([]byte(text), &want); err != nil || root.Text != want {
-				t.Fatalf("%q is read as %q, not %q, %v", text, root.Text, want, err)
+			if err := json.Unmarshal([]byte(text), &want); err != nil || d.Text() != want {
+				t.Fatalf("%q is read as %q, not %q, %v", text, d.Text(), want, err)
 			}
 		}
 	})
@@ -146,12 +184,12 @@ func FuzzParse(f *testing.F) {
 
 // checkMembers compares the members of an object with those of its document.
 func checkMembers(t *testing.T, text string, d *Document) {
-	var got []Value
+	var got []Member
 	members := ReadMembers(text)
 	for v, ok := members.Next(); ok; v, ok = members.Next() {
 		got = append(got, v)
 	}
-	if d == nil || d.Root().Kind != Object {
+	if d == nil || d.Kind() != Object {
 		if members.Whole() {
 			t.Fatalf("%q has members", text)
 		}
@@ -161,9 +199,13 @@ func checkMembers(t *testing.T, text string, d *Document) {
 		t.Fatalf("%q has no members", text)
 	}
 	n := 0
-	for i := d.Root().first; i != 0; i = d.values[i].next {
-		want := d.values[i]
-		if n >= len(got) || got[n].Kind != want.Kind || got[n].Name != want.Name || got[n].Text != want.Text || !json.Valid([]byte(got[n].Raw)) {
+	for i := d.nodes[0].first; i != 0; i = d.nodes[i].next {
+		want := d.nodes[i]
+		text := ""
+		if want.kind == String || want.kind == Number {
+			text = d.at(want.text)
+		}
+		if n >= len(got) || got[n].Kind != want.kind || got[n].Name != d.at(want.name) || got[n].Text != text || !json.Valid([]byte(got[n].Raw)) {
 			t.Fatalf("%q: member %d differs", text, n)
 		}
 		n++

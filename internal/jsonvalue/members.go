@@ -8,44 +8,78 @@ type Members struct {
 	whole bool
 }
 
+// Member is one of them.
+type Member struct {
+	Kind Kind
+	Name string
+	Text string // a string's text, a number's literal
+	Raw  string // the value as it is written
+}
+
 // ReadMembers begins.
 func ReadMembers(text string) Members { return Members{p: parser{text: text}} }
 
 // Next returns the next member. When there is none, or none that can be read, it
 // returns false, and [Members.Whole] tells which.
-func (m *Members) Next() (v Value, ok bool) {
+func (m *Members) Next() (v Member, ok bool) {
 	p := &m.p
 	p.space()
 	if !m.begun {
 		m.begun, p.level = true, 1
 		if !p.take('{') {
-			return Value{}, false
+			return v, false
 		}
 		p.space()
 		if p.take('}') {
-			return m.end()
+			return v, m.end()
 		}
 	} else if p.take('}') {
-		return m.end()
+		return v, m.end()
 	} else if !p.take(',') {
-		return Value{}, false
+		return v, false
 	}
 	p.space()
-	name, ok := p.name()
-	if !ok {
-		return Value{}, false
-	}
 	start := p.at
-	if v, ok = p.value(name); ok {
-		v.Raw = p.text[start:p.at]
+	if _, ok = p.str(); !ok {
+		return v, false
 	}
-	return v, ok
+	v.Name = unquote(p.text[start:p.at])
+	p.space()
+	if !p.take(':') {
+		return v, false
+	}
+	p.space()
+	var n node
+	start = p.at
+	if !p.value(&n) {
+		return v, false
+	}
+	v.Kind, v.Raw = n.kind, p.text[start:p.at]
+	switch v.Kind {
+	case String:
+		v.Text = unquote(v.Raw)
+	case Number:
+		v.Text = v.Raw
+	}
+	return v, true
 }
 
-func (m *Members) end() (Value, bool) {
+// unquote returns what a string that was read stands for.
+func unquote(raw string) string {
+	p := parser{text: raw, at: 1}
+	if p.at = skipPlain(raw, 1); p.at == len(raw)-1 {
+		return raw[1:p.at]
+	}
+	p.at = 1
+	text, _ := p.unescape(make([]byte, 0, len(raw)))
+	return string(text)
+}
+
+// end says that there is no more, and finds out whether nothing else follows.
+func (m *Members) end() bool {
 	m.p.space()
 	m.whole = m.p.at == len(m.p.text)
-	return Value{}, false
+	return false
 }
 
 // Whole says whether the text was an object and nothing else.

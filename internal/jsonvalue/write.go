@@ -26,61 +26,72 @@ type StringStyle struct {
 // Usual is what most write: short escapes, everything else as it is.
 var Usual = StringStyle{Short: "\b\f\n\r\t"}
 
-// Append appends v as the style writes it, or refuses.
-func (d *Document) Append(dst []byte, v *Value, style *Style) ([]byte, bool) {
-	switch v.Kind {
-	case Null:
-		return append(dst, "null"...), true
-	case False:
-		return append(dst, "false"...), true
-	case True:
-		return append(dst, "true"...), true
+// Append appends the document as the style writes it, or refuses.
+func (d *Document) Append(dst []byte, style *Style) ([]byte, bool) {
+	return d.append(dst, &d.nodes[0], style)
+}
+
+func (d *Document) append(dst []byte, n *node, style *Style) ([]byte, bool) {
+	switch n.kind {
 	case Number:
-		return style.Number(dst, v.Text)
+		return style.Number(dst, d.at(n.text))
 	case String:
-		return AppendString(dst, v.Text, &style.Strings)
+		return AppendString(dst, d.at(n.text), &style.Strings)
 	case Array:
 		ok := true
 		dst = append(dst, '[')
-		for i := v.first; i != 0 && ok; i = d.values[i].next {
-			if i != v.first {
+		for i := n.first; i != 0 && ok; i = d.nodes[i].next {
+			if i != n.first {
 				dst = append(dst, ',')
 			}
-			dst, ok = d.Append(dst, &d.values[i], style)
+			dst, ok = d.append(dst, &d.nodes[i], style)
 		}
 		return append(dst, ']'), ok
+	case Object:
+		return d.appendMembers(dst, n, style)
 	}
+	return append(dst, d.at(n.text)...), true
+}
+
+// appendMembers appends the members by name; of those of one name the last.
+func (d *Document) appendMembers(dst []byte, n *node, style *Style) ([]byte, bool) {
 	dst = append(dst, '{')
-	for n, i := range d.sorted(v) {
-		if n > 0 {
+	written, before := 0, ""
+	for _, i := range d.sorted(n.first) {
+		name := d.at(d.nodes[i].name)
+		if written > 0 {
+			if name == before {
+				continue
+			}
 			dst = append(dst, ',')
 		}
+		written, before = written+1, name
 		var ok bool
-		if dst, ok = AppendString(dst, d.values[i].Name, &style.Strings); !ok {
+		if dst, ok = AppendString(dst, name, &style.Strings); !ok {
 			return dst, false
 		}
-		dst = append(dst, ':')
-		if dst, ok = d.Append(dst, &d.values[i], style); !ok {
+		if dst, ok = d.append(append(dst, ':'), &d.nodes[i], style); !ok {
 			return dst, false
 		}
 	}
 	return append(dst, '}'), true
 }
 
-// sorted returns where the members of v are, by name, the last of each name.
-func (d *Document) sorted(v *Value) []int32 {
+// sorted returns where the members from first on are, by name, the last of one
+// name first.
+func (d *Document) sorted(first int32) []int32 {
 	var few [16]int32
 	members := few[:0]
-	for i := v.first; i != 0; i = d.values[i].next {
+	for i := first; i != 0; i = d.nodes[i].next {
 		members = append(members, i)
 	}
 	slices.SortFunc(members, func(i, j int32) int {
-		if order := strings.Compare(d.values[i].Name, d.values[j].Name); order != 0 {
+		if order := strings.Compare(d.at(d.nodes[i].name), d.at(d.nodes[j].name)); order != 0 {
 			return order
 		}
-		return int(j - i) // the last first
+		return int(j - i)
 	})
-	return slices.CompactFunc(members, func(i, j int32) bool { return d.values[i].Name == d.values[j].Name })
+	return members
 }
 
 const (

@@ -1,0 +1,91 @@
+package cursor
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// Config is the policy of cursors. It is copied.
+type Config struct {
+	// Keys seals and opens. Required, unless Codec is set. Share the ring of
+	// your boundary: cursors have keys of their own in it.
+	Keys mcpseal.KeySource
+	// Codec seals in place of Keys, with a key that this process does not hold.
+	Codec mcpseal.Codec
+	// Audience names this service, at most 1024 bytes, so that services that
+	// share keys refuse each other's cursors. Required.
+	Audience string
+	// Epoch names what the positions refer to, at most 1024 bytes. Change it,
+	// after a change of the schema for example, and every outstanding cursor
+	// dies. "" is an epoch too.
+	Epoch string
+	// TTL is how long a cursor opens. 0 means 1 hour.
+	TTL time.Duration
+	// MaxPosition is the longest position, in bytes. 0 means 256, with which a
+	// cursor has at most 512 characters.
+	MaxPosition int
+	// Logger gets one record for each rejection. Nil means slog.Default().
+	Logger *slog.Logger
+	// Observer gets every cursor that is issued or opened, for metrics. Nil
+	// means nobody does.
+	Observer func(context.Context, mcpseal.Event)
+}
+
+const (
+	defaultTTL         = time.Hour
+	defaultMaxPosition = 256
+
+	maxName     = 1024
+	maxTTL      = 365 * 24 * time.Hour
+	maxPosition = 32 << 10
+	clockSkew   = 60 * time.Second
+)
+
+// RandomEpoch is an epoch that no other process has: cursors then die with this
+// process, and no replica accepts another's.
+func RandomEpoch() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+func (c *Config) setDefaults() error {
+	if c.Codec == nil {
+		if ring, ok := c.Keys.(*mcpseal.Ring); c.Keys == nil || ok && len(ring.IDs()) == 0 {
+			return errors.New("cursor: Config.Keys is missing; use the ring of your boundary, or mcpseal.Ephemeral()")
+		}
+		c.Codec = mcpseal.RingCodec(c.Keys, mcpseal.PurposeCursor)
+	} else if c.Keys != nil {
+		return errors.New("cursor: Config has both Keys and Codec; name one")
+	}
+	if c.Audience == "" {
+		return errors.New("cursor: Config.Audience is missing; name this service, for example by its host name, " +
+			"so that another service with the same keys cannot open its cursors")
+	}
+	if len(c.Audience) > maxName || len(c.Epoch) > maxName {
+		return fmt.Errorf("cursor: Config.Audience and Config.Epoch have at most %d bytes", maxName)
+	}
+	if c.TTL == 0 {
+		c.TTL = defaultTTL
+	}
+	if c.TTL < time.Second || c.TTL > maxTTL {
+		return fmt.Errorf("cursor: Config.TTL is %v, not between 1s and %v", c.TTL, maxTTL)
+	}
+	if c.MaxPosition == 0 {
+		c.MaxPosition = defaultMaxPosition
+	}
+	if c.MaxPosition < 1 || c.MaxPosition > maxPosition {
+		return fmt.Errorf("cursor: Config.MaxPosition is %d, not between 1 and %d", c.MaxPosition, maxPosition)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return nil
+}

@@ -1,0 +1,621 @@
+package cursor_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/sealtest"
+)
+
+const (
+	wireInvalid = `{"code":-32602,"message":"Invalid cursor","data":{"reason":"invalid_cursor"}}`
+	wireExpired = `{"code":-32602,"message":"Expired cursor","data":{"reason":"expired_cursor"}}`
+)
+
+// book is a log that must never hold a secret: every position, argument and user
+// of these tests contains hush.
+type book struct {
+	mu     sync.Mutex
+	buf    bytes.Buffer
+	events []mcpseal.Event
+}
+
+func (b *book) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *book) observe(_ context.Context, e mcpseal.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.events = append(b.events, e)
+}
+
+func (b *book) last() mcpseal.Event { return b.events[len(b.events)-1] }
+
+type service struct {
+	*cursor.Cursors
+	book *book
+}
+
+func newRing(t testing.TB) *mcpseal.Ring {
+	t.Helper()
+	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring
+}
+
+func newService(t testing.TB, config cursor.Config) service {
+	t.Helper()
+	if config.Keys == nil && config.Codec == nil {
+		config.Keys = newRing(t)
+	}
+	if config.Audience == "" {
+		config.Audience = "rows.example.com"
+	}
+	b := &book{}
+	config.Logger, config.Observer = slog.New(slog.NewJSONHandler(b, nil)), b.observe
+	cursors, err := cursor.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if strings.Contains(b.buf.String()+fmt.Sprintf("%+v", b.events), "hush") {
+			t.Errorf("the log or the observer got a secret: %s %+v", b.buf.String(), b.events)
+		}
+	})
+	return service{cursors, b}
+}
+
+func list() mcpseal.Request {
+	return mcpseal.Request{
+		Method: "tools/call", Target: "list_rows", Arguments: []byte(`{"table":"hush","limit":10}`), Principal: mcpseal.User("hush-alice"),
+	}
+}
+
+func (s service) first(t testing.TB, request mcpseal.Request, next cursor.Next) string {
+	t.Helper()
+	page, err := s.Open(t.Context(), request, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := page.Next(t.Context(), next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func (s service) accept(t testing.TB, request mcpseal.Request, token string) cursor.Page {
+	t.Helper()
+	page, err := s.Open(t.Context(), request, token)
+	if err != nil {
+		t.Fatalf("rejected: %v", s.book.last().Reason)
+	}
+	return page
+}
+
+// reject opens a cursor that must not open, for this reason.
+func (s service) reject(t testing.TB, request mcpseal.Request, token string, want mcpseal.Reason) {
+	t.Helper()
+	page, err := s.Open(t.Context(), request, token)
+	if err == nil {
+		t.Fatalf("accepted, want a rejection as %s", want)
+	}
+	if page.Position() != nil || page.Number() != 0 {
+		t.Fatal("a position came back beside an error")
+	}
+	var rejected *cursor.RejectError
+	if !errors.As(err, &rejected) || rejected.Reason != want || s.book.last().Reason != want {
+		t.Fatalf("rejected as %v, want %s", rejected, want)
+	}
+	wantWire, wantErr, wantText := wireInvalid, cursor.ErrInvalid, "mcpseal: invalid cursor"
+	if want == mcpseal.ReasonExpired {
+		wantWire, wantErr, wantText = wireExpired, cursor.ErrExpired, "mcpseal: cursor expired"
+	}
+	wire, _ := json.Marshal(cursor.Wire(fmt.Errorf("an adapter's words: %w", err)))
+	if string(wire) != wantWire || !errors.Is(err, wantErr) || err.Error() != wantText {
+		t.Fatalf("the client sees %s, the caller %v", wire, err)
+	}
+	if errors.Is(err, cursor.ErrInvalid) == errors.Is(err, cursor.ErrExpired) {
+		t.Fatal("both errors, or neither")
+	}
+}
+
+var at = cursor.Next{Position: []byte("hush-row-100")}
+
+func TestAWalk(t *testing.T) {
+	s := newService(t, cursor.Config{})
+	token, seen := "", map[string]bool{}
+	for n := range 10 {
+		page := s.accept(t, list(), token)
+		if page.Number() != n || page.First() != (n == 0) {
+			t.Fatalf("page %d is number %d, first %v", n, page.Number(), page.First())
+		}
+		if want := fmt.Sprint("hush-", n-1); n > 0 && string(page.Position()) != want {
+			t.Fatalf("page %d begins at %q, want %q", n, page.Position(), want)
+		}
+		var err error
+		if token, err = page.Next(t.Context(), cursor.Next{Position: fmt.Append(nil, "hush-", n)}); err != nil {
+			t.Fatal(err)
+		}
+		if seen[token] || !strings.HasPrefix(token, "mc1.") {
+			t.Fatalf("page %d has the cursor %s", n, token)
+		}
+		seen[token] = true
+	}
+	// One position, two cursors: nobody can tell that a page repeats.
+	if s.first(t, list(), at) == s.first(t, list(), at) {
+		t.Error("two cursors for one position are the same")
+	}
+}
+
+func TestOnlyTheTextThatWasIssuedOpens(t *testing.T) {
+	s := newService(t, cursor.Config{})
+	token := s.first(t, list(), at)
+	refuse := func(text string) {
+		if _, err := s.Open(t.Context(), list(), text); !errors.Is(err, cursor.ErrInvalid) {
+			t.Fatalf("%q: %v", text, err)
+		}
+	}
+	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \n\r\t\x00\xff"
+	for i := range len(token) {
+		for _, c := range []byte(characters) {
+			if token[i] != c {
+				refuse(token[:i] + string([]byte{c}) + token[i+1:])
+			}
+			refuse(token[:i] + string([]byte{c}) + token[i:])
+		}
+		if i > 0 {
+			refuse(token[:i])
+		}
+	}
+	for _, more := range []string{"A", "=", "==", "\n", ".", token} {
+		refuse(token + more)
+	}
+	s.accept(t, list(), token)
+}
+
+func TestACursorIsForOneRequestOfOneUserAtOneService(t *testing.T) {
+	ring := newRing(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, cursor.Config{Keys: ring, Epoch: "1"})
+		token := s.first(t, list(), at)
+		check := func(t *testing.T) {
+			for name, c := range map[string]struct {
+				want   mcpseal.Reason
+				change func(*mcpseal.Request)
+			}{
+				"another tool":        {mcpseal.ReasonRequest, func(r *mcpseal.Request) { r.Target = "list_rows2" }},
+				"another method":      {mcpseal.ReasonRequest, func(r *mcpseal.Request) { r.Method = "tools/list" }},
+				"method and target":   {mcpseal.ReasonRequest, func(r *mcpseal.Request) { r.Method, r.Target = "tools/calll", "ist_rows" }},
+				"another caller":      {mcpseal.ReasonPrincipal, func(r *mcpseal.Request) { r.Principal = mcpseal.User("hush-bob") }},
+				"nobody":              {mcpseal.ReasonPrincipal, func(r *mcpseal.Request) { r.Principal = nil }},
+				"another argument":    {mcpseal.ReasonArguments, func(r *mcpseal.Request) { r.Arguments = []byte(`{"table":"hush","limit":11}`) }},
+				"no arguments":        {mcpseal.ReasonArguments, func(r *mcpseal.Request) { r.Arguments = nil }},
+				"broken arguments":    {mcpseal.ReasonInvalidParams, func(r *mcpseal.Request) { r.Arguments = []byte(`{"a":1,"a":2}`) }},
+				"a caller that fails": {mcpseal.ReasonPrincipalFailed, func(r *mcpseal.Request) { r.Principal = mcpseal.User("") }},
+			} {
+				request := list()
+				c.change(&request)
+				t.Log(name)
+				s.reject(t, request, token, c.want)
+			}
+			newService(t, cursor.Config{Keys: ring, Epoch: "2"}).reject(t, list(), token, mcpseal.ReasonAudience)
+			newService(t, cursor.Config{Keys: ring}).reject(t, list(), token, mcpseal.ReasonAudience)
+			newService(t, cursor.Config{Keys: ring, Epoch: "1", Audience: "other.example.com"}).reject(t, list(), token, mcpseal.ReasonAudience)
+			newService(t, cursor.Config{Epoch: "1"}).reject(t, list(), token, mcpseal.ReasonUnknownKey)
+		}
+		check(t)
+		respelled := list()
+		respelled.Arguments = []byte(" {\"limit\" : 1e1, \"table\" : \"\\u0068ush\"}")
+		s.accept(t, respelled, token)
+
+		// The same when it has expired, so that only its owner learns that.
+		time.Sleep(2 * time.Hour)
+		s.reject(t, list(), token, mcpseal.ReasonExpired)
+		check(t)
+	})
+}
+
+func TestTTL(t *testing.T) {
+	ring := newRing(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, cursor.Config{Keys: ring})
+		token := s.first(t, list(), at)
+		time.Sleep(time.Hour - time.Millisecond)
+		s.accept(t, list(), token)
+		time.Sleep(time.Millisecond)
+		s.reject(t, list(), token, mcpseal.ReasonExpired)
+		time.Sleep(time.Millisecond)
+		s.reject(t, list(), token, mcpseal.ReasonExpired)
+
+		cached := s.first(t, list(), cursor.Next{Position: at.Position, Cached: 24 * time.Hour})
+		time.Sleep(25*time.Hour - time.Millisecond)
+		s.accept(t, list(), cached)
+		time.Sleep(time.Millisecond)
+		s.reject(t, list(), cached, mcpseal.ReasonExpired)
+	})
+}
+
+func TestTheFutureIsRefused(t *testing.T) {
+	ring := newRing(t)
+	var ahead string
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Hour)
+		ahead = newService(t, cursor.Config{Keys: ring}).first(t, list(), at)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, cursor.Config{Keys: ring})
+		s.reject(t, list(), ahead, mcpseal.ReasonFromTheFuture)
+		time.Sleep(time.Hour - time.Minute - time.Millisecond)
+		s.reject(t, list(), ahead, mcpseal.ReasonFromTheFuture)
+		time.Sleep(time.Millisecond)
+		s.accept(t, list(), ahead)
+	})
+}
+
+func Test256BytesOfPositionAlwaysFit(t *testing.T) {
+	s := newService(t, cursor.Config{Audience: strings.Repeat("a", 1024), Epoch: strings.Repeat("e", 1024)})
+	request := mcpseal.Request{Method: "tools/call", Target: strings.Repeat("t", 200), Principal: mcpseal.User(strings.Repeat("u", 200))}
+	for _, position := range [][]byte{bytes.Repeat([]byte{0}, 256), bytes.Repeat([]byte{0xff}, 256)} {
+		token := s.first(t, request, cursor.Next{Position: position})
+		if len(token) > 512 {
+			t.Errorf("a cursor of %d characters", len(token))
+		}
+		page := s.accept(t, request, token)
+		if !bytes.Equal(page.Position(), position) {
+			t.Error("the position changed")
+		}
+	}
+	page, err := s.Open(t.Context(), request, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := page.Next(t.Context(), cursor.Next{Position: make([]byte, 257)})
+	var issue *cursor.IssueError
+	if token != "" || !errors.As(err, &issue) || issue.Reason != mcpseal.ReasonTooLarge || !strings.Contains(issue.Cause().Error(), "257") {
+		t.Errorf("257 bytes: %q, %v", token, err)
+	}
+	if wire, _ := json.Marshal(cursor.Wire(err)); string(wire) != `{"code":-32603,"message":"Internal error"}` {
+		t.Errorf("the client sees %s", wire)
+	}
+	// A replica with a smaller limit refuses what it would not have issued.
+	wide := newService(t, cursor.Config{Keys: newRing(t), MaxPosition: 1000})
+	wide.accept(t, request, wide.first(t, request, cursor.Next{Position: make([]byte, 1000)}))
+}
+
+func TestACursorIsNoStateAndAStateNoCursor(t *testing.T) {
+	ring := newRing(t)
+	s := newService(t, cursor.Config{Keys: ring})
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "rows.example.com", Logger: sealtest.Logger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	round, err := boundary.Open(t.Context(), list(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := "hush-step"
+	sealed, err := boundary.Seal(t.Context(), &round, &state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.reject(t, list(), sealed, mcpseal.ReasonMalformed)
+	s.reject(t, list(), "mc1."+strings.TrimPrefix(sealed, "ms1."), mcpseal.ReasonForged)
+	token := s.first(t, list(), at)
+	for _, text := range []string{token, "ms1." + strings.TrimPrefix(token, "mc1.")} {
+		if _, err := boundary.Open(t.Context(), list(), text); !errors.Is(err, mcpseal.ErrRejected) {
+			t.Errorf("a boundary opens a cursor: %v", err)
+		}
+	}
+
+	// With a codec of one's own, the payload's first bytes keep them apart.
+	codec := mcpseal.RingCodec(ring, mcpseal.PurposeState)
+	own := newService(t, cursor.Config{Codec: codec})
+	token = own.first(t, list(), at)
+	own.accept(t, list(), token)
+	shared, err := mcpseal.New(mcpseal.Config{Format: mcpseal.RecordFormat("own1.", unprefixed{codec}), Audience: "rows.example.com", Logger: sealtest.Logger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shared.Open(t.Context(), list(), "own1."+strings.TrimPrefix(token, "mc1.")); !errors.Is(err, mcpseal.ErrRejected) {
+		t.Errorf("a boundary opens a cursor of the same codec: %v", err)
+	}
+	round, _ = shared.Open(t.Context(), list(), "")
+	sealed, err = shared.Seal(t.Context(), &round, &state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own.reject(t, list(), "mc1."+strings.TrimPrefix(sealed, "own1."), mcpseal.ReasonVersion)
+}
+
+// unprefixed hides that a codec is a ring's.
+type unprefixed struct{ mcpseal.Codec }
+
+func TestTenReplicasAcceptEachOthers(t *testing.T) {
+	key := mcpseal.GenerateKey()
+	var replicas []service
+	for range 10 {
+		ring, err := mcpseal.NewRing(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replicas = append(replicas, newService(t, cursor.Config{Keys: ring}))
+	}
+	token := ""
+	for n := range 50 {
+		page := replicas[n%10].accept(t, list(), token)
+		if page.Number() != n {
+			t.Fatalf("page %d has number %d", n, page.Number())
+		}
+		var err error
+		if token, err = page.Next(t.Context(), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	random := newService(t, cursor.Config{Keys: newRing(t), Epoch: cursor.RandomEpoch()})
+	random.accept(t, list(), random.first(t, list(), at))
+	if cursor.RandomEpoch() == cursor.RandomEpoch() {
+		t.Error("two random epochs are the same")
+	}
+}
+
+type source struct {
+	mu   sync.Mutex
+	ring *mcpseal.Ring
+}
+
+func (s *source) Ring() *mcpseal.Ring {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ring
+}
+
+func (s *source) set(t *testing.T, keys ...mcpseal.Key) {
+	t.Helper()
+	ring, err := mcpseal.NewRing(keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ring = ring
+}
+
+func TestRotationDropsNoWalk(t *testing.T) {
+	previous, next := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	keys := &source{}
+	keys.set(t, previous)
+	s := newService(t, cursor.Config{Keys: keys})
+	token := s.first(t, list(), at)
+	old := token
+	for phase, ring := range [][]mcpseal.Key{{previous, next}, {next, previous}, {next, previous}, {next}} {
+		keys.set(t, ring...)
+		page := s.accept(t, list(), token)
+		if page.Number() != phase+1 {
+			t.Fatalf("phase %d is on page %d", phase, page.Number())
+		}
+		var err error
+		if token, err = page.Next(t.Context(), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.reject(t, list(), old, mcpseal.ReasonUnknownKey)
+}
+
+func TestASharedCursorOpensForEverybody(t *testing.T) {
+	s := newService(t, cursor.Config{})
+	request := mcpseal.Request{Method: "tools/list", Principal: mcpseal.User("hush-alice")}
+	token := s.first(t, request, cursor.Next{Position: at.Position, Shared: true})
+	for _, principal := range []mcpseal.Principal{mcpseal.User("hush-alice"), mcpseal.User("hush-bob"), nil} {
+		other := request
+		other.Principal = principal
+		page := s.accept(t, other, token)
+		// What it issues next is bound again, unless it says otherwise.
+		next, err := page.Next(t.Context(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.accept(t, other, next)
+		stranger := request
+		stranger.Principal = mcpseal.User("hush-mallory")
+		s.reject(t, stranger, next, mcpseal.ReasonPrincipal)
+	}
+	other := request
+	other.Method = "prompts/list"
+	s.reject(t, other, token, mcpseal.ReasonRequest)
+}
+
+type failingCodec struct {
+	mcpseal.Codec
+	err   error
+	panic bool
+}
+
+func (c failingCodec) Seal(ctx context.Context, dst, payload []byte) ([]byte, error) {
+	if c.panic {
+		panic("hush")
+	}
+	return nil, c.err
+}
+
+func (c failingCodec) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
+	return c.Seal(ctx, dst, nil)
+}
+
+func TestPartsThatFailAreAFailedCheck(t *testing.T) {
+	for name, codec := range map[string]failingCodec{
+		"error": {err: errors.New("hush")}, "panic": {panic: true}, "wrong reason": {err: mcpseal.ReasonExpired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t, cursor.Config{Codec: codec})
+			s.reject(t, list(), "mc1.AAAA", mcpseal.ReasonCodecFailed)
+			page, _ := s.Open(t.Context(), list(), "")
+			if token, err := page.Next(t.Context(), at); token != "" || err == nil || strings.Contains(err.Error(), "hush") {
+				t.Errorf("%q, %v", token, err)
+			}
+		})
+	}
+	s := newService(t, cursor.Config{})
+	request := list()
+	request.Principal = func(context.Context) (string, error) { panic("hush") }
+	s.reject(t, request, s.first(t, list(), at), mcpseal.ReasonPrincipalFailed)
+	page, _ := s.Open(t.Context(), request, "")
+	if token, err := page.Next(t.Context(), at); token != "" || err == nil {
+		t.Errorf("%q, %v", token, err)
+	}
+	broken := list()
+	broken.Arguments = []byte(`{"hush":1,"hush":2}`)
+	page, _ = s.Open(t.Context(), broken, "")
+	_, err := page.Next(t.Context(), at)
+	if wire, _ := json.Marshal(cursor.Wire(err)); string(wire) != `{"code":-32602,"message":"Invalid params"}` {
+		t.Errorf("the client sees %s", wire)
+	}
+	var none cursor.Page
+	if _, err := none.Next(t.Context(), at); err == nil {
+		t.Error("a page of nobody's issues a cursor")
+	}
+}
+
+func TestAnythingLongOrStrangeIsInvalid(t *testing.T) {
+	s := newService(t, cursor.Config{})
+	s.reject(t, list(), "mc1."+strings.Repeat("A", 10_000_000), mcpseal.ReasonTooLarge)
+	for _, text := range []string{"mc1.", "mc1", "100", "eyJvZmZzZXQiOjEwMH0", "mc2.AAAA", "MC1.AAAA", " ", "\x00"} {
+		s.reject(t, list(), text, mcpseal.ReasonMalformed)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	ring := newRing(t)
+	for name, config := range map[string]cursor.Config{
+		"no keys":       {Audience: "a"},
+		"nil ring":      {Keys: (*mcpseal.Ring)(nil), Audience: "a"},
+		"both":          {Keys: ring, Codec: mcpseal.RingCodec(ring, mcpseal.PurposeCursor), Audience: "a"},
+		"no audience":   {Keys: ring},
+		"long audience": {Keys: ring, Audience: strings.Repeat("a", 1025)},
+		"long epoch":    {Keys: ring, Audience: "a", Epoch: strings.Repeat("a", 1025)},
+		"short TTL":     {Keys: ring, Audience: "a", TTL: 60},
+		"long TTL":      {Keys: ring, Audience: "a", TTL: 100 * 365 * 24 * time.Hour},
+		"position":      {Keys: ring, Audience: "a", MaxPosition: -1},
+	} {
+		if _, err := cursor.New(config); err == nil || !strings.HasPrefix(err.Error(), "cursor: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+type key struct {
+	Created int64  `json:"c"`
+	ID      string `json:"i"`
+}
+
+func TestTypedPositions(t *testing.T) {
+	s := newService(t, cursor.Config{})
+	pages := cursor.For[key](s)
+	place, err := pages.Open(t.Context(), list(), "")
+	if err != nil || !place.First() || place.After != (key{}) {
+		t.Fatalf("%+v, %v", place, err)
+	}
+	want := key{1 << 60, "hush-é\x00"}
+	token, err := place.Next(t.Context(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, err = pages.Open(t.Context(), list(), token)
+	if err != nil || place.First() || place.Number() != 1 || place.After != want {
+		t.Fatalf("%+v, %v", place.After, err)
+	}
+	if _, err := cursor.For[[]int](s).Open(t.Context(), list(), token); !errors.Is(err, cursor.ErrInvalid) {
+		t.Errorf("a position of another type: %v", err)
+	}
+	if _, err := place.Next(t.Context(), key{ID: strings.Repeat("x", 300)}); err == nil {
+		t.Error("a position that is too long has a cursor")
+	}
+	bad, _ := cursor.For[func()](s).Open(t.Context(), list(), "")
+	if _, err := bad.Next(t.Context(), func() {}); err == nil {
+		t.Error("a function has a cursor")
+	}
+	if text := fmt.Sprintf("%v %+v %s", place.Page, place.Page, place.Page); strings.Contains(text, "hush") {
+		t.Errorf("a page prints its request: %s", text)
+	}
+}
+
+func TestACursorCostsFewAllocations(t *testing.T) {
+	ring := newRing(t)
+	cursors, err := cursor.New(cursor.Config{Keys: ring, Audience: "a", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, request := t.Context(), list()
+	token := service{cursors, &book{}}.first(t, request, at)
+	allocations := testing.AllocsPerRun(200, func() {
+		page, err := cursors.Open(ctx, request, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := page.Next(ctx, at); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocations > 4 && !raceEnabled {
+		t.Errorf("%v allocations for a page", allocations)
+	}
+}
+
+// FuzzCursor feeds Open texts, and payloads that a key holder made.
+func FuzzCursor(f *testing.F) {
+	ring := newRing(f)
+	codec := mcpseal.RingCodec(ring, mcpseal.PurposeCursor)
+	cursors, err := cursor.New(cursor.Config{Keys: ring, Audience: "a", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	request := mcpseal.Request{Method: "tools/list"}
+	minted := service{cursors, &book{}}.first(f, request, at)
+	payload, err := codec.Open(f.Context(), nil, strings.TrimPrefix(minted, "mc1."))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(minted), false)
+	f.Add(payload, true)
+	f.Add(payload[:66], true)
+	f.Add([]byte("mc1."), false)
+	f.Fuzz(func(t *testing.T, data []byte, crafted bool) {
+		text := string(data)
+		if crafted {
+			sealed, err := codec.Seal(t.Context(), []byte("mc1."), data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(sealed)
+		}
+		page, err := cursors.Open(t.Context(), request, text)
+		if err != nil {
+			if !errors.Is(err, cursor.ErrInvalid) && !errors.Is(err, cursor.ErrExpired) {
+				t.Fatalf("another error: %v", err)
+			}
+			return
+		}
+		if text != "" && (page.Number() < 1 || len(page.Position()) > 256) {
+			t.Fatalf("page %d, %d bytes", page.Number(), len(page.Position()))
+		}
+		if !crafted && text != "" && text != minted {
+			t.Fatalf("%q opens and was never issued", text)
+		}
+	})
+}

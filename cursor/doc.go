@@ -1,0 +1,16 @@
+// Package cursor seals pagination cursors: a server hands out where to go on,
+// the client hands it back, nothing is stored.
+//
+//	cursors, err := cursor.New(cursor.Config{Keys: ring, Audience: "rows.example.com"})
+//	…
+//	page, err := cursors.Open(ctx, request, token) // "" is the first page
+//	rows := query(page.Position())
+//	next, err := page.Next(ctx, cursor.Next{Position: last(rows)})
+//
+// A cursor opens only for the request that it was issued for: the same tool or
+// list, the same caller, the same arguments, the same service. It cannot be read,
+// changed or made by a client, and it expires. It carries a page number and up to
+// 256 bytes of position, in at most 512 characters.
+//
+// [Pages] does the same with a Go value for a position.
+package cursor

@@ -1,0 +1,69 @@
+package cursor
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/callback"
+)
+
+// What a caller can tell apart.
+var (
+	// ErrExpired is a cursor that was good for this request and is too old:
+	// start over.
+	ErrExpired = errors.New("mcpseal: cursor expired")
+	// ErrInvalid is every other cursor.
+	ErrInvalid = errors.New("mcpseal: invalid cursor")
+)
+
+// RejectError is a cursor that was not opened. It is [ErrExpired] or
+// [ErrInvalid], and its text says no more than that.
+type RejectError struct {
+	Reason mcpseal.Reason `json:"-"` // for the operator, never for the client
+	cause  *callback.Error
+}
+
+func (e *RejectError) kind() error {
+	if e.Reason == mcpseal.ReasonExpired {
+		return ErrExpired
+	}
+	return ErrInvalid
+}
+
+func (e *RejectError) Error() string { return e.kind().Error() }
+
+// Is makes a RejectError one of the two errors.
+func (e *RejectError) Is(target error) bool { return target == e.kind() }
+
+// Cause returns what a codec or another part of yours did, if that was the
+// reason. Its text is safe to log.
+func (e *RejectError) Cause() error { return e.cause.OrNil() }
+
+// IssueError is a cursor that was not issued.
+type IssueError struct {
+	Reason mcpseal.Reason
+	cause  *callback.Error
+}
+
+func (e *IssueError) Error() string { return "mcpseal: cursor not issued: " + string(e.Reason) }
+
+// Cause returns what a codec or another part of yours did, if that was the
+// reason. Its text is safe to log.
+func (e *IssueError) Cause() error { return e.cause.OrNil() }
+
+const invalidParams = -32602 // as the pagination chapter of the protocol asks
+
+// Wire returns the client's view of an error of this package.
+func Wire(err error) mcpseal.WireError {
+	var issue *IssueError
+	switch {
+	case errors.Is(err, ErrExpired):
+		return mcpseal.WireError{Code: invalidParams, Message: "Expired cursor", Data: json.RawMessage(`{"reason":"expired_cursor"}`)}
+	case errors.Is(err, ErrInvalid):
+		return mcpseal.WireError{Code: invalidParams, Message: "Invalid cursor", Data: json.RawMessage(`{"reason":"invalid_cursor"}`)}
+	case errors.As(err, &issue) && issue.Reason == mcpseal.ReasonInvalidParams:
+		return mcpseal.WireError{Code: invalidParams, Message: "Invalid params"}
+	}
+	return mcpseal.WireError{Code: -32603, Message: "Internal error"}
+}

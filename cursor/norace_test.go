@@ -1,0 +1,5 @@
+//go:build !race
+
+package cursor_test
+
+const raceEnabled = false

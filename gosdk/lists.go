@@ -1,0 +1,154 @@
+package gosdk
+
+import (
+	"context"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+)
+
+// maxListPosition is how long a cursor of the SDK's may be: it holds a name or a
+// URI.
+const maxListPosition = 8 << 10
+
+// nativeCursors issues cursors under the boundary's keys, or nil where it has
+// none.
+func nativeCursors(boundary *mcpseal.Boundary, config cursor.Config) cursor.Issuer {
+	if config.Codec = boundary.Codec(mcpseal.PurposeCursor); config.Codec == nil {
+		return nil
+	}
+	if config.Audience = boundary.Audience(); config.Audience == "" {
+		config.Audience = "nobody else" // has the keys: they are ephemeral
+	}
+	cursors, err := cursor.New(config)
+	if err != nil {
+		panic("gosdk: " + err.Error()) // the config above is wrong
+	}
+	return cursors
+}
+
+// serveList keeps the SDK's list cursors to itself: the client gets sealed ones.
+// Any other method passes.
+func (p *Protected) serveList(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	token, isList := listCursor(req)
+	if !isList || p.lists == nil {
+		return next(ctx, method, req)
+	}
+	page, err := p.lists.Open(ctx, mcpseal.Request{
+		Method:    method,
+		Principal: func(ctx context.Context) (string, error) { return p.principal(ctx, req) },
+	}, token)
+	if err != nil {
+		return nil, cursorError(err)
+	}
+	if token != "" {
+		req = withListCursor(req, string(page.Position()))
+	}
+	result, err := next(ctx, method, req)
+	if err != nil {
+		return nil, err
+	}
+	return sealedList(ctx, &page, result)
+}
+
+// sealedList replaces the cursor of a page. A page that may be served to others
+// from a cache has a cursor that serves them too, and outlives the cache.
+func sealedList(ctx context.Context, page *cursor.Page, result mcp.Result) (mcp.Result, error) {
+	plain, with := nextListCursor(result)
+	if plain == "" {
+		return result, nil
+	}
+	next := cursor.Next{Position: []byte(plain), Shared: true}
+	if cacheable, ok := result.(mcp.CacheableResult); ok {
+		next.Shared = cacheable.GetCacheScope() != "private"
+		next.Cached = time.Duration(max(cacheable.GetTTLMs(), 0)) * time.Millisecond
+	}
+	sealed, err := page.Next(ctx, next)
+	if err != nil {
+		return nil, cursorError(err)
+	}
+	return with(sealed), nil
+}
+
+// cursorError is the client's view of an error about a cursor.
+func cursorError(err error) error {
+	wire := cursor.Wire(err)
+	return &jsonrpc.Error{Code: wire.Code, Message: wire.Message, Data: wire.Data}
+}
+
+// listCursor reads the cursor of a list request; ok is false for any other.
+func listCursor(req mcp.Request) (text string, ok bool) {
+	switch r := req.(type) {
+	case *mcp.ListToolsRequest:
+		if r != nil && r.Params != nil {
+			text = r.Params.Cursor
+		}
+	case *mcp.ListPromptsRequest:
+		if r != nil && r.Params != nil {
+			text = r.Params.Cursor
+		}
+	case *mcp.ListResourcesRequest:
+		if r != nil && r.Params != nil {
+			text = r.Params.Cursor
+		}
+	case *mcp.ListResourceTemplatesRequest:
+		if r != nil && r.Params != nil {
+			text = r.Params.Cursor
+		}
+	default:
+		return "", false
+	}
+	return text, true
+}
+
+// withListCursor returns the request, which has params, with another cursor. The
+// caller's params are left alone.
+func withListCursor(req mcp.Request, text string) mcp.Request {
+	switch r := req.(type) {
+	case *mcp.ListToolsRequest:
+		params := *r.Params
+		params.Cursor = text
+		return &mcp.ListToolsRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+	case *mcp.ListPromptsRequest:
+		params := *r.Params
+		params.Cursor = text
+		return &mcp.ListPromptsRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+	case *mcp.ListResourcesRequest:
+		params := *r.Params
+		params.Cursor = text
+		return &mcp.ListResourcesRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+	case *mcp.ListResourceTemplatesRequest:
+		params := *r.Params
+		params.Cursor = text
+		return &mcp.ListResourceTemplatesRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+	}
+	return req
+}
+
+// nextListCursor reads the cursor of a page, and how to return the page with
+// another one: a copy, since a middleware further in may keep it.
+func nextListCursor(result mcp.Result) (text string, with func(string) mcp.Result) {
+	switch r := result.(type) {
+	case *mcp.ListToolsResult:
+		if r != nil {
+			return r.NextCursor, func(text string) mcp.Result { c := *r; c.NextCursor = text; return &c }
+		}
+	case *mcp.ListPromptsResult:
+		if r != nil {
+			return r.NextCursor, func(text string) mcp.Result { c := *r; c.NextCursor = text; return &c }
+		}
+	case *mcp.ListResourcesResult:
+		if r != nil {
+			return r.NextCursor, func(text string) mcp.Result { c := *r; c.NextCursor = text; return &c }
+		}
+	case *mcp.ListResourceTemplatesResult:
+		if r != nil {
+			return r.NextCursor, func(text string) mcp.Result { c := *r; c.NextCursor = text; return &c }
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,150 @@
+// Package callback calls parts that a user supplied: whatever they do is a
+// failed check, and nothing that they say reaches a log.
+package callback
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/mcpseal/mcpseal/internal/plain"
+)
+
+// Error is what such a part returned or panicked with. Its text names the kind
+// of failure only, because the original's may hold anything; errors.Unwrap
+// reaches the original.
+type Error struct {
+	kind  string
+	err   *error // behind a pointer, where no formatting verb looks
+	stack string // of a panic
+}
+
+// Explain is an Error in words that hold no secret.
+func Explain(format string, args ...any) *Error {
+	return &Error{kind: fmt.Sprintf(format, args...)}
+}
+
+// Failed is what a part returned.
+func Failed(err error) *Error { return &Error{kind: describe(err), err: &err} }
+
+// Guard calls f and returns what it panicked with, or nil. Methods of an error
+// that f received belong into f: they may panic too.
+func Guard(f func()) (panicked *Error) {
+	finished := false
+	defer func() {
+		v := recover()
+		if finished {
+			return
+		}
+		panicked = &Error{kind: fmt.Sprintf("panic of type %T", v), stack: stack()}
+		if err, ok := v.(error); ok {
+			panicked.err = &err
+		}
+	}()
+	f()
+	finished = true
+	return nil
+}
+
+// Quietly calls f and does not care how it ends.
+func Quietly(f func()) {
+	defer func() { recover() }()
+	f()
+}
+
+func (e *Error) Error() string { return e.kind }
+
+// Format writes Error under every verb.
+func (e *Error) Format(s fmt.State, _ rune) { io.WriteString(s, e.kind) }
+
+// Unwrap returns the error, or the panic's value if that was an error.
+func (e *Error) Unwrap() error {
+	if e.err == nil {
+		return nil
+	}
+	return *e.err
+}
+
+// Stack names the functions that led to a panic.
+func (e *Error) Stack() string { return e.stack }
+
+// OrNil is a nil error for a nil Error.
+func (e *Error) OrNil() error {
+	if e == nil {
+		return nil
+	}
+	return e
+}
+
+// maxChain bounds how many errors are unwrapped: an error may wrap itself.
+const maxChain = 100
+
+// chain yields err and what it wraps.
+func chain(err error) func(yield func(error) bool) {
+	return func(yield func(error) bool) {
+		pending := []error{err}
+		for n := 0; n < maxChain && len(pending) > 0; n++ {
+			err, pending = pending[0], pending[1:]
+			if err == nil {
+				continue
+			}
+			if !yield(err) {
+				return
+			}
+			switch e := err.(type) {
+			case interface{ Unwrap() error }:
+				pending = append(pending, e.Unwrap())
+			case interface{ Unwrap() []error }:
+				pending = append(pending, e.Unwrap()...)
+			}
+		}
+	}
+}
+
+// Find returns the first error of type T that err is or wraps.
+func Find[T error](err error) (found T, ok bool) {
+	for e := range chain(err) {
+		if found, ok = e.(T); ok {
+			return found, true
+		}
+	}
+	return found, false
+}
+
+// describe says what an error is in words that cannot hold a secret: fixed
+// texts and the names of types.
+func describe(err error) string {
+	last := err
+	for e := range chain(err) {
+		switch known := e.(type) {
+		case plain.Error:
+			return known.Error()
+		case syscall.Errno:
+			return known.Error()
+		}
+		if e == context.DeadlineExceeded || e == context.Canceled {
+			return e.Error()
+		}
+		last = e
+	}
+	return fmt.Sprintf("error of type %T", last)
+}
+
+// stack names the functions that led to a panic, without their arguments,
+// which debug.Stack would print.
+func stack() string {
+	const maxFrames = 24
+	var pcs [maxFrames]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])]) // from where it panicked
+	var b strings.Builder
+	for {
+		frame, more := frames.Next()
+		fmt.Fprintf(&b, "%s %s:%d; ", frame.Function, frame.File, frame.Line)
+		if !more {
+			return strings.TrimSuffix(b.String(), "; ")
+		}
+	}
+}
