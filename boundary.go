@@ -160,8 +160,8 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 	return nil
 }
 
-// Audience returns [Config.Audience].
-func (b *Boundary) Audience() string { return b.config.Audience }
+// Config returns the policy, with every default in place.
+func (b *Boundary) Config() Config { return b.config }
 
 // formatOf finds the one format that a token can belong to.
 func (b *Boundary) formatOf(token string) *acceptedFormat {

@@ -81,22 +81,31 @@ func peerComparisons() (all []comparison) {
 	return all
 }
 
-// startPeer starts a process that opens the token, and returns what one opening
-// takes there, in nanoseconds. The process ends with this one: it reads until
-// its input does.
+// startPeer starts a script that opens the token, beside the modules that it
+// imports.
 func startPeer(program, script string, given map[string]string) (func() float64, error) {
 	source, err := os.ReadFile(filepath.Join("peers", script))
 	if err != nil {
 		return nil, err
 	}
+	copied := filepath.Join(cache, "bench-"+script)
 	if _, err := os.Stat(program); err != nil {
 		return nil, err
 	}
-	copied := filepath.Join(cache, "bench-"+script) // beside the modules that it imports
 	if err := os.WriteFile(copied, source, 0o644); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, copied)
+	return startProgram(program, []string{copied}, given)
+}
+
+// startProgram starts a process that does the job as often as it is told, and
+// returns what one takes there, in nanoseconds. The process ends with this one:
+// it reads until its input does.
+func startProgram(program string, args []string, given map[string]string) (func() float64, error) {
+	if _, err := os.Stat(program); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, args...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

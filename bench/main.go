@@ -70,6 +70,7 @@ func comparisons() []comparison {
 	for _, text := range argumentTexts() {
 		all = append(all, comparison{"digest of the arguments, " + text.name, digestContenders(text.json), nil})
 	}
+	all = append(all, cursorComparison())
 	all = append(all, peerComparisons()...)
 	return append(all,
 		comparison{"open, by the number of keys in the ring; 256 B of state", ringContenders(), nil},

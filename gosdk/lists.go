@@ -21,7 +21,9 @@ func nativeCursors(boundary *mcpseal.Boundary, config cursor.Config) cursor.Issu
 	if config.Codec = boundary.Codec(mcpseal.PurposeCursor); config.Codec == nil {
 		return nil
 	}
-	if config.Audience = boundary.Audience(); config.Audience == "" {
+	policy := boundary.Config()
+	config.Logger, config.Observer = policy.Logger, policy.Observer
+	if config.Audience = policy.Audience; config.Audience == "" {
 		config.Audience = "nobody else" // has the keys: they are ephemeral
 	}
 	cursors, err := cursor.New(config)

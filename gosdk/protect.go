@@ -29,7 +29,8 @@ type Options struct {
 	// from any client as they come.
 	PlainLists bool
 	// Logger gets what the author or operator of the server should know. Nil
-	// means slog.Default(). Rejections go to the boundary's logger.
+	// means slog.Default(). Rejections go to the boundary's logger, those of
+	// cursors too.
 	Logger *slog.Logger
 }
 
@@ -76,10 +77,10 @@ func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
 		p.options.Logger = slog.Default()
 	}
 	if p.options.Cursors == nil {
-		p.options.Cursors = nativeCursors(boundary, cursor.Config{Logger: p.options.Logger})
+		p.options.Cursors = nativeCursors(boundary, cursor.Config{})
 	}
 	if !p.options.PlainLists {
-		p.lists = nativeCursors(boundary, cursor.Config{MaxPosition: maxListPosition, Logger: p.options.Logger})
+		p.lists = nativeCursors(boundary, cursor.Config{MaxPosition: maxListPosition})
 		if p.lists == nil {
 			p.options.Logger.Warn("gosdk: list cursors are not sealed, because the boundary has no keys of its own: " +
 				"add mcpseal.NativeFormat to Config.AlsoOpen")

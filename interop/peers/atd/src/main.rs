@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 const TTL: u64 = 300;
 
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("bench") {
+        return bench();
+    }
     let mut issuers: HashMap<String, CursorIssuer> = HashMap::new();
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
@@ -20,6 +23,43 @@ fn main() {
         };
         writeln!(out, "{reply}").unwrap();
         out.flush().unwrap();
+    }
+}
+
+/// Verifies a cursor and issues the next, over and over. The first line is the
+/// case; every further line is a count, answered by the nanoseconds that so many
+/// took.
+fn bench() {
+    let mut lines = std::io::stdin().lock().lines().map(Result::unwrap);
+    let given: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
+    let text = |name: &str| given[name].as_str().unwrap().to_string();
+    let issuer = CursorIssuer::new(unhex(&text("key")).try_into().unwrap());
+    let fingerprint = args_fingerprint(&json!({}));
+    let (tool, caller) = (text("tool"), Some(text("caller")));
+    let issue = |page_index, opaque_state| {
+        let issued_at_unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        issuer
+            .issue(CursorPayload {
+                tool_id: tool.clone(),
+                caller_id: caller.clone(),
+                args_fingerprint: fingerprint,
+                page_index,
+                issued_at_unix,
+                server_session: issuer.session_nonce(),
+                opaque_state,
+            })
+            .unwrap()
+    };
+    let token = issue(1, unhex(&text("state")));
+    for line in lines {
+        let count: u32 = line.parse().unwrap();
+        let start = std::time::Instant::now();
+        for _ in 0..count {
+            let p = issuer.verify(&token, TTL).unwrap();
+            assert!(p.tool_id == tool && p.caller_id == caller && p.args_fingerprint == fingerprint);
+            std::hint::black_box(issue(p.page_index + 1, p.opaque_state));
+        }
+        println!("{}", start.elapsed().as_nanos());
     }
 }
 

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/compat/atd"
+	"github.com/mcpseal/mcpseal/cursor"
+)
+
+// cursorComparison serves a page: open its cursor, issue the next one.
+func cursorComparison() comparison {
+	const size = 64
+	position := strings.Repeat("x", size)
+	c := comparison{
+		title:      fmt.Sprintf("a page: open its cursor, issue the next; %d B of position", size),
+		contenders: []contender{floor(position), nativeCursor(position), jwtCursor(position), goATDCursor(position)},
+	}
+	given := map[string]string{"key": hex.EncodeToString(secret), "tool": target, "caller": principal, "state": hex.EncodeToString([]byte(position))}
+	nanos, err := startProgram(filepath.Join(cache, "peers/target/release/atd-peer"), []string{"bench"}, given)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "left out, the ATD runtime is not installed (interop/run installs it): %v\n", err)
+		return c
+	}
+	c.remotes = []remote{{"the ATD runtime, in Rust (signed, readable)", 0, nanos}}
+	return c
+}
+
+func nativeCursor(position string) contender {
+	ctx := context.Background()
+	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	check(err)
+	cursors, err := cursor.New(cursor.Config{Keys: ring, Audience: audience})
+	check(err)
+	page, err := cursors.Open(ctx, request, "")
+	check(err)
+	next := cursor.Next{Position: []byte(position)}
+	token, err := page.Next(ctx, next)
+	check(err)
+	return contender{"mcpseal/cursor", len(token), func() {
+		page, err := cursors.Open(ctx, request, token)
+		check(err)
+		_, err = page.Next(ctx, cursor.Next{Position: page.Position()})
+		check(err)
+	}}
+}
+
+// cursorClaims is what a cursor must say, as a JWT would carry it.
+type cursorClaims struct {
+	jwt.RegisteredClaims
+	Method    string `json:"m"`
+	Target    string `json:"t"`
+	Arguments string `json:"a"`
+	Page      int    `json:"n"`
+	Position  string `json:"p"`
+}
+
+func jwtCursor(position string) contender {
+	seal := func(c cursorClaims) string {
+		now := time.Now()
+		c.IssuedAt, c.ExpiresAt = jwt.NewNumericDate(now), jwt.NewNumericDate(now.Add(time.Hour))
+		token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, c).SignedString(secret)
+		check(err)
+		return token
+	}
+	token := seal(cursorClaims{
+		jwt.RegisteredClaims{Audience: jwt.ClaimStrings{audience}, Subject: principal}, method, target, "", 1, position,
+	})
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithAudience(audience), jwt.WithExpirationRequired(), jwt.WithIssuedAt())
+	keyFunc := func(*jwt.Token) (any, error) { return secret, nil }
+	return contender{"golang-jwt HS256 (signed, readable)", len(token), func() {
+		var c cursorClaims
+		_, err := parser.ParseWithClaims(token, &c, keyFunc)
+		check(err)
+		if c.Method != method || c.Target != target || c.Subject != principal {
+			panic(errWrong)
+		}
+		c.Page++
+		seal(c)
+	}}
+}
+
+func goATDCursor(position string) contender {
+	issuer, err := atd.NewIssuer(secret, atd.Options{})
+	check(err)
+	request := atd.Request{Tool: target, Caller: principal}
+	token, err := issuer.Issue(request, atd.Page{Index: 1, State: []byte(position)})
+	check(err)
+	return contender{"mcpseal/compat/atd (signed, readable)", len(token), func() {
+		page, err := issuer.Open(request, token)
+		check(err)
+		_, err = issuer.Issue(request, atd.Page{Index: page.Index + 1, State: page.State})
+		check(err)
+	}}
+}

@@ -1,0 +1,68 @@
+// Command pages serves a table of 100,000 orders to MCP clients, page by page.
+// Nothing is stored between two pages: where to go on is in the cursor, which
+// clients cannot read, change, make or lend.
+//
+//	go run . -http 127.0.0.1:8080
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// ListArgs are the arguments of list_orders, beside the cursor.
+type ListArgs struct {
+	Status string `json:"status,omitempty" jsonschema:"only orders with this status"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"orders on a page, 100 if left out, at most 1000"`
+}
+
+// newServer returns a protected server over a table of orders.
+func newServer(orders *Orders, keys mcpseal.KeySource) (*mcp.Server, error) {
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: keys, Audience: "orders.example.com"})
+	if err != nil {
+		return nil, err
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "orders", Version: "1.0.0"}, nil)
+	protected := gosdk.Protect(server, boundary, nil)
+	tool := &mcp.Tool{Name: "list_orders", Description: "Lists orders, oldest first."}
+	gosdk.AddPagedTool(protected, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in ListArgs, after *Key) ([]Order, *Key, error) {
+		limit := min(max(in.Limit, 0), 1000)
+		if limit == 0 {
+			limit = 100
+		}
+		return orders.Page(ctx, in.Status, after, limit)
+	}, nil)
+	return server, nil
+}
+
+func main() {
+	address := flag.String("http", "127.0.0.1:8080", "where to listen")
+	path := flag.String("db", ":memory:", "the database")
+	flag.Parse()
+	orders, err := OpenOrders(*path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := orders.Fill(context.Background(), 100_000); err != nil {
+		log.Fatal(err)
+	}
+	server, err := newServer(orders, mcpseal.Ephemeral())
+	if err != nil {
+		log.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", *address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("serving http://%s\n", listener.Addr())
+	log.Fatal(http.Serve(listener, gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)))
+}

@@ -1,0 +1,257 @@
+package gosdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/compat/atd"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+type listArgs struct {
+	Prefix string `json:"prefix"`
+	Limit  int    `json:"limit,omitempty"`
+}
+
+type row struct {
+	ID   int    `json:"id"`
+	Name string `json:"name"`
+}
+
+type key struct {
+	ID int `json:"id"`
+}
+
+// listRows pages through 25 rows by ten.
+func listRows(_ context.Context, _ *mcp.CallToolRequest, in listArgs, after *key) (rows []row, next *key, err error) {
+	start := 0
+	if after != nil {
+		start = after.ID + 1
+	}
+	if in.Prefix == "none" {
+		return nil, nil, nil
+	}
+	if in.Prefix == "fail" {
+		return nil, nil, errors.New("the table is away")
+	}
+	for id := start; id < 25 && len(rows) < 10; id++ {
+		rows = append(rows, row{id, fmt.Sprint(in.Prefix, id)})
+	}
+	if len(rows) == 10 && rows[9].ID < 24 {
+		next = &key{rows[9].ID}
+	}
+	return rows, next, nil
+}
+
+func pagedServer(t *testing.T, b *book, options *gosdk.Options, pages *gosdk.PageOptions) *mcp.Server {
+	t.Helper()
+	server := newServer()
+	protected := gosdk.Protect(server, boundary(t, b, nil), options)
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_rows", Description: "Lists rows."}, listRows, pages)
+	return server
+}
+
+type rowsPage struct {
+	Items []row  `json:"items"`
+	Next  string `json:"nextCursor"`
+}
+
+func listPage(t *testing.T, session *mcp.ClientSession, arguments map[string]any) (page rowsPage, err error) {
+	t.Helper()
+	result, err := callTool(t, session, &mcp.CallToolParams{Name: "list_rows", Arguments: arguments})
+	if err != nil {
+		return page, err
+	}
+	if result.IsError {
+		return page, errors.New(text(result))
+	}
+	structured, _ := json.Marshal(result.StructuredContent)
+	if err := json.Unmarshal(structured, &page); err != nil {
+		t.Fatalf("%s: %v", structured, err)
+	}
+	if text(result) != string(structured) && !strings.Contains(text(result), `"items"`) {
+		t.Errorf("the text is %s", text(result))
+	}
+	return page, nil
+}
+
+func TestAPagedToolIsWalked(t *testing.T) {
+	server := pagedServer(t, &book{}, nil, nil)
+	for _, revision := range []string{revision2026, revision2025} {
+		session := connect(t, server, answering(), revision)
+		arguments, ids := map[string]any{"prefix": "r", "cursor": nil}, []int{}
+		for range 3 {
+			page, err := listPage(t, session, arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range page.Items {
+				ids = append(ids, r.ID)
+			}
+			arguments = map[string]any{"cursor": page.Next, "prefix": "r"}
+		}
+		if len(ids) != 25 || ids[24] != 24 || arguments["cursor"] != "" {
+			t.Errorf("walked %v, then %q", ids, arguments["cursor"])
+		}
+	}
+}
+
+func TestACursorOfAPagedToolIsHeldToItsArgumentsAndUser(t *testing.T) {
+	b := &book{}
+	url := serve(t, pagedServer(t, b, nil, nil), byName)
+	alice, bob := dial(t, url, "alice", nil, revision2026), dial(t, url, "bob", nil, revision2026)
+	first, err := listPage(t, alice, map[string]any{"prefix": "r", "limit": 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, arguments := range map[string]map[string]any{
+		"other arguments": {"prefix": "s", "limit": 5, "cursor": first.Next},
+		"fewer arguments": {"prefix": "r", "cursor": first.Next},
+		"changed":         {"prefix": "r", "limit": 5, "cursor": first.Next + "A"},
+		"made up":         {"prefix": "r", "limit": 5, "cursor": "eyJpZCI6MTB9"},
+	} {
+		if _, err := listPage(t, alice, arguments); wire(err) != invalidCursor {
+			t.Errorf("%s: %s", name, wire(err))
+		}
+	}
+	good := map[string]any{"limit": 5, "prefix": "r", "cursor": first.Next}
+	if _, err := listPage(t, bob, good); wire(err) != invalidCursor {
+		t.Errorf("bob: %s", wire(err))
+	}
+	if page, err := listPage(t, alice, good); err != nil || page.Items[0].ID != 10 {
+		t.Errorf("alice: %+v, %v", page, err)
+	}
+	if log := b.String(); strings.Contains(log, "alice") || strings.Contains(log, first.Next) {
+		t.Errorf("the log: %s", log)
+	}
+}
+
+func TestItemsAreNeverNullAndErrorsAreTheHandlers(t *testing.T) {
+	session := connect(t, pagedServer(t, &book{}, nil, nil), nil, revision2026)
+	result, err := callTool(t, session, &mcp.CallToolParams{Name: "list_rows", Arguments: map[string]any{"prefix": "none"}})
+	if err != nil || text(result) != `{"items":[]}` {
+		t.Errorf("%s, %v", text(result), err)
+	}
+	if _, err := listPage(t, session, map[string]any{"prefix": "fail"}); err == nil || err.Error() != "the table is away" {
+		t.Errorf("%v", err)
+	}
+	for name, arguments := range map[string]any{
+		"no prefix":      map[string]any{},
+		"a number":       map[string]any{"prefix": "r", "cursor": 7},
+		"another case":   json.RawMessage(`{"prefix":"r","Prefix":"s"}`),
+		"unknown":        map[string]any{"prefix": "r", "table": "x"},
+		"one name twice": json.RawMessage(`{"prefix":"r","prefix":"s"}`),
+	} {
+		result, err := callTool(t, session, &mcp.CallToolParams{Name: "list_rows", Arguments: arguments})
+		if err == nil && !result.IsError {
+			t.Errorf("%s: %s", name, text(result))
+		}
+	}
+}
+
+func TestTheSchemasSayWhatAPagedToolTakesAndReturns(t *testing.T) {
+	server := pagedServer(t, &book{}, nil, &gosdk.PageOptions{Cursor: "__cursor", NextCursor: "next_cursor", Items: "rows"})
+	session := connect(t, server, nil, revision2026)
+	listed, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input, _ := json.Marshal(listed.Tools[0].InputSchema)
+	output, _ := json.Marshal(listed.Tools[0].OutputSchema)
+	for _, want := range []string{`"__cursor":{`, `"null"`, `"prefix"`, `"required":["prefix"]`} {
+		if !strings.Contains(string(input), want) {
+			t.Errorf("%s is not in %s", want, input)
+		}
+	}
+	for _, want := range []string{`"rows":{`, `"next_cursor":{`, `"required":["rows"]`} {
+		if !strings.Contains(string(output), want) {
+			t.Errorf("%s is not in %s", want, output)
+		}
+	}
+	result, err := callTool(t, session, &mcp.CallToolParams{Name: "list_rows", Arguments: map[string]any{"prefix": "r"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page struct {
+		Rows []row
+		Next string `json:"next_cursor"`
+	}
+	if err := json.Unmarshal([]byte(text(result)), &page); err != nil || len(page.Rows) != 10 || page.Next == "" {
+		t.Fatalf("%s, %v", text(result), err)
+	}
+	result, err = callTool(t, session, &mcp.CallToolParams{Name: "list_rows", Arguments: map[string]any{"prefix": "r", "__cursor": page.Next}})
+	if err != nil || !strings.Contains(text(result), `"id":10`) {
+		t.Errorf("%s, %v", text(result), err)
+	}
+}
+
+func TestAPagedToolThatCannotBeIsRefusedAtRegistration(t *testing.T) {
+	server := newServer()
+	protected := gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	type clash struct {
+		Cursor string `json:"Cursor"`
+	}
+	handler := func(context.Context, *mcp.CallToolRequest, clash, *key) ([]row, *key, error) { return nil, nil, nil }
+	scalar := func(context.Context, *mcp.CallToolRequest, int, *key) ([]row, *key, error) { return nil, nil, nil }
+	for name, register := range map[string]func(){
+		"clash":  func() { gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, handler, nil) },
+		"scalar": func() { gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, scalar, nil) },
+		"same name": func() {
+			gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, listRows, &gosdk.PageOptions{NextCursor: "items"})
+		},
+		"output": func() { gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", OutputSchema: object}, listRows, nil) },
+		"nil":    func() { gosdk.AddPagedTool(nil, &mcp.Tool{Name: "t"}, listRows, nil) },
+	} {
+		func() {
+			defer func() {
+				if v := recover(); v == nil || !strings.HasPrefix(fmt.Sprint(v), "gosdk: the paged tool") {
+					t.Errorf("%s: %v", name, v)
+				}
+			}()
+			register()
+		}()
+	}
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, handler, &gosdk.PageOptions{Cursor: "page"})
+}
+
+func TestPagedToolsWorkWithATDCursors(t *testing.T) {
+	issuer, err := atd.NewIssuer([]byte("0123456789abcdefghijklmnopqrstuv"), atd.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := connect(t, pagedServer(t, &book{}, &gosdk.Options{Cursors: issuer.Cursors()}, nil), nil, revision2026)
+	first, err := listPage(t, session, map[string]any{"prefix": "r"})
+	if err != nil || strings.HasPrefix(first.Next, "mc1.") {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	second, err := listPage(t, session, map[string]any{"prefix": "r", "cursor": first.Next})
+	if err != nil || second.Items[0].ID != 10 {
+		t.Errorf("%+v, %v", second, err)
+	}
+	if _, err := issuer.Open(atd.Request{Tool: "list_rows", Arguments: []byte(`{"prefix":"r"}`)}, first.Next); err != nil {
+		t.Errorf("the issuer itself: %v", err)
+	}
+	if _, err := listPage(t, session, map[string]any{"prefix": "s", "cursor": first.Next}); wire(err) != invalidCursor {
+		t.Errorf("other arguments: %s", wire(err))
+	}
+}
+
+func TestAPositionThatIsTooLongIsTheAuthorsBug(t *testing.T) {
+	b := &book{}
+	server := newServer()
+	protected := gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, func(context.Context, *mcp.CallToolRequest, struct{}, *string) ([]row, *string, error) {
+		long := strings.Repeat("hush", 100)
+		return nil, &long, nil
+	}, nil)
+	_, err := callTool(t, connect(t, server, nil, revision2026), &mcp.CallToolParams{Name: "t"})
+	if wire(err) != internal || !strings.Contains(b.String(), "more than 256") || strings.Contains(b.String(), "hush") {
+		t.Errorf("%s; the log: %s", wire(err), b)
+	}
+}
