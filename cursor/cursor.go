@@ -2,6 +2,7 @@ package cursor
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"log/slog"
@@ -30,7 +31,7 @@ type Issuer interface {
 // Cursors issues and opens native cursors. It is safe for concurrent use.
 type Cursors struct {
 	config  Config
-	service [digestSize]byte
+	service [sha256.Size]byte
 }
 
 // New makes an issuer. An error says what to configure.
@@ -70,7 +71,7 @@ func (c *Cursors) open(ctx context.Context, page *Page, cursor string) *failure 
 	if len(cursor) > c.maxCursor() {
 		return failed(mcpseal.ReasonTooLarge)
 	}
-	if fail := page.bindRequest(); fail != nil {
+	if fail := page.digestArguments(); fail != nil {
 		return fail
 	}
 	s := scratches.Get().(*scratch)
@@ -81,17 +82,16 @@ func (c *Cursors) open(ctx context.Context, page *Page, cursor string) *failure 
 		return fail
 	}
 	s.buf = payload // what release clears
-	r, reason := parseRecord(payload, &page.digests)
+	r, head, reason := parseRecord(payload)
 	if reason != "" {
 		return failed(reason)
 	}
-	if !r.shared {
-		if fail := page.bindUser(ctx); fail != nil {
-			return fail
-		}
-		if !r.isFor(&page.digests) {
-			return failed(mcpseal.ReasonPrincipal)
-		}
+	binding, fail := page.bind(ctx, r.shared())
+	if fail != nil {
+		return fail
+	}
+	if reason := boundTo(head, binding); reason != "" {
+		return failed(reason)
 	}
 	if len(r.position) > c.config.MaxPosition {
 		return failed(mcpseal.ReasonTooLarge)
@@ -140,11 +140,11 @@ func codecFailure(err error) *failure {
 	return &failure{mcpseal.ReasonCodecFailed, callback.Failed(err)}
 }
 
-// issue seals a record that is bound to digests.
-func (c *Cursors) issue(ctx context.Context, r *record, d *digests) (cursor string, fail *failure) {
+// issue seals a record.
+func (c *Cursors) issue(ctx context.Context, r *record, b *binding) (cursor string, fail *failure) {
 	s := scratches.Get().(*scratch)
 	defer s.release()
-	s.buf = appendRecord(s.buf[:0], r, d)
+	s.buf = appendRecord(s.buf[:0], r, b)
 	s.text = append(s.text[:0], prefix...)
 	panicked := callback.Guard(func() {
 		text, err := c.config.Codec.Seal(ctx, s.text, s.buf)
@@ -172,8 +172,9 @@ type Page struct {
 
 	cursors *Cursors
 	caller  mcpseal.Request
-	digests digests
-	bound   struct{ request, user bool } // what the digests are of
+	parts   parts
+	known   struct{ arguments, user, bound bool } // of parts, and of binding
+	binding binding                               // to the caller
 }
 
 // Next is where the page behind a page begins.
@@ -243,53 +244,65 @@ func (p *Page) issue(ctx context.Context, next *Next) (string, *failure) {
 	if next.Cached < 0 || next.Cached > maxTTL {
 		return "", &failure{mcpseal.ReasonMisuse, callback.Explain("Next.Cached is %v, not between 0 and %v", next.Cached, maxTTL)}
 	}
-	if fail := p.bindRequest(); fail != nil {
+	if fail := p.digestArguments(); fail != nil {
 		return "", fail
 	}
-	if !next.Shared {
-		if fail := p.bindUser(ctx); fail != nil {
-			return "", fail
-		}
+	binding, fail := p.bind(ctx, next.Shared)
+	if fail != nil {
+		return "", fail
 	}
 	r := record{
-		shared: next.Shared, issued: time.Now().UnixMilli(), lifetime: (c.config.TTL + next.Cached).Milliseconds(),
+		issued: time.Now().UnixMilli(), lifetime: (c.config.TTL + next.Cached).Milliseconds(),
 		number: int64(p.number) + 1, position: next.Position,
+	}
+	switch {
+	case next.Shared:
+		r.flags = flagShared
+	case p.parts.user != "":
+		r.flags = flagPrincipal
 	}
 	if !r.fits() {
 		return "", &failure{mcpseal.ReasonTooLarge, callback.Explain("a walk has at most %d pages", int64(maxNumber))}
 	}
-	return c.issue(ctx, &r, &p.digests)
+	return c.issue(ctx, &r, binding)
 }
 
-// bindRequest digests the request, once.
-func (p *Page) bindRequest() *failure {
-	if p.bound.request {
+// digestArguments comes first: it alone says nothing about a cursor.
+func (p *Page) digestArguments() *failure {
+	if p.known.arguments {
 		return nil
 	}
-	p.digests.service = p.cursors.service
-	if err := p.digests.bindRequest(&p.caller); err != nil {
+	binding := mcpseal.Binding{Arguments: p.caller.Arguments}
+	arguments, err := binding.ArgumentsDigest()
+	if err != nil {
 		fail := failed(mcpseal.ReasonInvalidParams)
 		if problem, ok := err.(*argdigest.Error); ok {
 			fail.cause = callback.Explain("%s", problem.Error()) // repeats nothing of them
 		}
 		return fail
 	}
-	p.bound.request = true
+	p.parts.service, p.parts.arguments, p.known.arguments = &p.cursors.service, arguments, true
 	return nil
 }
 
-// bindUser asks who is calling, once.
-func (p *Page) bindUser(ctx context.Context) *failure {
-	if p.bound.user {
-		return nil
+// bind asks once who is calling, unless that does not matter, and binds once to
+// them.
+func (p *Page) bind(ctx context.Context, shared bool) (*binding, *failure) {
+	if shared {
+		b := p.parts.bind(&p.caller, true)
+		return &b, nil
 	}
-	user, cause := callback.Identify(ctx, p.caller.Principal)
-	if cause != nil {
-		return &failure{mcpseal.ReasonPrincipalFailed, cause}
+	if !p.known.user {
+		user, cause := callback.Identify(ctx, p.caller.Principal)
+		if cause != nil {
+			return nil, &failure{mcpseal.ReasonPrincipalFailed, cause}
+		}
+		p.parts.user, p.known.user = user, true
 	}
-	p.digests.bindUser(user)
-	p.bound.user = true
-	return nil
+	if !p.known.bound {
+		p.binding, p.known.bound = p.parts.bind(&p.caller, false), true
+	}
+	return &p.binding, nil
 }
 
 // scratch holds what need not be allocated for every cursor.
