@@ -25,6 +25,13 @@ type ListArgs struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"orders on a page, 100 if left out, at most 1000"`
 }
 
+func (a ListArgs) pageSize() int {
+	if a.Limit <= 0 {
+		return 100
+	}
+	return min(a.Limit, 1000)
+}
+
 // newServer returns a protected server over a table of orders.
 func newServer(orders *Orders, keys mcpseal.KeySource) (*mcp.Server, error) {
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: keys, Audience: "orders.example.com"})
@@ -33,14 +40,10 @@ func newServer(orders *Orders, keys mcpseal.KeySource) (*mcp.Server, error) {
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "orders", Version: "1.0.0"}, nil)
 	protected := gosdk.Protect(server, boundary, nil)
-	tool := &mcp.Tool{Name: "list_orders", Description: "Lists orders, oldest first."}
-	gosdk.AddPagedTool(protected, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in ListArgs, after *Key) ([]Order, *Key, error) {
-		limit := min(max(in.Limit, 0), 1000)
-		if limit == 0 {
-			limit = 100
-		}
-		return orders.Page(ctx, in.Status, after, limit)
-	}, nil)
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_orders"},
+		func(ctx context.Context, _ *mcp.CallToolRequest, in ListArgs, after *Key) ([]Order, *Key, error) {
+			return orders.Page(ctx, in.Status, after, in.pageSize()) // after is nil on the first page
+		}, nil)
 	return server, nil
 }
 
