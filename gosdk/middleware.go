@@ -37,6 +37,7 @@ func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
 
 // serve opens what came in, runs the handler, and seals what it asks.
 func (p *Protected) serve(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
+	ctx = p.vouch(ctx, &c)
 	if isOlder(req) {
 		return p.bridge(ctx, next, req, c)
 	}

@@ -43,6 +43,7 @@ type Protected struct {
 	lists    cursor.Issuer // nil where list cursors stay plain
 
 	unsolicited map[string]bool
+	vouched     vouchedCalls
 	install     installation
 	anonymous   atomic.Bool // the log has said that nobody is authenticated
 }

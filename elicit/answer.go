@@ -1,0 +1,127 @@
+package elicit
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/internal/plain"
+)
+
+// Action is what a user did with a question.
+type Action string
+
+const (
+	Accept  Action = "accept"
+	Decline Action = "decline" // said no
+	Cancel  Action = "cancel"  // said nothing
+)
+
+func (a Action) valid() bool { return a == Accept || a == Decline || a == Cancel }
+
+// errPending is what reading a pending answer returns. What the handler makes of
+// it does not matter: the call asks.
+var errPending = errors.New("elicit: not answered yet")
+
+// IsPending says whether an error means that a question is not answered yet.
+// Handlers need not look: any error may be returned.
+func IsPending(err error) bool { return errors.Is(err, errPending) }
+
+// RefusedError is a question that the user declined or cancelled. Returned by a
+// handler it becomes a tool error that names the question.
+type RefusedError struct {
+	Key    string
+	Action Action
+}
+
+func (e *RefusedError) Error() string {
+	if e.Action == Cancel {
+		return fmt.Sprintf("the question %s was cancelled", plain.Text(e.Key))
+	}
+	return fmt.Sprintf("the question %s was declined", plain.Text(e.Key))
+}
+
+// MisfitError is an accepted answer that does not fit what was asked. It fails
+// the call. Its text repeats nothing of the answer.
+type MisfitError struct{ Key string }
+
+func (e *MisfitError) Error() string {
+	return fmt.Sprintf("the answer to the question %s does not fit what was asked", plain.Text(e.Key))
+}
+
+// Answer is a question that was asked, answered or not.
+type Answer[T any] struct {
+	ask      *Asker
+	key      string
+	question mcp.InputRequest
+	digest   string
+	recorded *answer // nil while it is pending
+	decode   func(content []byte) (T, error)
+}
+
+// newAnswer asks a question whose accepted answer decode reads.
+func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, decode func([]byte) (T, error)) *Answer[T] {
+	a := &Answer[T]{ask: ask, key: key, question: question, decode: decode}
+	a.recorded = ask.ask(key, question)
+	a.digest = ask.digests[key]
+	if a.recorded == nil || a.recorded.Action != Accept {
+		return a
+	}
+	if _, err := decode(a.recorded.Content); err == nil {
+		return a
+	}
+	// A fresh answer that does not fit is the client's fault and fails the call
+	// when it is read; a recorded one was good once, so the question is new.
+	if _, fresh := ask.fresh[key]; !fresh {
+		delete(ask.state.Answers, key)
+		a.recorded = nil
+		if !ask.asks {
+			ask.put(key, a.digest, question)
+		}
+	}
+	return a
+}
+
+// Value returns the accepted answer. The error says that there is none yet, or
+// is a *[RefusedError] or a *[MisfitError]; return it.
+func (a *Answer[T]) Value() (value T, err error) {
+	action, value, err := a.Outcome()
+	if err == nil && action != Accept {
+		err = &RefusedError{a.key, action}
+	}
+	return value, err
+}
+
+// Outcome returns what the user did, and the answer if they accepted. The error
+// says that there is none yet, or is a *[MisfitError]; return it.
+func (a *Answer[T]) Outcome() (action Action, value T, err error) {
+	if a.ask.mistake != "" {
+		return "", value, errPending
+	}
+	if a.recorded == nil {
+		a.ask.asks = true
+		return "", value, errPending
+	}
+	if a.recorded.Action != Accept {
+		return a.recorded.Action, value, nil
+	}
+	value, err = a.decode(a.recorded.Content)
+	if err != nil {
+		var zero T
+		a.ask.misfit = &MisfitError{a.key}
+		return "", zero, a.ask.misfit
+	}
+	return Accept, value, nil
+}
+
+// again drops the answer and asks the same question once more.
+func (a *Answer[T]) again() error {
+	delete(a.ask.state.Answers, a.key)
+	a.recorded = nil
+	if a.question != nil {
+		a.ask.put(a.key, a.digest, a.question)
+	}
+	a.ask.asks = true
+	return errPending
+}

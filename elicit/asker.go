@@ -1,0 +1,173 @@
+package elicit
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/internal/plain"
+)
+
+// Asker asks the questions of one call. It is not safe for concurrent use.
+type Asker struct {
+	p    *gosdk.Protected
+	req  mcp.Request
+	name string
+
+	state state
+	fresh mcp.InputResponseMap // answers of this round
+
+	digests   map[string]string   // of every question of this run
+	questions mcp.InputRequestMap // that are to go out, if any does
+	asks      bool                // a pending answer was read
+	mistake   string              // of the author
+	misfit    error               // an answer that does not fit its question
+}
+
+// maxRewordings is how often in a row a question may be answered and then read
+// differently. Once is a release; this is a clock in its text.
+const maxRewordings = 3
+
+func newAsker(p *gosdk.Protected, req mcp.Request, name, text string, answers mcp.InputResponseMap) *Asker {
+	a := &Asker{
+		p: p, req: req, name: plain.Text(name), state: readState(text), fresh: make(mcp.InputResponseMap),
+		digests: make(map[string]string), questions: make(mcp.InputRequestMap),
+	}
+	// Answers to what the last round asked are recorded; whether they are
+	// looked at, the handler decides.
+	for key, digest := range a.state.Asked {
+		if recorded, ok := recordOf(answers[key], digest); ok {
+			if a.state.Answers == nil {
+				a.state.Answers = make(map[string]answer)
+			}
+			a.state.Answers[key] = recorded
+			a.fresh[key] = answers[key]
+		}
+	}
+	a.state.Asked = nil
+	return a
+}
+
+// recordOf is an answer as the state keeps it.
+func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
+	switch r := response.(type) {
+	case *mcp.ElicitResult:
+		if r == nil || !Action(r.Action).valid() || !isOf(digest, kindElicitation) {
+			return answer{}, false
+		}
+		if Action(r.Action) != Accept {
+			return answer{digest, Action(r.Action), nil}, true
+		}
+		content := r.Content
+		if content == nil {
+			content = map[string]any{}
+		}
+		return record(digest, content)
+	case *mcp.CreateMessageWithToolsResult:
+		if r != nil && isOf(digest, kindSampling) {
+			return record(digest, r)
+		}
+	case *mcp.CreateMessageResult:
+		if r != nil && isOf(digest, kindSampling) {
+			return record(digest, r)
+		}
+	case *mcp.ListRootsResult:
+		if r != nil && isOf(digest, kindRoots) {
+			return record(digest, r)
+		}
+	}
+	return answer{}, false
+}
+
+func record(digest string, content any) (answer, bool) {
+	text, err := json.Marshal(content)
+	return answer{digest, Accept, text}, err == nil
+}
+
+// Request returns the request: a *mcp.CallToolRequest, a *mcp.GetPromptRequest or
+// a *mcp.ReadResourceRequest. Its state and answers are this package's.
+func (a *Asker) Request() mcp.Request { return a.req }
+
+// ask registers a question. It returns the answer that it has, or nil.
+func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
+	digest, err := digestOf(question)
+	if err != nil {
+		a.wrong("the question %s is nil or cannot be written as JSON", plain.Text(key))
+		return nil
+	}
+	if before, ok := a.digests[key]; ok && before != digest {
+		a.wrong("two different questions are asked under the key %s in one run: give each a key of its own", plain.Text(key))
+		return nil
+	}
+	a.digests[key] = digest
+	recorded, ok := a.state.Answers[key]
+	if ok && recorded.Digest == digest {
+		delete(a.state.Reworded, key)
+		return &recorded
+	}
+	if ok {
+		a.reworded(key)
+	}
+	if !a.asks { // what is asked behind the first pending answer may depend on it
+		a.put(key, digest, question)
+	}
+	return nil
+}
+
+// put has a question go out with the next round, if there is one.
+func (a *Asker) put(key, digest string, question mcp.InputRequest) {
+	a.questions[key] = question
+	if a.state.Asked == nil {
+		a.state.Asked = make(map[string]string)
+	}
+	a.state.Asked[key] = digest
+}
+
+// reworded drops an answer to another question than the one that is asked now.
+func (a *Asker) reworded(key string) {
+	delete(a.state.Answers, key)
+	if _, justAnswered := a.fresh[key]; !justAnswered {
+		return
+	}
+	if a.state.Reworded == nil {
+		a.state.Reworded = make(map[string]int)
+	}
+	a.state.Reworded[key]++
+	if a.state.Reworded[key] >= maxRewordings {
+		a.wrong("the question %s reads differently every time it is asked, so it can never be answered: "+
+			"keep what changes (a time, a random number, a count) out of it, or compute it with Once", plain.Text(key))
+	}
+}
+
+// wrong notes a mistake of the author's, the first one.
+func (a *Asker) wrong(format string, args ...any) {
+	if a.mistake == "" {
+		a.mistake = fmt.Sprintf(format, args...)
+	}
+}
+
+// Once returns what compute returned in the first round that got here, and keeps
+// it in the sealed state from then on: a random id, a price, a time. It is
+// computed again if the call never asked afterwards.
+func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
+	var value T
+	if kept, ok := ask.state.Kept[key]; ok && json.Unmarshal(kept, &value) == nil {
+		return value, nil
+	}
+	value, err := compute()
+	if err != nil {
+		return value, err
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		ask.wrong("what Once computes under the key %s cannot be written as JSON", plain.Text(key))
+		return value, errPending
+	}
+	kept := map[string]json.RawMessage{key: text}
+	maps.Copy(kept, ask.state.Kept)
+	ask.state.Kept = kept
+	return value, nil
+}

@@ -1,0 +1,27 @@
+// Package elicit lets a tool, a prompt or a resource of the official Go SDK ask
+// questions in the middle of its code and get typed answers, over as many rounds
+// as it takes, with nothing kept on the server.
+//
+//	protected := gosdk.Protect(server, boundary, nil)
+//	elicit.AddTool(protected, &mcp.Tool{Name: "delete"}, func(ctx context.Context, ask *elicit.Asker, in Args) (Result, error) {
+//		confirm := elicit.Form[Confirm](ask, "confirm", "Delete everything in "+in.Dir+"?")
+//		reason := elicit.Form[Reason](ask, "reason", "Why?") // travels in the same round
+//		c, err := confirm.Value()
+//		if err != nil {
+//			return Result{}, err // not answered yet, declined, or cancelled
+//		}
+//		…
+//	})
+//
+// The handler runs from its beginning on every round. A question that was
+// answered has its answer, any other is pending: reading it makes the call ask,
+// whatever the handler returns. So whatever stands before the last question must
+// bear being run again; [Once] keeps what must not.
+//
+// Answers ride in the sealed state until the call is done. An answer counts for
+// exactly the question that was shown: reworded, or with another schema, it is
+// asked again. Clients of all protocol revisions are served alike.
+//
+// The SDK decodes answers before this package sees them: whole numbers beyond 2⁵³
+// and lone surrogates change on the way.
+package elicit

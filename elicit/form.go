@@ -1,0 +1,187 @@
+package elicit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Form asks the user to fill in a form whose fields are those of the struct T:
+// strings, numbers, booleans, and slices of strings that [Enum] gives a choice
+// of. A field is required unless its tag says omitempty; the tag jsonschema
+// describes it.
+func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer[T] {
+	f, err := formOf[T](options)
+	if err != nil {
+		ask.wrong("the question %q: %v", key, err)
+		return &Answer[T]{ask: ask, key: key}
+	}
+	return newAnswer(ask, key, &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: f.schema}, func(content []byte) (value T, err error) {
+		return value, f.decode(content, &value)
+	})
+}
+
+// CheckForm says what is wrong with a form, naming the field. Call it when the
+// server starts, or in a test: a form is otherwise checked when it is first
+// asked.
+func CheckForm[T any](options ...FormOption) error {
+	_, err := formOf[T](options)
+	return err
+}
+
+// FormOption says more about a field than its Go type does.
+type FormOption struct {
+	field string
+	apply func(*jsonschema.Schema) error
+}
+
+// Enum limits a field to some values. For a slice of strings it is what can be
+// chosen.
+func Enum(field string, values ...string) FormOption {
+	return FormOption{field, func(s *jsonschema.Schema) error {
+		if len(values) == 0 {
+			return errors.New("an Enum without values")
+		}
+		target := s
+		if s.Type == "array" {
+			target = s.Items
+		}
+		if target.Type != "string" {
+			return fmt.Errorf("an Enum for type %s, which is not string", target.Type)
+		}
+		for _, value := range values {
+			target.Enum = append(target.Enum, value)
+		}
+		return nil
+	}}
+}
+
+// formats are those that elicitation knows.
+var formats = []string{"email", "uri", "date", "date-time"}
+
+// Format says that a string is an email, a uri, a date or a date-time.
+func Format(field, format string) FormOption {
+	return FormOption{field, func(s *jsonschema.Schema) error {
+		if s.Type != "string" || !slices.Contains(formats, format) {
+			return fmt.Errorf("the Format %q for type %s: it is one of %s, for a string", format, s.Type, strings.Join(formats, ", "))
+		}
+		s.Format = format
+		return nil
+	}}
+}
+
+// form is a form that can be asked.
+type form struct {
+	schema   *jsonschema.Schema
+	resolved *jsonschema.Resolved
+}
+
+var plainForms sync.Map // reflect.Type to *form, of forms without options
+
+func formOf[T any](options []FormOption) (*form, error) {
+	t := reflect.TypeFor[T]()
+	if len(options) == 0 {
+		if known, ok := plainForms.Load(t); ok {
+			return known.(*form), nil
+		}
+	}
+	f, err := buildForm(t, options)
+	if err != nil {
+		return nil, fmt.Errorf("the form %v: %w", t, err)
+	}
+	if len(options) == 0 {
+		plainForms.Store(t, f)
+	}
+	return f, nil
+}
+
+func buildForm(t reflect.Type, options []FormOption) (*form, error) {
+	if t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("it is a %v, not a struct", t.Kind())
+	}
+	schema, err := jsonschema.ForType(t, nil)
+	if err != nil {
+		return nil, err
+	}
+	schema.AdditionalProperties = nil // forms have none, so there is nothing to say about them
+	for _, name := range schema.PropertyOrder {
+		property := schema.Properties[name]
+		withoutNull(property)
+		for _, option := range options {
+			if option.field == name {
+				if err := option.apply(property); err != nil {
+					return nil, fmt.Errorf("the field %s has %w", name, err)
+				}
+			}
+		}
+		if err := checkField(property); err != nil {
+			return nil, fmt.Errorf("the field %s %w", name, err)
+		}
+	}
+	for _, option := range options {
+		if schema.Properties[option.field] == nil {
+			return nil, fmt.Errorf("there is no field %s, which an option names", option.field)
+		}
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		return nil, err
+	}
+	return &form{schema, resolved}, nil
+}
+
+// withoutNull drops the null that a pointer or a slice allows: a form leaves a
+// field out instead.
+func withoutNull(s *jsonschema.Schema) {
+	if kinds := slices.DeleteFunc(slices.Clone(s.Types), func(t string) bool { return t == "null" }); len(kinds) == 1 {
+		s.Type, s.Types = kinds[0], nil
+	}
+}
+
+// checkField holds a field to what elicitation allows.
+func checkField(s *jsonschema.Schema) error {
+	switch s.Type {
+	case "string", "number", "integer", "boolean":
+		return nil
+	case "array":
+		if s.Items == nil || s.Items.Type != "string" || len(s.Items.Enum) == 0 {
+			return errors.New("is a slice, which can only be a choice among strings: use []string and the option Enum")
+		}
+		return nil
+	case "object":
+		return errors.New("is an object; a form has only strings, numbers, booleans and choices")
+	}
+	return fmt.Errorf("is of the type %q; a form has only strings, numbers, booleans and choices", strings.Join(append(s.Types, s.Type), " "))
+}
+
+// decode reads an answer that fits. Its errors may repeat the answer, so nobody
+// sees them.
+func (f *form) decode(content []byte, value any) error {
+	var fields map[string]any
+	if err := json.Unmarshal(content, &fields); err != nil {
+		return err
+	}
+	if fields == nil {
+		fields = map[string]any{}
+	}
+	for name := range fields {
+		if f.schema.Properties[name] == nil {
+			delete(fields, name) // encoding/json does not mind case; this does
+		}
+	}
+	if err := f.resolved.Validate(fields); err != nil {
+		return err
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, value)
+}

@@ -1,0 +1,60 @@
+package elicit
+
+import (
+	"crypto/rand"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Consent is a question to open a URL.
+type Consent struct{ *Answer[struct{}] }
+
+// URL asks the user to open a URL: to sign in somewhere, to pay, to enter what
+// must not pass through the client. Accepting is consent, not completion: when
+// the client comes back, find out whether it was done, and say [Consent.NotYet]
+// if it was not.
+//
+// Whoever opens the URL need not be who called the tool. Put an id made with
+// [Once] into it, remember on your side which principal it is for, and compare
+// that with who is signed in when the page is opened.
+func URL(ask *Asker, key, message, url string) *Consent {
+	id, err := Once(ask, "elicitation "+key, func() (string, error) { return rand.Text(), nil })
+	if err != nil {
+		return &Consent{&Answer[struct{}]{ask: ask, key: key}}
+	}
+	question := &mcp.ElicitParams{Mode: "url", Message: message, URL: url, ElicitationID: id}
+	return &Consent{newAnswer(ask, key, question, func([]byte) (struct{}, error) { return struct{}{}, nil })}
+}
+
+// NotYet has the same question go out again. Return its error.
+func (c *Consent) NotYet() error { return c.again() }
+
+// Sample asks the client's model. The protocol has deprecated sampling: prefer
+// calling a model yourself.
+func Sample(ask *Asker, key string, params *mcp.CreateMessageParams) *Answer[*mcp.CreateMessageWithToolsResult] {
+	return newAnswer(ask, key, params, decodeInto[mcp.CreateMessageWithToolsResult])
+}
+
+// SampleWithTools is [Sample] for a client that declared that its model can use
+// tools; any other is refused.
+func SampleWithTools(ask *Asker, key string, params *mcp.CreateMessageWithToolsParams) *Answer[*mcp.CreateMessageWithToolsResult] {
+	return newAnswer(ask, key, params, decodeInto[mcp.CreateMessageWithToolsResult])
+}
+
+// Roots asks for the client's roots. The protocol has deprecated them: prefer an
+// argument of the tool.
+func Roots(ask *Asker, key string) *Answer[[]*mcp.Root] {
+	return newAnswer(ask, key, &mcp.ListRootsParams{}, func(content []byte) ([]*mcp.Root, error) {
+		result, err := decodeInto[mcp.ListRootsResult](content)
+		if err != nil {
+			return nil, err
+		}
+		return result.Roots, nil
+	})
+}
+
+func decodeInto[T any](content []byte) (*T, error) {
+	value := new(T)
+	return value, json.Unmarshal(content, value)
+}

@@ -1,0 +1,150 @@
+package elicit
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/internal/callback"
+)
+
+const (
+	methodTool     = "tools/call"
+	methodPrompt   = "prompts/get"
+	methodResource = "resources/read"
+)
+
+// ToolHandler is a tool that can ask. Its result goes out as that of the SDK's
+// typed tools does; an error becomes a tool error, unless it is a
+// *jsonrpc.Error.
+type ToolHandler[In, Out any] func(ctx context.Context, ask *Asker, in In) (Out, error)
+
+// AddTool registers a tool on a protected server. It panics, as mcp.AddTool does,
+// when the tool cannot be registered.
+func AddTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler ToolHandler[In, Out]) {
+	server := serverOf(p)
+	p.Vouch(methodTool, tool.Name)
+	mcp.AddTool(server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		var out, none Out
+		ask := newAsker(p, req, tool.Name, req.Params.RequestState, req.Params.InputResponses)
+		asked, err := ask.run(ctx, func() (err error) { out, err = handler(ctx, ask, in); return err })
+		if err != nil {
+			return nil, none, err
+		}
+		if asked != nil {
+			return &mcp.CallToolResult{InputRequests: asked.questions, RequestState: asked.state}, none, nil
+		}
+		return nil, out, nil
+	})
+}
+
+// PromptHandler is a prompt that can ask.
+type PromptHandler func(ctx context.Context, ask *Asker, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error)
+
+// AddPrompt registers a prompt on a protected server.
+func AddPrompt(p *gosdk.Protected, prompt *mcp.Prompt, handler PromptHandler) {
+	server := serverOf(p)
+	p.Vouch(methodPrompt, prompt.Name)
+	server.AddPrompt(prompt, func(ctx context.Context, req *mcp.GetPromptRequest) (result *mcp.GetPromptResult, err error) {
+		ask := newAsker(p, req, prompt.Name, req.Params.RequestState, req.Params.InputResponses)
+		asked, err := ask.run(ctx, func() (err error) { result, err = handler(ctx, ask, req); return err })
+		if err != nil {
+			return nil, err
+		}
+		if asked != nil {
+			return &mcp.GetPromptResult{InputRequests: asked.questions, RequestState: asked.state}, nil
+		}
+		return result, nil
+	})
+}
+
+// ResourceHandler is a resource that can ask.
+type ResourceHandler func(ctx context.Context, ask *Asker, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error)
+
+// AddResource registers a resource on a protected server.
+func AddResource(p *gosdk.Protected, resource *mcp.Resource, handler ResourceHandler) {
+	server := serverOf(p)
+	p.Vouch(methodResource, resource.URI)
+	server.AddResource(resource, handler.serve(p))
+}
+
+// AddResourceTemplate registers a template of resources on a protected server.
+func AddResourceTemplate(p *gosdk.Protected, template *mcp.ResourceTemplate, handler ResourceHandler) {
+	server := serverOf(p)
+	p.Vouch(methodResource, "")
+	server.AddResourceTemplate(template, handler.serve(p))
+}
+
+func (handler ResourceHandler) serve(p *gosdk.Protected) mcp.ResourceHandler {
+	return func(ctx context.Context, req *mcp.ReadResourceRequest) (result *mcp.ReadResourceResult, err error) {
+		ask := newAsker(p, req, "a resource", req.Params.RequestState, req.Params.InputResponses)
+		asked, err := ask.run(ctx, func() (err error) { result, err = handler(ctx, ask, req); return err })
+		if err != nil {
+			return nil, err
+		}
+		if asked != nil {
+			// For older clients the SDK wants contents even of a result that asks.
+			return &mcp.ReadResourceResult{InputRequests: asked.questions, RequestState: asked.state, Contents: []*mcp.ResourceContents{}}, nil
+		}
+		return result, nil
+	}
+}
+
+func serverOf(p *gosdk.Protected) *mcp.Server {
+	if p == nil || p.Server() == nil {
+		panic("elicit: it needs the value that gosdk.Protect returned")
+	}
+	return p.Server()
+}
+
+// asking is what a call sends instead of its result.
+type asking struct {
+	questions mcp.InputRequestMap
+	state     string
+}
+
+// run calls the handler, and finds out whether it asks.
+func (a *Asker) run(ctx context.Context, handler func() error) (*asking, error) {
+	if !a.p.Vouches(ctx) {
+		a.log(ctx, "elicit: the call has not passed the middleware of its server, so its state and answers cannot be trusted: "+
+			"register the tool with the value that gosdk.Protect returned for this server")
+		return nil, internalError()
+	}
+	var err error
+	if panicked := callback.Guard(func() { err = handler() }); panicked != nil {
+		a.p.Logger().ErrorContext(ctx, "elicit: a handler panicked", "name", a.name, "cause", panicked.Error(), "stack", panicked.Stack())
+		return nil, fmt.Errorf("%s failed", a.name)
+	}
+	switch {
+	case a.mistake != "":
+		a.log(ctx, "elicit: "+a.mistake)
+		return nil, internalError()
+	case a.misfit != nil:
+		return nil, a.misfit
+	case !a.asks:
+		return nil, err
+	}
+	state, err := a.state.text()
+	if most := a.p.Boundary().Config().MaxState; err == nil && len(state) > most {
+		a.log(ctx, fmt.Sprintf("elicit: the answers so far have %d bytes as a state, mcpseal.Config.MaxState is %d: ask for less, or raise it", len(state), most))
+		return nil, internalError()
+	}
+	if err != nil {
+		a.log(ctx, "elicit: the state cannot be written")
+		return nil, internalError()
+	}
+	return &asking{a.questions, state}, nil
+}
+
+func (a *Asker) log(ctx context.Context, message string) {
+	a.p.Logger().ErrorContext(ctx, message, "name", a.name)
+}
+
+func internalError() error {
+	wire := mcpseal.Wire(nil)
+	return &jsonrpc.Error{Code: wire.Code, Message: wire.Message}
+}

@@ -1,0 +1,85 @@
+package elicit
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// state is what a call remembers between two rounds. It goes out sealed.
+type state struct {
+	// Asked are the questions of the last round: what was shown under each key.
+	Asked map[string]string `json:"q,omitempty"`
+	// Answers are the answers so far.
+	Answers map[string]answer `json:"a,omitempty"`
+	// Kept is what Once computed.
+	Kept map[string]json.RawMessage `json:"k,omitempty"`
+	// Reworded counts how often in a row an answer came for a question that then
+	// read differently.
+	Reworded map[string]int `json:"r,omitempty"`
+}
+
+// answer is one answer, and which question it is to.
+type answer struct {
+	Digest  string          `json:"d"`
+	Action  Action          `json:"o"`
+	Content json.RawMessage `json:"c,omitempty"`
+}
+
+// readState reads what an earlier round wrote. A text that is none, from a
+// handler that was written by hand before, is no state.
+func readState(text string) (s state) {
+	if json.Unmarshal([]byte(text), &s) != nil {
+		return state{}
+	}
+	for key, a := range s.Answers {
+		if !a.Action.valid() {
+			delete(s.Answers, key)
+		}
+	}
+	return s
+}
+
+// isOf says whether a question is of a kind.
+func isOf(digest, kind string) bool { return strings.HasPrefix(digest, kind) }
+
+func (s *state) text() (string, error) {
+	text, err := json.Marshal(s)
+	return string(text), err
+}
+
+// digestOf names a question by its kind and its exact wire form.
+func digestOf(question mcp.InputRequest) (string, error) {
+	kind := ""
+	switch q := question.(type) {
+	case *mcp.ElicitParams:
+		kind = kindElicitation
+	case *mcp.CreateMessageParams:
+		if q != nil {
+			kind = kindSampling
+		}
+	case *mcp.CreateMessageWithToolsParams:
+		if q != nil {
+			kind = kindSampling
+		}
+	case *mcp.ListRootsParams:
+		kind = kindRoots
+	}
+	text, err := json.Marshal(question)
+	if err != nil || kind == "" {
+		return "", errors.New("not a question")
+	}
+	sum := sha256.Sum256(text)
+	return kind + base64.RawURLEncoding.EncodeToString(sum[:16]), nil
+}
+
+// The kinds of questions, and so of answers: a digest begins with one.
+const (
+	kindElicitation = "e"
+	kindSampling    = "s"
+	kindRoots       = "r"
+)
