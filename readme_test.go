@@ -10,7 +10,7 @@ import (
 // TestREADMECodeIsCompiled finds every Go block of the README and of the docs in
 // a file that the compiler sees.
 func TestREADMECodeIsCompiled(t *testing.T) {
-	for _, page := range []string{"README.md", "docs/migration.md"} {
+	for _, page := range []string{"README.md", "docs/migration.md", "docs/elicit.md"} {
 		checkCode(t, page)
 	}
 }
@@ -21,7 +21,7 @@ func checkCode(t *testing.T, page string) {
 		t.Fatal(err)
 	}
 	var compiled strings.Builder
-	for _, file := range []string{"examples/standalone/main.go", "example_test.go", "gosdk/example_test.go", "compat/example_test.go", "examples/pages/main.go"} {
+	for _, file := range []string{"examples/standalone/main.go", "example_test.go", "gosdk/example_test.go", "compat/example_test.go", "elicit/example_test.go", "examples/pages/main.go"} {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -1,25 +1,45 @@
-// The TypeScript SDK's client goes through the deploy flow, on both revisions:
-// node client.mjs URL
+// The TypeScript SDK's client goes through the deploy and the booking flow, on
+// both revisions: node client.mjs DEPLOY-URL BOOKING-URL
 import assert from 'node:assert/strict';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
-for (const mode of [{ pin: '2026-07-28' }, 'legacy']) {
+const [deploy, booking] = process.argv.slice(2);
+
+// call calls a tool as a user who answers a form by its fields.
+async function call(mode, url, tool, answers) {
   const asked = [];
   const client = new Client({ name: 'e2e', version: '1.0.0' }, {
-    capabilities: { elicitation: { form: {} } },
+    capabilities: { elicitation: { form: {} }, sampling: {} },
     versionNegotiation: { mode },
   });
   client.setRequestHandler('elicitation/create', async ({ params }) => {
     asked.push(params.message);
-    const field = Object.keys(params.requestedSchema.properties)[0];
-    return { action: 'accept', content: { [field]: field === 'ok' ? true : 'eu' } };
+    const fields = Object.keys(params.requestedSchema.properties);
+    return { action: 'accept', content: Object.fromEntries(fields.map((field) => [field, answers[field]])) };
   });
-  await client.connect(new StreamableHTTPClientTransport(new URL(process.argv[2]), {
+  client.setRequestHandler('sampling/createMessage', async () => {
+    asked.push('sample');
+    return { role: 'assistant', model: 'e2e', content: { type: 'text', text: 'Looking forward!' } };
+  });
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { Authorization: 'Bearer alice-token' } },
   }));
-  const result = await client.callTool({ name: 'deploy', arguments: { service: 'frontend', version: '1.4.2' } });
-  assert.equal(result.content[0].text, 'deployed frontend 1.4.2 in eu, 10% of traffic');
-  assert.deepEqual(asked, ['Really do this to frontend 1.4.2?', 'In which region?']);
+  const result = await client.callTool(tool);
   await client.close();
-  console.log(`TypeScript client, ${mode.pin ?? mode}: ${result.content[0].text}`);
+  return { result, asked };
+}
+
+for (const mode of [{ pin: '2026-07-28' }, 'legacy']) {
+  const name = `TypeScript client, ${mode.pin ?? mode}`;
+  const deployed = await call(mode, deploy, { name: 'deploy', arguments: { service: 'frontend', version: '1.4.2' } }, { ok: true, name: 'eu' });
+  assert.equal(deployed.result.content[0].text, 'deployed frontend 1.4.2 in eu, 10% of traffic');
+  assert.deepEqual(deployed.asked, ['Really do this to frontend 1.4.2?', 'In which region?']);
+  console.log(`${name}: ${deployed.result.content[0].text}`);
+
+  const booked = await call(mode, booking, { name: 'book', arguments: { city: 'Rome' } }, { nights: 3, guests: 2, kind: 'double', ok: true });
+  const { text, note } = booked.result.structuredContent;
+  assert.equal(text, 'booked a double in Rome, 3 nights for 360');
+  assert.equal(note, 'Looking forward!');
+  assert.equal(booked.asked.length, 5);
+  console.log(`${name}: ${text}`);
 }

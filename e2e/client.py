@@ -1,5 +1,5 @@
-"""The Python SDK's client goes through the deploy flow, on both revisions:
-python client.py URL
+"""The Python SDK's client goes through the deploy and the booking flow, on both
+revisions: python client.py DEPLOY-URL BOOKING-URL
 """
 import asyncio
 import sys
@@ -7,26 +7,41 @@ import sys
 import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import ElicitResult
+from mcp_types import CreateMessageResult, ElicitResult, TextContent
 
 
-async def flow(url: str, mode: str) -> None:
+async def call(url, mode, tool, arguments, answers):
+    """Calls a tool as a user who answers a form by its fields."""
     asked = []
 
     async def answer(context, params) -> ElicitResult:
         asked.append(params.message)
-        field = next(iter(params.requested_schema["properties"]))
-        return ElicitResult(action="accept", content={field: True if field == "ok" else "eu"})
+        return ElicitResult(action="accept", content={field: answers[field] for field in params.requested_schema["properties"]})
+
+    async def sample(context, params) -> CreateMessageResult:
+        asked.append("sample")
+        return CreateMessageResult(role="assistant", model="e2e", content=TextContent(type="text", text="Looking forward!"))
 
     async with httpx2.AsyncClient(headers={"Authorization": "Bearer alice-token"}) as http:
         transport = streamable_http_client(url, http_client=http)
-        async with Client(transport, elicitation_callback=answer, mode=mode) as client:
-            result = await client.call_tool("deploy", {"service": "frontend", "version": "1.4.2"})
+        async with Client(transport, elicitation_callback=answer, sampling_callback=sample, mode=mode) as client:
+            return await client.call_tool(tool, arguments), asked
+
+
+async def flow(deploy: str, booking: str, mode: str) -> None:
+    result, asked = await call(deploy, mode, "deploy", {"service": "frontend", "version": "1.4.2"}, {"ok": True, "name": "eu"})
     text = result.content[0].text
     assert text == "deployed frontend 1.4.2 in eu, 10% of traffic", text
     assert asked == ["Really do this to frontend 1.4.2?", "In which region?"], asked
     print(f"Python client, {mode}: {text}")
 
+    answers = {"nights": 3, "guests": 2, "kind": "double", "ok": True}
+    result, asked = await call(booking, mode, "book", {"city": "Rome"}, answers)
+    booked = result.structured_content
+    assert booked["text"] == "booked a double in Rome, 3 nights for 360", result
+    assert booked["note"] == "Looking forward!" and len(asked) == 5, (booked, asked)
+    print(f"Python client, {mode}: {booked['text']}")
+
 
 for mode in ["2026-07-28", "legacy"]:
-    asyncio.run(asyncio.wait_for(flow(sys.argv[1], mode), 60))
+    asyncio.run(asyncio.wait_for(flow(sys.argv[1], sys.argv[2], mode), 60))

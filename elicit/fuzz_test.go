@@ -1,0 +1,111 @@
+package elicit_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/elicit"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// FuzzAnswers feeds a handler arbitrary states, sealed as somebody with the keys
+// could seal them, and arbitrary answers. Nothing panics, and an answer reaches
+// the handler only if the state says that its question was asked.
+func FuzzAnswers(f *testing.F) {
+	quiet := slog.New(slog.DiscardHandler)
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: quiet})
+	if err != nil {
+		f.Fatal(err)
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	protected := gosdk.Protect(server, boundary, &gosdk.Options{Logger: quiet})
+	var reached []string // values that the handler got
+	elicit.AddTool(protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		form := elicit.Form[value](ask, "form", "?")
+		sample := elicit.Sample(ask, "sample", &mcp.CreateMessageParams{MaxTokens: 1})
+		roots := elicit.Roots(ask, "roots")
+		url := elicit.URL(ask, "url", "?", "https://example.com")
+		if _, v, err := form.Outcome(); err == nil {
+			reached = append(reached, "form", v.Value)
+		}
+		if _, v, err := sample.Outcome(); err == nil && v != nil {
+			reached = append(reached, "sample")
+		}
+		if _, _, err := roots.Outcome(); err == nil {
+			reached = append(reached, "roots")
+		}
+		if _, _, err := url.Outcome(); err == nil {
+			reached = append(reached, "url")
+		}
+		return result{"done"}, nil
+	})
+	session := connect(f, server, reply(nil).options(true), revision2026)
+	request := mcpseal.Request{Method: "tools/call", Target: "t"}
+	pins := []mcpseal.Question{
+		{Key: "form", Kind: mcpseal.KindForm}, {Key: "sample", Kind: mcpseal.KindSampling}, {Key: "roots", Kind: mcpseal.KindRoots}, {Key: "url", Kind: mcpseal.KindURL},
+	}
+	// A state as the handler writes it.
+	first, err := session.CallTool(f.Context(), &mcp.CallToolParams{Name: "t"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	opened, err := boundary.Open(f.Context(), request, first.RequestState)
+	if err != nil {
+		f.Fatal(err)
+	}
+	genuine, _ := opened.State()
+	var asked struct {
+		Q map[string]string `json:"q"`
+	}
+	if err := json.Unmarshal([]byte(genuine), &asked); err != nil || len(asked.Q) != 4 {
+		f.Fatalf("the state is %s", genuine)
+	}
+	good := `{"form":{"action":"accept","content":{"value":"x"}},"sample":{"role":"assistant","model":"m","content":{"type":"text","text":"x"}},"roots":{"roots":[]},"url":{"action":"accept"}}`
+	f.Add(genuine, good)
+	f.Add(genuine, `{"form":{"action":"decline"},"sample":{"roots":[]},"roots":{"action":"accept"},"ghost":{"action":"accept"}}`)
+	f.Add(`{"q":{"form":"x"},"a":{"form":{"d":"`+asked.Q["form"]+`","o":"accept","c":{"value":7}}}}`, good)
+	f.Add(`{"a":{"form":{"o":"maybe"}},"k":{"elicitation url":7},"r":{"form":99}}`, good)
+	f.Add("step=1", good)
+	f.Add("", good)
+	f.Add("[]", `{}`)
+	f.Fuzz(func(t *testing.T, state, responses string) {
+		var answers mcp.InputResponseMap
+		if json.Unmarshal([]byte(responses), &answers) != nil {
+			return // the SDK refuses it
+		}
+		r, err := boundary.Open(t.Context(), request, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := boundary.Seal(t.Context(), &r, &state, pins...)
+		if err != nil {
+			return // too large
+		}
+		reached = nil
+		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "t", RequestState: token, InputResponses: answers}); err != nil && strings.Contains(err.Error(), "closed") {
+			t.Fatal(err)
+		}
+		var given struct {
+			Q map[string]string
+			A map[string]struct{ D string }
+		}
+		_ = json.Unmarshal([]byte(state), &given)
+		for i := 0; i < len(reached); i++ {
+			key := reached[i]
+			if key == "form" {
+				i++ // its value
+			}
+			// The id in the URL's question is in the state too, so its digest is
+			// whatever that makes it.
+			if key != "url" && given.Q[key] != asked.Q[key] && given.A[key].D != asked.Q[key] {
+				t.Fatalf("an answer to %s reached the handler, which the state %q did not ask", key, state)
+			}
+		}
+	})
+}

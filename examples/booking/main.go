@@ -1,0 +1,147 @@
+// Booking is a small server to start from: a tool that asks as it goes along,
+// with questions that depend on earlier answers, and keeps nothing in between.
+//
+//	go run ./examples/booking                        stdio, for one client
+//	go run ./examples/booking -http 127.0.0.1:8080   HTTP
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/elicit"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// Args is what the tool takes.
+type Args struct {
+	City string `json:"city" jsonschema:"where to stay"`
+}
+
+// Booking is what it returns.
+type Booking struct {
+	Number string `json:"number"`
+	Text   string `json:"text"`
+	Note   string `json:"note,omitempty"`
+}
+
+// The forms that it asks the user to fill in.
+type (
+	Stay struct {
+		Nights int `json:"nights" jsonschema:"how many nights"`
+		Guests int `json:"guests" jsonschema:"how many guests"`
+	}
+	Room struct {
+		Kind string `json:"kind" jsonschema:"which room"`
+	}
+	Confirm struct {
+		OK bool `json:"ok" jsonschema:"book it"`
+	}
+)
+
+// prices of the rooms for one guest and for more, a night.
+var prices = map[bool]map[string]int{
+	true:  {"single": 80, "suite": 240},
+	false: {"double": 120, "suite": 240},
+}
+
+// book runs from its beginning on every round. What was answered has its answer;
+// what was not makes the call ask.
+func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
+	stay, err := elicit.Form[Stay](ask, "stay", "How long will you stay in "+in.City+"?").Value()
+	if err != nil {
+		return Booking{}, err
+	}
+	if stay.Nights < 1 || stay.Guests < 1 {
+		return Booking{}, fmt.Errorf("a stay has at least one night and one guest")
+	}
+	// The choice depends on the answer before.
+	rooms := prices[stay.Guests == 1]
+	room, err := elicit.Form[Room](ask, "room", "Which room?", elicit.Enum("kind", kinds(stay)...)).Value()
+	if err != nil {
+		return Booking{}, err
+	}
+	// Declining this is an answer too: no note then. Asked and sampled once, both
+	// are remembered over the rounds that follow.
+	note := ""
+	wanted, _, err := elicit.Form[Confirm](ask, "note", "Shall your assistant write a note to the hotel?").Outcome()
+	if err != nil {
+		return Booking{}, err
+	}
+	if wanted == elicit.Accept {
+		sample, err := elicit.Sample(ask, "sample", noteFor(in, stay)).Value()
+		if err != nil {
+			return Booking{}, err
+		}
+		for _, content := range sample.Content {
+			if text, ok := content.(*mcp.TextContent); ok {
+				note += text.Text
+			}
+		}
+	}
+	// The number is made once, not once a round.
+	number, err := elicit.Once(ask, "number", func() (string, error) { return rand.Text()[:8], nil })
+	if err != nil {
+		return Booking{}, err
+	}
+	offer := fmt.Sprintf("a %s in %s, %d nights for %d", room.Kind, in.City, stay.Nights, rooms[room.Kind]*stay.Nights)
+	confirm, err := elicit.Form[Confirm](ask, "confirm", "Book "+offer+"?").Value()
+	if err != nil {
+		return Booking{}, err
+	}
+	if !confirm.OK {
+		return Booking{}, fmt.Errorf("nothing was booked")
+	}
+	return Booking{number, "booked " + offer, note}, nil
+}
+
+func kinds(stay Stay) []string {
+	if stay.Guests == 1 {
+		return []string{"single", "suite"}
+	}
+	return []string{"double", "suite"}
+}
+
+func noteFor(in Args, stay Stay) *mcp.CreateMessageParams {
+	prompt := fmt.Sprintf("Write one friendly sentence to a hotel in %s that expects %d guests.", in.City, stay.Guests)
+	return &mcp.CreateMessageParams{MaxTokens: 100, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: prompt}}}}
+}
+
+// newServer returns the protected server.
+func newServer() (*mcp.Server, error) {
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "booking.example.com"})
+	if err != nil {
+		return nil, err
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "booking", Version: "1.0.0"}, nil)
+	elicit.AddTool(gosdk.Protect(server, boundary, nil), &mcp.Tool{Name: "book", Description: "Book a room"}, book)
+	return server, nil
+}
+
+func main() {
+	address := flag.String("http", "", "`address` to listen on; empty means stdio")
+	flag.Parse()
+	server, err := newServer()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if *address == "" {
+		log.Fatal(server.Run(context.Background(), &mcp.StdioTransport{}))
+	}
+	listener, err := net.Listen("tcp", *address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("serving http://%s\n", listener.Addr())
+	web := &http.Server{Handler: gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil), ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(web.Serve(listener))
+}
