@@ -78,9 +78,11 @@ func (c *ringCodec) Open(_ context.Context, dst []byte, text string) ([]byte, er
 	if err != nil {
 		return nil, ReasonMalformed
 	}
-	sealers, ok := ring.sealers[KeyID(sealed)]
-	if !ok {
-		return nil, ReasonUnknownKey
+	sealers := ring.first // the key of nearly every token
+	if id := KeyID(sealed); id != ring.ids[0] {
+		if sealers = ring.sealers[id]; sealers == nil {
+			return nil, ReasonUnknownKey
+		}
 	}
 	key := &sealers[c.purpose]
 	payload, err := key.aead.Open(dst, nil, sealed[len(KeyID{}):], key.aad)

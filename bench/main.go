@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -28,10 +30,15 @@ type table struct {
 func main() {
 	asJSON := flag.Bool("json", false, "print JSON")
 	budget := flag.Duration("budget", 45*time.Second, "how long to measure in all")
+	only := flag.String("only", "", "measure only what has this in its title")
 	flag.Parse()
 
 	defer runtime.KeepAlive(ballast)
-	comparisons := comparisons()
+	comparisons := slices.DeleteFunc(comparisons(), func(c comparison) bool { return !strings.Contains(c.title, *only) })
+	if len(comparisons) == 0 {
+		fmt.Fprintf(os.Stderr, "no comparison has %q in its title\n", *only)
+		os.Exit(2)
+	}
 	each := *budget / time.Duration(len(comparisons))
 	var tables []table
 	for i, c := range comparisons {

@@ -9,82 +9,55 @@ import (
 
 const (
 	digestSize = 16
-	hintSize   = 4
-	maxHinted  = 128 // how much of a user's name a hint is of
+	hintSize   = 2
+	maxHinted  = 128       // how much of a user's name a hint is of
+	maxNamed   = 1<<16 - 1 // bytes of a method or a target
 )
 
-// binding is what a cursor is bound to, as the record writes it: one digest of
-// everything, which decides, and hints at its parts, which tell the operator what
-// differs. One hash is all that a page costs.
+// binding is what a cursor is bound to, as the record writes it: the service,
+// one digest of everything else, which decides, and hints at two of its parts,
+// which tell the operator what differs. One hash is all that a page costs, of
+// one block where names are short.
 type binding struct {
-	digest [digestSize]byte
-	hints  hints
+	service [digestSize]byte
+	digest  [digestSize]byte
+	hints   hints
 }
 
-// hints are a few bytes of each part but the request.
-type hints struct{ arguments, service, principal [hintSize]byte }
-
-// parts are what a binding is made of.
-type parts struct {
-	service   *[sha256.Size]byte
-	arguments [sha256.Size]byte
-	user      string // "" is nobody
-}
+// hints are a few bytes of the arguments and of who may use the cursor.
+type hints struct{ arguments, user [hintSize]byte }
 
 // serviceDigest does not change while the process runs.
-func serviceDigest(audience, epoch string) [sha256.Size]byte {
-	return sha256.Sum256(appendFramed(appendFramed([]byte("mc1s"), audience), epoch))
-}
-
-// bind computes the binding. One that is shared leaves the user out.
-func (p *parts) bind(request *mcpseal.Request, shared bool) (b binding) {
-	kind, user := byte(0), p.user
-	switch {
-	case shared:
-		kind, user = flagShared, ""
-	case user != "":
-		kind = flagPrincipal
-	}
-	var scratch [160]byte
-	buf := append(scratch[:0], "mc1b"...)
-	buf = append(buf, p.service[:]...)
-	buf = append(buf, p.arguments[:]...)
-	buf = appendFramed(appendFramed(buf, request.Method), request.Target)
-	buf = appendFramed(append(buf, kind), user)
-	sum := sha256.Sum256(buf)
-	b.digest = [digestSize]byte(sum[:])
-	b.hints = hints{
-		[hintSize]byte(p.arguments[:]), [hintSize]byte(p.service[:]), hint(uint32(kind), user),
-	}
-	return b
-}
-
-// hint is FNV-1a of a text, as far as it matters.
-func hint(kind uint32, text string) (h [hintSize]byte) {
-	sum := (2166136261 ^ kind ^ uint32(len(text))<<8) * 16777619
-	for i := range min(len(text), maxHinted) {
-		sum = (sum ^ uint32(text[i])) * 16777619
-	}
-	binary.BigEndian.PutUint32(h[:], sum)
-	return h
-}
-
-// differs says which part of a binding is not what it was sealed as; the request,
-// if it is no other. Two users in four billion look alike to it, but not to the
-// digest.
-func (h *hints) differs(sealed *hints) mcpseal.Reason {
-	switch {
-	case h.arguments != sealed.arguments:
-		return mcpseal.ReasonArguments
-	case h.service != sealed.service:
-		return mcpseal.ReasonAudience
-	case h.principal != sealed.principal:
-		return mcpseal.ReasonPrincipal
-	}
-	return mcpseal.ReasonRequest
+func serviceDigest(audience, epoch string) [digestSize]byte {
+	sum := sha256.Sum256(appendFramed(appendFramed([]byte("mc1s"), audience), epoch))
+	return [digestSize]byte(sum[:])
 }
 
 func appendFramed(buf []byte, text string) []byte {
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(text)))
 	return append(buf, text...)
+}
+
+// bind computes the binding of a request, whose names are not too long, and of
+// its arguments, to somebody.
+func bind(service *[digestSize]byte, request *mcpseal.Request, arguments *[sha256.Size]byte, who byte, user string) (b binding) {
+	var scratch [160]byte
+	buf := append(scratch[:0], arguments[:digestSize]...)
+	buf = append(binary.BigEndian.AppendUint16(buf, uint16(len(request.Method))), request.Method...)
+	buf = append(binary.BigEndian.AppendUint16(buf, uint16(len(request.Target))), request.Target...)
+	buf = append(append(buf, who), user...)
+	sum := sha256.Sum256(buf)
+	b.service, b.digest = *service, [digestSize]byte(sum[:])
+	b.hints = hints{[hintSize]byte(arguments[digestSize:]), hint(who, user)}
+	return b
+}
+
+// hint is FNV-1a of a text, as far as it matters.
+func hint(who byte, text string) (h [hintSize]byte) {
+	sum := (2166136261 ^ uint32(who) ^ uint32(len(text))<<8) * 16777619
+	for i := range min(len(text), maxHinted) {
+		sum = (sum ^ uint32(text[i])) * 16777619
+	}
+	binary.BigEndian.PutUint16(h[:], uint16(sum>>16^sum))
+	return h
 }

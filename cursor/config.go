@@ -26,6 +26,9 @@ type Config struct {
 	// after a change of the schema for example, and every outstanding cursor
 	// dies. "" is an epoch too.
 	Epoch string
+	// RequirePrincipal issues and opens cursors only for calls with a user, but
+	// for those that are for everybody.
+	RequirePrincipal bool
 	// TTL is how long a cursor opens. 0 means 1 hour.
 	TTL time.Duration
 	// MaxPosition is the longest position, in bytes. 0 means 256, with which a

@@ -31,7 +31,7 @@ type Issuer interface {
 // Cursors issues and opens native cursors. It is safe for concurrent use.
 type Cursors struct {
 	config  Config
-	service [sha256.Size]byte
+	service [digestSize]byte
 }
 
 // New makes an issuer. An error says what to configure.
@@ -81,23 +81,25 @@ func (c *Cursors) open(ctx context.Context, page *Page, cursor string) *failure 
 	if fail != nil {
 		return fail
 	}
-	s.buf = payload // what release clears
+	if s.owns(payload) {
+		s.buf = payload // what release clears
+	}
 	r, head, reason := parseRecord(payload)
 	if reason != "" {
 		return failed(reason)
 	}
-	binding, fail := page.bind(ctx, r.shared())
-	if fail != nil {
+	if fail := page.bind(ctx, r.who == forEverybody); fail != nil {
 		return fail
 	}
-	if reason := boundTo(head, binding); reason != "" {
+	if reason := boundTo(head, &page.binding); reason != "" {
 		return failed(reason)
 	}
 	if len(r.position) > c.config.MaxPosition {
 		return failed(mcpseal.ReasonTooLarge)
 	}
 	// Last, so that only who it was issued to learns that it is too old.
-	if reason := inTime(&r); reason != "" {
+	page.opened = time.Now().UnixMilli()
+	if reason := inTime(&r, page.opened); reason != "" {
 		return failed(reason)
 	}
 	page.number, page.position = int(r.number), append(make([]byte, 0, len(r.position)), r.position...)
@@ -105,8 +107,7 @@ func (c *Cursors) open(ctx context.Context, page *Page, cursor string) *failure 
 }
 
 // inTime states what is accepted, so that a nonsense number is not.
-func inTime(r *record) mcpseal.Reason {
-	now := time.Now().UnixMilli()
+func inTime(r *record, now int64) mcpseal.Reason {
 	if !(r.issued <= now+clockSkew.Milliseconds()) {
 		return mcpseal.ReasonFromTheFuture
 	}
@@ -145,14 +146,14 @@ func (c *Cursors) issue(ctx context.Context, r *record, b *binding) (cursor stri
 	s := scratches.Get().(*scratch)
 	defer s.release()
 	s.buf = appendRecord(s.buf[:0], r, b)
-	s.text = append(s.text[:0], prefix...)
+	s.text = append(slices.Grow(s.text[:0], len(prefix)+4*len(s.buf)+256), prefix...)
 	panicked := callback.Guard(func() {
 		text, err := c.config.Codec.Seal(ctx, s.text, s.buf)
 		if err != nil {
 			fail = &failure{mcpseal.ReasonCodecFailed, callback.Failed(err)}
 			return
 		}
-		s.text, cursor = text, string(text)
+		cursor = string(text)
 	})
 	if panicked != nil {
 		return "", &failure{mcpseal.ReasonCodecFailed, panicked}
@@ -170,11 +171,18 @@ type Page struct {
 	position []byte
 	next     func(context.Context, Next) (string, error) // of another issuer
 
+	opened  int64 // Unix time in milliseconds; 0 on the first page
 	cursors *Cursors
 	caller  mcpseal.Request
-	parts   parts
-	known   struct{ arguments, user, bound bool } // of parts, and of binding
-	binding binding                               // to the caller
+
+	arguments [sha256.Size]byte
+	user      string
+	known     struct{ arguments, user bool }
+	binding   binding
+	bound     struct { // what the binding is to
+		known bool
+		who   byte
+	}
 }
 
 // Next is where the page behind a page begins.
@@ -215,8 +223,8 @@ func (p *Page) Position() []byte { return p.position }
 
 const errNoPage = plain.Error("the Page does not come from a successful Open")
 
-// Next returns the cursor of the page behind this one. The error is an
-// *[IssueError].
+// Next returns the cursor of the page behind this one. Its TTL begins when this
+// page was opened. The error is an *[IssueError].
 func (p *Page) Next(ctx context.Context, next Next) (string, error) {
 	if p.next != nil {
 		return p.next(ctx, next)
@@ -247,30 +255,29 @@ func (p *Page) issue(ctx context.Context, next *Next) (string, *failure) {
 	if fail := p.digestArguments(); fail != nil {
 		return "", fail
 	}
-	binding, fail := p.bind(ctx, next.Shared)
-	if fail != nil {
+	if fail := p.bind(ctx, next.Shared); fail != nil {
 		return "", fail
 	}
-	r := record{
-		issued: time.Now().UnixMilli(), lifetime: (c.config.TTL + next.Cached).Milliseconds(),
-		number: int64(p.number) + 1, position: next.Position,
+	if p.opened == 0 {
+		p.opened = time.Now().UnixMilli()
 	}
-	switch {
-	case next.Shared:
-		r.flags = flagShared
-	case p.parts.user != "":
-		r.flags = flagPrincipal
+	r := record{
+		who: p.bound.who, issued: p.opened, lifetime: (c.config.TTL + next.Cached).Milliseconds(),
+		number: int64(p.number) + 1, position: next.Position,
 	}
 	if !r.fits() {
 		return "", &failure{mcpseal.ReasonTooLarge, callback.Explain("a walk has at most %d pages", int64(maxNumber))}
 	}
-	return c.issue(ctx, &r, binding)
+	return c.issue(ctx, &r, &p.binding)
 }
 
-// digestArguments comes first: it alone says nothing about a cursor.
+// digestArguments comes first: what it finds says nothing about a cursor.
 func (p *Page) digestArguments() *failure {
 	if p.known.arguments {
 		return nil
+	}
+	if len(p.caller.Method) > maxNamed || len(p.caller.Target) > maxNamed {
+		return failed(mcpseal.ReasonInvalidParams)
 	}
 	binding := mcpseal.Binding{Arguments: p.caller.Arguments}
 	arguments, err := binding.ArgumentsDigest()
@@ -281,28 +288,41 @@ func (p *Page) digestArguments() *failure {
 		}
 		return fail
 	}
-	p.parts.service, p.parts.arguments, p.known.arguments = &p.cursors.service, arguments, true
+	p.arguments, p.known.arguments = arguments, true
 	return nil
 }
 
-// bind asks once who is calling, unless that does not matter, and binds once to
-// them.
-func (p *Page) bind(ctx context.Context, shared bool) (*binding, *failure) {
-	if shared {
-		b := p.parts.bind(&p.caller, true)
-		return &b, nil
-	}
-	if !p.known.user {
-		user, cause := callback.Identify(ctx, p.caller.Principal)
-		if cause != nil {
-			return nil, &failure{mcpseal.ReasonPrincipalFailed, cause}
+// bind binds to the caller, asking once who that is, or to everybody.
+func (p *Page) bind(ctx context.Context, shared bool) *failure {
+	who, user := byte(forEverybody), ""
+	if !shared {
+		if fail := p.identify(ctx); fail != nil {
+			return fail
 		}
-		p.parts.user, p.known.user = user, true
+		if who, user = forNobody, p.user; user != "" {
+			who = forUser
+		}
 	}
-	if !p.known.bound {
-		p.binding, p.known.bound = p.parts.bind(&p.caller, false), true
+	if !p.bound.known || p.bound.who != who {
+		p.binding = bind(&p.cursors.service, &p.caller, &p.arguments, who, user)
+		p.bound.known, p.bound.who = true, who
 	}
-	return &p.binding, nil
+	return nil
+}
+
+func (p *Page) identify(ctx context.Context) *failure {
+	if p.known.user {
+		return nil
+	}
+	user, cause := callback.Identify(ctx, p.caller.Principal)
+	switch {
+	case cause != nil:
+		return &failure{mcpseal.ReasonPrincipalFailed, cause}
+	case user == "" && p.cursors.config.RequirePrincipal:
+		return failed(mcpseal.ReasonPrincipal)
+	}
+	p.user, p.known.user = user, true
+	return nil
 }
 
 // scratch holds what need not be allocated for every cursor.
@@ -310,8 +330,14 @@ type scratch struct{ buf, text []byte }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
+// owns says whether a codec appended to our buffer, as it should; another's
+// memory is not ours to clear or to keep.
+func (s *scratch) owns(b []byte) bool {
+	return cap(b) > 0 && cap(s.buf) > 0 && &b[:1][0] == &s.buf[:1][0]
+}
+
 func (s *scratch) release() {
-	if cap(s.buf) > maxPosition {
+	if cap(s.buf) > 2*maxPosition {
 		return
 	}
 	clear(s.buf) // positions do not linger in the pool

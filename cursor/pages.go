@@ -1,8 +1,10 @@
 package cursor
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"reflect"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/callback"
@@ -10,7 +12,8 @@ import (
 
 // Pages are pages whose position is a Go value: a key of the last row, for
 // example. It is written as JSON, so it has as many bytes to fit into as
-// Config.MaxPosition says.
+// Config.MaxPosition says, and only what JSON carries comes back: exported
+// fields, and text in UTF-8.
 type Pages[T any] struct{ issuer Issuer }
 
 // For makes Pages.
@@ -22,8 +25,9 @@ type Place[T any] struct {
 	After T // what the page before gave to Next; zero on the first page
 }
 
-// Open is [Issuer.Open] with a typed position. A position that does not fit T
-// is ErrInvalid: T changed since, which an Epoch says better.
+// Open is [Issuer.Open] with a typed position. A position with members that T
+// does not have, or of other types, is ErrInvalid: T changed since, which an
+// Epoch says better.
 func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor string) (Place[T], error) {
 	page, err := p.issuer.Open(ctx, request, cursor)
 	if err != nil || page.First() {
@@ -31,23 +35,56 @@ func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor stri
 	}
 	place := Place[T]{Page: page}
 	var problem error
-	if panicked := callback.Guard(func() { problem = json.Unmarshal(page.Position(), &place.After) }); panicked != nil || problem != nil {
-		return Place[T]{}, &RejectError{mcpseal.ReasonVersion, callback.Explain("the position does not fit %T", place.After)}
+	panicked := callback.Guard(func() {
+		decoder := json.NewDecoder(bytes.NewReader(page.Position()))
+		decoder.DisallowUnknownFields()
+		problem = decoder.Decode(&place.After)
+	})
+	if panicked != nil || problem != nil {
+		fail := &failure{mcpseal.ReasonVersion, callback.Explain("the position does not fit %T", place.After)}
+		if page.cursors != nil {
+			page.cursors.report(ctx, OpOpen, page.cursors.start(), &request, len(cursor), fail)
+		}
+		return Place[T]{}, &RejectError{fail.reason, fail.cause}
 	}
 	return place, nil
 }
 
 // Next is [Page.Next] with a typed position.
 func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
-	var (
-		position []byte
-		err      error
-	)
-	if panicked := callback.Guard(func() { position, err = json.Marshal(after) }); panicked != nil {
-		return "", &IssueError{mcpseal.ReasonMisuse, panicked}
-	}
-	if err != nil {
-		return "", &IssueError{mcpseal.ReasonMisuse, callback.Explain("a position of type %T cannot be written as JSON", after)}
+	position, fail := encodePosition(after)
+	if fail != nil {
+		if p.cursors != nil {
+			p.cursors.report(ctx, OpIssue, p.cursors.start(), &p.caller, 0, fail)
+		}
+		return "", &IssueError{fail.reason, fail.cause}
 	}
 	return p.Page.Next(ctx, Next{Position: position})
+}
+
+// encodePosition writes a position, and refuses one that would come back as
+// another.
+func encodePosition(after any) ([]byte, *failure) {
+	misuse := func(format string) *failure {
+		return &failure{mcpseal.ReasonMisuse, callback.Explain(format, after)}
+	}
+	var (
+		buf bytes.Buffer
+		err error
+	)
+	panicked := callback.Guard(func() {
+		encoder := json.NewEncoder(&buf)
+		encoder.SetEscapeHTML(false)
+		err = encoder.Encode(after)
+	})
+	position := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	switch {
+	case panicked != nil || err != nil:
+		return nil, misuse("a position of type %T cannot be written as JSON")
+	case bytes.Contains(position, []byte(`\ufffd`)):
+		return nil, misuse("a position of type %T holds text that is not UTF-8: keep bytes in a []byte")
+	case string(position) == "{}" && reflect.TypeOf(after).Kind() == reflect.Struct && reflect.TypeOf(after).NumField() > 0:
+		return nil, misuse("a position of type %T has nothing in it that JSON carries: export its fields")
+	}
+	return position, nil
 }

@@ -11,8 +11,9 @@ import (
 const (
 	recordVersion = 1
 
-	flagPrincipal = 1 // for a user
-	flagShared    = 2 // for everybody
+	forNobody    = 0 // nobody is known
+	forUser      = 1
+	forEverybody = 2
 
 	maxMilli48 = 1<<48 - 1
 	maxMilli40 = 1<<40 - 1
@@ -21,27 +22,26 @@ const (
 
 // Where the fields stand.
 const (
-	atFlags    = 2
+	atWho      = 2
 	atIssued   = 3  // 6 bytes
 	atLifetime = 9  // 5 bytes
 	atNumber   = 14 // 4 bytes
-	atDigest   = 18 // 16 bytes
-	atHints    = 34 // 3 times 4 bytes
-	headSize   = 46
+	atService  = 18 // 16 bytes
+	atDigest   = 34 // 16 bytes
+	atHints    = 50 // 2 times 2 bytes
+	headSize   = 54
 )
 
 // record is what a cursor says.
 type record struct {
-	flags            byte
+	who              byte
 	issued, lifetime int64 // milliseconds
 	number           int64
 	position         []byte // in the payload
 }
 
-func (r *record) shared() bool { return r.flags == flagShared }
-
 func (r *record) fits() bool {
-	return r.flags <= flagShared && 0 <= r.issued && r.issued <= maxMilli48 &&
+	return r.who <= forEverybody && 0 <= r.issued && r.issued <= maxMilli48 &&
 		0 < r.lifetime && r.lifetime <= maxMilli40 && 1 <= r.number && r.number <= maxNumber
 }
 
@@ -52,11 +52,11 @@ func appendRecord(dst []byte, r *record, b *binding) []byte {
 	binary.BigEndian.PutUint64(head[atNumber+4-8:], uint64(r.number))
 	binary.BigEndian.PutUint64(head[atLifetime+5-8:], uint64(r.lifetime))
 	binary.BigEndian.PutUint64(head[atIssued+6-8:], uint64(r.issued))
-	head[0], head[1], head[atFlags] = mcpseal.PurposeCursor.Mark(), recordVersion, r.flags
+	head[0], head[1], head[atWho] = mcpseal.PurposeCursor.Mark(), recordVersion, r.who
+	copy(head[atService:], b.service[:])
 	copy(head[atDigest:], b.digest[:])
 	copy(head[atHints:], b.hints.arguments[:])
-	copy(head[atHints+hintSize:], b.hints.service[:])
-	copy(head[atHints+2*hintSize:], b.hints.principal[:])
+	copy(head[atHints+hintSize:], b.hints.user[:])
 	return append(append(dst, head[:]...), r.position...)
 }
 
@@ -69,7 +69,7 @@ func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal
 		return r, nil, mcpseal.ReasonMalformed
 	}
 	head = (*[headSize]byte)(payload)
-	r.flags = head[atFlags]
+	r.who = head[atWho]
 	r.issued = int64(binary.BigEndian.Uint64(head[atIssued+6-8:]) & maxMilli48)
 	r.lifetime = int64(binary.BigEndian.Uint64(head[atLifetime+5-8:]) & maxMilli40)
 	r.number = int64(binary.BigEndian.Uint32(head[atNumber:]))
@@ -80,17 +80,27 @@ func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal
 	return r, head, ""
 }
 
-// boundTo returns why the record is not bound to b, or "".
+// boundTo returns why the record is not bound to b, or "". The hints only choose
+// the word; two users in 65,536 look alike to them, but not to the digest.
 func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
-	// In constant time, as subtle.ConstantTimeCompare, but not byte by byte.
-	var difference [digestSize]byte
-	subtle.XORBytes(difference[:], head[atDigest:atHints], b.digest[:])
-	if binary.NativeEndian.Uint64(difference[:8])|binary.NativeEndian.Uint64(difference[8:]) == 0 {
-		return ""
+	if !same(head[atService:atDigest], &b.service) {
+		return mcpseal.ReasonAudience
 	}
-	return b.hints.differs(&hints{
-		arguments: [hintSize]byte(head[atHints:]),
-		service:   [hintSize]byte(head[atHints+hintSize:]),
-		principal: [hintSize]byte(head[atHints+2*hintSize:]),
-	})
+	switch {
+	case same(head[atDigest:atHints], &b.digest):
+		return ""
+	case [hintSize]byte(head[atHints:]) != b.hints.arguments:
+		return mcpseal.ReasonArguments
+	case [hintSize]byte(head[atHints+hintSize:]) != b.hints.user:
+		return mcpseal.ReasonPrincipal
+	}
+	return mcpseal.ReasonRequest
+}
+
+// same compares in constant time, as subtle.ConstantTimeCompare does, but not
+// byte by byte.
+func same(sealed []byte, digest *[digestSize]byte) bool {
+	var difference [digestSize]byte
+	subtle.XORBytes(difference[:], sealed, digest[:])
+	return binary.NativeEndian.Uint64(difference[:8])|binary.NativeEndian.Uint64(difference[8:]) == 0
 }

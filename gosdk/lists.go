@@ -11,9 +11,13 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// maxListPosition is how long a cursor of the SDK's may be: it holds a name or a
-// URI.
-const maxListPosition = 8 << 10
+const (
+	// maxListPosition is how long a cursor of the SDK's may be: it holds a name
+	// or a URI.
+	maxListPosition = 32 << 10
+	// maxCachedMs is how much of a page's ttlMs a cursor waits for: a year.
+	maxCachedMs = 365 * 24 * 60 * 60 * 1000
+)
 
 // nativeCursors issues cursors under the boundary's keys, or nil where it has
 // none.
@@ -22,7 +26,7 @@ func nativeCursors(boundary *mcpseal.Boundary, config cursor.Config) cursor.Issu
 		return nil
 	}
 	policy := boundary.Config()
-	config.Logger, config.Observer = policy.Logger, policy.Observer
+	config.Logger, config.Observer, config.RequirePrincipal = policy.Logger, policy.Observer, policy.RequirePrincipal
 	if config.Audience = policy.Audience; config.Audience == "" {
 		config.Audience = "nobody else" // has the keys: they are ephemeral
 	}
@@ -54,6 +58,9 @@ func (p *Protected) serveList(ctx context.Context, next mcp.MethodHandler, metho
 	if err != nil {
 		return nil, err
 	}
+	if !isListResult(result) {
+		return nil, p.refuse(ctx, call{method: method}, "a list that is nil or of an unknown type was refused: nobody could seal its cursor")
+	}
 	return sealedList(ctx, &page, result)
 }
 
@@ -64,10 +71,11 @@ func sealedList(ctx context.Context, page *cursor.Page, result mcp.Result) (mcp.
 	if plain == "" {
 		return result, nil
 	}
-	next := cursor.Next{Position: []byte(plain), Shared: true}
+	next := cursor.Next{Position: []byte(plain)}
 	if cacheable, ok := result.(mcp.CacheableResult); ok {
-		next.Shared = cacheable.GetCacheScope() != "private"
-		next.Cached = time.Duration(max(cacheable.GetTTLMs(), 0)) * time.Millisecond
+		scope := cacheable.GetCacheScope()
+		next.Shared = scope == "public" || scope == "" // which means the same
+		next.Cached = time.Duration(min(max(cacheable.GetTTLMs(), 0), maxCachedMs)) * time.Millisecond
 	}
 	sealed, err := page.Next(ctx, next)
 	if err != nil {
@@ -131,26 +139,33 @@ func withListCursor(req mcp.Request, text string) mcp.Request {
 	return req
 }
 
+// isListResult says whether a page's cursor can be told.
+func isListResult(result mcp.Result) bool {
+	switch r := result.(type) {
+	case *mcp.ListToolsResult:
+		return r != nil
+	case *mcp.ListPromptsResult:
+		return r != nil
+	case *mcp.ListResourcesResult:
+		return r != nil
+	case *mcp.ListResourceTemplatesResult:
+		return r != nil
+	}
+	return false
+}
+
 // nextListCursor reads the cursor of a page, and how to return the page with
 // another one: a copy, since a middleware further in may keep it.
 func nextListCursor(result mcp.Result) (text string, with func(string) mcp.Result) {
 	switch r := result.(type) {
 	case *mcp.ListToolsResult:
-		if r != nil {
-			return r.NextCursor, func(text string) mcp.Result { c := *r; c.NextCursor = text; return &c }
-		}
+		return r.NextCursor, func(text string) mcp.Result { c := *r; c.NextCursor = text; return &c }
 	case *mcp.ListPromptsResult:
-		if r != nil {
-			return r.NextCursor, func(text string) mcp.Result { c := *r; c.NextCursor = text; return &c }
-		}
+		return r.NextCursor, func(text string) mcp.Result { c := *r; c.NextCursor = text; return &c }
 	case *mcp.ListResourcesResult:
-		if r != nil {
-			return r.NextCursor, func(text string) mcp.Result { c := *r; c.NextCursor = text; return &c }
-		}
+		return r.NextCursor, func(text string) mcp.Result { c := *r; c.NextCursor = text; return &c }
 	case *mcp.ListResourceTemplatesResult:
-		if r != nil {
-			return r.NextCursor, func(text string) mcp.Result { c := *r; c.NextCursor = text; return &c }
-		}
+		return r.NextCursor, func(text string) mcp.Result { c := *r; c.NextCursor = text; return &c }
 	}
 	return "", nil
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -41,6 +42,9 @@ type PageOptions struct {
 // It panics, as mcp.AddTool does, when the tool cannot be registered: because a
 // name clashes with one of the arguments, for example.
 func AddPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
+	if tool == nil || handler == nil {
+		panic("gosdk: the paged tool: it needs a tool and a handler")
+	}
 	if err := addPagedTool(p, tool, handler, options); err != nil {
 		panic(fmt.Sprintf("gosdk: the paged tool %q: %v", tool.Name, err))
 	}
@@ -99,6 +103,9 @@ func pagedInput[In any](tool *mcp.Tool, name string) (*jsonschema.Schema, error)
 			return nil, fmt.Errorf("the argument %q clashes with the cursor's name; set PageOptions.Cursor to another", property)
 		}
 	}
+	if slices.Contains(schema.Required, name) {
+		return nil, fmt.Errorf("the cursor %q is required, but the first page has none", name)
+	}
 	if schema.Properties == nil {
 		schema.Properties = map[string]*jsonschema.Schema{}
 	}
@@ -155,9 +162,10 @@ type pagedTool[In, At, Item any] struct {
 	handler    PageHandler[In, At, Item]
 }
 
-func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolRequest, given json.RawMessage) (*mcp.CallToolResult, map[string]any, error) {
-	// The cursor is bound to the arguments as they came, the handler gets them
-	// with the schema's defaults.
+func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolRequest, given json.RawMessage) (*mcp.CallToolResult, any, error) {
+	// The cursor is bound to the arguments as they came. The handler gets them
+	// with the schema's defaults, but not as the SDK wrote them anew: it puts
+	// numbers through a float.
 	arguments, token, err := t.cut(req.Params.Arguments)
 	if err != nil {
 		return nil, nil, err
@@ -167,9 +175,12 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 		return nil, nil, err
 	}
 	var in In
-	if err := json.Unmarshal(complete, &in); err != nil {
-		return nil, nil, fmt.Errorf("the arguments do not fit: %w", err)
+	for _, text := range [][]byte{complete, arguments} {
+		if err := json.Unmarshal(text, &in); err != nil {
+			return nil, nil, fmt.Errorf("the arguments do not fit: %w", err)
+		}
 	}
+	t.p.warnAnonymous(ctx, req)
 	place, err := t.pages.Open(ctx, mcpseal.Request{
 		Method: methodTool, Target: t.name, Arguments: arguments,
 		Principal: func(ctx context.Context) (string, error) { return t.p.principal(ctx, req) },
@@ -192,21 +203,15 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 	if next != nil {
 		token, err := place.Next(ctx, *next)
 		if err != nil {
-			t.p.options.Logger.ErrorContext(ctx, "gosdk: a page has no next cursor", "tool", t.name, "cause", causeOf(err))
 			return nil, nil, cursorError(err)
 		}
 		result[t.names.NextCursor] = token
 	}
-	return nil, result, nil
-}
-
-// causeOf says what was wrong with a position, in words that hold nothing of it.
-func causeOf(err error) string {
-	var issue *cursor.IssueError
-	if errors.As(err, &issue) && issue.Cause() != nil {
-		return issue.Cause().Error()
+	text, err := json.Marshal(result)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the items cannot be written as JSON: %w", err)
 	}
-	return fmt.Sprintf("%T", err)
+	return &mcp.CallToolResult{StructuredContent: json.RawMessage(text), Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, nil, nil
 }
 
 // cut takes the cursor out of the arguments.
@@ -224,6 +229,9 @@ func (t *pagedTool[In, At, Item]) cut(text []byte) (rest []byte, token string, e
 		return nil, "", invalidParams()
 	}
 	for name := range members {
+		if strings.ContainsRune(name, utf8.RuneError) {
+			return nil, "", invalidParams() // half a surrogate pair, which becomes one like any other
+		}
 		// encoding/json does not mind case; the schema does, if it is closed.
 		if !slices.Contains(t.properties, name) && slices.ContainsFunc(t.properties, func(p string) bool { return strings.EqualFold(p, name) }) {
 			return nil, "", invalidParams()

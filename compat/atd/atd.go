@@ -49,7 +49,8 @@ type Options struct {
 	// PlainExponents has cursors fingerprint large floats as older builds of the
 	// peer do: 1e16, where newer ones write 1e+16. Both are opened.
 	PlainExponents bool
-	// Logger is told when the key is random. Nil means slog.Default().
+	// Logger is told when the key is random, and of cursors that [Issuer.Cursors]
+	// rejects. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -60,6 +61,7 @@ type Issuer struct {
 	session numbers
 	ttl     uint64 // in seconds
 	style   exponents
+	logger  *slog.Logger
 }
 
 // NewIssuer makes an issuer. A key has 32 bytes. Nil means the one that the
@@ -82,7 +84,7 @@ func NewIssuer(key []byte, options Options) (*Issuer, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Issuer{mac: mac.NewKey(key), ttl: uint64(options.TTL / time.Second), style: exponents(!options.PlainExponents)}
+	i := &Issuer{mac: mac.NewKey(key), ttl: uint64(options.TTL / time.Second), style: exponents(!options.PlainExponents), logger: options.Logger}
 	if options.Session == nil {
 		sum := i.mac.Sum(sessionLabel)
 		options.Session = sum[:sessionSize]
@@ -201,7 +203,7 @@ func (p *payload) boundAs(want *payload) bool {
 // from the future.
 func (i *Issuer) inTime(p *payload) error {
 	if !slices.Equal(i.session, p.Session) {
-		return ErrExpired
+		return errSession
 	}
 	now := uint64(max(time.Now().Unix(), 0))
 	switch {

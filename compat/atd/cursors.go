@@ -3,56 +3,100 @@ package atd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/internal/argdigest"
 	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
 // Cursors has the issuer serve wherever native cursors do. The tool is the
-// request's target, the caller its principal. Errors are those of the package
-// cursor, and wrap those of this one. A cursor for everybody cannot be issued.
+// request's target, the caller its principal. A cursor of another session is
+// invalid there, not expired: it is not this service's. A cursor for everybody
+// cannot be issued, nor one that waits for a cache.
 func (i *Issuer) Cursors() cursor.Issuer { return cursors{i} }
 
 type cursors struct{ *Issuer }
 
 func (c cursors) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {
-	user, failed := callback.Identify(ctx, request.Principal)
-	if failed != nil {
-		return cursor.Page{}, &rejection{cursor.ErrInvalid, failed}
-	}
-	bound := Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}
 	if text == "" {
-		return c.page(bound, Page{}), nil
+		return c.page(request, Page{}), nil
 	}
-	page, err := c.Issuer.Open(bound, text)
-	switch {
-	case errors.Is(err, ErrExpired):
-		return cursor.Page{}, &rejection{cursor.ErrExpired, err}
-	case err != nil || page.Index == 0:
-		return cursor.Page{}, &rejection{cursor.ErrInvalid, err}
+	page, reason := c.open(ctx, request, text)
+	if reason != "" {
+		callback.Quietly(func() {
+			c.logger.WarnContext(ctx, "atd: cursor rejected", "reason", string(reason), "tool", plain.Text(request.Target), "cursor_bytes", len(text))
+		})
+		return cursor.Page{}, &cursor.RejectError{Reason: reason}
 	}
-	return c.page(bound, page), nil
+	return c.page(request, page), nil
 }
 
-func (c cursors) page(request Request, page Page) cursor.Page {
-	return cursor.NewPage(int(page.Index), page.State, func(_ context.Context, next cursor.Next) (string, error) {
-		switch {
-		case next.Shared:
-			return "", errors.New("atd: a cursor is bound to its caller and cannot be shared")
-		case next.Cached != 0:
-			return "", fmt.Errorf("atd: a cursor lives for the TTL and cannot wait %v for a cache", next.Cached)
-		case page.Index == math.MaxUint32:
-			return "", errors.New("atd: the walk has no more pages")
+func (c cursors) open(ctx context.Context, request mcpseal.Request, text string) (Page, mcpseal.Reason) {
+	user, failed := callback.Identify(ctx, request.Principal)
+	if failed != nil {
+		return Page{}, mcpseal.ReasonPrincipalFailed
+	}
+	page, err := c.Issuer.Open(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, text)
+	switch {
+	case err == nil && page.Index > 0:
+		return page, ""
+	case errors.Is(err, errSession):
+		return Page{}, mcpseal.ReasonAudience
+	case errors.Is(err, ErrExpired):
+		return Page{}, mcpseal.ReasonExpired
+	case errors.Is(err, ErrMismatch):
+		return Page{}, mcpseal.ReasonRequest
+	case errors.Is(err, ErrSignature):
+		return Page{}, mcpseal.ReasonForged
+	case errors.Is(err, ErrTooLarge):
+		return Page{}, mcpseal.ReasonTooLarge
+	case isParams(err):
+		return Page{}, mcpseal.ReasonInvalidParams
+	}
+	return Page{}, mcpseal.ReasonMalformed
+}
+
+func isParams(err error) bool {
+	var params *argdigest.Error
+	return errors.As(err, &params)
+}
+
+// page issues the cursor of the next one.
+func (c cursors) page(request mcpseal.Request, page Page) cursor.Page {
+	return cursor.NewPage(int(page.Index), page.State, func(ctx context.Context, next cursor.Next) (string, error) {
+		token, reason := c.next(ctx, request, page, next)
+		if reason != "" {
+			callback.Quietly(func() {
+				c.logger.ErrorContext(ctx, "atd: cursor not issued", "reason", string(reason), "tool", plain.Text(request.Target), "state_bytes", len(next.Position))
+			})
+			return "", &cursor.IssueError{Reason: reason}
 		}
-		return c.Issue(request, Page{page.Index + 1, next.Position})
+		return token, nil
 	})
 }
 
-// rejection says no more than what a client may know.
-type rejection struct{ kind, cause error }
-
-func (r *rejection) Error() string   { return r.kind.Error() }
-func (r *rejection) Unwrap() []error { return []error{r.kind, r.cause} }
+func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, next cursor.Next) (string, mcpseal.Reason) {
+	if next.Shared || next.Cached != 0 {
+		return "", mcpseal.ReasonMisuse
+	}
+	user, failed := callback.Identify(ctx, request.Principal)
+	if failed != nil {
+		return "", mcpseal.ReasonPrincipalFailed
+	}
+	if page.Index == math.MaxUint32 {
+		return "", mcpseal.ReasonTooLarge
+	}
+	token, err := c.Issue(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, Page{page.Index + 1, next.Position})
+	switch {
+	case err == nil:
+		return token, ""
+	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrStateTooLarge):
+		return "", mcpseal.ReasonTooLarge
+	case isParams(err):
+		return "", mcpseal.ReasonInvalidParams
+	}
+	return "", mcpseal.ReasonMisuse
+}

@@ -1,6 +1,9 @@
 package atd
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Why a cursor is not issued or not accepted. The first five are the peer's;
 // [ErrMismatch] is what its callers find out by themselves.
@@ -19,6 +22,9 @@ var (
 	// ErrMismatch is a genuine cursor for another tool, caller or arguments.
 	ErrMismatch = errors.New("atd: the cursor is for another tool, caller or arguments")
 )
+
+// errSession is ErrExpired because of the session.
+var errSession = fmt.Errorf("%w: it is of another session", ErrExpired)
 
 // The codes that the peer puts on the wire.
 const (

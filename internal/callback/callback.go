@@ -136,15 +136,16 @@ func describe(err error) string {
 // stack names the functions that led to a panic, without their arguments,
 // which debug.Stack would print.
 func stack() string {
-	const maxFrames = 24
+	const maxFrames, maxStack = 24, 4 << 10
 	var pcs [maxFrames]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])]) // from where it panicked
 	var b strings.Builder
 	for {
 		frame, more := frames.Next()
 		fmt.Fprintf(&b, "%s %s:%d; ", frame.Function, frame.File, frame.Line)
-		if !more {
-			return strings.TrimSuffix(b.String(), "; ")
+		if !more || b.Len() > maxStack {
+			text := strings.TrimSuffix(b.String(), "; ")
+			return text[:min(len(text), maxStack)]
 		}
 	}
 }
