@@ -12,5 +12,5 @@ bench: ## against the floor and against what one would use instead
 fuzz: ## five minutes for every fuzz target
 	FUZZTIME=5m .ci/run
 
-vectors: ## mint testdata/native.json anew
-	go test -run '^TestVectors$$' . -update
+vectors: ## mint the fixed tokens and cursors anew
+	go test -run "^TestVectors$$" . ./cursor -update

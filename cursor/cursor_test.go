@@ -294,9 +294,6 @@ func Test256BytesOfPositionAlwaysFit(t *testing.T) {
 	if wire, _ := json.Marshal(cursor.Wire(err)); string(wire) != `{"code":-32603,"message":"Internal error"}` {
 		t.Errorf("the client sees %s", wire)
 	}
-	// A replica with a smaller limit refuses what it would not have issued.
-	wide := newService(t, cursor.Config{Keys: newRing(t), MaxPosition: 1000})
-	wide.accept(t, request, wide.first(t, request, cursor.Next{Position: make([]byte, 1000)}))
 }
 
 func TestACursorIsNoStateAndAStateNoCursor(t *testing.T) {
@@ -593,7 +590,7 @@ func FuzzCursor(f *testing.F) {
 	}
 	f.Add([]byte(minted), false)
 	f.Add(payload, true)
-	f.Add(payload[:66], true)
+	f.Add(payload[:53], true)
 	f.Add([]byte("mc1."), false)
 	f.Fuzz(func(t *testing.T, data []byte, crafted bool) {
 		text := string(data)
@@ -618,4 +615,89 @@ func FuzzCursor(f *testing.F) {
 			t.Fatalf("%q opens and was never issued", text)
 		}
 	})
+}
+
+func TestACursorMayDemandAUser(t *testing.T) {
+	ring := newRing(t)
+	lenient, strict := newService(t, cursor.Config{Keys: ring}), newService(t, cursor.Config{Keys: ring, RequirePrincipal: true})
+	nobody := list()
+	nobody.Principal = nil
+	strict.reject(t, nobody, lenient.first(t, nobody, at), mcpseal.ReasonPrincipal)
+	page, _ := strict.Open(t.Context(), nobody, "")
+	if token, err := page.Next(t.Context(), at); token != "" || err == nil {
+		t.Errorf("issued for nobody: %q", token)
+	}
+	strict.accept(t, list(), strict.first(t, list(), at))
+	strict.accept(t, nobody, strict.first(t, nobody, cursor.Next{Shared: true}))
+}
+
+func TestAReplicaWithASmallerLimitRefusesWhatItWouldNotIssue(t *testing.T) {
+	ring := newRing(t)
+	wide, narrow := newService(t, cursor.Config{Keys: ring, MaxPosition: 1000}), newService(t, cursor.Config{Keys: ring})
+	narrow.accept(t, list(), wide.first(t, list(), cursor.Next{Position: make([]byte, 256)}))
+	narrow.reject(t, list(), wide.first(t, list(), cursor.Next{Position: make([]byte, 257)}), mcpseal.ReasonTooLarge)
+}
+
+func TestPositionsThatJSONWouldChangeAreRefused(t *testing.T) {
+	s := newService(t, cursor.Config{})
+	type hidden struct{ id int }
+	place, _ := cursor.For[hidden](s).Open(t.Context(), list(), "")
+	if token, err := place.Next(t.Context(), hidden{7}); token != "" || err == nil || s.book.last().Reason != mcpseal.ReasonMisuse {
+		t.Errorf("unexported fields: %q, %v", token, err)
+	}
+	texts, _ := cursor.For[string](s).Open(t.Context(), list(), "")
+	if token, err := texts.Next(t.Context(), "k\xff"); token != "" || err == nil {
+		t.Errorf("text that is not UTF-8: %q", token)
+	}
+	for _, text := range []string{strings.Repeat("<", 200), "\ufffd", "é"} {
+		token, err := texts.Next(t.Context(), text)
+		if err != nil {
+			t.Fatalf("%.10q: %v", text, err)
+		}
+		if back, err := cursor.For[string](s).Open(t.Context(), list(), token); err != nil || back.After != text {
+			t.Errorf("%.10q comes back as %.10q, %v", text, back.After, err)
+		}
+	}
+	// A type that changed: the operator learns why.
+	keys, _ := cursor.For[key](s).Open(t.Context(), list(), "")
+	token, err := keys.Next(t.Context(), key{1, "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type renamed struct {
+		Created int64  `json:"c"`
+		Name    string `json:"n"`
+	}
+	if _, err := cursor.For[renamed](s).Open(t.Context(), list(), token); !errors.Is(err, cursor.ErrInvalid) || s.book.last().Reason != mcpseal.ReasonVersion {
+		t.Errorf("a renamed member: %v, observed as %s", err, s.book.last().Reason)
+	}
+}
+
+// ownMemory is a codec that returns memory of its own, which it must not but
+// might.
+type ownMemory struct {
+	mcpseal.Codec
+	payload []byte
+}
+
+func (c *ownMemory) Open(ctx context.Context, dst []byte, text string) ([]byte, error) {
+	if c.payload == nil {
+		payload, err := c.Codec.Open(ctx, nil, text)
+		if err != nil {
+			return nil, err
+		}
+		c.payload = payload
+	}
+	return c.payload, nil
+}
+
+func TestACodecsOwnMemoryIsLeftAlone(t *testing.T) {
+	s := newService(t, cursor.Config{Codec: &ownMemory{Codec: mcpseal.RingCodec(newRing(t), mcpseal.PurposeCursor)}})
+	token := s.first(t, list(), at)
+	for range 3 {
+		if page := s.accept(t, list(), token); string(page.Position()) != string(at.Position) {
+			t.Fatalf("the position is %q", page.Position())
+		}
+		s.first(t, list(), cursor.Next{Position: []byte("another")})
+	}
 }

@@ -236,3 +236,68 @@ func TestAListCursorOutlivesThePagesCache(t *testing.T) {
 		t.Errorf("the cursor lives for %v", lifetime*time.Millisecond)
 	}
 }
+
+func TestTTLsAndScopesThatNobodyExpects(t *testing.T) {
+	for name, c := range map[string]struct {
+		scope string
+		ttl   int
+		bob   bool // may go on
+	}{
+		"a year and more": {"public", 366 * 24 * 60 * 60 * 1000, true},
+		"overflow":        {"public", 18446744073710, true},
+		"negative":        {"public", -5, true},
+		"unknown scope":   {"PRIVATE", 0, false},
+	} {
+		server := listServer(150, c.scope, c.ttl)
+		gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+		url := serve(t, server, byName)
+		first, err := dial(t, url, "alice", nil, revision2026).ListTools(t.Context(), nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		_, err = dial(t, url, "bob", nil, revision2026).ListTools(t.Context(), &mcp.ListToolsParams{Cursor: first.NextCursor})
+		if (err == nil) != c.bob {
+			t.Errorf("%s: bob goes on: %v", name, err)
+		}
+	}
+}
+
+func TestAListThatNobodyCanLookIntoDoesNotLeave(t *testing.T) {
+	server := listServer(150, "public", 0)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, method, req)
+			switch r := result.(type) {
+			case *mcp.ListToolsResult:
+				return struct{ *mcp.ListToolsResult }{r}, err
+			case *mcp.ListPromptsResult:
+				return (*mcp.ListPromptsResult)(nil), err
+			}
+			return result, err
+		}
+	})
+	b := &book{}
+	gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+	session := connect(t, server, nil, revision2026)
+	if _, err := session.ListTools(t.Context(), nil); wire(err) != internal {
+		t.Errorf("a wrapped list: %s", wire(err))
+	}
+	if _, err := session.ListPrompts(t.Context(), nil); wire(err) != internal {
+		t.Errorf("no list: %s", wire(err))
+	}
+	if !strings.Contains(b.String(), "unknown type") {
+		t.Errorf("the log: %s", b)
+	}
+}
+
+func TestAPrivateListDemandsAUserWhereOneIsRequired(t *testing.T) {
+	for scope, want := range map[string]bool{"private": false, "public": true} {
+		server := listServer(150, scope, 0)
+		gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.RequirePrincipal = true }), nil)
+		_, err := connect(t, server, nil, revision2026).ListTools(t.Context(), nil)
+		if (err == nil) != want {
+			t.Errorf("%s: %v", scope, err)
+		}
+	}
+}

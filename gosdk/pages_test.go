@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/compat/atd"
+	"github.com/mcpseal/mcpseal/cursor"
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
@@ -253,5 +256,65 @@ func TestAPositionThatIsTooLongIsTheAuthorsBug(t *testing.T) {
 	_, err := callTool(t, connect(t, server, nil, revision2026), &mcp.CallToolParams{Name: "t"})
 	if wire(err) != internal || !strings.Contains(b.String(), "more than 256") || strings.Contains(b.String(), "hush") {
 		t.Errorf("%s; the log: %s", wire(err), b)
+	}
+}
+
+func TestNumbersArriveAndLeaveAsTheyAre(t *testing.T) {
+	type in struct {
+		ID    int64 `json:"id"`
+		Limit int   `json:"limit"`
+	}
+	type out struct {
+		ID int64 `json:"id"`
+	}
+	server := newServer()
+	protected := gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	schema := map[string]any{"type": "object", "properties": map[string]any{
+		"id": map[string]any{"type": "integer"}, "limit": map[string]any{"type": "integer", "default": 7},
+	}}
+	var got in
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", InputSchema: schema}, func(_ context.Context, _ *mcp.CallToolRequest, given in, _ *key) ([]out, *key, error) {
+		got = given
+		return []out{{given.ID}}, nil, nil
+	}, nil)
+	result, err := callTool(t, connect(t, server, nil, revision2026), &mcp.CallToolParams{Name: "t", Arguments: json.RawMessage(`{"id":9007199254740993}`)})
+	if err != nil || got.ID != 9007199254740993 || got.Limit != 7 || text(result) != `{"items":[{"id":9007199254740993}]}` {
+		t.Errorf("got %+v, returned %s, %v", got, text(result), err)
+	}
+}
+
+func TestMembersThatWouldBecomeOneAreRefused(t *testing.T) {
+	server := newServer()
+	protected := gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", InputSchema: object}, func(context.Context, *mcp.CallToolRequest, map[string]any, *key) ([]row, *key, error) {
+		return nil, &key{1}, nil
+	}, nil)
+	session := connect(t, server, nil, revision2026)
+	for _, arguments := range []string{`{"a\ud800":1,"a\udc00":2}`, `{"Cursor":"x"}`, `{"cursor":"","CURSOR":""}`, `{"cursor":["x"]}`} {
+		if result, err := callTool(t, session, &mcp.CallToolParams{Name: "t", Arguments: json.RawMessage(arguments)}); err == nil && !result.IsError {
+			t.Errorf("%s: %s", arguments, text(result))
+		}
+	}
+	if result, err := callTool(t, session, &mcp.CallToolParams{Name: "t", Arguments: json.RawMessage(`{"a":1,"\u0063ursor":null}`)}); err != nil || !strings.Contains(text(result), "nextCursor") {
+		t.Errorf("an escaped name: %s, %v", text(result), err)
+	}
+}
+
+func TestAnExpiredCursorSaysStartOver(t *testing.T) {
+	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "test", TTL: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := connect(t, pagedServer(t, &book{}, &gosdk.Options{Cursors: cursors}, nil), nil, revision2026)
+	first, err := listPage(t, session, map[string]any{"prefix": "r"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1100 * time.Millisecond)
+	if _, err := listPage(t, session, map[string]any{"prefix": "r", "cursor": first.Next}); wire(err) != expiredCursor {
+		t.Errorf("%s", wire(err))
+	}
+	if _, err := listPage(t, session, map[string]any{"prefix": "s", "cursor": first.Next}); wire(err) != invalidCursor {
+		t.Errorf("with other arguments: %s", wire(err))
 	}
 }

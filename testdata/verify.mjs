@@ -1,5 +1,5 @@
 // A second implementation of docs/token.md, written from that page alone.
-// It checks a file of fixed cases:  node verify.mjs native.json
+// It checks files of fixed cases:  node verify.mjs native.json cursors.json
 import { createDecipheriv, createHash, hkdfSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
@@ -68,18 +68,19 @@ function parseKeyText(text) {
 const hkdf = (secret, info, n) => Buffer.from(hkdfSync('sha256', secret, '', info, n));
 const keyID = (secret) => hkdf(secret, 'mcpseal/1 key id', 4);
 const stateKey = (secret) => hkdf(secret, 'mcpseal/1 state aes-256-gcm', 32);
+const cursorKey = (secret) => hkdf(secret, 'mcpseal/1 cursor aes-256-gcm', 32);
 
 // ---- The token
 
-function openToken(token, secret) {
+function openToken(token, secret, prefix = 'ms1.', key = stateKey(secret)) {
   must(typeof token === 'string', 'the token is not a text');
-  if (!token.startsWith('ms1.')) refuse('the prefix is not ms1.');
+  if (!token.startsWith(prefix)) refuse(`the prefix is not ${prefix}`);
   const bytes = base64url(token.slice(4));
   if (bytes.length < 4 + 12 + 16) refuse('the token is too short');
   const id = bytes.subarray(0, 4);
   if (!id.equals(keyID(secret))) refuse('the key id is not in the ring');
-  const gcm = createDecipheriv('aes-256-gcm', stateKey(secret), bytes.subarray(4, 16), { authTagLength: 16 });
-  gcm.setAAD(cat('ms1.', id));
+  const gcm = createDecipheriv('aes-256-gcm', key, bytes.subarray(4, 16), { authTagLength: 16 });
+  gcm.setAAD(cat(prefix, id));
   gcm.setAuthTag(bytes.subarray(-16));
   const plaintext = gcm.update(bytes.subarray(16, -16));
   try {
@@ -323,9 +324,44 @@ function checkRejected(r) {
   if (process.env.VERBOSE) console.log(`rejected ${r.name}: ${why}`);
 }
 
-try {
-  const file = JSON.parse(readFileSync(process.argv[2], 'utf8'));
-  const checks = { vectors: checkVector, digests: checkDigest, rejected: checkRejected };
+// ---- Cursors
+
+// openCursor returns what a cursor says, if it is for the request, half a second
+// after the time that the file says it was issued.
+function openCursor(v) {
+  const record = openToken(v.cursor, checkSecret(hex(v.secret)), 'mc1.', cursorKey(hex(v.secret)));
+  if (record.length < 54) refuse('the record is cut short');
+  if (record[0] !== 0x43) refuse('the purpose is not "C"');
+  if (record[1] !== 1) refuse('the version is not known');
+  const who = record[2], issued = record.readUIntBE(3, 6), lifetime = record.readUIntBE(9, 5), page = record.readUInt32BE(14);
+  if (who > 2 || lifetime < 1 || page < 1) refuse('a field has a value that it cannot have');
+  const service = sha256('mc1s', frame(utf8(v.audience)), frame(utf8(v.epoch)));
+  if (!record.subarray(18, 34).equals(service.subarray(0, 16))) refuse('another service');
+  const u16 = (n) => Buffer.from([n >> 8, n & 255]);
+  const named = (text) => [u16(utf8(text).length), utf8(text)];
+  // Who it is for is known to whoever opens it, but for a cursor of everybody's.
+  const caller = who === 2 ? 2 : v.user === '' ? 0 : 1;
+  const d = argumentsDigest(v.arguments === undefined ? Buffer.alloc(0) : utf8(v.arguments));
+  const b = sha256(d.subarray(0, 16), named(v.method), named(v.target), Buffer.from([caller]), utf8(caller === 1 ? v.user : ''));
+  if (!record.subarray(34, 50).equals(b.subarray(0, 16))) refuse('another request or user');
+  if (!record.subarray(50, 52).equals(d.subarray(16, 18))) must(false, 'the hint at the arguments is wrong');
+  const now = v.issued + 500;
+  if (issued > now + 60_000) refuse('it is from the future');
+  if (now >= issued + lifetime) refuse('it has expired');
+  return { who, issued, lifetime, page, position: record.subarray(54).toString('hex') };
+}
+
+function checkCursor(v) {
+  same(openCursor(v), { who: v.who, issued: v.issued, lifetime: v.lifetime, page: v.page, position: v.position }, 'cursor');
+}
+
+function checkRejectedCursor(v) {
+  must(refusal(() => openCursor(v)), 'is to be rejected, and is accepted');
+}
+
+// checkAll runs the checks of each section of a file.
+function checkAll(path, checks) {
+  const file = JSON.parse(readFileSync(path, 'utf8'));
   for (const [section, check] of Object.entries(checks)) {
     must(Array.isArray(file[section]) && file[section].length > 0, `the file has no ${section}`);
     file[section].forEach((entry, i) => {
@@ -333,11 +369,17 @@ try {
         check(entry);
       } catch (e) {
         const name = entry?.name ?? (entry?.text ?? entry?.text_hex ?? '').slice(0, 60);
-        throw new Error(`${section}[${i}] ${JSON.stringify(name)}: ${e.message}`, { cause: e });
+        throw new Error(`${path} ${section}[${i}] ${JSON.stringify(name)}: ${e.message}`, { cause: e });
       }
     });
   }
-  console.log(`${file.vectors.length} vectors, ${file.digests.length} digests, ${file.rejected.length} rejections: all as docs/token.md says`);
+  const counts = Object.keys(checks).map((section) => `${file[section].length} ${section}`);
+  console.log(`${path}: ${counts.join(', ')}: all as docs/token.md says`);
+}
+
+try {
+  checkAll(process.argv[2], { vectors: checkVector, digests: checkDigest, rejected: checkRejected });
+  checkAll(process.argv[3], { cursors: checkCursor, rejected: checkRejectedCursor });
 } catch (e) {
   console.error(`verify: ${e.message}`);
   process.exitCode = 1;

@@ -1,0 +1,86 @@
+package atd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+)
+
+func TestTheAdapterKeepsTheContractOfCursors(t *testing.T) {
+	var log strings.Builder
+	options := Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	newCursors := func(session []byte) cursor.Issuer {
+		options.Session = session
+		i, err := NewIssuer(testKey, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i.Cursors()
+	}
+	request := mcpseal.Request{Method: "tools/call", Target: "list_rows", Arguments: []byte(`{"a":1}`), Principal: mcpseal.User("hush")}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCursors(nil)
+		open := func(c cursor.Issuer, request mcpseal.Request, token string) error {
+			_, err := c.Open(t.Context(), request, token)
+			return err
+		}
+		page, err := c.Open(t.Context(), request, "")
+		if err != nil || !page.First() {
+			t.Fatal(err)
+		}
+		token, err := page.Next(t.Context(), cursor.Next{Position: []byte("p")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page, err = c.Open(t.Context(), request, token); err != nil || page.Number() != 1 || string(page.Position()) != "p" {
+			t.Fatalf("%v, %v", page, err)
+		}
+		failing := request
+		failing.Principal = func(context.Context) (string, error) { return "", fmt.Errorf("hush: %w", cursor.ErrExpired) }
+		if first, err := c.Open(t.Context(), failing, ""); err != nil {
+			t.Errorf("a first page does not open: %v", err)
+		} else if _, err := first.Next(t.Context(), cursor.Next{}); err == nil {
+			t.Error("a cursor for nobody knows whom")
+		}
+		other := request
+		other.Principal = mcpseal.User("bob")
+		for name, err := range map[string]error{
+			"another user":    open(c, other, token),
+			"another session": open(newCursors([]byte("12345678")), request, token),
+			"no user":         open(c, failing, token),
+			"changed":         open(c, request, token+"A"),
+			"page 0":          open(c, request, mustIssue(t, c.(cursors).Issuer, Request{Tool: "list_rows", Caller: "hush", Arguments: request.Arguments}, Page{})),
+		} {
+			if !errors.Is(err, cursor.ErrInvalid) || errors.Is(err, cursor.ErrExpired) || err.Error() != cursor.ErrInvalid.Error() {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for name, next := range map[string]cursor.Next{
+			"shared": {Shared: true}, "cached": {Cached: time.Hour}, "too long": {Position: make([]byte, 300)},
+		} {
+			_, err := page.Next(t.Context(), next)
+			var issue *cursor.IssueError
+			if !errors.As(err, &issue) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		time.Sleep(time.Hour)
+		if err := open(c, request, token); !errors.Is(err, cursor.ErrExpired) {
+			t.Errorf("expired: %v", err)
+		}
+		if err := open(newCursors([]byte("12345678")), request, token); !errors.Is(err, cursor.ErrInvalid) {
+			t.Errorf("another session, expired: %v", err)
+		}
+	})
+	if !strings.Contains(log.String(), "reason=expired") || !strings.Contains(log.String(), "reason=audience") || strings.Contains(log.String(), "hush") {
+		t.Errorf("the log: %s", log.String())
+	}
+}
