@@ -264,12 +264,38 @@ func (f *pythonFormat) open(token string) (string, error) {
 
 // millis reads a time in seconds. Rounding makes a token shorter, not longer.
 func (c *claim) millis(round func(float64) float64) (int64, bool) {
+	if c.Kind == jsonvalue.Number {
+		if millis, ok := wholeMillis(c.Text); ok {
+			return millis, true
+		}
+	}
 	seconds, ok := c.number()
 	millis := round(seconds * 1000)
 	if !ok || math.Abs(millis) > pythonMaxTimeMillis {
 		return 0, false
 	}
 	return int64(millis), true
+}
+
+// wholeMillis reads what most times are: a moment of our age, in seconds with at
+// most three digits of a fraction.
+func wholeMillis(text string) (millis int64, ok bool) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	if len(whole) != 10 || len(fraction) > 3 {
+		return 0, false
+	}
+	for _, digits := range []string{whole, fraction} {
+		for i := range len(digits) {
+			if digits[i] < '0' || digits[i] > '9' {
+				return 0, false
+			}
+			millis = millis*10 + int64(digits[i]-'0')
+		}
+	}
+	for range 3 - len(fraction) {
+		millis *= 10
+	}
+	return millis, true
 }
 
 func (f *pythonFormat) sameAudience(e *envelope, b *mcpseal.Binding) bool {

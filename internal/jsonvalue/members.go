@@ -40,10 +40,11 @@ func (m *Members) Next() (v Member, ok bool) {
 	}
 	p.space()
 	start := p.at
-	if _, ok = p.str(); !ok {
+	name, ok := p.str()
+	if !ok {
 		return v, false
 	}
-	v.Name = unquote(p.text[start:p.at])
+	v.Name = p.textOf(name, start)
 	p.space()
 	if !p.take(':') {
 		return v, false
@@ -57,21 +58,21 @@ func (m *Members) Next() (v Member, ok bool) {
 	v.Kind, v.Raw = n.kind, p.text[start:p.at]
 	switch v.Kind {
 	case String:
-		v.Text = unquote(v.Raw)
+		v.Text = p.textOf(n.text, start)
 	case Number:
 		v.Text = v.Raw
 	}
 	return v, true
 }
 
-// unquote returns what a string that was read stands for.
-func unquote(raw string) string {
-	p := parser{text: raw, at: 1}
-	if p.at = skipPlain(raw, 1); p.at == len(raw)-1 {
-		return raw[1:p.at]
+// textOf returns what a string that was read, from start on, stands for. One
+// with escapes is read again: nobody kept it.
+func (p *parser) textOf(s span, start int) string {
+	if s.end >= 0 {
+		return p.text[s.start:s.end]
 	}
-	p.at = 1
-	text, _ := p.unescape(make([]byte, 0, len(raw)))
+	again := parser{text: p.text[start:p.at], at: 1}
+	text, _ := again.unescape(make([]byte, 0, p.at-start))
 	return string(text)
 }
 
