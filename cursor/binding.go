@@ -10,7 +10,6 @@ import (
 const (
 	digestSize = 16
 	hintSize   = 2
-	maxHinted  = 128       // how much of a user's name a hint is of
 	maxNamed   = 1<<16 - 1 // bytes of a method or a target
 )
 
@@ -19,7 +18,7 @@ const (
 // which tell the operator what differs. One hash is all that a page costs, of
 // one block where names are short.
 type binding struct {
-	service [digestSize]byte
+	service *[digestSize]byte
 	digest  [digestSize]byte
 	hints   hints
 }
@@ -47,17 +46,28 @@ func bind(service *[digestSize]byte, request *mcpseal.Request, arguments *[sha25
 	buf = append(binary.BigEndian.AppendUint16(buf, uint16(len(request.Target))), request.Target...)
 	buf = append(append(buf, who), user...)
 	sum := sha256.Sum256(buf)
-	b.service, b.digest = *service, [digestSize]byte(sum[:])
+	b.service, b.digest = service, [digestSize]byte(sum[:])
 	b.hints = hints{[hintSize]byte(arguments[digestSize:]), hint(who, user)}
 	return b
 }
 
-// hint is FNV-1a of a text, as far as it matters.
-func hint(who byte, text string) (h [hintSize]byte) {
-	sum := (2166136261 ^ uint32(who) ^ uint32(len(text))<<8) * 16777619
-	for i := range min(len(text), maxHinted) {
-		sum = (sum ^ uint32(text[i])) * 16777619
+// hint mixes the ends of a name, which is where names differ.
+func hint(who byte, name string) (h [hintSize]byte) {
+	sum := (uint64(len(name))<<8 | uint64(who)) * 0x9E3779B97F4A7C15
+	if n := len(name); n >= 8 {
+		sum = (sum ^ word(name)) * 0x9E3779B97F4A7C15
+		sum = (sum ^ sum>>29 ^ word(name[n-8:])) * 0x9E3779B97F4A7C15
+	} else {
+		for i := range n {
+			sum = (sum ^ uint64(name[i])) * 0x9E3779B97F4A7C15
+		}
 	}
-	binary.BigEndian.PutUint16(h[:], uint16(sum>>16^sum))
+	binary.BigEndian.PutUint16(h[:], uint16(sum>>48))
 	return h
+}
+
+// word is the first eight bytes of a text.
+func word(s string) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }

@@ -1,6 +1,7 @@
 package cursor
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -55,7 +56,8 @@ func (c *Cursors) Open(ctx context.Context, request mcpseal.Request, cursor stri
 		return page, nil
 	}
 	start := c.start()
-	if fail := c.open(ctx, &page, cursor); fail != nil {
+	fail := guard(&page, func() *failure { return c.open(ctx, &page, cursor) })
+	if fail != nil {
 		c.report(ctx, OpOpen, start, &request, len(cursor), fail)
 		return Page{}, &RejectError{fail.reason, fail.cause}
 	}
@@ -77,9 +79,10 @@ func (c *Cursors) open(ctx context.Context, page *Page, cursor string) *failure 
 	s := scratches.Get().(*scratch)
 	defer s.release()
 	s.buf = slices.Grow(s.buf[:0], 2*len(text)+64)
-	payload, fail := c.unseal(ctx, s.buf, text)
-	if fail != nil {
-		return fail
+	page.calling = mcpseal.ReasonCodecFailed
+	payload, err := c.config.Codec.Open(ctx, s.buf, text)
+	if err != nil {
+		return codecFailure(err)
 	}
 	if s.owns(payload) {
 		s.buf = payload // what release clears
@@ -117,20 +120,12 @@ func inTime(r *record, now int64) mcpseal.Reason {
 	return ""
 }
 
-// unseal calls the codec, which may be the user's.
-func (c *Cursors) unseal(ctx context.Context, dst []byte, text string) (payload []byte, fail *failure) {
-	panicked := callback.Guard(func() {
-		opened, err := c.config.Codec.Open(ctx, dst, text)
-		if err != nil {
-			fail = codecFailure(err)
-			return
-		}
-		payload = opened
-	})
-	if panicked != nil {
-		fail = &failure{mcpseal.ReasonCodecFailed, panicked}
+// guard calls f, in which parts of the user's are called.
+func guard(page *Page, f func() *failure) (fail *failure) {
+	if panicked := callback.Guard(func() { fail = f() }); panicked != nil {
+		return &failure{page.calling, panicked}
 	}
-	return payload, fail
+	return fail
 }
 
 func codecFailure(err error) *failure {
@@ -147,21 +142,14 @@ func (c *Cursors) issue(ctx context.Context, r *record, b *binding) (cursor stri
 	defer s.release()
 	s.buf = appendRecord(s.buf[:0], r, b)
 	s.text = append(slices.Grow(s.text[:0], len(prefix)+4*len(s.buf)+256), prefix...)
-	panicked := callback.Guard(func() {
-		text, err := c.config.Codec.Seal(ctx, s.text, s.buf)
-		if err != nil {
-			fail = &failure{mcpseal.ReasonCodecFailed, callback.Failed(err)}
-			return
-		}
-		cursor = string(text)
-	})
-	if panicked != nil {
-		return "", &failure{mcpseal.ReasonCodecFailed, panicked}
+	text, err := c.config.Codec.Seal(ctx, s.text, s.buf)
+	if err != nil {
+		return "", &failure{mcpseal.ReasonCodecFailed, callback.Failed(err)}
 	}
-	if fail == nil && !strings.HasPrefix(cursor, prefix) {
+	if !bytes.HasPrefix(text, []byte(prefix)) {
 		return "", &failure{mcpseal.ReasonCodecFailed, callback.Explain("the codec did not append to what it was given")}
 	}
-	return cursor, fail
+	return string(text), nil
 }
 
 // Page is a page of a walk: where to go on, and how to say so. It is not safe
@@ -171,7 +159,8 @@ type Page struct {
 	position []byte
 	next     func(context.Context, Next) (string, error) // of another issuer
 
-	opened  int64 // Unix time in milliseconds; 0 on the first page
+	opened  int64          // Unix time in milliseconds; 0 on the first page
+	calling mcpseal.Reason // what a part of the user's that is being called has failed with, if it panics
 	cursors *Cursors
 	caller  mcpseal.Request
 
@@ -234,7 +223,8 @@ func (p *Page) Next(ctx context.Context, next Next) (string, error) {
 		return "", &IssueError{mcpseal.ReasonMisuse, callback.Failed(errNoPage)}
 	}
 	start := c.start()
-	cursor, fail := p.issue(ctx, &next)
+	cursor := ""
+	fail := guard(p, func() (fail *failure) { cursor, fail = p.issue(ctx, &next); return fail })
 	if fail != nil {
 		c.report(ctx, OpIssue, start, &p.caller, 0, fail)
 		return "", &IssueError{fail.reason, fail.cause}
@@ -268,6 +258,7 @@ func (p *Page) issue(ctx context.Context, next *Next) (string, *failure) {
 	if !r.fits() {
 		return "", &failure{mcpseal.ReasonTooLarge, callback.Explain("a walk has at most %d pages", int64(maxNumber))}
 	}
+	p.calling = mcpseal.ReasonCodecFailed
 	return c.issue(ctx, &r, &p.binding)
 }
 
@@ -279,8 +270,7 @@ func (p *Page) digestArguments() *failure {
 	if len(p.caller.Method) > maxNamed || len(p.caller.Target) > maxNamed {
 		return failed(mcpseal.ReasonInvalidParams)
 	}
-	binding := mcpseal.Binding{Arguments: p.caller.Arguments}
-	arguments, err := binding.ArgumentsDigest()
+	arguments, err := argdigest.Sum(p.caller.Arguments)
 	if err != nil {
 		fail := failed(mcpseal.ReasonInvalidParams)
 		if problem, ok := err.(*argdigest.Error); ok {
@@ -314,10 +304,11 @@ func (p *Page) identify(ctx context.Context) *failure {
 	if p.known.user {
 		return nil
 	}
-	user, cause := callback.Identify(ctx, p.caller.Principal)
+	p.calling = mcpseal.ReasonPrincipalFailed
+	user, err := callback.Ask(ctx, p.caller.Principal)
 	switch {
-	case cause != nil:
-		return &failure{mcpseal.ReasonPrincipalFailed, cause}
+	case err != nil:
+		return &failure{mcpseal.ReasonPrincipalFailed, callback.Failed(err)}
 	case user == "" && p.cursors.config.RequirePrincipal:
 		return failed(mcpseal.ReasonPrincipal)
 	}

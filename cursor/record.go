@@ -83,7 +83,7 @@ func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal
 // boundTo returns why the record is not bound to b, or "". The hints only choose
 // the word; two users in 65,536 look alike to them, but not to the digest.
 func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
-	if !same(head[atService:atDigest], &b.service) {
+	if !same(head[atService:atDigest], b.service) {
 		return mcpseal.ReasonAudience
 	}
 	switch {

@@ -15,22 +15,29 @@ const (
 // Identify asks who is calling; nil is nobody. An error, a panic and a text that
 // is too long fail the check.
 func Identify(ctx context.Context, principal func(context.Context) (string, error)) (user string, failed *Error) {
-	if principal == nil {
-		return "", nil
-	}
+	var err error
 	panicked := Guard(func() {
-		name, err := principal(ctx)
-		if err == nil && len(name) > maxPrincipal {
-			err = errLongPrincipal
-		}
-		if err != nil {
+		if user, err = Ask(ctx, principal); err != nil {
 			failed = Failed(err)
-			return
 		}
-		user = name
 	})
 	if panicked != nil {
 		return "", panicked
 	}
 	return user, failed
+}
+
+// Ask is Identify within a [Guard].
+func Ask(ctx context.Context, principal func(context.Context) (string, error)) (string, error) {
+	if principal == nil {
+		return "", nil
+	}
+	user, err := principal(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case len(user) > maxPrincipal:
+		return "", errLongPrincipal
+	}
+	return user, nil
 }
