@@ -590,7 +590,8 @@ func FuzzCursor(f *testing.F) {
 	}
 	f.Add([]byte(minted), false)
 	f.Add(payload, true)
-	f.Add(payload[:53], true)
+	f.Add(payload[:55], true)
+	f.Add(payload[:127], true)
 	f.Add([]byte("mc1."), false)
 	f.Fuzz(func(t *testing.T, data []byte, crafted bool) {
 		text := string(data)

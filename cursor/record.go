@@ -1,6 +1,7 @@
 package cursor
 
 import (
+	"bytes"
 	"crypto/subtle"
 	"encoding/binary"
 
@@ -29,7 +30,12 @@ const (
 	atService  = 18 // 16 bytes
 	atDigest   = 34 // 16 bytes
 	atHints    = 50 // 2 times 2 bytes
-	headSize   = 54
+	atLength   = 54 // 2 bytes: of the position
+	headSize   = 56
+
+	// minSize is what a record is padded to. The lengths of short positions do
+	// not show then, and AES-GCM is faster on whole 128 bytes than on less.
+	minSize = 128
 )
 
 // record is what a cursor says.
@@ -57,8 +63,15 @@ func appendRecord(dst []byte, r *record, b *binding) []byte {
 	copy(head[atDigest:], b.digest[:])
 	copy(head[atHints:], b.hints.arguments[:])
 	copy(head[atHints+hintSize:], b.hints.user[:])
-	return append(append(dst, head[:]...), r.position...)
+	binary.BigEndian.PutUint16(head[atLength:], uint16(len(r.position)))
+	dst = append(append(dst, head[:]...), r.position...)
+	return append(dst, padding[:padded(len(r.position))]...)
 }
+
+var padding [minSize]byte
+
+// padded is how many zeros stand behind a position.
+func padded(length int) int { return max(0, minSize-headSize-length) }
 
 // parseRecord reads a payload that is genuine.
 func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal.Reason) {
@@ -73,10 +86,11 @@ func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal
 	r.issued = int64(binary.BigEndian.Uint64(head[atIssued+6-8:]) & maxMilli48)
 	r.lifetime = int64(binary.BigEndian.Uint64(head[atLifetime+5-8:]) & maxMilli40)
 	r.number = int64(binary.BigEndian.Uint32(head[atNumber:]))
-	r.position = payload[headSize:]
-	if !r.fits() {
+	length, rest := int(binary.BigEndian.Uint16(head[atLength:])), payload[headSize:]
+	if len(rest) != length+padded(length) || !r.fits() || !bytes.Equal(rest[length:], padding[:padded(length)]) {
 		return r, nil, mcpseal.ReasonMalformed
 	}
+	r.position = rest[:length]
 	return r, head, ""
 }
 

@@ -167,7 +167,11 @@ func mintVectors(t *testing.T) {
 	crafted("page 0", func(p []byte) []byte { clear(p[14:18]); return p })
 	crafted("the last byte of the service", func(p []byte) []byte { p[33]++; return p })
 	crafted("the last byte of the digest", func(p []byte) []byte { p[49]++; return p })
-	crafted("cut short", func(p []byte) []byte { return p[:53] })
+	crafted("cut short", func(p []byte) []byte { return p[:55] })
+	crafted("less padding", func(p []byte) []byte { return p[:len(p)-1] })
+	crafted("more padding", func(p []byte) []byte { return append(p, 0) })
+	crafted("other padding", func(p []byte) []byte { p[len(p)-1] = 1; return p })
+	crafted("a position that is longer than the record", func(p []byte) []byte { p[54] = 1; return p })
 	crafted("expired", func(p []byte) []byte { binary.BigEndian.PutUint32(p[10:], 400); return p })
 	text, err := json.MarshalIndent(set, "", "  ")
 	if err != nil {

@@ -71,14 +71,16 @@ func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, decode 
 	if _, err := decode(a.recorded.Content); err == nil {
 		return a
 	}
-	// A fresh answer that does not fit is the client's fault and fails the call
-	// when it is read; a recorded one was good once, so the question is new.
-	if _, fresh := ask.fresh[key]; !fresh {
-		delete(ask.state.Answers, key)
-		a.recorded = nil
-		if !ask.asks {
-			ask.put(key, a.digest, question)
-		}
+	// A fresh answer that does not fit is the client's fault and fails the call; a
+	// recorded one was good once, so the question is new.
+	if _, fresh := ask.fresh[key]; fresh {
+		ask.misfit = &MisfitError{key}
+		return a
+	}
+	delete(ask.state.Answers, key)
+	a.recorded = nil
+	if !ask.asks {
+		ask.put(key, a.digest, question)
 	}
 	return a
 }
@@ -106,11 +108,9 @@ func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 	if a.recorded.Action != Accept {
 		return a.recorded.Action, value, nil
 	}
-	value, err = a.decode(a.recorded.Content)
-	if err != nil {
+	if value, err = a.decode(a.recorded.Content); err != nil {
 		var zero T
-		a.ask.misfit = &MisfitError{a.key}
-		return "", zero, a.ask.misfit
+		return "", zero, &MisfitError{a.key}
 	}
 	return Accept, value, nil
 }

@@ -1,9 +1,9 @@
 package elicit
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -94,6 +94,10 @@ func (a *Asker) Request() mcp.Request { return a.req }
 // ask registers a question. It returns the answer that it has, or nil.
 func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 	digest, err := digestOf(question)
+	if len(key) > maxKey {
+		a.wrong("the key %s has more than %d bytes", plain.Text(key), maxKey)
+		return nil
+	}
 	if err != nil {
 		a.wrong("the question %s is nil or cannot be written as JSON", plain.Text(key))
 		return nil
@@ -142,6 +146,24 @@ func (a *Asker) reworded(key string) {
 	}
 }
 
+// What one round can ask.
+const (
+	maxQuestions = 64
+	maxKey       = 128
+)
+
+// checkQuestions makes sure that what goes out is what was digested.
+func (a *Asker) checkQuestions() {
+	if len(a.questions) > maxQuestions {
+		a.wrong("%d questions are asked in one round, more than %d", len(a.questions), maxQuestions)
+	}
+	for key, question := range a.questions {
+		if digest, err := digestOf(question); err != nil || digest != a.state.Asked[key] {
+			a.wrong("the question %s was changed after it was asked: give each question params of its own", plain.Text(key))
+		}
+	}
+}
+
 // wrong notes a mistake of the author's, the first one.
 func (a *Asker) wrong(format string, args ...any) {
 	if a.mistake == "" {
@@ -153,21 +175,36 @@ func (a *Asker) wrong(format string, args ...any) {
 // it in the sealed state from then on: a random id, a price, a time. It is
 // computed again if the call never asked afterwards.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
-	var value T
-	if kept, ok := ask.state.Kept[key]; ok && json.Unmarshal(kept, &value) == nil {
-		return value, nil
+	var kept T
+	if text, ok := ask.state.Kept[key]; ok && json.Unmarshal(text, &kept) == nil {
+		return kept, nil
 	}
 	value, err := compute()
 	if err != nil {
 		return value, err
 	}
+	// What is returned is what later rounds will get: a time, for example, loses
+	// its monotonic part on the way.
+	var same T
 	text, err := json.Marshal(value)
-	if err != nil {
-		ask.wrong("what Once computes under the key %s cannot be written as JSON", plain.Text(key))
+	if err != nil || json.Unmarshal(text, &same) != nil {
+		ask.wrong("what Once computes under the key %s cannot be written as JSON and read again", plain.Text(key))
 		return value, errPending
 	}
-	kept := map[string]json.RawMessage{key: text}
-	maps.Copy(kept, ask.state.Kept)
-	ask.state.Kept = kept
-	return value, nil
+	if ask.state.Kept == nil {
+		ask.state.Kept = make(map[string]json.RawMessage)
+	}
+	ask.state.Kept[key] = text
+	return same, nil
+}
+
+// elicitationID is the id of a question about a URL, the same in every round.
+func (a *Asker) elicitationID(key string) string {
+	if a.state.URLs == nil {
+		a.state.URLs = make(map[string]string)
+	}
+	if a.state.URLs[key] == "" {
+		a.state.URLs[key] = rand.Text()
+	}
+	return a.state.URLs[key]
 }

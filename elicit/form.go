@@ -4,19 +4,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/mail"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
 // Form asks the user to fill in a form whose fields are those of the struct T:
 // strings, numbers, booleans, and slices of strings that [Enum] gives a choice
-// of. A field is required unless its tag says omitempty; the tag jsonschema
-// describes it.
+// of. A field is required unless its tag says omitempty or omitzero; the tag
+// jsonschema describes it.
 func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer[T] {
 	f, err := formOf[T](options)
 	if err != nil {
@@ -61,6 +66,28 @@ func Enum(field string, values ...string) FormOption {
 		}
 		return nil
 	}}
+}
+
+// hasFormat says whether a text has a format; the schema alone does not.
+func hasFormat(text, format string) bool {
+	var err error
+	switch format {
+	case "email":
+		var address *mail.Address
+		if address, err = mail.ParseAddress(text); err == nil && address.Address != text {
+			return false
+		}
+	case "uri":
+		var u *url.URL
+		if u, err = url.Parse(text); err == nil && u.Scheme == "" {
+			return false
+		}
+	case "date":
+		_, err = time.Parse(time.DateOnly, text)
+	case "date-time":
+		_, err = time.Parse(time.RFC3339, text)
+	}
+	return err == nil
 }
 
 // formats are those that elicitation knows.
@@ -130,11 +157,59 @@ func buildForm(t reflect.Type, options []FormOption) (*form, error) {
 			return nil, fmt.Errorf("there is no field %s, which an option names", option.field)
 		}
 	}
+	if len(schema.Properties) == 0 {
+		return nil, errors.New("it has no fields to fill in")
+	}
+	for _, name := range schema.PropertyOrder {
+		if err := tryField(t, name, schema.Properties[name]); err != nil {
+			return nil, err
+		}
+	}
 	resolved, err := schema.Resolve(nil)
 	if err != nil {
 		return nil, err
 	}
 	return &form{schema, resolved}, nil
+}
+
+// tryField answers one field and looks whether the answer arrives: JSON loses
+// what is embedded twice, embedded under a name, or read in a way of its own.
+func tryField(t reflect.Type, name string, s *jsonschema.Schema) error {
+	probe := map[string]any{"string": "probe", "number": 1.5, "integer": 1.0, "boolean": true}[s.Type]
+	switch {
+	case s.Type == "array":
+		probe = []any{s.Items.Enum[0]}
+	case len(s.Enum) > 0:
+		probe = s.Enum[0]
+	}
+	if arrives(t, name, probe) {
+		return nil
+	}
+	// Some types read only one kind of text.
+	for format, text := range map[string]string{"date-time": "2026-01-02T03:04:05Z", "date": "2026-01-02"} {
+		if s.Type == "string" && len(s.Enum) == 0 && (s.Format == "" || s.Format == format) && arrives(t, name, text) {
+			s.Format = format
+			return nil
+		}
+	}
+	return fmt.Errorf("the field %s does not come back from JSON as it was answered: make it a plain field of the struct", name)
+}
+
+func arrives(t reflect.Type, name string, probe any) bool {
+	text, err := json.Marshal(map[string]any{name: probe})
+	if err != nil {
+		return false
+	}
+	var back map[string]any
+	value := reflect.New(t)
+	panicked := callback.Guard(func() {
+		if err = json.Unmarshal(text, value.Interface()); err == nil {
+			if text, err = json.Marshal(value.Interface()); err == nil {
+				err = json.Unmarshal(text, &back)
+			}
+		}
+	})
+	return panicked == nil && err == nil && reflect.DeepEqual(back[name], probe)
 }
 
 // withoutNull drops the null that a pointer or a slice allows: a form leaves a
@@ -178,6 +253,11 @@ func (f *form) decode(content []byte, value any) error {
 	}
 	if err := f.resolved.Validate(fields); err != nil {
 		return err
+	}
+	for name, property := range f.schema.Properties {
+		if text, ok := fields[name].(string); ok && !hasFormat(text, property.Format) {
+			return fmt.Errorf("not a %s", property.Format)
+		}
 	}
 	text, err := json.Marshal(fields)
 	if err != nil {

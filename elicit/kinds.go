@@ -1,8 +1,9 @@
 package elicit
 
 import (
-	"crypto/rand"
 	"encoding/json"
+	"errors"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -19,11 +20,7 @@ type Consent struct{ *Answer[struct{}] }
 // [Once] into it, remember on your side which principal it is for, and compare
 // that with who is signed in when the page is opened.
 func URL(ask *Asker, key, message, url string) *Consent {
-	id, err := Once(ask, "elicitation "+key, func() (string, error) { return rand.Text(), nil })
-	if err != nil {
-		return &Consent{&Answer[struct{}]{ask: ask, key: key}}
-	}
-	question := &mcp.ElicitParams{Mode: "url", Message: message, URL: url, ElicitationID: id}
+	question := &mcp.ElicitParams{Mode: "url", Message: message, URL: url, ElicitationID: ask.elicitationID(key)}
 	return &Consent{newAnswer(ask, key, question, func([]byte) (struct{}, error) { return struct{}{}, nil })}
 }
 
@@ -36,8 +33,8 @@ func Sample(ask *Asker, key string, params *mcp.CreateMessageParams) *Answer[*mc
 	return newAnswer(ask, key, params, decodeInto[mcp.CreateMessageWithToolsResult])
 }
 
-// SampleWithTools is [Sample] for a client that declared that its model can use
-// tools; any other is refused.
+// SampleWithTools is [Sample] with tools, for a client that declared that its
+// model can use them; any other is refused.
 func SampleWithTools(ask *Asker, key string, params *mcp.CreateMessageWithToolsParams) *Answer[*mcp.CreateMessageWithToolsResult] {
 	return newAnswer(ask, key, params, decodeInto[mcp.CreateMessageWithToolsResult])
 }
@@ -49,6 +46,9 @@ func Roots(ask *Asker, key string) *Answer[[]*mcp.Root] {
 		result, err := decodeInto[mcp.ListRootsResult](content)
 		if err != nil {
 			return nil, err
+		}
+		if slices.Contains(result.Roots, nil) {
+			return nil, errors.New("a root is null")
 		}
 		return result.Roots, nil
 	})

@@ -128,6 +128,13 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*asking, error) 
 	case !a.asks:
 		return nil, err
 	}
+	if a.checkQuestions(); a.mistake != "" {
+		a.log(ctx, "elicit: "+a.mistake)
+		return nil, internalError()
+	}
+	if err := a.p.CheckCapabilities(a.req, a.questions); err != nil {
+		return nil, err
+	}
 	state, err := a.state.text()
 	if most := a.p.Boundary().Config().MaxState; err == nil && len(state) > most {
 		a.log(ctx, fmt.Sprintf("elicit: the answers so far have %d bytes as a state, mcpseal.Config.MaxState is %d: ask for less, or raise it", len(state), most))

@@ -12,16 +12,21 @@ import (
 
 // state is what a call remembers between two rounds. It goes out sealed.
 type state struct {
+	Version int `json:"v"`
 	// Asked are the questions of the last round: what was shown under each key.
 	Asked map[string]string `json:"q,omitempty"`
 	// Answers are the answers so far.
 	Answers map[string]answer `json:"a,omitempty"`
 	// Kept is what Once computed.
 	Kept map[string]json.RawMessage `json:"k,omitempty"`
+	// URLs are the ids of the questions about URLs.
+	URLs map[string]string `json:"u,omitempty"`
 	// Reworded counts how often in a row an answer came for a question that then
 	// read differently.
 	Reworded map[string]int `json:"r,omitempty"`
 }
+
+const stateVersion = 1
 
 // answer is one answer, and which question it is to.
 type answer struct {
@@ -33,8 +38,8 @@ type answer struct {
 // readState reads what an earlier round wrote. A text that is none, from a
 // handler that was written by hand before, is no state.
 func readState(text string) (s state) {
-	if json.Unmarshal([]byte(text), &s) != nil {
-		return state{}
+	if json.Unmarshal([]byte(text), &s) != nil || s.Version != stateVersion {
+		return state{Version: stateVersion}
 	}
 	for key, a := range s.Answers {
 		if !a.Action.valid() {

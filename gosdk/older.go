@@ -2,9 +2,12 @@ package gosdk
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
@@ -62,7 +65,7 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 		o.counted = false
 		result, a, err := p.run(ctx, next, withInput(req, state, answers), c)
 		if err != nil {
-			return nil, err
+			return nil, p.unanswered(ctx, err)
 		}
 		if a.questions == nil {
 			if o.asked {
@@ -71,10 +74,30 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 			return result, nil
 		}
 		if state, answers, err = o.ask(ctx, session, a); err != nil {
-			return nil, err
+			return nil, p.unanswered(ctx, err)
 		}
 	}
 }
+
+// unanswered hides what the SDK says of an answer that it did not take from an
+// older client: it repeats the answer. Where the handler is not one that we
+// vouch for, its author decides what to do with that.
+func (p *Protected) unanswered(ctx context.Context, err error) error {
+	var own *ownError
+	var failed *askError
+	fulfilling := strings.Contains(err.Error(), "fulfilling input request") // the SDK's words
+	if !p.Vouches(ctx) || errors.As(err, &own) || !errors.As(err, &failed) && !fulfilling {
+		return err
+	}
+	p.options.Logger.WarnContext(ctx, "gosdk: a client's answer was not taken: it does not fit what was asked, or the client failed")
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "an answer does not fit what was asked"}
+}
+
+// askError is an answer that did not come.
+type askError struct{ err error }
+
+func (e *askError) Error() string { return e.err.Error() }
+func (e *askError) Unwrap() error { return e.err }
 
 // ask puts the questions of a result to the client, and returns the next
 // round's input.
@@ -95,7 +118,7 @@ func (o *olderCall) ask(ctx context.Context, session *mcp.ServerSession, a askin
 	}
 	// What is asked below is this round: the sending middleware need not count it.
 	if answers, err = askAll(context.WithValue(ctx, olderCallKey{}, nil), session, a.questions); err != nil {
-		return "", nil, err
+		return "", nil, &askError{err}
 	}
 	o.asked = true
 	if err = o.reopen(ctx, token); err != nil {

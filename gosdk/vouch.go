@@ -43,6 +43,18 @@ func (p *Protected) Vouches(ctx context.Context) bool {
 	return by == p
 }
 
+// CheckCapabilities returns the -32021 of the protocol for questions that the
+// client of a request has not declared it can answer, or nil.
+func (p *Protected) CheckCapabilities(req mcp.Request, questions mcp.InputRequestMap) error {
+	var c call
+	for _, method := range []string{methodTool, methodPrompt, methodResource} {
+		if read, ok := readCall(method, req); ok {
+			c = read
+		}
+	}
+	return checkCapabilities(req, c, questions)
+}
+
 type vouchKey struct{}
 
 type carrier struct{ method, target string }

@@ -330,11 +330,13 @@ function checkRejected(r) {
 // after the time that the file says it was issued.
 function openCursor(v) {
   const record = openToken(v.cursor, checkSecret(hex(v.secret)), 'mc1.', cursorKey(hex(v.secret)));
-  if (record.length < 54) refuse('the record is cut short');
+  if (record.length < 56) refuse('the record is cut short');
   if (record[0] !== 0x43) refuse('the purpose is not "C"');
   if (record[1] !== 1) refuse('the version is not known');
   const who = record[2], issued = record.readUIntBE(3, 6), lifetime = record.readUIntBE(9, 5), page = record.readUInt32BE(14);
   if (who > 2 || lifetime < 1 || page < 1) refuse('a field has a value that it cannot have');
+  const length = record.readUInt16BE(54), end = 56 + length;
+  if (record.length !== Math.max(128, end) || record.subarray(end).some((b) => b !== 0)) refuse('the padding is not as it must be');
   const service = sha256('mc1s', frame(utf8(v.audience)), frame(utf8(v.epoch)));
   if (!record.subarray(18, 34).equals(service.subarray(0, 16))) refuse('another service');
   const u16 = (n) => Buffer.from([n >> 8, n & 255]);
@@ -348,7 +350,7 @@ function openCursor(v) {
   const now = v.issued + 500;
   if (issued > now + 60_000) refuse('it is from the future');
   if (now >= issued + lifetime) refuse('it has expired');
-  return { who, issued, lifetime, page, position: record.subarray(54).toString('hex') };
+  return { who, issued, lifetime, page, position: record.subarray(56, end).toString('hex') };
 }
 
 function checkCursor(v) {
