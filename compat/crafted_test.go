@@ -32,7 +32,7 @@ func TestWhatAKeyHolderCanWrite(t *testing.T) {
 		payload string
 		open    func(payload string) (mcpseal.Claims, error)
 	}{
-		"Python": {`{"v":1,"iat":1,"exp":2,"m":"","t":"","a":"` + digest + `","s":"x"}`, func(payload string) (mcpseal.Claims, error) {
+		"Python": {`{"v":1,"iat":1,"exp":2,"m":"","t":"","a":"` + string(digest[:]) + `","s":"x"}`, func(payload string) (mcpseal.Claims, error) {
 			return python.Open(t.Context(), &mcpseal.Binding{}, python.seal([]byte(payload)))
 		}},
 		"TypeScript": {`{"p":1,"exp":2}`, func(payload string) (mcpseal.Claims, error) {

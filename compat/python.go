@@ -24,6 +24,7 @@ const (
 	pythonKeyIDSize     = 4
 	pythonSaltSize      = 8
 	pythonDigestSize    = 16
+	pythonDigestText    = 22 // characters of base64url
 	methodReadResource  = "resources/read"
 	pythonMaxTimeMillis = 1 << 53
 )
@@ -169,7 +170,7 @@ func (f *pythonFormat) seal(payload []byte) string {
 }
 
 // envelope writes the claims as Python does.
-func (f *pythonFormat) envelope(b *mcpseal.Binding, c *mcpseal.Claims, digest string, salt []byte) ([]byte, error) {
+func (f *pythonFormat) envelope(b *mcpseal.Binding, c *mcpseal.Claims, digest [pythonDigestText]byte, salt []byte) ([]byte, error) {
 	buf := append(make([]byte, 0, 256+len(c.State)+len(c.State)/8), `{"v":1,"iat":`...)
 	buf = pythonFloat(buf, float64(c.Issued)/1000)
 	buf = append(buf, `,"exp":`...)
@@ -182,7 +183,7 @@ func (f *pythonFormat) envelope(b *mcpseal.Binding, c *mcpseal.Claims, digest st
 	}
 	member(`,"m":`, b.Method)
 	member(`,"t":`, b.Target)
-	member(`,"a":`, digest)
+	member(`,"a":`, string(digest[:]))
 	if !ok {
 		return nil, errName
 	}
@@ -234,7 +235,7 @@ func (f *pythonFormat) Open(_ context.Context, b *mcpseal.Binding, token string)
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	case !e.method.is(b.Method) || !e.target.is(b.Target):
 		return mcpseal.Claims{}, mcpseal.ReasonRequest
-	case !e.arguments.is(digest):
+	case !e.arguments.is(string(digest[:])):
 		return mcpseal.Claims{}, mcpseal.ReasonArguments
 	case !f.sameAudience(&e, b):
 		return mcpseal.Claims{}, mcpseal.ReasonAudience
@@ -334,11 +335,12 @@ func pythonUserDigest(principal string, salt []byte) [pythonDigestSize]byte {
 }
 
 // pythonDigest is the claim that names the arguments.
-func pythonDigest(b *mcpseal.Binding) (string, error) {
+func pythonDigest(b *mcpseal.Binding) (digest [pythonDigestText]byte, err error) {
 	text := b.Arguments
 	if b.Method == methodReadResource {
 		text = nil
 	}
 	sum, err := jsonvalue.SumArguments(text, pythonArguments)
-	return string(b64u.Append(make([]byte, 0, 64), sum[:pythonDigestSize])), err
+	b64u.Append(digest[:0], sum[:pythonDigestSize])
+	return digest, err
 }

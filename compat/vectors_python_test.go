@@ -200,7 +200,7 @@ func checkPythonMint(t *testing.T, c *vector) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "the digest", digest, in.ArgsDigest)
+	equal(t, "the digest", string(digest[:]), in.ArgsDigest)
 	arguments := string(binding.Arguments)
 	if binding.Method == methodReadResource {
 		arguments = ""

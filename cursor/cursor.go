@@ -56,8 +56,7 @@ func (c *Cursors) Open(ctx context.Context, request mcpseal.Request, cursor stri
 		return page, nil
 	}
 	start := c.start()
-	fail := guard(&page, func() *failure { return c.open(ctx, &page, cursor) })
-	if fail != nil {
+	if fail := c.guardedOpen(ctx, &page, cursor); fail != nil {
 		c.report(ctx, OpOpen, start, &request, len(cursor), fail)
 		return Page{}, &RejectError{fail.reason, fail.cause}
 	}
@@ -120,12 +119,23 @@ func inTime(r *record, now int64) mcpseal.Reason {
 	return ""
 }
 
-// guard calls f, in which parts of the user's are called.
-func guard(page *Page, f func() *failure) (fail *failure) {
-	if panicked := callback.Guard(func() { fail = f() }); panicked != nil {
-		return &failure{page.calling, panicked}
+// guardedOpen is open, in which parts of the user's are called.
+func (c *Cursors) guardedOpen(ctx context.Context, page *Page, cursor string) (fail *failure) {
+	defer page.recovered(&fail)
+	return c.open(ctx, page, cursor)
+}
+
+// guardedIssue is issue, in which parts of the user's are called.
+func (p *Page) guardedIssue(ctx context.Context, next *Next) (cursor string, fail *failure) {
+	defer p.recovered(&fail)
+	return p.issue(ctx, next)
+}
+
+// recovered is deferred: a part that panics has failed.
+func (p *Page) recovered(fail **failure) {
+	if v := recover(); v != nil {
+		*fail = &failure{p.calling, callback.Panicked(v)}
 	}
-	return fail
 }
 
 func codecFailure(err error) *failure {
@@ -223,8 +233,7 @@ func (p *Page) Next(ctx context.Context, next Next) (string, error) {
 		return "", &IssueError{mcpseal.ReasonMisuse, callback.Failed(errNoPage)}
 	}
 	start := c.start()
-	cursor := ""
-	fail := guard(p, func() (fail *failure) { cursor, fail = p.issue(ctx, &next); return fail })
+	cursor, fail := p.guardedIssue(ctx, &next)
 	if fail != nil {
 		c.report(ctx, OpIssue, start, &p.caller, 0, fail)
 		return "", &IssueError{fail.reason, fail.cause}

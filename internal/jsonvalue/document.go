@@ -88,8 +88,8 @@ func Parse(text string, constants bool) (*Document, error) {
 	d.text = text
 	// Every value but the root stands behind one of these, so that the nodes
 	// need not grow, which would take several times their size.
-	if most := 1 + strings.Count(text, ",") + strings.Count(text, "[") + strings.Count(text, "{"); cap(d.nodes) < most {
-		d.nodes = make([]node, 0, most)
+	if cap(d.nodes) <= len(text)/2 {
+		d.nodes = make([]node, 0, 1+strings.Count(text, ",")+strings.Count(text, "[")+strings.Count(text, "{"))
 	}
 	p := parser{doc: d, text: text, constants: constants}
 	p.space()
