@@ -75,6 +75,9 @@ func (c *claim) utf8() (string, bool) {
 	return c.Text, c.Kind == jsonvalue.String && utf8.ValidString(c.Text)
 }
 
+// names says whether a claim is this name, which is no secret.
+func (c *claim) names(name string) bool { return c.Kind == jsonvalue.String && c.Text == name }
+
 // is says whether a claim is this string. The time it takes tells nothing about
 // where the two differ. It is subtle.ConstantTimeCompare for strings, which need
 // no copy here.

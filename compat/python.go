@@ -233,7 +233,7 @@ func (f *pythonFormat) Open(_ context.Context, b *mcpseal.Binding, token string)
 	switch {
 	case !hasState || !hasIssued || !hasExpires:
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
-	case !e.method.is(b.Method) || !e.target.is(b.Target):
+	case !e.method.names(b.Method) || !e.target.names(b.Target):
 		return mcpseal.Claims{}, mcpseal.ReasonRequest
 	case !e.arguments.is(string(digest[:])):
 		return mcpseal.Claims{}, mcpseal.ReasonArguments
@@ -303,7 +303,7 @@ func (f *pythonFormat) sameAudience(e *envelope, b *mcpseal.Binding) bool {
 	if !f.hasAudience(b) {
 		return e.audience.none()
 	}
-	return e.audience.is(b.Audience)
+	return e.audience.names(b.Audience)
 }
 
 func (f *pythonFormat) samePrincipal(e *envelope, b *mcpseal.Binding) bool {

@@ -143,11 +143,11 @@ func rubyClaims(payload string, b *mcpseal.Binding, digest string) (mcpseal.Clai
 	switch {
 	case !hasState || !hasExp:
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
-	case !e.method.is(b.Method) || !e.target.is(b.Target):
+	case !e.method.names(b.Method) || !e.target.names(b.Target):
 		return mcpseal.Claims{}, mcpseal.ReasonRequest
 	case !e.arguments.is(digest):
 		return mcpseal.Claims{}, mcpseal.ReasonArguments
-	case b.Audience == "" && !e.audience.none(), b.Audience != "" && !e.audience.is(b.Audience):
+	case b.Audience == "" && !e.audience.none(), b.Audience != "" && !e.audience.names(b.Audience):
 		return mcpseal.Claims{}, mcpseal.ReasonAudience
 	}
 	return mcpseal.Claims{Expires: throughSecond(exp), State: state, HasState: true}, nil

@@ -85,13 +85,24 @@ func (d *Document) sorted(first int32) []int32 {
 	for i := first; i != 0; i = d.nodes[i].next {
 		members = append(members, i)
 	}
-	slices.SortFunc(members, func(i, j int32) int {
-		if order := strings.Compare(d.at(d.nodes[i].name), d.at(d.nodes[j].name)); order != 0 {
-			return order
+	if len(members) > len(few) {
+		slices.SortFunc(members, d.compareNames)
+		return members
+	}
+	for i := 1; i < len(members); i++ { // few are sorted in place, which takes less than setting out to
+		for j := i; j > 0 && d.compareNames(members[j-1], members[j]) > 0; j-- {
+			members[j-1], members[j] = members[j], members[j-1]
 		}
-		return int(j - i)
-	})
+	}
 	return members
+}
+
+// compareNames orders members by name, and those of one name the last first.
+func (d *Document) compareNames(i, j int32) int {
+	if order := strings.Compare(d.at(d.nodes[i].name), d.at(d.nodes[j].name)); order != 0 {
+		return order
+	}
+	return int(j - i)
 }
 
 const (
