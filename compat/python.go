@@ -79,26 +79,6 @@ func Python(secrets [][]byte, options PythonOptions) (mcpseal.Format, error) {
 	return f, nil
 }
 
-// PythonPrincipal is the user as the Python SDK names it, from the parts of a
-// verified access token; "" stands for a part that the token does not have.
-func PythonPrincipal(clientID, issuer, subject string) (string, error) {
-	text := []byte{'['}
-	for i, part := range []string{clientID, issuer, subject} {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		if part == "" {
-			text = append(text, "null"...)
-			continue
-		}
-		var ok bool
-		if text, ok = jsonvalue.AppendString(text, part, &pythonStrings); !ok {
-			return "", errName
-		}
-	}
-	return string(append(text, ']')), nil
-}
-
 // pythonKey is one secret, ready for use.
 type pythonKey struct {
 	id         [pythonKeyIDSize]byte
@@ -320,18 +300,6 @@ func (f *pythonFormat) samePrincipal(e *envelope, b *mcpseal.Binding) bool {
 	}
 	want := pythonUserDigest(b.Principal, user[:pythonSaltSize])
 	return subtle.ConstantTimeCompare(user[pythonSaltSize:], want[:]) == 1
-}
-
-// pythonUser is the claim that names a user under a salt.
-func pythonUser(principal string, salt []byte) string {
-	digest := pythonUserDigest(principal, salt)
-	return string(b64u.Append(nil, append(append([]byte(nil), salt...), digest[:]...)))
-}
-
-func pythonUserDigest(principal string, salt []byte) [pythonDigestSize]byte {
-	buf := append(make([]byte, 0, 256), pythonUserLabel...)
-	sum := sha256.Sum256(append(append(buf, salt...), principal...))
-	return [pythonDigestSize]byte(sum[:])
 }
 
 // pythonDigest is the claim that names the arguments.

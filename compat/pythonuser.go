@@ -1,0 +1,40 @@
+package compat
+
+import (
+	"crypto/sha256"
+
+	"github.com/mcpseal/mcpseal/internal/b64u"
+	"github.com/mcpseal/mcpseal/internal/jsonvalue"
+)
+
+// PythonPrincipal is the user as the Python SDK names it, from the parts of a
+// verified access token; "" stands for a part that the token does not have.
+func PythonPrincipal(clientID, issuer, subject string) (string, error) {
+	text := []byte{'['}
+	for i, part := range []string{clientID, issuer, subject} {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		if part == "" {
+			text = append(text, "null"...)
+			continue
+		}
+		var ok bool
+		if text, ok = jsonvalue.AppendString(text, part, &pythonStrings); !ok {
+			return "", errName
+		}
+	}
+	return string(append(text, ']')), nil
+}
+
+// pythonUser is the claim that names a user under a salt.
+func pythonUser(principal string, salt []byte) string {
+	digest := pythonUserDigest(principal, salt)
+	return string(b64u.Append(nil, append(append([]byte(nil), salt...), digest[:]...)))
+}
+
+func pythonUserDigest(principal string, salt []byte) [pythonDigestSize]byte {
+	buf := append(make([]byte, 0, 256), pythonUserLabel...)
+	sum := sha256.Sum256(append(append(buf, salt...), principal...))
+	return [pythonDigestSize]byte(sum[:])
+}
