@@ -54,6 +54,9 @@ func New(config Config) (*Boundary, error) {
 	if err := b.addFormat(sealing); err != nil {
 		return nil, err
 	}
+	if err := b.outlast(); err != nil {
+		return nil, err
+	}
 	for _, other := range config.AlsoOpen {
 		if err := b.addFormat(other); err != nil {
 			return nil, err
@@ -132,6 +135,26 @@ func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 		b.log(slog.LevelWarn, "mcpseal: the keys are ephemeral: tokens die with this process and no other replica opens them")
 	}
 	return &recordFormat{f.prefix, &ringCodec{ring.keys, ring.purpose, b.warnHalfUsed}}, nil
+}
+
+// outlast tells the source of the sealing keys how long tokens live.
+func (b *Boundary) outlast() (err error) {
+	record, _ := b.formats[0].Format.(*recordFormat)
+	if record == nil {
+		return nil
+	}
+	codec, ok := record.codec.(*ringCodec)
+	if !ok {
+		return nil
+	}
+	fail := guard(func() error { err = codec.Outlast(max(b.config.TTL, b.config.URLTTL)); return nil }, ReasonCodecFailed)
+	if fail != nil {
+		err = fail.cause
+	}
+	if err != nil {
+		return fmt.Errorf("mcpseal: Config.Keys: %w", err)
+	}
+	return nil
 }
 
 // currentRing asks a source for its ring as a token will.

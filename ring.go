@@ -84,6 +84,11 @@ func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 // KeySource hands out the ring to use now. It is asked for every token, so a
 // source that reloads its keys swaps the ring it returns. Ring must be quick,
 // safe for concurrent use, and never nil.
+//
+// A source may have a method Outlast(ttl time.Duration) error. New calls it with
+// the longest that a token of its boundary lives, and fails with its error: a
+// source whose keys come and go refuses to let one go before its tokens. The
+// package keys has sources.
 type KeySource interface {
 	Ring() *Ring
 }

@@ -3,6 +3,7 @@ package mcpseal
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/mcpseal/mcpseal/internal/b64u"
 )
@@ -90,6 +91,16 @@ func (c *ringCodec) Open(_ context.Context, dst []byte, text string) ([]byte, er
 		return nil, ReasonForged
 	}
 	return payload, nil
+}
+
+// Outlast asks the source, if it can be asked, to keep keys for so long after
+// they sealed.
+func (c *ringCodec) Outlast(ttl time.Duration) error {
+	source, ok := c.keys.(interface{ Outlast(time.Duration) error })
+	if !ok {
+		return nil
+	}
+	return source.Outlast(ttl)
 }
 
 // room is the space that Seal needs behind dst.

@@ -75,11 +75,17 @@ func (c *Config) setDefaults() error {
 	if len(c.Audience) > maxName || len(c.Epoch) > maxName {
 		return fmt.Errorf("cursor: Config.Audience and Config.Epoch have at most %d bytes", maxName)
 	}
-	if c.TTL == 0 {
-		c.TTL = defaultTTL
+	chosen := c.TTL != 0
+	if !chosen {
+		c.TTL = defaultTTL // for which sources of keys make room anyway
 	}
 	if c.TTL < time.Second || c.TTL > maxTTL {
 		return fmt.Errorf("cursor: Config.TTL is %v, not between 1s and %v", c.TTL, maxTTL)
+	}
+	if codec, ok := c.Codec.(interface{ Outlast(time.Duration) error }); ok && chosen {
+		if err := codec.Outlast(c.TTL); err != nil {
+			return fmt.Errorf("cursor: Config.Keys: %w", err)
+		}
 	}
 	if c.MaxPosition == 0 {
 		c.MaxPosition = defaultMaxPosition

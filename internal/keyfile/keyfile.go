@@ -1,0 +1,174 @@
+// Package keyfile is the file that holds the keys of a ring: how it is read,
+// checked and written. docs/operations.md describes the format for people.
+package keyfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+const (
+	header = "mcpseal-keys 1"
+	footer = "end"
+
+	// MaxSize and MaxKeys bound what is read.
+	MaxSize = 1 << 20
+	MaxKeys = 1000
+)
+
+// Document is a file as it was read. Comments keep their places.
+type Document struct {
+	lines []line
+}
+
+// line is a key, a revocation, or else a comment or nothing.
+type line struct {
+	key     *Key
+	revoked *Revocation
+	comment string
+}
+
+// Key is one key and its dates.
+type Key struct {
+	ID         mcpseal.KeyID
+	Made       time.Time
+	SealsFrom  time.Time
+	OpensUntil time.Time // from then on it opens nothing; zero means never
+	Secret     Secret
+}
+
+// Revocation remembers a key whose secret was taken out of the file.
+type Revocation struct {
+	ID mcpseal.KeyID
+	At time.Time
+}
+
+// ErrHalfWritten is a file without its last line.
+var ErrHalfWritten = errors.New(`the last line is not "end": the file was cut, or is still being written`)
+
+// Parse reads a document. Errors name lines and fields but repeat nothing: the
+// path may be wrong, and the text somebody else's secret.
+func Parse(text []byte) (*Document, error) {
+	if len(text) > MaxSize {
+		return nil, fmt.Errorf("the file has more than %d bytes", MaxSize)
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, errors.New("the file is empty")
+	}
+	rows := strings.Split(strings.TrimRight(string(text), " \t\r\n"), "\n")
+	if strings.Join(strings.Fields(rows[0]), " ") != header {
+		return nil, fmt.Errorf("the first line is not %q: this is not a file of keys, or one of a newer release", header)
+	}
+	if strings.TrimSpace(rows[len(rows)-1]) != footer {
+		return nil, ErrHalfWritten
+	}
+	d := new(Document)
+	for i, row := range rows[1 : len(rows)-1] {
+		parsed, err := parseLine(row)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+2, err)
+		}
+		d.lines = append(d.lines, parsed)
+	}
+	return d, d.checkIDs()
+}
+
+// checkIDs makes sure that an id means one thing.
+func (d *Document) checkIDs() error {
+	seen := make(map[mcpseal.KeyID]int)
+	keys := 0
+	for i := range d.lines {
+		var id mcpseal.KeyID
+		switch l := &d.lines[i]; {
+		case l.key != nil:
+			id = l.key.ID
+			keys++
+		case l.revoked != nil:
+			id = l.revoked.ID
+		default:
+			continue
+		}
+		if first, ok := seen[id]; ok {
+			return fmt.Errorf("lines %d and %d are both about %s: a key stands in the file once, and not at all once it is revoked",
+				first, i+2, id)
+		}
+		seen[id] = i + 2
+	}
+	if keys > MaxKeys {
+		return fmt.Errorf("the file has %d keys, more than %d", keys, MaxKeys)
+	}
+	return nil
+}
+
+// Bytes is the document as text.
+func (d *Document) Bytes() []byte {
+	var b strings.Builder
+	b.WriteString(header + "\n")
+	for _, l := range d.lines {
+		b.WriteString(l.String() + "\n")
+	}
+	b.WriteString(footer + "\n")
+	return []byte(b.String())
+}
+
+// Keys returns the keys in the order of the file.
+func (d *Document) Keys() (keys []*Key) {
+	for _, l := range d.lines {
+		if l.key != nil {
+			keys = append(keys, l.key)
+		}
+	}
+	return keys
+}
+
+// Revoked returns the revocations in the order of the file.
+func (d *Document) Revoked() (revoked []Revocation) {
+	for _, l := range d.lines {
+		if l.revoked != nil {
+			revoked = append(revoked, *l.revoked)
+		}
+	}
+	return revoked
+}
+
+// Find returns the key with this id, or nil.
+func (d *Document) Find(id mcpseal.KeyID) *Key {
+	for _, k := range d.Keys() {
+		if k.ID == id {
+			return k
+		}
+	}
+	return nil
+}
+
+// Add puts a key at the end.
+func (d *Document) Add(k *Key) error {
+	d.lines = append(d.lines, line{key: k})
+	return d.checkIDs()
+}
+
+// Revoke puts a revocation in the place of a key and its secret.
+func (d *Document) Revoke(id mcpseal.KeyID, at time.Time) {
+	for i, l := range d.lines {
+		if l.key != nil && l.key.ID == id {
+			d.lines[i] = line{revoked: &Revocation{id, at}}
+		}
+	}
+}
+
+// Remove takes out whatever is about id.
+func (d *Document) Remove(id mcpseal.KeyID) {
+	kept := d.lines[:0]
+	for _, l := range d.lines {
+		if l.key != nil && l.key.ID == id || l.revoked != nil && l.revoked.ID == id {
+			continue
+		}
+		kept = append(kept, l)
+	}
+	d.lines = kept
+}

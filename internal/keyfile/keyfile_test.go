@@ -1,0 +1,235 @@
+package keyfile_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/keyfile"
+)
+
+var noon = time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)
+
+func TestDocumentComesBackAsItWas(t *testing.T) {
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	text := "mcpseal-keys 1\n# who to ask\n\n" +
+		"key " + a.ID().String() + " made=2026-07-28T11:00:00Z seals-from=2026-07-28T12:00:00Z opens-until=2026-07-29T12:00:00.5Z secret=" + a.Reveal() + "\n" +
+		"  # the next\n" +
+		"key " + b.ID().String() + " made=2026-07-28T11:00:00Z seals-from=2026-07-28T13:00:00Z opens-until=never secret=age:YWdl\n" +
+		"revoked 01234567 at=2026-07-01T00:00:00Z\n" +
+		"end\n"
+	d, err := keyfile.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(d.Bytes()); got != text {
+		t.Errorf("it came back as\n%s", got)
+	}
+	// By hand it may look different.
+	loose := strings.NewReplacer("\n", " \r\n", " made", "\t  made", "mcpseal-keys 1", " mcpseal-keys  1").Replace(text) + "\n\n"
+	if d, err = keyfile.Parse([]byte(loose)); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(d.Bytes()); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(text), " ") {
+		t.Errorf("it came back as\n%s", got)
+	}
+	if k := d.Find(a.ID()); k == nil || !k.OpensUntil.Equal(noon.Add(24*time.Hour+500*time.Millisecond)) || k.Secret.Wrapped() {
+		t.Errorf("key %v", k)
+	}
+	if k := d.Find(b.ID()); k == nil || !k.OpensUntil.IsZero() || k.Secret.Scheme() != "age" {
+		t.Errorf("key %v", k)
+	}
+	if r := d.Revoked(); len(r) != 1 || r[0].ID.String() != "01234567" {
+		t.Errorf("revoked %v", r)
+	}
+}
+
+func TestWhatIsNotADocument(t *testing.T) {
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	line := func(id, dates, secret string) string { return "key " + id + " " + dates + " secret=" + secret + "\n" }
+	const dates = "made=2026-07-28T11:00:00Z seals-from=2026-07-28T12:00:00Z opens-until=never"
+	good := line(a.ID().String(), dates, a.Reveal())
+	file := func(body string) string { return "mcpseal-keys 1\n" + body + "end\n" }
+	if _, err := keyfile.Parse([]byte(file(good))); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ text, want string }{
+		{"", "empty"},
+		{" \n\t\n", "empty"},
+		{"mcpseal-keys 1\n" + good, "cut"},
+		{"mcpseal-keys 1\n" + good + "en", "cut"},
+		{"mcpseal-keys 2\n" + good + "end\n", "first line"},
+		{good + "end\n", "first line"},
+		{"end\n", "first line"},
+		{"\ufeff" + file(good), "first line"},
+		{file(good) + file(good), `line 3: "end" stands before`},
+		{file("kay\n"), "line 2: the line begins with neither"},
+		{file("key\n"), "line 2: the id is missing"},
+		{file(line("0123456", dates, a.Reveal())), "line 2: the second word is not an id"},
+		{file(line("012345678", dates, a.Reveal())), "line 2: the second word is not an id"},
+		{file(line(strings.ToUpper("abcdefab"), dates, a.Reveal())), "line 2: the second word is not an id"},
+		{file(line(b.ID().String(), dates, a.Reveal())), "the secret is that of another key, " + a.ID().String()},
+		{file("\n" + line(a.ID().String(), "made=2026-07-28T11:00:00Z opens-until=never", a.Reveal())), "line 3: key " + a.ID().String() + ": seals-from is missing"},
+		{file(line(a.ID().String(), dates+" made=2026-07-28T11:00:00Z", a.Reveal())), "word 6 is not one of made=…, seals-from=…"},
+		{file(line(a.ID().String(), dates+" sesame=1", a.Reveal())), "word 6 is not one of"},
+		{file(line(a.ID().String(), dates+" sesame", a.Reveal())), "word 6 is not one of"},
+		{file(line(a.ID().String(), strings.Replace(dates, "never", "soon", 1), a.Reveal())), `opens-until is not a time such as 2026-07-28T09:30:00Z, or "never"`},
+		{file(line(a.ID().String(), strings.Replace(dates, "2026-07-28T12", "1926-07-28T12", 1), a.Reveal())), "seals-from is not a time"},
+		{file(line(a.ID().String(), dates, a.Reveal()[:30])), "the secret is not the text of a key"},
+		{file(line(a.ID().String(), dates, "sesame")), "the secret is not the text of a key"},
+		{file(line(a.ID().String(), dates, "age:sesame!")), "not base64"},
+		{file(line(a.ID().String(), dates, "age:")), "not base64"},
+		{file(line(a.ID().String(), dates, "Sesame:YWdl")), "neither a key nor a wrapped key"},
+		{file(good + good), "lines 2 and 3 are both about " + a.ID().String()},
+		{file(good + "revoked " + a.ID().String() + " at=2026-07-28T11:00:00Z\n"), "both about"},
+		{file("revoked 01234567 at=sesame\n"), "at is not a time"},
+		{file("revoked 01234567\n"), "at is missing"},
+		{file(strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", 1024)), "more than"},
+	} {
+		_, err := keyfile.Parse([]byte(c.text))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.60q: %v, want %q", c.text, err, c.want)
+		}
+		if err != nil && (strings.Contains(strings.ToLower(err.Error()), "sesame") || strings.Contains(err.Error(), a.Reveal()[15:25])) {
+			t.Errorf("the error repeats the file: %v", err)
+		}
+	}
+}
+
+func TestTooManyKeys(t *testing.T) {
+	var body strings.Builder
+	for i := range keyfile.MaxKeys + 1 {
+		fmt.Fprintf(&body, "key %08x made=2026-07-28T11:00:00Z seals-from=2026-07-28T12:00:00Z opens-until=never secret=x:YQ==\n", i)
+	}
+	if _, err := keyfile.Parse([]byte("mcpseal-keys 1\n" + body.String() + "end\n")); err == nil || !strings.Contains(err.Error(), "more than 1000") {
+		t.Error(err)
+	}
+}
+
+func TestSecretsDoNotPrint(t *testing.T) {
+	key := mcpseal.GenerateKey()
+	k := &keyfile.Key{ID: key.ID(), Secret: keyfile.Plain(key)}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%e"} {
+		for _, value := range []any{k, *k, k.Secret, &k.Secret} {
+			if text := fmt.Sprintf(verb, value); strings.Contains(text, key.Reveal()[13:30]) {
+				t.Errorf("%s of %T prints the secret", verb, value)
+			}
+		}
+	}
+}
+
+var room = keyfile.Room{TTL: 10 * time.Minute, Skew: time.Minute}
+
+// schedule makes keys that seal and open from and until minutes after noon; -1
+// is never.
+func schedule(t *testing.T, keys ...[2]int) keyfile.Schedule {
+	t.Helper()
+	var d keyfile.Document
+	for _, k := range keys {
+		key := mcpseal.GenerateKey()
+		made := &keyfile.Key{ID: key.ID(), Made: noon, SealsFrom: noon.Add(time.Duration(k[0]) * time.Minute), Secret: keyfile.Plain(key)}
+		if k[1] >= 0 {
+			made.OpensUntil = noon.Add(time.Duration(k[1]) * time.Minute)
+		}
+		if err := d.Add(made); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d.Schedule()
+}
+
+func TestScheduleThatWouldLoseTokensIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		keys [][2]int
+		now  int
+		want string // "" is accepted
+	}{
+		{"one", [][2]int{{0, -1}}, 0, ""},
+		{"none", nil, 0, "there is no key"},
+		{"exactly the TTL and twice the skew", [][2]int{{0, 72}, {60, -1}}, 0, ""},
+		{"a minute less", [][2]int{{0, 71}, {60, -1}}, 0, "needed until 2026-07-28T13:12:00Z; let it open"},
+		{"whatever the order in the file", [][2]int{{60, -1}, {0, 71}}, 0, "needed until"},
+		{"gone before its successor seals", [][2]int{{0, 30}, {60, -1}}, 0, "needed until"},
+		{"still too early although both dates are past", [][2]int{{0, 61}, {60, -1}}, 71, "prune it"},
+		{"so long ago that no token is left", [][2]int{{0, 61}, {60, -1}}, 72, ""},
+		{"measured against the successor, not the last", [][2]int{{0, 72}, {60, 252}, {240, -1}}, 0, ""},
+		{"the middle one too early", [][2]int{{0, 72}, {60, 251}, {240, -1}}, 0, "needed until"},
+		{"nothing follows the last", [][2]int{{0, 72}, {60, 600}}, 0, "no key follows"},
+		{"an only one that ends", [][2]int{{0, 600}}, 0, "no key follows"},
+		{"two at once", [][2]int{{0, -1}, {0, -1}}, 0, "the same moment"},
+		{"old ones that never end", [][2]int{{0, -1}, {10, -1}, {20, -1}}, 0, ""},
+	} {
+		err := schedule(t, c.keys...).Check(noon.Add(time.Duration(c.now)*time.Minute), room)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestPhases(t *testing.T) {
+	s := schedule(t, [2]int{0, 72}, [2]int{60, -1})
+	for _, c := range []struct {
+		minute        int
+		first, second keyfile.Phase
+		since, until  int // -1 is none
+	}{
+		{-5, keyfile.Sealing, keyfile.Waiting, -1, 0}, // a clock that is behind
+		{0, keyfile.Sealing, keyfile.Waiting, 0, 60},
+		{59, keyfile.Sealing, keyfile.Waiting, 0, 60},
+		{60, keyfile.Opening, keyfile.Sealing, 60, 72},
+		{71, keyfile.Opening, keyfile.Sealing, 60, 72},
+		{72, keyfile.Retired, keyfile.Sealing, 72, -1},
+		{10000, keyfile.Retired, keyfile.Sealing, 72, -1},
+	} {
+		at := noon.Add(time.Duration(c.minute) * time.Minute)
+		if a, b := s.Phase(s[0], at), s.Phase(s[1], at); a != c.first || b != c.second {
+			t.Errorf("minute %d: %s and %s", c.minute, a, b)
+		}
+		since, until := s.Around(at)
+		for _, m := range []struct {
+			got  time.Time
+			want int
+		}{{since, c.since}, {until, c.until}} {
+			if m.want < 0 && !m.got.IsZero() || m.want >= 0 && !m.got.Equal(noon.Add(time.Duration(m.want)*time.Minute)) {
+				t.Errorf("minute %d: %v, want minute %d", c.minute, m.got, m.want)
+			}
+		}
+		open := s.Opening(at)
+		if open[0] != s.Sealing(at) || len(open) != map[bool]int{true: 1, false: 2}[c.first == keyfile.Retired] {
+			t.Errorf("minute %d: %d keys open", c.minute, len(open))
+		}
+	}
+	if s := schedule(t, [2]int{0, 10}); s.Sealing(noon.Add(time.Hour)) != nil || s.Opening(noon.Add(time.Hour)) != nil {
+		t.Error("a key past its time seals")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	key := mcpseal.GenerateKey() // of this process: only the shape of the text matters
+	f.Add([]byte("mcpseal-keys 1\n#\nkey " + key.ID().String() + " made=2026-07-28T11:00:00Z seals-from=2026-07-28T12:00:00Z opens-until=never secret=" + key.Reveal() + "\nend\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		d, err := keyfile.Parse(text)
+		if err != nil {
+			return
+		}
+		written := d.Bytes()
+		again, err := keyfile.Parse(written)
+		if err != nil {
+			t.Fatalf("what was written cannot be read: %v\n%s", err, written)
+		}
+		if !bytes.Equal(again.Bytes(), written) {
+			t.Fatalf("%s\nbecame\n%s", written, again.Bytes())
+		}
+		if s := d.Schedule(); s.Check(noon, room) == nil {
+			for _, at := range []time.Time{noon, noon.Add(time.Hour), noon.Add(1e6 * time.Hour)} {
+				if sealing := s.Sealing(at); sealing == nil || !sealing.Opens(at) {
+					t.Fatalf("a schedule that was accepted has nothing to seal with at %v", at)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,147 @@
+package keyfile
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+const (
+	never      = "never"
+	timeLayout = "2006-01-02T15:04:05.999Z07:00"
+)
+
+// fields of a key, in the order in which they are written.
+const (
+	fieldMade       = "made"
+	fieldSealsFrom  = "seals-from"
+	fieldOpensUntil = "opens-until"
+	fieldSecret     = "secret"
+	fieldAt         = "at" // of a revocation
+)
+
+// parseLine reads one line between the first and the last.
+func parseLine(text string) (line, error) {
+	words := strings.Fields(text)
+	if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+		return line{comment: strings.TrimRight(text, " \t\r")}, nil
+	}
+	switch words[0] {
+	case "key":
+		id, fields, err := parseFields(words[1:], fieldMade, fieldSealsFrom, fieldOpensUntil, fieldSecret)
+		if err != nil {
+			return line{}, err
+		}
+		key, err := newKey(id, fields)
+		if err != nil {
+			return line{}, fmt.Errorf("key %s: %w", id, err)
+		}
+		return line{key: key}, nil
+	case "revoked":
+		id, fields, err := parseFields(words[1:], fieldAt)
+		if err != nil {
+			return line{}, err
+		}
+		at, err := parseTime(fieldAt, fields[fieldAt])
+		return line{revoked: &Revocation{id, at}}, err
+	case footer:
+		return line{}, errors.New(`"end" stands before the last line`)
+	}
+	return line{}, errors.New(`the line begins with neither "key" nor "revoked" nor #`)
+}
+
+// parseFields reads an id and then each of the named fields once, in any order.
+func parseFields(words []string, names ...string) (id mcpseal.KeyID, fields map[string]string, err error) {
+	if len(words) == 0 {
+		return id, nil, errors.New("the id is missing")
+	}
+	if n, err := hex.Decode(id[:], []byte(words[0][:min(len(words[0]), 2*len(id))])); err != nil || n != len(id) || id.String() != words[0] {
+		return id, nil, errors.New("the second word is not an id: eight digits of lower-case hexadecimal")
+	}
+	fields = make(map[string]string, len(names))
+	for i, word := range words[1:] {
+		name, value, ok := strings.Cut(word, "=")
+		if _, twice := fields[name]; !ok || twice || !contains(names, name) {
+			return id, nil, fmt.Errorf("key %s: word %d is not one of %s=…, each once", id, i+3, strings.Join(names, "=…, "))
+		}
+		fields[name] = value
+	}
+	for _, name := range names {
+		if fields[name] == "" {
+			return id, nil, fmt.Errorf("key %s: %s is missing", id, name)
+		}
+	}
+	return id, fields, nil
+}
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+func newKey(id mcpseal.KeyID, fields map[string]string) (*Key, error) {
+	k := &Key{ID: id}
+	var errs [4]error
+	k.Made, errs[0] = parseTime(fieldMade, fields[fieldMade])
+	k.SealsFrom, errs[1] = parseTime(fieldSealsFrom, fields[fieldSealsFrom])
+	if fields[fieldOpensUntil] != never {
+		k.OpensUntil, errs[2] = parseTime(fieldOpensUntil, fields[fieldOpensUntil])
+	}
+	k.Secret, errs[3] = parseSecret(fields[fieldSecret])
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	if k.Secret.Wrapped() {
+		return k, nil
+	}
+	return k, k.holds(k.Secret.key)
+}
+
+// holds says what is wrong with a secret for this key.
+func (k *Key) holds(key mcpseal.Key) error {
+	if key.ID() != k.ID {
+		return fmt.Errorf("the secret is that of another key, %s", key.ID())
+	}
+	return nil
+}
+
+func parseTime(field, text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, text)
+	if t = t.UTC().Truncate(time.Millisecond); err != nil || t.Year() < 2000 || t.Year() > 9000 {
+		hint := ""
+		if field == fieldOpensUntil {
+			hint = `, or "never"`
+		}
+		return time.Time{}, fmt.Errorf("%s is not a time such as 2026-07-28T09:30:00Z%s", field, hint)
+	}
+	return t, nil
+}
+
+func formatTime(t time.Time) string {
+	if t.IsZero() {
+		return never
+	}
+	return t.UTC().Format(timeLayout)
+}
+
+func (l line) String() string {
+	switch {
+	case l.key != nil:
+		k := l.key
+		return fmt.Sprintf("key %s %s=%s %s=%s %s=%s %s=%s", k.ID, fieldMade, formatTime(k.Made),
+			fieldSealsFrom, formatTime(k.SealsFrom), fieldOpensUntil, formatTime(k.OpensUntil), fieldSecret, k.Secret.reveal())
+	case l.revoked != nil:
+		return fmt.Sprintf("revoked %s %s=%s", l.revoked.ID, fieldAt, formatTime(l.revoked.At))
+	}
+	return l.comment
+}

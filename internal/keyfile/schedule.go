@@ -1,0 +1,131 @@
+package keyfile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Room is what a schedule leaves between the moment a key stops sealing and the
+// moment it stops opening.
+type Room struct {
+	TTL  time.Duration // the longest that a token lives
+	Skew time.Duration // how far a clock may be off
+}
+
+// Span is how long a key goes on opening after its successor began to seal: a
+// replica whose clock is behind seals with it for one skew more, and its last
+// token is judged by one whose clock is ahead.
+func (r Room) Span() time.Duration { return r.TTL + 2*r.Skew }
+
+// Schedule is the keys in the order in which they seal.
+type Schedule []*Key
+
+// Schedule returns the keys of the document in the order in which they seal.
+func (d *Document) Schedule() Schedule {
+	s := Schedule(d.Keys())
+	slices.SortStableFunc(s, func(a, b *Key) int { return a.SealsFrom.Compare(b.SealsFrom) })
+	return s
+}
+
+// Check says what is wrong with a schedule. What can no longer hurt a token is
+// not looked at.
+func (s Schedule) Check(now time.Time, room Room) error {
+	if len(s) == 0 {
+		return errors.New("there is no key")
+	}
+	for i, k := range s[:len(s)-1] {
+		next := s[i+1]
+		if next.SealsFrom.Equal(k.SealsFrom) {
+			return fmt.Errorf("keys %s and %s seal from the same moment, so it is open which one does: change one of the two", k.ID, next.ID)
+		}
+		needed := next.SealsFrom.Add(room.Span())
+		if k.OpensUntil.IsZero() || !k.OpensUntil.Before(needed) || !now.Before(needed) {
+			continue
+		}
+		hint := "let it open until then or later, or revoke it"
+		if !k.Opens(now) {
+			hint = "that is over, so prune it if its tokens may be lost"
+		}
+		return fmt.Errorf("key %s opens until %s, too short: its successor %s seals from %s, tokens live for %v and clocks may be off by %v, "+
+			"so it is needed until %s; %s", k.ID, formatTime(k.OpensUntil), next.ID, formatTime(next.SealsFrom),
+			room.TTL, room.Skew, formatTime(needed), hint)
+	}
+	if last := s[len(s)-1]; !last.OpensUntil.IsZero() {
+		return fmt.Errorf("key %s opens until %s and no key follows it: set opens-until=never, or rotate", last.ID, formatTime(last.OpensUntil))
+	}
+	return nil
+}
+
+// Opens says whether the key opens tokens at t.
+func (k *Key) Opens(t time.Time) bool { return k.OpensUntil.IsZero() || t.Before(k.OpensUntil) }
+
+// Sealing returns the key that seals at t: the newest whose time has come. Where
+// none has, clocks disagree about a new file, and the first one seals. It is nil
+// when no key opens any more.
+func (s Schedule) Sealing(t time.Time) (sealing *Key) {
+	for _, k := range s {
+		if k.Opens(t) && (sealing == nil || !t.Before(k.SealsFrom)) {
+			sealing = k
+		}
+	}
+	return sealing
+}
+
+// Opening returns the keys that open at t; the first seals.
+func (s Schedule) Opening(t time.Time) (open []*Key) {
+	sealing := s.Sealing(t)
+	if sealing == nil {
+		return nil
+	}
+	open = append(open, sealing)
+	for _, k := range s {
+		if k != sealing && k.Opens(t) {
+			open = append(open, k)
+		}
+	}
+	return open
+}
+
+// Around returns the last moment up to t and the next one after it at which
+// anything changes; zero where there is none.
+func (s Schedule) Around(t time.Time) (since, until time.Time) {
+	for _, k := range s {
+		for _, moment := range []time.Time{k.SealsFrom, k.OpensUntil} {
+			switch {
+			case moment.IsZero():
+			case !t.Before(moment):
+				if since.IsZero() || moment.After(since) {
+					since = moment
+				}
+			case until.IsZero() || moment.Before(until):
+				until = moment
+			}
+		}
+	}
+	return since, until
+}
+
+// Phase is what a key does at a moment.
+type Phase string
+
+const (
+	Waiting Phase = "waiting" // opens, and will seal
+	Sealing Phase = "sealing" // opens and seals
+	Opening Phase = "opening" // opens what it sealed
+	Retired Phase = "retired" // opens nothing
+)
+
+// Phase returns what k does at t.
+func (s Schedule) Phase(k *Key, t time.Time) Phase {
+	switch {
+	case !k.Opens(t):
+		return Retired
+	case s.Sealing(t) == k:
+		return Sealing
+	case t.Before(k.SealsFrom):
+		return Waiting
+	}
+	return Opening
+}

@@ -1,0 +1,123 @@
+package keyfile
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/callback"
+)
+
+// maxWrapped bounds an encrypted secret, in bytes.
+const maxWrapped = 8 << 10
+
+// Secret is a key, or a key encrypted for whoever can unwrap it. It does not
+// print: the key by itself does not, the rest is encrypted.
+type Secret struct {
+	key     mcpseal.Key
+	scheme  string // "" when the key is not wrapped
+	wrapped []byte
+}
+
+// Plain is a key as it is.
+func Plain(key mcpseal.Key) Secret { return Secret{key: key} }
+
+// Wrap is a key that was encrypted for a scheme, such as age.
+func Wrap(scheme string, wrapped []byte) Secret { return Secret{scheme: scheme, wrapped: wrapped} }
+
+// Wrapped says whether the secret is encrypted.
+func (s Secret) Wrapped() bool { return s.scheme != "" }
+
+// Scheme names who can unwrap it; "" when anybody can read it.
+func (s Secret) Scheme() string { return s.scheme }
+
+func parseSecret(text string) (Secret, error) {
+	scheme, wrapped, ok := strings.Cut(text, ":")
+	if !ok {
+		key, err := mcpseal.ParseKey(text)
+		if err != nil {
+			err = errors.New("the secret is " + strings.TrimPrefix(err.Error(), "mcpseal: "))
+		}
+		return Secret{key: key}, err
+	}
+	if !ValidScheme(scheme) {
+		return Secret{}, errors.New("the secret is neither a key nor a wrapped key such as age:…")
+	}
+	raw, err := base64.StdEncoding.Strict().DecodeString(wrapped)
+	if err != nil || len(raw) == 0 || len(raw) > maxWrapped {
+		return Secret{}, fmt.Errorf("the wrapped secret is not base64 of 1 to %d bytes", maxWrapped)
+	}
+	return Wrap(scheme, raw), nil
+}
+
+// ValidScheme says whether a scheme can be written into a file.
+func ValidScheme(scheme string) bool {
+	return 0 < len(scheme) && len(scheme) <= 32 && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+// reveal is the secret as the file has it.
+func (s Secret) reveal() string {
+	if s.Wrapped() {
+		return s.scheme + ":" + base64.StdEncoding.EncodeToString(s.wrapped)
+	}
+	return s.key.Reveal()
+}
+
+// Unwrapper is keys.Unwrapper.
+type Unwrapper interface {
+	Scheme() string
+	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
+}
+
+// Open returns the key, unwrapped if need be. Whatever an unwrapper does is an
+// error, in words that hold no secret.
+func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key mcpseal.Key, err error) {
+	if !k.Secret.Wrapped() {
+		return k.Secret.key, nil
+	}
+	for _, u := range unwrappers {
+		var text []byte
+		matches := false
+		panicked := callback.Guard(func() {
+			if matches = u.Scheme() == k.Secret.scheme; !matches {
+				return
+			}
+			var failed error
+			if text, failed = u.Unwrap(ctx, append([]byte(nil), k.Secret.wrapped...)); failed != nil {
+				err = fmt.Errorf("key %s: its secret cannot be unwrapped: %w", k.ID, callback.Failed(failed))
+			}
+		})
+		if panicked != nil {
+			return mcpseal.Key{}, fmt.Errorf("key %s: its secret cannot be unwrapped: %w", k.ID, panicked)
+		}
+		if matches && err != nil {
+			return mcpseal.Key{}, err
+		}
+		if matches {
+			return k.unwrapped(text)
+		}
+	}
+	return mcpseal.Key{}, fmt.Errorf("key %s: its secret is wrapped with %s, and nothing was given that unwraps that", k.ID, k.Secret.scheme)
+}
+
+// unwrapped reads what was encrypted: the text of a key, with or without the
+// line end that tools put behind it.
+func (k *Key) unwrapped(text []byte) (mcpseal.Key, error) {
+	defer clear(text)
+	key, err := mcpseal.ParseKey(strings.TrimRight(string(text), "\r\n"))
+	if err != nil {
+		return mcpseal.Key{}, fmt.Errorf("key %s: what was wrapped is %s", k.ID, strings.TrimPrefix(err.Error(), "mcpseal: "))
+	}
+	if err := k.holds(key); err != nil {
+		return mcpseal.Key{}, fmt.Errorf("key %s: %w", k.ID, err)
+	}
+	return key, nil
+}
+
+// Sum tells secrets apart without keeping them: it is the same for the same
+// text in a file.
+func (s Secret) Sum() [sha256.Size]byte { return sha256.Sum256([]byte(s.reveal())) }

@@ -1,0 +1,115 @@
+// Package agekeys keeps the secrets of a file of keys encrypted with age
+// (https://age-encryption.org): the file can then be kept and copied like any
+// other, and only who holds an identity can use it.
+//
+//	unwrapper, err := agekeys.IdentityFile("/etc/release/identity")
+//	…
+//	source, err := keys.OpenFile("/etc/release/keys", &keys.Options{Unwrap: []keys.Unwrapper{unwrapper}})
+//
+// age uses X25519 and ChaCha20-Poly1305, which a process that enforces FIPS 140
+// refuses: use the key service of your platform there.
+package agekeys
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"filippo.io/age"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/mcpseal/mcpseal/keys"
+)
+
+// Scheme is how the file marks secrets that are wrapped with age.
+const Scheme = "age"
+
+const (
+	maxIdentityFile = 1 << 20
+	maxSecret       = 4 << 10 // more than the text of any key
+
+	errNoMatch = plain.Error("it is encrypted for none of the age identities given")
+	errLong    = plain.Error("what age decrypted is too long for a key")
+)
+
+// New returns an unwrapper that decrypts with any of the identities.
+func New(identities ...age.Identity) (keys.Unwrapper, error) {
+	if len(identities) == 0 {
+		return nil, errors.New("agekeys: no identity was given; make one with age-keygen")
+	}
+	for i, identity := range identities {
+		if identity == nil {
+			return nil, fmt.Errorf("agekeys: identity %d is nil", i+1)
+		}
+	}
+	return unwrapper(append([]age.Identity(nil), identities...)), nil
+}
+
+// IdentityFile returns an unwrapper with the identities in a file that
+// age-keygen wrote. It is read once.
+func IdentityFile(path string) (keys.Unwrapper, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("agekeys: the identity file cannot be read: %w", err)
+	}
+	defer file.Close()
+	identities, err := age.ParseIdentities(io.LimitReader(file, maxIdentityFile))
+	if err != nil {
+		// The parser's words may repeat a secret.
+		return nil, fmt.Errorf("agekeys: %q is not a file of age identities, as age-keygen writes them", path)
+	}
+	return New(identities...)
+}
+
+type unwrapper []age.Identity
+
+func (unwrapper) Scheme() string { return Scheme }
+
+func (u unwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	plaintext, err := age.Decrypt(bytes.NewReader(wrapped), u...)
+	var noMatch *age.NoIdentityMatchError
+	if errors.As(err, &noMatch) {
+		return nil, fmt.Errorf("%w: %w", errNoMatch, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	secret, err := io.ReadAll(io.LimitReader(plaintext, maxSecret+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(secret) > maxSecret {
+		return nil, errLong
+	}
+	return secret, nil
+}
+
+// Wrap encrypts the text of a key for the recipients. In a file of keys it
+// stands as secret=age: and its base64, as mcpseal keys new --recipient writes it.
+func Wrap(key mcpseal.Key, recipients ...age.Recipient) ([]byte, error) {
+	if key.ID() == (mcpseal.KeyID{}) {
+		return nil, errors.New("agekeys: the key is empty")
+	}
+	if len(recipients) == 0 {
+		return nil, errors.New("agekeys: no recipient was given")
+	}
+	var wrapped bytes.Buffer
+	w, err := age.Encrypt(&wrapped, recipients...)
+	if err != nil {
+		return nil, fmt.Errorf("agekeys: %w", err)
+	}
+	if _, err := io.WriteString(w, key.Reveal()); err != nil {
+		return nil, fmt.Errorf("agekeys: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("agekeys: %w", err)
+	}
+	return wrapped.Bytes(), nil
+}

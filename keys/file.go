@@ -1,0 +1,130 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// File is a source of keys that follows a file. Its dates are kept by the clock
+// for every token, whether the file can still be read or not.
+type File struct {
+	path    string
+	options Options
+
+	phase atomic.Pointer[phase]
+	turn  sync.Mutex // held to replace phase
+
+	load   sync.Mutex // held to read the file; guards what follows
+	good   fileSum    // of the text in use
+	cache  map[wrappedSum]mcpseal.Key
+	report report
+
+	ctx     context.Context // over when Close was called
+	stop    context.CancelFunc
+	stopped chan struct{}
+}
+
+// OpenFile reads the file, which must be good now, and follows it until Close. A
+// file that cannot be used later on leaves the last good one in use; log and
+// observer say so, and when it is good again. Nil options are the zero value.
+func OpenFile(path string, options *Options) (*File, error) {
+	f := &File{path: path, stopped: make(chan struct{})}
+	if options != nil {
+		f.options = *options
+	}
+	if err := f.options.setDefaults(); err != nil {
+		return nil, err
+	}
+	f.ctx, f.stop = context.WithCancel(context.Background())
+	if err := f.Reload(); err != nil {
+		f.stop()
+		return nil, err
+	}
+	go f.follow()
+	return f, nil
+}
+
+// Ring implements [mcpseal.KeySource].
+func (f *File) Ring() *mcpseal.Ring {
+	now := time.Now()
+	p := f.phase.Load()
+	if p.covers(now) {
+		return p.ring
+	}
+	f.turn.Lock()
+	defer f.turn.Unlock()
+	if p = f.phase.Load(); !p.covers(now) {
+		p = p.schedule.phaseAt(now)
+		f.phase.Store(p)
+	}
+	return p.ring
+}
+
+// Reload looks at the file now, for example on a signal. An error says why it is
+// not used; the last good one then stays in use.
+func (f *File) Reload() error {
+	f.load.Lock()
+	defer f.load.Unlock()
+	err := f.read()
+	f.tell(err)
+	return err
+}
+
+// Outlast makes room for tokens that live so long. A boundary calls it with its
+// longest TTL. An error says that the file in use lets a key go sooner.
+func (f *File) Outlast(ttl time.Duration) error {
+	if ttl > maxTTL {
+		return fmt.Errorf("keys: no schedule has room for a TTL of %v", ttl)
+	}
+	f.load.Lock()
+	defer f.load.Unlock()
+	room := f.options.room()
+	room.TTL = max(room.TTL, ttl)
+	if err := f.phase.Load().schedule.keys.Check(time.Now(), room); err != nil {
+		return f.refused(err)
+	}
+	f.options.LongestTTL = room.TTL
+	return nil
+}
+
+// Close stops following the file. The keys stay usable until their dates.
+func (f *File) Close() error {
+	f.stop()
+	<-f.stopped
+	return nil
+}
+
+func (f *File) follow() {
+	defer close(f.stopped)
+	ticker := time.NewTicker(f.options.Every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-f.ctx.Done():
+			return
+		case <-ticker.C:
+			f.Reload() // tells log and observer by itself
+		}
+	}
+}
+
+// refused is a problem with the file, as an error of this package.
+func (f *File) refused(err error) error {
+	return &fileError{f.path, err}
+}
+
+type fileError struct {
+	path string
+	err  error
+}
+
+func (e *fileError) Error() string { return fmt.Sprintf("keys: %q: %v", e.path, e.err) }
+func (e *fileError) Unwrap() error { return e.err }
+
+var errNotRegular = errors.New("not a regular file")

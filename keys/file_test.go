@@ -1,0 +1,372 @@
+package keys_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/mcpseal/mcpseal/keys"
+	"github.com/mcpseal/mcpseal/sealtest"
+)
+
+// dated is a key with its dates, from now on; never is no date.
+type dated struct {
+	mcpseal.Key
+	sealsIn, opensFor time.Duration
+}
+
+const never = time.Duration(-1)
+
+// text is a file with these keys.
+func text(t testing.TB, all ...dated) []byte {
+	t.Helper()
+	now := time.Now().Truncate(time.Millisecond)
+	var d keyfile.Document
+	for _, k := range all {
+		key := &keyfile.Key{ID: k.ID(), Made: now, SealsFrom: now.Add(k.sealsIn), Secret: keyfile.Plain(k.Key)}
+		if k.opensFor != never {
+			key.OpensUntil = now.Add(k.opensFor)
+		}
+		if err := d.Add(key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d.Bytes()
+}
+
+func one(key mcpseal.Key) dated { return dated{key, 0, never} }
+
+func write(t testing.TB, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// log collects what a source says, and events what it tells.
+type log struct {
+	mu     sync.Mutex
+	text   bytes.Buffer
+	events []keys.Event
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) observe(e keys.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, e)
+}
+
+// take returns what was said since it was last called.
+func (l *log) take() (string, []keys.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text, events := l.text.String(), l.events
+	l.text.Reset()
+	l.events = nil
+	return text, events
+}
+
+// open opens a file that is looked at only when it is told to, unless options
+// say otherwise.
+func open(t testing.TB, path string, options keys.Options) (*keys.File, *log) {
+	t.Helper()
+	l := new(log)
+	options.Logger, options.Observer = slog.New(slog.NewTextHandler(l, nil)), l.observe
+	if options.Every == 0 {
+		options.Every = time.Hour
+	}
+	f, err := keys.OpenFile(path, &options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f, l
+}
+
+func seals(f *keys.File) mcpseal.KeyID { return f.Ring().IDs()[0] }
+
+func TestFileIsAKeySource(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	f, _ := open(t, path, keys.Options{})
+	sealtest.TestKeySource(t, f)
+}
+
+func TestOneFileRotatesByTheClock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	synctest.Test(t, func(t *testing.T) {
+		const span = 12 * time.Minute
+		write(t, path, text(t, dated{a, 0, time.Hour + span}, dated{b, time.Hour, never}))
+		f, l := open(t, path, keys.Options{LongestTTL: 10 * time.Minute, Every: time.Minute})
+		for _, c := range []struct {
+			after time.Duration
+			want  []mcpseal.KeyID
+		}{
+			{0, []mcpseal.KeyID{a.ID(), b.ID()}},
+			{time.Hour - time.Millisecond, []mcpseal.KeyID{a.ID(), b.ID()}},
+			{time.Millisecond, []mcpseal.KeyID{b.ID(), a.ID()}},
+			{span - time.Millisecond, []mcpseal.KeyID{b.ID(), a.ID()}},
+			{time.Millisecond, []mcpseal.KeyID{b.ID()}},
+			{1000 * time.Hour, []mcpseal.KeyID{b.ID()}},
+		} {
+			time.Sleep(c.after)
+			if got := f.Ring().IDs(); !slices.Equal(got, c.want) {
+				t.Errorf("%v later: %v, want %v", c.after, got, c.want)
+			}
+		}
+		synctest.Wait()
+		said, events := l.take()
+		if len(events) != 3 || events[0].Seals != a.ID() || events[1].Seals != b.ID() || len(events[1].Opens) != 2 || len(events[2].Opens) != 1 {
+			t.Errorf("events %+v", events)
+		}
+		if events[0].Next.IsZero() || !events[2].Next.IsZero() || strings.Count(said, "keys: in use") != 3 {
+			t.Errorf("said %s", said)
+		}
+		f.Close()
+	})
+}
+
+func TestKeyPastItsTimeStopsOpeningWhileTheFileIsBroken(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	oldRing, err := mcpseal.NewRing(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	logger := slog.New(slog.DiscardHandler)
+	minter, err := mcpseal.New(mcpseal.Config{Keys: oldRing, Audience: "test", TTL: 100 * time.Hour, MaxFlow: mcpseal.NoLimit, Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	synctest.Test(t, func(t *testing.T) {
+		write(t, path, text(t, dated{a, 0, 2*time.Hour + 2*time.Minute}, dated{b, time.Hour, never}))
+		f, l := open(t, path, keys.Options{Every: time.Second})
+		defer f.Close()
+		boundary, err := mcpseal.New(mcpseal.Config{Keys: f, Audience: "test", MaxFlow: mcpseal.NoLimit, Logger: logger})
+		if err != nil {
+			t.Fatal(err)
+		}
+		round, _ := minter.Open(ctx, request, "")
+		token, err := minter.Seal(ctx, &round, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, []byte("mcpseal-keys 1\n"))
+		time.Sleep(2*time.Hour + 2*time.Minute - time.Millisecond)
+		if _, err := boundary.Open(ctx, request, token); err != nil {
+			t.Fatalf("before its time: %v", err)
+		}
+		time.Sleep(time.Millisecond)
+		var rejected *mcpseal.RejectError
+		if _, err := boundary.Open(ctx, request, token); !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonUnknownKey {
+			t.Errorf("past its time: %v", err)
+		}
+		if _, err := boundary.Seal(ctx, &round, nil); err == nil {
+			t.Error("a round of another boundary")
+		}
+		round, _ = boundary.Open(ctx, request, "")
+		if _, err := boundary.Seal(ctx, &round, nil); err != nil {
+			t.Errorf("it no longer seals: %v", err)
+		}
+		// It is said once, and again every ten minutes.
+		said, events := l.take()
+		if n := strings.Count(said, "cannot be used"); n != 13 {
+			t.Errorf("said %d times in two hours:\n%s", n, said)
+		}
+		if last := events[len(events)-1]; last.Err == nil || last.Seals != b.ID() {
+			t.Errorf("the last event is %+v", last)
+		}
+	})
+}
+
+func TestScheduleMustOutlastTheTokens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	write(t, path, text(t, dated{a, 0, time.Hour + time.Hour + 2*time.Minute}, dated{b, time.Hour, never}))
+	f, _ := open(t, path, keys.Options{})
+	config := mcpseal.Config{Keys: f, Audience: "test", Logger: sealtest.Logger(t)}
+	if _, err := mcpseal.New(config); err != nil {
+		t.Fatal(err)
+	}
+	config.URLTTL = 24 * time.Hour
+	if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), "tokens live for 24h0m0s") {
+		t.Errorf("a boundary whose tokens live longer than their key: %v", err)
+	}
+	if _, err := keys.OpenFile(path, &keys.Options{LongestTTL: 2 * time.Hour, Logger: sealtest.Logger(t)}); err == nil {
+		t.Error("a file that lets a key go too early")
+	}
+	// From the next file on the boundary's TTL counts.
+	write(t, path, text(t, one(a)))
+	if err := f.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mcpseal.New(config); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, text(t, dated{a, 0, time.Hour + time.Hour + 2*time.Minute}, dated{b, time.Hour, never}))
+	if err := f.Reload(); err == nil || seals(f) != a.ID() || len(f.Ring().IDs()) != 1 {
+		t.Errorf("error %v, keys %v", err, f.Ring().IDs())
+	}
+}
+
+func TestKeysThatLeftTheFileOpenNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	write(t, path, text(t, dated{a, 0, never}, dated{b, -time.Hour, never}))
+	f, l := open(t, path, keys.Options{})
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: f, Audience: "test", Logger: sealtest.Logger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	round, _ := boundary.Open(ctx, request, "")
+	token, err := boundary.Seal(ctx, &round, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := boundary.Open(ctx, request, token); err != nil {
+		t.Fatal(err)
+	}
+	l.take()
+	write(t, path, text(t, one(b)))
+	if err := f.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := boundary.Open(ctx, request, token); !errors.Is(err, mcpseal.ErrRejected) {
+		t.Errorf("a key that left opens: %v", err)
+	}
+	said, events := l.take()
+	if len(events) != 1 || !slices.Equal(events[0].Removed, []mcpseal.KeyID{a.ID()}) || !strings.Contains(said, "before their time") {
+		t.Errorf("%+v\n%s", events, said)
+	}
+}
+
+func TestFileThatOthersCanReadIsWarnedAbout(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	f, l := open(t, path, keys.Options{})
+	if said, _ := l.take(); strings.Contains(said, "chmod") {
+		t.Errorf("mode 0600: %s", said)
+	}
+	for mode, warned := range map[os.FileMode]bool{0o644: true, 0o640: false, 0o620: true, 0o602: true, 0o604: true, 0o400: false, 0o440: false} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := f.Reload(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		said, _ := l.take()
+		if n := strings.Count(said, "chmod 600"); n != map[bool]int{true: 1}[warned] {
+			t.Errorf("mode %o: warned %d times: %s", mode, n, said)
+		}
+		os.Chmod(path, 0o600)
+		f.Reload()
+		l.take()
+	}
+}
+
+func TestNothingSecretIsSaid(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	key := mcpseal.GenerateKey()
+	good := text(t, one(key))
+	write(t, path, good)
+	f, l := open(t, path, keys.Options{})
+	l.take()
+	secret := key.Reveal()
+	for _, bad := range []string{
+		"mcpseal-keys 1\n" + secret + "\nend\n",
+		strings.Replace(string(good), "secret=", "secret=x", 1),
+		strings.Replace(string(good), "secret=", "secret ", 1),
+		strings.Replace(string(good), secret, secret[:len(secret)-1], 1),
+		strings.Replace(string(good), secret, secret+","+secret, 1),
+		strings.Replace(string(good), "secret=", "secret=age:", 1),
+		secret,
+	} {
+		write(t, path, []byte(bad))
+		err := f.Reload()
+		said, events := l.take()
+		if err == nil || len(events) != 1 {
+			t.Fatalf("error %v, events %+v", err, events)
+		}
+		for _, text := range []string{err.Error(), said, events[0].Err.Error()} {
+			if strings.Contains(text, secret[20:30]) {
+				t.Errorf("the secret is in %s", text)
+			}
+		}
+	}
+}
+
+func TestPanicInObserverOrLogChangesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	f, err := keys.OpenFile(path, &keys.Options{
+		Logger:   slog.New(panicking{}),
+		Observer: func(keys.Event) { panic("observer") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b := mcpseal.GenerateKey()
+	write(t, path, text(t, one(b)))
+	if err := f.Reload(); err != nil || seals(f) != b.ID() {
+		t.Error(err)
+	}
+}
+
+type panicking struct{ slog.Handler }
+
+func (panicking) Enabled(context.Context, slog.Level) bool  { return true }
+func (panicking) Handle(context.Context, slog.Record) error { panic("log") }
+
+func TestCloseStopsFollowing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a := mcpseal.GenerateKey()
+	synctest.Test(t, func(t *testing.T) {
+		write(t, path, text(t, one(a)))
+		f, l := open(t, path, keys.Options{Every: time.Second})
+		f.Close()
+		f.Close()
+		l.take()
+		os.Remove(path)
+		time.Sleep(time.Hour)
+		if said, _ := l.take(); said != "" || seals(f) != a.ID() {
+			t.Errorf("after Close: %s", said)
+		}
+	})
+}
+
+func TestOptionsThatAreRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	for _, o := range []keys.Options{
+		{LongestTTL: -1}, {LongestTTL: 1000000 * time.Hour}, {Skew: -1}, {Skew: 2 * time.Hour}, {Every: 1}, {Every: -1}, {Unwrap: []keys.Unwrapper{nil}},
+	} {
+		if f, err := keys.OpenFile(path, &o); err == nil {
+			f.Close()
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+}

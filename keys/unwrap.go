@@ -1,0 +1,19 @@
+package keys
+
+import "context"
+
+// Unwrapper decrypts secrets that a key service, or age, encrypted. It is called
+// when a file is loaded, once for each secret that it has not seen, and never
+// for a token. An error and a panic mean that the file cannot be loaded.
+//
+// What is encrypted is the text of a key, mcpseal_key1_…; in the file it stands
+// as secret=SCHEME:BASE64. The package keys/agekeys is one implementation; the
+// suite sealtest.TestUnwrapper holds others to the contract.
+type Unwrapper interface {
+	// Scheme names what wraps the secrets: up to 32 lower-case letters, digits
+	// and hyphens.
+	Scheme() string
+	// Unwrap returns what was encrypted, or an error for any bytes that were
+	// not encrypted as they are. It honours the context.
+	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
+}
