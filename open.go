@@ -58,7 +58,8 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 		return format, fail
 	}
 	// 4. In time, and within the flow's limits.
-	if reason := b.checkTime(format, &round.claims); reason != "" {
+	now, flows := time.Now().UnixMilli(), format.carries&ClaimFlow != 0
+	if reason := timeReason(now, &round.claims, flows, b.config.MaxFlow, b.config.MaxRounds); reason != "" {
 		return format, failed(reason)
 	}
 	if len(round.claims.State) > b.config.MaxState {
@@ -76,25 +77,25 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	return format, nil
 }
 
-// checkTime states what is accepted, so that a nonsense number is not.
-func (b *Boundary) checkTime(format *acceptedFormat, c *Claims) Reason {
-	now := time.Now().UnixMilli()
+// timeReason states what is accepted, so that a nonsense number is not. Flows
+// says whether the token's format knows of them.
+func timeReason(now int64, c *Claims, flows bool, maxFlow time.Duration, maxRounds int) Reason {
 	if !(now < c.Expires) {
 		return ReasonExpired
 	}
 	if !(c.Issued <= now+clockSkew.Milliseconds()) {
 		return ReasonFromTheFuture
 	}
-	if format.carries&ClaimFlow == 0 {
+	if !flows {
 		return ""
 	}
 	if !(c.FlowStart <= now+clockSkew.Milliseconds()) {
 		return ReasonFromTheFuture
 	}
-	if !(b.config.MaxFlow == NoLimit || now < c.FlowStart+b.config.MaxFlow.Milliseconds()) {
+	if !(maxFlow == NoLimit || now < c.FlowStart+maxFlow.Milliseconds()) {
 		return ReasonFlowExpired
 	}
-	if !(1 <= c.Round && c.Round <= b.config.MaxRounds) {
+	if !(1 <= c.Round && c.Round <= maxRounds) {
 		return ReasonTooManyRounds
 	}
 	return ""

@@ -2,7 +2,6 @@ package keys
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -126,5 +125,3 @@ type fileError struct {
 
 func (e *fileError) Error() string { return fmt.Sprintf("keys: %q: %v", e.path, e.err) }
 func (e *fileError) Unwrap() error { return e.err }
-
-var errNotRegular = errors.New("not a regular file")

@@ -3,8 +3,6 @@ package keys
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"time"
@@ -28,7 +26,7 @@ type (
 // first, then one pointer is swapped. The text itself is compared, because
 // times and sizes can stay the same when a file is edited in place.
 func (f *File) read() error {
-	text, mode, err := readFile(f.path)
+	text, mode, err := keyfile.ReadText(f.path)
 	if err != nil {
 		return f.refused(err)
 	}
@@ -74,43 +72,6 @@ func (f *File) check(text []byte) (*schedule, map[wrappedSum]mcpseal.Key, error)
 	}
 	_, err = s.ringOf(s.keys) // every later ring is a part of it
 	return s, cache, err
-}
-
-// readFile reads a file that does not change meanwhile.
-func readFile(path string) (text []byte, mode os.FileMode, err error) {
-	if info, err := os.Stat(path); err != nil {
-		return nil, 0, plainPathError(err)
-	} else if !info.Mode().IsRegular() {
-		return nil, 0, errNotRegular // opening a pipe would wait for a writer
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, 0, plainPathError(err)
-	}
-	defer file.Close()
-	before, err := file.Stat()
-	if err != nil {
-		return nil, 0, plainPathError(err)
-	}
-	if text, err = io.ReadAll(io.LimitReader(file, keyfile.MaxSize+1)); err != nil {
-		return nil, 0, plainPathError(err)
-	}
-	after, err := file.Stat()
-	if err != nil {
-		return nil, 0, plainPathError(err)
-	}
-	if before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) {
-		return nil, 0, fmt.Errorf("the file changed while it was read")
-	}
-	return text, after.Mode(), nil
-}
-
-// plainPathError drops the path, which the caller names.
-func plainPathError(err error) error {
-	if e, ok := err.(*os.PathError); ok {
-		return fmt.Errorf("cannot %s the file: %w", e.Op, e.Err)
-	}
-	return err
 }
 
 // tooOpen says whether others can read a file of this mode, or change it.

@@ -7,11 +7,37 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
 )
+
+func newDemo() *cobra.Command {
+	var unprotected bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Start a protected server on loopback, attack it, and show what comes of it",
+		Long: `Starts a server with two users and a tool that asks twice before it acts, drives
+it with the official SDK's client, and attacks it. Exit code 0 means that
+everything went as it must: with protection every attack fails, without it every
+attack succeeds.`,
+		Args:              exactly(),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out := cmd.OutOrStdout()
+			demo := demo{protected: !unprotected, out: painter{out, isTerminal(out)}}
+			if err := demo.run(); err != nil {
+				return no("%w", err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "attack the same server without the middleware")
+	return cmd
+}
 
 // demo drives a server as an honest user, then attacks it.
 type demo struct {

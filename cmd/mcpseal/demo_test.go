@@ -20,7 +20,7 @@ func TestDemo(t *testing.T) {
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			var out, errs bytes.Buffer
-			if code := run(c.args, &out, &errs); code != 0 || errs.Len() > 0 {
+			if code := run(c.args, strings.NewReader(""), &out, &errs); code != 0 || errs.Len() > 0 {
 				t.Fatalf("exit %d: %s\n%s", code, &errs, &out)
 			}
 			for _, want := range c.want {
@@ -50,15 +50,15 @@ func TestUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		{nil, 2, "Usage: mcpseal"},
+		{nil, 2, "which command?"},
 		{[]string{"--help"}, 0, "demo"},
-		{[]string{"dmeo"}, 2, `there is no command "dmeo"`},
+		{[]string{"dmeo"}, 2, `there is no command "dmeo"; was demo meant?`},
 		{[]string{"demo", "--help"}, 0, "--unprotected"},
 		{[]string{"demo", "--unpretected"}, 2, "unpretected"},
-		{[]string{"demo", "now"}, 2, `"now" is not an option`},
+		{[]string{"demo", "now"}, 2, `"now" is one argument too many`},
 	} {
 		var out bytes.Buffer
-		if code := run(c.args, &out, &out); code != c.code || !strings.Contains(out.String(), c.want) {
+		if code := run(c.args, strings.NewReader(""), &out, &out); code != c.code || !strings.Contains(out.String(), c.want) {
 			t.Errorf("%q: exit %d, %s", c.args, code, &out)
 		}
 	}

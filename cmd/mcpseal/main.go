@@ -1,69 +1,110 @@
 // Mcpseal is the command beside the library.
 //
-//	mcpseal demo                 a protected server, and what attacks on it come to
-//	mcpseal demo --unprotected   the same attacks without the protection
+//	mcpseal demo       a protected server, and what attacks on it come to
+//	mcpseal keys       make, rotate and revoke the keys of a fleet
+//	mcpseal inspect    what a token says, and whether it would be accepted
 package main
 
 import (
-	"flag"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
 )
 
-const usage = `Usage: mcpseal <command>
+// Exit codes, beside 0 for yes and done.
+const (
+	exitNo     = 1 // the answer is no: refused, rejected, would not load
+	exitUsage  = 2 // the command was not understood
+	exitFailed = 3 // the answer could not be found
+)
 
-Commands:
-  demo    start a protected server on loopback, attack it, and show what
-          comes of it; with --unprotected, attack it without protection
+const exitCodes = `Exit codes: 0 yes or done, 1 no or refused, 2 wrong usage, 3 failed.`
 
-Run 'mcpseal <command> --help' for the options of a command.
-`
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
-
-// run returns the exit status: 0 if all went well, 1 if not, 2 for wrong usage.
-func run(args []string, stdout, stderr io.Writer) int {
-	if len(args) == 0 {
-		fmt.Fprint(stderr, usage)
-		return 2
-	}
-	switch args[0] {
-	case "demo":
-		return runDemo(args[1:], stdout, stderr)
-	case "help", "-h", "-help", "--help":
-		fmt.Fprint(stdout, usage)
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	ran, err := root.ExecuteC()
+	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "mcpseal: there is no command %q\n\n%s", args[0], usage)
-	return 2
+	fmt.Fprintf(stderr, "%s: %v\n", ran.CommandPath(), err)
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.code
+	}
+	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", ran.CommandPath())
+	return exitUsage
 }
 
-func runDemo(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("mcpseal demo", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	unprotected := flags.Bool("unprotected", false, "attack the same server without the middleware")
-	flags.Usage = func() {
-		fmt.Fprint(stderr, "Usage: mcpseal demo [--unprotected]\n\n"+
-			"Starts a server with two users and a tool that asks twice before it acts, drives\n"+
-			"it with the official SDK's client, and attacks it. Exit status 0 means that\n"+
-			"everything went as it must: with protection every attack fails, without it\n"+
-			"every attack succeeds.\n\n")
-		flags.PrintDefaults()
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "mcpseal",
+		Short: "Trustworthy requestState for MCP servers: keys, tokens, and a demo",
+		Long: `The command beside the library github.com/mcpseal/mcpseal, which seals the
+requestState of MCP servers.
+
+` + exitCodes,
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	}
-	switch err := flags.Parse(args); {
-	case err == flag.ErrHelp:
-		return 0
-	case err != nil:
-		return 2
-	case flags.NArg() > 0:
-		fmt.Fprintf(stderr, "mcpseal demo: %q is not an option\n", flags.Arg(0))
-		return 2
+	mustHaveCommand(root)
+	root.AddCommand(newDemo(), newKeys(), newInspect())
+	return root
+}
+
+// mustHaveCommand makes it an error to name no command, or one that is none.
+func mustHaveCommand(cmd *cobra.Command) {
+	cmd.DisableFlagsInUseLine = true
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return errors.New("which command?") }
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		hint := ""
+		if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+			hint = "; was " + strings.Join(like, " or ") + " meant?"
+		}
+		return fmt.Errorf("there is no command %q%s", args[0], hint)
 	}
-	demo := demo{protected: !*unprotected, out: painter{stdout, isTerminal(stdout)}}
-	if err := demo.run(); err != nil {
-		fmt.Fprintf(stderr, "mcpseal demo: %v\n", err)
-		return 1
+}
+
+// exactly demands the named arguments.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return fmt.Errorf("%s is missing", names[len(args)])
+		}
+		if len(args) > len(names) {
+			return fmt.Errorf("%q is one argument too many", args[len(names)])
+		}
+		return nil
 	}
-	return 0
+}
+
+// exitError ends the command with a code.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// no is an answer, failed the lack of one.
+func no(format string, args ...any) error {
+	return &exitError{exitNo, fmt.Errorf(format, args...)}
+}
+
+func failed(format string, args ...any) error {
+	return &exitError{exitFailed, fmt.Errorf(format, args...)}
 }

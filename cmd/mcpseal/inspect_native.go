@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	_ "github.com/mcpseal/mcpseal/cursor" // fills in how cursors are read
+	"github.com/mcpseal/mcpseal/internal/b64u"
+	"github.com/mcpseal/mcpseal/internal/inspect"
+	"github.com/mcpseal/mcpseal/internal/keyfile"
+)
+
+// sealedOverhead is what stands around a payload: key id, nonce and tag.
+const sealedOverhead = 4 + 12 + 16
+
+// native is a token of ours.
+func (r *report) native(ctx context.Context, token string, purpose mcpseal.Purpose, a asked) error {
+	name := map[mcpseal.Purpose]string{mcpseal.PurposeState: "mcpseal state", mcpseal.PurposeCursor: "mcpseal cursor"}[purpose]
+	r.add("format", "format", fmt.Sprintf("%s (%s)", name, purpose.Prefix()), name)
+	text := strings.TrimPrefix(token, purpose.Prefix())
+	raw, err := b64u.Decode(nil, text)
+	if err != nil || len(raw) < sealedOverhead {
+		return r.verdict(mcpseal.ReasonMalformed, "")
+	}
+	id := mcpseal.KeyID(raw)
+	r.add("key", "key", id.String(), id.String())
+	r.add("length", "characters", fmt.Sprintf("%d characters, %d bytes sealed", len(token), len(raw)-sealedOverhead), len(token))
+	r.add("readable", "readable", "its holder can read the key's id and the length, nothing else", []string{"key", "length"})
+	if a.keys == "" {
+		return nil
+	}
+	d, all, err := loadKeys(ctx, a)
+	if err != nil {
+		r.unreadable = err
+		return err
+	}
+	key := d.Find(id)
+	if key == nil {
+		return r.verdict(mcpseal.ReasonUnknownKey, "")
+	}
+	phase := d.Schedule().Phase(key, a.at)
+	payload, err := mcpseal.RingCodec(all, purpose).Open(ctx, nil, text)
+	if err != nil {
+		return r.verdict(reasonOf(err), "")
+	}
+	r.add("genuine", "genuine", fmt.Sprintf("yes, sealed with key %s, which is %s", id, phase), true)
+	r.add("", "key_phase", "", phase)
+	if purpose == mcpseal.PurposeCursor {
+		return r.cursor(payload, phase, a)
+	}
+	return r.state(ctx, token, payload, all, phase, a)
+}
+
+// loadKeys returns a ring with all keys of the file, past ones too.
+func loadKeys(ctx context.Context, a asked) (*keyfile.Document, *mcpseal.Ring, error) {
+	d, err := keyfile.Read(a.keys)
+	if err != nil {
+		err = fileError(a.keys, err)
+		return nil, nil, failed("%w", err)
+	}
+	keys, err := unwrapAll(ctx, d, a.identity)
+	if err != nil {
+		hint := ""
+		if a.identity == "" && hasWrapped(d) {
+			hint = "; give --identity"
+		}
+		return nil, nil, failed("%s: %w%s", a.keys, err, hint)
+	}
+	ring, err := mcpseal.NewRing(keys...)
+	if err != nil {
+		return nil, nil, failed("%s: %w", a.keys, err)
+	}
+	return d, ring, nil
+}
+
+var kinds = map[uint8]string{
+	uint8(mcpseal.KindForm): "form", uint8(mcpseal.KindURL): "URL",
+	uint8(mcpseal.KindSampling): "sampling", uint8(mcpseal.KindRoots): "roots",
+}
+
+func (r *report) state(ctx context.Context, token string, payload []byte, all *mcpseal.Ring, phase keyfile.Phase, a asked) error {
+	s, err := inspect.ReadState(payload)
+	if err != nil {
+		return r.verdict(reasonOf(err), "")
+	}
+	r.time("issued", "issued", s.Issued)
+	r.time("expires", "expires", s.Expires)
+	flow := hex.EncodeToString(s.Flow[:])
+	r.add("flow", "flow", fmt.Sprintf("%s, round %d", flow, s.Round), flow)
+	r.add("", "round", "", s.Round)
+	r.time("flow began", "flow_start", s.FlowStart)
+	r.bound(s.Audience, s.Principal, "nobody")
+	var questions []string
+	asked := []map[string]any{}
+	for _, q := range s.Questions {
+		words := fmt.Sprintf("%s (%s)", quoted(q.Key), kinds[q.Kind])
+		if q.Worded {
+			words = fmt.Sprintf("%s (%s, exact words sealed)", quoted(q.Key), kinds[q.Kind])
+		}
+		questions = append(questions, words)
+		asked = append(asked, map[string]any{"key": q.Key, "kind": kinds[q.Kind], "worded": q.Worded})
+	}
+	r.add("questions", "questions", orNone(strings.Join(questions, ", ")), asked)
+	if s.HasState {
+		r.add("state", "state", fmt.Sprintf("%s: %s", count(len(s.State), "byte"), quoted(s.State)), s.State)
+	} else {
+		r.add("state", "state", "none was written", nil)
+	}
+	if !a.verdict {
+		return nil
+	}
+	if phase == keyfile.Retired {
+		return r.verdict(mcpseal.ReasonUnknownKey, "")
+	}
+	binding := &mcpseal.Binding{
+		Method: a.binding.Method, Target: a.binding.Target, Arguments: a.binding.Arguments,
+		Audience: a.binding.Audience, Principal: a.binding.Principal,
+	}
+	if _, err := binding.ArgumentsDigest(); err != nil {
+		return failed("--args: %w", err)
+	}
+	if _, err := mcpseal.NativeFormat(all).Open(ctx, binding, token); err != nil {
+		return r.verdict(reasonOf(err), "")
+	}
+	return r.verdict(mcpseal.Reason(s.Limits(a.at, a.maxFlow, a.maxRounds)), atWords(a.at)+"; whether it was used before is not known here")
+}
+
+func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
+	c, err := inspect.ReadCursor(payload)
+	if err != nil {
+		return r.verdict(reasonOf(err), "")
+	}
+	r.time("issued", "issued", c.Issued)
+	r.time("expires", "expires", c.Expires)
+	r.add("page", "page", fmt.Sprintf("leads to page %d", c.Number+1), c.Number+1)
+	who := "nobody"
+	if c.Everybody {
+		who = "anybody"
+	}
+	r.bound(true, c.Principal, who)
+	r.add("position", "position", fmt.Sprintf("%s: %s", count(len(c.Position), "byte"), quoted(string(c.Position))), c.Position)
+	if !a.verdict {
+		return nil
+	}
+	if phase == keyfile.Retired {
+		return r.verdict(mcpseal.ReasonUnknownKey, "")
+	}
+	reason, err := c.BoundTo(a.binding)
+	if err != nil {
+		return failed("--args: %w", err)
+	}
+	if reason == "" {
+		reason = c.InTime(a.at)
+	}
+	return r.verdict(mcpseal.Reason(reason), atWords(a.at))
+}
+
+// bound says what is bound as a digest, which only a guess can be compared with.
+func (r *report) bound(audience, principal bool, otherwise string) {
+	service, user := "no service", otherwise
+	if audience {
+		service = "a service (compare with --audience)"
+	}
+	if principal {
+		user = "a user (compare with --principal)"
+	}
+	r.add("bound to", "bound_to", fmt.Sprintf("its request and arguments, %s, %s", service, user),
+		map[string]any{"audience": audience, "principal": principal})
+}
+
+func atWords(at time.Time) string { return " at " + clock(at) }
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// report is what was found out about a token, in the order in which it is shown.
+type report struct {
+	now        time.Time
+	lines      []reportLine
+	unreadable error // the keys could not be had, so there is no answer
+}
+
+type reportLine struct {
+	label, name string // for people, "" if they have it from another line, and for programs
+	text        string
+	value       any
+}
+
+// add adds a line; value is what a program gets.
+func (r *report) add(label, name, text string, value any) {
+	r.lines = append(r.lines, reportLine{label, name, text, value})
+}
+
+func (r *report) time(label, name string, milli int64) {
+	t := time.UnixMilli(milli).UTC()
+	r.add(label, name, when(t, r.now), t)
+}
+
+func (r *report) print(out io.Writer, asJSON bool) error {
+	if asJSON {
+		object := make(map[string]any, len(r.lines))
+		for _, l := range r.lines {
+			object[l.name] = l.value
+		}
+		return printJSON(out, object)
+	}
+	width := 0
+	for _, l := range r.lines {
+		width = max(width, len(l.label))
+	}
+	for _, l := range r.lines {
+		if l.label == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "%-*s  %s\n", width, l.label, l.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inspect finds out what it can. The error is the answer no.
+func (r *report) inspect(ctx context.Context, token string, a asked) error {
+	prefix, _, _ := strings.Cut(token, ".")
+	switch prefix + "." {
+	case mcpseal.PurposeState.Prefix():
+		return r.native(ctx, token, mcpseal.PurposeState, a)
+	case mcpseal.PurposeCursor.Prefix():
+		return r.native(ctx, token, mcpseal.PurposeCursor, a)
+	}
+	if err := r.foreign(token); err != nil {
+		return err
+	}
+	if a.keys != "" {
+		return no("--keys opens native tokens only, and this is none")
+	}
+	return nil
+}
+
+// verdict adds the answer.
+func (r *report) verdict(reason mcpseal.Reason, detail string) error {
+	if reason == "" {
+		r.add("accepted", "accepted", "yes"+detail, true)
+		return nil
+	}
+	words := whyNot[reason]
+	if words == "" {
+		words = "see docs/operations.md"
+	}
+	r.add("accepted", "accepted", "no", false)
+	r.add("reason", "reason", fmt.Sprintf("%s: %s", string(reason), words), string(reason))
+	return no("not accepted: %s", string(reason))
+}
+
+// whyNot says what a reason means.
+var whyNot = map[mcpseal.Reason]string{
+	mcpseal.ReasonMalformed:     "this is not the text of a token; a part of it may be missing",
+	mcpseal.ReasonUnknownKey:    "its key is not in the file, or no longer opens",
+	mcpseal.ReasonForged:        "it was changed, or never sealed with this key",
+	mcpseal.ReasonVersion:       "it has another purpose, or is of a newer release",
+	mcpseal.ReasonRequest:       "it was sealed for another method or target",
+	mcpseal.ReasonArguments:     "it was sealed for other arguments",
+	mcpseal.ReasonAudience:      "it was sealed by another service, or with another epoch",
+	mcpseal.ReasonPrincipal:     "it was sealed for another user, or for nobody",
+	mcpseal.ReasonExpired:       "it is too old",
+	mcpseal.ReasonFromTheFuture: "it was issued by a clock that is ahead",
+	mcpseal.ReasonFlowExpired:   "all rounds together took too long",
+	mcpseal.ReasonTooManyRounds: "all rounds together are too many",
+}
+
+// reasonOf finds the reason in an error.
+func reasonOf(err error) mcpseal.Reason {
+	var reason mcpseal.Reason
+	if errors.As(err, &reason) {
+		return reason
+	}
+	return mcpseal.ReasonMalformed
+}

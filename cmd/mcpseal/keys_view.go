@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpseal/mcpseal/internal/keyfile"
+)
+
+// fileView is a file of keys as the command shows it, without a secret.
+type fileView struct {
+	Done     string        `json:"done,omitempty"` // what the command did
+	File     string        `json:"file"`
+	Keys     []keyView     `json:"keys"`
+	Revoked  []revokedView `json:"revoked"`
+	Next     []changeView  `json:"next"`
+	Warnings []string      `json:"warnings"`
+
+	now time.Time
+}
+
+type keyView struct {
+	ID         string        `json:"id"`
+	Phase      keyfile.Phase `json:"phase"`
+	Made       time.Time     `json:"made"`
+	SealsFrom  time.Time     `json:"seals_from"`
+	OpensUntil *time.Time    `json:"opens_until"` // null means never
+	Wrapped    string        `json:"wrapped,omitempty"`
+}
+
+type revokedView struct {
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
+}
+
+// changeView is something that the clock will do.
+type changeView struct {
+	At   time.Time `json:"at"`
+	ID   string    `json:"id"`
+	What string    `json:"what"`
+}
+
+func viewOf(path string, d *keyfile.Document, now time.Time) fileView {
+	v := fileView{File: path, now: now, Keys: []keyView{}, Revoked: []revokedView{}, Next: []changeView{}, Warnings: []string{}}
+	schedule := d.Schedule()
+	for _, k := range schedule {
+		view := keyView{ID: k.ID.String(), Phase: schedule.Phase(k, now), Made: k.Made, SealsFrom: k.SealsFrom, Wrapped: k.Secret.Scheme()}
+		if now.Before(k.SealsFrom) {
+			v.Next = append(v.Next, changeView{k.SealsFrom, view.ID, "seals"})
+		}
+		if !k.OpensUntil.IsZero() {
+			view.OpensUntil = &k.OpensUntil
+			if k.Opens(now) {
+				v.Next = append(v.Next, changeView{k.OpensUntil, view.ID, "stops opening"})
+			}
+		}
+		v.Keys = append(v.Keys, view)
+	}
+	slices.SortStableFunc(v.Next, func(a, b changeView) int { return a.At.Compare(b.At) })
+	for _, r := range d.Revoked() {
+		v.Revoked = append(v.Revoked, revokedView{r.ID.String(), r.At})
+	}
+	if sealing := schedule.Sealing(now); sealing != nil && now.Before(sealing.SealsFrom) {
+		v.warn("the time of no key has come yet; %s seals meanwhile", sealing.ID)
+	}
+	return v
+}
+
+func (v *fileView) warn(format string, args ...any) {
+	v.Warnings = append(v.Warnings, fmt.Sprintf(format, args...))
+}
+
+// print shows the view: warnings go beside it, unless it is for a program.
+func (v *fileView) print(cmd *cobra.Command) error {
+	out := cmd.OutOrStdout()
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		return printJSON(out, v)
+	}
+	if v.Done != "" {
+		fmt.Fprintf(out, "%s\n\n", v.Done)
+	}
+	v.printKeys(out)
+	for _, w := range v.Warnings {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", w)
+	}
+	return nil
+}
+
+func (v *fileView) printKeys(out io.Writer) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "KEY\tPHASE\tAGE\tSEALS FROM\tOPENS UNTIL\tSECRET")
+	for _, k := range v.Keys {
+		until, secret := "never ends", "readable"
+		if k.OpensUntil != nil {
+			until = clock(*k.OpensUntil)
+		}
+		if k.Wrapped != "" {
+			secret = "wrapped with " + k.Wrapped
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Phase, span(v.now.Sub(k.Made).Truncate(time.Second)), clock(k.SealsFrom), until, secret)
+	}
+	for _, r := range v.Revoked {
+		fmt.Fprintf(table, "%s\trevoked\t\t\t%s\tnone\n", r.ID, clock(r.At))
+	}
+	table.Flush()
+	if len(v.Next) == 0 {
+		fmt.Fprintln(out, "\nNothing is planned.")
+		return
+	}
+	fmt.Fprintln(out, "\nNext:")
+	table = tabwriter.NewWriter(out, 2, 0, 2, ' ', 0)
+	for _, c := range v.Next {
+		fmt.Fprintf(table, "  %s\t%s %s\n", when(c.At, v.now), c.ID, c.What)
+	}
+	table.Flush()
+}
+
+func printJSON(out io.Writer, v any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/internal/keyfile"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"mcpseal": main})
+}
+
+// TestScripts runs the command as a user does. Each file in testdata/script is
+// one story: files in, output and exit code out.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:  "testdata/script",
+		Cmds: scriptCommands,
+		Condition: func(name string) (bool, error) {
+			if name != "fips" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return strings.Contains(os.Getenv("GODEBUG"), "fips140=only"), nil
+		},
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GODEBUG", os.Getenv("GODEBUG"))
+			return nil
+		},
+	})
+}
+
+var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	// exits CODE COMMAND… is exec that also looks at the exit code.
+	"exits": func(ts *testscript.TestScript, neg bool, args []string) {
+		want, err := strconv.Atoi(args[0])
+		ts.Check(err)
+		err = ts.Exec(args[1], args[2:]...)
+		got := 0
+		if err != nil {
+			if got, err = strconv.Atoi(strings.TrimPrefix(err.Error(), "exit status ")); err != nil {
+				ts.Fatalf("%v", err)
+			}
+		}
+		if got != want {
+			ts.Fatalf("exit code %d, not %d\n%s%s", got, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+		}
+	},
+	// keyfile FILE [FROM,UNTIL]… makes a file whose keys seal from and open
+	// until so long from now; - is no end. The ids go to KEY1, KEY2, …
+	"keyfile": func(ts *testscript.TestScript, neg bool, args []string) {
+		var d keyfile.Document
+		now := time.Now().Truncate(time.Millisecond)
+		for i, dates := range args[1:] {
+			from, until, _ := strings.Cut(dates, ",")
+			key := mcpseal.GenerateKey()
+			k := &keyfile.Key{ID: key.ID(), SealsFrom: now.Add(duration(ts, from)), Secret: keyfile.Plain(key)}
+			k.Made = k.SealsFrom
+			if until != "-" {
+				k.OpensUntil = now.Add(duration(ts, until))
+			}
+			ts.Check(d.Add(k))
+			ts.Setenv(fmt.Sprintf("KEY%d", i+1), key.ID().String())
+			ts.Setenv(fmt.Sprintf("SECRET%d", i+1), key.Reveal())
+		}
+		ts.Check(os.WriteFile(ts.MkAbs(args[0]), d.Bytes(), 0o600))
+	},
+	// env-ids FILE sets KEY1, KEY2, … to the ids in the file.
+	"env-ids": func(ts *testscript.TestScript, neg bool, args []string) {
+		for i, id := range regexp.MustCompile(`(?m)^(?:key|revoked) ([0-9a-f]{8}) `).FindAllStringSubmatch(ts.ReadFile(args[0]), -1) {
+			ts.Setenv(fmt.Sprintf("KEY%d", i+1), id[1])
+		}
+	},
+	// mint FILE TOKEN state|cursor|nobody|public seals one for alice's deploy.
+	"mint": mint,
+	// nosecret FILE… makes sure that no secret of a file of keys was printed.
+	"nosecret": func(ts *testscript.TestScript, neg bool, args []string) {
+		for _, name := range args {
+			for _, secret := range regexp.MustCompile(`secret=(\S+)`).FindAllStringSubmatch(ts.ReadFile(name), -1) {
+				for _, printed := range []string{"stdout", "stderr"} {
+					if strings.Contains(ts.ReadFile(printed), secret[1][13:40]) {
+						ts.Fatalf("a secret of %s is in %s", name, printed)
+					}
+				}
+			}
+		}
+	},
+	// identity FILE makes an age identity, whose recipient goes to RECIPIENT.
+	"identity": func(ts *testscript.TestScript, neg bool, args []string) {
+		identity, err := age.GenerateX25519Identity()
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("# made for a test\n"+identity.String()+"\n"), 0o600))
+		ts.Setenv("RECIPIENT", identity.Recipient().String())
+	},
+	// mode FILE WANT looks at a file's mode.
+	"mode": func(ts *testscript.TestScript, neg bool, args []string) {
+		info, err := os.Stat(ts.MkAbs(args[0]))
+		ts.Check(err)
+		if got := fmt.Sprintf("%04o", info.Mode().Perm()); got != args[1] {
+			ts.Fatalf("mode %s, not %s", got, args[1])
+		}
+	},
+	// alone FOLDER makes sure that nothing is left behind in a folder of one file.
+	"alone": func(ts *testscript.TestScript, neg bool, args []string) {
+		entries, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "*"))
+		hidden, _ := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), ".*"))
+		ts.Check(err)
+		if len(entries)+len(hidden) != 1 {
+			ts.Fatalf("left behind: %v %v", entries, hidden)
+		}
+	},
+}
+
+func duration(ts *testscript.TestScript, text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	ts.Check(err)
+	return d
+}
+
+func mint(ts *testscript.TestScript, neg bool, args []string) {
+	ctx := context.Background()
+	d, err := keyfile.Read(ts.MkAbs(args[0]))
+	ts.Check(err)
+	var keys []mcpseal.Key
+	for _, k := range d.Schedule().Opening(time.Now()) {
+		key, err := k.Open(ctx, nil)
+		ts.Check(err)
+		keys = append(keys, key)
+	}
+	ring, err := mcpseal.NewRing(keys...)
+	ts.Check(err)
+	request := mcpseal.Request{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"service":"frontend"}`), Principal: mcpseal.User("alice")}
+	var token string
+	switch args[2] {
+	case "state", "nobody":
+		boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "release.example.com"})
+		ts.Check(err)
+		if args[2] == "nobody" {
+			request.Principal = nil
+		}
+		round, err := boundary.Open(ctx, request, "")
+		ts.Check(err)
+		state := "step=1&traffic=10"
+		text := &state
+		if args[2] == "nobody" {
+			text = nil
+		}
+		token, err = boundary.Seal(ctx, &round, text, mcpseal.Question{Key: "confirm", Kind: mcpseal.KindForm},
+			mcpseal.Question{Key: "pay", Kind: mcpseal.KindURL, Digest: [16]byte{1}})
+		ts.Check(err)
+	case "cursor", "public":
+		cursors, err := cursor.New(cursor.Config{Keys: ring, Audience: "release.example.com", Epoch: "2"})
+		ts.Check(err)
+		page, err := cursors.Open(ctx, request, "")
+		ts.Check(err)
+		token, err = page.Next(ctx, cursor.Next{Position: []byte("order 17"), Shared: args[2] == "public"})
+		ts.Check(err)
+	default:
+		ts.Fatalf("mint %q?", args[2])
+	}
+	if bytes.ContainsAny([]byte(token), " \n") {
+		ts.Fatalf("a token with white space")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(token+"\n"), 0o600))
+	ts.Setenv("TOKEN", token)
+}

@@ -1,0 +1,41 @@
+package cursor
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/mcpseal/mcpseal/internal/inspect"
+)
+
+func init() { inspect.ReadCursor = inspectCursor }
+
+// inspectCursor is for the command alone.
+func inspectCursor(payload []byte) (inspect.Cursor, error) {
+	payload = bytes.Clone(payload)
+	r, head, reason := parseRecord(payload)
+	if reason != "" {
+		return inspect.Cursor{}, reason
+	}
+	return inspect.Cursor{
+		Issued: r.issued, Expires: r.issued + r.lifetime, Number: r.number, Position: r.position,
+		Principal: r.who == forUser, Everybody: r.who == forEverybody,
+		BoundTo: func(b inspect.Binding) (string, error) {
+			arguments, err := argdigest.Sum(b.Arguments)
+			if err != nil {
+				return "", err
+			}
+			service, who := serviceDigest(b.Audience, b.Epoch), byte(forNobody)
+			switch {
+			case r.who == forEverybody:
+				who, b.Principal = forEverybody, ""
+			case b.Principal != "":
+				who = forUser
+			}
+			bound := bind(&service, &mcpseal.Request{Method: b.Method, Target: b.Target}, &arguments, who, b.Principal)
+			return string(boundTo(head, &bound)), nil
+		},
+		InTime: func(at time.Time) string { return string(inTime(&r, at.UnixMilli())) },
+	}, nil
+}

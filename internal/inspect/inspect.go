@@ -1,0 +1,55 @@
+// Package inspect lets the command show what a genuine token says without the
+// request that it is bound to. Nobody else may have that: the packages that own
+// the records fill these functions in.
+package inspect
+
+import "time"
+
+// State is what the record of a state says. Times are in milliseconds.
+type State struct {
+	Issued, Expires, FlowStart int64
+	Flow                       [16]byte
+	Round                      int
+	Audience, Principal        bool // it is bound to one
+	Questions                  []Question
+	State                      string
+	HasState                   bool
+
+	// Limits says why policy refuses it at a time, or "".
+	Limits func(at time.Time, maxFlow time.Duration, maxRounds int) (reason string)
+}
+
+// Question is one that was asked.
+type Question struct {
+	Key    string
+	Kind   uint8
+	Worded bool // its exact words are sealed too
+}
+
+// Cursor is what the record of a cursor says. Times are in milliseconds.
+type Cursor struct {
+	Issued, Expires int64
+	Number          int64
+	Position        []byte
+	Principal       bool // it is for one user
+	Everybody       bool // it is for anybody, not just for those without a name
+
+	// BoundTo says why it is not for this request, or "".
+	BoundTo func(b Binding) (reason string, err error)
+	// InTime says why it is refused at a time, or "".
+	InTime func(at time.Time) (reason string)
+}
+
+// Binding is what a cursor may be bound to.
+type Binding struct {
+	Method, Target             string
+	Arguments                  []byte
+	Principal, Audience, Epoch string
+}
+
+var (
+	// ReadState reads the payload of a state.
+	ReadState func(payload []byte) (State, error)
+	// ReadCursor reads the payload of a cursor.
+	ReadCursor func(payload []byte) (Cursor, error)
+)

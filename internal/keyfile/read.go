@@ -1,0 +1,52 @@
+package keyfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+var (
+	// ErrNotRegular is a folder, a pipe or the like.
+	ErrNotRegular = errors.New("not a regular file")
+	// ErrBusy is a file that somebody is writing.
+	ErrBusy = errors.New("the file changed while it was read")
+)
+
+// ReadText reads the text of a file that does not change meanwhile.
+func ReadText(path string) (text []byte, mode os.FileMode, err error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, 0, plainPathError(err)
+	} else if !info.Mode().IsRegular() {
+		return nil, 0, ErrNotRegular // opening a pipe would wait for a writer
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, 0, plainPathError(err)
+	}
+	defer file.Close()
+	before, err := file.Stat()
+	if err != nil {
+		return nil, 0, plainPathError(err)
+	}
+	if text, err = io.ReadAll(io.LimitReader(file, MaxSize+1)); err != nil {
+		return nil, 0, plainPathError(err)
+	}
+	after, err := file.Stat()
+	if err != nil {
+		return nil, 0, plainPathError(err)
+	}
+	if before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) {
+		return nil, 0, ErrBusy
+	}
+	return text, after.Mode(), nil
+}
+
+// plainPathError drops the path, which the caller names.
+func plainPathError(err error) error {
+	if e, ok := err.(*os.PathError); ok {
+		return fmt.Errorf("cannot %s the file: %w", e.Op, e.Err)
+	}
+	return err
+}

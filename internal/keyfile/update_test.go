@@ -1,0 +1,202 @@
+package keyfile_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/keyfile"
+)
+
+func newFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "keys")
+	if err := keyfile.Create(path, document(t)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func document(t *testing.T) *keyfile.Document {
+	t.Helper()
+	d := new(keyfile.Document)
+	if err := addKey(d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func addKey(d *keyfile.Document) error {
+	key := mcpseal.GenerateKey()
+	return d.Add(&keyfile.Key{ID: key.ID(), Made: noon, SealsFrom: noon, Secret: keyfile.Plain(key)})
+}
+
+// alone makes sure that nothing is left beside the file.
+func alone(t *testing.T, path string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("left beside the file: %v, %v", entries, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+func TestCreateNeverReplaces(t *testing.T) {
+	path := newFile(t)
+	before, _ := os.ReadFile(path)
+	if err := keyfile.Create(path, document(t)); !errors.Is(err, keyfile.ErrExists) {
+		t.Error(err)
+	}
+	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+		t.Error("the file was replaced")
+	}
+	alone(t, path)
+}
+
+func TestUpdateReplacesAtOnce(t *testing.T) {
+	path := newFile(t)
+	os.Chmod(path, 0o644)
+	mode, err := keyfile.Update(path, addKey)
+	if err != nil || mode != 0o644 {
+		t.Errorf("mode %v, %v", mode, err)
+	}
+	alone(t, path)
+	if d, err := keyfile.Read(path); err != nil || len(d.Keys()) != 2 {
+		t.Error(err)
+	}
+}
+
+func TestUpdateThatFailsChangesNothing(t *testing.T) {
+	path := newFile(t)
+	before, _ := os.ReadFile(path)
+	oops := errors.New("oops")
+	if _, err := keyfile.Update(path, func(d *keyfile.Document) error { addKey(d); return oops }); !errors.Is(err, oops) {
+		t.Error(err)
+	}
+	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+		t.Error("the file was changed")
+	}
+	alone(t, path)
+}
+
+func TestUpdateDoesNotOverwriteWhatOthersWrote(t *testing.T) {
+	for name, meddle := range map[string]func(path string) error{
+		"edited":   func(path string) error { return os.WriteFile(path, []byte("theirs"), 0o600) },
+		"replaced": func(path string) error { os.Remove(path); return os.WriteFile(path, []byte("theirs"), 0o600) },
+		"appended": func(path string) error {
+			text, _ := os.ReadFile(path)
+			return os.WriteFile(path, append(text, '\n'), 0o600)
+		},
+		"removed": os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newFile(t)
+			var theirs []byte
+			_, err := keyfile.Update(path, func(d *keyfile.Document) error {
+				err := meddle(path)
+				theirs, _ = os.ReadFile(path)
+				return errors.Join(err, addKey(d))
+			})
+			if !errors.Is(err, keyfile.ErrChanged) {
+				t.Error(err)
+			}
+			if now, _ := os.ReadFile(path); !bytes.Equal(now, theirs) {
+				t.Errorf("their text is gone: %q", now)
+			}
+		})
+	}
+}
+
+func TestUpdatesWaitForEachOther(t *testing.T) {
+	path := newFile(t)
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() {
+			if _, err := keyfile.Update(path, addKey); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if d, err := keyfile.Read(path); err != nil || len(d.Keys()) != 21 {
+		t.Errorf("%d keys, %v", len(d.Keys()), err)
+	}
+	alone(t, path)
+}
+
+func TestUpdateThroughALink(t *testing.T) {
+	path := newFile(t)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keyfile.Update(link, addKey); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link was replaced: %v", err)
+	}
+	if d, err := keyfile.Read(path); err != nil || len(d.Keys()) != 2 {
+		t.Error(err)
+	}
+}
+
+func TestUpdateKeepsTheOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	path := newFile(t)
+	if err := os.Chown(path, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keyfile.Update(path, addKey); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner := fmt.Sprintf("%+v", info.Sys()); !bytes.Contains([]byte(owner), []byte("Uid:65534 Gid:65534")) {
+		t.Errorf("the owner changed: %s", owner)
+	}
+}
+
+func TestUpdateRefusesWhatCouldNotBeReadAgain(t *testing.T) {
+	path := newFile(t)
+	_, err := keyfile.Update(path, func(d *keyfile.Document) error {
+		for i := range 200 {
+			k := &keyfile.Key{ID: mcpseal.KeyID{byte(i)}, Made: noon, SealsFrom: noon.Add(time.Duration(i) * time.Hour), Secret: keyfile.Wrap("x", make([]byte, 8<<10))}
+			if err := d.Add(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if !errors.Is(err, keyfile.ErrTooLong) {
+		t.Error(err)
+	}
+	alone(t, path)
+}
+
+func TestUpdateDoesNotWaitForEver(t *testing.T) {
+	keyfile.WaitForLock(50 * time.Millisecond)
+	defer keyfile.WaitForLock(10 * time.Second)
+	path := newFile(t)
+	_, err := keyfile.Update(path, func(*keyfile.Document) error {
+		if _, err := keyfile.Update(path, addKey); !errors.Is(err, keyfile.ErrLocked) {
+			t.Errorf("while another one works: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

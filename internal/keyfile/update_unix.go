@@ -1,0 +1,48 @@
+//go:build unix && !solaris && !illumos && !aix
+
+package keyfile
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+func tryLock(file *os.File) (bool, error) {
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return false, nil
+		case !errors.Is(err, syscall.EINTR):
+			return false, err
+		}
+	}
+}
+
+// keepOwner gives file to the owner of like.
+func keepOwner(file *os.File, like os.FileInfo) error {
+	if like == nil {
+		return nil
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	was, ok := like.Sys().(*syscall.Stat_t)
+	is, ok2 := info.Sys().(*syscall.Stat_t)
+	if !ok || !ok2 || was.Uid == is.Uid && was.Gid == is.Gid {
+		return nil
+	}
+	return file.Chown(int(was.Uid), int(was.Gid))
+}
+
+// ignoreUnsupported: some file systems cannot sync a folder.
+func ignoreUnsupported(err error) error {
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		return nil
+	}
+	return err
+}
