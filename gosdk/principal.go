@@ -18,7 +18,7 @@ func (p *Protected) principal(ctx context.Context, req mcp.Request) (string, err
 	if info == nil {
 		return "", nil
 	}
-	principal, err := tokenPrincipal(info)
+	principal, err := TokenPrincipal(info)
 	if err != nil {
 		p.options.Logger.ErrorContext(ctx, "gosdk: the caller cannot be told from the access token", "cause", err.Error())
 	}
@@ -39,9 +39,11 @@ var (
 	errNoString = errors.New("TokenInfo.Extra holds an iss or client_id that is not a string: set it to one, or set Options.Principal")
 )
 
-// tokenPrincipal is the user's id with the issuer and the client that the token
-// names: a user id alone is not unique among issuers.
-func tokenPrincipal(info *auth.TokenInfo) (string, error) {
+// TokenPrincipal is the principal of an access token: the user's id with the
+// issuer and the client that the token names ("iss" and "client_id" in Extra),
+// since a user id alone is not unique among issuers. It is what [Protect] binds
+// states to unless [Options.Principal] is set.
+func TokenPrincipal(info *auth.TokenInfo) (string, error) {
 	if info.UserID == "" {
 		return "", errNoUserID
 	}

@@ -1,0 +1,184 @@
+// Package rotation_test rotates the keys of a fleet under load: replicas are
+// processes of their own, the client is the official SDK's, and the keys are
+// changed with the command.
+package rotation_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/internal/keyfile"
+)
+
+const flowsVariable = "MCPSEAL_FLOWS"
+
+// flows is how many there must be: CI asks for many.
+func flows(t *testing.T) int64 {
+	text := os.Getenv(flowsVariable)
+	if text == "" {
+		return 2000
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	must(t, err)
+	return n
+}
+
+func TestRotationUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes as long as two rotations")
+	}
+	dir := t.TempDir()
+	command := filepath.Join(dir, "mcpseal")
+	path := filepath.Join(dir, "keys")
+	if out, err := exec.Command("go", "build", "-o", command, "github.com/mcpseal/mcpseal/cmd/mcpseal").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	mcpsealKeys := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command(command, append([]string{"keys"}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("mcpseal keys %v: %v\n%s", args, err, out)
+		}
+	}
+	mcpsealKeys("new", path)
+
+	var hosts []string
+	var stops []func() string
+	for range 3 {
+		host, stop := startReplica(t, path)
+		hosts, stops = append(hosts, host), append(stops, stop)
+	}
+
+	// The load: honest flows, until there were enough and both rotations are over.
+	var done, failed atomic.Int64
+	var rotated atomic.Bool
+	var load sync.WaitGroup
+	want := flows(t)
+	for range 16 {
+		session := connect(t, hosts, true)
+		load.Go(func() {
+			for (done.Load() < want || !rotated.Load()) && failed.Load() < 5 {
+				if err := flow(session); err != nil {
+					t.Errorf("flow %d: %v", done.Load(), err)
+					failed.Add(1)
+				}
+				done.Add(1)
+			}
+		})
+	}
+
+	// Two rotations. Who stole a key while it was good tries what it seals.
+	var thieves sync.WaitGroup
+	for range 2 {
+		old := sealing(t, path)
+		mcpsealKeys("rotate", path, "--in", "2s", "--ttl", ttl.String(), "--skew", skew.String())
+		end := reread(t, path, old).OpensUntil
+		if end.IsZero() {
+			t.Fatal("the old key has no end")
+		}
+		token := steal(t, old)
+		for _, host := range hosts {
+			session := connect(t, []string{host}, false)
+			thieves.Go(func() { try(t, session, token, end) })
+		}
+		time.Sleep(time.Until(end.Add(-ttl))) // the new key seals now
+		if now := sealing(t, path); now.ID == old.ID {
+			t.Error("the old key still seals")
+		}
+	}
+	thieves.Wait()
+	rotated.Store(true)
+	load.Wait()
+	t.Logf("%d flows of three rounds", done.Load())
+
+	// Nothing but the stolen tokens was rejected, and every replica saw both rotations.
+	for i, stop := range stops {
+		log := stop()
+		for _, line := range strings.Split(log, "\n") {
+			if strings.Contains(line, "level=WARN") && !strings.Contains(line, "reason=unknown_key") || strings.Contains(line, "level=ERROR") {
+				t.Errorf("replica %d: %s", i, line)
+			}
+		}
+		if n := len(regexp.MustCompile(`keys: in use`).FindAllString(log, -1)); n < 5 {
+			t.Errorf("replica %d saw %d changes", i, n)
+		}
+	}
+}
+
+func reread(t *testing.T, path string, k *keyfile.Key) *keyfile.Key {
+	t.Helper()
+	d, err := keyfile.Read(path)
+	must(t, err)
+	return d.Find(k.ID)
+}
+
+func sealing(t *testing.T, path string) *keyfile.Key {
+	t.Helper()
+	d, err := keyfile.Read(path)
+	must(t, err)
+	return d.Schedule().Sealing(time.Now())
+}
+
+// steal seals a token that lives for an hour, as only who has the key can: those
+// of the replicas expire before their key does.
+func steal(t *testing.T, k *keyfile.Key) string {
+	t.Helper()
+	ctx := context.Background()
+	key, err := k.Open(ctx, nil)
+	must(t, err)
+	ring, err := mcpseal.NewRing(key)
+	must(t, err)
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: audience, TTL: time.Hour})
+	must(t, err)
+	text, err := json.Marshal(arguments)
+	must(t, err)
+	alice, err := gosdk.TokenPrincipal(&auth.TokenInfo{UserID: "alice"})
+	must(t, err)
+	round, err := boundary.Open(ctx, mcpseal.Request{Method: "tools/call", Target: "deploy", Arguments: text, Principal: mcpseal.User(alice)}, "")
+	must(t, err)
+	state := "step=2&traffic=10"
+	token, err := boundary.Seal(ctx, &round, &state, mcpseal.Question{Key: "region", Kind: mcpseal.KindForm})
+	must(t, err)
+	return token
+}
+
+// try presents a token to a replica until well after its key has ended.
+func try(t *testing.T, session *mcp.ClientSession, token string, end time.Time) {
+	region := mcp.InputResponseMap{"region": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "eu"}}}
+	before, after := 0, 0
+	for sent := time.Now(); sent.Before(end.Add(2 * time.Second)); sent = time.Now() {
+		_, err := session.CallTool(context.Background(), &mcp.CallToolParams{
+			Name: "deploy", Arguments: arguments, RequestState: token, InputResponses: region,
+		})
+		switch answered := time.Now(); {
+		case !sent.Before(end):
+			after++
+			if err == nil {
+				t.Errorf("a token of a retired key was accepted %v after its end", sent.Sub(end))
+			}
+		case answered.Before(end):
+			before++
+			if err != nil {
+				t.Errorf("a token was rejected %v before its key's end: %v", end.Sub(answered), err)
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if before == 0 || after == 0 {
+		t.Errorf("%d tries before the end, %d after it", before, after)
+	}
+}
