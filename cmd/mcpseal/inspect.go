@@ -9,9 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/spf13/cobra"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
 	"github.com/mcpseal/mcpseal/internal/inspect"
 )
 
@@ -23,6 +25,8 @@ type inspection struct {
 	keys, identity string
 	binding        inspect.Binding
 	arguments      string
+	principal      string
+	issuer, client string
 	at             string
 	maxFlow        time.Duration
 	maxRounds      int
@@ -80,7 +84,9 @@ processes. What is printed with --keys is what the handler wrote: treat it so.
 	flags.StringVar(&in.binding.Method, "method", "tools/call", "the method that it comes with")
 	flags.StringVar(&in.binding.Target, "target", "", "the tool, the prompt or the resource's URI")
 	flags.StringVar(&in.arguments, "args", "{}", "the arguments, as JSON; @FILE reads a file")
-	flags.StringVar(&in.binding.Principal, "principal", "", "the user, as the boundary names them; empty is nobody")
+	flags.StringVar(&in.principal, "principal", "", "the user: the principal itself, or the user id of an access token; empty is nobody")
+	flags.StringVar(&in.issuer, "issuer", "", "the issuer (iss) of the access token, if the adapter for the SDK saw one")
+	flags.StringVar(&in.client, "client", "", "the client (client_id) of the access token, if the adapter for the SDK saw one")
 	flags.StringVar(&in.binding.Audience, "audience", "", "the service; empty is none")
 	flags.StringVar(&in.binding.Epoch, "epoch", "", "the epoch, for cursors")
 	flags.StringVar(&in.at, "at", "", "the time, such as 2026-07-28T09:30:00Z (default now)")
@@ -95,6 +101,7 @@ type asked struct {
 	keys, identity string
 	verdict        bool // a request was described
 	binding        inspect.Binding
+	principals     []string // ways to write the user
 	at             time.Time
 	maxFlow        time.Duration
 	maxRounds      int
@@ -102,7 +109,7 @@ type asked struct {
 
 func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 	a = asked{keys: in.keys, identity: in.identity, binding: in.binding, at: time.Now(), maxFlow: in.maxFlow, maxRounds: in.maxRounds}
-	for _, flag := range []string{"method", "target", "args", "principal", "audience", "epoch"} {
+	for _, flag := range []string{"method", "target", "args", "principal", "issuer", "client", "audience", "epoch"} {
 		a.verdict = a.verdict || cmd.Flags().Changed(flag)
 	}
 	if a.verdict && in.keys == "" {
@@ -119,6 +126,9 @@ func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 			return a, fmt.Errorf("--at %q is not a time such as 2026-07-28T09:30:00Z", in.at)
 		}
 	}
+	if a.principals, err = in.principals(); err != nil {
+		return a, err
+	}
 	a.binding.Arguments = []byte(in.arguments)
 	if name, ok := strings.CutPrefix(in.arguments, "@"); ok {
 		if a.binding.Arguments, err = os.ReadFile(name); err != nil {
@@ -126,6 +136,28 @@ func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 		}
 	}
 	return a, nil
+}
+
+// principals are the ways in which a boundary may have been told of the user: as
+// the text itself, or by the adapter for the SDK, which adds issuer and client.
+func (in *inspection) principals() ([]string, error) {
+	if in.principal == "" {
+		if in.issuer != "" || in.client != "" {
+			return nil, errors.New("--issuer and --client are about the user that --principal names")
+		}
+		return []string{""}, nil
+	}
+	info := &auth.TokenInfo{UserID: in.principal, Extra: make(map[string]any)}
+	for name, value := range map[string]string{"iss": in.issuer, "client_id": in.client} {
+		if value != "" {
+			info.Extra[name] = value
+		}
+	}
+	adapted, err := gosdk.TokenPrincipal(info)
+	if in.issuer != "" || in.client != "" {
+		return []string{adapted}, err
+	}
+	return []string{in.principal, adapted}, err
 }
 
 func readToken(stdin io.Reader, args []string) (string, error) {

@@ -118,13 +118,19 @@ func (r *report) state(ctx context.Context, token string, payload []byte, all *m
 	}
 	binding := &mcpseal.Binding{
 		Method: a.binding.Method, Target: a.binding.Target, Arguments: a.binding.Arguments,
-		Audience: a.binding.Audience, Principal: a.binding.Principal,
+		Audience: a.binding.Audience,
 	}
 	if _, err := binding.ArgumentsDigest(); err != nil {
 		return failed("--args: %w", err)
 	}
-	if _, err := mcpseal.NativeFormat(all).Open(ctx, binding, token); err != nil {
-		return r.verdict(reasonOf(err), "")
+	for i, principal := range a.principals {
+		binding.Principal = principal
+		if _, err = mcpseal.NativeFormat(all).Open(ctx, binding, token); err == nil {
+			break
+		}
+		if i == len(a.principals)-1 || reasonOf(err) != mcpseal.ReasonPrincipal {
+			return r.verdict(reasonOf(err), "")
+		}
 	}
 	return r.verdict(mcpseal.Reason(s.Limits(a.at, a.maxFlow, a.maxRounds)), atWords(a.at)+"; whether it was used before is not known here")
 }
@@ -149,14 +155,20 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 	if phase == keyfile.Retired {
 		return r.verdict(mcpseal.ReasonUnknownKey, "")
 	}
-	reason, err := c.BoundTo(a.binding)
-	if err != nil {
-		return failed("--args: %w", err)
+	reason := mcpseal.ReasonPrincipal
+	for _, a.binding.Principal = range a.principals {
+		why, err := c.BoundTo(a.binding)
+		if err != nil {
+			return failed("--args: %w", err)
+		}
+		if reason = mcpseal.Reason(why); reason != mcpseal.ReasonPrincipal {
+			break // this is the user, and anything else decides
+		}
 	}
 	if reason == "" {
-		reason = c.InTime(a.at)
+		reason = mcpseal.Reason(c.InTime(a.at))
 	}
-	return r.verdict(mcpseal.Reason(reason), atWords(a.at))
+	return r.verdict(reason, atWords(a.at))
 }
 
 // bound says what is bound as a digest, which only a guess can be compared with.

@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"filippo.io/age"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/gosdk"
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
@@ -84,7 +86,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 			ts.Setenv(fmt.Sprintf("KEY%d", i+1), id[1])
 		}
 	},
-	// mint FILE TOKEN state|cursor|nobody|public seals one for alice's deploy.
+	// mint FILE TOKEN KIND seals one for alice's deploy; see there for the kinds.
 	"mint": mint,
 	// nosecret FILE… makes sure that no secret of a file of keys was printed.
 	"nosecret": func(ts *testscript.TestScript, neg bool, args []string) {
@@ -145,11 +147,21 @@ func mint(ts *testscript.TestScript, neg bool, args []string) {
 	request := mcpseal.Request{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"service":"frontend"}`), Principal: mcpseal.User("alice")}
 	var token string
 	switch args[2] {
-	case "state", "nobody":
+	case "state", "nobody", "sdk", "sdk-plain":
 		boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "release.example.com"})
 		ts.Check(err)
 		if args[2] == "nobody" {
 			request.Principal = nil
+		}
+		info := &auth.TokenInfo{UserID: "alice"}
+		switch args[2] {
+		case "sdk":
+			info.Extra = map[string]any{"iss": "https://id.example.com"}
+			fallthrough
+		case "sdk-plain":
+			alice, err := gosdk.TokenPrincipal(info)
+			ts.Check(err)
+			request.Principal = mcpseal.User(alice)
 		}
 		round, err := boundary.Open(ctx, request, "")
 		ts.Check(err)
