@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"strings"
 
 	"github.com/mcpseal/mcpseal"
 )
@@ -39,21 +37,16 @@ func Example() {
 	// mcpseal: token rejected
 }
 
-// Keys that all replicas share come from the environment, a file or a key
-// service. The first seals, every one opens.
+// Keys that all replicas share: the first seals, every one opens. The package
+// keys has rings that come from a file or the environment.
 func ExampleNewRing() {
-	os.Setenv("MCPSEAL_KEYS", mcpseal.GenerateKey().Reveal()+" "+mcpseal.GenerateKey().Reveal())
-	defer os.Unsetenv("MCPSEAL_KEYS")
+	secret := mcpseal.GenerateKey().Reveal() // kept where only the service can read it
 
-	var keys []mcpseal.Key
-	for _, text := range strings.Fields(os.Getenv("MCPSEAL_KEYS")) {
-		key, err := mcpseal.ParseKey(text)
-		if err != nil {
-			panic(err)
-		}
-		keys = append(keys, key)
+	key, err := mcpseal.ParseKey(secret)
+	if err != nil {
+		panic(err)
 	}
-	ring, err := mcpseal.NewRing(keys...)
+	ring, err := mcpseal.NewRing(key)
 	if err != nil {
 		panic(err)
 	}

@@ -48,7 +48,7 @@ func (s service) works() error {
 }
 
 // stillOn checks that a bad file was refused and the last good one is in use.
-func stillOn(t *testing.T, f *keys.File, l *log, s service, id mcpseal.KeyID) {
+func stillOn(t *testing.T, f *keys.File, l *diary, s service, id mcpseal.KeyID) {
 	t.Helper()
 	if err := f.Reload(); err == nil {
 		t.Error("the file was accepted")

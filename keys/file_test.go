@@ -54,27 +54,27 @@ func write(t testing.TB, path string, text []byte) {
 	}
 }
 
-// log collects what a source says, and events what it tells.
-type log struct {
+// diary collects what a source says, and events what it tells.
+type diary struct {
 	mu     sync.Mutex
 	text   bytes.Buffer
 	events []keys.Event
 }
 
-func (l *log) Write(p []byte) (int, error) {
+func (l *diary) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *log) observe(e keys.Event) {
+func (l *diary) observe(e keys.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.events, e)
 }
 
 // take returns what was said since it was last called.
-func (l *log) take() (string, []keys.Event) {
+func (l *diary) take() (string, []keys.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	text, events := l.text.String(), l.events
@@ -85,9 +85,9 @@ func (l *log) take() (string, []keys.Event) {
 
 // open opens a file that is looked at only when it is told to, unless options
 // say otherwise.
-func open(t testing.TB, path string, options keys.Options) (*keys.File, *log) {
+func open(t testing.TB, path string, options keys.Options) (*keys.File, *diary) {
 	t.Helper()
-	l := new(log)
+	l := new(diary)
 	options.Logger, options.Observer = slog.New(slog.NewTextHandler(l, nil)), l.observe
 	if options.Every == 0 {
 		options.Every = time.Hour

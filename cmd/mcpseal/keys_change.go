@@ -62,6 +62,7 @@ or a secret store.`,
 	cmd.MarkFlagsMutuallyExclusive("print", "stdin")
 	cmd.MarkFlagsMutuallyExclusive("print", "recipient")
 	cmd.MarkFlagsMutuallyExclusive("print", "recipients-file")
+	cmd.MarkFlagsMutuallyExclusive("print", "wrap")
 	return cmd
 }
 

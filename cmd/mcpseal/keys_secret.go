@@ -2,10 +2,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -21,12 +24,16 @@ import (
 type secrets struct {
 	recipients     []string
 	recipientsFile string
+	wrap           string
 	fromStdin      bool
 }
 
 func (s *secrets) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&s.recipients, "recipient", nil, "encrypt the secret for this age recipient; may be repeated")
 	cmd.Flags().StringVar(&s.recipientsFile, "recipients-file", "", "encrypt the secret for the age recipients in this file")
+	cmd.Flags().StringVar(&s.wrap, "wrap", "", "encrypt the secret with a command of a key service, as SCHEME=COMMAND: from standard input to standard output")
+	cmd.MarkFlagsMutuallyExclusive("wrap", "recipient")
+	cmd.MarkFlagsMutuallyExclusive("wrap", "recipients-file")
 }
 
 func (s *secrets) stdinFlag(cmd *cobra.Command) {
@@ -40,8 +47,8 @@ func (s *secrets) makeKey(cmd *cobra.Command, d *keyfile.Document, made, sealsFr
 		return nil, err
 	}
 	for _, other := range d.Keys() {
-		if other.Secret.Wrapped() && len(recipients) == 0 {
-			return nil, no("the secrets in the file are encrypted with %s; encrypt the new one too, with --recipient or --recipients-file", other.Secret.Scheme())
+		if other.Secret.Wrapped() && len(recipients) == 0 && s.wrap == "" {
+			return nil, no("the secrets in the file are encrypted with %s; encrypt the new one too, with --recipient, --recipients-file or --wrap", other.Secret.Scheme())
 		}
 	}
 	key := mcpseal.GenerateKey()
@@ -51,14 +58,43 @@ func (s *secrets) makeKey(cmd *cobra.Command, d *keyfile.Document, made, sealsFr
 		}
 	}
 	k := &keyfile.Key{ID: key.ID(), Made: made, SealsFrom: sealsFrom, Secret: keyfile.Plain(key)}
-	if len(recipients) > 0 {
-		wrapped, err := agekeys.Wrap(key, recipients...)
-		if err != nil {
-			return nil, failed("the secret cannot be encrypted: %w", err)
-		}
-		k.Secret = keyfile.Wrap(agekeys.Scheme, wrapped)
+	scheme, wrapped := agekeys.Scheme, []byte(nil)
+	switch {
+	case s.wrap != "":
+		scheme, wrapped, err = wrapWith(cmd, s.wrap, key)
+	case len(recipients) > 0:
+		wrapped, err = agekeys.Wrap(key, recipients...)
+	default:
+		return k, nil
 	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, failed("the secret cannot be encrypted: %w", err)
+	}
+	k.Secret = keyfile.Wrap(scheme, wrapped)
 	return k, nil
+}
+
+// wrapWith has a command encrypt the key.
+func wrapWith(cmd *cobra.Command, wrap string, key mcpseal.Key) (scheme string, wrapped []byte, err error) {
+	scheme, command, ok := strings.Cut(wrap, "=")
+	if !ok || !keyfile.ValidScheme(scheme) || command == "" {
+		return "", nil, &exitError{exitUsage, fmt.Errorf("--wrap %q is not SCHEME=COMMAND, with a scheme of lower-case letters, digits and hyphens", wrap)}
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "sh", "-c", command)
+	shell.Stdin, shell.Stderr = strings.NewReader(key.Reveal()), cmd.ErrOrStderr()
+	if wrapped, err = shell.Output(); err != nil {
+		return "", nil, fmt.Errorf("the command of --wrap: %w", err)
+	}
+	if len(wrapped) == 0 || len(wrapped) > keyfile.MaxWrapped || bytes.Contains(wrapped, []byte(key.Reveal())) {
+		return "", nil, fmt.Errorf("the command of --wrap wrote nothing, more than %d bytes, or the secret itself", keyfile.MaxWrapped)
+	}
+	return scheme, wrapped, nil
 }
 
 func readKey(r io.Reader) (mcpseal.Key, error) {

@@ -83,7 +83,10 @@ func TestRotationUnderLoad(t *testing.T) {
 
 	// Two rotations. Who stole a key while it was good tries what it seals.
 	var thieves sync.WaitGroup
-	for range 2 {
+	for part := range int64(2) {
+		for done.Load() < (part+1)*want/3 && failed.Load() == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
 		old := sealing(t, path)
 		mcpsealKeys("rotate", path, "--in", "2s", "--ttl", ttl.String(), "--skew", skew.String())
 		end := reread(t, path, old).OpensUntil

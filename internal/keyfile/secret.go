@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
-// maxWrapped bounds an encrypted secret, in bytes.
-const maxWrapped = 8 << 10
+// MaxWrapped bounds an encrypted secret, in bytes.
+const MaxWrapped = 8 << 10
 
 // Secret is a key, or a key encrypted for whoever can unwrap it. It does not
 // print: the key by itself does not, the rest is encrypted.
@@ -48,8 +48,8 @@ func parseSecret(text string) (Secret, error) {
 		return Secret{}, errors.New("the secret is neither a key nor a wrapped key such as age:…")
 	}
 	raw, err := base64.StdEncoding.Strict().DecodeString(wrapped)
-	if err != nil || len(raw) == 0 || len(raw) > maxWrapped {
-		return Secret{}, fmt.Errorf("the wrapped secret is not base64 of 1 to %d bytes", maxWrapped)
+	if err != nil || len(raw) == 0 || len(raw) > MaxWrapped {
+		return Secret{}, fmt.Errorf("the wrapped secret is not base64 of 1 to %d bytes", MaxWrapped)
 	}
 	return Wrap(scheme, raw), nil
 }
