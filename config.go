@@ -89,7 +89,7 @@ const (
 )
 
 var errNoKeys = errors.New(`mcpseal: Config.Keys is missing; choose one of
-	Keys: ring                 keys that all replicas share: mcpseal.NewRing(mcpseal.ParseKey(…))
+	Keys: source               keys that all replicas share: keys.OpenFile(path, nil), keys.Environment()
 	Keys: mcpseal.Ephemeral()  a random key that dies with this process
 	Format: …                  a codec of your own: mcpseal.RecordFormat(prefix, codec)`)
 

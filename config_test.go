@@ -19,7 +19,7 @@ func TestConfigErrorsTeach(t *testing.T) {
 		want   string
 	}{
 		"no keys":                     {mcpseal.Config{Audience: "a"}, "mcpseal.Ephemeral()"},
-		"a nil ring":                  {mcpseal.Config{Keys: noRing, Audience: "a"}, "mcpseal.NewRing("},
+		"a nil ring":                  {mcpseal.Config{Keys: noRing, Audience: "a"}, "keys.OpenFile("},
 		"an empty ring":               {mcpseal.Config{Keys: &mcpseal.Ring{}, Audience: "a"}, "Config.Keys is missing"},
 		"a nil ring and a format":     {mcpseal.Config{Keys: noRing, Format: own("own1."), Audience: "a"}, "both Keys and Format"},
 		"a nil codec":                 {mcpseal.Config{Format: mcpseal.RecordFormat("own1.", nil), Audience: "a"}, "codec of the format \"own1.\" is nil"},

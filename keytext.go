@@ -15,7 +15,7 @@ const (
 	keyChecksumLabel = "mcpseal/1 key checksum"
 	keyChecksumSize  = 4
 
-	howToMakeAKey = "make a key with mcpseal.GenerateKey().Reveal()"
+	howToMakeAKey = "make a key with mcpseal keys new --print, or mcpseal.GenerateKey().Reveal()"
 )
 
 var (

@@ -10,7 +10,7 @@ import (
 // TestREADMECodeIsCompiled finds every Go block of the README and of the docs in
 // a file that the compiler sees.
 func TestREADMECodeIsCompiled(t *testing.T) {
-	for _, page := range []string{"README.md", "docs/migration.md", "docs/elicit.md"} {
+	for _, page := range []string{"README.md", "docs/migration.md", "docs/elicit.md", "docs/operations.md"} {
 		checkCode(t, page)
 	}
 }
@@ -21,7 +21,7 @@ func checkCode(t *testing.T, page string) {
 		t.Fatal(err)
 	}
 	var compiled strings.Builder
-	for _, file := range []string{"examples/standalone/main.go", "example_test.go", "gosdk/example_test.go", "compat/example_test.go", "elicit/example_test.go", "examples/pages/main.go"} {
+	for _, file := range []string{"examples/standalone/main.go", "example_test.go", "gosdk/example_test.go", "compat/example_test.go", "elicit/example_test.go", "examples/pages/main.go", "keys/example_test.go", "replay/redisreplay/example_test.go"} {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -35,6 +35,27 @@ func checkCode(t *testing.T, page string) {
 	for _, block := range blocks {
 		if code := normalise(block[1]); !strings.Contains(compiled.String(), code) {
 			t.Errorf("%s: not in any file that is compiled:\n%s", page, block[1])
+		}
+	}
+}
+
+// TestOperationsExplainsEveryReason: what the log can say, the page explains.
+func TestOperationsExplainsEveryReason(t *testing.T) {
+	source, err := os.ReadFile("reason.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := regexp.MustCompile(`(?m)^\tReason\w+ +Reason = "(\w+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(reasons) < 20 {
+		t.Fatalf("%d reasons found", len(reasons))
+	}
+	for _, reason := range reasons {
+		if !strings.Contains(string(page), "\n| `"+reason[1]+"` | ") {
+			t.Errorf("docs/operations.md does not explain %s", reason[1])
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // the heaps are small, and there is much to do
 	if path := os.Getenv(keysVariable); path != "" {
 		if err := replica(path); err != nil {
 			fmt.Fprintln(os.Stderr, err)

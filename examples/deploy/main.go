@@ -3,6 +3,7 @@
 //
 //	go run ./examples/deploy                        stdio, for one client
 //	go run ./examples/deploy -http 127.0.0.1:8080   HTTP, for alice and bob
+//	go run ./examples/deploy -http … -keys keys     one of several replicas
 //
 // The bearer tokens are "alice-token" and "bob-token".
 package main
@@ -23,13 +24,22 @@ import (
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/examples/deploy/release"
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/keys"
 )
 
 func main() {
 	address := flag.String("http", "", "`address` to listen on; empty means stdio")
+	keysFile := flag.String("keys", "", "`file` of keys that all replicas share; empty means keys that die with this process")
 	flag.Parse()
-	// Replicas share a ring instead: mcpseal.NewRing.
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"})
+	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"}
+	if *keysFile != "" {
+		source, err := keys.OpenFile(*keysFile, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		config.Keys = source
+	}
+	boundary, err := mcpseal.New(config)
 	if err != nil {
 		log.Fatal(err)
 	}
