@@ -1,0 +1,26 @@
+// Package replay makes tokens work once, as far as one process can tell:
+//
+//	store, err := replay.NewSingleProcess(replay.Config{})
+//	…
+//	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "deploy.example.com", Replay: store})
+//
+// Use it where exactly one process opens the tokens. Two replicas with a store
+// each accept a token twice, once each: they need one that they share, such as
+// that of package redisreplay.
+//
+// The store never forgets a use to make room for another. What it cannot
+// remember, or cannot know, it refuses:
+//
+//   - When it is full, every new token is refused until old ones expire. Tokens
+//     that were used are still recognised.
+//   - One user holds at most a tenth of it, so that one cannot fill it for all.
+//     Without users (stdio, no authentication) all tokens are nobody's, and
+//     nobody has no such bound: it would be the bound of the whole server.
+//   - A token that was issued before the store started may have been used: users
+//     who were asked something when the process restarted start over. The same
+//     holds for tokens that are issued while the clock is behind that time.
+//
+// A use takes less than 100 bytes. As uses expire, with the claims that follow,
+// their memory goes back to the collector, all but about 5 KiB for each of
+// 32 parts.
+package replay
