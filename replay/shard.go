@@ -42,15 +42,14 @@ func (s *shard) push(t token, c claim) {
 	s.setDue()
 }
 
-// expire removes the claims that are over by both clocks and passes on whose
-// they were.
-func (s *shard) expire(now moment, freed func(ownerID)) {
+// expire removes the claims that are over by both clocks and passes them on.
+func (s *shard) expire(now moment, freed func(claim)) {
 	for s.claims.count > 0 && int64(s.dueAt(0)) <= now.running {
 		first := &s.claims.at(0).value
 		if left := int64(first.until) - now.wall; left > 0 {
 			first.due = uint32(min(now.running+min(left, lookAgain), never-1))
 		} else {
-			freed(first.owner)
+			freed(*first)
 			s.claims.swap(0, s.claims.count-1)
 			s.claims.removeLast()
 		}

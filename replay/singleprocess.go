@@ -21,6 +21,11 @@ type SingleProcess struct {
 	warned atomic.Bool
 	owners owners
 	shards [shards]shard
+
+	// forgotten is the latest that a claim that was removed lasted. The wall
+	// clock was past it then; where it is not any more, it was set back, and
+	// tokens that last no longer may have been used.
+	forgotten atomic.Int64
 }
 
 var (
@@ -35,6 +40,8 @@ var (
 const (
 	errTooOld = plain.Error("the token is older than the store of used tokens, which cannot know whether it was used: " +
 		"the user starts over; normal just after a start, or the clock was set back")
+	errSetBack = plain.Error("the clock was set back by more than a token's lifetime, so that the store of used tokens " +
+		"may have forgotten this one: restart the process once the clock is right")
 	errOver     = plain.Error("the token is over")
 	errTooFar   = plain.Error("the token lasts longer than the store of used tokens can count")
 	errBadRound = plain.Error("the token's round is not a number that a token can have")
@@ -48,15 +55,17 @@ func NewSingleProcess(config Config) (*SingleProcess, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
 	}
-	s := &SingleProcess{config: config, seed: maphash.MakeSeed()}
+	return newSingleProcess(config, nextMillisecond()), nil
+}
+
+func newSingleProcess(config Config, start time.Time) *SingleProcess {
+	s := &SingleProcess{config: config, start: start, oldest: start.Truncate(time.Millisecond), seed: maphash.MakeSeed()}
 	s.owners.init(maphash.MakeSeed(), max(1, config.Capacity/10))
 	for i := range s.shards {
 		s.shards[i].claims.seed = s.seed
 		s.shards[i].due.Store(never)
 	}
-	s.start = nextMillisecond()
-	s.oldest = s.start.Truncate(time.Millisecond)
-	return s, nil
+	return s
 }
 
 // Claim implements [mcpseal.ReplayStore].
@@ -76,7 +85,7 @@ func (s *SingleProcess) claim(now moment, use mcpseal.Use) (first bool, err erro
 		return false, errTooOld
 	}
 	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // rounded up
-	due := now.running + 1 + until - now.wall
+	due := now.running + 1 + until - now.wall               // now is rounded down
 	switch {
 	case until <= now.wall:
 		return false, errOver
@@ -91,9 +100,10 @@ func (s *SingleProcess) claim(now moment, use mcpseal.Use) (first bool, err erro
 	if last := s.swept.Load(); last < now.running && s.swept.CompareAndSwap(last, now.running) {
 		freed = s.sweep(now)
 	}
-	// 3. The token itself; if there is no room, again after one more look for it.
-	if first, err = s.take(t, c); err != nil && s.sweep(now) {
-		freed = true
+	// 3. The token itself; if there is no room, again once all that is over is
+	// gone, whoever removes it.
+	if first, err = s.take(t, c); err != nil {
+		freed = s.sweep(now) || freed
 		first, err = s.take(t, c)
 	}
 	if first || freed {
@@ -109,6 +119,9 @@ func (s *SingleProcess) take(t token, c claim) (first bool, err error) {
 	defer sh.mu.Unlock()
 	if sh.claims.find(t) >= 0 {
 		return false, nil
+	}
+	if int64(c.until) <= s.forgotten.Load() {
+		return false, errSetBack
 	}
 	if !s.owners.take(c.owner) {
 		return false, ErrOwnerFull
@@ -133,7 +146,8 @@ func (s *SingleProcess) takeRoom() bool {
 	}
 }
 
-// sweep removes what is over, and says whether there was anything.
+// sweep removes what is over, waits for others that do, and says whether it
+// removed anything.
 func (s *SingleProcess) sweep(now moment) (any bool) {
 	for i := range s.shards {
 		sh := &s.shards[i]
@@ -141,14 +155,24 @@ func (s *SingleProcess) sweep(now moment) (any bool) {
 			continue
 		}
 		sh.mu.Lock()
-		sh.expire(now, func(owner ownerID) {
-			s.owners.giveBack(owner)
+		sh.expire(now, func(c claim) {
+			s.owners.giveBack(c.owner)
 			s.held.Add(-1)
+			s.forget(int64(c.until))
 			any = true
 		})
 		sh.mu.Unlock()
 	}
 	return any
+}
+
+func (s *SingleProcess) forget(until int64) {
+	for {
+		latest := s.forgotten.Load()
+		if until <= latest || s.forgotten.CompareAndSwap(latest, until) {
+			return
+		}
+	}
 }
 
 var _ mcpseal.ReplayStore = (*SingleProcess)(nil)
