@@ -3,6 +3,7 @@ package redisreplay_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net"
@@ -133,7 +134,7 @@ func newStore(t *testing.T, client redis.UniversalClient) *redisreplay.Store {
 
 func newUse() mcpseal.Use {
 	use := mcpseal.Use{Round: 1, Issued: time.Now(), Until: time.Now().Add(time.Minute)}
-	copy(use.Flow[:], fmt.Sprintf("%016x", time.Now().UnixNano()))
+	rand.Read(use.Flow[:])
 	return use
 }
 

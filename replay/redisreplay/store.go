@@ -3,6 +3,7 @@ package redisreplay
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -21,6 +22,7 @@ type Store struct {
 
 const (
 	errOver     = plain.Error("the token is over")
+	errStrange  = plain.Error("Redis answered in a way that it should not")
 	errBadRound = plain.Error("the token's round is not a number that a token can have")
 )
 
@@ -61,12 +63,17 @@ func (s *Store) Claim(ctx context.Context, use mcpseal.Use) (first bool, err err
 		return false, errOver
 	}
 	milliseconds := int64((left-1)/time.Millisecond) + 1
-	cmd := once{redis.NewBoolCmd(ctx, "set", s.key(&use), "1", "nx", "px", milliseconds)}
+	cmd := once{redis.NewStatusCmd(ctx, "set", s.key(&use), "1", "nx", "px", milliseconds)}
 	cmd.SetStepCount(1) // or a cluster's client asks the server for it
-	if err := s.client.Process(ctx, cmd); err != nil {
+	switch err := s.client.Process(ctx, cmd); {
+	case errors.Is(err, redis.Nil):
+		return false, nil
+	case err != nil:
 		return false, explain(err)
+	case cmd.Val() != "OK":
+		return false, errStrange
 	}
-	return cmd.Val(), nil
+	return true, nil
 }
 
 func (s *Store) key(use *mcpseal.Use) string {
@@ -78,7 +85,7 @@ func (s *Store) key(use *mcpseal.Use) string {
 }
 
 // once is a command that the client does not send again when the answer is lost.
-type once struct{ *redis.BoolCmd }
+type once struct{ *redis.StatusCmd }
 
 func (once) NoRetry() bool { return true }
 
