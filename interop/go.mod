@@ -1,6 +1,6 @@
 module github.com/mcpseal/mcpseal/interop
 
-go 1.25.0
+go 1.26.0
 
 require github.com/mcpseal/mcpseal v0.0.0
 
