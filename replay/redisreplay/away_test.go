@@ -89,7 +89,7 @@ func TestTheLogSaysWhyAClaimFailed(t *testing.T) {
 	t.Run("no right", func(t *testing.T) {
 		s := startServer(t)
 		store := newStore(t, s.as(t, "~other:*", "+set", "+ping", "+info"))
-		failsWith(t, store, "the Redis user may not do this")
+		failsWith(t, store, "the Redis user lacks a right")
 	})
 	t.Run("replica", func(t *testing.T) {
 		s := startServer(t)

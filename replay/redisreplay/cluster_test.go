@@ -67,6 +67,18 @@ func TestAClusterPassesTheSuite(t *testing.T) {
 	nodes[2].admin(t, "config", "set", "maxmemory-policy", "noeviction")
 	store := newStore(t, client)
 
+	// The documented rights are enough.
+	for _, s := range nodes {
+		s.as(t, "~mcpseal:used:*", "+set", "+ping", "+config|get", "+info", "+cluster|slots")
+	}
+	options := *client.Options()
+	options.Username, options.Password = "store", "secret"
+	restricted := redis.NewClusterClient(&options)
+	defer restricted.Close()
+	if _, err := newStore(t, restricted).Claim(context.Background(), newUse()); err != nil {
+		t.Errorf("with the documented rights: %v", err)
+	}
+
 	// With a node away, its share of the tokens is rejected, within the context.
 	nodes[1].kill()
 	won, failed := 0, 0

@@ -45,7 +45,8 @@ var causes = []struct {
 	text plain.Error
 }{
 	{redis.IsAuthError, "Redis refused the user or password"},
-	{redis.IsPermissionError, "the Redis user may not do this: it needs ~mcpseal:used:* (or the prefix) and +set"},
+	{redis.IsPermissionError, "the Redis user lacks a right: " +
+		"it needs ~mcpseal:used:* (or the prefix), +set and +ping, and +cluster|slots for a cluster"},
 	{redis.IsOOMError, "Redis is out of memory: raise maxmemory, for claims are never evicted"},
 	{redis.IsReadOnlyError, "this Redis is a read-only replica: connect to the master"},
 	{redis.IsLoadingError, "Redis is still loading its data"},
