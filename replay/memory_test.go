@@ -47,7 +47,7 @@ func TestAClaimTakesLessThan100Bytes(t *testing.T) {
 				t.Fatal(err)
 			}
 			worst, at, held := 0.0, 0, 0
-			for level := 4000; level < 300_000; level = level * 21 / 20 {
+			for level := 4000; level < 120_000; level = level * 21 / 20 {
 				fill(t, s, held, level, everyOwner, moment{})
 				held = level
 				if each := float64(heap()-before) / float64(held); each > worst {
@@ -69,7 +69,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill(t, s, 0, 200_000, true, moment{})
+	fill(t, s, 0, 60_000, true, moment{})
 	full := heap() - before
 	for i := range 3 { // it does not grow from turn to turn either
 		now := moment{wall: int64(i+1) * 1000, running: int64(i+1) * 1000}
@@ -77,7 +77,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		if left := heap() - before; left > full/10 {
 			t.Errorf("turn %d: %d bytes of %d are left for 10 claims", i, left, full)
 		}
-		fill(t, s, 10, 200_000, true, now)
+		fill(t, s, 10, 60_000, true, now)
 		if again := heap() - before; again > full*11/10 {
 			t.Errorf("turn %d: %d bytes where %d were enough", i, again, full)
 		}

@@ -40,8 +40,8 @@ var (
 const (
 	errTooOld = plain.Error("the token is older than the store of used tokens, which cannot know whether it was used: " +
 		"the user starts over; normal just after a start, or the clock was set back")
-	errSetBack = plain.Error("the clock was set back by more than a token's lifetime, so that the store of used tokens " +
-		"may have forgotten this one: restart the process once the clock is right")
+	errSetBack = plain.Error("the clock was set back, and the store of used tokens may have forgotten this one: " +
+		"restart the process once the clock is right")
 	errOver     = plain.Error("the token is over")
 	errTooFar   = plain.Error("the token lasts longer than the store of used tokens can count")
 	errBadRound = plain.Error("the token's round is not a number that a token can have")

@@ -16,19 +16,19 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-// openedWith opens a fresh token and returns the error and the log.
-func openedWith(t *testing.T, store mcpseal.ReplayStore, timeout time.Duration) (error, string) {
+// openedWith opens a fresh token and returns the log and the error.
+func openedWith(t *testing.T, store mcpseal.ReplayStore, timeout time.Duration) (string, error) {
 	t.Helper()
 	book := &logbook{}
 	boundary := newBoundary(t, mcpseal.GenerateKey().Reveal(), store, timeout, book.logger())
 	_, err := boundary.Open(context.Background(), request, sealToken(t, boundary))
-	return err, book.String()
+	return book.String(), err
 }
 
 // failsWith checks the rejection and its record.
 func failsWith(t *testing.T, store mcpseal.ReplayStore, cause string) {
 	t.Helper()
-	err, log := openedWith(t, store, 0)
+	log, err := openedWith(t, store, 0)
 	var rejected *mcpseal.RejectError
 	if !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonStoreFailed || !errors.Is(err, mcpseal.ErrRejected) {
 		t.Fatalf("Open = %v", err)
@@ -175,7 +175,7 @@ func TestWhatAServerRepliesIsNotLogged(t *testing.T) {
 		"+ok\r\n":               "Redis answered in a way that it should not",
 	} {
 		store := newStore(t, replying(t, reply))
-		err, log := openedWith(t, store, 300*time.Millisecond)
+		log, err := openedWith(t, store, 300*time.Millisecond)
 		if strings.Contains(strings.ToLower(log), "hush") {
 			t.Errorf("%q: the log repeats it: %s", reply, log)
 		}
@@ -193,7 +193,7 @@ func TestTheErrorOfTheClientCanStillBeReached(t *testing.T) {
 	s := startServer(t)
 	store := newStore(t, s.client(t))
 	s.kill()
-	err, _ := openedWith(t, store, 0)
+	_, err := openedWith(t, store, 0)
 	var rejected *mcpseal.RejectError
 	if !errors.As(err, &rejected) || !errors.Is(rejected.Cause(), syscall.ECONNREFUSED) {
 		t.Errorf("the cause is not %v", syscall.ECONNREFUSED)

@@ -58,7 +58,7 @@ func (s *Store) Claim(ctx context.Context, use mcpseal.Use) (first bool, err err
 	}
 	// Relative, so that the server's clock need not agree with ours. A key without
 	// an end would stay for ever.
-	left := use.Until.Round(0).Sub(time.Now())
+	left := time.Until(use.Until.Round(0))
 	if left <= 0 {
 		return false, errOver
 	}
