@@ -17,15 +17,15 @@
 //     Without users (stdio, no authentication) all tokens are nobody's, and
 //     nobody has no such bound: it would be the bound of the whole server.
 //   - A token that was issued before the store started may have been used: users
-//     who were asked something when the process restarted start over. So may
-//     one that lasts no longer than another that is forgotten: that happens when
-//     the clock is set back by more than a token's lifetime, and ends when it has
-//     caught up, or with a restart.
+//     who were asked something when the process restarted start over.
+//   - When the clock is set back, tokens may be valid again whose use is forgotten.
+//     Those are refused, and with them, if it was set back by more than a
+//     token's lifetime, fresh ones, until the clock has caught up or the process
+//     is restarted.
 //
 // A use is forgotten when both the clock that can be set and the one that cannot
 // say that it is over.
 //
-// A use takes less than 100 bytes. As uses expire, with the claims that follow,
-// their memory goes back to the collector, all but about 5 KiB for each of
-// 32 parts.
+// A use takes less than 100 bytes. As uses expire, and others follow, their memory
+// goes back to the collector, but for some KiB in each of 32 parts.
 package replay
