@@ -44,7 +44,8 @@ func (t *table[K, V]) find(key K) int {
 
 // add appends an entry that is not there yet and returns its number.
 func (t *table[K, V]) add(key K, value V) int {
-	if (t.count+1)*4 > len(t.index)*3 {
+	// Fuller, and a search that finds nothing would look at too many entries.
+	if (t.count+1)*8 > len(t.index)*5 {
 		t.reindex(max(minIndex, len(t.index)*2))
 	}
 	if t.count == len(t.rows)*rowLen {

@@ -36,7 +36,7 @@ func TestTheTableAgreesWithAMap(t *testing.T) {
 		if rows := (table.count + rowLen - 1) / rowLen; len(table.rows) > rows+1 {
 			t.Fatalf("step %d: %d rows for %d entries", step, len(table.rows), table.count)
 		}
-		if slots := len(table.index); slots > minIndex && table.count*8 < slots || table.count*4 > slots*3 {
+		if slots := len(table.index); slots > minIndex && table.count*8 < slots || table.count*8 > slots*5 {
 			t.Fatalf("step %d: an index of %d for %d entries", step, slots, table.count)
 		}
 	}
