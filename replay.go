@@ -9,7 +9,8 @@ import (
 // ReplayStore remembers which tokens were used, so that each works once. It
 // answers true exactly once for each flow and round, whoever asks, and keeps
 // that at least until the time given. When in doubt it returns an error: the
-// token is then rejected. A token stays spent even if the handler fails later.
+// token is then rejected. So it does when the context is over already, and then
+// claims nothing. A token stays spent even if the handler fails later.
 //
 // The suite sealtest.TestReplayStore holds a store to this.
 type ReplayStore interface {

@@ -17,7 +17,10 @@ type mapStore struct {
 	uses []mcpseal.Use
 }
 
-func (s *mapStore) Claim(_ context.Context, use mcpseal.Use) (bool, error) {
+func (s *mapStore) Claim(ctx context.Context, use mcpseal.Use) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, other := range s.uses {

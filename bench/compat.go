@@ -67,15 +67,15 @@ func peerComparisons() (all []comparison) {
 			continue
 		}
 		all = append(all, comparison{
-			fmt.Sprintf("open a token of %s; %d B of state", peer.name, size),
-			[]contender{{"mcpseal", len(token), func() {
+			title: fmt.Sprintf("open a token of %s; %d B of state", peer.name, size),
+			contenders: []contender{{"mcpseal", len(token), func() {
 				round, err := boundary.Open(ctx, request, token)
 				check(err)
 				if got, _ := round.State(); got != state {
 					panic("the state differs")
 				}
 			}}},
-			[]remote{{peer.name, len(token), nanos}},
+			remotes: []remote{{peer.name, len(token), nanos}},
 		})
 	}
 	return all

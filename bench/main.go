@@ -24,7 +24,8 @@ var ballast = make([]byte, 64<<20)
 // table is one comparison. The first row is what the ratios refer to.
 type table struct {
 	Title string `json:"title"`
-	Rows  []row  `json:"rows"`
+	Rows  []row  `json:"rows,omitempty"`
+	Sizes []size `json:"sizes,omitempty"`
 }
 
 func main() {
@@ -34,16 +35,18 @@ func main() {
 	flag.Parse()
 
 	defer runtime.KeepAlive(ballast)
+	defer cleanUp()
 	comparisons := slices.DeleteFunc(comparisons(), func(c comparison) bool { return !strings.Contains(c.title, *only) })
 	if len(comparisons) == 0 {
 		fmt.Fprintf(os.Stderr, "no comparison has %q in its title\n", *only)
+		cleanUp()
 		os.Exit(2)
 	}
 	each := *budget / time.Duration(len(comparisons))
 	var tables []table
 	for i, c := range comparisons {
 		fmt.Fprintf(os.Stderr, "%d/%d %s\n", i+1, len(comparisons), c.title)
-		tables = append(tables, table{c.title, measure(c.contenders, c.remotes, each)})
+		tables = append(tables, c.table(each))
 	}
 	fmt.Fprintln(os.Stderr)
 	if *asJSON {
@@ -51,6 +54,7 @@ func main() {
 		out.SetIndent("", "  ")
 		if err := out.Encode(tables); err != nil {
 			fmt.Fprintln(os.Stderr, err)
+			cleanUp()
 			os.Exit(1)
 		}
 		return
@@ -64,24 +68,33 @@ type comparison struct {
 	title      string
 	contenders []contender
 	remotes    []remote
+	sizes      func() []size // what is measured instead, if it is not time
+}
+
+func (c comparison) table(budget time.Duration) table {
+	if c.sizes != nil {
+		return table{Title: c.title, Sizes: c.sizes()}
+	}
+	return table{Title: c.title, Rows: measure(c.contenders, c.remotes, budget)}
 }
 
 func comparisons() []comparison {
 	var all []comparison
 	for _, size := range []int{64, 256, 1024, 4096} {
 		all = append(all, comparison{
-			fmt.Sprintf("a retry: open, then seal the next round; %d B of state, one question, every claim", size),
-			tokenContenders(size), nil,
+			title:      fmt.Sprintf("a retry: open, then seal the next round; %d B of state, one question, every claim", size),
+			contenders: tokenContenders(size),
 		})
 	}
 	for _, text := range argumentTexts() {
-		all = append(all, comparison{"digest of the arguments, " + text.name, digestContenders(text.json), nil})
+		all = append(all, comparison{title: "digest of the arguments, " + text.name, contenders: digestContenders(text.json)})
 	}
 	all = append(all, cursorComparison())
 	all = append(all, peerComparisons()...)
+	all = append(all, claimComparisons()...)
 	return append(all,
-		comparison{"open, by the number of keys in the ring; 256 B of state", ringContenders(), nil},
-		comparison{"the adapter for the official SDK, in memory", adapterContenders(inMemory), nil},
-		comparison{"the adapter for the official SDK, HTTP on loopback", adapterContenders(overHTTP), nil},
+		comparison{title: "open, by the number of keys in the ring; 256 B of state", contenders: ringContenders()},
+		comparison{title: "the adapter for the official SDK, in memory", contenders: adapterContenders(inMemory)},
+		comparison{title: "the adapter for the official SDK, HTTP on loopback", contenders: adapterContenders(overHTTP)},
 	)
 }

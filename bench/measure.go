@@ -30,6 +30,12 @@ type row struct {
 	Length int      `json:"length,omitempty"`
 }
 
+// size is what one thing takes in memory.
+type size struct {
+	Name  string  `json:"name"`
+	Bytes float64 `json:"bytes"`
+}
+
 // slice is how long one contender runs before the next has its turn.
 const slice = 2 * time.Millisecond
 
@@ -107,6 +113,14 @@ func allocs(run func()) float64 {
 }
 
 func (t table) print(w io.Writer) {
+	if t.Sizes != nil {
+		fmt.Fprintf(w, "%s\n\n%-46s %9s\n", t.Title, "", "bytes")
+		for _, s := range t.Sizes {
+			fmt.Fprintf(w, "%-46s %9.1f\n", s.Name, s.Bytes)
+		}
+		fmt.Fprintln(w)
+		return
+	}
 	fmt.Fprintf(w, "%s\n\n%-46s %9s %8s %12s %11s\n", t.Title, "", "ns", "ratio", "allocations", "characters")
 	for _, r := range t.Rows {
 		length, allocations := "", ""

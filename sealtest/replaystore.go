@@ -42,6 +42,32 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 		claim(t, use, false)
 		claim(t, newUse(), true)
 	})
+	t.Run("RoundsAreToldApart", func(t *testing.T) {
+		use := newUse()
+		for _, round := range []int{1, 2, 3, 10, 11, 12, 21, 111, 255, 256, 257, 512, 1 << 15, 1<<16 - 1} {
+			use.Round = round
+			claim(t, use, true)
+			claim(t, use, false)
+		}
+	})
+	t.Run("FlowsAreToldApart", func(t *testing.T) {
+		use := newUse()
+		claim(t, use, true)
+		for i := range use.Flow {
+			other := use
+			other.Flow[i] ^= 1
+			claim(t, other, true)
+			other.Flow[i] ^= 0x81
+			claim(t, other, true)
+		}
+		// What a text or a number would not keep.
+		clear(use.Flow[:8])
+		for i := 8; i < 16; i++ {
+			use.Flow[i]++
+			claim(t, use, true)
+		}
+		claim(t, use, false)
+	})
 	t.Run("OnlyFlowAndRoundCount", func(t *testing.T) {
 		use := newUse()
 		claim(t, use, true)
@@ -57,6 +83,17 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 			}
 		}
 		claim(t, first, false)
+	})
+	t.Run("AContextThatIsOverClaimsNothing", func(t *testing.T) {
+		over, cancel := context.WithCancel(ctx)
+		cancel()
+		use := newUse()
+		if first, err := store.Claim(over, use); first || err == nil {
+			t.Errorf("in a context that is over, Claim = %v, %v", first, err)
+		}
+		if first, err := store.Claim(ctx, use); !first || err != nil {
+			t.Errorf("a context that is over spent the token: Claim = %v, %v", first, err)
+		}
 	})
 	t.Run("OneWinnerAmongMany", func(t *testing.T) {
 		for range 20 {
@@ -77,6 +114,35 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 			group.Wait()
 			if n := winners.Load(); n != 1 {
 				t.Fatalf("%d of 32 claims of one token succeeded", n)
+			}
+		}
+	})
+	t.Run("EachOfManyTokensIsWonOnce", func(t *testing.T) {
+		const goroutines = 64
+		var uses [100]mcpseal.Use
+		var winners [len(uses)]atomic.Int32
+		for i := range uses {
+			uses[i] = newUse()
+		}
+		var group sync.WaitGroup
+		for g := range goroutines {
+			group.Go(func() {
+				for i := range uses {
+					i = (i + g) % len(uses)
+					first, err := store.Claim(ctx, uses[i])
+					if err != nil {
+						t.Error(err)
+					}
+					if first {
+						winners[i].Add(1)
+					}
+				}
+			})
+		}
+		group.Wait()
+		for i := range winners {
+			if n := winners[i].Load(); n != 1 {
+				t.Fatalf("%d of %d claims of token %d of %d succeeded", n, goroutines, i, len(uses))
 			}
 		}
 	})

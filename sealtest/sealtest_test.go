@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -157,7 +158,29 @@ var broken = map[string]struct {
 	"store refusing": {func(t *testing.T) {
 		sealtest.TestReplayStore(t, storeFunc(func(mcpseal.Use) bool { return false }))
 	}, "Claim = false, want true"},
-	"store racing": {func(t *testing.T) { sealtest.TestReplayStore(t, racingStore()) }, "claims of one token succeeded"},
+	"store racing":       {func(t *testing.T) { sealtest.TestReplayStore(t, racingStore()) }, "claims of one token succeeded"},
+	"store racing later": {func(t *testing.T) { sealtest.TestReplayStore(t, tiredStore()) }, "of 100 succeeded"},
+	"store of bytes": {func(t *testing.T) {
+		sealtest.TestReplayStore(t, keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, byte(use.Round)) }))
+	}, "/RoundsAreToldApart"},
+	"store of half flows": {func(t *testing.T) {
+		sealtest.TestReplayStore(t, keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow[:8], use.Round) }))
+	}, "/FlowsAreToldApart"},
+	"store of C strings": {func(t *testing.T) {
+		sealtest.TestReplayStore(t, keyedStore(func(use mcpseal.Use) any {
+			flow, _, _ := bytes.Cut(use.Flow[:], []byte{0})
+			return fmt.Sprint(flow, use.Round)
+		}))
+	}, "/FlowsAreToldApart"},
+	"store by owner": {func(t *testing.T) {
+		sealtest.TestReplayStore(t, keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round, use.Owner) }))
+	}, "/OnlyFlowAndRoundCount"},
+	"store without time": {func(t *testing.T) {
+		sealtest.TestReplayStore(t, keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round) }))
+	}, "in a context that is over, Claim = true"},
+	"store too late": {func(t *testing.T) {
+		sealtest.TestReplayStore(t, lateStore{keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round) })})
+	}, "a context that is over spent the token"},
 }
 
 // anybodyFormat opens a token for nobody as anybody's.
@@ -231,6 +254,38 @@ func racingStore() storeFunc {
 		used.Store(id, true)
 		return !seen
 	}
+}
+
+// keyedStore tells tokens apart by a key, and ignores the context.
+func keyedStore(key func(mcpseal.Use) any) storeFunc {
+	var used sync.Map
+	return func(use mcpseal.Use) bool {
+		_, seen := used.LoadOrStore(key(use), true)
+		return !seen
+	}
+}
+
+// tiredStore begins to race only after some thousand claims.
+func tiredStore() storeFunc {
+	fresh, racing := keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round) }), racingStore()
+	var claims atomic.Int32
+	return func(use mcpseal.Use) bool {
+		if claims.Add(1) > 3000 {
+			return racing(use)
+		}
+		return fresh(use)
+	}
+}
+
+// lateStore looks at the context when the token is spent.
+type lateStore struct{ mcpseal.ReplayStore }
+
+func (s lateStore) Claim(ctx context.Context, use mcpseal.Use) (bool, error) {
+	first, err := s.ReplayStore.Claim(ctx, use)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	return first, err
 }
 
 const brokenEnv = "SEALTEST_BROKEN"

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/replay"
+	"github.com/mcpseal/mcpseal/replay/redisreplay"
+)
+
+// claimComparisons are about tokens that work once.
+func claimComparisons() []comparison {
+	all := []comparison{
+		{title: "a claim in memory, of a token that is new", contenders: []contender{syncMapClaim(), memoryClaim()}},
+		{title: "memory of one claim that is held", sizes: claimSizes},
+	}
+	client, err := startRedis()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "left out, claims in Redis: %v\n", err)
+		return all
+	}
+	return append(all, comparison{title: "a claim in Redis, of a token that is new", contenders: []contender{rawClaim(client), redisClaim(client)}})
+}
+
+// newUse is a token, and a user, that nobody has seen.
+func newUse(n uint64) mcpseal.Use {
+	now := time.Now()
+	use := mcpseal.Use{Round: 1, Issued: now, Until: now.Add(12 * time.Minute)}
+	binary.BigEndian.PutUint64(use.Flow[:], n)
+	binary.BigEndian.PutUint64(use.Owner[:], n)
+	return use
+}
+
+func claimOne(name string, store mcpseal.ReplayStore) contender {
+	ctx := context.Background()
+	var n uint64
+	return contender{name: name, run: func() {
+		n++
+		first, err := store.Claim(ctx, newUse(n))
+		check(err)
+		if !first {
+			panic("not the first")
+		}
+	}}
+}
+
+func memoryStore() *replay.SingleProcess {
+	store, err := replay.NewSingleProcess(replay.Config{Capacity: 100_000_000, Logger: slog.New(slog.DiscardHandler)})
+	check(err)
+	return store
+}
+
+func memoryClaim() contender { return claimOne("mcpseal, bounded and expiring", memoryStore()) }
+
+// syncMapStore is what one writes first: it has no bound and forgets nothing.
+type syncMapStore struct{ used sync.Map }
+
+type mapKey struct {
+	flow  [16]byte
+	round int
+}
+
+func (s *syncMapStore) Claim(_ context.Context, use mcpseal.Use) (bool, error) {
+	_, used := s.used.LoadOrStore(mapKey{use.Flow, use.Round}, use.Until)
+	return !used, nil
+}
+
+func syncMapClaim() contender { return claimOne("naive: a sync.Map without an end", &syncMapStore{}) }
+
+func claimSizes() (all []size) {
+	for _, count := range []int{5_000, 25_000, 100_000, 400_000} {
+		for _, kind := range []struct {
+			name   string
+			store  func() mcpseal.ReplayStore
+			owners int
+		}{
+			{"few users", func() mcpseal.ReplayStore { return memoryStore() }, 64},
+			{"every one another user's", func() mcpseal.ReplayStore { return memoryStore() }, count},
+			{"a sync.Map", func() mcpseal.ReplayStore { return &syncMapStore{} }, count},
+		} {
+			before := heapInUse()
+			store := kind.store()
+			for i := range count {
+				use := newUse(uint64(i))
+				binary.BigEndian.PutUint64(use.Owner[:], uint64(i%kind.owners+1))
+				_, err := store.Claim(context.Background(), use)
+				check(err)
+			}
+			bytes := float64(heapInUse()-before) / float64(count)
+			runtime.KeepAlive(store)
+			all = append(all, size{fmt.Sprintf("%d claims, %s", count, kind.name), bytes})
+		}
+	}
+	return all
+}
+
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// rawClaim is the same command, without all that makes it safe to use.
+func rawClaim(client *redis.Client) contender {
+	ctx := context.Background()
+	n := 0
+	return contender{name: "SET NX through the same client", run: func() {
+		n++
+		first, err := client.SetNX(ctx, "raw:"+strconv.Itoa(n), 1, 12*time.Minute).Result()
+		check(err)
+		if !first {
+			panic("not the first")
+		}
+	}}
+}
+
+func redisClaim(client *redis.Client) contender {
+	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{})
+	check(err)
+	return claimOne("mcpseal", store)
+}

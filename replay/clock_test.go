@@ -1,0 +1,177 @@
+package replay
+
+import (
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// clocks are two clocks that a test sets.
+type clocks struct {
+	*SingleProcess
+	moment
+}
+
+func newClocks(t *testing.T, capacity int) *clocks {
+	t.Helper()
+	store, err := NewSingleProcess(Config{Capacity: capacity, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &clocks{SingleProcess: store}
+}
+
+// pass lets time pass for both.
+func (c *clocks) pass(seconds int64) { c.wall += seconds; c.running += seconds }
+
+// useAt is a token that is issued now and remembered for 12 minutes.
+func (c *clocks) useAt(token uint64) mcpseal.Use {
+	now := c.start.Add(time.Duration(c.wall) * time.Second)
+	u := mcpseal.Use{Round: 1, Issued: now, Until: now.Add(12 * time.Minute)}
+	binary.BigEndian.PutUint64(u.Flow[:], token)
+	return u
+}
+
+// opens says whether the boundary would still ask about the token.
+func (c *clocks) opens(u mcpseal.Use) bool {
+	now := c.start.Add(time.Duration(c.wall) * time.Second)
+	return now.Before(u.Until.Add(-2*time.Minute)) && !u.Issued.After(now.Add(time.Minute))
+}
+
+func (c *clocks) mustClaim(t *testing.T, u mcpseal.Use, want bool) {
+	t.Helper()
+	if first, err := c.claim(c.moment, u); err != nil || first != want {
+		t.Fatalf("with the wall clock at %d and the other at %d, Claim = %v, %v, want %v", c.wall, c.running, first, err, want)
+	}
+}
+
+func TestAClockThatJumpsDoesNotMakeATokenWorkTwice(t *testing.T) {
+	for name, jump := range map[string]func(*clocks, func()){
+		"ahead and back":           func(c *clocks, look func()) { c.wall += 3600; look(); c.wall -= 3600 },
+		"ahead a decade, and back": func(c *clocks, look func()) { c.wall += 315e6; look(); c.wall -= 315e6 },
+		"back":                     func(c *clocks, look func()) { c.wall -= 30; look(); c.pass(610); look() },
+		"back and ahead":           func(c *clocks, look func()) { c.wall -= 3600; look(); c.wall += 3600; look() },
+		"back, ahead and back":     func(c *clocks, look func()) { c.wall -= 3600; look(); c.wall += 7200; look(); c.wall -= 3600 },
+		"back for half an hour":    func(c *clocks, look func()) { c.wall -= 1800; c.pass(1799); look() },
+		"asleep":                   func(c *clocks, look func()) { c.wall += 500; look(); c.pass(90) },
+		"asleep, then set back":    func(c *clocks, look func()) { c.wall += 8 * 3600; look(); c.wall -= 8 * 3600; look(); c.pass(100) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, behind := range []int64{0, -30, 5000} { // how far the wall clock was off when the token was issued
+				c := newClocks(t, 1000)
+				c.pass(10_000)
+				c.wall += behind
+				u := c.useAt(1)
+				c.mustClaim(t, u, true)
+				jump(c, func() {
+					for i := range uint64(50) { // claims in every part of the store
+						c.claim(c.moment, c.useAt(1000+i+uint64(c.wall)<<10))
+					}
+				})
+				if !c.opens(u) {
+					t.Fatal("the token does not open any more: the test shows nothing")
+				}
+				c.mustClaim(t, u, false)
+			}
+		})
+	}
+}
+
+// TestAClockThatIsSetBackDoesNotBringBackWhatWasForgotten sets it back when the
+// claim is over by every clock, to a time when the token opens again.
+func TestAClockThatIsSetBackDoesNotBringBackWhatWasForgotten(t *testing.T) {
+	c := newClocks(t, 1000)
+	u := c.useAt(1)
+	c.mustClaim(t, u, true)
+	c.pass(13 * 60)
+	c.mustClaim(t, c.useAt(2), true)
+	if c.held.Load() != 1 {
+		t.Fatal("the claim is not forgotten: the test shows nothing")
+	}
+	c.wall -= 10 * 60
+	if !c.opens(u) {
+		t.Fatal("the token does not open any more: the test shows nothing")
+	}
+	if first, err := c.claim(c.moment, u); first || !errors.Is(err, errSetBack) {
+		t.Fatalf("Claim = %v, %v", first, err)
+	}
+	c.mustClaim(t, c.useAt(3), true) // issued after that, it lasts longer than what was forgotten
+	c.wall -= 60 * 60
+	fresh := c.useAt(4)
+	fresh.Issued = c.start
+	if first, err := c.claim(c.moment, fresh); first || err == nil {
+		t.Fatalf("Claim = %v, %v", first, err)
+	}
+}
+
+func TestAClaimIsFreedWhenBothClocksSaySo(t *testing.T) {
+	full := func(t *testing.T) *clocks {
+		c := newClocks(t, 1)
+		c.mustClaim(t, c.useAt(1), true)
+		return c
+	}
+	refuse := func(t *testing.T, c *clocks) {
+		t.Helper()
+		if first, err := c.claim(c.moment, c.useAt(2)); first || err != ErrFull {
+			t.Fatalf("Claim = %v, %v", first, err)
+		}
+	}
+	const lasts = 12*60 + 2
+	t.Run("both", func(t *testing.T) {
+		c := full(t)
+		c.pass(lasts)
+		c.mustClaim(t, c.useAt(2), true)
+	})
+	t.Run("the wall clock ahead", func(t *testing.T) {
+		c := full(t)
+		c.wall += lasts
+		refuse(t, c)
+		c.pass(lasts)
+		c.mustClaim(t, c.useAt(2), true)
+	})
+	t.Run("the wall clock behind, then right again", func(t *testing.T) {
+		c := full(t)
+		c.pass(100)
+		c.wall -= 90
+		c.pass(lasts - 100)
+		refuse(t, c)
+		c.wall += 90
+		c.pass(lookAgain)
+		c.mustClaim(t, c.useAt(2), true)
+	})
+	t.Run("the machine asleep for a year, then a new claim", func(t *testing.T) {
+		c := newClocks(t, 1)
+		c.wall += 365 * 86400
+		c.mustClaim(t, c.useAt(1), true)
+		c.pass(lasts)
+		c.mustClaim(t, c.useAt(2), true)
+	})
+}
+
+func TestClaimsThatWaitForAClockDoNotHoldUpOthers(t *testing.T) {
+	c := newClocks(t, 100)
+	c.wall += 3600 // wrong by an hour
+	for i := range uint64(50) {
+		c.mustClaim(t, c.useAt(i), true)
+	}
+	c.wall -= 3600 // and right again
+	for i := range uint64(50) {
+		c.mustClaim(t, c.useAt(100+i), true)
+	}
+	c.pass(722)
+	for i := range uint64(50) {
+		c.mustClaim(t, c.useAt(200+i), true)
+	}
+	if c.held.Load() != 100 {
+		t.Errorf("%d claims are held, want the 50 of the wrong hour and the 50 new ones", c.held.Load())
+	}
+	c.pass(3600)
+	c.mustClaim(t, c.useAt(300), true)
+	if c.held.Load() != 1 {
+		t.Errorf("%d claims are held, want 1", c.held.Load())
+	}
+}

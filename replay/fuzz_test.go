@@ -1,0 +1,119 @@
+package replay
+
+import (
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// FuzzSingleProcess issues tokens, presents them and sets the clocks, as the
+// bytes say, four for each step. However that goes, no token is won twice, and
+// no token is refused for want of room that is there.
+func FuzzSingleProcess(f *testing.F) {
+	f.Fuzz(func(t *testing.T, steps []byte) {
+		const capacity, limit = 20, 2
+		s := newSingleProcess(Config{Capacity: capacity, Logger: slog.New(slog.DiscardHandler)}, time.Now())
+		type issued struct {
+			mcpseal.Use
+			won       bool
+			due, wall int64 // when it is over by each clock, if it was won
+		}
+		var tokens []*issued
+		var now moment
+		setBack := false
+		for ; len(steps) >= 4; steps = steps[4:] {
+			op, a, b := steps[0], steps[1], int64(binary.BigEndian.Uint16(steps[2:]))
+			switch op % 8 {
+			case 0, 1: // time passes
+				now.wall, now.running = now.wall+b%256, now.running+b%256
+			case 2: // the machine sleeps, or the clock is set ahead
+				now.wall += b
+			case 3:
+				now.wall -= b
+				setBack = true
+			case 4, 5: // issue a token
+				u := mcpseal.Use{Round: int(b>>8) % 3, Issued: s.start.Add(time.Duration(now.wall) * time.Second)}
+				u.Until = u.Issued.Add(time.Duration(1+b%512) * time.Second)
+				binary.BigEndian.PutUint32(u.Flow[12:], uint32(len(tokens)))
+				u.Owner[0] = a % 16
+				tokens = append(tokens, &issued{Use: u})
+			default: // present one
+				if len(tokens) == 0 {
+					continue
+				}
+				token := tokens[(int(a)<<8|int(b&255))%len(tokens)]
+				first, err := s.claim(now, token.Use)
+				held, owned := 0, 0
+				for _, other := range tokens {
+					if now.wall < other.wall { // the store may look at it now, and again later
+						other.due = max(other.due, now.running)
+					}
+					if other.won && now.running < other.due+lookAgain {
+						held++
+						if other.Owner == token.Owner {
+							owned++
+						}
+					}
+				}
+				left := int64(token.Until.Sub(s.start)/time.Second) - now.wall
+				switch {
+				case first && (token.won || err != nil):
+					t.Fatalf("a token was won twice, or beside an error: %v", err)
+				case first:
+					token.won, token.wall, token.due = true, now.wall+left, now.running+left+2
+				case err == nil && !token.won:
+					t.Fatal("a token counts as used that was not")
+				case errors.Is(err, ErrFull) && held < capacity:
+					t.Fatalf("full, with %d claims", held)
+				case errors.Is(err, ErrOwnerFull) && (owned < limit || token.Owner == [16]byte{}):
+					t.Fatalf("a user with %d claims is refused", owned)
+				case errors.Is(err, errSetBack) && !setBack, errors.Is(err, errTooOld) && !setBack:
+					t.Fatalf("the clock was not set back: %v", err)
+				case errors.Is(err, errOver) && left > 0:
+					t.Fatal("a token is over too early")
+				}
+			}
+			check(t, s)
+		}
+	})
+}
+
+// check looks at what must hold between any two claims.
+func check(t *testing.T, s *SingleProcess) {
+	t.Helper()
+	claims, owned := 0, map[ownerID]uint32{}
+	for i := range s.shards {
+		sh := &s.shards[i]
+		for n := range sh.claims.count {
+			if n > 0 && sh.dueAt(n) < sh.dueAt((n-1)/2) {
+				t.Fatal("a claim is due before one that is looked at earlier")
+			}
+			owned[sh.claims.at(n).value.owner]++
+			claims++
+		}
+		if first := sh.due.Load(); sh.claims.count > 0 && first != sh.dueAt(0) || sh.claims.count == 0 && first != never {
+			t.Fatal("a shard does not know when its first claim is due")
+		}
+	}
+	if int64(claims) != s.held.Load() || claims > s.config.Capacity {
+		t.Fatalf("%d claims are held, and %d counted", claims, s.held.Load())
+	}
+	delete(owned, ownerID{})
+	for i := range s.owners.shards {
+		held := &s.owners.shards[i].held
+		for n := range held.count {
+			e := held.at(n)
+			if owned[e.key] != e.value || e.value > s.owners.limit {
+				t.Fatalf("a user holds %d claims, and %d are counted", owned[e.key], e.value)
+			}
+			delete(owned, e.key)
+		}
+	}
+	if len(owned) != 0 {
+		t.Fatal("a user's claims are not counted")
+	}
+}

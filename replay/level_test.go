@@ -1,0 +1,131 @@
+package replay_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/replay"
+)
+
+func TestTheObserverGetsEveryChangeOfTheLevel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var held []int
+		store := newStore(t, replay.Config{Capacity: 3, Observer: func(level replay.Level) {
+			if level.Capacity != 3 {
+				t.Errorf("a capacity of %d", level.Capacity)
+			}
+			held = append(held, level.Held)
+		}})
+		claim(t, store, use(1, 0, time.Minute), true)
+		claim(t, store, use(2, 0, time.Hour), true)
+		claim(t, store, use(2, 0, time.Hour), false)
+		claim(t, store, use(3, 0, time.Hour), true)
+		refuse(t, store, use(4, 0, time.Hour), replay.ErrFull)
+		time.Sleep(62 * time.Second)
+		claim(t, store, use(2, 0, time.Hour), false) // one expired, none came
+		if want := []int{1, 2, 3, 2}; !slices.Equal(held, want) {
+			t.Errorf("the observer saw %v, want %v", held, want)
+		}
+	})
+}
+
+func TestTheLogWarnsOnceUntilTheLevelFell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		store := newStore(t, replay.Config{Capacity: 100, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		warnings := func(want int) {
+			t.Helper()
+			if got := strings.Count(log.String(), "filling up"); got != want {
+				t.Fatalf("%d warnings, want %d:\n%s", got, want, log.String())
+			}
+		}
+		next := uint64(0)
+		fill := func(n int, lasts time.Duration) {
+			for range n {
+				next++
+				claim(t, store, use(next, 0, lasts), true)
+			}
+		}
+		fill(65, time.Hour)
+		fill(14, time.Minute)
+		warnings(0)
+		fill(1, time.Minute)
+		warnings(1)
+		fill(20, 30*time.Second)
+		refuse(t, store, use(1000, 0, time.Minute), replay.ErrFull)
+		warnings(1)
+		time.Sleep(32 * time.Second)
+		fill(20, 20*time.Second) // it only fell to 80
+		warnings(1)
+		time.Sleep(32 * time.Second)
+		fill(3, 10*time.Minute) // it fell to 65
+		warnings(1)
+		fill(20, 10*time.Minute)
+		warnings(2)
+		if !strings.Contains(log.String(), "raise replay.Config.Capacity") {
+			t.Error("the warning does not say what to do")
+		}
+	})
+}
+
+type panickingHandler struct{ slog.Handler }
+
+func (panickingHandler) Handle(context.Context, slog.Record) error { panic("a log handler's") }
+
+func TestAPanicOfObserverOrLoggerChangesNothing(t *testing.T) {
+	store := newStore(t, replay.Config{
+		Capacity: 2,
+		Logger:   slog.New(panickingHandler{slog.Default().Handler()}),
+		Observer: func(replay.Level) { panic("an observer's") },
+	})
+	claim(t, store, use(1, 0, time.Minute), true)
+	claim(t, store, use(2, 0, time.Minute), true)
+	claim(t, store, use(1, 0, time.Minute), false)
+	refuse(t, store, use(3, 0, time.Minute), replay.ErrFull)
+}
+
+// TestTheBoundaryLogsWhatToDo reads the record of a token that found no room.
+func TestTheBoundaryLogsWhatToDo(t *testing.T) {
+	ctx := context.Background()
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	boundary, err := mcpseal.New(mcpseal.Config{
+		Keys: mcpseal.Ephemeral(), Logger: logger,
+		Replay: newStore(t, replay.Config{Capacity: 1, Logger: logger}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(user string) {
+		request := mcpseal.Request{Method: "tools/call", Target: "deploy"}
+		if user != "" {
+			request.Principal = mcpseal.User(user)
+		}
+		round, _ := boundary.Open(ctx, request, "")
+		state := "step=1"
+		token, err := boundary.Seal(ctx, &round, &state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		boundary.Open(ctx, request, token)
+	}
+	open("alice")
+	open("alice")
+	open("bob")
+	for _, want := range []string{
+		`reason=store_failed`,
+		`cause="this user holds a tenth of the store of used tokens: limit`,
+		`cause="the store of used tokens is full: raise replay.Config.Capacity`,
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %s:\n%s", want, log.String())
+		}
+	}
+}

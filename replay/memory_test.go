@@ -1,0 +1,86 @@
+package replay
+
+import (
+	"encoding/binary"
+	"log/slog"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// fill claims tokens first to last, each of another user or of one of a few.
+func fill(t *testing.T, s *SingleProcess, first, last int, everyOwner bool, now moment) {
+	t.Helper()
+	issued := s.start.Add(time.Duration(now.wall) * time.Second)
+	for i := first; i < last; i++ {
+		u := mcpseal.Use{Round: 1, Issued: issued, Until: issued.Add(12 * time.Minute)}
+		binary.BigEndian.PutUint64(u.Flow[:], uint64(i))
+		owner := i
+		if !everyOwner {
+			owner %= 64
+		}
+		binary.BigEndian.PutUint64(u.Owner[:], uint64(owner+1))
+		if ok, err := s.claim(now, u); !ok || err != nil {
+			t.Fatalf("claim %d = %v, %v", i, ok, err)
+		}
+	}
+}
+
+func heap() int {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int(stats.HeapAlloc)
+}
+
+// TestAClaimTakesLessThan100Bytes looks at many levels, so also at those where
+// the tables have just grown.
+func TestAClaimTakesLessThan100Bytes(t *testing.T) {
+	for name, everyOwner := range map[string]bool{"every claim another user's": true, "few users": false} {
+		t.Run(name, func(t *testing.T) {
+			before := heap()
+			s, err := NewSingleProcess(Config{Capacity: 1_000_000, Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			worst, at, held := 0.0, 0, 0
+			for level := 4000; level < 120_000; level = level * 21 / 20 {
+				fill(t, s, held, level, everyOwner, moment{})
+				held = level
+				if each := float64(heap()-before) / float64(held); each > worst {
+					worst, at = each, held
+				}
+			}
+			t.Logf("%.1f bytes a claim at most, with %d claims", worst, at)
+			if worst >= 100 {
+				t.Errorf("%.1f bytes a claim with %d claims", worst, at)
+			}
+			runtime.KeepAlive(s)
+		})
+	}
+}
+
+func TestMemoryIsGivenBack(t *testing.T) {
+	before := heap()
+	s, err := NewSingleProcess(Config{Capacity: 1_000_000, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, 0, 60_000, true, moment{})
+	full := heap() - before
+	for i := range 3 { // it does not grow from turn to turn either
+		now := moment{wall: int64(i+1) * 1000, running: int64(i+1) * 1000}
+		fill(t, s, 0, 10, true, now)
+		if left := heap() - before; left > full/10 {
+			t.Errorf("turn %d: %d bytes of %d are left for 10 claims", i, left, full)
+		}
+		fill(t, s, 10, 60_000, true, now)
+		if again := heap() - before; again > full*11/10 {
+			t.Errorf("turn %d: %d bytes where %d were enough", i, again, full)
+		}
+	}
+	runtime.KeepAlive(s)
+}

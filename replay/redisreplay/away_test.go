@@ -1,0 +1,204 @@
+package redisreplay_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/replay/redisreplay"
+)
+
+// openedWith opens a fresh token and returns the log and the error.
+func openedWith(t *testing.T, store mcpseal.ReplayStore, timeout time.Duration) (string, error) {
+	t.Helper()
+	book := &logbook{}
+	boundary := newBoundary(t, mcpseal.GenerateKey().Reveal(), store, timeout, book.logger())
+	_, err := boundary.Open(context.Background(), request, sealToken(t, boundary))
+	return book.String(), err
+}
+
+// failsWith checks the rejection and its record.
+func failsWith(t *testing.T, store mcpseal.ReplayStore, cause string) {
+	t.Helper()
+	log, err := openedWith(t, store, 0)
+	var rejected *mcpseal.RejectError
+	if !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonStoreFailed || !errors.Is(err, mcpseal.ErrRejected) {
+		t.Fatalf("Open = %v", err)
+	}
+	if !strings.Contains(log, "reason=store_failed") || !strings.Contains(log, "cause=\""+cause) {
+		t.Errorf("the log does not say %q: %s", cause, log)
+	}
+}
+
+func TestTheLogSaysWhyAClaimFailed(t *testing.T) {
+	t.Run("away", func(t *testing.T) {
+		s := startServer(t)
+		store := newStore(t, s.client(t))
+		s.kill()
+		openedWith(t, store, 0) // may still find the old connection, and it closed
+		failsWith(t, store, "nothing listens at the address of Redis")
+	})
+	t.Run("silent", func(t *testing.T) {
+		s := startServer(t)
+		store := newStore(t, s.client(t, func(o *redis.Options) { o.ReadTimeout = 100 * time.Millisecond }))
+		s.pause()
+		defer s.resume()
+		failsWith(t, store, "Redis did not answer in time")
+	})
+	t.Run("closed", func(t *testing.T) {
+		client := startServer(t).client(t)
+		store := newStore(t, client)
+		client.Close()
+		failsWith(t, store, "the Redis client was closed")
+	})
+	t.Run("busy", func(t *testing.T) {
+		s := startServer(t)
+		client := s.client(t, func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 1, 50*time.Millisecond })
+		store := newStore(t, client)
+		conn := client.Conn()
+		defer conn.Close()
+		if err := conn.Ping(context.Background()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		failsWith(t, store, "all connections to Redis are in use")
+	})
+	t.Run("another password", func(t *testing.T) {
+		s := startServer(t)
+		password := "first"
+		s.admin(t, "acl", "setuser", "store", "on", ">first", "~*", "+@all")
+		client := s.client(t, func(o *redis.Options) {
+			o.CredentialsProvider = func() (string, string) { return "store", password }
+		})
+		store := newStore(t, client)
+		password = "second"
+		s.admin(t, "client", "kill", "user", "store")
+		openedWith(t, store, 0)
+		failsWith(t, store, "Redis refused the user or password")
+	})
+	t.Run("no password", func(t *testing.T) {
+		s := startServer(t, "--requirepass", "secret")
+		refused(t, s.client(t), redisreplay.Config{}, "Redis refused the user or password")
+		refused(t, s.client(t, func(o *redis.Options) { o.Password = "guess" }), redisreplay.Config{}, "Redis refused the user or password")
+	})
+	t.Run("no right", func(t *testing.T) {
+		s := startServer(t)
+		store := newStore(t, s.as(t, "~other:*", "+set", "+ping", "+info"))
+		failsWith(t, store, "the Redis user lacks a right")
+	})
+	t.Run("replica", func(t *testing.T) {
+		s := startServer(t)
+		store := newStore(t, s.client(t))
+		s.admin(t, "replicaof", "127.0.0.1", "1")
+		failsWith(t, store, "this Redis is a read-only replica")
+	})
+	t.Run("out of memory", func(t *testing.T) {
+		s := startServer(t)
+		store := newStore(t, s.client(t))
+		s.admin(t, "config", "set", "maxmemory", "1mb")
+		failsWith(t, store, "Redis is out of memory")
+	})
+	t.Run("too few replicas", func(t *testing.T) {
+		s := startServer(t)
+		store := newStore(t, s.client(t))
+		s.admin(t, "config", "set", "min-replicas-to-write", "1")
+		failsWith(t, store, "Redis has too few replicas")
+	})
+	t.Run("cluster without slots", func(t *testing.T) {
+		s := startServer(t, "--cluster-enabled", "yes")
+		failsWith(t, newStore(t, s.client(t)), "the Redis cluster is down")
+	})
+}
+
+// replying is a server that says only one thing.
+func replying(t *testing.T, reply string) *redis.Client {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				buffer := make([]byte, 4096)
+				for {
+					n, err := conn.Read(buffer)
+					if err != nil {
+						return
+					}
+					answer := "-ERR unknown command\r\n"
+					switch text := strings.ToLower(string(buffer[:n])); {
+					case strings.Contains(text, "$4\r\nping"):
+						answer = "+PONG\r\n"
+					case strings.Contains(text, "$3\r\nset\r\n"):
+						answer = reply
+					case strings.Contains(text, "setinfo"):
+						answer = "+OK\r\n+OK\r\n"
+					}
+					io.WriteString(conn, answer)
+				}
+			}()
+		}
+	}()
+	client := redis.NewClient(&redis.Options{Addr: listener.Addr().String(), ContextTimeoutEnabled: true, DisableIdentity: true, Protocol: 2})
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func TestWhatAServerRepliesIsNotLogged(t *testing.T) {
+	for reply, want := range map[string]string{
+		"-MISCONF hush\r\n":     "Redis cannot write to its disk",
+		"-LOADING hush\r\n":     "Redis is still loading its data",
+		"-TRYAGAIN hush\r\n":    "the Redis cluster is moving keys",
+		"-CLUSTERDOWN hush\r\n": "the Redis cluster is down",
+		"-MASTERDOWN hush\r\n":  "the Redis master is down",
+		"-NOREPLICAS hush\r\n":  "Redis has too few replicas",
+		"-OOM hush\r\n":         "Redis is out of memory",
+		"-NOAUTH hush\r\n":      "Redis refused the user or password",
+		"-ERR hush\r\n":         "Redis refused the command",
+		"-HUSH\r\n":             "Redis refused the command",
+		"!hush\r\n":             "Redis ",
+		"$4\r\nhush\r\n":        "Redis answered in a way that it should not",
+		"*1\r\n$4\r\nhush\r\n":  "Redis ",
+		":1\r\n":                "Redis ",
+		"+ok\r\n":               "Redis answered in a way that it should not",
+	} {
+		store := newStore(t, replying(t, reply))
+		log, err := openedWith(t, store, 300*time.Millisecond)
+		if strings.Contains(strings.ToLower(log), "hush") {
+			t.Errorf("%q: the log repeats it: %s", reply, log)
+		}
+		if err == nil {
+			t.Errorf("%q opens a token", reply)
+			continue
+		}
+		if !strings.Contains(log, "cause=\""+want) {
+			t.Errorf("%q: the log does not say %q: %s", reply, want, log)
+		}
+	}
+}
+
+func TestTheErrorOfTheClientCanStillBeReached(t *testing.T) {
+	s := startServer(t)
+	store := newStore(t, s.client(t))
+	s.kill()
+	openedWith(t, store, 0)
+	_, err := openedWith(t, store, 0)
+	var rejected *mcpseal.RejectError
+	if !errors.As(err, &rejected) || !errors.Is(rejected.Cause(), syscall.ECONNREFUSED) {
+		t.Errorf("the cause is not %v", syscall.ECONNREFUSED)
+	}
+}

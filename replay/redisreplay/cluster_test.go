@@ -1,0 +1,106 @@
+package redisreplay_test
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mcpseal/mcpseal/replay/redisreplay"
+	"github.com/mcpseal/mcpseal/sealtest"
+)
+
+// startCluster starts three masters that share the slots.
+func startCluster(t *testing.T) (*redis.ClusterClient, []*server) {
+	t.Helper()
+	ctx := context.Background()
+	const slots = 16384
+	var nodes []*server
+	var addrs []string
+	for i := range 3 {
+		// The port for the other nodes is by default one that may not exist.
+		bus, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		busPort := bus.Addr().(*net.TCPAddr).Port
+		bus.Close()
+		s := startServer(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(busPort))
+		nodes, addrs = append(nodes, s), append(addrs, s.addr)
+		s.admin(t, "cluster", "addslotsrange", i*slots/3, (i+1)*slots/3-1)
+		host, port, _ := net.SplitHostPort(s.addr)
+		nodes[0].admin(t, "cluster", "meet", host, port, busPort)
+	}
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { client.Close() })
+	deadline := time.Now().Add(60 * time.Second)
+	for _, s := range nodes {
+		for node := s.client(t); ; time.Sleep(50 * time.Millisecond) {
+			info, _ := node.ClusterInfo(ctx).Result()
+			shards, _ := node.ClusterShards(ctx).Result()
+			if strings.Contains(info, "cluster_state:ok") && len(shards) == 3 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the cluster does not come up:\n%s", info)
+			}
+		}
+	}
+	return client, nodes
+}
+
+func TestAClusterPassesTheSuite(t *testing.T) {
+	client, nodes := startCluster(t)
+	sealtest.TestReplayStore(t, newStore(t, client))
+	for _, s := range nodes {
+		if n := s.client(t).DBSize(context.Background()).Val(); n < 500 {
+			t.Errorf("a node has %d of the claims: they are not spread", n)
+		}
+	}
+	// One that evicts is enough to refuse all.
+	nodes[2].admin(t, "config", "set", "maxmemory-policy", "allkeys-lru")
+	refused(t, client, redisreplay.Config{}, "set its maxmemory-policy to noeviction")
+	nodes[2].admin(t, "config", "set", "maxmemory-policy", "noeviction")
+	store := newStore(t, client)
+
+	// The documented rights are enough.
+	for _, s := range nodes {
+		s.as(t, "~mcpseal:used:*", "+set", "+ping", "+config|get", "+info", "+cluster|slots")
+	}
+	options := *client.Options()
+	options.Username, options.Password = "store", "secret"
+	restricted := redis.NewClusterClient(&options)
+	defer restricted.Close()
+	if _, err := newStore(t, restricted).Claim(context.Background(), newUse()); err != nil {
+		t.Errorf("with the documented rights: %v", err)
+	}
+
+	// With a node away, its share of the tokens is rejected, within the context.
+	nodes[1].kill()
+	won, failed := 0, 0
+	for range 60 {
+		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+		start := time.Now()
+		first, err := store.Claim(ctx, newUse())
+		cancel()
+		if took := time.Since(start); took > 3*time.Second {
+			t.Fatalf("a claim with 300 ms took %v", took)
+		}
+		switch {
+		case first:
+			won++
+		case err != nil:
+			failed++
+		default:
+			t.Fatal("a fresh token counts as used")
+		}
+	}
+	if failed == 0 {
+		t.Error("no claim failed with a node away")
+	}
+	t.Logf("%d claims won, %d failed with a node away", won, failed)
+}

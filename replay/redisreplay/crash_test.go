@@ -1,0 +1,165 @@
+package redisreplay_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// rush presents tokens from many goroutines, and keeps count.
+type rush struct {
+	boundaries []*mcpseal.Boundary
+	tokens     []string
+	opened     []atomic.Int32
+	presented  atomic.Int64
+	failed     atomic.Int64 // as store_failed
+}
+
+func newRush(t *testing.T, s *server, tokens int) *rush {
+	t.Helper()
+	key := mcpseal.GenerateKey().Reveal()
+	r := &rush{tokens: make([]string, tokens), opened: make([]atomic.Int32, tokens)}
+	for range 3 { // as three processes would, each with a client of its own
+		client := s.client(t, func(o *redis.Options) { o.PoolSize = 16 })
+		r.boundaries = append(r.boundaries, newBoundary(t, key, newStore(t, client), 300*time.Millisecond, slog.New(slog.DiscardHandler)))
+	}
+	for i := range r.tokens {
+		r.tokens[i] = sealToken(t, r.boundaries[0])
+	}
+	return r
+}
+
+// run presents every token, everywhere, until the end.
+func (r *rush) run(t *testing.T, group *sync.WaitGroup) {
+	for _, boundary := range r.boundaries {
+		for g := range 8 {
+			group.Go(func() {
+				for i := range r.tokens {
+					r.present(t, boundary, (i+g)%len(r.tokens))
+				}
+			})
+		}
+	}
+}
+
+func (r *rush) present(t *testing.T, boundary *mcpseal.Boundary, i int) {
+	_, err := boundary.Open(context.Background(), request, r.tokens[i])
+	r.presented.Add(1)
+	if err == nil {
+		r.opened[i].Add(1)
+		return
+	}
+	var rejected *mcpseal.RejectError
+	if !errors.Is(err, mcpseal.ErrRejected) || !errors.As(err, &rejected) {
+		t.Errorf("not a rejection: %v", err)
+		return
+	}
+	switch rejected.Reason {
+	case mcpseal.ReasonStoreFailed:
+		r.failed.Add(1)
+	case mcpseal.ReasonReplayed:
+	default:
+		t.Errorf("rejected as %s", rejected.Reason)
+	}
+}
+
+// wait returns when so many tokens have opened.
+func (r *rush) wait(t *testing.T, opened int) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); r.total() < opened; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("only %d tokens opened", r.total())
+		}
+	}
+}
+
+func (r *rush) total() (n int) {
+	for i := range r.opened {
+		n += int(r.opened[i].Load())
+	}
+	return n
+}
+
+func (r *rush) check(t *testing.T) {
+	t.Helper()
+	for i := range r.opened {
+		if n := r.opened[i].Load(); n > 1 {
+			t.Errorf("token %d opened %d times", i, n)
+		}
+	}
+	if r.failed.Load() == 0 {
+		t.Error("no claim failed: the server was not away")
+	}
+	// Afterwards all is well, without anybody doing anything.
+	for _, boundary := range r.boundaries {
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			if _, err := boundary.Open(context.Background(), request, sealToken(t, boundary)); err == nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("fresh tokens are still rejected")
+			}
+		}
+	}
+}
+
+// TestNothingOpensTwiceAcrossACrash kills the server among claims, starts it
+// again and presents the same tokens once more.
+func TestNothingOpensTwiceAcrossACrash(t *testing.T) {
+	s := startServer(t, "--appendonly", "yes", "--appendfsync", "always")
+	r := newRush(t, s, 2000)
+	var group sync.WaitGroup
+	r.run(t, &group)
+	r.wait(t, 200)
+	s.kill()
+	before := r.total()
+	if before >= len(r.tokens) {
+		t.Fatal("all tokens had opened before the crash: the test shows nothing")
+	}
+	time.Sleep(200 * time.Millisecond)
+	s.start(t)
+	group.Wait()
+
+	r.run(t, &group) // those that opened, those that failed, and the rest
+	group.Wait()
+	after := r.total() - before
+	if after <= 0 {
+		t.Error("no token opened after the crash")
+	}
+	t.Logf("%d tokens opened before the crash, %d after; of %d presentations %d failed", before, after, r.presented.Load(), r.failed.Load())
+	r.check(t)
+}
+
+// TestNothingOpensTwiceAcrossAPause stops the server among claims for longer
+// than they wait.
+func TestNothingOpensTwiceAcrossAPause(t *testing.T) {
+	s := startServer(t)
+	r := newRush(t, s, 2000)
+	var group sync.WaitGroup
+	r.run(t, &group)
+	r.wait(t, 200)
+	s.pause()
+	before := r.total()
+	time.Sleep(time.Second)
+	if paused := r.total(); paused > before+len(r.boundaries)*8 || paused >= len(r.tokens) {
+		t.Fatalf("%d tokens opened, %d before the pause: the server does not stand still", paused, before)
+	}
+	s.resume()
+	group.Wait()
+	r.run(t, &group)
+	group.Wait()
+	after := r.total() - before
+	if after <= 0 {
+		t.Error("no token opened after the pause")
+	}
+	t.Logf("%d tokens opened before the pause, %d after; of %d presentations %d failed", before, after, r.presented.Load(), r.failed.Load())
+	r.check(t)
+}

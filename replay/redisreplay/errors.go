@@ -1,0 +1,96 @@
+package redisreplay
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mcpseal/mcpseal/internal/plain"
+)
+
+// failure is an error of the client in words that a log may show. A server's
+// own text may hold anything.
+type failure struct {
+	text plain.Error
+	err  error
+}
+
+func (f *failure) Error() string   { return f.text.Error() }
+func (f *failure) Unwrap() []error { return []error{f.text, f.err} }
+
+// explain says what is wrong and, where that is not plain, what to do.
+func explain(err error) error {
+	if isType[plain.Error](err) {
+		return err
+	}
+	text := plain.Error("Redis failed in an unknown way")
+	for _, known := range causes {
+		if known.is(err) {
+			text = known.text
+			break
+		}
+	}
+	return &failure{text, err}
+}
+
+// causes are tried in turn: what a server says is better known than what the
+// network does.
+var causes = []struct {
+	is   func(error) bool
+	text plain.Error
+}{
+	{redis.IsAuthError, "Redis refused the user or password"},
+	{redis.IsPermissionError, "the Redis user lacks a right: " +
+		"it needs ~mcpseal:used:* (or the prefix), +set and +ping, and +cluster|slots for a cluster"},
+	{redis.IsOOMError, "Redis is out of memory: raise maxmemory, for claims are never evicted"},
+	{redis.IsReadOnlyError, "this Redis is a read-only replica: connect to the master"},
+	{redis.IsLoadingError, "Redis is still loading its data"},
+	{redis.IsClusterDownError, "the Redis cluster is down"},
+	{redis.IsMasterDownError, "the Redis master is down"},
+	{redis.IsTryAgainError, "the Redis cluster is moving keys"},
+	{redis.IsNoReplicasError, "Redis has too few replicas to write"},
+	{redis.IsMaxClientsError, "Redis has too many clients"},
+	{hasPrefix("MISCONF"), "Redis cannot write to its disk"},
+	{isReply, "Redis refused the command"},
+
+	{is(redis.ErrClosed), "the Redis client was closed"},
+	{is(redis.ErrPoolTimeout, redis.ErrPoolExhausted), "all connections to Redis are in use: raise the client's PoolSize"},
+	{is(context.Canceled), "the caller gave up"},
+	{is(context.DeadlineExceeded), "Redis did not answer in time"},
+	{isTimeout, "Redis did not answer in time"},
+	{is(syscall.ECONNREFUSED), "nothing listens at the address of Redis"},
+	{is(io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE), "Redis closed the connection"},
+	{isType[*net.DNSError], "the name of the Redis server cannot be resolved"},
+	{isType[*tls.CertificateVerificationError], "the certificate of the Redis server cannot be verified"},
+	{isType[*net.OpError], "Redis cannot be reached"},
+}
+
+func is(targets ...error) func(error) bool {
+	return func(err error) bool {
+		for _, target := range targets {
+			if errors.Is(err, target) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func isType[T error](err error) bool {
+	var found T
+	return errors.As(err, &found)
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+func hasPrefix(prefix string) func(error) bool {
+	return func(err error) bool { return redis.HasErrorPrefix(err, prefix) }
+}

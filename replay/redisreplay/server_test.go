@@ -1,0 +1,195 @@
+package redisreplay_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/replay/redisreplay"
+	"github.com/mcpseal/mcpseal/sealtest"
+)
+
+// server is a Redis of a test's own.
+type server struct {
+	addr string
+	args []string
+	cmd  *exec.Cmd
+}
+
+// startServer starts one on a port and in a directory that nobody else uses.
+func startServer(t *testing.T, args ...string) *server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{addr: listener.Addr().String()}
+	listener.Close()
+	_, port, _ := net.SplitHostPort(s.addr)
+	s.args = append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(), "--save", ""}, args...)
+	s.start(t)
+	t.Cleanup(s.kill)
+	return s
+}
+
+func (s *server) start(t *testing.T) {
+	t.Helper()
+	s.cmd = exec.Command(binary(t), s.args...)
+	var out bytes.Buffer
+	s.cmd.Stdout, s.cmd.Stderr = &out, &out
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.DialTimeout("tcp", s.addr, time.Second)
+		if err == nil {
+			// It also answers while it loads, or wants a password; then it is there.
+			fmt.Fprint(conn, "PING\r\n")
+			conn.SetReadDeadline(time.Now().Add(time.Second))
+			answer := make([]byte, 64)
+			n, _ := conn.Read(answer)
+			conn.Close()
+			if n > 0 && !strings.HasPrefix(string(answer), "-LOADING") {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			s.kill()
+			t.Fatalf("redis-server does not start: %s", out.String())
+		}
+	}
+}
+
+// kill leaves it no time for anything.
+func (s *server) kill() {
+	if s.cmd != nil {
+		s.cmd.Process.Signal(syscall.SIGCONT)
+		s.cmd.Process.Kill()
+		s.cmd.Wait()
+		s.cmd = nil
+	}
+}
+
+func (s *server) pause()  { s.cmd.Process.Signal(syscall.SIGSTOP) }
+func (s *server) resume() { s.cmd.Process.Signal(syscall.SIGCONT) }
+
+func binary(t *testing.T) string {
+	t.Helper()
+	name := os.Getenv("MCPSEAL_REDIS_SERVER")
+	if name == "" {
+		name = "redis-server"
+	}
+	path, err := exec.LookPath(name)
+	switch {
+	case err == nil:
+		return path
+	case os.Getenv("CI") != "":
+		t.Fatalf("CI must run this test, and there is no redis-server: %v", err)
+	default:
+		t.Skipf("there is no redis-server to test with; install one, or name it in MCPSEAL_REDIS_SERVER: %v", err)
+	}
+	return ""
+}
+
+func (s *server) client(t *testing.T, change ...func(*redis.Options)) *redis.Client {
+	t.Helper()
+	options := &redis.Options{Addr: s.addr, ContextTimeoutEnabled: true}
+	for _, f := range change {
+		f(options)
+	}
+	client := redis.NewClient(options)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// admin runs one command, as the default user.
+func (s *server) admin(t *testing.T, args ...any) {
+	t.Helper()
+	if err := s.client(t).Do(context.Background(), args...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newStore(t *testing.T, client redis.UniversalClient) *redisreplay.Store {
+	t.Helper()
+	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{Logger: sealtest.Logger(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func newUse() mcpseal.Use {
+	use := mcpseal.Use{Round: 1, Issued: time.Now(), Until: time.Now().Add(time.Minute)}
+	rand.Read(use.Flow[:])
+	return use
+}
+
+var request = mcpseal.Request{Method: "tools/call", Target: "deploy"}
+
+func newBoundary(t testing.TB, key string, store mcpseal.ReplayStore, timeout time.Duration, log *slog.Logger) *mcpseal.Boundary {
+	t.Helper()
+	parsed, err := mcpseal.ParseKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := mcpseal.NewRing(parsed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	boundary, err := mcpseal.New(mcpseal.Config{
+		Keys: ring, Audience: "deploy.example.com", Replay: store, ReplayTimeout: timeout, Logger: log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return boundary
+}
+
+func sealToken(t testing.TB, boundary *mcpseal.Boundary) string {
+	t.Helper()
+	ctx := context.Background()
+	round, err := boundary.Open(ctx, request, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := "step=1"
+	token, err := boundary.Seal(ctx, &round, &state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// logbook is a log that a test reads.
+type logbook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logbook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }

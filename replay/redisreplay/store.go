@@ -1,0 +1,92 @@
+package redisreplay
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/plain"
+)
+
+// Store is a store in Redis or Valkey.
+type Store struct {
+	client redis.UniversalClient
+	prefix string
+}
+
+const (
+	errOver     = plain.Error("the token is over")
+	errStrange  = plain.Error("Redis answered in a way that it should not")
+	errBadRound = plain.Error("the token's round is not a number that a token can have")
+)
+
+const maxRound = 1<<16 - 1
+
+// New returns a store that uses the client, which stays the caller's to close.
+// It refuses clients and servers that would let a token work twice, or a request
+// hang, as far as it can see that: a server that evicts keys, on any master of a
+// cluster; a *redis.Ring; a client that ignores deadlines.
+func New(ctx context.Context, client redis.UniversalClient, config Config) (*Store, error) {
+	if err := config.setDefaults(); err != nil {
+		return nil, err
+	}
+	if err := checkClient(client); err != nil {
+		return nil, err
+	}
+	if err := client.Ping(ctx).Err(); err != nil {
+		return nil, fmt.Errorf("redisreplay: %w", explain(err))
+	}
+	if err := checkPolicies(ctx, client, config.Logger); err != nil {
+		return nil, fmt.Errorf("redisreplay: %w", explain(err))
+	}
+	return &Store{client, config.Prefix}, nil
+}
+
+// Claim implements [mcpseal.ReplayStore]. It returns by the context's deadline.
+func (s *Store) Claim(ctx context.Context, use mcpseal.Use) (first bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	if use.Round < 0 || use.Round > maxRound {
+		return false, errBadRound
+	}
+	// Relative, so that the server's clock need not agree with ours. A key without
+	// an end would stay for ever.
+	left := time.Until(use.Until.Round(0))
+	if left <= 0 {
+		return false, errOver
+	}
+	milliseconds := int64((left-1)/time.Millisecond) + 1
+	cmd := once{redis.NewStatusCmd(ctx, "set", s.key(&use), "1", "nx", "px", milliseconds)}
+	cmd.SetStepCount(1) // or a cluster's client asks the server for it
+	switch err := s.client.Process(ctx, cmd); {
+	case errors.Is(err, redis.Nil):
+		return false, nil
+	case err != nil:
+		return false, explain(err)
+	case cmd.Val() != "OK":
+		return false, errStrange
+	}
+	return true, nil
+}
+
+func (s *Store) key(use *mcpseal.Use) string {
+	key := make([]byte, 0, maxPrefix+32)
+	key = append(key, s.prefix...)
+	key = base64.RawURLEncoding.AppendEncode(key, use.Flow[:])
+	key = append(key, '.')
+	return string(strconv.AppendInt(key, int64(use.Round), 10))
+}
+
+// once is a command that the client does not send again when the answer is lost.
+type once struct{ *redis.StatusCmd }
+
+func (once) NoRetry() bool { return true }
+
+var _ mcpseal.ReplayStore = (*Store)(nil)

@@ -1,0 +1,86 @@
+package replay
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	shardBits = 5
+	shards    = 1 << shardBits
+)
+
+// shard holds the claims of one part of all tokens.
+type shard struct {
+	mu     sync.Mutex
+	claims table[token, claim] // a heap: claim n is due no later than 2n+1 and 2n+2
+	due    atomic.Uint32       // when the first one is; never when there is none
+	_      [48]byte            // a shard's lock is in no other's cache line
+}
+
+type token struct {
+	flow  [16]byte
+	round uint32
+}
+
+// claim says how long a token stays claimed, in seconds since the start.
+type claim struct {
+	due   uint32 // when to look at it, by the running clock
+	until uint32 // when it is over, by the wall clock
+	owner ownerID
+}
+
+const never = math.MaxUint32
+
+func (s *shard) push(t token, c claim) {
+	n := s.claims.add(t, c)
+	for n > 0 && s.dueAt(n) < s.dueAt((n-1)/2) {
+		s.claims.swap(n, (n-1)/2)
+		n = (n - 1) / 2
+	}
+	s.setDue()
+}
+
+// expire removes the claims that are over by both clocks and passes them on.
+func (s *shard) expire(now moment, freed func(claim)) {
+	for s.claims.count > 0 && int64(s.dueAt(0)) <= now.running {
+		first := &s.claims.at(0).value
+		if left := int64(first.until) - now.wall; left > 0 {
+			first.due = uint32(min(now.running+min(left, lookAgain), never-1))
+		} else {
+			freed(*first)
+			s.claims.swap(0, s.claims.count-1)
+			s.claims.removeLast()
+		}
+		s.sink()
+	}
+	s.setDue()
+}
+
+// sink moves the first claim to where it belongs.
+func (s *shard) sink() {
+	for n := 0; ; {
+		next := n
+		for child := 2*n + 1; child <= 2*n+2 && child < s.claims.count; child++ {
+			if s.dueAt(child) < s.dueAt(next) {
+				next = child
+			}
+		}
+		if next == n {
+			return
+		}
+		s.claims.swap(n, next)
+		n = next
+	}
+}
+
+func (s *shard) dueAt(n int) uint32 { return s.claims.at(n).value.due }
+
+func (s *shard) setDue() {
+	due := uint32(never)
+	if s.claims.count > 0 {
+		due = s.dueAt(0)
+	}
+	s.due.Store(due)
+}

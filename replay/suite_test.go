@@ -1,0 +1,24 @@
+package replay_test
+
+import (
+	"testing"
+
+	"github.com/mcpseal/mcpseal/replay"
+	"github.com/mcpseal/mcpseal/sealtest"
+)
+
+func newStore(t testing.TB, config replay.Config) *replay.SingleProcess {
+	t.Helper()
+	if config.Logger == nil {
+		config.Logger = sealtest.Logger(t)
+	}
+	store, err := replay.NewSingleProcess(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func TestSingleProcessPassesTheSuite(t *testing.T) {
+	sealtest.TestReplayStore(t, newStore(t, replay.Config{}))
+}
