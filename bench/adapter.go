@@ -102,7 +102,7 @@ func middlewareRound() func() {
 		panic("does not ask")
 	}
 	complete := &mcp.CallToolResult{}
-	receiving, _ := gosdk.Middleware(boundary(1), nil)
+	receiving, _ := gosdk.Middleware(boundary(mcpseal.Ephemeral()), nil)
 	handler := receiving(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
 		if req.(*mcp.CallToolRequest).Params.RequestState == "" {
 			return asking, nil
@@ -125,7 +125,7 @@ func middlewareRound() func() {
 func middlewareSilent() func() {
 	ctx := context.Background()
 	complete := &mcp.CallToolResult{}
-	receiving, _ := gosdk.Middleware(boundary(1), nil)
+	receiving, _ := gosdk.Middleware(boundary(mcpseal.Ephemeral()), nil)
 	handler := receiving(func(context.Context, string, mcp.Request) (mcp.Result, error) { return complete, nil })
 	var req mcp.Request = &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "silent", Arguments: deployArguments}}
 	return func() {

@@ -5,7 +5,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"encoding/base64"
-	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/mcpseal/mcpseal"
@@ -62,14 +62,8 @@ func floor(state string) contender {
 	}}
 }
 
-func boundary(keys int) *mcpseal.Boundary {
-	ring := make([]mcpseal.Key, keys)
-	for i := range ring {
-		ring[i] = mcpseal.GenerateKey()
-	}
-	r, err := mcpseal.NewRing(ring...)
-	check(err)
-	b, err := mcpseal.New(mcpseal.Config{Keys: r, Audience: audience})
+func boundary(source mcpseal.KeySource) *mcpseal.Boundary {
+	b, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: audience, Logger: slog.New(slog.DiscardHandler)})
 	check(err)
 	return b
 }
@@ -88,7 +82,7 @@ func sealFirst(b *mcpseal.Boundary, state string, questions ...mcpseal.Question)
 
 func native(state string) contender {
 	ctx := context.Background()
-	b := boundary(1)
+	b := boundary(ring(mcpseal.GenerateKey()))
 	questions := []mcpseal.Question{{Key: question, Kind: mcpseal.KindForm}}
 	token := sealFirst(b, state, questions...)
 	return contender{"mcpseal", len(token), func() {
@@ -98,20 +92,4 @@ func native(state string) contender {
 		_, err = b.Seal(ctx, &round, &opened, questions...)
 		check(err)
 	}}
-}
-
-// ringContenders opens tokens of the last key of rings of different sizes.
-func ringContenders() []contender {
-	ctx := context.Background()
-	state := strings.Repeat("x", 256)
-	var all []contender
-	for _, keys := range []int{1, 10, 1000} {
-		b := boundary(keys)
-		token := sealFirst(b, state)
-		all = append(all, contender{fmt.Sprintf("%d keys", keys), len(token), func() {
-			_, err := b.Open(ctx, request, token)
-			check(err)
-		}})
-	}
-	return all
 }

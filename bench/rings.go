@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/keys"
+)
+
+// ringContenders opens tokens of the last key of many, which is not the one
+// that seals unless it is the only one.
+func ringContenders() []contender {
+	ctx := context.Background()
+	state := strings.Repeat("x", 256)
+	var all []contender
+	for _, c := range []struct {
+		count int
+		name  string
+		open  func([]mcpseal.Key) mcpseal.KeySource
+	}{
+		{1, "1 key", func(keys []mcpseal.Key) mcpseal.KeySource { return ring(keys...) }},
+		{10, "10 keys", func(keys []mcpseal.Key) mcpseal.KeySource { return ring(keys...) }},
+		{1000, "1000 keys", func(keys []mcpseal.Key) mcpseal.KeySource { return ring(keys...) }},
+		{1, "1 key, in a file that is followed", file},
+		{1000, "1000 keys, in a file that is followed", file},
+	} {
+		keys := make([]mcpseal.Key, c.count)
+		for i := range keys {
+			keys[i] = mcpseal.GenerateKey()
+		}
+		b := boundary(c.open(keys))
+		token := sealFirst(boundary(ring(keys[len(keys)-1])), state)
+		all = append(all, contender{c.name, len(token), func() {
+			_, err := b.Open(ctx, request, token)
+			check(err)
+		}})
+	}
+	return all
+}
+
+func ring(keys ...mcpseal.Key) *mcpseal.Ring {
+	r, err := mcpseal.NewRing(keys...)
+	check(err)
+	return r
+}
+
+// file is a source whose first key seals.
+func file(all []mcpseal.Key) mcpseal.KeySource {
+	var text strings.Builder
+	text.WriteString("mcpseal-keys 1\n")
+	for i, key := range all {
+		from := time.Now().Add(-time.Duration(i) * time.Hour).UTC().Format(time.RFC3339)
+		fmt.Fprintf(&text, "key %s made=%s seals-from=%s opens-until=never secret=%s\n", key.ID(), from, from, key.Reveal())
+	}
+	text.WriteString("end\n")
+	f, err := os.CreateTemp("", "mcpseal-bench-keys")
+	check(err)
+	atEnd = append(atEnd, func() { os.Remove(f.Name()) })
+	_, err = f.WriteString(text.String())
+	check(err)
+	check(f.Close())
+	source, err := keys.OpenFile(f.Name(), &keys.Options{Logger: slog.New(slog.DiscardHandler)})
+	check(err)
+	return source
+}
