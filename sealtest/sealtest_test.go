@@ -158,6 +158,11 @@ var broken = map[string]struct {
 	"store refusing": {func(t *testing.T) {
 		sealtest.TestReplayStore(t, storeFunc(func(mcpseal.Use) bool { return false }))
 	}, "Claim = false, want true"},
+	"unwrapper readable": {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{plain: true}) }, "the secret can be read"},
+	"unwrapper lenient":  {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{lenient: true}) }, "never wrapped were unwrapped"},
+	"unwrapper unsigned": {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{unsigned: true}) }, "unwrapped all the same"},
+	"unwrapper deaf":     {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{deaf: true}) }, "although the context is over"},
+	"unwrapper nameless": {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{nameless: true}) }, "is not a scheme"},
 	"store racing":       {func(t *testing.T) { sealtest.TestReplayStore(t, racingStore()) }, "claims of one token succeeded"},
 	"store racing later": {func(t *testing.T) { sealtest.TestReplayStore(t, tiredStore()) }, "of 100 succeeded"},
 	"store of bytes": {func(t *testing.T) {
@@ -287,6 +292,60 @@ func (s lateStore) Claim(ctx context.Context, use mcpseal.Use) (bool, error) {
 	}
 	return first, err
 }
+
+// brokenUnwrapper flips every bit and appends a MAC, where it is not broken.
+type brokenUnwrapper struct {
+	plain, lenient, unsigned, deaf, nameless bool
+}
+
+func (u brokenUnwrapper) flip(b []byte) []byte {
+	b = bytes.Clone(b)
+	for i := range b {
+		if !u.plain {
+			b[i] ^= 0xff
+		}
+	}
+	return b
+}
+
+func macOf(b []byte) []byte {
+	mac := hmac.New(sha256.New, []byte("a key that is long enough for FIPS"))
+	mac.Write(b)
+	return mac.Sum(nil)
+}
+
+func (u brokenUnwrapper) wrap(secret []byte) ([]byte, error) {
+	flipped := u.flip(secret)
+	return append(flipped, macOf(flipped)...), nil
+}
+
+func (u brokenUnwrapper) Scheme() string {
+	if u.nameless {
+		return "No Name"
+	}
+	return "test"
+}
+
+func (u brokenUnwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
+	if err := ctx.Err(); err != nil && !u.deaf {
+		return nil, err
+	}
+	if u.lenient {
+		wrapped = bytes.TrimRight(wrapped, "\x00")
+	}
+	if len(wrapped) < sha256.Size {
+		return nil, errors.New("short")
+	}
+	body, mac := wrapped[:len(wrapped)-sha256.Size], wrapped[len(wrapped)-sha256.Size:]
+	if !u.unsigned && !hmac.Equal(mac, macOf(body)) {
+		return nil, errors.New("changed")
+	}
+	return u.flip(body), nil
+}
+
+func testUnwrapper(t *testing.T, u brokenUnwrapper) { sealtest.TestUnwrapper(t, u, u.wrap) }
+
+func TestUnwrapperSuitePasses(t *testing.T) { testUnwrapper(t, brokenUnwrapper{}) }
 
 const brokenEnv = "SEALTEST_BROKEN"
 
