@@ -19,10 +19,11 @@ type File struct {
 	phase atomic.Pointer[phase]
 	turn  sync.Mutex // held to replace phase
 
-	load   sync.Mutex // held to read the file; guards what follows
-	good   fileSum    // of the text in use
-	cache  map[wrappedSum]mcpseal.Key
-	report report
+	load    sync.Mutex                 // held to read the file; guards what follows
+	good    fileSum                    // of the text in use
+	cache   map[wrappedSum]mcpseal.Key // secrets that need not be unwrapped again
+	revoked map[mcpseal.KeyID]struct{} // keys that must not come back
+	report  report
 
 	ctx     context.Context // over when Close was called
 	stop    context.CancelFunc
@@ -33,7 +34,7 @@ type File struct {
 // file that cannot be used later on leaves the last good one in use; log and
 // observer say so, and when it is good again. Nil options are the zero value.
 func OpenFile(path string, options *Options) (*File, error) {
-	f := &File{path: path, stopped: make(chan struct{})}
+	f := &File{path: path, revoked: make(map[mcpseal.KeyID]struct{}), stopped: make(chan struct{})}
 	if options != nil {
 		f.options = *options
 	}
@@ -85,7 +86,7 @@ func (f *File) Outlast(ttl time.Duration) error {
 	defer f.load.Unlock()
 	room := f.options.room()
 	room.TTL = max(room.TTL, ttl)
-	if err := f.phase.Load().schedule.keys.Check(time.Now(), room); err != nil {
+	if err := f.phase.Load().schedule.document.Check(time.Now(), room); err != nil {
 		return f.refused(err)
 	}
 	f.options.LongestTTL = room.TTL

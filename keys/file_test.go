@@ -370,3 +370,36 @@ func TestOptionsThatAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestRevokedKeyDoesNotComeBack: an old copy of the file would bring it.
+func TestRevokedKeyDoesNotComeBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	backup := text(t, dated{a, -time.Hour, never}, one(b))
+	write(t, path, backup)
+	f, l := open(t, path, keys.Options{})
+	d, err := keyfile.Parse(backup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Revoke(a.ID(), time.Now())
+	write(t, path, d.Bytes())
+	if err := f.Reload(); err != nil || len(f.Ring().IDs()) != 1 {
+		t.Fatalf("revoked: %v, %v", f.Ring().IDs(), err)
+	}
+	write(t, path, text(t, one(b))) // the note of it is gone too
+	if err := f.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	l.take()
+	write(t, path, backup)
+	if err := f.Reload(); err == nil || !strings.Contains(err.Error(), a.ID().String()+" was revoked") {
+		t.Errorf("the backup: %v", err)
+	}
+	if ids := f.Ring().IDs(); len(ids) != 1 || ids[0] != b.ID() {
+		t.Errorf("keys %v", ids)
+	}
+	if said, _ := l.take(); !strings.Contains(said, "was revoked in a file before this one") {
+		t.Errorf("said %s", said)
+	}
+}

@@ -3,6 +3,7 @@ package keys
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"os"
 	"runtime"
 	"time"
@@ -41,6 +42,9 @@ func (f *File) read() error {
 		return f.refused(err)
 	}
 	f.cache, f.good = cache, sum
+	for _, r := range next.document.Revoked() {
+		f.revoked[r.ID] = struct{}{}
+	}
 	f.turn.Lock()
 	defer f.turn.Unlock()
 	f.phase.Store(next.phaseAt(time.Now()))
@@ -53,9 +57,15 @@ func (f *File) check(text []byte) (*schedule, map[wrappedSum]mcpseal.Key, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &schedule{keys: document.Schedule(), secrets: make(map[mcpseal.KeyID]mcpseal.Key)}
-	if err := s.keys.Check(time.Now(), f.options.room()); err != nil {
+	if err := document.Check(time.Now(), f.options.room()); err != nil {
 		return nil, nil, err
+	}
+	s := &schedule{document: document, keys: document.Schedule(), secrets: make(map[mcpseal.KeyID]mcpseal.Key)}
+	for _, k := range s.keys {
+		if _, ok := f.revoked[k.ID]; ok {
+			return nil, nil, fmt.Errorf("key %s was revoked in a file before this one: revoke it here too, "+
+				"or restart the service if that was a mistake", k.ID)
+		}
 	}
 	ctx, cancel := context.WithTimeout(f.ctx, unwrapTimeout)
 	defer cancel()

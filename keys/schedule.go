@@ -9,8 +9,9 @@ import (
 
 // schedule is a file that was read, checked and unwrapped.
 type schedule struct {
-	keys    keyfile.Schedule
-	secrets map[mcpseal.KeyID]mcpseal.Key
+	document *keyfile.Document
+	keys     keyfile.Schedule // of the document
+	secrets  map[mcpseal.KeyID]mcpseal.Key
 }
 
 // phase is the ring between two dates of a schedule.

@@ -28,7 +28,7 @@ attack succeeds.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
-			demo := demo{protected: !unprotected, out: painter{out, isTerminal(out)}}
+			demo := demo{protected: !unprotected, out: painter{out, wantsColour(out)}}
 			if err := demo.run(); err != nil {
 				return no("%w", err)
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/internal/argdigest"
 	"github.com/mcpseal/mcpseal/internal/inspect"
 )
 
@@ -22,14 +22,14 @@ const maxToken = 16 << 20
 
 // inspection is the command's flags.
 type inspection struct {
-	keys, identity string
+	keys           string
+	unwrap         unwrap
 	binding        inspect.Binding
 	arguments      string
 	principal      string
 	issuer, client string
 	at             string
-	maxFlow        time.Duration
-	maxRounds      int
+	limits         limits
 	json           bool
 }
 
@@ -41,10 +41,10 @@ func newInspect() *cobra.Command {
 		Long: `Shows which format a requestState or cursor has and what its holder can read of it.
 With --keys, everything that a native one says. With the request that it came with
 (--method, --target, --args, --principal, --audience), whether it would be accepted,
-and if not, why.
+and if not, why. Not looked at are single use, and whether the service requires a user.
 
-The token is an argument or, better, standard input: arguments show in the list of
-processes. What is printed with --keys is what the handler wrote: treat it so.
+The token is an argument or, better, standard input (also -): arguments show in the
+list of processes. What is printed with --keys is what the handler wrote: treat it so.
 
 ` + exitCodes + ` Not genuine, and not accepted, are no.`,
 		Example: `  mcpseal inspect < token
@@ -59,67 +59,98 @@ processes. What is printed with --keys is what the handler wrote: treat it so.
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			token, err := readToken(cmd.InOrStdin(), args)
-			if err != nil {
-				return err
-			}
 			asks, err := in.resolve(cmd)
 			if err != nil {
 				return err
 			}
+			token, err := readToken(cmd, args)
+			if err != nil {
+				return err
+			}
 			r := report{now: asks.at}
-			answer := r.inspect(cmd.Context(), token, asks)
-			if r.unreadable != nil {
-				return r.unreadable
+			answer := r.inspect(cmd, token, asks)
+			var exit *exitError
+			if errors.As(answer, &exit) && exit.code != exitNo {
+				return answer
 			}
 			if err := r.print(cmd.OutOrStdout(), in.json); err != nil {
-				return failed("%w", err)
+				return err
 			}
 			return answer
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&in.keys, "keys", "", "the file of keys that sealed it")
-	flags.StringVar(&in.identity, "identity", "", "a file of age identities, where the secrets in the file are wrapped")
+	in.unwrap.flags(cmd)
 	flags.StringVar(&in.binding.Method, "method", "tools/call", "the method that it comes with")
 	flags.StringVar(&in.binding.Target, "target", "", "the tool, the prompt or the resource's URI")
 	flags.StringVar(&in.arguments, "args", "{}", "the arguments, as JSON; @FILE reads a file")
-	flags.StringVar(&in.principal, "principal", "", "the user: the principal itself, or the user id of an access token; empty is nobody")
-	flags.StringVar(&in.issuer, "issuer", "", "the issuer (iss) of the access token, if the adapter for the SDK saw one")
-	flags.StringVar(&in.client, "client", "", "the client (client_id) of the access token, if the adapter for the SDK saw one")
+	flags.StringVar(&in.principal, "principal", "", "the user: the principal, or an access token's user id; empty is nobody")
+	flags.StringVar(&in.issuer, "issuer", "", "the access token's issuer (iss), if it has one")
+	flags.StringVar(&in.client, "client", "", "the access token's client (client_id), if it has one")
 	flags.StringVar(&in.binding.Audience, "audience", "", "the service; empty is none")
 	flags.StringVar(&in.binding.Epoch, "epoch", "", "the epoch, for cursors")
 	flags.StringVar(&in.at, "at", "", "the time, such as 2026-07-28T09:30:00Z (default now)")
-	flags.DurationVar(&in.maxFlow, "max-flow", time.Hour, "how long a flow may take; -1ns is no limit")
-	flags.IntVar(&in.maxRounds, "max-rounds", 20, "how many rounds a flow may have; -1 is no limit")
+	durationVar(cmd, &in.limits.flow, "max-flow", time.Hour, "how long a flow may take; 0 is no limit")
+	flags.IntVar(&in.limits.rounds, "max-rounds", 20, "how many rounds a flow may have; 0 is no limit")
+	flags.IntVar(&in.limits.token, "max-token", 64<<10, "how many bytes a state's token may have; 0 is no limit")
+	flags.IntVar(&in.limits.state, "max-state", 16<<10, "how many bytes a state may have; 0 is no limit")
 	flags.BoolVar(&in.json, "json", false, "print JSON")
 	return cmd
 }
 
+// limits are those of the boundary, with its defaults.
+type limits struct {
+	flow                 time.Duration
+	rounds, token, state int
+}
+
+// resolve turns no limit into one that nothing reaches.
+func (l limits) resolve() (limits, error) {
+	if l.flow < 0 || l.rounds < 0 || l.token < 0 || l.state < 0 {
+		return l, errors.New("--max-flow, --max-rounds, --max-token and --max-state are not negative")
+	}
+	if l.flow == 0 {
+		l.flow = mcpseal.NoLimit
+	}
+	for _, limit := range []*int{&l.rounds, &l.token, &l.state} {
+		if *limit == 0 {
+			*limit = math.MaxInt32
+		}
+	}
+	return l, nil
+}
+
 // asked is what the command line asks for.
 type asked struct {
-	keys, identity string
-	verdict        bool // a request was described
-	binding        inspect.Binding
-	principals     []string // ways to write the user
-	at             time.Time
-	maxFlow        time.Duration
-	maxRounds      int
+	keys       string
+	unwrap     *unwrap
+	verdict    bool // a request was described
+	binding    inspect.Binding
+	principals []string // ways to write the user
+	at         time.Time
+	limits     limits
 }
 
 func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
-	a = asked{keys: in.keys, identity: in.identity, binding: in.binding, at: time.Now(), maxFlow: in.maxFlow, maxRounds: in.maxRounds}
-	for _, flag := range []string{"method", "target", "args", "principal", "issuer", "client", "audience", "epoch"} {
-		a.verdict = a.verdict || cmd.Flags().Changed(flag)
+	a = asked{keys: in.keys, unwrap: &in.unwrap, binding: in.binding, at: time.Now()}
+	given := func(flags ...string) (any bool) {
+		for _, flag := range flags {
+			any = any || cmd.Flags().Changed(flag)
+		}
+		return any
 	}
-	if a.verdict && in.keys == "" {
+	a.verdict = given("method", "target")
+	switch described := given("args", "principal", "issuer", "client", "audience", "epoch"); {
+	case described && !a.verdict:
+		return a, errors.New("name the request too: --target, or --method for what has no target")
+	case a.verdict && in.keys == "":
 		return a, errors.New("whether it would be accepted can be told only with --keys")
+	case in.unwrap.given() && in.keys == "":
+		return a, errors.New("--identity and --unwrap are for the file that --keys names")
 	}
-	if in.identity != "" && in.keys == "" {
-		return a, errors.New("--identity is for the file that --keys names")
-	}
-	if a.maxRounds == mcpseal.NoLimit {
-		a.maxRounds = math.MaxInt32
+	if a.limits, err = in.limits.resolve(); err != nil {
+		return a, err
 	}
 	if in.at != "" {
 		if a.at, err = time.Parse(time.RFC3339, in.at); err != nil {
@@ -134,6 +165,9 @@ func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 		if a.binding.Arguments, err = os.ReadFile(name); err != nil {
 			return a, failed("--args: %w", err)
 		}
+	}
+	if _, err := argdigest.Sum(a.binding.Arguments); err != nil {
+		return a, usage("--args: %w", err)
 	}
 	return a, nil
 }
@@ -160,19 +194,11 @@ func (in *inspection) principals() ([]string, error) {
 	return []string{in.principal, adapted}, err
 }
 
-func readToken(stdin io.Reader, args []string) (string, error) {
-	text := ""
+func readToken(cmd *cobra.Command, args []string) (text string, err error) {
 	if len(args) == 1 && args[0] != "-" {
 		text = args[0]
-	} else {
-		raw, err := io.ReadAll(io.LimitReader(stdin, maxToken+1))
-		if err != nil {
-			return "", failed("standard input: %w", err)
-		}
-		text = string(raw)
-	}
-	if len(text) > maxToken {
-		return "", no("this is longer than any token: more than %d bytes", maxToken)
+	} else if text, err = readInput(cmd, maxToken); err != nil {
+		return "", err
 	}
 	if text = strings.TrimSpace(text); text == "" {
 		return "", errors.New("no token: give it as an argument or on standard input")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/b64u"
 )
 
@@ -21,15 +22,16 @@ func (r *report) foreign(token string) error {
 	case len(parts) == 2 && parts[0] == "v1":
 		if raw, err := b64u.Decode(nil, parts[1]); err == nil && len(raw) >= 12+16 {
 			r.add("format", "format", "AES-GCM of the Python SDK or of the Ruby SDK (v1.)", "python or ruby")
-			r.add("length", "characters", fmt.Sprintf("%d characters", len(token)), len(token))
+			r.add("length", "length", fmt.Sprintf("%d characters", len(token)), len(token))
 			id := hex.EncodeToString(raw[:4])
-			r.add("readable", "readable", "its holder can read the length, and of the Python SDK's the key's id: "+id, map[string]any{"python_key": id})
+			r.add("readable", "readable", "its holder can read the length, and of the Python SDK's the key's id: "+id, []string{"length"})
+			r.add("", "python_key", "", id)
 			return nil
 		}
 	case len(parts) == 2 && parts[0] == "v1e":
 		if raw, err := b64u.Decode(nil, parts[1]); err == nil && len(raw) >= 12+16 {
 			r.add("format", "format", "mcp.d, encrypted (v1e.)", "mcp.d encrypted")
-			r.add("length", "characters", fmt.Sprintf("%d characters", len(token)), len(token))
+			r.add("length", "length", fmt.Sprintf("%d characters", len(token)), len(token))
 			r.add("readable", "readable", "its holder can read the length, nothing else", []string{"length"})
 			return nil
 		}
@@ -58,7 +60,8 @@ func (r *report) signed(body string) bool {
 		return false
 	}
 	r.add("format", "format", name, short)
-	r.add("readable", "readable", "its holder can read everything: "+quoted(string(raw)), claims)
+	r.add("readable", "readable", "its holder can read everything: "+quoted(string(raw)), []string{"everything"})
+	r.add("", "claims", "", claims)
 	var exp int64
 	if json.Unmarshal(claims["exp"], &exp) == nil && 0 < exp && exp < 1<<40 {
 		r.time("expires", "expires", exp*1000)
@@ -83,7 +86,7 @@ func (r *report) atd(token string) bool {
 		return false
 	}
 	r.add("format", "format", "ATD cursor, signed", "atd cursor")
-	r.add("readable", "readable", "its holder can read everything", nil)
+	r.add("readable", "readable", "its holder can read everything", []string{"everything"})
 	r.add("tool", "tool", quoted(body.Tool), body.Tool)
 	r.add("caller", "caller", quoted(body.Caller), body.Caller)
 	r.add("page", "page", fmt.Sprint(body.Page), body.Page)
@@ -97,11 +100,12 @@ func (r *report) atd(token string) bool {
 // unknown is anything else.
 func (r *report) unknown(token string) error {
 	r.add("format", "format", "unknown", "unknown")
-	r.add("length", "characters", fmt.Sprintf("%d characters", len(token)), len(token))
-	if prefix, rest, ok := strings.Cut(token, "."); ok && len(prefix) <= 16 && rest != "" && strings.Trim(prefix, "abcdefghijklmnopqrstuvwxyz0123456789") == "" {
+	r.add("length", "length", fmt.Sprintf("%d characters", len(token)), len(token))
+	r.add("", "reason", "", string(mcpseal.ReasonMalformed))
+	if prefix, rest, ok := strings.Cut(token, "."); ok && prefix != "v1" && prefix != "v1e" && len(prefix) <= 16 && rest != "" && strings.Trim(prefix, "abcdefghijklmnopqrstuvwxyz0123456789") == "" {
 		r.add("prefix", "prefix", prefix+". is none that this command knows; a codec of your own has its own", prefix+".")
 		return no("the format is unknown")
 	}
-	r.add("readable", "readable", "not a token: its holder can read it, and change it", nil)
+	r.add("readable", "readable", "not a token that is known: its holder can read it, and change it", []string{"everything"})
 	return no("this is not a sealed token")
 }

@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 
 	"github.com/mcpseal/mcpseal"
 	_ "github.com/mcpseal/mcpseal/cursor" // fills in how cursors are read
@@ -18,7 +22,8 @@ import (
 const sealedOverhead = 4 + 12 + 16
 
 // native is a token of ours.
-func (r *report) native(ctx context.Context, token string, purpose mcpseal.Purpose, a asked) error {
+func (r *report) native(cmd *cobra.Command, token string, purpose mcpseal.Purpose, a asked) error {
+	ctx := cmd.Context()
 	name := map[mcpseal.Purpose]string{mcpseal.PurposeState: "mcpseal state", mcpseal.PurposeCursor: "mcpseal cursor"}[purpose]
 	r.add("format", "format", fmt.Sprintf("%s (%s)", name, purpose.Prefix()), name)
 	text := strings.TrimPrefix(token, purpose.Prefix())
@@ -28,23 +33,27 @@ func (r *report) native(ctx context.Context, token string, purpose mcpseal.Purpo
 	}
 	id := mcpseal.KeyID(raw)
 	r.add("key", "key", id.String(), id.String())
-	r.add("length", "characters", fmt.Sprintf("%d characters, %d bytes sealed", len(token), len(raw)-sealedOverhead), len(token))
+	r.add("length", "length", fmt.Sprintf("%d characters, %d bytes sealed", len(token), len(raw)-sealedOverhead), len(token))
+	r.add("", "sealed_bytes", "", len(raw)-sealedOverhead)
 	r.add("readable", "readable", "its holder can read the key's id and the length, nothing else", []string{"key", "length"})
 	if a.keys == "" {
 		return nil
 	}
-	d, all, err := loadKeys(ctx, a)
+	d, all, err := loadKeys(cmd, a)
 	if err != nil {
-		r.unreadable = err
 		return err
 	}
 	key := d.Find(id)
 	if key == nil {
+		if revoked := d.FindRevoked(id); revoked != nil {
+			r.add("revoked", "revoked", "its key was revoked, "+when(revoked.At, r.now), revoked.At)
+		}
 		return r.verdict(mcpseal.ReasonUnknownKey, "")
 	}
 	phase := d.Schedule().Phase(key, a.at)
 	payload, err := mcpseal.RingCodec(all, purpose).Open(ctx, nil, text)
 	if err != nil {
+		r.add("genuine", "genuine", "no", false)
 		return r.verdict(reasonOf(err), "")
 	}
 	r.add("genuine", "genuine", fmt.Sprintf("yes, sealed with key %s, which is %s", id, phase), true)
@@ -56,23 +65,26 @@ func (r *report) native(ctx context.Context, token string, purpose mcpseal.Purpo
 }
 
 // loadKeys returns a ring with all keys of the file, past ones too.
-func loadKeys(ctx context.Context, a asked) (*keyfile.Document, *mcpseal.Ring, error) {
+func loadKeys(cmd *cobra.Command, a asked) (*keyfile.Document, *mcpseal.Ring, error) {
 	d, err := keyfile.Read(a.keys)
 	if err != nil {
-		err = fileError(a.keys, err)
-		return nil, nil, failed("%w", err)
+		return nil, nil, failed("%w", fileError(a.keys, err))
 	}
-	keys, err := unwrapAll(ctx, d, a.identity)
+	keys, err := a.unwrap.all(cmd, d)
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return nil, nil, err
+	}
 	if err != nil {
 		hint := ""
-		if a.identity == "" && hasWrapped(d) {
-			hint = "; give --identity"
+		if scheme := wrappedScheme(d); scheme != "" && !a.unwrap.given() {
+			hint = "; give " + howToUnwrap(scheme)
 		}
-		return nil, nil, failed("%s: %w%s", a.keys, err, hint)
+		return nil, nil, failed("%s: %w%s", named(a.keys), err, hint)
 	}
 	ring, err := mcpseal.NewRing(keys...)
 	if err != nil {
-		return nil, nil, failed("%s: %w", a.keys, err)
+		return nil, nil, failed("%s: %w", named(a.keys), err)
 	}
 	return d, ring, nil
 }
@@ -105,23 +117,26 @@ func (r *report) state(ctx context.Context, token string, payload []byte, all *m
 		asked = append(asked, map[string]any{"key": q.Key, "kind": kinds[q.Kind], "worded": q.Worded})
 	}
 	r.add("questions", "questions", orNone(strings.Join(questions, ", ")), asked)
-	if s.HasState {
-		r.add("state", "state", fmt.Sprintf("%s: %s", count(len(s.State), "byte"), quoted(s.State)), s.State)
-	} else {
+	switch text := fmt.Sprintf("%s: %s", count(len(s.State), "byte"), quoted(s.State)); {
+	case !s.HasState:
 		r.add("state", "state", "none was written", nil)
+	case utf8.ValidString(s.State):
+		r.add("state", "state", text, s.State)
+	default:
+		r.add("state", "state_base64", text, []byte(s.State))
 	}
 	if !a.verdict {
 		return nil
 	}
-	if phase == keyfile.Retired {
+	switch {
+	case len(token) > a.limits.token:
+		return r.verdict(mcpseal.ReasonTooLarge, "")
+	case phase == keyfile.Retired:
 		return r.verdict(mcpseal.ReasonUnknownKey, "")
 	}
 	binding := &mcpseal.Binding{
 		Method: a.binding.Method, Target: a.binding.Target, Arguments: a.binding.Arguments,
 		Audience: a.binding.Audience,
-	}
-	if _, err := binding.ArgumentsDigest(); err != nil {
-		return failed("--args: %w", err)
 	}
 	for i, principal := range a.principals {
 		binding.Principal = principal
@@ -132,7 +147,11 @@ func (r *report) state(ctx context.Context, token string, payload []byte, all *m
 			return r.verdict(reasonOf(err), "")
 		}
 	}
-	return r.verdict(mcpseal.Reason(s.Limits(a.at, a.maxFlow, a.maxRounds)), atWords(a.at)+"; whether it was used before is not known here")
+	reason := mcpseal.Reason(s.Limits(a.at, a.limits.flow, a.limits.rounds))
+	if reason == "" && len(s.State) > a.limits.state {
+		reason = mcpseal.ReasonTooLarge
+	}
+	return r.verdict(reason, atWords(a.at)+"; whether it was used before is not known here")
 }
 
 func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
@@ -159,7 +178,7 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 	for _, a.binding.Principal = range a.principals {
 		why, err := c.BoundTo(a.binding)
 		if err != nil {
-			return failed("--args: %w", err)
+			return usage("--args: %w", err)
 		}
 		if reason = mcpseal.Reason(why); reason != mcpseal.ReasonPrincipal {
 			break // this is the user, and anything else decides
@@ -184,7 +203,7 @@ func (r *report) bound(audience, principal bool, otherwise string) {
 		map[string]any{"audience": audience, "principal": principal})
 }
 
-func atWords(at time.Time) string { return " at " + clock(at) }
+func atWords(at time.Time) string { return " at " + clock(at) + " UTC" }
 
 func orNone(text string) string {
 	if text == "" {

@@ -1,21 +1,21 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/mcpseal/mcpseal"
 )
 
 // report is what was found out about a token, in the order in which it is shown.
 type report struct {
-	now        time.Time
-	lines      []reportLine
-	unreadable error // the keys could not be had, so there is no answer
+	now   time.Time
+	lines []reportLine
 }
 
 type reportLine struct {
@@ -31,6 +31,10 @@ func (r *report) add(label, name, text string, value any) {
 
 func (r *report) time(label, name string, milli int64) {
 	t := time.UnixMilli(milli).UTC()
+	if t.Year() < 0 || t.Year() > 9999 {
+		r.add(label, name, "at a time that no calendar has", nil)
+		return
+	}
 	r.add(label, name, when(t, r.now), t)
 }
 
@@ -58,13 +62,13 @@ func (r *report) print(out io.Writer, asJSON bool) error {
 }
 
 // inspect finds out what it can. The error is the answer no.
-func (r *report) inspect(ctx context.Context, token string, a asked) error {
+func (r *report) inspect(cmd *cobra.Command, token string, a asked) error {
 	prefix, _, _ := strings.Cut(token, ".")
 	switch prefix + "." {
 	case mcpseal.PurposeState.Prefix():
-		return r.native(ctx, token, mcpseal.PurposeState, a)
+		return r.native(cmd, token, mcpseal.PurposeState, a)
 	case mcpseal.PurposeCursor.Prefix():
-		return r.native(ctx, token, mcpseal.PurposeCursor, a)
+		return r.native(cmd, token, mcpseal.PurposeCursor, a)
 	}
 	if err := r.foreign(token); err != nil {
 		return err
@@ -95,6 +99,7 @@ var whyNot = map[mcpseal.Reason]string{
 	mcpseal.ReasonMalformed:     "this is not the text of a token; a part of it may be missing",
 	mcpseal.ReasonUnknownKey:    "its key is not in the file, or no longer opens",
 	mcpseal.ReasonForged:        "it was changed, or never sealed with this key",
+	mcpseal.ReasonTooLarge:      "the token or the state is longer than allowed",
 	mcpseal.ReasonVersion:       "it has another purpose, or is of a newer release",
 	mcpseal.ReasonRequest:       "it was sealed for another method or target",
 	mcpseal.ReasonArguments:     "it was sealed for other arguments",

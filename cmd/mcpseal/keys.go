@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,8 +29,11 @@ The rest goes by the clock: every replica learns to open with the new key when i
 gets the file, seals with it an hour later, and drops the old key once its last
 token has expired. Tell --ttl if tokens or cursors live longer than an hour.
 
-If a key leaked, mcpseal keys revoke keys ID --replace ends it at once; tokens
-that it sealed are rejected, and their users start over.
+If a key leaked:
+
+    mcpseal keys revoke keys ID --replace
+
+Every replica that gets the file rejects what the key sealed; users start over.
 
 ` + exitCodes,
 	}
@@ -42,53 +43,26 @@ that it sealed are rejected, and their users start over.
 	return cmd
 }
 
-// room are the flags that say how long an old key is needed.
-type room struct{ keyfile.Room }
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-func (r *room) flags(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&r.TTL, "ttl", time.Hour, "the longest TTL of what the keys seal: of tokens, of tokens for URLs, of cursors")
-	cmd.Flags().DurationVar(&r.Skew, "skew", time.Minute, "how far the clocks of the replicas may be off")
-}
-
-func (r *room) check() error {
-	if r.TTL <= 0 || r.Skew < 0 || r.TTL > 10*365*24*time.Hour || r.Skew > time.Hour {
-		return errors.New("--ttl is more than 0 and at most ten years, --skew at most an hour")
-	}
-	return nil
-}
-
-// startFlag is the flag that says when a new key seals.
-type startFlag time.Duration
-
-func (s *startFlag) flag(cmd *cobra.Command) {
-	cmd.Flags().DurationVar((*time.Duration)(s), "in", time.Hour, "when the new key begins to seal: long enough for the file to reach every replica")
-}
-
-func (s startFlag) check() error {
-	if s < 0 || time.Duration(s) > 10*365*24*time.Hour {
-		return errors.New("--in is not between 0s and ten years")
-	}
-	return nil
-}
-
-// update changes a file and shows what became of it.
-func update(cmd *cobra.Command, path string, change func(d *keyfile.Document, now time.Time) (done string, err error)) error {
-	now := time.Now().UTC().Truncate(time.Millisecond)
-	var view fileView
-	before, err := keyfile.Update(path, func(d *keyfile.Document) error {
-		done, err := change(d, now)
-		if err != nil {
+// update changes a file and shows what became of it. Change adds to the view
+// what it did.
+func update(cmd *cobra.Command, path string, change func(d *keyfile.Document, now time.Time, view *fileView) error) error {
+	now := now()
+	var did, view fileView
+	before, after, err := keyfile.Update(path, func(d *keyfile.Document) error {
+		if err := change(d, now, &did); err != nil {
 			return err
 		}
 		view = viewOf(path, d, now)
-		view.Done = done
 		return nil
 	})
 	if err != nil {
 		return fileError(path, err)
 	}
-	if before != 0o600 {
-		view.warn("the mode of the file was %04o and is 0600 now", before)
+	view.did(did)
+	if before != after {
+		view.warn("the mode of the file was %04o and is %04o now", before, after)
 	}
 	return view.print(cmd)
 }
@@ -96,28 +70,23 @@ func update(cmd *cobra.Command, path string, change func(d *keyfile.Document, no
 // fileError says what is wrong with a file, and with which code to end.
 func fileError(path string, err error) error {
 	var exit *exitError
-	var pathError *os.PathError
-	var linkError *os.LinkError
+	var problem *keyfile.Problem
 	switch {
 	case errors.As(err, &exit):
 		return err
-	case errors.As(err, &pathError):
-		return failed("%s: cannot %s it: %w", path, pathError.Op, pathError.Err)
-	case errors.As(err, &linkError):
-		return failed("%s: cannot %s it: %w", path, linkError.Op, linkError.Err)
+	case errors.As(err, &problem), errors.Is(err, keyfile.ErrExists), errors.Is(err, keyfile.ErrTooLong):
+		return no("%s: %w", named(path), err)
 	case errors.Is(err, keyfile.ErrChanged), errors.Is(err, keyfile.ErrLocked), errors.Is(err, keyfile.ErrBusy):
-		return failed("%s: %w; try again", path, err)
-	case errors.Is(err, keyfile.ErrNotRegular), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
-		return failed("%s: %w", path, err)
+		return failed("%s: %w; try again", named(path), err)
 	}
-	return no("%s: %w", path, err)
+	return failed("%s: %w", named(path), err)
 }
 
 // parseID reads an id from the command line.
 func parseID(text string) (id mcpseal.KeyID, err error) {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != len(id) {
-		return id, fmt.Errorf("%q is not the id of a key: eight hexadecimal digits, as mcpseal keys list shows them", text)
+		return id, usage("%s is not the id of a key: eight hexadecimal digits, as mcpseal keys list shows them", repeated(text))
 	}
 	return mcpseal.KeyID(raw), nil
 }

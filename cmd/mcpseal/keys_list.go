@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,11 +39,12 @@ a second, so that a key that may have made half of them is warned about.`,
 			if err != nil {
 				return err
 			}
-			if err := d.Schedule().Check(view.now, room.Room); err != nil {
+			if err := d.Check(view.now, room.Room); err != nil {
+				view.OK, view.Problem = false, err.Error()
 				view.warn("the file would not load: %v", err)
 			}
 			for _, k := range view.Keys {
-				if k.Phase != keyfile.Sealing || rate == 0 {
+				if k.Phase != keyfile.Sealing {
 					continue
 				}
 				if seals := rate * view.now.Sub(k.SealsFrom).Seconds(); seals > maxSeals/2 {
@@ -63,9 +63,9 @@ a second, so that a key that may have made half of them is warned about.`,
 func look(path string) (fileView, *keyfile.Document, error) {
 	d, err := keyfile.Read(path)
 	if err != nil {
-		return fileView{}, nil, fileError(path, err)
+		return emptyView(path), nil, fileError(path, err)
 	}
-	view := viewOf(path, d, time.Now().UTC().Truncate(time.Millisecond))
+	view := viewOf(path, d, now())
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o026 != 0 {
 		view.warn("others can read or change the file (mode %04o): chmod 600 it", info.Mode().Perm())
 	}

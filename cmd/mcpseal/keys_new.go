@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,35 +32,38 @@ or a secret store.`,
 			return exactly("FILE")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if onlyPrint {
-				fmt.Fprintln(cmd.OutOrStdout(), mcpseal.GenerateKey().Reveal())
+			if key := mcpseal.GenerateKey(); onlyPrint && forProgram(cmd) {
+				return printJSON(cmd.OutOrStdout(), map[string]string{"id": key.ID().String(), "key": key.Reveal()})
+			} else if onlyPrint {
+				fmt.Fprintln(cmd.OutOrStdout(), key.Reveal())
 				return nil
 			}
-			now := time.Now().UTC().Truncate(time.Millisecond)
-			d := new(keyfile.Document)
-			k, err := secrets.makeKey(cmd, d, now, now)
+			k, err := secrets.make(cmd)
 			if err != nil {
 				return err
 			}
-			if err := d.Add(k); err != nil {
+			now := now()
+			k.Made, k.SealsFrom = now, now
+			d := new(keyfile.Document)
+			if err := secrets.add(d, k); err != nil {
 				return fileError(args[0], err)
 			}
 			if err := keyfile.Create(args[0], d); errors.Is(err, keyfile.ErrExists) {
-				return no("%s: %w; add or rotate changes it", args[0], err)
+				return no("%s: %w; add or rotate changes it", named(args[0]), err)
 			} else if err != nil {
 				return fileError(args[0], err)
 			}
 			view := viewOf(args[0], d, now)
-			view.Done = fmt.Sprintf("made %s with key %s", args[0], k.ID)
+			view.Done = fmt.Sprintf("made %s with key %s", named(args[0]), k.ID)
+			view.Added = k.ID.String()
 			return view.print(cmd)
 		},
 	}
 	secrets.flags(cmd)
 	secrets.stdinFlag(cmd)
 	cmd.Flags().BoolVar(&onlyPrint, "print", false, "print a new key, in the clear, and make no file")
-	cmd.MarkFlagsMutuallyExclusive("print", "stdin")
-	cmd.MarkFlagsMutuallyExclusive("print", "recipient")
-	cmd.MarkFlagsMutuallyExclusive("print", "recipients-file")
-	cmd.MarkFlagsMutuallyExclusive("print", "wrap")
+	for _, other := range []string{"stdin", "recipient", "recipients-file", "wrap"} {
+		cmd.MarkFlagsMutuallyExclusive("print", other)
+	}
 	return cmd
 }

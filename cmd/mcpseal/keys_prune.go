@@ -9,16 +9,19 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
+// keepRevoked is how long the id of a revoked key stays at least.
+const keepRevoked = 30 * day
+
 func newKeysPrune() *cobra.Command {
-	const keepRevoked = 30 * 24 * time.Hour
 	return &cobra.Command{
-		Use:               "prune FILE",
-		Short:             "Take out keys that open nothing any more",
-		Long:              `Takes out keys that open nothing any more, and the ids of keys that were revoked more than 30 days ago.`,
+		Use:   "prune FILE",
+		Short: "Take out keys that open nothing any more",
+		Long: `Takes out keys that open nothing any more, and the ids of keys that were revoked more
+than 30 days ago, unless an older key is still there.`,
 		Args:              exactly("FILE"),
 		ValidArgsFunction: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return update(cmd, args[0], func(d *keyfile.Document, now time.Time) (string, error) {
+			return update(cmd, args[0], func(d *keyfile.Document, now time.Time, did *fileView) error {
 				keys, ids := 0, 0
 				for _, k := range d.Keys() {
 					if !k.Opens(now) {
@@ -27,12 +30,15 @@ func newKeysPrune() *cobra.Command {
 					}
 				}
 				for _, r := range d.Revoked() {
-					if now.Sub(r.At) > keepRevoked {
+					// While an older key is there, this one says when it stopped to seal.
+					first := d.Schedule()
+					if now.Sub(r.At) > keepRevoked && (len(first) == 0 || !first[0].SealsFrom.Before(r.SealsFrom)) {
 						d.Remove(r.ID)
 						ids++
 					}
 				}
-				return fmt.Sprintf("took out %s and %s", count(keys, "key"), count(ids, "revoked id")), d.Schedule().Check(now, keyfile.Room{})
+				did.Done = fmt.Sprintf("took out %s and %s", count(keys, "key"), count(ids, "revoked id"))
+				return d.Check(now, keyfile.Room{})
 			})
 		},
 	}

@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
@@ -15,53 +17,93 @@ func newKeysRevoke() *cobra.Command {
 	var room room
 	var replace bool
 	cmd := &cobra.Command{
-		Use:   "revoke FILE ID",
-		Short: "End a key now: its tokens are rejected from then on",
-		Long: `Takes the secret of a key out of the file. Every replica that gets the file
-rejects the tokens that the key sealed; their users start over. The id stays in the
-file for a while, so that the key does not come back by mistake.
+		Use:   "revoke FILE ID…",
+		Short: "End keys now: their tokens are rejected from then on",
+		Long: `Takes the secrets of keys out of the file. Every replica that gets the file rejects
+the tokens that they sealed; their users start over. The ids stay in the file for a
+while, so that the keys do not come back by mistake.
 
-A key that seals now needs a successor first: --replace makes one that seals at
-once. Replicas that do not have the file yet reject its tokens until they do.`,
-		Example: `  mcpseal keys revoke keys 3f2a91c0
-  mcpseal keys revoke keys 3f2a91c0 --replace`,
-		Args:              exactly("FILE", "ID"),
+A key that seals now needs a successor: --replace makes one that seals at once.
+Replicas that do not have the file yet reject its tokens until they do. If the file
+itself leaked, revoke every key in it.`,
+		Example: `  mcpseal keys revoke keys 3f2a91c0 --replace
+  mcpseal keys revoke keys 3f2a91c0 77aa01be --replace   all that leaked`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return exactly("FILE", "ID")(cmd, args[:min(len(args), 2)])
+		},
 		ValidArgsFunction: completeID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID(args[1])
-			if err := errors.Join(err, room.check()); err != nil {
+			var ids []mcpseal.KeyID
+			for _, text := range args[1:] {
+				id, err := parseID(text)
+				if err != nil {
+					return err
+				}
+				ids = append(ids, id)
+			}
+			if err := room.check(); err != nil {
 				return err
 			}
-			return update(cmd, args[0], func(d *keyfile.Document, now time.Time) (string, error) {
-				schedule := d.Schedule()
-				k := d.Find(id)
-				if k == nil {
-					return "", no("there is no key %s in the file", id)
+			var successor *keyfile.Key
+			if replace {
+				var err error
+				if successor, err = secrets.make(cmd); err != nil {
+					return err
 				}
-				done := fmt.Sprintf("revoked key %s; bring the file to every replica now", id)
-				if schedule.Sealing(now) == k {
-					if !replace {
-						return "", no("key %s seals now, so nothing could be sealed without it; add --replace to make a key that takes over at once", id)
-					}
-					next, err := secrets.makeKey(cmd, d, now, now)
-					if err != nil {
-						return "", err
-					}
-					if err := d.Add(next); err != nil {
-						return "", err
-					}
-					done += fmt.Sprintf("; key %s seals", next.ID)
-				}
-				d.Revoke(id, now)
-				extend(d.Schedule(), now, room.Room)
-				return done, d.Schedule().Check(now, keyfile.Room{})
+			}
+			return update(cmd, args[0], func(d *keyfile.Document, now time.Time, did *fileView) error {
+				return revoke(d, ids, now, did, room.Room, successor, &secrets)
 			})
 		},
 	}
 	secrets.flags(cmd)
 	room.flags(cmd)
-	cmd.Flags().BoolVar(&replace, "replace", false, "make a key that seals at once, if this one seals now")
+	cmd.Flags().BoolVar(&replace, "replace", false, "make a key that seals at once, if one of these seals now")
 	return cmd
+}
+
+// revoke takes keys out of d, and lets successor seal if one of them does.
+func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileView, room keyfile.Room, successor *keyfile.Key, secrets *secrets) error {
+	sealing := d.Schedule().Sealing(now)
+	var revoked, already []string
+	for _, id := range ids {
+		k := d.Find(id)
+		switch {
+		case k == nil && d.FindRevoked(id) != nil:
+			already = append(already, id.String())
+			continue
+		case k == nil:
+			return no("there is no key %s in the file", id)
+		case k == sealing && successor == nil:
+			return no("key %s seals now, so nothing could be sealed without it; add --replace to make a key that takes over at once", id)
+		case k == sealing:
+			successor.Made, successor.SealsFrom = now, now
+			if err := secrets.add(d, successor); err != nil {
+				return err
+			}
+			did.added(successor)
+		}
+		d.Revoke(id, now)
+		revoked = append(revoked, id.String())
+	}
+	extend(d.Schedule(), now, room)
+	did.Done = "revoked " + strings.Join(revoked, " ") + "; bring the file to every replica now"
+	if len(revoked) == 0 {
+		did.Done = strings.Join(already, " ") + ": revoked already"
+	}
+	if did.Added != "" {
+		did.Done += fmt.Sprintf("; key %s seals", did.Added)
+	}
+	// A service would check the same; what it checks for other TTLs can only be
+	// the fault of dates that were there before.
+	if err := d.Check(now, room); err != nil {
+		var problem *keyfile.Problem
+		if structure := d.Check(now, keyfile.Room{}); structure != nil || !errors.As(err, &problem) {
+			return err
+		}
+		did.warn("services whose tokens live for %v would not load the file: %v", room.TTL, err)
+	}
+	return nil
 }
 
 // extend lets keys open longer whose successor is gone: they seal for longer.
@@ -81,7 +123,7 @@ func extend(s keyfile.Schedule, now time.Time, room keyfile.Room) {
 
 // completeID completes the file, and then the ids in it.
 func completeID(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) != 1 {
+	if len(args) == 0 {
 		return oneFile(cmd, args, "")
 	}
 	d, err := keyfile.Read(args[0])
@@ -89,9 +131,8 @@ func completeID(cmd *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var ids []string
-	now := time.Now()
 	for _, k := range d.Keys() {
-		ids = append(ids, fmt.Sprintf("%s\t%s, made %s ago", k.ID, d.Schedule().Phase(k, now), span(now.Sub(k.Made))))
+		ids = append(ids, fmt.Sprintf("%s\t%s, made %s ago", k.ID, d.Schedule().Phase(k, now()), span(now().Sub(k.Made))))
 	}
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }

@@ -1,16 +1,11 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
-	"time"
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
@@ -31,7 +26,7 @@ type secrets struct {
 func (s *secrets) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&s.recipients, "recipient", nil, "encrypt the secret for this age recipient; may be repeated")
 	cmd.Flags().StringVar(&s.recipientsFile, "recipients-file", "", "encrypt the secret for the age recipients in this file")
-	cmd.Flags().StringVar(&s.wrap, "wrap", "", "encrypt the secret with a command of a key service, as SCHEME=COMMAND: from standard input to standard output")
+	cmd.Flags().StringVar(&s.wrap, "wrap", "", "encrypt the secret with a key service: SCHEME=COMMAND, stdin to stdout")
 	cmd.MarkFlagsMutuallyExclusive("wrap", "recipient")
 	cmd.MarkFlagsMutuallyExclusive("wrap", "recipients-file")
 }
@@ -40,80 +35,81 @@ func (s *secrets) stdinFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.fromStdin, "stdin", false, "take the key (mcpseal_key1_…) from standard input instead of making one")
 }
 
-// makeKey makes a key for d. A file whose secrets are encrypted gets no other.
-func (s *secrets) makeKey(cmd *cobra.Command, d *keyfile.Document, made, sealsFrom time.Time) (*keyfile.Key, error) {
+// make makes a key without dates. It may take a while, so no file is locked yet.
+func (s *secrets) make(cmd *cobra.Command) (*keyfile.Key, error) {
 	recipients, err := s.ageRecipients()
 	if err != nil {
 		return nil, err
 	}
-	for _, other := range d.Keys() {
-		if other.Secret.Wrapped() && len(recipients) == 0 && s.wrap == "" {
-			return nil, no("the secrets in the file are encrypted with %s; encrypt the new one too, with --recipient, --recipients-file or --wrap", other.Secret.Scheme())
-		}
-	}
 	key := mcpseal.GenerateKey()
 	if s.fromStdin {
-		if key, err = readKey(cmd.InOrStdin()); err != nil {
+		if key, err = readKey(cmd); err != nil {
 			return nil, err
 		}
 	}
-	k := &keyfile.Key{ID: key.ID(), Made: made, SealsFrom: sealsFrom, Secret: keyfile.Plain(key)}
-	scheme, wrapped := agekeys.Scheme, []byte(nil)
+	k := &keyfile.Key{ID: key.ID(), Secret: keyfile.Plain(key)}
 	switch {
 	case s.wrap != "":
-		scheme, wrapped, err = wrapWith(cmd, s.wrap, key)
+		k.Secret, err = wrapWith(cmd, s.wrap, key)
 	case len(recipients) > 0:
-		wrapped, err = agekeys.Wrap(key, recipients...)
-	default:
-		return k, nil
+		var wrapped []byte
+		if wrapped, err = agekeys.Wrap(key, recipients...); err != nil {
+			err = failed("the secret cannot be encrypted: %w", err)
+		}
+		k.Secret = keyfile.Wrap(agekeys.Scheme, wrapped)
 	}
-	var exit *exitError
-	if errors.As(err, &exit) {
-		return nil, err
+	return k, err
+}
+
+// add puts k into a file, whose secrets are all encrypted or none is.
+func (s *secrets) add(d *keyfile.Document, k *keyfile.Key) error {
+	for _, other := range d.Keys() {
+		if other.Secret.Wrapped() && !k.Secret.Wrapped() {
+			return no("the secrets in the file are encrypted with %s; encrypt the new one too, with --recipient, --recipients-file or --wrap", other.Secret.Scheme())
+		}
 	}
+	return d.Add(k)
+}
+
+func readKey(cmd *cobra.Command) (mcpseal.Key, error) {
+	text, err := readInput(cmd, 4096)
 	if err != nil {
-		return nil, failed("the secret cannot be encrypted: %w", err)
+		return mcpseal.Key{}, err
 	}
-	k.Secret = keyfile.Wrap(scheme, wrapped)
-	return k, nil
-}
-
-// wrapWith has a command encrypt the key.
-func wrapWith(cmd *cobra.Command, wrap string, key mcpseal.Key) (scheme string, wrapped []byte, err error) {
-	scheme, command, ok := strings.Cut(wrap, "=")
-	if !ok || !keyfile.ValidScheme(scheme) || command == "" {
-		return "", nil, &exitError{exitUsage, fmt.Errorf("--wrap %q is not SCHEME=COMMAND, with a scheme of lower-case letters, digits and hyphens", wrap)}
+	if len(strings.Fields(text)) > 1 {
+		return mcpseal.Key{}, no("standard input holds more than one key: add one at a time")
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
-	defer cancel()
-	shell := exec.CommandContext(ctx, "sh", "-c", command)
-	shell.Stdin, shell.Stderr = strings.NewReader(key.Reveal()), cmd.ErrOrStderr()
-	if wrapped, err = shell.Output(); err != nil {
-		return "", nil, fmt.Errorf("the command of --wrap: %w", err)
-	}
-	if len(wrapped) == 0 || len(wrapped) > keyfile.MaxWrapped || bytes.Contains(wrapped, []byte(key.Reveal())) {
-		return "", nil, fmt.Errorf("the command of --wrap wrote nothing, more than %d bytes, or the secret itself", keyfile.MaxWrapped)
-	}
-	return scheme, wrapped, nil
-}
-
-func readKey(r io.Reader) (mcpseal.Key, error) {
-	line, err := bufio.NewReader(io.LimitReader(r, 4096)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return mcpseal.Key{}, failed("standard input: %w", err)
-	}
-	key, err := mcpseal.ParseKey(strings.TrimSpace(line))
+	key, err := mcpseal.ParseKey(strings.TrimSpace(text))
 	if err != nil {
 		return mcpseal.Key{}, no("standard input is %s", strings.TrimPrefix(err.Error(), "mcpseal: "))
 	}
 	return key, nil
 }
 
+// readInput reads standard input, and tells a person that it does.
+func readInput(cmd *cobra.Command, most int64) (string, error) {
+	in := cmd.InOrStdin()
+	if isTerminal(in) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "reading from the terminal; end with Ctrl-D on a line of its own")
+	}
+	text, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err != nil {
+		return "", failed("standard input: %w", err)
+	}
+	if int64(len(text)) > most {
+		return "", no("standard input has more than %d bytes", most)
+	}
+	return string(text), nil
+}
+
 func (s *secrets) ageRecipients() (all []age.Recipient, err error) {
 	for _, text := range s.recipients {
+		if strings.HasPrefix(strings.ToUpper(text), "AGE-SECRET-KEY-") {
+			return nil, errors.New("--recipient was given an identity, which is secret; it wants the public key that age-keygen prints: age1…")
+		}
 		some, err := age.ParseRecipients(strings.NewReader(text))
 		if err != nil {
-			return nil, fmt.Errorf("--recipient %q is not an age recipient, as age-keygen prints it: age1…", text)
+			return nil, errors.New("--recipient is not an age recipient, as age-keygen prints it: age1…")
 		}
 		all = append(all, some...)
 	}
@@ -125,9 +121,13 @@ func (s *secrets) ageRecipients() (all []age.Recipient, err error) {
 		return nil, failed("--recipients-file: %w", err)
 	}
 	defer file.Close()
-	some, err := age.ParseRecipients(io.LimitReader(file, 1<<20))
+	text, err := io.ReadAll(io.LimitReader(file, 1<<20))
 	if err != nil {
-		return nil, no("%s: %w", s.recipientsFile, err)
+		return nil, failed("--recipients-file: %w", err)
+	}
+	some, err := age.ParseRecipients(strings.NewReader(string(text)))
+	if err != nil { // whose words may repeat an identity
+		return nil, no("%s is not a file of age recipients: a line each, age1…", named(s.recipientsFile))
 	}
 	return append(all, some...), nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -15,8 +14,14 @@ import (
 
 // fileView is a file of keys as the command shows it, without a secret.
 type fileView struct {
-	Done     string        `json:"done,omitempty"` // what the command did
-	File     string        `json:"file"`
+	OK            bool       `json:"ok"`
+	File          string     `json:"file"`
+	Done          string     `json:"done,omitempty"` // what the command did, in words
+	Problem       string     `json:"problem,omitempty"`
+	Added         string     `json:"added,omitempty"` // the id of a new key
+	DeliverBefore *time.Time `json:"deliver_before,omitempty"`
+	Changes       []string   `json:"changes,omitempty"` // against another file
+
 	Keys     []keyView     `json:"keys"`
 	Revoked  []revokedView `json:"revoked"`
 	Next     []changeView  `json:"next"`
@@ -30,7 +35,7 @@ type keyView struct {
 	Phase      keyfile.Phase `json:"phase"`
 	Made       time.Time     `json:"made"`
 	SealsFrom  time.Time     `json:"seals_from"`
-	OpensUntil *time.Time    `json:"opens_until"` // null means never
+	OpensUntil *time.Time    `json:"opens_until"` // null means that it has no end
 	Wrapped    string        `json:"wrapped,omitempty"`
 }
 
@@ -46,8 +51,13 @@ type changeView struct {
 	What string    `json:"what"`
 }
 
+func emptyView(path string) fileView {
+	return fileView{File: path, Keys: []keyView{}, Revoked: []revokedView{}, Next: []changeView{}, Warnings: []string{}}
+}
+
 func viewOf(path string, d *keyfile.Document, now time.Time) fileView {
-	v := fileView{File: path, now: now, Keys: []keyView{}, Revoked: []revokedView{}, Next: []changeView{}, Warnings: []string{}}
+	v := emptyView(path)
+	v.OK, v.now = true, now
 	schedule := d.Schedule()
 	for _, k := range schedule {
 		view := keyView{ID: k.ID.String(), Phase: schedule.Phase(k, now), Made: k.Made, SealsFrom: k.SealsFrom, Wrapped: k.Secret.Scheme()}
@@ -76,14 +86,24 @@ func (v *fileView) warn(format string, args ...any) {
 	v.Warnings = append(v.Warnings, fmt.Sprintf(format, args...))
 }
 
+// did adds what a command did.
+func (v *fileView) did(did fileView) {
+	v.Done, v.Added, v.DeliverBefore = did.Done, did.Added, did.DeliverBefore
+	v.Warnings = append(v.Warnings, did.Warnings...)
+}
+
 // print shows the view: warnings go beside it, unless it is for a program.
 func (v *fileView) print(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+	if forProgram(cmd) {
 		return printJSON(out, v)
 	}
 	if v.Done != "" {
-		fmt.Fprintf(out, "%s\n\n", v.Done)
+		fmt.Fprintln(out, v.Done)
+		for _, change := range v.Changes {
+			fmt.Fprintf(out, "  %s\n", change)
+		}
+		fmt.Fprintln(out)
 	}
 	v.printKeys(out)
 	for _, w := range v.Warnings {
@@ -92,21 +112,30 @@ func (v *fileView) print(cmd *cobra.Command) error {
 	return nil
 }
 
+func forProgram(cmd *cobra.Command) bool {
+	asJSON, _ := cmd.Flags().GetBool("json")
+	return asJSON
+}
+
 func (v *fileView) printKeys(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "KEY\tPHASE\tAGE\tSEALS FROM\tOPENS UNTIL\tSECRET")
+	fmt.Fprintln(table, "KEY\tPHASE\tAGE\tSEALS FROM (UTC)\tOPENS UNTIL (UTC)\tSECRET")
 	for _, k := range v.Keys {
-		until, secret := "never ends", "readable"
+		until, secret := "no end", "readable"
 		if k.OpensUntil != nil {
 			until = clock(*k.OpensUntil)
 		}
 		if k.Wrapped != "" {
-			secret = "wrapped with " + k.Wrapped
+			secret = k.Wrapped
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Phase, span(v.now.Sub(k.Made).Truncate(time.Second)), clock(k.SealsFrom), until, secret)
+		age := span(v.now.Sub(k.Made).Truncate(time.Second))
+		if k.Made.After(v.now) {
+			age = "none yet"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Phase, age, clock(k.SealsFrom), until, secret)
 	}
 	for _, r := range v.Revoked {
-		fmt.Fprintf(table, "%s\trevoked\t\t\t%s\tnone\n", r.ID, clock(r.At))
+		fmt.Fprintf(table, "%s\trevoked\t\t\t%s\tgone\n", r.ID, clock(r.At))
 	}
 	table.Flush()
 	if len(v.Next) == 0 {
@@ -119,11 +148,4 @@ func (v *fileView) printKeys(out io.Writer) {
 		fmt.Fprintf(table, "  %s\t%s %s\n", when(c.At, v.now), c.ID, c.What)
 	}
 	table.Flush()
-}
-
-func printJSON(out io.Writer, v any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(v)
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,12 +29,16 @@ const exitCodes = `Exit codes: 0 yes or done, 1 no or refused, 2 wrong usage, 3 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	out := &checkedWriter{Writer: stdout}
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	ran, err := root.ExecuteContextC(context.Background())
+	if err == nil && out.err != nil {
+		err = failed("what was to be done is done, but standard output cannot be written to: %w", out.err)
+	}
 	if err == nil {
 		return 0
 	}
@@ -54,12 +59,20 @@ func newRoot() *cobra.Command {
 requestState of MCP servers.
 
 ` + exitCodes,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	mustHaveCommand(root)
 	root.AddCommand(newDemo(), newKeys(), newInspect())
 	return root
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "of unknown version"
 }
 
 // mustHaveCommand makes it an error to name no command, or one that is none.
@@ -75,7 +88,7 @@ func mustHaveCommand(cmd *cobra.Command) {
 		if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
 			hint = "; was " + strings.Join(like, " or ") + " meant?"
 		}
-		return fmt.Errorf("there is no command %q%s", args[0], hint)
+		return fmt.Errorf("there is no command %s%s", repeated(args[0]), hint)
 	}
 }
 
@@ -86,7 +99,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 			return fmt.Errorf("%s is missing", names[len(args)])
 		}
 		if len(args) > len(names) {
-			return fmt.Errorf("%q is one argument too many", args[len(names)])
+			return fmt.Errorf("%s is one argument too many", repeated(args[len(names)]))
 		}
 		return nil
 	}
@@ -108,4 +121,24 @@ func no(format string, args ...any) error {
 
 func failed(format string, args ...any) error {
 	return &exitError{exitFailed, fmt.Errorf(format, args...)}
+}
+
+// usage is a command that was not understood, where that is found out late.
+func usage(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// checkedWriter remembers that a write failed: a full disk must not look like
+// success.
+type checkedWriter struct {
+	io.Writer
+	err error
+}
+
+func (w *checkedWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	return n, err
 }

@@ -27,11 +27,20 @@ func (p painter) paint(colour, text string) string {
 
 func (p painter) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+// wantsColour says whether colour is welcome.
+func wantsColour(w io.Writer) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// isTerminal says whether a person is at the other end.
+func isTerminal(stream any) bool {
+	if checked, ok := stream.(*checkedWriter); ok {
+		stream = checked.Writer
+	}
+	file, ok := stream.(*os.File)
+	if !ok {
 		return false
 	}
 	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && file.Name() != os.DevNull
 }

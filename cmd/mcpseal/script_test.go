@@ -147,7 +147,7 @@ func mint(ts *testscript.TestScript, neg bool, args []string) {
 	request := mcpseal.Request{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"service":"frontend"}`), Principal: mcpseal.User("alice")}
 	var token string
 	switch args[2] {
-	case "state", "nobody", "sdk", "sdk-plain":
+	case "state", "nobody", "binary", "sdk", "sdk-plain":
 		boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "release.example.com"})
 		ts.Check(err)
 		if args[2] == "nobody" {
@@ -166,6 +166,9 @@ func mint(ts *testscript.TestScript, neg bool, args []string) {
 		round, err := boundary.Open(ctx, request, "")
 		ts.Check(err)
 		state := "step=1&traffic=10"
+		if args[2] == "binary" {
+			state = "\x00\x01\x02\xff\xfea"
+		}
 		text := &state
 		if args[2] == "nobody" {
 			text = nil

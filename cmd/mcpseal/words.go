@@ -5,13 +5,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // span is a duration in its two largest units.
 func span(d time.Duration) string {
-	if d < 0 {
-		d = -d
-	}
+	d = max(d, -d)
 	switch {
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
@@ -21,27 +20,30 @@ func span(d time.Duration) string {
 	units := []struct {
 		name string
 		size time.Duration
-	}{{"y", 365 * 24 * time.Hour}, {"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
+	}{{"y", 365 * day}, {"d", day}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
 	var parts []string
-	for _, unit := range units {
-		if n := d / unit.size; n > 0 || len(parts) > 0 {
-			if n > 0 {
-				parts = append(parts, fmt.Sprintf("%d%s", n, unit.name))
-			} else {
-				parts = append(parts, "")
+	for i, unit := range units {
+		n := d / unit.size
+		if n == 0 {
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%d%s", n, unit.name))
+		if i+1 < len(units) {
+			next := units[i+1]
+			if n := d % unit.size / next.size; n > 0 {
+				parts = append(parts, fmt.Sprintf("%d%s", n, next.name))
 			}
-			d -= n * unit.size
 		}
-		if len(parts) == 2 {
-			break
-		}
+		break
 	}
-	return strings.TrimSpace(strings.Join(parts, " "))
+	return strings.Join(parts, " ")
 }
+
+const day = 24 * time.Hour
 
 // when is a moment as seen from now.
 func when(t, now time.Time) string {
-	text := clock(t)
+	text := clock(t) + " UTC"
 	switch d := t.Sub(now).Round(time.Millisecond); {
 	case d > 0:
 		return text + ", in " + span(d)
@@ -52,15 +54,32 @@ func when(t, now time.Time) string {
 	}
 }
 
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
 
 // quoted is a text that may hold anything, fit for a terminal and not too long.
 func quoted(text string) string {
 	const most = 200
 	if len(text) <= most {
-		return strconv.QuoteToASCII(text)
+		return strconv.Quote(text)
 	}
-	return strconv.QuoteToASCII(text[:most]) + " and more"
+	return strconv.Quote(text[:most]) + " and more, which --json has"
+}
+
+// repeated is what somebody typed in the wrong place. What may be a secret is
+// not repeated.
+func repeated(text string) string {
+	if len(text) > 24 {
+		return "what was given"
+	}
+	return strconv.Quote(text)
+}
+
+// named is the name of a file, fit for a terminal.
+func named(path string) string {
+	if path == "" || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(path)
+	}
+	return path
 }
 
 // count is a number with its noun.

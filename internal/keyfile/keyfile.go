@@ -44,16 +44,34 @@ type Key struct {
 
 // Revocation remembers a key whose secret was taken out of the file.
 type Revocation struct {
-	ID mcpseal.KeyID
-	At time.Time
+	ID        mcpseal.KeyID
+	SealsFrom time.Time // as the key had it
+	At        time.Time
 }
 
-// ErrHalfWritten is a file without its last line.
-var ErrHalfWritten = errors.New(`the last line is not "end": the file was cut, or is still being written`)
+// Problem is why a file that could be read cannot be used.
+type Problem struct{ error }
 
-// Parse reads a document. Errors name lines and fields but repeat nothing: the
-// path may be wrong, and the text somebody else's secret.
+func (p *Problem) Unwrap() error { return p.error }
+
+func problem(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Problem{err}
+}
+
+// Parse reads a document. Errors are a *[Problem]. They name lines and fields but
+// repeat nothing: the path may be wrong, and the text somebody else's secret.
 func Parse(text []byte) (*Document, error) {
+	d, err := parse(text)
+	if err != nil {
+		return nil, problem(err)
+	}
+	return d, nil
+}
+
+func parse(text []byte) (*Document, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("the file has more than %d bytes", MaxSize)
 	}
@@ -65,7 +83,7 @@ func Parse(text []byte) (*Document, error) {
 		return nil, fmt.Errorf("the first line is not %q: this is not a file of keys, or one of a newer release", header)
 	}
 	if strings.TrimSpace(rows[len(rows)-1]) != footer {
-		return nil, ErrHalfWritten
+		return nil, errors.New(`the last line is not "end": the file was cut, or is still being written`)
 	}
 	d := new(Document)
 	for i, row := range rows[1 : len(rows)-1] {
@@ -146,17 +164,27 @@ func (d *Document) Find(id mcpseal.KeyID) *Key {
 	return nil
 }
 
+// FindRevoked returns the revocation with this id, or nil.
+func (d *Document) FindRevoked(id mcpseal.KeyID) *Revocation {
+	for _, r := range d.Revoked() {
+		if r.ID == id {
+			return &r
+		}
+	}
+	return nil
+}
+
 // Add puts a key at the end.
 func (d *Document) Add(k *Key) error {
 	d.lines = append(d.lines, line{key: k})
-	return d.checkIDs()
+	return problem(d.checkIDs())
 }
 
 // Revoke puts a revocation in the place of a key and its secret.
 func (d *Document) Revoke(id mcpseal.KeyID, at time.Time) {
 	for i, l := range d.lines {
 		if l.key != nil && l.key.ID == id {
-			d.lines[i] = line{revoked: &Revocation{id, at}}
+			d.lines[i] = line{revoked: &Revocation{id, l.key.SealsFrom, at}}
 		}
 	}
 }

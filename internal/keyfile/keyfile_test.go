@@ -19,7 +19,7 @@ func TestDocumentComesBackAsItWas(t *testing.T) {
 		"key " + a.ID().String() + " made=2026-07-28T11:00:00Z seals-from=2026-07-28T12:00:00Z opens-until=2026-07-29T12:00:00.5Z secret=" + a.Reveal() + "\n" +
 		"  # the next\n" +
 		"key " + b.ID().String() + " made=2026-07-28T11:00:00Z seals-from=2026-07-28T13:00:00Z opens-until=never secret=age:YWdl\n" +
-		"revoked 01234567 at=2026-07-01T00:00:00Z\n" +
+		"revoked 01234567 seals-from=2026-06-01T00:00:00Z at=2026-07-01T00:00:00Z\n" +
 		"end\n"
 	d, err := keyfile.Parse([]byte(text))
 	if err != nil {
@@ -84,9 +84,9 @@ func TestWhatIsNotADocument(t *testing.T) {
 		{file(line(a.ID().String(), dates, "age:")), "not base64"},
 		{file(line(a.ID().String(), dates, "Sesame:YWdl")), "neither a key nor a wrapped key"},
 		{file(good + good), "lines 2 and 3 are both about " + a.ID().String()},
-		{file(good + "revoked " + a.ID().String() + " at=2026-07-28T11:00:00Z\n"), "both about"},
-		{file("revoked 01234567 at=sesame\n"), "at is not a time"},
-		{file("revoked 01234567\n"), "at is missing"},
+		{file(good + "revoked " + a.ID().String() + " seals-from=2026-07-28T11:00:00Z at=2026-07-28T11:00:00Z\n"), "both about"},
+		{file("revoked 01234567 seals-from=2026-06-01T00:00:00Z at=sesame\n"), "at is not a time"},
+		{file("revoked 01234567\n"), "seals-from is missing"},
 		{file(strings.Repeat("#"+strings.Repeat("x", 1022)+"\n", 1024)), "more than"},
 	} {
 		_, err := keyfile.Parse([]byte(c.text))
@@ -125,7 +125,7 @@ var room = keyfile.Room{TTL: 10 * time.Minute, Skew: time.Minute}
 
 // schedule makes keys that seal and open from and until minutes after noon; -1
 // is never.
-func schedule(t *testing.T, keys ...[2]int) keyfile.Schedule {
+func schedule(t *testing.T, keys ...[2]int) *keyfile.Document {
 	t.Helper()
 	var d keyfile.Document
 	for _, k := range keys {
@@ -138,7 +138,40 @@ func schedule(t *testing.T, keys ...[2]int) keyfile.Schedule {
 			t.Fatal(err)
 		}
 	}
-	return d.Schedule()
+	return &d
+}
+
+func at(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Minute) }
+
+// TestRevokedKeysStillEndedTheOnesBefore: what a key must open for does not grow
+// when its successor is revoked, once another one seals.
+func TestRevokedKeysStillEndedTheOnesBefore(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		keys      [][2]int
+		revoke    int
+		revokedAt int
+		now       int
+		want      string
+	}{
+		{"replaced at once", [][2]int{{0, 72}, {60, 100}, {65, -1}}, 1, 65, 65, ""},
+		{"the one before is long over", [][2]int{{0, 72}, {60, 2000}, {1000, -1}}, 1, 1000, 1000, ""},
+		{"ended too early all the same", [][2]int{{0, 71}, {60, 100}, {65, -1}}, 1, 65, 65, "needed until 2026-07-28T13:12:00Z"},
+		{"revoked before it sealed", [][2]int{{0, 72}, {60, 100}, {120, -1}}, 1, 30, 30, "needed until 2026-07-28T14:12:00Z"},
+		{"the one before sealed again meanwhile", [][2]int{{0, 72}, {60, 100}, {65, -1}}, 1, 62, 62, "needed until 2026-07-28T13:17:00Z"},
+		{"of another time", [][2]int{{0, -1}, {60, 71}, {120, -1}}, 0, 120, 60, "needed until"},
+	} {
+		d := schedule(t, c.keys...)
+		d.Revoke(d.Schedule()[c.revoke].ID, at(c.revokedAt))
+		again, err := keyfile.Parse(d.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = again.Check(at(c.now), room)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
 }
 
 func TestScheduleThatWouldLoseTokensIsRefused(t *testing.T) {
@@ -171,7 +204,7 @@ func TestScheduleThatWouldLoseTokensIsRefused(t *testing.T) {
 }
 
 func TestPhases(t *testing.T) {
-	s := schedule(t, [2]int{0, 72}, [2]int{60, -1})
+	s := schedule(t, [2]int{0, 72}, [2]int{60, -1}).Schedule()
 	for _, c := range []struct {
 		minute        int
 		first, second keyfile.Phase
@@ -203,7 +236,7 @@ func TestPhases(t *testing.T) {
 			t.Errorf("minute %d: %d keys open", c.minute, len(open))
 		}
 	}
-	if s := schedule(t, [2]int{0, 10}); s.Sealing(noon.Add(time.Hour)) != nil || s.Opening(noon.Add(time.Hour)) != nil {
+	if s := schedule(t, [2]int{0, 10}).Schedule(); s.Sealing(noon.Add(time.Hour)) != nil || s.Opening(noon.Add(time.Hour)) != nil {
 		t.Error("a key past its time seals")
 	}
 }
@@ -224,7 +257,7 @@ func FuzzParse(f *testing.F) {
 		if !bytes.Equal(again.Bytes(), written) {
 			t.Fatalf("%s\nbecame\n%s", written, again.Bytes())
 		}
-		if s := d.Schedule(); s.Check(noon, room) == nil {
+		if s := d.Schedule(); d.Check(noon, room) == nil {
 			for _, at := range []time.Time{noon, noon.Add(time.Hour), noon.Add(1e6 * time.Hour)} {
 				if sealing := s.Sealing(at); sealing == nil || !sealing.Opens(at) {
 					t.Fatalf("a schedule that was accepted has nothing to seal with at %v", at)

@@ -42,12 +42,13 @@ func parseLine(text string) (line, error) {
 		}
 		return line{key: key}, nil
 	case "revoked":
-		id, fields, err := parseFields(words[1:], fieldAt)
+		id, fields, err := parseFields(words[1:], fieldSealsFrom, fieldAt)
 		if err != nil {
 			return line{}, err
 		}
-		at, err := parseTime(fieldAt, fields[fieldAt])
-		return line{revoked: &Revocation{id, at}}, err
+		sealsFrom, err := parseTime(fieldSealsFrom, fields[fieldSealsFrom])
+		at, err2 := parseTime(fieldAt, fields[fieldAt])
+		return line{revoked: &Revocation{id, sealsFrom, at}}, errors.Join(err, err2)
 	case footer:
 		return line{}, errors.New(`"end" stands before the last line`)
 	}
@@ -141,7 +142,7 @@ func (l line) String() string {
 		return fmt.Sprintf("key %s %s=%s %s=%s %s=%s %s=%s", k.ID, fieldMade, formatTime(k.Made),
 			fieldSealsFrom, formatTime(k.SealsFrom), fieldOpensUntil, formatTime(k.OpensUntil), fieldSecret, k.Secret.reveal())
 	case l.revoked != nil:
-		return fmt.Sprintf("revoked %s %s=%s", l.revoked.ID, fieldAt, formatTime(l.revoked.At))
+		return fmt.Sprintf("revoked %s %s=%s %s=%s", l.revoked.ID, fieldSealsFrom, formatTime(l.revoked.SealsFrom), fieldAt, formatTime(l.revoked.At))
 	}
 	return l.comment
 }

@@ -17,25 +17,25 @@ var (
 // ReadText reads the text of a file that does not change meanwhile.
 func ReadText(path string) (text []byte, mode os.FileMode, err error) {
 	if info, err := os.Stat(path); err != nil {
-		return nil, 0, plainPathError(err)
+		return nil, 0, cannot("read the file", err)
 	} else if !info.Mode().IsRegular() {
 		return nil, 0, ErrNotRegular // opening a pipe would wait for a writer
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, 0, plainPathError(err)
+		return nil, 0, cannot("read the file", err)
 	}
 	defer file.Close()
 	before, err := file.Stat()
 	if err != nil {
-		return nil, 0, plainPathError(err)
+		return nil, 0, cannot("read the file", err)
 	}
 	if text, err = io.ReadAll(io.LimitReader(file, MaxSize+1)); err != nil {
-		return nil, 0, plainPathError(err)
+		return nil, 0, cannot("read the file", err)
 	}
 	after, err := file.Stat()
 	if err != nil {
-		return nil, 0, plainPathError(err)
+		return nil, 0, cannot("read the file", err)
 	}
 	if before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) {
 		return nil, 0, ErrBusy
@@ -43,10 +43,15 @@ func ReadText(path string) (text []byte, mode os.FileMode, err error) {
 	return text, after.Mode(), nil
 }
 
-// plainPathError drops the path, which the caller names.
-func plainPathError(err error) error {
-	if e, ok := err.(*os.PathError); ok {
-		return fmt.Errorf("cannot %s the file: %w", e.Op, e.Err)
+// cannot says what could not be done, and drops the path, which the caller names.
+func cannot(do string, err error) error {
+	var path *os.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		err = path.Err
+	case errors.As(err, &link):
+		err = link.Err
 	}
-	return err
+	return fmt.Errorf("cannot %s: %w", do, err)
 }

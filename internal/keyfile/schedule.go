@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/mcpseal/mcpseal"
 )
 
 // Room is what a schedule leaves between the moment a key stops sealing and the
@@ -29,18 +31,23 @@ func (d *Document) Schedule() Schedule {
 	return s
 }
 
-// Check says what is wrong with a schedule. What can no longer hurt a token is
-// not looked at.
-func (s Schedule) Check(now time.Time, room Room) error {
+// Check says what is wrong with the schedule. What can no longer hurt a token is
+// not looked at. An error is a *[Problem].
+func (d *Document) Check(now time.Time, room Room) error {
+	return problem(d.check(now, room))
+}
+
+func (d *Document) check(now time.Time, room Room) error {
+	s := d.Schedule()
 	if len(s) == 0 {
 		return errors.New("there is no key")
 	}
 	for i, k := range s[:len(s)-1] {
-		next := s[i+1]
-		if next.SealsFrom.Equal(k.SealsFrom) {
+		if next := s[i+1]; next.SealsFrom.Equal(k.SealsFrom) {
 			return fmt.Errorf("keys %s and %s seal from the same moment, so it is open which one does: change one of the two", k.ID, next.ID)
 		}
-		needed := next.SealsFrom.Add(room.Span())
+		successor, from := d.successor(k, s[i+1])
+		needed := from.Add(room.Span())
 		if k.OpensUntil.IsZero() || !k.OpensUntil.Before(needed) || !now.Before(needed) {
 			continue
 		}
@@ -49,13 +56,24 @@ func (s Schedule) Check(now time.Time, room Room) error {
 			hint = "that is over, so prune it if its tokens may be lost"
 		}
 		return fmt.Errorf("key %s opens until %s, too short: its successor %s seals from %s, tokens live for %v and clocks may be off by %v, "+
-			"so it is needed until %s; %s", k.ID, formatTime(k.OpensUntil), next.ID, formatTime(next.SealsFrom),
-			room.TTL, room.Skew, formatTime(needed), hint)
+			"so it is needed until %s; %s", k.ID, formatTime(k.OpensUntil), successor, formatTime(from), room.TTL, room.Skew, formatTime(needed), hint)
 	}
 	if last := s[len(s)-1]; !last.OpensUntil.IsZero() {
 		return fmt.Errorf("key %s opens until %s and no key follows it: set opens-until=never, or rotate", last.ID, formatTime(last.OpensUntil))
 	}
 	return nil
+}
+
+// successor returns which key ended the sealing of k, and when: the next one in
+// the file, or one before it that was revoked only once the next one sealed.
+func (d *Document) successor(k, next *Key) (mcpseal.KeyID, time.Time) {
+	id, from := next.ID, next.SealsFrom
+	for _, r := range d.Revoked() {
+		if k.SealsFrom.Before(r.SealsFrom) && r.SealsFrom.Before(from) && !r.At.Before(next.SealsFrom) {
+			id, from = r.ID, r.SealsFrom
+		}
+	}
+	return id, from
 }
 
 // Opens says whether the key opens tokens at t.

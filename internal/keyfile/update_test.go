@@ -64,9 +64,9 @@ func TestCreateNeverReplaces(t *testing.T) {
 func TestUpdateReplacesAtOnce(t *testing.T) {
 	path := newFile(t)
 	os.Chmod(path, 0o644)
-	mode, err := keyfile.Update(path, addKey)
-	if err != nil || mode != 0o644 {
-		t.Errorf("mode %v, %v", mode, err)
+	before, after, err := keyfile.Update(path, addKey)
+	if err != nil || before != 0o644 || after != 0o600 {
+		t.Errorf("modes %v and %v, %v", before, after, err)
 	}
 	alone(t, path)
 	if d, err := keyfile.Read(path); err != nil || len(d.Keys()) != 2 {
@@ -78,7 +78,7 @@ func TestUpdateThatFailsChangesNothing(t *testing.T) {
 	path := newFile(t)
 	before, _ := os.ReadFile(path)
 	oops := errors.New("oops")
-	if _, err := keyfile.Update(path, func(d *keyfile.Document) error { addKey(d); return oops }); !errors.Is(err, oops) {
+	if _, _, err := keyfile.Update(path, func(d *keyfile.Document) error { addKey(d); return oops }); !errors.Is(err, oops) {
 		t.Error(err)
 	}
 	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
@@ -100,7 +100,7 @@ func TestUpdateDoesNotOverwriteWhatOthersWrote(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := newFile(t)
 			var theirs []byte
-			_, err := keyfile.Update(path, func(d *keyfile.Document) error {
+			_, _, err := keyfile.Update(path, func(d *keyfile.Document) error {
 				err := meddle(path)
 				theirs, _ = os.ReadFile(path)
 				return errors.Join(err, addKey(d))
@@ -120,7 +120,7 @@ func TestUpdatesWaitForEachOther(t *testing.T) {
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {
-			if _, err := keyfile.Update(path, addKey); err != nil {
+			if _, _, err := keyfile.Update(path, addKey); err != nil {
 				t.Error(err)
 			}
 		})
@@ -138,7 +138,7 @@ func TestUpdateThroughALink(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := keyfile.Update(link, addKey); err != nil {
+	if _, _, err := keyfile.Update(link, addKey); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
@@ -157,7 +157,7 @@ func TestUpdateKeepsTheOwner(t *testing.T) {
 	if err := os.Chown(path, 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := keyfile.Update(path, addKey); err != nil {
+	if _, _, err := keyfile.Update(path, addKey); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)
@@ -171,7 +171,7 @@ func TestUpdateKeepsTheOwner(t *testing.T) {
 
 func TestUpdateRefusesWhatCouldNotBeReadAgain(t *testing.T) {
 	path := newFile(t)
-	_, err := keyfile.Update(path, func(d *keyfile.Document) error {
+	_, _, err := keyfile.Update(path, func(d *keyfile.Document) error {
 		for i := range 200 {
 			k := &keyfile.Key{ID: mcpseal.KeyID{byte(i)}, Made: noon, SealsFrom: noon.Add(time.Duration(i) * time.Hour), Secret: keyfile.Wrap("x", make([]byte, 8<<10))}
 			if err := d.Add(k); err != nil {
@@ -190,13 +190,27 @@ func TestUpdateDoesNotWaitForEver(t *testing.T) {
 	keyfile.WaitForLock(50 * time.Millisecond)
 	defer keyfile.WaitForLock(10 * time.Second)
 	path := newFile(t)
-	_, err := keyfile.Update(path, func(*keyfile.Document) error {
-		if _, err := keyfile.Update(path, addKey); !errors.Is(err, keyfile.ErrLocked) {
+	_, _, err := keyfile.Update(path, func(*keyfile.Document) error {
+		if _, _, err := keyfile.Update(path, addKey); !errors.Is(err, keyfile.ErrLocked) {
 			t.Errorf("while another one works: %v", err)
 		}
 		return nil
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+func TestUpdateKeepsTheGroup(t *testing.T) {
+	path := newFile(t)
+	for was, want := range map[os.FileMode]os.FileMode{0o640: 0o640, 0o660: 0o640, 0o644: 0o600, 0o666: 0o600, 0o600: 0o600} {
+		os.Chmod(path, was)
+		_, after, err := keyfile.Update(path, func(*keyfile.Document) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want || after != want {
+			t.Errorf("mode %o became %o, said %o, want %o", was, info.Mode().Perm(), after, want)
+		}
 	}
 }
