@@ -54,9 +54,6 @@ func New(config Config) (*Boundary, error) {
 	if err := b.addFormat(sealing); err != nil {
 		return nil, err
 	}
-	if err := b.outlast(); err != nil {
-		return nil, err
-	}
 	for _, other := range config.AlsoOpen {
 		if err := b.addFormat(other); err != nil {
 			return nil, err
@@ -65,6 +62,9 @@ func New(config Config) (*Boundary, error) {
 	if missing := b.formats[0].missing(b.alwaysDemanded()); missing != 0 {
 		return nil, fmt.Errorf("mcpseal: tokens of the format %q cannot carry %s; use the native format, "+
 			"or do without by naming that in Config.Waive", b.formats[0].prefix, missing)
+	}
+	if err := b.outlast(); err != nil { // last: a boundary that is not made asks for nothing
+		return nil, err
 	}
 	return b, nil
 }

@@ -77,7 +77,7 @@ func (c *Config) setDefaults() error {
 	}
 	chosen := c.TTL != 0
 	if !chosen {
-		c.TTL = defaultTTL // for which sources of keys make room anyway
+		c.TTL = defaultTTL // a source makes room for it, unless its operator wants less
 	}
 	if c.TTL < time.Second || c.TTL > maxTTL {
 		return fmt.Errorf("cursor: Config.TTL is %v, not between 1s and %v", c.TTL, maxTTL)

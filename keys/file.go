@@ -19,11 +19,11 @@ type File struct {
 	phase atomic.Pointer[phase]
 	turn  sync.Mutex // held to replace phase
 
-	load    sync.Mutex                 // held to read the file; guards what follows
-	good    fileSum                    // of the text in use
-	cache   map[wrappedSum]mcpseal.Key // secrets that need not be unwrapped again
-	revoked map[mcpseal.KeyID]struct{} // keys that must not come back
-	report  report
+	load       sync.Mutex                 // held to read the file; guards what follows
+	good       fileSum                    // of the text in use
+	revoked    map[mcpseal.KeyID]struct{} // keys that must not come back
+	unwrapping *unwrapping
+	report     report
 
 	ctx     context.Context // over when Close was called
 	stop    context.CancelFunc
@@ -41,6 +41,7 @@ func OpenFile(path string, options *Options) (*File, error) {
 	if err := f.options.setDefaults(); err != nil {
 		return nil, err
 	}
+	f.unwrapping = newUnwrapping(f.options.Unwrap)
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	if err := f.Reload(); err != nil {
 		f.stop()
@@ -68,11 +69,17 @@ func (f *File) Ring() *mcpseal.Ring {
 
 // Reload looks at the file now, for example on a signal. An error says why it is
 // not used; the last good one then stays in use.
-func (f *File) Reload() error {
+func (f *File) Reload() error { return f.look(true) }
+
+// look reads the file; again also if its secrets could not be unwrapped a moment
+// ago.
+func (f *File) look(again bool) error {
 	f.load.Lock()
 	defer f.load.Unlock()
-	err := f.read()
-	f.tell(err)
+	err := f.read(again)
+	if f.ctx.Err() == nil {
+		f.tell(err)
+	}
 	return err
 }
 
@@ -109,7 +116,7 @@ func (f *File) follow() {
 		case <-f.ctx.Done():
 			return
 		case <-ticker.C:
-			f.Reload() // tells log and observer by itself
+			f.look(false) // tells log and observer by itself
 		}
 	}
 }

@@ -208,12 +208,33 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 	if _, err := mcpseal.New(config); err != nil {
 		t.Fatal(err)
 	}
+	if err := f.Outlast(time.Minute); err != nil { // less than it makes room for anyway
+		t.Error(err)
+	}
 	config.URLTTL = 24 * time.Hour
 	if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), "tokens live for 24h0m0s") {
 		t.Errorf("a boundary whose tokens live longer than their key: %v", err)
 	}
 	if _, err := keys.OpenFile(path, &keys.Options{LongestTTL: 2 * time.Hour, Logger: sealtest.Logger(t)}); err == nil {
 		t.Error("a file that lets a key go too early")
+	}
+	// A boundary that is not made for another reason asks for nothing.
+	broken := config
+	broken.AlsoOpen = []mcpseal.Accepted{{}}
+	write(t, path, text(t, one(a)))
+	if err := f.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mcpseal.New(broken); err == nil {
+		t.Error("a format that is nil")
+	}
+	write(t, path, text(t, dated{a, 0, time.Hour + time.Hour + 2*time.Minute}, dated{b, time.Hour, never}))
+	if err := f.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, text(t, dated{a, 0, time.Hour + time.Hour + time.Minute}, dated{b, time.Hour, never}))
+	if err := f.Reload(); err == nil {
+		t.Error("less than the hour that it makes room for anyway")
 	}
 	// From the next file on the boundary's TTL counts.
 	write(t, path, text(t, one(a)))
@@ -401,5 +422,22 @@ func TestRevokedKeyDoesNotComeBack(t *testing.T) {
 	}
 	if said, _ := l.take(); !strings.Contains(said, "was revoked in a file before this one") {
 		t.Errorf("said %s", said)
+	}
+}
+
+func TestRecoveryIsTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	good := text(t, one(mcpseal.GenerateKey()))
+	write(t, path, good)
+	f, l := open(t, path, keys.Options{})
+	write(t, path, good[:20])
+	f.Reload()
+	l.take()
+	write(t, path, good)
+	if err := f.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if said, events := l.take(); !strings.Contains(said, "good again") || len(events) != 1 || events[0].Err != nil || len(events[0].Opens) != 1 {
+		t.Errorf("said %s, events %+v", said, events)
 	}
 }

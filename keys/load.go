@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -12,21 +11,12 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// unwrapTimeout bounds how long the secrets of one file may take.
-const unwrapTimeout = 30 * time.Second
-
-type (
-	fileSum    [sha256.Size]byte
-	wrappedSum struct {
-		id  mcpseal.KeyID
-		sum [sha256.Size]byte
-	}
-)
+type fileSum [sha256.Size]byte
 
 // read takes the file into use if it changed: all of it is read and checked
 // first, then one pointer is swapped. The text itself is compared, because
 // times and sizes can stay the same when a file is edited in place.
-func (f *File) read() error {
+func (f *File) read(again bool) error {
 	text, mode, err := keyfile.ReadText(f.path)
 	if err != nil {
 		return f.refused(err)
@@ -37,11 +27,14 @@ func (f *File) read() error {
 	if f.phase.Load() != nil && sum == f.good {
 		return nil
 	}
-	next, cache, err := f.check(text)
+	if err := f.unwrapping.tooSoon(sum); err != nil && !again {
+		return f.refused(err)
+	}
+	next, err := f.check(text, sum)
 	if err != nil {
 		return f.refused(err)
 	}
-	f.cache, f.good = cache, sum
+	f.good = sum
 	for _, r := range next.document.Revoked() {
 		f.revoked[r.ID] = struct{}{}
 	}
@@ -52,39 +45,37 @@ func (f *File) read() error {
 }
 
 // check makes a schedule of the text, or says why it cannot be used.
-func (f *File) check(text []byte) (*schedule, map[wrappedSum]mcpseal.Key, error) {
+func (f *File) check(text []byte, sum fileSum) (*schedule, error) {
 	document, err := keyfile.Parse(text)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if err := document.Check(time.Now(), f.options.room()); err != nil {
-		return nil, nil, err
+	now := time.Now()
+	if err := document.Check(now, f.options.room()); err != nil {
+		return nil, err
 	}
-	s := &schedule{document: document, keys: document.Schedule(), secrets: make(map[mcpseal.KeyID]mcpseal.Key)}
+	s := &schedule{document: document, keys: document.Schedule()}
+	var needed []*keyfile.Key
 	for _, k := range s.keys {
 		if _, ok := f.revoked[k.ID]; ok {
-			return nil, nil, fmt.Errorf("key %s was revoked in a file before this one: revoke it here too, "+
+			return nil, fmt.Errorf("key %s was revoked in a file before this one: revoke it here too, "+
 				"or restart the service if that was a mistake", k.ID)
 		}
-	}
-	ctx, cancel := context.WithTimeout(f.ctx, unwrapTimeout)
-	defer cancel()
-	cache := make(map[wrappedSum]mcpseal.Key)
-	for _, k := range s.keys {
-		wrapped := wrappedSum{k.ID, k.Secret.Sum()}
-		key, known := f.cache[wrapped]
-		if !known {
-			if key, err = k.Open(ctx, f.options.unwrappers()); err != nil {
-				return nil, nil, err
-			}
+		if k.Opens(now) || !k.Secret.Wrapped() {
+			needed = append(needed, k) // what is over need not be unwrapped any more
 		}
-		s.secrets[k.ID], cache[wrapped] = key, key
+	}
+	if s.secrets, err = f.unwrapping.all(f.ctx, needed, sum); err != nil {
+		return nil, err
 	}
 	_, err = s.ringOf(s.keys) // every later ring is a part of it
-	return s, cache, err
+	return s, err
 }
 
 // tooOpen says whether others can read a file of this mode, or change it.
 func tooOpen(mode os.FileMode) bool {
 	return runtime.GOOS != "windows" && mode.Perm()&0o026 != 0
 }
+
+// secretsOf is the secrets of the keys in a file, by id.
+type secretsOf map[mcpseal.KeyID]mcpseal.Key

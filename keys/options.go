@@ -3,8 +3,10 @@ package keys
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
+	"github.com/mcpseal/mcpseal/internal/callback"
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
@@ -19,12 +21,13 @@ type Options struct {
 	Skew time.Duration
 	// Every is how often the file is looked at. 0 means 2 seconds.
 	Every time.Duration
-	// Unwrap decrypts secrets that are wrapped. Nil means that none is.
+	// Unwrap decrypts secrets that are wrapped, one for each scheme. Nil means
+	// that none is.
 	Unwrap []Unwrapper
 	// Logger gets what happens to the file. Nil means slog.Default().
 	Logger *slog.Logger
-	// Observer gets the same, for metrics. It must not call Reload or Close.
-	// Nil means nobody does.
+	// Observer gets the same, for metrics. It must not call the source, but for
+	// Ring, nor make a boundary with it. Nil means nobody does.
 	Observer func(Event)
 }
 
@@ -53,10 +56,23 @@ func (o *Options) setDefaults() error {
 			return fmt.Errorf("keys: Options.%s is %v, not between %v and %v", field.name, *field.value, field.low, field.high)
 		}
 	}
+	o.Unwrap = slices.Clone(o.Unwrap)
+	schemes := make(map[string]bool)
 	for i, u := range o.Unwrap {
 		if u == nil {
 			return fmt.Errorf("keys: Options.Unwrap[%d] is nil", i)
 		}
+		var scheme string
+		if panicked := callback.Guard(func() { scheme = u.Scheme() }); panicked != nil {
+			return fmt.Errorf("keys: Options.Unwrap[%d] cannot be used: %w", i, panicked)
+		}
+		if !keyfile.ValidScheme(scheme) {
+			return fmt.Errorf("keys: the scheme of Options.Unwrap[%d] is not 1 to 32 lower-case letters, digits and hyphens", i)
+		}
+		if schemes[scheme] {
+			return fmt.Errorf("keys: two of Options.Unwrap have the scheme %s: give one of them what both know", scheme)
+		}
+		schemes[scheme] = true
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -65,12 +81,3 @@ func (o *Options) setDefaults() error {
 }
 
 func (o *Options) room() keyfile.Room { return keyfile.Room{TTL: o.LongestTTL, Skew: o.Skew} }
-
-// unwrappers are the same under the name that the file's reader has for them.
-func (o *Options) unwrappers() []keyfile.Unwrapper {
-	all := make([]keyfile.Unwrapper, len(o.Unwrap))
-	for i, u := range o.Unwrap {
-		all[i] = u
-	}
-	return all
-}

@@ -11,7 +11,7 @@ import (
 type schedule struct {
 	document *keyfile.Document
 	keys     keyfile.Schedule // of the document
-	secrets  map[mcpseal.KeyID]mcpseal.Key
+	secrets  secretsOf
 }
 
 // phase is the ring between two dates of a schedule.
@@ -35,10 +35,14 @@ func (s *schedule) phaseAt(t time.Time) *phase {
 	return p
 }
 
+// ringOf leaves out keys that were over when the file was loaded and so were
+// not unwrapped: only a clock that is set back asks for them.
 func (s *schedule) ringOf(keys []*keyfile.Key) (*mcpseal.Ring, error) {
-	secrets := make([]mcpseal.Key, len(keys))
-	for i, k := range keys {
-		secrets[i] = s.secrets[k.ID]
+	var secrets []mcpseal.Key
+	for _, k := range keys {
+		if secret, ok := s.secrets[k.ID]; ok {
+			secrets = append(secrets, secret)
+		}
 	}
 	return mcpseal.NewRing(secrets...)
 }

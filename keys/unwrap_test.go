@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
@@ -31,6 +32,24 @@ func (v *vault) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 		}
 	}
 	return flip(wrapped), ctx.Err()
+}
+
+// hoarder returns the same bytes whenever it is asked.
+type hoarder struct{ secret []byte }
+
+func (*hoarder) Scheme() string { return "vault" }
+
+func (h *hoarder) Unwrap(context.Context, []byte) ([]byte, error) { return h.secret, nil }
+
+func TestBytesOfAnUnwrapperStayItsOwn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a := mcpseal.GenerateKey()
+	write(t, path, wrapped(t, a.ID(), a.Reveal()))
+	h := &hoarder{[]byte(a.Reveal())}
+	for range 2 {
+		f, _ := open(t, path, keys.Options{Unwrap: []keys.Unwrapper{h}})
+		f.Close()
+	}
 }
 
 func flip(b []byte) []byte {
@@ -61,7 +80,8 @@ func wrapped(t *testing.T, id mcpseal.KeyID, plaintext string, others ...mcpseal
 func TestSecretsAreUnwrappedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
-	write(t, path, wrapped(t, a.ID(), a.Reveal()+"\n", b))
+	first := wrapped(t, a.ID(), a.Reveal()+"\n", b)
+	write(t, path, first)
 	v := new(vault)
 	f, _ := open(t, path, keys.Options{Unwrap: []keys.Unwrapper{v}})
 	s := serve(t, f)
@@ -86,12 +106,147 @@ func TestSecretsAreUnwrappedOnce(t *testing.T) {
 	if err := f.Reload(); err != nil || seals(f) != b.ID() {
 		t.Errorf("known secrets need the service: %v", err)
 	}
-	// What left the file is forgotten.
-	write(t, path, wrapped(t, a.ID(), a.Reveal()))
+	// What left the file is forgotten, to the letter.
+	write(t, path, first)
 	if err := f.Reload(); err == nil || seals(f) != b.ID() {
 		t.Error("a secret that left the file is still remembered")
 	}
 }
+
+// TestFailingUnwrapperIsNotAskedAllTheTime: nor for what it has answered.
+func TestFailingUnwrapperIsNotAskedAllTheTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	good := mcpseal.GenerateKey()
+	others := make([]mcpseal.Key, 10)
+	for i := range others {
+		others[i] = mcpseal.GenerateKey()
+	}
+	bad := mcpseal.GenerateKey()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(48 * time.Hour) // some keys are hours old, and a bubble begins with the year 2000
+		write(t, path, text(t, one(good)))
+		v := new(vault)
+		f, l := open(t, path, keys.Options{Unwrap: []keys.Unwrapper{v}, Every: 2 * time.Second})
+		defer f.Close()
+		l.take()
+		// The last one in the file is the first to seal, and is asked for last.
+		write(t, path, wrapped(t, bad.ID(), "sesame", others...))
+		time.Sleep(11 * time.Minute)
+		synctest.Wait()
+		if n := v.calls.Load(); n > 10+20 {
+			t.Errorf("asked %d times in eleven minutes", n)
+		}
+		if said, _ := l.take(); strings.Count(said, "cannot be used") != 2 {
+			t.Errorf("said %s", said)
+		}
+		// Whoever asks by hand need not wait, and a file that changed neither.
+		before := v.calls.Load()
+		if f.Reload() == nil || v.calls.Load() != before+1 {
+			t.Errorf("asked %d times", v.calls.Load()-before)
+		}
+		write(t, path, wrapped(t, bad.ID(), bad.Reveal(), others...))
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if seals(f) != bad.ID() {
+			t.Error("it does not recover")
+		}
+	})
+}
+
+// TestUnwrapperThatHangs holds nothing else up, and is not piled up upon.
+func TestUnwrapperThatHangs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	good, a := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	synctest.Test(t, func(t *testing.T) {
+		write(t, path, text(t, one(good)))
+		release := make(chan struct{})
+		v := &vault{fails: func() error { <-release; return nil }}
+		f, l := open(t, path, keys.Options{Unwrap: []keys.Unwrapper{v}, Every: 2 * time.Second})
+		write(t, path, wrapped(t, a.ID(), a.Reveal()))
+		time.Sleep(10 * time.Minute)
+		if n := v.calls.Load(); n != 1 || seals(f) != good.ID() {
+			t.Errorf("asked %d times, %s seals", n, seals(f))
+		}
+		if err := f.Outlast(time.Minute); err != nil {
+			t.Error(err)
+		}
+		said, _ := l.take()
+		if !strings.Contains(said, "not unwrapped in time") || !strings.Contains(said, "has not come back") {
+			t.Errorf("said %s", said)
+		}
+		close(release)
+		time.Sleep(2 * time.Minute)
+		if seals(f) != a.ID() {
+			t.Error("it does not recover")
+		}
+		f.Close()
+	})
+}
+
+func TestCloseEndsUnwrapping(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	good, a := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	synctest.Test(t, func(t *testing.T) {
+		write(t, path, text(t, one(good)))
+		release := make(chan struct{})
+		defer close(release)
+		v := &vault{fails: func() error { <-release; return nil }}
+		f, l := open(t, path, keys.Options{Unwrap: []keys.Unwrapper{v}, Every: 2 * time.Second})
+		write(t, path, wrapped(t, a.ID(), a.Reveal()))
+		time.Sleep(3 * time.Second)
+		l.take()
+		start := time.Now()
+		f.Close()
+		if waited := time.Since(start); waited > time.Second {
+			t.Errorf("Close took %v", waited)
+		}
+		if said, events := l.take(); said != "" || len(events) > 0 {
+			t.Errorf("at the end it said %s", said)
+		}
+	})
+}
+
+func TestKeysThatAreOverNeedNotBeUnwrapped(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a := mcpseal.GenerateKey()
+	now := time.Now().Truncate(time.Second)
+	var d keyfile.Document
+	for _, k := range []*keyfile.Key{
+		{ID: mcpseal.KeyID{1}, Made: now, SealsFrom: now.Add(-100 * time.Hour), OpensUntil: now.Add(-time.Hour), Secret: keyfile.Wrap("gone", []byte("x"))},
+		{ID: a.ID(), Made: now, SealsFrom: now.Add(-50 * time.Hour), Secret: keyfile.Plain(a)},
+	} {
+		if err := d.Add(k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, path, d.Bytes())
+	f, _ := open(t, path, keys.Options{})
+	if seals(f) != a.ID() {
+		t.Error("another key seals")
+	}
+}
+
+func TestUnwrappersThatAreRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	for want, unwrappers := range map[string][]keys.Unwrapper{
+		"two of Options.Unwrap": {new(vault), new(vault)},
+		"is nil":                {nil},
+		"cannot be used":        {(*namedVault)(nil)},
+		"the scheme":            {&namedVault{name: "Big"}},
+	} {
+		if _, err := keys.OpenFile(path, &keys.Options{Unwrap: unwrappers}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+type namedVault struct {
+	vault
+	name string
+}
+
+func (v *namedVault) Scheme() string { return v.name }
 
 func TestUnwrapperThatFails(t *testing.T) {
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()

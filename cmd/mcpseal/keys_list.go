@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -66,8 +67,11 @@ func look(path string) (fileView, *keyfile.Document, error) {
 		return emptyView(path), nil, fileError(path, err)
 	}
 	view := viewOf(path, d, now())
-	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o026 != 0 {
+	if info, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o026 != 0 {
 		view.warn("others can read or change the file (mode %04o): chmod 600 it", info.Mode().Perm())
+	}
+	for _, left := range keyfile.LeftBehind(path) {
+		view.warn("%s was left behind by a command that was killed, and holds secrets: remove it", named(left))
 	}
 	return view, d, nil
 }

@@ -15,9 +15,9 @@ func newKeysAdd() *cobra.Command {
 	var start startFlag
 	cmd := &cobra.Command{
 		Use:   "add FILE",
-		Short: "Add a key that takes over, and let the others open for ever",
-		Long: `Adds a key that begins to seal after --in. The other keys go on opening without an
-end; rotate is the same with one.`,
+		Short: "Add a key that takes over, and leave the others as they are",
+		Long: `Adds a key that begins to seal after --in. The other keys keep their dates; rotate
+also sets when they end.`,
 		Example: `  mcpseal keys add keys --in 1h
   mcpseal keys add keys --stdin < key   a key that exists already`,
 		Args:              exactly("FILE"),

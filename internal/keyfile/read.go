@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 )
 
 var (
@@ -21,7 +22,7 @@ func ReadText(path string) (text []byte, mode os.FileMode, err error) {
 	} else if !info.Mode().IsRegular() {
 		return nil, 0, ErrNotRegular // opening a pipe would wait for a writer
 	}
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
 	if err != nil {
 		return nil, 0, cannot("read the file", err)
 	}
@@ -29,6 +30,9 @@ func ReadText(path string) (text []byte, mode os.FileMode, err error) {
 	before, err := file.Stat()
 	if err != nil {
 		return nil, 0, cannot("read the file", err)
+	}
+	if !before.Mode().IsRegular() {
+		return nil, 0, ErrNotRegular
 	}
 	if text, err = io.ReadAll(io.LimitReader(file, MaxSize+1)); err != nil {
 		return nil, 0, cannot("read the file", err)

@@ -107,7 +107,6 @@ func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key mcpseal.Key
 // unwrapped reads what was encrypted: the text of a key, with or without the
 // line end that tools put behind it.
 func (k *Key) unwrapped(text []byte) (mcpseal.Key, error) {
-	defer clear(text)
 	key, err := mcpseal.ParseKey(strings.TrimRight(string(text), "\r\n"))
 	if err != nil {
 		return mcpseal.Key{}, fmt.Errorf("key %s: what was wrapped is %s", k.ID, strings.TrimPrefix(err.Error(), "mcpseal: "))

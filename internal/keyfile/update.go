@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 )
 
@@ -44,12 +46,17 @@ func Create(path string, d *Document) error {
 		return err
 	}
 	defer os.Remove(temporary)
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return cannot("open its folder", err)
+	}
+	defer folder.Close()
 	if err := os.Link(temporary, path); errors.Is(err, os.ErrExist) {
 		return ErrExists
 	} else if err != nil {
 		return cannot("make the file", err)
 	}
-	return syncFolder(path)
+	return synced(folder)
 }
 
 // Update lets change work on the document in the file and puts the result in its
@@ -86,14 +93,26 @@ func Update(path string, change func(*Document) error) (before, after os.FileMod
 		return 0, 0, err
 	}
 	defer os.Remove(temporary) // fails once it was renamed
+	folder, err := os.Open(filepath.Dir(target))
+	if err != nil {
+		return 0, 0, cannot("open its folder", err)
+	}
+	defer folder.Close()
+	// What happens between this look and the rename cannot be noticed.
 	again, _, err := ReadText(target)
 	if err != nil || !bytes.Equal(again, text) {
 		return 0, 0, ErrChanged
 	}
+	if now, err := filepath.EvalSymlinks(path); err != nil || now != target {
+		return 0, 0, ErrChanged
+	}
+	if !locksWork {
+		file.Close() // an open file cannot be replaced there
+	}
 	if err := os.Rename(temporary, target); err != nil {
 		return 0, 0, cannot("replace the file", err)
 	}
-	return info.Mode().Perm(), modeLike(info), syncFolder(target)
+	return info.Mode().Perm(), modeLike(info), synced(folder)
 }
 
 // openLocked opens the file that is at path once it has the lock.
@@ -113,9 +132,13 @@ func openLocked(path string) (*os.File, os.FileInfo, error) {
 
 // tryOpenLocked returns nil if it has to be tried again.
 func tryOpenLocked(path string) (opened *os.File, info os.FileInfo, err error) {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	// Some file systems lock only what is open for writing.
+	file, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, os.ErrPermission) {
+		file, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	}
 	if err != nil {
-		return nil, nil, cannot("open the file for writing", err)
+		return nil, nil, cannot("open the file", err)
 	}
 	defer func() {
 		if opened == nil {
@@ -151,7 +174,7 @@ func modeLike(like os.FileInfo) os.FileMode {
 // writeBeside writes a file in the same folder, with the owner of like, if there
 // is one.
 func writeBeside(path string, text []byte, like os.FileInfo) (name string, err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	file, err := os.CreateTemp(filepath.Dir(path), temporaryName(path))
 	if err != nil {
 		return "", cannot("write in its folder", err)
 	}
@@ -176,12 +199,32 @@ func writeBeside(path string, text []byte, like os.FileInfo) (name string, err e
 	return file.Name(), file.Close()
 }
 
-// syncFolder makes a rename survive a crash.
-func syncFolder(path string) error {
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return cannot("open its folder", err)
+// synced makes a change survive a crash.
+func synced(folder *os.File) error {
+	if err := ignoreUnsupported(folder.Sync()); err != nil {
+		return fmt.Errorf("the file was changed, but that may not survive a crash: %w", cannot("sync its folder", err))
 	}
-	defer folder.Close()
-	return ignoreUnsupported(folder.Sync())
+	return nil
+}
+
+func temporaryName(path string) string { return "." + filepath.Base(path) + ".*.new" }
+
+// LeftBehind returns files of commands that were killed, or are at work.
+func LeftBehind(path string) []string {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil
+	}
+	var left []string
+	for _, entry := range entries {
+		if ok, _ := filepath.Match("."+escapeMatch(filepath.Base(path))+".*.new", entry.Name()); ok {
+			left = append(left, filepath.Join(filepath.Dir(path), entry.Name()))
+		}
+	}
+	return left
+}
+
+// escapeMatch takes a name literally.
+func escapeMatch(name string) string {
+	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(name)
 }

@@ -7,6 +7,8 @@ import "os"
 // Here files have neither locks nor owners that the standard library knows: two
 // commands at once are noticed by the text alone.
 
+const locksWork = false
+
 func tryLock(*os.File) (bool, error) { return true, nil }
 
 func keepOwner(*os.File, os.FileInfo) error { return nil }

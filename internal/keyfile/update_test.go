@@ -111,6 +111,9 @@ func TestUpdateDoesNotOverwriteWhatOthersWrote(t *testing.T) {
 			if now, _ := os.ReadFile(path); !bytes.Equal(now, theirs) {
 				t.Errorf("their text is gone: %q", now)
 			}
+			if left := keyfile.LeftBehind(path); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
 		})
 	}
 }
@@ -213,4 +216,49 @@ func TestUpdateKeepsTheGroup(t *testing.T) {
 			t.Errorf("mode %o became %o, said %o, want %o", was, info.Mode().Perm(), after, want)
 		}
 	}
+}
+
+func TestUpdateNoticesALinkThatWasSwapped(t *testing.T) {
+	old, young := newFile(t), newFile(t)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(old, link); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := keyfile.Update(link, func(d *keyfile.Document) error {
+		os.Remove(link)
+		return errors.Join(os.Symlink(young, link), addKey(d))
+	})
+	if !errors.Is(err, keyfile.ErrChanged) {
+		t.Error(err)
+	}
+	for _, path := range []string{old, young} {
+		if d, err := keyfile.Read(path); err != nil || len(d.Keys()) != 1 {
+			t.Errorf("%d keys, %v", len(d.Keys()), err)
+		}
+		alone(t, path)
+	}
+}
+
+func TestWhatAKilledCommandLeftIsFound(t *testing.T) {
+	path := newFile(t)
+	for _, name := range []string{".keys.123.new", ".keys.new", "keys.123.new", ".other.1.new"} {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(path), name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := keyfile.LeftBehind(path); len(left) != 1 || filepath.Base(left[0]) != ".keys.123.new" {
+		t.Errorf("found %v", left)
+	}
+	if left := keyfile.LeftBehind(filepath.Join(filepath.Dir(path), "ke*s")); len(left) != 0 {
+		t.Errorf("found %v", left)
+	}
+}
+
+func TestReadOnlyFileCanBeReplacedByItsOwner(t *testing.T) {
+	path := newFile(t)
+	os.Chmod(path, 0o400)
+	if _, _, err := keyfile.Update(path, addKey); err != nil {
+		t.Error(err)
+	}
+	alone(t, path)
 }

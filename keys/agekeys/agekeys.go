@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 
 	"filippo.io/age"
@@ -46,12 +47,25 @@ func New(identities ...age.Identity) (keys.Unwrapper, error) {
 			return nil, fmt.Errorf("agekeys: identity %d is nil", i+1)
 		}
 	}
-	return unwrapper(append([]age.Identity(nil), identities...)), nil
+	held := append([]age.Identity(nil), identities...)
+	return unwrapper{&held}, nil
 }
 
-// IdentityFile returns an unwrapper with the identities in a file that
-// age-keygen wrote. It is read once.
-func IdentityFile(path string) (keys.Unwrapper, error) {
+// IdentityFile returns an unwrapper with the identities in files that age-keygen
+// wrote. They are read once.
+func IdentityFile(paths ...string) (keys.Unwrapper, error) {
+	var all []age.Identity
+	for _, path := range paths {
+		identities, err := readIdentities(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, identities...)
+	}
+	return New(all...)
+}
+
+func readIdentities(path string) ([]age.Identity, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("agekeys: the identity file cannot be read: %w", err)
@@ -62,18 +76,29 @@ func IdentityFile(path string) (keys.Unwrapper, error) {
 		// The parser's words may repeat a secret.
 		return nil, fmt.Errorf("agekeys: %q is not a file of age identities, as age-keygen writes them", path)
 	}
-	return New(identities...)
+	return identities, nil
 }
 
-type unwrapper []age.Identity
+// unwrapper holds the identities where no formatting verb looks: they print as
+// the secrets that they are.
+type unwrapper struct{ identities *[]age.Identity }
 
 func (unwrapper) Scheme() string { return Scheme }
+
+// Format writes the unwrapper's name under every verb.
+func (unwrapper) Format(s fmt.State, _ rune) { io.WriteString(s, "agekeys.Unwrapper") }
+
+// LogValue is the same, for slog.
+func (unwrapper) LogValue() slog.Value { return slog.StringValue("agekeys.Unwrapper") }
+
+// MarshalText is the same, for encoders.
+func (unwrapper) MarshalText() ([]byte, error) { return []byte("agekeys.Unwrapper"), nil }
 
 func (u unwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	plaintext, err := age.Decrypt(bytes.NewReader(wrapped), u...)
+	plaintext, err := age.Decrypt(bytes.NewReader(wrapped), *u.identities...)
 	var noMatch *age.NoIdentityMatchError
 	if errors.As(err, &noMatch) {
 		return nil, fmt.Errorf("%w: %w", errNoMatch, err)

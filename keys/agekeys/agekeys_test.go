@@ -173,3 +173,53 @@ func TestLongPlaintextIsNotRead(t *testing.T) {
 		t.Error("a megabyte is a key")
 	}
 }
+
+func TestIdentitiesDoNotPrint(t *testing.T) {
+	id := identity(t)
+	unwrapper, err := agekeys.New(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := keys.Options{Unwrap: []keys.Unwrapper{unwrapper}}
+	secret := id.String()[20:40]
+	var log bytes.Buffer
+	for _, handler := range []slog.Handler{slog.NewTextHandler(&log, nil), slog.NewJSONHandler(&log, nil)} {
+		slog.New(handler).Info("x", "unwrapper", unwrapper, "options", options.Unwrap, "nested", struct{ keys.Unwrapper }{unwrapper})
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%e"} {
+		fmt.Fprintf(&log, verb, unwrapper)
+		fmt.Fprintf(&log, verb, options)
+		fmt.Fprintf(&log, verb, &options)
+		fmt.Fprintf(&log, verb, struct{ hidden keys.Unwrapper }{unwrapper})
+	}
+	if strings.Contains(strings.ToUpper(log.String()), secret) {
+		t.Errorf("the identity is in %s", &log)
+	}
+}
+
+func TestIdentitiesFromSeveralFiles(t *testing.T) {
+	old, young := identity(t), identity(t)
+	var paths []string
+	for _, id := range []*age.X25519Identity{old, young} {
+		path := filepath.Join(t.TempDir(), "identity")
+		if err := os.WriteFile(path, []byte(id.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	unwrapper, err := agekeys.IdentityFile(paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []*age.X25519Identity{old, young} {
+		path, _ := wrappedFile(t, id.Recipient())
+		source, err := keys.OpenFile(path, &keys.Options{Unwrap: []keys.Unwrapper{unwrapper}, Logger: quiet()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.Close()
+	}
+	if _, err := agekeys.IdentityFile(); err == nil {
+		t.Error("no files")
+	}
+}

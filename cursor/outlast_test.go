@@ -1,0 +1,43 @@
+package cursor_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+)
+
+type datedSource struct {
+	*mcpseal.Ring
+	told []time.Duration
+}
+
+func (s *datedSource) Outlast(ttl time.Duration) error {
+	s.told = append(s.told, ttl)
+	if ttl > 24*time.Hour {
+		return errors.New("too long")
+	}
+	return nil
+}
+
+// TestSourceIsToldOfAChosenTTL: for the default one a source makes room anyway,
+// unless its operator wants less.
+func TestSourceIsToldOfAChosenTTL(t *testing.T) {
+	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := &datedSource{Ring: ring}
+	for _, c := range []struct {
+		ttl     time.Duration
+		told    int
+		refused bool
+	}{{0, 0, false}, {2 * time.Hour, 1, false}, {48 * time.Hour, 2, true}} {
+		_, err := cursor.New(cursor.Config{Keys: source, Audience: "test", TTL: c.ttl})
+		if len(source.told) != c.told || (err != nil) != c.refused {
+			t.Errorf("TTL %v: told %v, %v", c.ttl, source.told, err)
+		}
+	}
+}

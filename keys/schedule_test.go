@@ -1,0 +1,39 @@
+package keys
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/keyfile"
+)
+
+// TestPhaseEndsBothWays: a clock may be set back, and the dates then say
+// something else.
+func TestPhaseEndsBothWays(t *testing.T) {
+	noon := time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	var d keyfile.Document
+	for _, k := range []*keyfile.Key{
+		{ID: a.ID(), SealsFrom: noon, OpensUntil: noon.Add(3 * time.Hour), Secret: keyfile.Plain(a)},
+		{ID: b.ID(), SealsFrom: noon.Add(time.Hour), Secret: keyfile.Plain(b)},
+	} {
+		if err := d.Add(k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &schedule{document: &d, keys: d.Schedule(), secrets: secretsOf{a.ID(): a, b.ID(): b}}
+	p := s.phaseAt(noon.Add(90 * time.Minute))
+	for at, want := range map[time.Duration]bool{
+		0: false, time.Hour - 1: false, time.Hour: true, 2 * time.Hour: true, 3*time.Hour - 1: true, 3 * time.Hour: false,
+	} {
+		if got := p.covers(noon.Add(at)); got != want {
+			t.Errorf("%v after noon: %v", at, got)
+		}
+	}
+	// What was not unwrapped because it was over is left out.
+	delete(s.secrets, a.ID())
+	if ids := s.phaseAt(noon.Add(2 * time.Hour)).ring.IDs(); len(ids) != 1 || ids[0] != b.ID() {
+		t.Errorf("ids %v", ids)
+	}
+}

@@ -1,0 +1,57 @@
+package mcpseal_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// datedSource is a source that is told how long tokens live.
+type datedSource struct {
+	*mcpseal.Ring
+	told    []time.Duration
+	outlast func(time.Duration) error
+}
+
+func (s *datedSource) Outlast(ttl time.Duration) error {
+	s.told = append(s.told, ttl)
+	return s.outlast(ttl)
+}
+
+func TestSourceIsToldHowLongTokensLive(t *testing.T) {
+	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ttl, url, want time.Duration
+	}{{0, 0, 10 * time.Minute}, {time.Hour, 0, time.Hour}, {time.Hour, time.Minute, time.Hour}, {0, 24 * time.Hour, 24 * time.Hour}} {
+		source := &datedSource{Ring: ring, outlast: func(time.Duration) error { return nil }}
+		if _, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: "test", TTL: c.ttl, URLTTL: c.url}); err != nil {
+			t.Fatal(err)
+		}
+		if len(source.told) != 1 || source.told[0] != c.want {
+			t.Errorf("TTL %v, URLTTL %v: told %v", c.ttl, c.url, source.told)
+		}
+	}
+}
+
+func TestSourceThatCannotOutlastTokensIsRefused(t *testing.T) {
+	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, outlast := range map[string]func(time.Duration) error{
+		"Config.Keys: too soon":             func(time.Duration) error { return errors.New("too soon") },
+		"Config.Keys: panic of type string": func(time.Duration) error { panic("sesame") },
+	} {
+		source := &datedSource{Ring: ring, outlast: outlast}
+		_, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: "test"})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sesame") {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
