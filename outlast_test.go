@@ -11,10 +11,12 @@ import (
 
 // datedSource is a source that is told how long tokens live.
 type datedSource struct {
-	*mcpseal.Ring
+	ring    *mcpseal.Ring
 	told    []time.Duration
 	outlast func(time.Duration) error
 }
+
+func (s *datedSource) Ring() *mcpseal.Ring { return s.ring }
 
 func (s *datedSource) Outlast(ttl time.Duration) error {
 	s.told = append(s.told, ttl)
@@ -29,7 +31,7 @@ func TestSourceIsToldHowLongTokensLive(t *testing.T) {
 	for _, c := range []struct {
 		ttl, url, want time.Duration
 	}{{0, 0, 10 * time.Minute}, {time.Hour, 0, time.Hour}, {time.Hour, time.Minute, time.Hour}, {0, 24 * time.Hour, 24 * time.Hour}} {
-		source := &datedSource{Ring: ring, outlast: func(time.Duration) error { return nil }}
+		source := &datedSource{ring: ring, outlast: func(time.Duration) error { return nil }}
 		if _, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: "test", TTL: c.ttl, URLTTL: c.url}); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +50,7 @@ func TestSourceThatCannotOutlastTokensIsRefused(t *testing.T) {
 		"Config.Keys: too soon":             func(time.Duration) error { return errors.New("too soon") },
 		"Config.Keys: panic of type string": func(time.Duration) error { panic("sesame") },
 	} {
-		source := &datedSource{Ring: ring, outlast: outlast}
+		source := &datedSource{ring: ring, outlast: outlast}
 		_, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: "test"})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("%v, want %q", err, want)

@@ -10,9 +10,11 @@ import (
 )
 
 type datedSource struct {
-	*mcpseal.Ring
+	ring *mcpseal.Ring
 	told []time.Duration
 }
+
+func (s *datedSource) Ring() *mcpseal.Ring { return s.ring }
 
 func (s *datedSource) Outlast(ttl time.Duration) error {
 	s.told = append(s.told, ttl)
@@ -29,7 +31,7 @@ func TestSourceIsToldOfAChosenTTL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := &datedSource{Ring: ring}
+	source := &datedSource{ring: ring}
 	for _, c := range []struct {
 		ttl     time.Duration
 		told    int
