@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
 // Event is something that happened to a [File].
@@ -129,5 +128,3 @@ func (f *File) observe(e Event) {
 		callback.Quietly(func() { f.options.Observer(e) })
 	}
 }
-
-var _ keyfile.Unwrapper = Unwrapper(nil)

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,7 +67,7 @@ func parseFields(words []string, names ...string) (id mcpseal.KeyID, fields map[
 	fields = make(map[string]string, len(names))
 	for i, word := range words[1:] {
 		name, value, ok := strings.Cut(word, "=")
-		if _, twice := fields[name]; !ok || twice || !contains(names, name) {
+		if _, twice := fields[name]; !ok || twice || !slices.Contains(names, name) {
 			return id, nil, fmt.Errorf("key %s: word %d is not one of %s=…, each once", id, i+3, strings.Join(names, "=…, "))
 		}
 		fields[name] = value
@@ -77,15 +78,6 @@ func parseFields(words []string, names ...string) (id mcpseal.KeyID, fields map[
 		}
 	}
 	return id, fields, nil
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 func newKey(id mcpseal.KeyID, fields map[string]string) (*Key, error) {
