@@ -1,0 +1,59 @@
+package keyfile
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+)
+
+const lockPause = 20 * time.Millisecond
+
+var lockTimeout = 10 * time.Second // changed by a test alone
+
+// openLocked opens the file that is at path once it has the lock.
+func openLocked(path string) (*os.File, os.FileInfo, error) {
+	deadline := time.Now().Add(lockTimeout)
+	for {
+		file, info, err := tryOpenLocked(path)
+		if file != nil || err != nil {
+			return file, info, err
+		}
+		if time.Now().After(deadline) {
+			return nil, nil, ErrLocked
+		}
+		time.Sleep(lockPause)
+	}
+}
+
+// tryOpenLocked returns nil if it has to be tried again.
+func tryOpenLocked(path string) (opened *os.File, info os.FileInfo, err error) {
+	// Some file systems lock only what is open for writing.
+	file, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, os.ErrPermission) {
+		file, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	}
+	if err != nil {
+		return nil, nil, cannot("open the file", err)
+	}
+	defer func() {
+		if opened == nil {
+			file.Close()
+		}
+	}()
+	locked, err := tryLock(file)
+	if !locked || err != nil {
+		return nil, nil, err
+	}
+	if info, err = file.Stat(); err != nil {
+		return nil, nil, cannot("read the file", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, ErrNotRegular
+	}
+	// Whoever had the lock may have put another file in its place.
+	if current, err := os.Stat(path); err != nil || !os.SameFile(info, current) {
+		return nil, nil, nil
+	}
+	return file, info, nil
+}
