@@ -285,6 +285,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 					return
 				}
 				rounds.Add(1)
+				time.Sleep(100 * time.Microsecond) // leaves the processor to the reloads
 			}
 		})
 	}
