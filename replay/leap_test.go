@@ -3,8 +3,12 @@ package replay
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcpseal/mcpseal"
 )
 
 // refuse claims a token that the store must not let pass.
@@ -76,4 +80,27 @@ func TestALeapIsSeenFromTheLastClaimOn(t *testing.T) {
 	c.refuse(t, 3, c.wall-maxLeap-1, errTooOld)
 	c.pass(1)
 	c.mustClaim(t, c.useAt(4), true)
+}
+
+// TestNobodyWinsAnOldTokenWhileALeapIsNoticed lets many goroutines be the first to
+// notice it.
+func TestNobodyWinsAnOldTokenWhileALeapIsNoticed(t *testing.T) {
+	for range 3000 {
+		c := &clocks{SingleProcess: newSingleProcess(Config{Capacity: 100, Logger: slog.New(slog.DiscardHandler)}, time.Now())}
+		c.pass(100)
+		var old [8]mcpseal.Use
+		for i := range old {
+			old[i] = c.useAt(uint64(i))
+		}
+		c.wall += 300
+		var group sync.WaitGroup
+		for _, u := range old {
+			group.Go(func() {
+				if first, err := c.claim(context.Background(), c.moment, u); first || !errors.Is(err, errTooOld) {
+					t.Errorf("Claim = %v, %v", first, err)
+				}
+			})
+		}
+		group.Wait()
+	}
 }
