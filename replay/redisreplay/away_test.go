@@ -91,7 +91,8 @@ func TestTheLogSaysWhyAClaimFailed(t *testing.T) {
 	t.Run("no right", func(t *testing.T) {
 		s := startServer(t)
 		store := newStore(t, s.as(t, "~other:*", "+set", "+ping", "+info"))
-		failsWith(t, store, "the Redis user lacks a right")
+		failsWith(t, store, "the Redis user lacks a right: it needs ~mcpseal:used:* (or the prefix), +set and +ping, "+
+			"and for a cluster +cluster|slots and +asking, with a client that routes reads also +readonly and +command")
 	})
 	t.Run("replica", func(t *testing.T) {
 		s := startServer(t)
