@@ -10,7 +10,9 @@ import (
 // answers true exactly once for each flow and round, whoever asks, and keeps
 // that at least until the time given. When in doubt it returns an error: the
 // token is then rejected. So it does when the context is over already, and then
-// claims nothing. A token stays spent even if the handler fails later.
+// claims nothing. It returns by the context's deadline: a boundary does not wait
+// for longer, and rejects tokens at once while 1,000 claims are outstanding. A
+// token stays spent even if the handler fails later.
 //
 // The suite sealtest.TestReplayStore holds a store to this.
 type ReplayStore interface {
@@ -26,7 +28,13 @@ type Use struct {
 	Owner  [16]byte  // the same for all tokens of one user at one boundary; zero means nobody
 }
 
-const errStoreSilent = plainError("the store did not answer in time")
+const (
+	errStoreSilent = plainError("the store did not answer in time")
+	errStoreBusy   = plainError("too many claims are waiting for the store")
+)
+
+// maxClaims bounds the goroutines that a store which never returns can hold.
+const maxClaims = 1000
 
 // singleUse says whether tokens for this request work only once.
 func (b *Boundary) singleUse(binding *Binding) bool {
@@ -48,10 +56,15 @@ func (b *Boundary) claim(ctx context.Context, round *Round) *failure {
 		Until:  time.UnixMilli(round.claims.Expires).Add(2 * clockSkew),
 		Owner:  b.owner(round.binding.Principal),
 	}
+	if b.claiming.Add(1) > maxClaims {
+		b.claiming.Add(-1)
+		return guard(func() error { return errStoreBusy }, ReasonStoreFailed)
+	}
 	ctx, cancel := context.WithTimeout(ctx, b.config.ReplayTimeout)
 	defer cancel()
-	done := make(chan *failure, 1)
+	done := make(chan *failure, 1) // an answer that comes late is for nobody
 	go func() {
+		defer b.claiming.Add(-1)
 		done <- guard(func() error {
 			first, err := b.config.Replay.Claim(ctx, use)
 			if err == nil && !first {

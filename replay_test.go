@@ -3,6 +3,7 @@ package mcpseal_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,9 +67,20 @@ func TestSingleUseCanBeLimitedToTools(t *testing.T) {
 }
 
 func TestTheStoreIsAskedLast(t *testing.T) {
+	ring, store := newRing(t, newKey(t)), &mapStore{}
+	var ahead string
+	synctest.Test(t, func(t *testing.T) { // a replica whose clock is ahead
+		time.Sleep(time.Hour)
+		ahead = newService(t, mcpseal.Config{Keys: ring}).first(t, deploy(), step)
+	})
 	synctest.Test(t, func(t *testing.T) {
-		store := &mapStore{}
-		s := newService(t, mcpseal.Config{Replay: store})
+		s := newService(t, mcpseal.Config{Keys: ring, Replay: store})
+		free := newService(t, mcpseal.Config{Keys: ring}) // seals the same, and claims nothing
+		stricter := func(config mcpseal.Config) service {
+			config.Keys, config.Replay = ring, store
+			return newService(t, config)
+		}
+		s.reject(t, deploy(), ahead, mcpseal.ReasonFromTheFuture)
 		token := s.first(t, deploy(), step)
 		other := deploy()
 		other.Target = "destroy"
@@ -76,9 +88,23 @@ func TestTheStoreIsAskedLast(t *testing.T) {
 		other = deploy()
 		other.Principal = mcpseal.User("hush-mallory")
 		s.reject(t, other, token, mcpseal.ReasonPrincipal)
-		old := s.first(t, deploy(), step)
-		time.Sleep(10 * time.Minute)
-		s.reject(t, deploy(), old, mcpseal.ReasonExpired)
+		other = deploy()
+		other.Arguments = []byte(`{"region":"hush-us","replicas":3}`)
+		s.reject(t, other, token, mcpseal.ReasonArguments)
+		stricter(mcpseal.Config{Audience: "other.example.com"}).reject(t, deploy(), token, mcpseal.ReasonAudience)
+		stricter(mcpseal.Config{MaxState: len(step) - 1}).reject(t, deploy(), token, mcpseal.ReasonTooLarge)
+
+		round := free.accept(t, deploy(), token)
+		state := step
+		second, err := free.Seal(context.Background(), &round, &state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stricter(mcpseal.Config{MaxRounds: 1}).reject(t, deploy(), second, mcpseal.ReasonTooManyRounds)
+		time.Sleep(2 * time.Minute)
+		stricter(mcpseal.Config{MaxFlow: time.Minute}).reject(t, deploy(), second, mcpseal.ReasonFlowExpired)
+		time.Sleep(8 * time.Minute)
+		s.reject(t, deploy(), token, mcpseal.ReasonExpired)
 		if len(store.uses) != 0 {
 			t.Error("a rejected token was spent")
 		}
@@ -95,9 +121,16 @@ func TestAStoreLearnsWhatItNeeds(t *testing.T) {
 		nobody := deploy()
 		nobody.Principal = nil
 		for _, request := range []mcpseal.Request{deploy(), deploy(), mallory, nobody} {
-			s.accept(t, request, s.first(t, request, step))
+			token := s.first(t, request, step)
+			time.Sleep(time.Minute) // the user thinks
+			s.accept(t, request, token)
 		}
+		elsewhere := newService(t, mcpseal.Config{Replay: store})
+		elsewhere.accept(t, deploy(), elsewhere.first(t, deploy(), step))
 		a, b, other, none := store.uses[0], store.uses[1], store.uses[2], store.uses[3]
+		if a.Owner == store.uses[4].Owner {
+			t.Error("a user can be followed from one boundary to another")
+		}
 		if a.Owner != b.Owner || a.Owner == other.Owner || a.Owner == [16]byte{} || none.Owner != [16]byte{} {
 			t.Error("owners do not tell users apart")
 		}
@@ -140,4 +173,47 @@ func TestACancelledRequestIsRejected(t *testing.T) {
 	cancel()
 	round, err := s.Open(ctx, deploy(), token)
 	s.checkRejection(t, round, err, mcpseal.ReasonStoreFailed)
+}
+
+// TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines never answers, whatever
+// the context says, until all have given up.
+func TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines(t *testing.T) {
+	const most = 1000
+	synctest.Test(t, func(t *testing.T) {
+		var waiting, asked atomic.Int32
+		answer := make(chan struct{})
+		s := newService(t, mcpseal.Config{Replay: storeFunc(func(context.Context, mcpseal.Use) (bool, error) {
+			asked.Add(1)
+			waiting.Add(1)
+			defer waiting.Add(-1)
+			<-answer
+			return true, nil
+		})})
+		token := s.first(t, deploy(), step)
+		for range most {
+			go s.Open(context.Background(), deploy(), token)
+		}
+		synctest.Wait()
+		for i := range 3 {
+			if n := waiting.Load(); n != most {
+				t.Fatalf("%d claims wait, want %d", n, most)
+			}
+			start := time.Now()
+			round, err := s.Open(context.Background(), deploy(), token)
+			s.checkRejection(t, round, err, mcpseal.ReasonStoreFailed)
+			if cause := s.book.last(t)["cause"]; cause != "too many claims are waiting for the store" {
+				t.Errorf("the log says %v", cause)
+			}
+			if took := time.Since(start); took != 0 {
+				t.Errorf("turn %d: the rejection took %v", i, took)
+			}
+			time.Sleep(time.Minute) // by now all have given up, and the store has not
+		}
+		close(answer) // late answers end their goroutines, or the bubble does not end
+		synctest.Wait()
+		s.accept(t, deploy(), token)
+		if n := asked.Load(); n != most+1 {
+			t.Errorf("the store was asked %d times", n)
+		}
+	})
 }

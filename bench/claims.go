@@ -21,7 +21,7 @@ import (
 // claimComparisons are about tokens that work once.
 func claimComparisons() []comparison {
 	all := []comparison{
-		{title: "a claim in memory, of a token that is new", contenders: []contender{syncMapClaim(), memoryClaim()}},
+		{title: "a claim in memory, of a token that is new, while others expire", rows: memoryClaims},
 		{title: "memory of one claim that is held", sizes: claimSizes},
 	}
 	client, err := startRedis()
@@ -32,21 +32,29 @@ func claimComparisons() []comparison {
 	return append(all, comparison{title: "a claim in Redis, of a token that is new", contenders: []contender{rawClaim(client), redisClaim(client)}})
 }
 
+func memoryClaims(budget time.Duration) []row {
+	return steady([]steadyStore{
+		{name: "naive: a map and a mutex, expiring", open: func() mcpseal.ReplayStore { return &mutexStore{used: map[mapKey]time.Time{}} }},
+		{name: "naive: a sync.Map without an end", open: func() mcpseal.ReplayStore { return &syncMapStore{} }},
+		{name: "mcpseal, bounded and expiring", open: func() mcpseal.ReplayStore { return memoryStore() }},
+	}, budget)
+}
+
 // newUse is a token, and a user, that nobody has seen.
-func newUse(n uint64) mcpseal.Use {
+func newUse(n uint64, lasts time.Duration) mcpseal.Use {
 	now := time.Now()
-	use := mcpseal.Use{Round: 1, Issued: now, Until: now.Add(12 * time.Minute)}
+	use := mcpseal.Use{Round: 1, Issued: now, Until: now.Add(lasts)}
 	binary.BigEndian.PutUint64(use.Flow[:], n)
 	binary.BigEndian.PutUint64(use.Owner[:], n)
 	return use
 }
 
-func claimOne(name string, store mcpseal.ReplayStore) contender {
+func claimOne(name string, store mcpseal.ReplayStore, lasts time.Duration) contender {
 	ctx := context.Background()
 	var n uint64
 	return contender{name: name, run: func() {
 		n++
-		first, err := store.Claim(ctx, newUse(n))
+		first, err := store.Claim(ctx, newUse(n, lasts))
 		check(err)
 		if !first {
 			panic("not the first")
@@ -60,8 +68,6 @@ func memoryStore() *replay.SingleProcess {
 	return store
 }
 
-func memoryClaim() contender { return claimOne("mcpseal, bounded and expiring", memoryStore()) }
-
 // syncMapStore is what one writes first: it has no bound and forgets nothing.
 type syncMapStore struct{ used sync.Map }
 
@@ -74,8 +80,6 @@ func (s *syncMapStore) Claim(_ context.Context, use mcpseal.Use) (bool, error) {
 	_, used := s.used.LoadOrStore(mapKey{use.Flow, use.Round}, use.Until)
 	return !used, nil
 }
-
-func syncMapClaim() contender { return claimOne("naive: a sync.Map without an end", &syncMapStore{}) }
 
 func claimSizes() (all []size) {
 	for _, count := range []int{5_000, 25_000, 100_000, 400_000} {
@@ -91,7 +95,7 @@ func claimSizes() (all []size) {
 			before := heapInUse()
 			store := kind.store()
 			for i := range count {
-				use := newUse(uint64(i))
+				use := newUse(uint64(i), 12*time.Minute)
 				binary.BigEndian.PutUint64(use.Owner[:], uint64(i%kind.owners+1))
 				_, err := store.Claim(context.Background(), use)
 				check(err)
@@ -129,5 +133,5 @@ func rawClaim(client *redis.Client) contender {
 func redisClaim(client *redis.Client) contender {
 	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{})
 	check(err)
-	return claimOne("mcpseal", store)
+	return claimOne("mcpseal", store, 12*time.Minute)
 }

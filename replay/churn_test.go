@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
@@ -45,7 +46,7 @@ func TestNoTokenIsWonTwiceWhileTimePasses(t *testing.T) {
 				u.Until = u.Issued.Add(time.Duration(20+n%21) * time.Second)
 				u.Flow[0], u.Flow[1], u.Flow[2] = byte(n), byte(n>>8), byte(n>>16)
 				u.Owner[0] = byte(n % 40)
-				first, err := s.claim(now, u)
+				first, err := s.claim(context.Background(), now, u)
 				switch {
 				case first && won[n].Add(1) > 1:
 					t.Errorf("token %d was won twice", n)
@@ -65,7 +66,7 @@ func TestNoTokenIsWonTwiceWhileTimePasses(t *testing.T) {
 	}
 	// And all of it can end.
 	end := moment{wall: tokens, running: tokens}
-	s.sweep(end)
+	s.drain(end)
 	check(t, s)
 	if s.held.Load() != 0 {
 		t.Errorf("%d claims never end", s.held.Load())

@@ -1,6 +1,9 @@
 package replay
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // moment is a time, in whole seconds since the store started, by both clocks.
 // The wall clock is what tokens are dated by, but it can be set. The other only
@@ -12,6 +15,40 @@ func (s *SingleProcess) now() moment {
 	return moment{
 		wall:    floorSeconds(now.Round(0).Sub(s.start.Round(0))),
 		running: floorSeconds(now.Sub(s.start)),
+	}
+}
+
+// maxLeap is how far the wall clock may get ahead between two claims, in seconds.
+const maxLeap = 60
+
+// watch looks for a wall clock that leaps ahead: it was behind, perhaps already
+// when the store started, or the machine slept. Tokens that an earlier process
+// issued, and saw used, may then be dated after the start of the store. So all
+// that was issued before is as old as what was issued before the start.
+func (s *SingleProcess) watch(now moment) {
+	offset := now.wall - now.running
+	for {
+		last := s.offset.Load()
+		if offset == last {
+			return
+		}
+		if offset-last > maxLeap { // before others can see the new offset
+			end := s.start.Add(time.Duration(now.wall+1) * time.Second) // now is rounded down
+			raise(&s.oldest, end.UnixMilli())
+		}
+		if s.offset.CompareAndSwap(last, offset) {
+			return
+		}
+	}
+}
+
+// raise sets a number to another that is higher.
+func raise(number *atomic.Int64, to int64) {
+	for {
+		now := number.Load()
+		if to <= now || number.CompareAndSwap(now, to) {
+			return
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"log/slog"
@@ -28,6 +29,20 @@ func newClocks(t *testing.T, capacity int) *clocks {
 // pass lets time pass for both.
 func (c *clocks) pass(seconds int64) { c.wall += seconds; c.running += seconds }
 
+// settle lets the store notice a leap, and a second pass: what is issued from
+// then on is fresh.
+func (c *clocks) settle() {
+	c.watch(c.moment)
+	c.pass(1)
+}
+
+// drain removes all that is over.
+func (s *SingleProcess) drain(now moment) {
+	for more := true; more; {
+		_, more = s.sweep(now)
+	}
+}
+
 // useAt is a token that is issued now and remembered for 12 minutes.
 func (c *clocks) useAt(token uint64) mcpseal.Use {
 	now := c.start.Add(time.Duration(c.wall) * time.Second)
@@ -44,7 +59,7 @@ func (c *clocks) opens(u mcpseal.Use) bool {
 
 func (c *clocks) mustClaim(t *testing.T, u mcpseal.Use, want bool) {
 	t.Helper()
-	if first, err := c.claim(c.moment, u); err != nil || first != want {
+	if first, err := c.claim(context.Background(), c.moment, u); err != nil || first != want {
 		t.Fatalf("with the wall clock at %d and the other at %d, Claim = %v, %v, want %v", c.wall, c.running, first, err, want)
 	}
 }
@@ -65,11 +80,14 @@ func TestAClockThatJumpsDoesNotMakeATokenWorkTwice(t *testing.T) {
 				c := newClocks(t, 1000)
 				c.pass(10_000)
 				c.wall += behind
+				c.settle()
 				u := c.useAt(1)
 				c.mustClaim(t, u, true)
 				jump(c, func() {
 					for i := range uint64(50) { // claims in every part of the store
-						c.claim(c.moment, c.useAt(1000+i+uint64(c.wall)<<10))
+						fresh := c.useAt(1000 + i + uint64(c.wall)<<10)
+						fresh.Issued = fresh.Issued.Add(time.Second) // also just after a leap
+						c.claim(context.Background(), c.moment, fresh)
 					}
 				})
 				if !c.opens(u) {
@@ -96,14 +114,14 @@ func TestAClockThatIsSetBackDoesNotBringBackWhatWasForgotten(t *testing.T) {
 	if !c.opens(u) {
 		t.Fatal("the token does not open any more: the test shows nothing")
 	}
-	if first, err := c.claim(c.moment, u); first || !errors.Is(err, errSetBack) {
+	if first, err := c.claim(context.Background(), c.moment, u); first || !errors.Is(err, errSetBack) {
 		t.Fatalf("Claim = %v, %v", first, err)
 	}
 	c.mustClaim(t, c.useAt(3), true) // issued after that, it lasts longer than what was forgotten
 	c.wall -= 60 * 60
 	fresh := c.useAt(4)
 	fresh.Issued = c.start
-	if first, err := c.claim(c.moment, fresh); first || err == nil {
+	if first, err := c.claim(context.Background(), c.moment, fresh); first || err == nil {
 		t.Fatalf("Claim = %v, %v", first, err)
 	}
 }
@@ -116,7 +134,7 @@ func TestAClaimIsFreedWhenBothClocksSaySo(t *testing.T) {
 	}
 	refuse := func(t *testing.T, c *clocks) {
 		t.Helper()
-		if first, err := c.claim(c.moment, c.useAt(2)); first || err != ErrFull {
+		if first, err := c.claim(context.Background(), c.moment, c.useAt(2)); first || err != ErrFull {
 			t.Fatalf("Claim = %v, %v", first, err)
 		}
 	}
@@ -129,6 +147,7 @@ func TestAClaimIsFreedWhenBothClocksSaySo(t *testing.T) {
 	t.Run("the wall clock ahead", func(t *testing.T) {
 		c := full(t)
 		c.wall += lasts
+		c.settle()
 		refuse(t, c)
 		c.pass(lasts)
 		c.mustClaim(t, c.useAt(2), true)
@@ -140,12 +159,14 @@ func TestAClaimIsFreedWhenBothClocksSaySo(t *testing.T) {
 		c.pass(lasts - 100)
 		refuse(t, c)
 		c.wall += 90
+		c.settle()
 		c.pass(lookAgain)
 		c.mustClaim(t, c.useAt(2), true)
 	})
 	t.Run("the machine asleep for a year, then a new claim", func(t *testing.T) {
 		c := newClocks(t, 1)
 		c.wall += 365 * 86400
+		c.settle()
 		c.mustClaim(t, c.useAt(1), true)
 		c.pass(lasts)
 		c.mustClaim(t, c.useAt(2), true)
@@ -155,10 +176,12 @@ func TestAClaimIsFreedWhenBothClocksSaySo(t *testing.T) {
 func TestClaimsThatWaitForAClockDoNotHoldUpOthers(t *testing.T) {
 	c := newClocks(t, 100)
 	c.wall += 3600 // wrong by an hour
+	c.settle()
 	for i := range uint64(50) {
 		c.mustClaim(t, c.useAt(i), true)
 	}
-	c.wall -= 3600 // and right again
+	c.wall -= 3600    // and right again
+	c.oldest.Store(0) // or fresh tokens are refused until the clock is there again
 	for i := range uint64(50) {
 		c.mustClaim(t, c.useAt(100+i), true)
 	}
@@ -170,6 +193,7 @@ func TestClaimsThatWaitForAClockDoNotHoldUpOthers(t *testing.T) {
 		t.Errorf("%d claims are held, want the 50 of the wrong hour and the 50 new ones", c.held.Load())
 	}
 	c.pass(3600)
+	c.drain(c.moment)
 	c.mustClaim(t, c.useAt(300), true)
 	if c.held.Load() != 1 {
 		t.Errorf("%d claims are held, want 1", c.held.Load())

@@ -15,7 +15,8 @@ type Config struct {
 	// below 70 %. Nil means slog.Default().
 	Logger *slog.Logger
 	// Observer gets the level after every claim that changed it, for metrics.
-	// Several goroutines may call it at once. Nil means nobody does.
+	// Several goroutines may call it at once, and a later level may arrive before
+	// an earlier one: for a gauge, ask [SingleProcess.Level]. Nil means nobody does.
 	Observer func(Level)
 }
 

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"log/slog"
@@ -25,6 +26,7 @@ func FuzzSingleProcess(f *testing.F) {
 		var tokens []*issued
 		var now moment
 		setBack := false
+		var offset, oldest int64 // what the store should have seen of leaps
 		for ; len(steps) >= 4; steps = steps[4:] {
 			op, a, b := steps[0], steps[1], int64(binary.BigEndian.Uint16(steps[2:]))
 			switch op % 8 {
@@ -46,7 +48,12 @@ func FuzzSingleProcess(f *testing.F) {
 					continue
 				}
 				token := tokens[(int(a)<<8|int(b&255))%len(tokens)]
-				first, err := s.claim(now, token.Use)
+				if now.wall-now.running > offset+maxLeap {
+					oldest = max(oldest, now.wall+1)
+				}
+				offset = now.wall - now.running
+				tooOld := token.Issued.Before(s.start.Add(time.Duration(oldest) * time.Second))
+				first, err := s.claim(context.Background(), now, token.Use)
 				held, owned := 0, 0
 				for _, other := range tokens {
 					if now.wall < other.wall { // the store may look at it now, and again later
@@ -63,6 +70,8 @@ func FuzzSingleProcess(f *testing.F) {
 				switch {
 				case first && (token.won || err != nil):
 					t.Fatalf("a token was won twice, or beside an error: %v", err)
+				case first && tooOld:
+					t.Fatal("a token was won that is older than the clock's last leap")
 				case first:
 					token.won, token.wall, token.due = true, now.wall+left, now.running+left+2
 				case err == nil && !token.won:
@@ -71,8 +80,10 @@ func FuzzSingleProcess(f *testing.F) {
 					t.Fatalf("full, with %d claims", held)
 				case errors.Is(err, ErrOwnerFull) && (owned < limit || token.Owner == [16]byte{}):
 					t.Fatalf("a user with %d claims is refused", owned)
-				case errors.Is(err, errSetBack) && !setBack, errors.Is(err, errTooOld) && !setBack:
+				case errors.Is(err, errSetBack) && !setBack:
 					t.Fatalf("the clock was not set back: %v", err)
+				case errors.Is(err, errTooOld) && !tooOld:
+					t.Fatal("a token counts as too old that is not")
 				case errors.Is(err, errOver) && left > 0:
 					t.Fatal("a token is over too early")
 				}

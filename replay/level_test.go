@@ -36,6 +36,31 @@ func TestTheObserverGetsEveryChangeOfTheLevel(t *testing.T) {
 	})
 }
 
+func TestTheLevelCountsOnlyWhatIsNotOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const short, long = 5000, 300
+		store := newStore(t, replay.Config{Capacity: 10_000})
+		level := func(want int) {
+			t.Helper()
+			if got := store.Level(); got != (replay.Level{Held: want, Capacity: 10_000}) {
+				t.Fatalf("Level = %+v, want %d held", got, want)
+			}
+		}
+		level(0)
+		for i := range uint64(short) {
+			claim(t, store, use(i, 0, time.Minute), true)
+		}
+		for i := range uint64(long) {
+			claim(t, store, use(short+i, 0, time.Hour), true)
+		}
+		level(short + long)
+		time.Sleep(62 * time.Second)
+		level(long)
+		time.Sleep(time.Hour)
+		level(0)
+	})
+}
+
 func TestTheLogWarnsOnceUntilTheLevelFell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"encoding/binary"
 	"log/slog"
 	"runtime"
@@ -10,19 +11,22 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
+// spread is by how much each claim outlasts the one before.
+const spread = time.Millisecond
+
 // fill claims tokens first to last, each of another user or of one of a few.
 func fill(t *testing.T, s *SingleProcess, first, last int, everyOwner bool, now moment) {
 	t.Helper()
 	issued := s.start.Add(time.Duration(now.wall) * time.Second)
 	for i := first; i < last; i++ {
-		u := mcpseal.Use{Round: 1, Issued: issued, Until: issued.Add(12 * time.Minute)}
+		u := mcpseal.Use{Round: 1, Issued: issued, Until: issued.Add(12*time.Minute + time.Duration(i)*spread)}
 		binary.BigEndian.PutUint64(u.Flow[:], uint64(i))
 		owner := i
 		if !everyOwner {
 			owner %= 64
 		}
 		binary.BigEndian.PutUint64(u.Owner[:], uint64(owner+1))
-		if ok, err := s.claim(now, u); !ok || err != nil {
+		if ok, err := s.claim(context.Background(), now, u); !ok || err != nil {
 			t.Fatalf("claim %d = %v, %v", i, ok, err)
 		}
 	}
@@ -63,6 +67,35 @@ func TestAClaimTakesLessThan100Bytes(t *testing.T) {
 	}
 }
 
+// TestAClaimTakesLessThan100BytesWhileOthersExpire comes down from several peaks:
+// a table that has just grown shrinks at other levels than a full one.
+func TestAClaimTakesLessThan100BytesWhileOthersExpire(t *testing.T) {
+	for _, peak := range []int{60_000, 90_000, 120_000} {
+		before := heap()
+		s, err := NewSingleProcess(Config{Capacity: 1_000_000, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill(t, s, 0, peak, true, moment{})
+		worst, at := 0.0, 0
+		for second := int64(12 * 60); ; second++ {
+			s.drain(moment{wall: second, running: second})
+			held := int(s.held.Load())
+			if held < 4000 {
+				break
+			}
+			if each := float64(heap()-before) / float64(held); each > worst {
+				worst, at = each, held
+			}
+		}
+		t.Logf("from %d down, %.1f bytes a claim at most, with %d claims", peak, worst, at)
+		if worst >= 100 {
+			t.Errorf("%.1f bytes a claim with %d claims", worst, at)
+		}
+		runtime.KeepAlive(s)
+	}
+}
+
 func TestMemoryIsGivenBack(t *testing.T) {
 	before := heap()
 	s, err := NewSingleProcess(Config{Capacity: 1_000_000, Logger: slog.New(slog.DiscardHandler)})
@@ -73,6 +106,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	full := heap() - before
 	for i := range 3 { // it does not grow from turn to turn either
 		now := moment{wall: int64(i+1) * 1000, running: int64(i+1) * 1000}
+		s.drain(now)
 		fill(t, s, 0, 10, true, now)
 		if left := heap() - before; left > full/10 {
 			t.Errorf("turn %d: %d bytes of %d are left for 10 claims", i, left, full)

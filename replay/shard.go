@@ -42,9 +42,10 @@ func (s *shard) push(t token, c claim) {
 	s.setDue()
 }
 
-// expire removes the claims that are over by both clocks and passes them on.
-func (s *shard) expire(now moment, freed func(claim)) {
-	for s.claims.count > 0 && int64(s.dueAt(0)) <= now.running {
+// expire removes claims that are over by both clocks and passes them on. It
+// looks at so many at most, and returns at how many it did.
+func (s *shard) expire(now moment, most int, freed func(claim)) (looked int) {
+	for ; looked < most && s.claims.count > 0 && int64(s.dueAt(0)) <= now.running; looked++ {
 		first := &s.claims.at(0).value
 		if left := int64(first.until) - now.wall; left > 0 {
 			first.due = uint32(min(now.running+min(left, lookAgain), never-1))
@@ -56,6 +57,7 @@ func (s *shard) expire(now moment, freed func(claim)) {
 		s.sink()
 	}
 	s.setDue()
+	return looked
 }
 
 // sink moves the first claim to where it belongs.

@@ -14,13 +14,15 @@ import (
 type SingleProcess struct {
 	config Config
 	start  time.Time
-	oldest time.Time // what a token may be dated
 	seed   maphash.Seed
 	held   atomic.Int64
-	swept  atomic.Int64 // the second in which expired claims were last looked for
+	turn   atomic.Uint32 // the shard at which the next sweep begins
 	warned atomic.Bool
 	owners owners
 	shards [shards]shard
+
+	oldest atomic.Int64 // what a token may be dated, in Unix milliseconds
+	offset atomic.Int64 // how far the wall clock was last seen ahead of the running one
 
 	// forgotten is the latest that a claim that was removed lasted. The wall
 	// clock was past it then; where it is not any more, it was set back, and
@@ -39,7 +41,7 @@ var (
 
 const (
 	errTooOld = plain.Error("the token is older than the store of used tokens, which cannot know whether it was used: " +
-		"the user starts over; normal just after a start, or the clock was set back")
+		"the user starts over; normal just after a start, or the clock was set")
 	errSetBack = plain.Error("the clock was set back, and the store of used tokens may have forgotten this one: " +
 		"restart the process once the clock is right")
 	errOver     = plain.Error("the token is over")
@@ -59,7 +61,8 @@ func NewSingleProcess(config Config) (*SingleProcess, error) {
 }
 
 func newSingleProcess(config Config, start time.Time) *SingleProcess {
-	s := &SingleProcess{config: config, start: start, oldest: start.Truncate(time.Millisecond), seed: maphash.MakeSeed()}
+	s := &SingleProcess{config: config, start: start, seed: maphash.MakeSeed()}
+	s.oldest.Store(start.UnixMilli())
 	s.owners.init(maphash.MakeSeed(), max(1, config.Capacity/10))
 	for i := range s.shards {
 		s.shards[i].claims.seed = s.seed
@@ -73,16 +76,14 @@ func (s *SingleProcess) Claim(ctx context.Context, use mcpseal.Use) (first bool,
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	return s.claim(s.now(), use)
+	return s.claim(ctx, s.now(), use)
 }
 
-func (s *SingleProcess) claim(now moment, use mcpseal.Use) (first bool, err error) {
-	// 1. What makes no sense, or cannot be known.
-	switch {
-	case use.Round < 0 || use.Round > maxRound:
+func (s *SingleProcess) claim(ctx context.Context, now moment, use mcpseal.Use) (first bool, err error) {
+	s.watch(now)
+	// 1. What makes no sense.
+	if use.Round < 0 || use.Round > maxRound {
 		return false, errBadRound
-	case use.Issued.Before(s.oldest):
-		return false, errTooOld
 	}
 	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // rounded up
 	due := now.running + 1 + until - now.wall               // now is rounded down
@@ -95,16 +96,16 @@ func (s *SingleProcess) claim(now moment, use mcpseal.Use) (first bool, err erro
 	t := token{use.Flow, uint32(use.Round)}
 	c := claim{due: uint32(due), until: uint32(max(until, 0)), owner: shorten(use.Owner)}
 
-	// 2. Once a second, what is over.
-	freed := false
-	if last := s.swept.Load(); last < now.running && s.swept.CompareAndSwap(last, now.running) {
-		freed = s.sweep(now)
-	}
-	// 3. The token itself; if there is no room, again once all that is over is
+	// 2. Some of what is over.
+	freed, _ := s.sweep(now)
+	// 3. The token itself; if there is no room, again once more of what is over is
 	// gone, whoever removes it.
-	if first, err = s.take(t, c); err != nil {
-		freed = s.sweep(now) || freed
-		first, err = s.take(t, c)
+	first, err = s.take(ctx, t, c, use.Issued)
+	for n, more := 0, true; n < maxSweeps && more && (err == ErrFull || err == ErrOwnerFull); n++ {
+		var any bool
+		any, more = s.sweep(now)
+		freed = freed || any
+		first, err = s.take(ctx, t, c, use.Issued)
 	}
 	if first || freed {
 		s.report()
@@ -113,12 +114,18 @@ func (s *SingleProcess) claim(now moment, use mcpseal.Use) (first bool, err erro
 }
 
 // take claims a token. All of it happens under the lock of the token's shard.
-func (s *SingleProcess) take(t token, c claim) (first bool, err error) {
+func (s *SingleProcess) take(ctx context.Context, t token, c claim, issued time.Time) (first bool, err error) {
 	sh := &s.shards[maphash.Comparable(s.seed, t)>>(64-shardBits)]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return false, err // the caller gave up while this waited
+	}
 	if sh.claims.find(t) >= 0 {
 		return false, nil
+	}
+	if issued.UnixMilli() < s.oldest.Load() {
+		return false, errTooOld
 	}
 	if int64(c.until) <= s.forgotten.Load() {
 		return false, errSetBack
@@ -142,35 +149,6 @@ func (s *SingleProcess) takeRoom() bool {
 		}
 		if s.held.CompareAndSwap(held, held+1) {
 			return true
-		}
-	}
-}
-
-// sweep removes what is over, waits for others that do, and says whether it
-// removed anything.
-func (s *SingleProcess) sweep(now moment) (any bool) {
-	for i := range s.shards {
-		sh := &s.shards[i]
-		if int64(sh.due.Load()) > now.running {
-			continue
-		}
-		sh.mu.Lock()
-		sh.expire(now, func(c claim) {
-			s.owners.giveBack(c.owner)
-			s.held.Add(-1)
-			s.forget(int64(c.until))
-			any = true
-		})
-		sh.mu.Unlock()
-	}
-	return any
-}
-
-func (s *SingleProcess) forget(until int64) {
-	for {
-		latest := s.forgotten.Load()
-		if until <= latest || s.forgotten.CompareAndSwap(latest, until) {
-			return
 		}
 	}
 }

@@ -81,7 +81,8 @@ func (t *table[K, V]) removeLast() {
 		t.rows[len(t.rows)-1] = nil
 		t.rows = t.rows[:len(t.rows)-1]
 	}
-	if len(t.index) > minIndex && t.count*8 < len(t.index) {
+	// Twice as full then, and still some way from growing again.
+	if len(t.index) > minIndex && t.count*4 < len(t.index) {
 		t.reindex(len(t.index) / 2)
 		t.rows = slices.Clone(t.rows)
 	}

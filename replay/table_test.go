@@ -36,8 +36,46 @@ func TestTheTableAgreesWithAMap(t *testing.T) {
 		if rows := (table.count + rowLen - 1) / rowLen; len(table.rows) > rows+1 {
 			t.Fatalf("step %d: %d rows for %d entries", step, len(table.rows), table.count)
 		}
-		if slots := len(table.index); slots > minIndex && table.count*8 < slots || table.count*8 > slots*5 {
+		if slots := len(table.index); slots > minIndex && table.count*4 < slots || table.count*8 > slots*5 {
 			t.Fatalf("step %d: an index of %d for %d entries", step, slots, table.count)
 		}
+	}
+}
+
+// TestATableThatGoesUpAndDownIsLeftAlone goes up and down by a few entries at
+// every size, on the way up and on the way down.
+func TestATableThatGoesUpAndDownIsLeftAlone(t *testing.T) {
+	table := table[uint32, uint32]{seed: maphash.MakeSeed()}
+	next := uint32(0)
+	add := func(n int) {
+		for range n {
+			table.add(next, 0)
+			next++
+		}
+	}
+	remove := func(n int) {
+		for range n {
+			table.removeLast()
+		}
+	}
+	swing := func() {
+		changes, size := 0, len(table.index)
+		for range 5 {
+			for _, step := range []func(int){add, remove} {
+				step(3)
+				if len(table.index) != size {
+					changes, size = changes+1, len(table.index)
+				}
+			}
+		}
+		if changes > 1 {
+			t.Fatalf("with %d entries the index changed its size %d times", table.count, changes)
+		}
+	}
+	for add(100); table.count < 3000; add(1) {
+		swing()
+	}
+	for ; table.count > 100; remove(1) {
+		swing()
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestReplayStore holds a store to the contract of [mcpseal.ReplayStore].
+// TestReplayStore holds a store to the contract of [mcpseal.ReplayStore], in
+// about two seconds. It cannot make a server stand still: that a claim returns by
+// its context's deadline even then is for the store's own tests.
 func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -31,6 +33,24 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 		}
 	}
 
+	t.Run("NothingIsForgottenBeforeItsTime", func(t *testing.T) {
+		const lasts, margin = 1500 * time.Millisecond, 200 * time.Millisecond
+		for range 5 {
+			use := newUse()
+			use.Until = use.Issued.Add(lasts)
+			claim(t, use, true)
+			time.Sleep(time.Until(use.Until.Add(-margin)))
+			first, err := store.Claim(ctx, use)
+			if !time.Now().Before(use.Until) {
+				continue // this machine was too slow to tell
+			}
+			if first || err != nil {
+				t.Errorf("%v after the first claim, and %v before its end, Claim = %v, %v", lasts-margin, margin, first, err)
+			}
+			return
+		}
+		t.Error("this machine is too slow to look at a claim before its end")
+	})
 	t.Run("OnceForEachRound", func(t *testing.T) {
 		use := newUse()
 		claim(t, use, true)
@@ -93,6 +113,26 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 		}
 		if first, err := store.Claim(ctx, use); !first || err != nil {
 			t.Errorf("a context that is over spent the token: Claim = %v, %v", first, err)
+		}
+	})
+	t.Run("AContextThatEndsMeanwhileIsNoAnswer", func(t *testing.T) {
+		for i := range 50 {
+			use := newUse()
+			short, cancel := context.WithTimeout(ctx, time.Duration(i)*20*time.Microsecond)
+			start := time.Now()
+			first, err := store.Claim(short, use)
+			cancel()
+			if took := time.Since(start); took > 5*time.Second {
+				t.Fatalf("a claim with a deadline took %v", took)
+			}
+			switch {
+			case first && err != nil:
+				t.Fatalf("Claim = true and an error: %v", err)
+			case !first && err == nil:
+				t.Fatal("a fresh token counts as used because its context ended")
+			case first:
+				claim(t, use, false)
+			}
 		}
 	})
 	t.Run("OneWinnerAmongMany", func(t *testing.T) {

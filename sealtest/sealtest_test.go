@@ -158,13 +158,15 @@ var broken = map[string]struct {
 	"store refusing": {func(t *testing.T) {
 		sealtest.TestReplayStore(t, storeFunc(func(mcpseal.Use) bool { return false }))
 	}, "Claim = false, want true"},
-	"unwrapper readable": {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{plain: true}) }, "the secret can be read"},
-	"unwrapper lenient":  {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{lenient: true}) }, "never wrapped were unwrapped"},
-	"unwrapper unsigned": {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{unsigned: true}) }, "unwrapped all the same"},
-	"unwrapper deaf":     {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{deaf: true}) }, "although the context is over"},
-	"unwrapper nameless": {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{nameless: true}) }, "is not a scheme"},
-	"store racing":       {func(t *testing.T) { sealtest.TestReplayStore(t, racingStore()) }, "claims of one token succeeded"},
-	"store racing later": {func(t *testing.T) { sealtest.TestReplayStore(t, tiredStore()) }, "of 100 succeeded"},
+	"store of half a second": {func(t *testing.T) { sealtest.TestReplayStore(t, shortStore(500*time.Millisecond)) }, "/NothingIsForgottenBeforeItsTime"},
+	"store impatient":        {func(t *testing.T) { sealtest.TestReplayStore(t, impatientStore{}) }, "counts as used because its context ended"},
+	"unwrapper readable":     {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{plain: true}) }, "the secret can be read"},
+	"unwrapper lenient":      {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{lenient: true}) }, "never wrapped were unwrapped"},
+	"unwrapper unsigned":     {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{unsigned: true}) }, "unwrapped all the same"},
+	"unwrapper deaf":         {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{deaf: true}) }, "although the context is over"},
+	"unwrapper nameless":     {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{nameless: true}) }, "is not a scheme"},
+	"store racing":           {func(t *testing.T) { sealtest.TestReplayStore(t, racingStore()) }, "claims of one token succeeded"},
+	"store racing later":     {func(t *testing.T) { sealtest.TestReplayStore(t, tiredStore()) }, "of 100 succeeded"},
 	"store of bytes": {func(t *testing.T) {
 		sealtest.TestReplayStore(t, keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, byte(use.Round)) }))
 	}, "/RoundsAreToldApart"},
@@ -268,6 +270,36 @@ func keyedStore(key func(mcpseal.Use) any) storeFunc {
 		_, seen := used.LoadOrStore(key(use), true)
 		return !seen
 	}
+}
+
+// shortStore forgets after a while.
+func shortStore(keeps time.Duration) storeFunc {
+	var mu sync.Mutex
+	used := map[string]time.Time{}
+	return func(use mcpseal.Use) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		id := fmt.Sprint(use.Flow, use.Round)
+		if time.Since(used[id]) < keeps {
+			return false
+		}
+		used[id] = time.Now()
+		return true
+	}
+}
+
+// impatientStore takes no answer for a no.
+type impatientStore struct{}
+
+func (impatientStore) Claim(ctx context.Context, _ mcpseal.Use) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < time.Second {
+		<-ctx.Done()
+		return false, nil
+	}
+	return true, nil
 }
 
 // tiredStore begins to race only after some thousand claims.

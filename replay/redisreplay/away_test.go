@@ -91,7 +91,8 @@ func TestTheLogSaysWhyAClaimFailed(t *testing.T) {
 	t.Run("no right", func(t *testing.T) {
 		s := startServer(t)
 		store := newStore(t, s.as(t, "~other:*", "+set", "+ping", "+info"))
-		failsWith(t, store, "the Redis user lacks a right")
+		failsWith(t, store, "the Redis user lacks a right: it needs ~mcpseal:used:* (or the prefix), +set and +ping, "+
+			"and for a cluster +cluster|slots and +asking, with a client that routes reads also +readonly and +command")
 	})
 	t.Run("replica", func(t *testing.T) {
 		s := startServer(t)
@@ -117,8 +118,24 @@ func TestTheLogSaysWhyAClaimFailed(t *testing.T) {
 	})
 }
 
-// replying is a server that says only one thing.
+// replying is a server that says only one thing to a claim.
 func replying(t *testing.T, reply string) *redis.Client {
+	t.Helper()
+	return servedBy(t, func(text string) (string, bool) {
+		switch {
+		case strings.Contains(text, "$4\r\nping"):
+			return "+PONG\r\n", true
+		case strings.Contains(text, "$3\r\nset\r\n"):
+			return reply, true
+		case strings.Contains(text, "setinfo"):
+			return "+OK\r\n+OK\r\n", true
+		}
+		return "-ERR unknown command\r\n", true
+	})
+}
+
+// servedBy is a client of a server that answers like this, or hangs up.
+func servedBy(t *testing.T, answer func(text string) (string, bool)) *redis.Client {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -139,16 +156,11 @@ func replying(t *testing.T, reply string) *redis.Client {
 					if err != nil {
 						return
 					}
-					answer := "-ERR unknown command\r\n"
-					switch text := strings.ToLower(string(buffer[:n])); {
-					case strings.Contains(text, "$4\r\nping"):
-						answer = "+PONG\r\n"
-					case strings.Contains(text, "$3\r\nset\r\n"):
-						answer = reply
-					case strings.Contains(text, "setinfo"):
-						answer = "+OK\r\n+OK\r\n"
+					reply, ok := answer(strings.ToLower(string(buffer[:n])))
+					if !ok {
+						return
 					}
-					io.WriteString(conn, answer)
+					io.WriteString(conn, reply)
 				}
 			}()
 		}
@@ -164,6 +176,8 @@ func TestWhatAServerRepliesIsNotLogged(t *testing.T) {
 		"-LOADING hush\r\n":     "Redis is still loading its data",
 		"-TRYAGAIN hush\r\n":    "the Redis cluster is moving keys",
 		"-CLUSTERDOWN hush\r\n": "the Redis cluster is down",
+		"-MOVED 1 hush:1\r\n":   "this Redis is part of a cluster: use redis.NewClusterClient",
+		"-ASK 1 hush:1\r\n":     "this Redis is part of a cluster: use redis.NewClusterClient",
 		"-MASTERDOWN hush\r\n":  "the Redis master is down",
 		"-NOREPLICAS hush\r\n":  "Redis has too few replicas",
 		"-OOM hush\r\n":         "Redis is out of memory",

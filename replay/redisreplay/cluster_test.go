@@ -53,12 +53,29 @@ func startCluster(t *testing.T) (*redis.ClusterClient, []*server) {
 	return client, nodes
 }
 
+// restricted connects as a user with the documented rights.
+func restricted(t *testing.T, client *redis.ClusterClient, nodes []*server) *redis.ClusterClient {
+	t.Helper()
+	for _, s := range nodes {
+		s.as(t, "~mcpseal:used:*", "+set", "+ping", "+config|get", "+info", "+cluster|slots", "+asking")
+	}
+	options := *client.Options()
+	options.Username, options.Password = "store", "secret"
+	other := redis.NewClusterClient(&options)
+	t.Cleanup(func() { other.Close() })
+	return other
+}
+
 func TestAClusterPassesTheSuite(t *testing.T) {
 	client, nodes := startCluster(t)
 	sealtest.TestReplayStore(t, newStore(t, client))
 	for _, s := range nodes {
 		if n := s.client(t).DBSize(context.Background()).Val(); n < 500 {
 			t.Errorf("a node has %d of the claims: they are not spread", n)
+		}
+		// Nor does the client ask what SET is, which a restricted user may not.
+		if stats := s.client(t).Info(context.Background(), "commandstats").Val(); strings.Contains(stats, "cmdstat_command:") {
+			t.Errorf("a claim is more than one command:\n%s", stats)
 		}
 	}
 	// One that evicts is enough to refuse all.
@@ -68,14 +85,7 @@ func TestAClusterPassesTheSuite(t *testing.T) {
 	store := newStore(t, client)
 
 	// The documented rights are enough.
-	for _, s := range nodes {
-		s.as(t, "~mcpseal:used:*", "+set", "+ping", "+config|get", "+info", "+cluster|slots")
-	}
-	options := *client.Options()
-	options.Username, options.Password = "store", "secret"
-	restricted := redis.NewClusterClient(&options)
-	defer restricted.Close()
-	if _, err := newStore(t, restricted).Claim(context.Background(), newUse()); err != nil {
+	if _, err := newStore(t, restricted(t, client, nodes)).Claim(context.Background(), newUse()); err != nil {
 		t.Errorf("with the documented rights: %v", err)
 	}
 

@@ -6,12 +6,14 @@
 //	…
 //	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "deploy.example.com", Replay: store})
 //
-// A claim is one SET with NX and PX: one round trip, decided by the server, gone
-// when the token is. When the server is away or too slow, tokens are rejected.
+// A claim is one SET with NX and PX: one round trip, decided by the server. When
+// the server is away or too slow, tokens are rejected. The key outlasts the token
+// by two minutes or more. The clocks of the processes must agree within that: one
+// that is further behind opens the token again when the key is gone.
 //
 // What the server forgets can be used again. It must not evict keys, which [New]
 // checks, and it must keep what it acknowledged: appendonly yes with appendfsync
-// always survives a crash, everything less loses the last claims; a failover to a
+// always survives a crash, everything less can lose the last claims; a failover to a
 // replica loses what had not reached it yet. Its clock counts too: keys expire by
 // it.
 //

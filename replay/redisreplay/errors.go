@@ -46,10 +46,12 @@ var causes = []struct {
 }{
 	{redis.IsAuthError, "Redis refused the user or password"},
 	{redis.IsPermissionError, "the Redis user lacks a right: " +
-		"it needs ~mcpseal:used:* (or the prefix), +set and +ping, and +cluster|slots for a cluster"},
+		"it needs ~mcpseal:used:* (or the prefix), +set and +ping, and for a cluster +cluster|slots and +asking, " +
+		"with a client that routes reads also +readonly and +command"},
 	{redis.IsOOMError, "Redis is out of memory: raise maxmemory, for claims are never evicted"},
 	{redis.IsReadOnlyError, "this Redis is a read-only replica: connect to the master"},
 	{redis.IsLoadingError, "Redis is still loading its data"},
+	{isRedirect, "this Redis is part of a cluster: use redis.NewClusterClient"},
 	{redis.IsClusterDownError, "the Redis cluster is down"},
 	{redis.IsMasterDownError, "the Redis master is down"},
 	{redis.IsTryAgainError, "the Redis cluster is moving keys"},
@@ -84,6 +86,14 @@ func is(targets ...error) func(error) bool {
 func isType[T error](err error) bool {
 	var found T
 	return errors.As(err, &found)
+}
+
+// isRedirect says whether the key is on another server. A cluster's client would
+// have gone there.
+func isRedirect(err error) bool {
+	_, moved := redis.IsMovedError(err)
+	_, ask := redis.IsAskError(err)
+	return moved || ask
 }
 
 func isTimeout(err error) bool {

@@ -12,7 +12,7 @@ import (
 func TestATokenIsClaimedOnceWhileItsSlotMoves(t *testing.T) {
 	ctx := context.Background()
 	client, nodes := startCluster(t)
-	store := newStore(t, client)
+	store := newStore(t, restricted(t, client, nodes))
 	claim := func(flow [16]byte, want bool) {
 		t.Helper()
 		use := newUse()

@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// TestWhatAKilledServerForgetsOpensAgain is the table in docs/operations.md. That
-// some settings lose all claims also shows that the test of a crash can fail.
+// TestWhatAKilledServerForgetsOpensAgain is the table in docs/operations.md, but
+// for appendfsync everysec, which loses claims only if the disk is slow. That some
+// settings lose all claims also shows that the test of a crash can fail.
 func TestWhatAKilledServerForgetsOpensAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		args    []string
 		forgets bool
 	}{
-		"appendfsync always":   {[]string{"--appendonly", "yes", "--appendfsync", "always"}, false},
-		"appendfsync everysec": {[]string{"--appendonly", "yes", "--appendfsync", "everysec"}, false},
-		"snapshots":            {[]string{"--save", "60 1"}, true},
-		"nothing":              {nil, true},
+		"appendfsync always": {[]string{"--appendonly", "yes", "--appendfsync", "always"}, false},
+		"snapshots":          {[]string{"--save", "60 1"}, true},
+		"nothing":            {nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startServer(t, c.args...)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -18,26 +17,9 @@ const (
 
 	errEvicts = plain.Error("a server evicts keys when its memory is full, so that used tokens would work again: " +
 		"set its maxmemory-policy to noeviction, or use another server")
-	errNoMaster = plain.Error("the cluster has no master")
 )
 
-// checkPolicies refuses servers that forget keys before their time.
-func checkPolicies(ctx context.Context, client redis.UniversalClient, logger *slog.Logger) error {
-	cluster, ok := client.(*redis.ClusterClient)
-	if !ok {
-		return checkPolicy(ctx, client, logger)
-	}
-	var masters atomic.Int32
-	err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
-		masters.Add(1)
-		return checkPolicy(ctx, master, logger)
-	})
-	if err == nil && masters.Load() == 0 {
-		return errNoMaster
-	}
-	return err
-}
-
+// checkPolicy refuses a server that forgets keys before their time.
 func checkPolicy(ctx context.Context, server redis.Cmdable, logger *slog.Logger) error {
 	policy, err := readPolicy(ctx, server)
 	switch {

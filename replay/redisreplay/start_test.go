@@ -82,6 +82,40 @@ func TestEvictingServersAreRefused(t *testing.T) {
 	newStore(t, s.client(t))
 }
 
+func TestReplicasAreRefused(t *testing.T) {
+	for _, readOnly := range []string{"yes", "no"} {
+		s := startServer(t, "--replica-read-only", readOnly)
+		s.admin(t, "replicaof", "127.0.0.1", "1")
+		refused(t, s.client(t), redisreplay.Config{}, "this Redis is a replica: connect to the master")
+		refused(t, s.as(t, "~mcpseal:used:*", "+set", "+ping", "+info"), redisreplay.Config{}, "this Redis is a replica")
+		newStore(t, s.as(t, "~mcpseal:used:*", "+set", "+ping")) // nobody can see it
+	}
+}
+
+func TestAClusterWithoutMastersIsRefused(t *testing.T) {
+	s := startServer(t, "--cluster-enabled", "yes")
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr}, ContextTimeoutEnabled: true})
+	defer client.Close()
+	refused(t, client, redisreplay.Config{}, "the cluster has no master")
+}
+
+// TestAServerThatGoesAwayWhileItIsLookedAtIsRefused closes the connection at the
+// commands that may be forbidden, which is not the same.
+func TestAServerThatGoesAwayWhileItIsLookedAtIsRefused(t *testing.T) {
+	for _, command := range []string{"replication", "maxmemory-policy", "memory"} {
+		client := servedBy(t, func(text string) (string, bool) {
+			switch {
+			case strings.Contains(text, "\r\n"+command+"\r\n"):
+				return "", false
+			case strings.Contains(text, "ping"):
+				return "+PONG\r\n", true
+			}
+			return "-NOPERM no\r\n", true
+		})
+		refused(t, client, redisreplay.Config{}, "Redis closed the connection")
+	}
+}
+
 // as connects as a user with these rules.
 func (s *server) as(t *testing.T, rules ...any) *redis.Client {
 	t.Helper()

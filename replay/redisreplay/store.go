@@ -31,7 +31,7 @@ const maxRound = 1<<16 - 1
 // New returns a store that uses the client, which stays the caller's to close.
 // It refuses clients and servers that would let a token work twice, or a request
 // hang, as far as it can see that: a server that evicts keys, on any master of a
-// cluster; a *redis.Ring; a client that ignores deadlines.
+// cluster; a replica; a *redis.Ring; a client that ignores deadlines.
 func New(ctx context.Context, client redis.UniversalClient, config Config) (*Store, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
@@ -39,10 +39,7 @@ func New(ctx context.Context, client redis.UniversalClient, config Config) (*Sto
 	if err := checkClient(client); err != nil {
 		return nil, err
 	}
-	if err := client.Ping(ctx).Err(); err != nil {
-		return nil, fmt.Errorf("redisreplay: %w", explain(err))
-	}
-	if err := checkPolicies(ctx, client, config.Logger); err != nil {
+	if err := checkServers(ctx, client, config.Logger); err != nil {
 		return nil, fmt.Errorf("redisreplay: %w", explain(err))
 	}
 	return &Store{client, config.Prefix}, nil
@@ -56,13 +53,11 @@ func (s *Store) Claim(ctx context.Context, use mcpseal.Use) (first bool, err err
 	if use.Round < 0 || use.Round > maxRound {
 		return false, errBadRound
 	}
-	// Relative, so that the server's clock need not agree with ours. A key without
-	// an end would stay for ever.
 	left := time.Until(use.Until.Round(0))
 	if left <= 0 {
 		return false, errOver
 	}
-	milliseconds := int64((left-1)/time.Millisecond) + 1
+	milliseconds := int64((keep(&use, left)-1)/time.Millisecond) + 1
 	cmd := once{redis.NewStatusCmd(ctx, "set", s.key(&use), "1", "nx", "px", milliseconds)}
 	cmd.SetStepCount(1) // or a cluster's client asks the server for it
 	switch err := s.client.Process(ctx, cmd); {
@@ -74,6 +69,20 @@ func (s *Store) Claim(ctx context.Context, use mcpseal.Use) (first bool, err err
 		return false, errStrange
 	}
 	return true, nil
+}
+
+// maxLifetime is longer than any that a boundary allows.
+const maxLifetime = 11 * 365 * 24 * time.Hour
+
+// keep returns for how long to remember a use. That is relative, so that the
+// server's clock need not agree with ours, and it has an end, or the key would stay
+// for ever. If our clock is ahead, less is left by it than by those of others, so a
+// use is kept for as long as its token lasts in all.
+func keep(use *mcpseal.Use, left time.Duration) time.Duration {
+	if lifetime := use.Until.Sub(use.Issued); lifetime <= maxLifetime {
+		return max(left, lifetime)
+	}
+	return left // nobody knows when it was issued
 }
 
 func (s *Store) key(use *mcpseal.Use) string {

@@ -1,0 +1,106 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// refuse claims a token that the store must not let pass.
+func (c *clocks) refuse(t *testing.T, token uint64, issued int64, want error) {
+	t.Helper()
+	u := c.useAt(token)
+	u.Issued = c.start.Add(time.Duration(issued) * time.Second)
+	if first, err := c.claim(context.Background(), c.moment, u); first || !errors.Is(err, want) {
+		t.Fatalf("Claim = %v, %v, want %v", first, err, want)
+	}
+}
+
+// TestAfterALeapOfTheClockOlderTokensAreRefused starts a store while the clock is
+// behind. Tokens of the process before are dated after that start.
+func TestAfterALeapOfTheClockOlderTokensAreRefused(t *testing.T) {
+	for name, first := range map[string]bool{"before the first claim": true, "later": false} {
+		t.Run(name, func(t *testing.T) {
+			c := newClocks(t, 1000)
+			if !first {
+				c.pass(100)
+				c.mustClaim(t, c.useAt(1), true)
+			}
+			c.wall += 3600
+			c.pass(5)
+			c.refuse(t, 2, c.wall-300, errTooOld) // used in the process before
+			c.refuse(t, 3, c.wall, errTooOld)     // within the second
+			c.pass(1)
+			c.refuse(t, 2, c.wall-300, errTooOld)
+			c.mustClaim(t, c.useAt(4), true)
+			c.mustClaim(t, c.useAt(4), false)
+		})
+	}
+}
+
+func TestWhatWasUsedIsStillRecognisedAfterALeap(t *testing.T) {
+	c := newClocks(t, 1000)
+	u := c.useAt(1)
+	c.mustClaim(t, u, true)
+	c.wall += 300
+	c.mustClaim(t, u, false)
+	c.refuse(t, 2, 0, errTooOld)
+}
+
+// TestADriftingClockRefusesNobody lets the wall clock gain an hour, but never
+// more than a minute between two claims.
+func TestADriftingClockRefusesNobody(t *testing.T) {
+	for _, step := range []int64{1, maxLeap} {
+		c := newClocks(t, 10_000)
+		for i := range uint64(3600 / step) {
+			u := c.useAt(i)
+			c.wall += step
+			c.pass(10)
+			c.mustClaim(t, u, true)
+		}
+	}
+}
+
+// TestALeapIsSeenFromTheLastClaimOn sets the clock back and right again, by less
+// than a leap, and then by more.
+func TestALeapIsSeenFromTheLastClaimOn(t *testing.T) {
+	c := newClocks(t, 1000)
+	c.wall -= 50
+	c.pass(100)
+	c.mustClaim(t, c.useAt(1), true)
+	u := c.useAt(2)
+	c.wall += 50 // right again
+	c.mustClaim(t, u, true)
+	c.wall += maxLeap + 1
+	c.refuse(t, 3, c.wall-maxLeap-1, errTooOld)
+	c.pass(1)
+	c.mustClaim(t, c.useAt(4), true)
+}
+
+// TestNobodyWinsAnOldTokenWhileALeapIsNoticed lets many goroutines be the first to
+// notice it.
+func TestNobodyWinsAnOldTokenWhileALeapIsNoticed(t *testing.T) {
+	for range 3000 {
+		c := &clocks{SingleProcess: newSingleProcess(Config{Capacity: 100, Logger: slog.New(slog.DiscardHandler)}, time.Now())}
+		c.pass(100)
+		var old [8]mcpseal.Use
+		for i := range old {
+			old[i] = c.useAt(uint64(i))
+		}
+		c.wall += 300
+		var group sync.WaitGroup
+		for _, u := range old {
+			group.Go(func() {
+				if first, err := c.claim(context.Background(), c.moment, u); first || !errors.Is(err, errTooOld) {
+					t.Errorf("Claim = %v, %v", first, err)
+				}
+			})
+		}
+		group.Wait()
+	}
+}

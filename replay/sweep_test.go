@@ -1,0 +1,206 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestOneClaimDoesNotPayForAllThatExpired counts what one claim removes.
+func TestOneClaimDoesNotPayForAllThatExpired(t *testing.T) {
+	const claims = 10_000
+	c := newClocks(t, 2*claims)
+	for i := range uint64(claims) {
+		c.mustClaim(t, c.useAt(i), true)
+	}
+	c.pass(1000)
+	for i := range uint64(claims/budget + 1) {
+		before := c.held.Load()
+		c.mustClaim(t, c.useAt(claims+i), true)
+		removed := before + 1 - c.held.Load()
+		if removed > budget {
+			t.Fatalf("one claim removed %d", removed)
+		}
+		if removed < budget && before > claims/budget+budget {
+			t.Fatalf("one claim removed only %d of %d", removed, before)
+		}
+	}
+	if held := c.held.Load(); held != claims/budget+1 {
+		t.Errorf("%d are held in the end", held)
+	}
+	check(t, c.SingleProcess)
+}
+
+// TestOneClaimDoesNotLookAtAllThatWait counts the claims that are put off, after
+// the clock was set back.
+func TestOneClaimDoesNotLookAtAllThatWait(t *testing.T) {
+	const claims = 5000
+	c := newClocks(t, 2*claims)
+	for i := range uint64(claims) {
+		c.mustClaim(t, c.useAt(i), true)
+	}
+	c.pass(1000)
+	c.wall -= 900
+	due := func() (n int) {
+		for i := range c.shards {
+			for j := range c.shards[i].claims.count {
+				if int64(c.shards[i].dueAt(j)) <= c.running {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	for i := range uint64(claims / budget) {
+		before := due()
+		c.mustClaim(t, c.useAt(claims+i), true)
+		if looked := before - due(); looked != budget {
+			t.Fatalf("one claim looked at %d, want %d", looked, budget)
+		}
+	}
+}
+
+// TestNoShardIsLeftBehind keeps one shard busier than a sweep can cope with.
+func TestNoShardIsLeftBehind(t *testing.T) {
+	c := newClocks(t, 100_000)
+	for i := range uint64(20_000) {
+		c.mustClaim(t, c.useAt(i), true)
+	}
+	c.pass(1000)
+	c.wall -= 900
+	// All wait for the wall clock and are due again before all were looked at; some
+	// in every shard are over.
+	for i := range c.shards {
+		last := c.shards[i].claims.at(c.shards[i].claims.count - 1)
+		last.value.until = 1
+	}
+	for range 2 * 20_000 / budget {
+		c.sweep(c.moment)
+		c.pass(1)
+	}
+	for i := range c.shards {
+		for j := range c.shards[i].claims.count {
+			if c.shards[i].claims.at(j).value.until == 1 {
+				t.Fatalf("shard %d still holds what is over", i)
+			}
+		}
+	}
+}
+
+// TestRoomIsFoundBehindClaimsThatWait fills a store so that a sweep or two only
+// meet claims that wait for a clock.
+func TestRoomIsFoundBehindClaimsThatWait(t *testing.T) {
+	const capacity = 1000
+	c := newClocks(t, capacity)
+	for i := range uint64(capacity) {
+		c.mustClaim(t, c.useAt(i), true)
+	}
+	c.pass(1000)
+	c.wall -= 900
+	sh := &c.shards[shards-1]
+	sh.claims.at(sh.claims.count - 1).value.until = 1
+	c.mustClaim(t, c.useAt(capacity), true)
+	c.refuse(t, capacity+1, c.wall, ErrFull)
+}
+
+// TestAUserIsNotRefusedForWhatIsOver has all that a user holds expire.
+func TestAUserIsNotRefusedForWhatIsOver(t *testing.T) {
+	const capacity = 10_000
+	c := newClocks(t, capacity)
+	for i := range uint64(capacity / 10) {
+		u := c.useAt(i)
+		u.Owner[0] = 1
+		c.mustClaim(t, u, true)
+	}
+	c.pass(1000)
+	u := c.useAt(capacity)
+	u.Owner[0] = 1
+	c.mustClaim(t, u, true)
+}
+
+// TestNoClaimIsRefusedWhileOthersMakeRoom lets many goroutines find a store full
+// of what is over.
+func TestNoClaimIsRefusedWhileOthersMakeRoom(t *testing.T) {
+	const capacity, goroutines = 512, 32
+	for turn := range uint64(50) {
+		c := newClocks(t, capacity)
+		for i := range uint64(capacity) {
+			c.mustClaim(t, c.useAt(i), true)
+		}
+		c.pass(1000)
+		var group sync.WaitGroup
+		var won atomic.Int32
+		for g := range uint64(goroutines) {
+			group.Go(func() {
+				for i := range uint64(capacity / goroutines) {
+					first, err := c.claim(context.Background(), c.moment, c.useAt(turn<<40|g<<20|i|1<<60))
+					if err != nil {
+						t.Error(err)
+					}
+					if first {
+						won.Add(1)
+					}
+				}
+			})
+		}
+		group.Wait()
+		if won.Load() != capacity {
+			t.Fatalf("%d of %d places were given", won.Load(), capacity)
+		}
+	}
+}
+
+// TestACallerWhoGaveUpSpendsNothing ends the context while a claim waits for its
+// shard.
+func TestACallerWhoGaveUpSpendsNothing(t *testing.T) {
+	c := newClocks(t, 1000)
+	c.pass(1)
+	u := c.useAt(1)
+	for i := range c.shards {
+		c.shards[i].mu.Lock()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() {
+		first, err := c.claim(ctx, c.moment, u)
+		if first {
+			err = errors.New("won")
+		}
+		done <- err
+	}()
+	time.Sleep(20 * time.Millisecond)
+	cancel()
+	for i := range c.shards {
+		c.shards[i].mu.Unlock()
+	}
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Claim = %v", err)
+	}
+	c.mustClaim(t, u, true)
+}
+
+// TestAPanicLeavesNoShardLocked breaks a shard so that a sweep panics.
+func TestAPanicLeavesNoShardLocked(t *testing.T) {
+	c := newClocks(t, 1000)
+	c.mustClaim(t, c.useAt(1), true)
+	c.pass(1000)
+	for i := range c.shards {
+		c.shards[i].claims.rows = nil
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic: the test shows nothing")
+			}
+		}()
+		c.sweep(c.moment)
+	}()
+	for i := range c.shards {
+		if !c.shards[i].mu.TryLock() {
+			t.Errorf("shard %d is locked", i)
+		}
+	}
+}
