@@ -11,7 +11,7 @@ import (
 // that at least until the time given. When in doubt it returns an error: the
 // token is then rejected. So it does when the context is over already, and then
 // claims nothing. It returns by the context's deadline: a boundary does not wait
-// for longer, and rejects tokens at once while 1,000 claims are outstanding. A
+// for longer, and rejects tokens at once while 2,000 claims are outstanding. A
 // token stays spent even if the handler fails later.
 //
 // The suite sealtest.TestReplayStore holds a store to this.
@@ -34,7 +34,7 @@ const (
 )
 
 // maxClaims bounds the goroutines that a store which never returns can hold.
-const maxClaims = 1000
+const maxClaims = 2000
 
 // singleUse says whether tokens for this request work only once.
 func (b *Boundary) singleUse(binding *Binding) bool {

@@ -178,7 +178,7 @@ func TestACancelledRequestIsRejected(t *testing.T) {
 // TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines never answers, whatever
 // the context says, until all have given up.
 func TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines(t *testing.T) {
-	const most = 1000
+	const most = 2000
 	synctest.Test(t, func(t *testing.T) {
 		var waiting, asked atomic.Int32
 		answer := make(chan struct{})
