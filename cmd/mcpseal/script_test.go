@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command as a user does. Each file in testdata/script is
 // one story: files in, output and exit code out.
 func TestScripts(t *testing.T) {
+	if raceEnabled {
+		t.Skip("scripts run without the race detector")
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/script",
 		Cmds: scriptCommands,
