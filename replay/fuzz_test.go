@@ -100,7 +100,7 @@ func check(t *testing.T, s *SingleProcess) {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		for n := range sh.claims.count {
-			if n > 0 && sh.dueAt(n) < sh.dueAt((n-1)/2) {
+			if n > 0 && sh.dueAt(n) < sh.dueAt((n-1)/arity) {
 				t.Fatal("a claim is due before one that is looked at earlier")
 			}
 			owned[sh.claims.at(n).value.owner]++

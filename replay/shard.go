@@ -14,7 +14,7 @@ const (
 // shard holds the claims of one part of all tokens.
 type shard struct {
 	mu     sync.Mutex
-	claims table[token, claim] // a heap: claim n is due no later than 2n+1 and 2n+2
+	claims table[token, claim] // a heap: claim n is due no later than arity*n+1 and the next ones
 	due    atomic.Uint32       // when the first one is; never when there is none
 	_      [48]byte            // a shard's lock is in no other's cache line
 }
@@ -33,11 +33,19 @@ type claim struct {
 
 const never = math.MaxUint32
 
+// arity is how many claims stand below one in the heap: with more, fewer have to
+// move, and moving is what costs.
+const arity = 4
+
 func (s *shard) push(t token, c claim) {
 	n := s.claims.add(t, c)
-	for n > 0 && s.dueAt(n) < s.dueAt((n-1)/2) {
-		s.claims.swap(n, (n-1)/2)
-		n = (n - 1) / 2
+	if n > 0 && c.due < s.dueAt((n-1)/arity) {
+		risen, place := s.claims.lift(n)
+		for n > 0 && c.due < s.dueAt((n-1)/arity) {
+			s.claims.move((n-1)/arity, n)
+			n = (n - 1) / arity
+		}
+		s.claims.settle(n, risen, place)
 	}
 	s.setDue()
 }
@@ -62,19 +70,25 @@ func (s *shard) expire(now moment, most int, freed func(claim)) (looked int) {
 
 // sink moves the first claim to where it belongs.
 func (s *shard) sink() {
-	for n := 0; ; {
-		next := n
-		for child := 2*n + 1; child <= 2*n+2 && child < s.claims.count; child++ {
-			if s.dueAt(child) < s.dueAt(next) {
-				next = child
+	if s.claims.count < 2 {
+		return
+	}
+	n := 0
+	sunk, place := s.claims.lift(n)
+	for {
+		next, due := n, sunk.value.due
+		for child := arity*n + 1; child <= arity*n+arity && child < s.claims.count; child++ {
+			if d := s.dueAt(child); d < due {
+				next, due = child, d
 			}
 		}
 		if next == n {
-			return
+			break
 		}
-		s.claims.swap(n, next)
+		s.claims.move(next, n)
 		n = next
 	}
+	s.claims.settle(n, sunk, place)
 }
 
 func (s *shard) dueAt(n int) uint32 { return s.claims.at(n).value.due }

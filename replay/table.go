@@ -69,6 +69,22 @@ func (t *table[K, V]) swap(a, b int) {
 	*ea, *eb = *eb, *ea
 }
 
+// lift returns an entry that is to get another number, and its place in the
+// index. Until it is settled, its old number is free for another.
+func (t *table[K, V]) lift(n int) (e entry[K, V], place int) { return *t.at(n), t.place(n) }
+
+// move gives an entry a number that is free, and frees its own.
+func (t *table[K, V]) move(from, to int) {
+	t.index[t.place(from)] = uint32(to + 1)
+	*t.at(to) = *t.at(from)
+}
+
+// settle gives an entry that was lifted the number that is free.
+func (t *table[K, V]) settle(n int, e entry[K, V], place int) {
+	t.index[place] = uint32(n + 1)
+	*t.at(n) = e
+}
+
 // removeLast removes the entry with the highest number, and gives memory back.
 func (t *table[K, V]) removeLast() {
 	n := t.count - 1
