@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -94,16 +93,11 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 	if did.Added != "" {
 		did.Done += fmt.Sprintf("; key %s seals", did.Added)
 	}
-	// A service would check the same; what it checks for other TTLs can only be
-	// the fault of dates that were there before.
+	// Dates that were wrong before are no reason to keep a leaked key.
 	if err := d.Check(now, room); err != nil {
-		var problem *keyfile.Problem
-		if structure := d.Check(now, keyfile.Room{}); structure != nil || !errors.As(err, &problem) {
-			return err
-		}
 		did.warn("services whose tokens live for %v would not load the file: %v", room.TTL, err)
 	}
-	return nil
+	return d.Check(now, keyfile.Room{})
 }
 
 // extend lets keys open longer whose successor is gone: they seal for longer.
