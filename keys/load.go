@@ -3,11 +3,8 @@ package keys
 import (
 	"crypto/sha256"
 	"fmt"
-	"os"
-	"runtime"
 	"time"
 
-	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
@@ -71,11 +68,3 @@ func (f *File) check(text []byte, sum fileSum) (*schedule, error) {
 	_, err = s.ringOf(s.keys) // every later ring is a part of it
 	return s, err
 }
-
-// tooOpen says whether others can read a file of this mode, or change it.
-func tooOpen(mode os.FileMode) bool {
-	return runtime.GOOS != "windows" && mode.Perm()&0o026 != 0
-}
-
-// secretsOf is the secrets of the keys in a file, by id.
-type secretsOf map[mcpseal.KeyID]mcpseal.Key

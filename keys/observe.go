@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
 // Event is something that happened to a [File].
@@ -50,7 +51,7 @@ func (f *File) tell(err error) {
 	f.Ring() // turns the phase if its time has come
 	p := f.phase.Load()
 	if r.mode != r.warned {
-		if tooOpen(r.mode) {
+		if keyfile.TooOpen(r.mode) {
 			f.log(slog.LevelWarn, "keys: others can read or change the file of keys: chmod 600 it", slog.String("mode", fmt.Sprintf("%04o", r.mode.Perm())))
 		}
 		r.warned = r.mode

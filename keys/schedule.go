@@ -14,6 +14,9 @@ type schedule struct {
 	secrets  secretsOf
 }
 
+// secretsOf is the secrets of the keys in a file, by id.
+type secretsOf map[mcpseal.KeyID]mcpseal.Key
+
 // phase is the ring between two dates of a schedule.
 type phase struct {
 	schedule     *schedule

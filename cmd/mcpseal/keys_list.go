@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"os"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -67,7 +66,7 @@ func look(path string) (fileView, *keyfile.Document, error) {
 		return emptyView(path), nil, fileError(path, err)
 	}
 	view := viewOf(path, d, now())
-	if info, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o026 != 0 {
+	if info, err := os.Stat(path); err == nil && keyfile.TooOpen(info.Mode()) {
 		view.warn("others can read or change the file (mode %04o): chmod 600 it", info.Mode().Perm())
 	}
 	for _, left := range keyfile.LeftBehind(path) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"syscall"
 )
 
@@ -45,6 +46,11 @@ func ReadText(path string) (text []byte, mode os.FileMode, err error) {
 		return nil, 0, ErrBusy
 	}
 	return text, after.Mode(), nil
+}
+
+// TooOpen says whether others can read a file of this mode, or change it.
+func TooOpen(mode os.FileMode) bool {
+	return runtime.GOOS != "windows" && mode.Perm()&0o026 != 0
 }
 
 // cannot says what could not be done, and drops the path, which the caller names.
