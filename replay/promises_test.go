@@ -185,7 +185,7 @@ func TestACapacityThatMakesNoSenseIsRefused(t *testing.T) {
 // TestTheBoundIsExactUnderRaces fills a store with exactly as many tokens as it
 // has room for, from many goroutines.
 func TestTheBoundIsExactUnderRaces(t *testing.T) {
-	const tokens, goroutines = 1000, 64
+	const tokens, goroutines = 10_000, 64
 	synctest.Test(t, func(t *testing.T) {
 		var highest atomic.Int64
 		store := newStore(t, replay.Config{Capacity: tokens, Observer: func(level replay.Level) {
