@@ -6,13 +6,11 @@ import "github.com/mcpseal/mcpseal/internal/argdigest"
 type Binding struct {
 	Method    string // such as tools/call
 	Target    string // the tool, the prompt or the resource's URI
-	Arguments []byte // JSON text; nil counts as {}
+	Arguments []byte // JSON text; nil counts as {}. Nil in Seal, where Claims.Arguments counts
 	Audience  string // this service; "" means none
 	Principal string // the user; "" means nobody
 }
 
 // ArgumentsDigest is the digest of the arguments' JSON value as docs/token.md
-// defines it. An error is the client's fault; a [Format] that needs the digest
-// asks for it before it looks at a token, so that the answer says nothing
-// about the token, and returns the error as it is.
+// defines it. An error is the client's fault; a [Format] returns it as it is.
 func (b *Binding) ArgumentsDigest() ([32]byte, error) { return argdigest.Sum(b.Arguments) }

@@ -30,6 +30,11 @@ type acceptedFormat struct {
 	waives  ClaimSet
 }
 
+func (f *acceptedFormat) native() bool {
+	_, ok := f.Format.(*recordFormat)
+	return ok
+}
+
 // missing returns the claims that the format's tokens lack.
 func (f *acceptedFormat) missing(demanded ClaimSet) ClaimSet {
 	return demanded &^ f.carries &^ f.waives
@@ -134,7 +139,7 @@ func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 		return nil, err
 	}
 	if current.keys.ephemeral {
-		b.log(slog.LevelWarn, "mcpseal: the keys are ephemeral: tokens die with this process and no other replica opens them")
+		b.log(slog.LevelInfo, "mcpseal: the keys are ephemeral: tokens die with this process and no other replica opens them")
 	}
 	return &recordFormat{f.prefix, &ringCodec{ring.keys, ring.purpose, b.warnHalfUsed}}, nil
 }
@@ -185,7 +190,12 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 	return nil
 }
 
-// Config returns the policy, with every default in place.
+// Missing returns those of the claims that the tokens sealed here do not prove,
+// and that [Config.Waive] does not name either.
+func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }
+
+// Config returns the policy, with every default in place but the logger's, which
+// may change.
 func (b *Boundary) Config() Config { return b.config }
 
 // formatOf finds the one format that a token can belong to.

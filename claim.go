@@ -15,12 +15,13 @@ const (
 	ClaimQuestions                      // what was asked
 	ClaimFlow                           // when the flow began, and how many rounds it has had
 	ClaimSingleUse                      // a name for this round that is good for a single use
+	ClaimWording                        // the exact wording of what was asked, which also tells who asked it
 
 	claimsEnd
 	allClaims = claimsEnd - 1
 )
 
-var claimNames = []string{"request", "arguments", "audience", "principal", "questions", "flow", "single use"}
+var claimNames = []string{"request", "arguments", "audience", "principal", "questions", "flow", "single use", "wording"}
 
 // String lists the names in the set.
 func (c ClaimSet) String() string {

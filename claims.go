@@ -12,6 +12,10 @@ type Claims struct {
 
 	Questions []Question // what this round asked
 
+	// Arguments is what [Format.Digest] returns for the request's arguments. The
+	// boundary sets it before Seal, and compares what Open returns.
+	Arguments []byte
+
 	State    string // what the handler wrote
 	HasState bool   // false when it wrote nothing, which is not the same as ""
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
 // Config is the policy of a boundary. It is copied.
@@ -33,8 +35,8 @@ type Config struct {
 
 	// TTL is how long a token opens. 0 means 10 minutes.
 	TTL time.Duration
-	// URLTTL is the same for a round that asks the user to open a URL. 0 means
-	// TTL.
+	// URLTTL is the same for a round that asks the user to open a URL, whatever
+	// else it asks. 0 means TTL.
 	URLTTL time.Duration
 	// MaxFlow is how long all rounds of a flow may take, from its first seal. 0
 	// means 1 hour, NoLimit any time.
@@ -56,6 +58,11 @@ type Config struct {
 	// MaxToken is the longest token, in bytes; a longer one is not even
 	// decoded. 0 means 64 KiB, or four times MaxState where that is more.
 	MaxToken int
+
+	// MaxArguments is the longest text of a request's arguments that is digested,
+	// in bytes. A call that neither brings nor gets a token may have more. 0 means
+	// 4 MiB.
+	MaxArguments int
 
 	// AskAgain treats a token that is rejected as none, whatever the reason:
 	// Open returns a first round, so that the handler asks again. Log and
@@ -82,6 +89,7 @@ const (
 	defaultReplayTimeout = 2 * time.Second
 	defaultMaxState      = 16 << 10
 	defaultMaxToken      = 64 << 10
+	defaultMaxArguments  = 4 << 20
 
 	maxAudience = 1024
 	maxDuration = 10 * 365 * 24 * time.Hour
@@ -119,11 +127,9 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.ReplayTimeout, defaultReplayTimeout)
 	orDefault(&c.MaxState, defaultMaxState)
 	orDefault(&c.MaxToken, max(defaultMaxToken, 4*c.MaxState))
+	orDefault(&c.MaxArguments, defaultMaxArguments)
 	if c.MaxRounds == NoLimit {
 		c.MaxRounds = maxRound
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
 	}
 	err := between("TTL", c.TTL, time.Millisecond, maxDuration)
 	if c.URLTTL != 0 {
@@ -135,6 +141,7 @@ func (c Config) withDefaults() (Config, error) {
 		between("ReplayTimeout", c.ReplayTimeout, time.Millisecond, time.Minute),
 		between("MaxState", c.MaxState, 1, maxSize/4),
 		between("MaxToken", c.MaxToken, min(max(c.MaxState, 1), maxSize/4), maxSize),
+		between("MaxArguments", c.MaxArguments, 1, argdigest.MaxText),
 	)
 }
 

@@ -78,6 +78,9 @@ type brokenFormat struct{ prefix string }
 
 func (f *brokenFormat) Prefix() string            { return f.prefix }
 func (f *brokenFormat) Carries() mcpseal.ClaimSet { return 0 }
+func (f *brokenFormat) Digest(*mcpseal.Binding) ([]byte, error) {
+	return nil, nil
+}
 func (f *brokenFormat) Seal(context.Context, *mcpseal.Binding, *mcpseal.Claims) (string, error) {
 	return "", nil
 }

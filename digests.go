@@ -24,10 +24,10 @@ type digests struct {
 	known         bool // the salted ones, in flow
 	flow          [16]byte
 
-	request, arguments, audience, principal [digestSize]byte
+	request, mask, audience, principal [digestSize]byte // mask salts the arguments
 }
 
-// digestArguments must come first: it alone can fail.
+// digestArguments is what costs. It alone can fail.
 func (d *digests) digestArguments(b *Binding) (err error) {
 	if !d.plainKnown {
 		d.plain, err = b.ArgumentsDigest()
@@ -36,7 +36,8 @@ func (d *digests) digestArguments(b *Binding) (err error) {
 	return err
 }
 
-// salt computes the digests in flow, unless the last call was for the same one.
+// salt computes the digests in flow, all but the arguments', unless the last call
+// was for the same one.
 func (d *digests) salt(b *Binding, flow [16]byte) {
 	if d.known && d.flow == flow {
 		return
@@ -46,10 +47,9 @@ func (d *digests) salt(b *Binding, flow [16]byte) {
 	buf = append(buf, flow[:]...)
 	buf = appendFramed(buf, b.Method)
 	request := sha256.Sum256(appendFramed(buf, b.Target))
-	d.request = [digestSize]byte(request[:])
-	// The other half of the hash salts the digest of the arguments: it is as
+	// The second half of the hash salts the digest of the arguments: it is as
 	// good as random, and the same whenever the first half is.
-	subtle.XORBytes(d.arguments[:], d.plain[:digestSize], request[digestSize:])
+	d.request, d.mask = [digestSize]byte(request[:]), [digestSize]byte(request[digestSize:])
 
 	if b.Audience != "" && !d.audienceKnown {
 		d.audience, d.audienceKnown = audienceDigest(b.Audience), true
@@ -60,6 +60,12 @@ func (d *digests) salt(b *Binding, flow [16]byte) {
 		d.principal = shortSum(appendFramed(buf, b.Principal))
 	}
 	d.known, d.flow = true, flow
+}
+
+// masked salts the digest of the arguments, or takes the salt off.
+func (d *digests) masked(arguments []byte) (masked [digestSize]byte) {
+	subtle.XORBytes(masked[:], arguments[:digestSize], d.mask[:])
+	return masked
 }
 
 func audienceDigest(audience string) [digestSize]byte {

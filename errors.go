@@ -41,8 +41,9 @@ func (e *SealError) Error() string { return "mcpseal: state not sealed: " + stri
 // reason, as for a [RejectError].
 func (e *SealError) Cause() error { return e.cause.OrNil() }
 
-// ParamsError is a request whose arguments cannot be digested: not JSON, two
-// members of one name, too deep. It is the client's fault, whatever the token.
+// ParamsError is a first round that cannot be sealed, because the request's
+// arguments have no digest: not JSON, two members of one name, too deep, too
+// long. It is the client's fault.
 type ParamsError struct {
 	problem *argdigest.Error // says what and where, repeats nothing
 }

@@ -6,10 +6,11 @@ import "context"
 // [RecordFormat], carries every claim. Others exist to speak with servers that
 // use another token.
 //
-// A format proves that a token is genuine and that it is bound to this
-// request, user and service, as far as it carries those claims; the boundary
-// checks everything else. Exactly one text opens for each token. A format is
-// called concurrently and keeps neither the binding nor the claims.
+// A format proves that a token is genuine and that it is bound to this method
+// and target, user and service, as far as it carries those claims; the boundary
+// checks everything else, the arguments included. Exactly one text opens for
+// each token. A format is called concurrently and keeps neither the binding nor
+// the claims.
 //
 // An error that wraps a [Reason] up to [ReasonPrincipal] says why the token is
 // refused; any other error, and a panic, says that the format failed. A token
@@ -26,9 +27,19 @@ type Format interface {
 	Prefix() string
 	// Carries returns the claims that a token of this format proves.
 	Carries() ClaimSet
-	// Seal returns the token for claims, bound to binding.
+	// Digest returns what a token says of the request's arguments, or nil if it
+	// says nothing. A boundary calls it once a round: what it returned is what
+	// the round seals, whatever happens to the arguments meanwhile. An error of
+	// [Binding.ArgumentsDigest] is the client's fault; any other says that the
+	// format failed.
+	Digest(binding *Binding) ([]byte, error)
+	// Seal returns the token for claims, bound to binding. The arguments are in
+	// claims.Arguments, as Digest returned them.
 	Seal(ctx context.Context, binding *Binding, claims *Claims) (token string, err error)
-	// Open returns the claims of a genuine token that is bound to binding.
+	// Open returns the claims of a genuine token that is bound to binding, with
+	// the arguments' digest that was sealed: the boundary compares it. Only a
+	// format that cannot tell whether a token is genuine without the arguments
+	// digests them here.
 	Open(ctx context.Context, binding *Binding, token string) (Claims, error)
 }
 

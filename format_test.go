@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-const allClaims mcpseal.ClaimSet = 1<<7 - 1
+const allClaims mcpseal.ClaimSet = 1<<8 - 1
 
 func TestAFormatOpensOnlyWhatItsWaiverCovers(t *testing.T) {
 	request := deploy()
@@ -134,7 +134,7 @@ func (n nonsense) Open(context.Context, *mcpseal.Binding, string) (mcpseal.Claim
 
 func TestNonsenseClaimsFailTheComparison(t *testing.T) {
 	now := time.Now().UnixMilli()
-	honest := mcpseal.Claims{Issued: now, Expires: now + 60_000, FlowStart: now, Round: 1, Flow: [16]byte{1}, State: "hush", HasState: true}
+	honest := mcpseal.Claims{Arguments: []byte("arguments"), Issued: now, Expires: now + 60_000, FlowStart: now, Round: 1, Flow: [16]byte{1}, State: "hush", HasState: true}
 	for name, c := range map[string]struct {
 		change func(*mcpseal.Claims)
 		want   mcpseal.Reason
@@ -168,7 +168,7 @@ type named struct{ readable }
 func (named) Prefix() string            { return "named." }
 func (named) Carries() mcpseal.ClaimSet { return allClaims &^ mcpseal.ClaimFlow }
 func (named) Open(context.Context, *mcpseal.Binding, string) (mcpseal.Claims, error) {
-	return mcpseal.Claims{Expires: time.Now().UnixMilli() + 1000, Flow: [16]byte{7}, Round: 1 << 20, FlowStart: 5}, nil
+	return mcpseal.Claims{Expires: time.Now().UnixMilli() + 1000, Flow: [16]byte{7}, Round: 1 << 20, FlowStart: 5, Arguments: []byte("arguments")}, nil
 }
 
 func TestSingleUseWithoutAFlow(t *testing.T) {
@@ -207,7 +207,7 @@ func TestAFormatMayWrapAnother(t *testing.T) {
 	format := mcpseal.NativeFormat(keys)
 	binding := mcpseal.Binding{Method: "tools/call", Target: "deploy", Principal: "hush-alice"}
 	now := time.Now().UnixMilli()
-	token, err := format.Seal(ctx, &binding, &mcpseal.Claims{Issued: now, Expires: now + 1000, FlowStart: now, Round: 1})
+	token, err := format.Seal(ctx, &binding, &mcpseal.Claims{Issued: now, Expires: now + 1000, FlowStart: now, Round: 1, Arguments: make([]byte, 16)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package mcpseal
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"log/slog"
@@ -17,9 +18,10 @@ type Op string
 const (
 	OpSeal Op = "seal"
 	OpOpen Op = "open"
+	OpDrop Op = "drop" // kept answers from the handler that nobody had asked for
 )
 
-// Event is one seal or open, for metrics. It holds nothing that a client or a
+// Event is one of these, for metrics. It holds nothing that a client or a
 // user must not see in a dashboard: no token, state, key, argument or
 // principal.
 type Event struct {
@@ -35,6 +37,8 @@ type Event struct {
 	KeyID      string // from the token, genuine or not; "" where the format does not say
 	TokenBytes int
 	StateBytes int
+
+	Dropped int // answers that nobody had asked for, with OpDrop
 
 	Flow  string // names the flow; "" unless the token proved genuine, or was to be sealed
 	Round int    // the token's round; 0 unless the token proved genuine
@@ -72,11 +76,10 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, token string, fail *failure) error {
 	e := b.event(OpOpen, start, round, format, token)
 	e.StateBytes = 0
-	if fail.params != nil {
-		b.report(ctx, slog.LevelWarn, "mcpseal: arguments cannot be digested", &e, fail)
-		return &ParamsError{fail.params}
+	if fail.params != nil { // beside a token it is one more rejection
+		fail = &failure{reason: ReasonArguments, cause: callback.Explain("%s", fail.params.Error())}
 	}
-	b.report(ctx, slog.LevelWarn, "mcpseal: token rejected", &e, fail)
+	b.report(ctx, fail.reason.Level(), "mcpseal: token rejected", &e, fail)
 	return &RejectError{fail.reason, fail.cause}
 }
 
@@ -113,9 +116,7 @@ func (b *Boundary) report(ctx context.Context, level slog.Level, message string,
 		slog.Int("token_bytes", e.TokenBytes),
 		slog.Int("state_bytes", e.StateBytes),
 	}
-	if e.Flow != "" {
-		attrs = append(attrs, slog.String("flow", e.Flow), slog.Int("round", e.Round))
-	}
+	attrs = append(attrs, e.flow()...)
 	if fail.missing != 0 {
 		attrs = append(attrs, slog.String("claims", fail.missing.String()))
 	}
@@ -129,6 +130,30 @@ func (b *Boundary) report(ctx context.Context, level slog.Level, message string,
 	b.observe(ctx, *e)
 }
 
+// flow names the flow for the log, if it is known.
+func (e *Event) flow() []slog.Attr {
+	if e.Flow == "" {
+		return nil
+	}
+	return []slog.Attr{slog.String("flow", e.Flow), slog.Int("round", e.Round)}
+}
+
+// Dropped tells log and observer that n answers of this request were kept from
+// the handler, because nobody had asked for them. An adapter calls it at most once
+// a round.
+func (r *Round) Dropped(ctx context.Context, n int) {
+	b := r.boundary
+	if b == nil || n <= 0 {
+		return
+	}
+	e := b.event(OpDrop, time.Time{}, r, nil, "")
+	e.Dropped, e.StateBytes = n, 0
+	b.logContext(ctx, slog.LevelWarn, "mcpseal: answers dropped that nobody had asked for", append([]slog.Attr{
+		slog.String("method", e.Method), slog.String("target", e.Target), slog.Int("answers", n),
+	}, e.flow()...)...)
+	b.observe(ctx, e)
+}
+
 // observe and log change nothing when their receiver panics.
 func (b *Boundary) observe(ctx context.Context, e Event) {
 	if b.config.Observer != nil {
@@ -137,7 +162,7 @@ func (b *Boundary) observe(ctx context.Context, e Event) {
 }
 
 func (b *Boundary) logContext(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
-	callback.Quietly(func() { b.config.Logger.LogAttrs(ctx, level, message, attrs...) })
+	callback.Quietly(func() { cmp.Or(b.config.Logger, slog.Default()).LogAttrs(ctx, level, message, attrs...) })
 }
 
 func (b *Boundary) log(level slog.Level, message string, attrs ...slog.Attr) {

@@ -2,14 +2,14 @@ package mcpseal
 
 import (
 	"context"
+	"crypto/subtle"
 	"time"
 )
 
 // Open begins a round. An empty token is a first round and always opens. Any
 // other must be one that this policy sealed, unchanged, for this request, user
-// and service, in time; otherwise the error is a *[RejectError], or a
-// *[ParamsError] where the arguments cannot be digested. [Config.AskAgain]
-// makes a first round of a rejection.
+// and service, in time; otherwise the error is a *[RejectError], whatever is
+// wrong. [Config.AskAgain] makes a first round of a rejection.
 func (b *Boundary) Open(ctx context.Context, request Request, token string) (round Round, err error) {
 	round.begin(b, &request)
 	if token == "" {
@@ -20,7 +20,7 @@ func (b *Boundary) Open(ctx context.Context, request Request, token string) (rou
 	if fail != nil {
 		err = b.rejected(ctx, start, &round, format, token, fail)
 		round = Round{}
-		if b.config.AskAgain && fail.params == nil {
+		if b.config.AskAgain {
 			round.begin(b, &request) // knows nothing of the token
 			err = nil
 		}
@@ -39,6 +39,9 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	if len(token) > b.config.MaxToken {
 		return nil, failed(ReasonTooLarge)
 	}
+	if n := len(round.binding.Arguments); n > b.config.MaxArguments {
+		return nil, failedBecause(ReasonTooLarge, "the arguments have %d bytes, Config.MaxArguments is %d", n, b.config.MaxArguments)
+	}
 	format := b.formatOf(token)
 	if format == nil {
 		return nil, failed(ReasonMalformed)
@@ -53,7 +56,7 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
 		return format, &failure{reason: ReasonClaimMissing, missing: missing}
 	}
-	// 3. Genuine, and bound to this request, service and user.
+	// 3. Genuine, and bound to this method and target, service and user.
 	if fail := format.open(ctx, round, token); fail != nil {
 		return format, fail
 	}
@@ -65,16 +68,67 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	if len(round.claims.State) > b.config.MaxState {
 		return format, failed(ReasonTooLarge)
 	}
-	// 5. Last, because it spends the token: not used before.
+	// 5. For these arguments: a token that fails until here buys no digest.
+	if fail := b.checkArguments(round, format); fail != nil {
+		return format, fail
+	}
+	// 6. Last, because it spends the token: not used before.
 	if b.singleUse(&round.binding) && format.carries&ClaimSingleUse != 0 {
 		if fail := b.claim(ctx, round); fail != nil {
 			return format, fail
 		}
 	}
+	round.claims.Arguments = nil
 	if format.carries&ClaimFlow == 0 {
 		round.claims.Flow, round.claims.FlowStart, round.claims.Round = [16]byte{}, 0, 0
 	}
 	return format, nil
+}
+
+// checkArguments compares the arguments, and keeps the digest that the round's
+// Seal will use.
+func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure {
+	if fail := format.digest(round); fail != nil {
+		return fail
+	}
+	if !format.sameArguments(round) {
+		return failed(ReasonArguments)
+	}
+	if sealing := &b.formats[0]; sealing != format {
+		return sealing.digest(round)
+	}
+	return nil
+}
+
+// digest computes what tokens of the format say of the round's arguments.
+func (f *acceptedFormat) digest(round *Round) *failure {
+	if f.native() {
+		if err := round.digests.digestArguments(&round.binding); err != nil {
+			return classify(err, ReasonCodecFailed, formatReasons)
+		}
+		return nil
+	}
+	return guard(func() error {
+		onHeap := round.binding
+		digest, err := f.Format.Digest(&onHeap)
+		if err == nil && len(digest) == 0 && f.carries&ClaimArguments != 0 {
+			err = errNoDigest
+		}
+		if err == nil {
+			round.arguments = append([]byte{}, digest...) // not nil: it is known
+		}
+		return err
+	}, ReasonCodecFailed, formatReasons...)
+}
+
+const errNoDigest = plainError("the format carries the arguments but has no digest of them")
+
+// sameArguments compares the round's digest with the one in its token.
+func (f *acceptedFormat) sameArguments(round *Round) bool {
+	if f.native() {
+		return sameDigest(round.digests.plain[:digestSize], &round.sealed)
+	}
+	return subtle.ConstantTimeCompare(round.arguments, round.claims.Arguments) == 1
 }
 
 // timeReason states what is accepted, so that a nonsense number is not. Flows
@@ -107,7 +161,7 @@ func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *
 	fail := guard(func() (err error) {
 		if native, ok := f.Format.(*recordFormat); ok {
 			// Called directly, it leaves the round on the caller's stack.
-			round.claims, round.questions, err = native.open(ctx, &round.binding, &round.digests, token)
+			round.claims, round.questions, round.sealed, err = native.open(ctx, &round.binding, &round.digests, token)
 			return err
 		}
 		onHeap := round.binding
@@ -122,8 +176,9 @@ func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *
 		round.claims, round.questions = Claims{}, ""
 		return fail
 	}
+	round.waived = f.waives
 	if f.carries&ClaimQuestions == 0 {
-		round.questions, round.unpinned = "", true
+		round.questions = ""
 	}
 	return nil
 }

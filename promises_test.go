@@ -1,8 +1,11 @@
 package mcpseal_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -364,19 +367,6 @@ func TestAFlowEnds(t *testing.T) {
 	})
 }
 
-func TestURLQuestionsMayLiveLonger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(t, mcpseal.Config{URLTTL: 30 * time.Minute})
-		form := s.first(t, deploy(), step, confirm)
-		url := s.first(t, deploy(), step, confirm, mcpseal.Question{Key: "login", Kind: mcpseal.KindURL})
-		time.Sleep(30*time.Minute - time.Millisecond)
-		s.reject(t, deploy(), form, mcpseal.ReasonExpired)
-		s.accept(t, deploy(), url)
-		time.Sleep(time.Millisecond)
-		s.reject(t, deploy(), url, mcpseal.ReasonExpired)
-	})
-}
-
 func TestOversizedTokenIsRefusedBeforeAnyDecoding(t *testing.T) {
 	codec := &countingCodec{Codec: mcpseal.RingCodec(newRing(t, newKey(t)), mcpseal.PurposeState)}
 	s := newService(t, mcpseal.Config{Format: mcpseal.RecordFormat("own1.", codec)})
@@ -487,21 +477,15 @@ func TestARoundOfAnotherBoundaryIsNotSealed(t *testing.T) {
 	b.notSealed(t, token, err, mcpseal.ReasonMisuse)
 }
 
-func TestArgumentsThatCannotBeDigestedAreInvalidParams(t *testing.T) {
+// undigestible are arguments that have no digest.
+var undigestible = []string{`{"hush":1,"hush":2}`, `{"hush"`, "{\"hush\":\"\xff\"}", " ", strings.Repeat("[", 129) + strings.Repeat("]", 129), strings.Repeat(" ", 4<<20) + "{}"}
+
+func TestAFirstRoundWithoutADigestIsInvalidParams(t *testing.T) {
 	ctx := context.Background()
 	s := newService(t, mcpseal.Config{})
-	good := s.first(t, deploy(), step)
-	for _, arguments := range []string{`{"hush":1,"hush":2}`, `{"hush"`, "{\"hush\":\"\xff\"}", " ", strings.Repeat("[", 129) + strings.Repeat("]", 129)} {
+	for _, arguments := range undigestible {
 		request := deploy()
 		request.Arguments = []byte(arguments)
-		// On the way in the answer is the same for a genuine token and a forged one.
-		for _, token := range []string{good, good[:len(good)-4] + "AAAA", "ms1." + strings.Repeat("A", 100), "ms1."} {
-			round, err := s.Open(ctx, request, token)
-			if _, ok := round.State(); ok {
-				t.Fatal("a state came back beside an error")
-			}
-			invalidParams(t, s, err)
-		}
 		round, err := s.Open(ctx, request, "")
 		if err != nil {
 			t.Fatal("a tool that never asks is touched:", err)
@@ -510,6 +494,70 @@ func TestArgumentsThatCannotBeDigestedAreInvalidParams(t *testing.T) {
 		_, err = s.Seal(ctx, &round, &state)
 		invalidParams(t, s, err)
 	}
+}
+
+// TestWithATokenEveryFailureIsTheFrozenError pairs good and bad arguments with
+// tokens of open and closed formats, with and without a user: which of them is
+// wrong cannot be told.
+func TestWithATokenEveryFailureIsTheFrozenError(t *testing.T) {
+	ctx := context.Background()
+	frozen, _ := json.Marshal(mcpseal.Wire(mcpseal.ErrRejected))
+	for _, require := range []bool{false, true} {
+		s := newService(t, mcpseal.Config{RequirePrincipal: require, AlsoOpen: []mcpseal.Accepted{{Format: readable{}}}})
+		good := s.first(t, deploy(), step)
+		for _, arguments := range append(undigestible, `{}`) {
+			for token, reason := range map[string]mcpseal.Reason{
+				good:                              mcpseal.ReasonArguments,
+				good[:len(good)-4] + "AAAA":       mcpseal.ReasonForged,
+				"ms1." + strings.Repeat("A", 100): mcpseal.ReasonUnknownKey,
+				"ms1.":                            mcpseal.ReasonMalformed,
+				"plain.x":                         mcpseal.ReasonClaimMissing,
+				"zz1.x":                           mcpseal.ReasonMalformed,
+				strings.Repeat("x", 1<<20):        mcpseal.ReasonTooLarge,
+			} {
+				for _, user := range []mcpseal.Principal{deploy().Principal, nil} {
+					request := deploy()
+					request.Arguments, request.Principal = []byte(arguments), user
+					round, err := s.Open(ctx, request, token)
+					if _, ok := round.State(); ok {
+						t.Fatal("a state came back beside an error")
+					}
+					if wire, _ := json.Marshal(mcpseal.Wire(err)); string(wire) != string(frozen) {
+						t.Fatalf("the client sees %s for %v", wire, err)
+					}
+					var rejected *mcpseal.RejectError
+					if user != nil && len(arguments) < 1<<20 && (!errors.As(err, &rejected) || rejected.Reason != reason) {
+						t.Errorf("%.20s with %.20s: %v, want %s", token, arguments, s.book.last(t)["reason"], reason)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestArgumentsBeyondTheLimitAreNotDigested(t *testing.T) {
+	s := newService(t, mcpseal.Config{MaxArguments: 100})
+	request := deploy()
+	request.Arguments = []byte(`{"a":"` + strings.Repeat("x", 92) + `"}`)
+	token := s.first(t, request, step)
+	s.accept(t, request, token)
+	request.Arguments = append(request.Arguments, ' ') // the same value
+	s.reject(t, request, token, mcpseal.ReasonTooLarge)
+}
+
+// TestWhatArrivedIsBound changes the arguments in place between Open and Seal.
+// Package compat has the same for other formats.
+func TestWhatArrivedIsBound(t *testing.T) {
+	s := newService(t, mcpseal.Config{})
+	arrived := deploy()
+	round := s.accept(t, arrived, s.first(t, arrived, step))
+	copy(arrived.Arguments, bytes.Replace(arrived.Arguments, []byte("eu"), []byte("us"), 1))
+	token, err := s.Seal(context.Background(), &round, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.accept(t, deploy(), token)
+	s.reject(t, arrived, token, mcpseal.ReasonArguments)
 }
 
 func invalidParams(t *testing.T, s service, err error) {

@@ -1,5 +1,7 @@
 package mcpseal
 
+import "log/slog"
+
 // Reason says why a token was rejected or a state not sealed. It is for the
 // operator: a client never learns it.
 //
@@ -16,7 +18,7 @@ const (
 
 	ReasonVersion       Reason = "version"         // of another purpose, or of a newer release
 	ReasonRequest       Reason = "request"         // sealed for another method or target
-	ReasonArguments     Reason = "arguments"       // sealed for other arguments
+	ReasonArguments     Reason = "arguments"       // sealed for other arguments, or these have no digest
 	ReasonAudience      Reason = "audience"        // sealed by another service
 	ReasonPrincipal     Reason = "principal"       // sealed for another user, for nobody, or nobody is calling
 	ReasonExpired       Reason = "expired"         // too old
@@ -30,10 +32,20 @@ const (
 	ReasonPrincipalFailed Reason = "principal_failed" // who is calling could not be told
 	ReasonStoreFailed     Reason = "store_failed"     // the single-use store failed or took too long
 
-	ReasonInvalidParams Reason = "invalid_params" // the arguments cannot be digested, the client's fault
+	ReasonInvalidParams Reason = "invalid_params" // the arguments of a first round have no digest, the client's fault
 	ReasonBadQuestions  Reason = "bad_questions"  // too many questions to seal, or malformed ones
 	ReasonMisuse        Reason = "misuse"         // a Round of another boundary, or of none
 )
+
+// Level is how urgent a rejection is: an error where the service failed and its
+// operator must act, a warning where a client did something.
+func (r Reason) Level() slog.Level {
+	switch r {
+	case ReasonCodecFailed, ReasonPrincipalFailed, ReasonStoreFailed:
+		return slog.LevelError
+	}
+	return slog.LevelWarn
+}
 
 // Error makes a Reason an error.
 func (r Reason) Error() string { return "mcpseal: " + string(r) }

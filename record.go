@@ -61,7 +61,8 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 	binary.BigEndian.PutUint16(head[atRound:], uint16(c.Round))
 	copy(head[atFlow:], c.Flow[:])
 	copy(head[atRequest:], d.request[:])
-	copy(head[atArguments:], d.arguments[:])
+	arguments := d.masked(d.plain[:])
+	copy(head[atArguments:], arguments[:])
 	dst = append(dst, head[:]...)
 	if flags&flagAudience != 0 {
 		dst = append(dst, d.audience[:]...)
@@ -128,13 +129,12 @@ func (rec *record) age() int64 {
 func (rec *record) round() int     { return int(binary.BigEndian.Uint16(rec.head[atRound:])) }
 func (rec *record) flow() [16]byte { return [16]byte(rec.head[atFlow:atRequest]) }
 
-// boundTo returns why the record is not bound to b, or "".
+// boundTo returns why the record is not bound to b, or "". The arguments come
+// later.
 func (rec *record) boundTo(b *Binding, d *digests) Reason {
 	switch {
 	case !sameDigest(rec.head[atRequest:atArguments], &d.request):
 		return ReasonRequest
-	case !sameDigest(rec.head[atArguments:], &d.arguments):
-		return ReasonArguments
 	case !sameClaim(rec.audience, b.Audience != "", &d.audience):
 		return ReasonAudience
 	case !sameClaim(rec.principal, b.Principal != "", &d.principal):

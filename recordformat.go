@@ -30,17 +30,30 @@ type recordFormat struct {
 func (f *recordFormat) Prefix() string    { return f.prefix }
 func (f *recordFormat) Carries() ClaimSet { return allClaims }
 
+func (f *recordFormat) Digest(binding *Binding) ([]byte, error) {
+	sum, err := binding.ArgumentsDigest()
+	if err != nil {
+		return nil, err
+	}
+	return sum[:digestSize], nil
+}
+
 func (f *recordFormat) Seal(ctx context.Context, binding *Binding, claims *Claims) (string, error) {
-	if !wellFormed(claims.Questions) {
+	if !wellFormed(claims.Questions) || len(claims.Arguments) != digestSize {
 		return "", errClaims
 	}
-	return f.seal(ctx, binding, new(digests), claims)
+	d := &digests{plainKnown: true}
+	copy(d.plain[:], claims.Arguments)
+	return f.seal(ctx, binding, d, claims)
 }
 
 func (f *recordFormat) Open(ctx context.Context, binding *Binding, token string) (Claims, error) {
-	claims, questions, err := f.open(ctx, binding, new(digests), token)
-	claims.Questions = slices.Collect(questions.all)
-	return claims, err
+	claims, questions, arguments, err := f.open(ctx, binding, new(digests), token)
+	if err != nil {
+		return Claims{}, err
+	}
+	claims.Questions, claims.Arguments = slices.Collect(questions.all), arguments[:]
+	return claims, nil
 }
 
 const (
@@ -48,11 +61,9 @@ const (
 	errCodecText = plainError("the codec's text has characters that a token may not have")
 )
 
-// seal is Seal with digests to reuse, for claims with well-formed questions.
+// seal is Seal with digests to reuse, the arguments' among them, for claims with
+// well-formed questions.
 func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, claims *Claims) (string, error) {
-	if err := d.digestArguments(binding); err != nil {
-		return "", err
-	}
 	d.salt(binding, claims.Flow)
 	s := recordScratches.Get().(*recordScratch)
 	defer s.release()
@@ -65,29 +76,27 @@ func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, c
 }
 
 // open is Open with digests to fill, and with the questions as they are written.
-func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (Claims, questionList, error) {
-	if err := d.digestArguments(binding); err != nil {
-		return Claims{}, "", err
-	}
+func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (c Claims, questions questionList, arguments [digestSize]byte, err error) {
 	text, ok := strings.CutPrefix(token, f.prefix)
 	if !ok {
-		return Claims{}, "", ReasonMalformed
+		return c, "", arguments, ReasonMalformed
 	}
 	s := recordScratches.Get().(*recordScratch)
 	defer s.release()
 	payload, err := f.openText(ctx, s, text)
 	if err != nil {
-		return Claims{}, "", err
+		return c, "", arguments, err
 	}
 	rec, err := parseRecord(payload)
 	if err != nil {
-		return Claims{}, "", err
+		return c, "", arguments, err
 	}
 	d.salt(binding, rec.flow())
 	if reason := rec.boundTo(binding, d); reason != "" {
-		return Claims{}, "", &genuineError{reason, rec.flow(), rec.round()}
+		return c, "", arguments, &genuineError{reason, rec.flow(), rec.round()}
 	}
-	return rec.claims()
+	c, questions, err = rec.claims()
+	return c, questions, d.masked(rec.head[atArguments:]), err
 }
 
 // genuineError refuses a token that is genuine, so the log may name its flow.

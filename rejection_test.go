@@ -322,11 +322,10 @@ func TestAskAgainBeginsANewFlow(t *testing.T) {
 	if round := s.accept(t, deploy(), again); round.Number() != 1 {
 		t.Errorf("the new flow's round is %d", round.Number())
 	}
-	// What is wrong with the request itself is no rejection.
+	// Arguments that have no digest are one more reason to ask again.
 	broken := deploy()
 	broken.Arguments = []byte(`{"a":1,"a":2}`)
-	var params *mcpseal.ParamsError
-	if _, err := s.Open(ctx, broken, token); !errors.As(err, &params) {
+	if round, err := s.Open(ctx, broken, token); err != nil || !round.First() {
 		t.Errorf("arguments that cannot be digested: %v", err)
 	}
 }
@@ -439,20 +438,23 @@ type readable struct{}
 
 func (readable) Prefix() string            { return "plain." }
 func (readable) Carries() mcpseal.ClaimSet { return 0 }
+func (readable) Digest(*mcpseal.Binding) ([]byte, error) {
+	return []byte("arguments"), nil
+}
 func (readable) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
 	return "plain." + c.State, nil
 }
 func (readable) Open(_ context.Context, _ *mcpseal.Binding, token string) (mcpseal.Claims, error) {
 	return mcpseal.Claims{
 		Expires: time.Now().UnixMilli() + 1000, State: strings.TrimPrefix(token, "plain."), HasState: true,
-		Flow: [16]byte{1}, Round: -7, Questions: []mcpseal.Question{confirm}, // not carried: must be dropped
+		Arguments: []byte("arguments"), Flow: [16]byte{1}, Round: -7, Questions: []mcpseal.Question{confirm}, // not carried: must be dropped
 	}, nil
 }
 
 // forgetful carries everything, but not its prefix.
 type forgetful struct{ readable }
 
-func (forgetful) Carries() mcpseal.ClaimSet { return 1<<7 - 1 }
+func (forgetful) Carries() mcpseal.ClaimSet { return allClaims }
 func (forgetful) Seal(context.Context, *mcpseal.Binding, *mcpseal.Claims) (string, error) {
 	return "hush", nil
 }

@@ -10,8 +10,10 @@ type Request struct {
 	Method string
 	// Target is the tool's or prompt's name, or the resource's URI.
 	Target string
-	// Arguments is the JSON text of params.arguments. Nil and null count as
-	// {}. The bytes must not change until the round is over.
+	// Arguments is the JSON text of params.arguments, as it arrived. Nil and null
+	// count as {}. With a token, Open digests them and Seal uses that digest. On a
+	// first round Seal reads them, so they must not change until then: give Open
+	// a copy where a handler can reach these bytes.
 	Arguments []byte
 	// Principal tells who is calling; nil means nobody. It is called when a
 	// token is opened or sealed, once a round, or twice where a token was

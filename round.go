@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/mcpseal/mcpseal/internal/callback"
 )
@@ -17,12 +18,15 @@ import (
 type Round struct {
 	boundary  *Boundary
 	binding   Binding
-	digests   digests      // of binding
-	caller    Principal    // nil once called
-	claims    Claims       // of the token; zero on a first round
-	questions questionList // of the token
-	unpinned  bool         // the questions were waived for the token's format
-	opened    bool         // a token was accepted
+	digests   digests          // of binding
+	caller    Principal        // nil once called
+	claims    Claims           // of the token; zero on a first round
+	questions questionList     // of the token
+	sealed    [digestSize]byte // the arguments' digest in a native token
+	arguments []byte           // their digest for a sealing format that is not native; nil until it is known
+	waived    ClaimSet         // for the token's format
+	expires   int64            // of the token that was sealed last, in Unix milliseconds
+	opened    bool             // a token was accepted
 }
 
 // begin makes a first round. The fields are set one by one, in the caller's
@@ -59,7 +63,20 @@ func (r *Round) Number() int { return r.claims.Round }
 // was not asked for. Pinned is false when the token's format could not carry
 // the questions and the operator waived them.
 func (r *Round) Questions() (questions []Question, pinned bool) {
-	return slices.Collect(r.questions.all), !r.unpinned
+	return slices.Collect(r.questions.all), r.waived&ClaimQuestions == 0
+}
+
+// Waived returns the claims that the token's format cannot carry and the operator
+// waived. It is zero on a first round.
+func (r *Round) Waived() ClaimSet { return r.waived }
+
+// Expires returns when the token that this round sealed last expires, and the
+// zero time if it sealed none.
+func (r *Round) Expires() (at time.Time) {
+	if r.expires != 0 {
+		at = time.UnixMilli(r.expires)
+	}
+	return at
 }
 
 // Asked returns the question of the round before with this key. Compare it

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
 // Seal returns the token to send in place of state, with the questions that go
 // out beside it. A nil state means that the handler wrote none. Seal refuses
 // whatever Open would refuse. The error is a *[SealError], or a
-// *[ParamsError] where the request's arguments cannot be digested.
+// *[ParamsError] on a first round whose arguments have no digest.
 func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questions ...Question) (string, error) {
 	start := b.startEvent()
 	format := &b.formats[0]
@@ -54,6 +56,10 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 		return "", &failure{reason: ReasonClaimMissing, missing: missing}
 	}
 
+	if fail := b.bindArguments(round); fail != nil {
+		return "", fail
+	}
+
 	claims, reason := b.stamp(round, questions)
 	if reason != "" {
 		return "", failed(reason)
@@ -75,7 +81,21 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	if len(token) > b.config.MaxToken {
 		return "", failedBecause(ReasonTooLarge, "the token has %d bytes, Config.MaxToken is %d", len(token), b.config.MaxToken)
 	}
+	round.expires = claims.Expires
 	return token, nil
+}
+
+// bindArguments digests the arguments of a first round. Any other keeps what its
+// token was opened with.
+func (b *Boundary) bindArguments(round *Round) *failure {
+	sealing := &b.formats[0]
+	if sealing.native() && round.digests.plainKnown || round.arguments != nil {
+		return nil
+	}
+	if len(round.binding.Arguments) > b.config.MaxArguments {
+		return &failure{reason: ReasonInvalidParams, params: argdigest.Whole("longer than Config.MaxArguments")}
+	}
+	return sealing.digest(round)
 }
 
 const errPrefix = plainError("the format sealed a token without its prefix")
@@ -87,11 +107,12 @@ func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims)
 		return native.seal(ctx, &round.binding, &round.digests, claims)
 	}
 	onHeap := struct {
-		Binding
-		Claims
+		binding Binding
+		claims  Claims
 	}{round.binding, *claims}
-	onHeap.Questions = slices.Clone(claims.Questions)
-	return f.Format.Seal(ctx, &onHeap.Binding, &onHeap.Claims)
+	onHeap.binding.Arguments = nil // may have changed since they were digested
+	onHeap.claims.Arguments, onHeap.claims.Questions = slices.Clone(round.arguments), slices.Clone(claims.Questions)
+	return f.Format.Seal(ctx, &onHeap.binding, &onHeap.claims)
 }
 
 // stamp returns the claims of the round's next token, or why the flow cannot
@@ -109,8 +130,8 @@ func (b *Boundary) stamp(round *Round, questions []Question) (c Claims, reason R
 	}
 	ttl := b.config.TTL
 	for i := range questions {
-		if questions[i].Kind == KindURL {
-			ttl = max(ttl, b.config.URLTTL) // 0 is TTL
+		if questions[i].Kind == KindURL && b.config.URLTTL != 0 {
+			ttl = b.config.URLTTL
 		}
 	}
 	c.Issued, c.Expires = now, now+ttl.Milliseconds()

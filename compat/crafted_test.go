@@ -12,7 +12,7 @@ import (
 func TestWhatAKeyHolderCanWrite(t *testing.T) {
 	secret := []byte("0123456789abcdefghijklmnopqrstuv")
 	python := mustPython(t, []string{"3031323334353637383961626364656667686a6b6c6d6e6f7071727374757677"}, PythonOptions{})
-	digest, err := pythonDigest(&mcpseal.Binding{})
+	digest, err := python.Digest(&mcpseal.Binding{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestWhatAKeyHolderCanWrite(t *testing.T) {
 		payload string
 		open    func(payload string) (mcpseal.Claims, error)
 	}{
-		"Python": {`{"v":1,"iat":1,"exp":2,"m":"","t":"","a":"` + string(digest[:]) + `","s":"x"}`, func(payload string) (mcpseal.Claims, error) {
+		"Python": {`{"v":1,"iat":1,"exp":2,"m":"","t":"","a":"` + string(digest) + `","s":"x"}`, func(payload string) (mcpseal.Claims, error) {
 			return python.Open(t.Context(), &mcpseal.Binding{}, python.seal([]byte(payload)))
 		}},
 		"TypeScript": {`{"p":1,"exp":2}`, func(payload string) (mcpseal.Claims, error) {
@@ -42,7 +42,7 @@ func TestWhatAKeyHolderCanWrite(t *testing.T) {
 			return mcpd.Open(t.Context(), &mcpseal.Binding{}, mcpd.(*mcpdFormat).sign([]byte(payload)))
 		}},
 		"Ruby": {`{"v":1,"exp":2,"m":"","t":"","a":"d","s":"x"}`, func(payload string) (mcpseal.Claims, error) {
-			return rubyClaims(payload, &mcpseal.Binding{}, "d")
+			return rubyClaims(payload, &mcpseal.Binding{})
 		}},
 	}
 	for name, e := range envelopes {

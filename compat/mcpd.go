@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -67,11 +68,7 @@ func McpD(secret []byte, options McpDOptions) (mcpseal.Format, error) {
 	if len(secret) == 0 {
 		secret = make([]byte, minSecret)
 		rand.Read(secret) // never fails
-		logger := options.Logger
-		if logger == nil {
-			logger = slog.Default()
-		}
-		logger.Warn("compat: mcp.d tokens have no secret, so a random one is used: " +
+		cmp.Or(options.Logger, slog.Default()).Warn("compat: mcp.d tokens have no secret, so a random one is used: " +
 			"tokens die with this process and no other server opens them")
 	}
 	if err := checkSecret("the mcp.d format", secret); err != nil {
@@ -127,6 +124,9 @@ const (
 	errLooksSigned = plain.Error("the user's name begins like a payload; a signed mcp.d token for it would sign that payload, " +
 		"use the encrypted mode or the native format")
 )
+
+// Digest is empty: mcp.d does not bind the arguments.
+func (f *mcpdFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
 
 // bindTag is the claim that names the binding.
 func (f *mcpdFormat) bindTag(b *mcpseal.Binding) (string, error) {

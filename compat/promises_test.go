@@ -30,6 +30,14 @@ func must(t testing.TB, format mcpseal.Format, err error) mcpseal.Format {
 	return format
 }
 
+// sealed is Seal with the digest that a boundary adds.
+func sealed(t testing.TB, format mcpseal.Format, binding *mcpseal.Binding, claims mcpseal.Claims) (token string, err error) {
+	if claims.Arguments, err = format.Digest(binding); err != nil {
+		return "", err
+	}
+	return format.Seal(t.Context(), binding, &claims)
+}
+
 // bindAll is a bind option that tells everything apart.
 func bindAll(b *mcpseal.Binding) (string, error) {
 	digest, err := b.ArgumentsDigest()
@@ -101,7 +109,7 @@ func TestNoFormatAcceptsASecondText(t *testing.T) {
 			if format.Carries()&mcpseal.ClaimPrincipal == 0 {
 				binding.Principal = ""
 			}
-			token, err := format.Seal(t.Context(), binding, &mcpseal.Claims{Issued: now, Expires: now + 60_000, State: "s", HasState: true})
+			token, err := sealed(t, format, binding, mcpseal.Claims{Issued: now, Expires: now + 60_000, State: "s", HasState: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,8 +229,14 @@ func TestABindThatFailsIsAFailedCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	now := time.Now().UnixMilli()
+	unbound := must2(t)(compat.TypeScript(secret, compat.TypeScriptOptions{Text: true}))
+	token, err := sealed(t, unbound, &mcpseal.Binding{}, mcpseal.Claims{Issued: now, Expires: now + 60_000})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
-		_, err := boundary.Open(t.Context(), mcpseal.Request{Method: "tools/call"}, "v1.e30.AAAA")
+		_, err := boundary.Open(t.Context(), mcpseal.Request{Method: "tools/call"}, token)
 		var rejected *mcpseal.RejectError
 		if !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonCodecFailed {
 			t.Errorf("%v", err)
@@ -230,6 +244,89 @@ func TestABindThatFailsIsAFailedCheck(t *testing.T) {
 	}
 	if strings.Contains(log.String(), "hush") {
 		t.Errorf("the log repeats a callback's words: %s", log.String())
+	}
+	boundary.Open(t.Context(), mcpseal.Request{Method: "tools/call"}, token+"A")
+	if calls != 2 {
+		t.Errorf("Bind was called %d times: a forged token asks for nothing", calls)
+	}
+}
+
+// TestWhatArrivedIsBoundInEveryFormat changes the arguments in place between Open
+// and Seal, as a handler might.
+func TestWhatArrivedIsBoundInEveryFormat(t *testing.T) {
+	all := formats(t, secret)
+	all["native"] = mcpseal.NativeFormat(mcpseal.Ephemeral())
+	every := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+	for name, format := range all {
+		for before, opened := range all {
+			if format.Carries()&mcpseal.ClaimArguments == 0 || name != before && format.Prefix() == opened.Prefix() {
+				continue
+			}
+			config := mcpseal.Config{Format: format, Waive: every &^ format.Carries()}
+			sealer := config
+			if name != before {
+				config.AlsoOpen = []mcpseal.Accepted{{Format: opened, Waive: every &^ opened.Carries()}}
+				sealer = mcpseal.Config{Format: opened, Waive: every &^ opened.Carries()}
+			}
+			t.Run(before+" then "+name, func(t *testing.T) {
+				boundary, older := newBoundary(t, config), newBoundary(t, sealer)
+				request := func() mcpseal.Request {
+					return mcpseal.Request{Method: "tools/call", Target: "purge", Arguments: []byte(`{"dry_run":true}`)}
+				}
+				first, _ := older.Open(t.Context(), request(), "")
+				token, err := older.Seal(t.Context(), &first, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				arrived := request()
+				round, err := boundary.Open(t.Context(), arrived, token)
+				if err != nil {
+					t.Fatal(err)
+				}
+				copy(arrived.Arguments, `{"dry_run":null}`)
+				if token, err = boundary.Seal(t.Context(), &round, nil); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := boundary.Open(t.Context(), request(), token); err != nil {
+					t.Errorf("the honest retry: %v", err)
+				}
+				if _, err := boundary.Open(t.Context(), arrived, token); err == nil {
+					t.Error("the token is for what the handler made of the arguments")
+				}
+			})
+		}
+	}
+}
+
+// TestAForgedTokenBuysNoDigest gives every format arguments that have none: the
+// reason tells which of the two was looked at first.
+func TestAForgedTokenBuysNoDigest(t *testing.T) {
+	every := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+	all := formats(t, secret)
+	all["native"] = mcpseal.NativeFormat(mcpseal.Ephemeral())
+	for name, format := range all {
+		boundary := newBoundary(t, mcpseal.Config{Format: format, Waive: every &^ format.Carries()})
+		request := mcpseal.Request{Method: "tools/call", Target: "purge"}
+		first, _ := boundary.Open(t.Context(), request, "")
+		token, err := boundary.Seal(t.Context(), &first, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Arguments = []byte(`{"a":1,"a":2}`)
+		for text, want := range map[string]mcpseal.Reason{
+			token:                           mcpseal.ReasonArguments,
+			token[:len(token)-6] + "AAAAAA": mcpseal.ReasonForged,
+			format.Prefix() + "A":           mcpseal.ReasonMalformed,
+		} {
+			if format.Carries()&mcpseal.ClaimArguments == 0 && text == token {
+				continue
+			}
+			var rejected *mcpseal.RejectError
+			_, err := boundary.Open(t.Context(), request, text)
+			if !errors.As(err, &rejected) || rejected.Reason != want {
+				t.Errorf("%s: %.20s is rejected as %v, want %s", name, text, rejected, want)
+			}
+		}
 	}
 }
 
@@ -243,7 +340,7 @@ func TestStatesThatAPeerCannotCarryAreRefused(t *testing.T) {
 			states = append(states, "", "step=1", "{", "1 2", " 1", "1\n", `1,"x":2`, `1,"exp":9`, `nul`, strings.Repeat("[", 128)+strings.Repeat("]", 128))
 		}
 		for _, state := range states {
-			token, err := format.Seal(t.Context(), &mcpseal.Binding{Method: "tools/call"}, &mcpseal.Claims{Issued: now, Expires: now + 60_000, State: state, HasState: true})
+			token, err := sealed(t, format, &mcpseal.Binding{Method: "tools/call"}, mcpseal.Claims{Issued: now, Expires: now + 60_000, State: state, HasState: true})
 			if err == nil {
 				t.Errorf("%s seals %q: %s", name, state, token)
 			}
@@ -251,7 +348,7 @@ func TestStatesThatAPeerCannotCarryAreRefused(t *testing.T) {
 	}
 	format := all["TypeScript, JSON"]
 	for _, state := range []string{"null", `""`, `{"n":12345678901234567890, "a":[1,2]}`, `"\ud800"`} {
-		token, err := format.Seal(t.Context(), &mcpseal.Binding{}, &mcpseal.Claims{Issued: now, Expires: now + 60_000, State: state, HasState: true})
+		token, err := sealed(t, format, &mcpseal.Binding{}, mcpseal.Claims{Issued: now, Expires: now + 60_000, State: state, HasState: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +367,7 @@ func TestATokenNeverOutlivesItsPolicy(t *testing.T) {
 		for _, ttl := range []int64{2_000, 2_001, 2_999, 600_000} {
 			for _, issued := range []int64{1_800_000_000_000, 1_800_000_000_001, 1_800_000_000_999} {
 				binding := &mcpseal.Binding{Method: "tools/call"}
-				token, err := format.Seal(t.Context(), binding, &mcpseal.Claims{Issued: issued, Expires: issued + ttl, HasState: true})
+				token, err := sealed(t, format, binding, mcpseal.Claims{Issued: issued, Expires: issued + ttl, HasState: true})
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
@@ -283,7 +380,7 @@ func TestATokenNeverOutlivesItsPolicy(t *testing.T) {
 		if name == "Python" {
 			continue // knows fractions of a second
 		}
-		if _, err := format.Seal(t.Context(), &mcpseal.Binding{}, &mcpseal.Claims{Issued: 1_800_000_000_500, Expires: 1_800_000_000_999, HasState: true}); err == nil {
+		if _, err := sealed(t, format, &mcpseal.Binding{}, mcpseal.Claims{Issued: 1_800_000_000_500, Expires: 1_800_000_000_999, HasState: true}); err == nil {
 			t.Errorf("%s seals a token that is dead at once", name)
 		}
 	}

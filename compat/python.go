@@ -131,14 +131,23 @@ func (f *pythonFormat) KeyID(token string) string {
 	return hex.EncodeToString(id[:pythonKeyIDSize])
 }
 
-func (f *pythonFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
-	digest, err := pythonDigest(b)
-	if err != nil {
-		return "", err
+// Digest is the claim that names the arguments.
+func (f *pythonFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
+	text := b.Arguments
+	if b.Method == methodReadResource {
+		text = nil
 	}
+	sum, err := jsonvalue.SumArguments(text, pythonArguments)
+	if err != nil {
+		return nil, err
+	}
+	return b64u.Append(make([]byte, 0, pythonDigestText), sum[:pythonDigestSize]), nil
+}
+
+func (f *pythonFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
 	var salt [pythonSaltSize]byte
 	rand.Read(salt[:]) // never fails
-	payload, err := f.envelope(b, c, digest, salt[:])
+	payload, err := f.envelope(b, c, salt[:])
 	if err != nil {
 		return "", err
 	}
@@ -150,7 +159,7 @@ func (f *pythonFormat) seal(payload []byte) string {
 }
 
 // envelope writes the claims as Python does.
-func (f *pythonFormat) envelope(b *mcpseal.Binding, c *mcpseal.Claims, digest [pythonDigestText]byte, salt []byte) ([]byte, error) {
+func (f *pythonFormat) envelope(b *mcpseal.Binding, c *mcpseal.Claims, salt []byte) ([]byte, error) {
 	buf := append(make([]byte, 0, 256+len(c.State)+len(c.State)/8), `{"v":1,"iat":`...)
 	buf = pythonFloat(buf, float64(c.Issued)/1000)
 	buf = append(buf, `,"exp":`...)
@@ -163,7 +172,7 @@ func (f *pythonFormat) envelope(b *mcpseal.Binding, c *mcpseal.Claims, digest [p
 	}
 	member(`,"m":`, b.Method)
 	member(`,"t":`, b.Target)
-	member(`,"a":`, string(digest[:]))
+	member(`,"a":`, string(c.Arguments))
 	if !ok {
 		return nil, errName
 	}
@@ -192,10 +201,6 @@ func (f *pythonFormat) hasPrincipal(b *mcpseal.Binding) bool {
 }
 
 func (f *pythonFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
-	digest, err := pythonDigest(b)
-	if err != nil {
-		return mcpseal.Claims{}, err
-	}
 	payload, err := f.open(token)
 	if err != nil {
 		return mcpseal.Claims{}, err
@@ -208,21 +213,20 @@ func (f *pythonFormat) Open(_ context.Context, b *mcpseal.Binding, token string)
 		return mcpseal.Claims{}, mcpseal.ReasonVersion
 	}
 	state, hasState := e.state.text()
+	arguments, hasArguments := e.arguments.text()
 	issued, hasIssued := e.issued.millis(math.Ceil)
 	expires, hasExpires := e.expires.millis(math.Floor)
 	switch {
-	case !hasState || !hasIssued || !hasExpires:
+	case !hasState || !hasArguments || !hasIssued || !hasExpires:
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	case !e.method.names(b.Method) || !e.target.names(b.Target):
 		return mcpseal.Claims{}, mcpseal.ReasonRequest
-	case !e.arguments.is(string(digest[:])):
-		return mcpseal.Claims{}, mcpseal.ReasonArguments
 	case !f.sameAudience(&e, b):
 		return mcpseal.Claims{}, mcpseal.ReasonAudience
 	case !f.samePrincipal(&e, b):
 		return mcpseal.Claims{}, mcpseal.ReasonPrincipal
 	}
-	return mcpseal.Claims{Issued: issued, Expires: expires, State: state, HasState: true}, nil
+	return mcpseal.Claims{Issued: issued, Expires: expires, Arguments: []byte(arguments), State: state, HasState: true}, nil
 }
 
 // open returns the payload of a genuine token.
@@ -300,15 +304,4 @@ func (f *pythonFormat) samePrincipal(e *envelope, b *mcpseal.Binding) bool {
 	}
 	want := pythonUserDigest(b.Principal, user[:pythonSaltSize])
 	return subtle.ConstantTimeCompare(user[pythonSaltSize:], want[:]) == 1
-}
-
-// pythonDigest is the claim that names the arguments.
-func pythonDigest(b *mcpseal.Binding) (digest [pythonDigestText]byte, err error) {
-	text := b.Arguments
-	if b.Method == methodReadResource {
-		text = nil
-	}
-	sum, err := jsonvalue.SumArguments(text, pythonArguments)
-	b64u.Append(digest[:0], sum[:pythonDigestSize])
-	return digest, err
 }

@@ -51,22 +51,21 @@ func (f *rubyFormat) Carries() mcpseal.ClaimSet {
 	return mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience
 }
 
-func (f *rubyFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
-	digest, err := rubyDigest(b)
+// Digest is the claim that names the arguments.
+func (f *rubyFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
+	sum, err := jsonvalue.SumArguments(b.Arguments, rubyArguments)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return f.seal(b, c, digest)
+	return hex.AppendEncode(nil, sum[:]), nil
 }
 
-// seal and open take the arguments' digest as it is.
-
-func (f *rubyFormat) seal(b *mcpseal.Binding, c *mcpseal.Claims, digest string) (string, error) {
+func (f *rubyFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
 	exp, err := lastSecond(c)
 	if err != nil {
 		return "", err
 	}
-	payload, err := rubyEnvelope(b, c.State, exp, digest)
+	payload, err := rubyEnvelope(b, c.State, exp, string(c.Arguments))
 	if err != nil {
 		return "", err
 	}
@@ -100,19 +99,11 @@ func rubyEnvelope(b *mcpseal.Binding, state string, exp int64, digest string) ([
 }
 
 func (f *rubyFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
-	digest, err := rubyDigest(b)
-	if err != nil {
-		return mcpseal.Claims{}, err
-	}
-	return f.open(b, token, digest)
-}
-
-func (f *rubyFormat) open(b *mcpseal.Binding, token, digest string) (mcpseal.Claims, error) {
 	payload, err := f.payload(token)
 	if err != nil {
 		return mcpseal.Claims{}, err
 	}
-	return rubyClaims(payload, b, digest)
+	return rubyClaims(payload, b)
 }
 
 // payload returns the payload of a genuine token.
@@ -130,7 +121,7 @@ func (f *rubyFormat) payload(token string) (string, error) {
 }
 
 // rubyClaims reads the payload of a genuine token.
-func rubyClaims(payload string, b *mcpseal.Binding, digest string) (mcpseal.Claims, error) {
+func rubyClaims(payload string, b *mcpseal.Binding) (mcpseal.Claims, error) {
 	var e envelope
 	if !e.read(payload) {
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
@@ -139,24 +130,17 @@ func rubyClaims(payload string, b *mcpseal.Binding, digest string) (mcpseal.Clai
 		return mcpseal.Claims{}, mcpseal.ReasonVersion
 	}
 	state, hasState := e.state.utf8()
+	arguments, hasArguments := e.arguments.text()
 	exp, hasExp := e.expires.integer()
 	switch {
-	case !hasState || !hasExp:
+	case !hasState || !hasArguments || !hasExp:
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	case !e.method.names(b.Method) || !e.target.names(b.Target):
 		return mcpseal.Claims{}, mcpseal.ReasonRequest
-	case !e.arguments.is(digest):
-		return mcpseal.Claims{}, mcpseal.ReasonArguments
 	case b.Audience == "" && !e.audience.none(), b.Audience != "" && !e.audience.names(b.Audience):
 		return mcpseal.Claims{}, mcpseal.ReasonAudience
 	}
-	return mcpseal.Claims{Expires: throughSecond(exp), State: state, HasState: true}, nil
-}
-
-// rubyDigest is the claim that names the arguments.
-func rubyDigest(b *mcpseal.Binding) (string, error) {
-	sum, err := jsonvalue.SumArguments(b.Arguments, rubyArguments)
-	return hex.EncodeToString(sum[:]), err
+	return mcpseal.Claims{Expires: throughSecond(exp), Arguments: []byte(arguments), State: state, HasState: true}, nil
 }
 
 var rubyStyle = jsonvalue.Style{Strings: jsonvalue.Usual, Number: rubyNumber}

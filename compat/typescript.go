@@ -115,32 +115,29 @@ type typeScriptFormat struct {
 func (f *typeScriptFormat) Prefix() string            { return typeScriptPrefix }
 func (f *typeScriptFormat) Carries() mcpseal.ClaimSet { return f.options.Binds }
 
-// bindTag is the claim that names the binding; "" where there is none.
-func (f *typeScriptFormat) bindTag(b *mcpseal.Binding) (string, error) {
+// Digest is the claim that names the binding, the arguments with everything else
+// that Bind binds; nil where there is none.
+func (f *typeScriptFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	if f.options.Bind == nil {
-		return "", nil
+		return nil, nil
 	}
 	text, err := f.options.Bind(b)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	sum := f.key.Sum(typeScriptBindLabel, text)
-	return string(b64u.Append(nil, sum[:typeScriptBindSize])), nil
+	return b64u.Append(nil, sum[:typeScriptBindSize]), nil
 }
 
 const errNotJSON = plain.Error("the state is not JSON, or has white space around it; the payload of a TypeScript token is JSON: " +
 	"write that, or set TypeScriptOptions.Text if the TypeScript servers have strings there")
 
-func (f *typeScriptFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
-	tag, err := f.bindTag(b)
-	if err != nil {
-		return "", err
-	}
+func (f *typeScriptFormat) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
 	exp, err := lastSecond(c)
 	if err != nil {
 		return "", err
 	}
-	payload, err := f.envelope(c, exp, tag)
+	payload, err := f.envelope(c, exp, string(c.Arguments))
 	if err != nil {
 		return "", err
 	}
@@ -188,10 +185,6 @@ func (f *typeScriptFormat) sign(payload []byte) string {
 }
 
 func (f *typeScriptFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
-	tag, err := f.bindTag(b)
-	if err != nil {
-		return mcpseal.Claims{}, err
-	}
 	payload, err := f.verify(token)
 	if err != nil {
 		return mcpseal.Claims{}, err
@@ -204,10 +197,14 @@ func (f *typeScriptFormat) Open(_ context.Context, b *mcpseal.Binding, token str
 	if !ok {
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	}
-	if tag == "" && !e.bind.absent() || tag != "" && !e.bind.is(tag) {
+	tag, err := f.Digest(b)
+	if err != nil {
+		return mcpseal.Claims{}, err
+	}
+	if tag == nil && !e.bind.absent() || tag != nil && !e.bind.is(string(tag)) {
 		return mcpseal.Claims{}, f.notBound()
 	}
-	c := mcpseal.Claims{Expires: throughSecond(floorSeconds(exp))}
+	c := mcpseal.Claims{Expires: throughSecond(floorSeconds(exp)), Arguments: tag}
 	if e.payload.absent() {
 		return c, nil
 	}

@@ -112,7 +112,7 @@ func checkPythonArguments(t *testing.T, c *vector) verdict {
 	sum := sha256.Sum256(canonical)
 	equal(t, "the digest", string(b64u.Append(nil, sum[:pythonDigestSize])), c.Digest)
 	// What this package refuses on top: what it could not tell apart.
-	if _, err := pythonDigest(&mcpseal.Binding{Method: c.Method, Arguments: []byte(text)}); err != nil {
+	if _, err := new(pythonFormat).Digest(&mcpseal.Binding{Method: c.Method, Arguments: []byte(text)}); err != nil {
 		d, parseErr := jsonvalue.Parse(text, true)
 		if parseErr != nil || !d.Duplicates() && !strings.Contains(text, "NaN") && !strings.Contains(text, "Infinity") {
 			t.Errorf("a request with these arguments is refused: %v", err)
@@ -196,11 +196,11 @@ func checkPythonMint(t *testing.T, c *vector) {
 		}
 		equal(t, "the principal", principal, binding.Principal)
 	}
-	digest, err := pythonDigest(&binding)
+	digest, err := new(pythonFormat).Digest(&binding)
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "the digest", string(digest[:]), in.ArgsDigest)
+	equal(t, "the digest", string(digest), in.ArgsDigest)
 	arguments := string(binding.Arguments)
 	if binding.Method == methodReadResource {
 		arguments = ""
@@ -221,10 +221,10 @@ func checkPythonMint(t *testing.T, c *vector) {
 	claims := mcpseal.Claims{
 		Issued:  int64(c.Mint.Now * 1000),
 		Expires: int64((c.Mint.Now + *c.Mint.TTL) * 1000),
-		State:   state, HasState: true,
+		State:   state, HasState: true, Arguments: digest,
 	}
 	f := mustPython(t, c.Mint.KeysHex, options)
-	payload, err := f.envelope(&binding, &claims, digest, salt)
+	payload, err := f.envelope(&binding, &claims, salt)
 	if err != nil {
 		t.Fatal(err)
 	}

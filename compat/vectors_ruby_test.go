@@ -1,7 +1,6 @@
 package compat
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,9 +16,7 @@ type rubyDigested struct {
 	digest string
 }
 
-func (f *rubyDigested) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
-	return f.open(b, token, f.digest)
-}
+func (f *rubyDigested) Digest(*mcpseal.Binding) ([]byte, error) { return []byte(f.digest), nil }
 
 func rubySide(t *testing.T, s *side) (*rubyDigested, mcpseal.Binding, error) {
 	t.Helper()
@@ -36,7 +33,7 @@ func checkRubySealError(t *testing.T, c *vector) verdict {
 		return verdict{}
 	}
 	now := int64(c.Mint.Now * 1000)
-	_, err = f.seal(&binding, &mcpseal.Claims{Issued: now, Expires: now + int64(*c.Mint.TTL*1000)}, f.digest)
+	_, err = f.Seal(t.Context(), &binding, &mcpseal.Claims{Issued: now, Expires: now + int64(*c.Mint.TTL*1000), Arguments: []byte(f.digest)})
 	return verdict{accepted: err == nil}
 }
 

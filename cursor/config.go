@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
 // Config is the policy of cursors. It is copied.
@@ -34,6 +35,9 @@ type Config struct {
 	// MaxPosition is the longest position, in bytes. 0 means 256, with which a
 	// cursor has at most 512 characters.
 	MaxPosition int
+	// MaxArguments is the longest text of a request's arguments that is digested,
+	// in bytes. 0 means 4 MiB.
+	MaxArguments int
 	// Logger gets one record for each rejection. Nil means slog.Default().
 	Logger *slog.Logger
 	// Observer gets every cursor that is issued or opened, for metrics. Nil
@@ -44,6 +48,8 @@ type Config struct {
 const (
 	defaultTTL         = time.Hour
 	defaultMaxPosition = 256
+
+	defaultMaxArguments = 4 << 20
 
 	maxName     = 1024
 	maxTTL      = 365 * 24 * time.Hour
@@ -93,8 +99,11 @@ func (c *Config) setDefaults() error {
 	if c.MaxPosition < 1 || c.MaxPosition > maxPosition {
 		return fmt.Errorf("cursor: Config.MaxPosition is %d, not between 1 and %d", c.MaxPosition, maxPosition)
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
+	if c.MaxArguments == 0 {
+		c.MaxArguments = defaultMaxArguments
+	}
+	if c.MaxArguments < 1 || c.MaxArguments > argdigest.MaxText {
+		return fmt.Errorf("cursor: Config.MaxArguments is %d, not between 1 and %d", c.MaxArguments, argdigest.MaxText)
 	}
 	return nil
 }

@@ -62,11 +62,8 @@ func (c *Cursors) open(ctx context.Context, page *Page, cursor string) *failure 
 	if !ok {
 		return failed(mcpseal.ReasonMalformed)
 	}
-	if len(cursor) > c.maxCursor() {
+	if len(cursor) > c.maxCursor() || len(page.caller.Arguments) > c.config.MaxArguments {
 		return failed(mcpseal.ReasonTooLarge)
-	}
-	if fail := page.digestArguments(); fail != nil {
-		return fail
 	}
 	s := scratches.Get().(*scratch)
 	defer s.release()
@@ -82,6 +79,10 @@ func (c *Cursors) open(ctx context.Context, page *Page, cursor string) *failure 
 	r, head, reason := parseRecord(payload)
 	if reason != "" {
 		return failed(reason)
+	}
+	if fail := page.digestArguments(); fail != nil { // only now: a forged cursor buys no digest
+		fail.reason = mcpseal.ReasonArguments
+		return fail
 	}
 	if fail := page.bind(ctx, r.who == forEverybody); fail != nil {
 		return fail

@@ -207,7 +207,7 @@ func TestACursorIsForOneRequestOfOneUserAtOneService(t *testing.T) {
 				"nobody":              {mcpseal.ReasonPrincipal, func(r *mcpseal.Request) { r.Principal = nil }},
 				"another argument":    {mcpseal.ReasonArguments, func(r *mcpseal.Request) { r.Arguments = []byte(`{"table":"hush","limit":11}`) }},
 				"no arguments":        {mcpseal.ReasonArguments, func(r *mcpseal.Request) { r.Arguments = nil }},
-				"broken arguments":    {mcpseal.ReasonInvalidParams, func(r *mcpseal.Request) { r.Arguments = []byte(`{"a":1,"a":2}`) }},
+				"broken arguments":    {mcpseal.ReasonArguments, func(r *mcpseal.Request) { r.Arguments = []byte(`{"a":1,"a":2}`) }},
 				"a caller that fails": {mcpseal.ReasonPrincipalFailed, func(r *mcpseal.Request) { r.Principal = mcpseal.User("") }},
 			} {
 				request := list()

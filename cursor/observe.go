@@ -1,6 +1,7 @@
 package cursor
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -53,7 +54,7 @@ func (c *Cursors) observe(ctx context.Context, op mcpseal.Op, start time.Time, r
 func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, request *mcpseal.Request, size int, fail *failure) {
 	e := c.event(op, start, request, size)
 	e.Reason, e.Cause = fail.reason, fail.cause.OrNil()
-	level, message := slog.LevelWarn, "mcpseal: cursor rejected"
+	level, message := e.Reason.Level(), "mcpseal: cursor rejected"
 	if op == OpIssue {
 		level, message = slog.LevelError, "mcpseal: cursor not issued"
 	}
@@ -67,7 +68,7 @@ func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, re
 			attrs = append(attrs, slog.String("stack", stack))
 		}
 	}
-	callback.Quietly(func() { c.config.Logger.LogAttrs(ctx, level, message, attrs...) })
+	callback.Quietly(func() { cmp.Or(c.config.Logger, slog.Default()).LogAttrs(ctx, level, message, attrs...) })
 	if c.config.Observer != nil {
 		callback.Quietly(func() { c.config.Observer(ctx, e) })
 	}

@@ -124,13 +124,16 @@ func (p *Page) issue(ctx context.Context, next *Next) (string, *failure) {
 	return c.issue(ctx, &r, &p.binding)
 }
 
-// digestArguments comes first: what it finds says nothing about a cursor.
+// digestArguments digests the arguments once.
 func (p *Page) digestArguments() *failure {
 	if p.known.arguments {
 		return nil
 	}
 	if len(p.caller.Method) > maxNamed || len(p.caller.Target) > maxNamed {
 		return failed(mcpseal.ReasonInvalidParams)
+	}
+	if most := p.cursors.config.MaxArguments; len(p.caller.Arguments) > most {
+		return &failure{mcpseal.ReasonInvalidParams, callback.Explain("the arguments have %d bytes, Config.MaxArguments is %d", len(p.caller.Arguments), most)}
 	}
 	arguments, err := argdigest.Sum(p.caller.Arguments)
 	if err != nil {

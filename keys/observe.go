@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -120,7 +121,7 @@ func names(ids []mcpseal.KeyID) []string {
 // log and observe change nothing when their receiver panics.
 func (f *File) log(level slog.Level, message string, attrs ...slog.Attr) {
 	callback.Quietly(func() {
-		f.options.Logger.LogAttrs(context.Background(), level, message, append(attrs, slog.String("file", f.path))...)
+		cmp.Or(f.options.Logger, slog.Default()).LogAttrs(context.Background(), level, message, append(attrs, slog.String("file", f.path))...)
 	})
 }
 

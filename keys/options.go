@@ -74,9 +74,6 @@ func (o *Options) setDefaults() error {
 		}
 		schemes[scheme] = true
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
 	return nil
 }
 

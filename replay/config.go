@@ -38,8 +38,5 @@ func (c *Config) setDefaults() error {
 	if c.Capacity < 1 || c.Capacity > maxCapacity {
 		return fmt.Errorf("replay: Config.Capacity is %d, not between 1 and %d", c.Capacity, maxCapacity)
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -29,7 +30,7 @@ func (s *SingleProcess) report() {
 	case level.Held*10 >= level.Capacity*8:
 		if s.warned.CompareAndSwap(false, true) {
 			callback.Quietly(func() {
-				s.config.Logger.LogAttrs(context.Background(), slog.LevelWarn,
+				cmp.Or(s.config.Logger, slog.Default()).LogAttrs(context.Background(), slog.LevelWarn,
 					"replay: the store of used tokens is filling up and will refuse tokens when it is full: "+
 						"raise replay.Config.Capacity, or lower the boundary's TTL",
 					slog.Int("held", level.Held), slog.Int("capacity", level.Capacity))

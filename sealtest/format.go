@@ -1,7 +1,10 @@
 package sealtest
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -35,9 +38,29 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 		}
 		return b
 	}
+	// sealFor and openFor do as a boundary does: it digests the arguments by
+	// itself, and has nothing else of them when it seals.
+	sealFor := func(b *mcpseal.Binding, c mcpseal.Claims) (token string, err error) {
+		if c.Arguments, err = format.Digest(b); err != nil {
+			return "", fmt.Errorf("Digest: %w", err)
+		}
+		b.Arguments = nil
+		return format.Seal(ctx, b, &c)
+	}
+	openFor := func(b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+		c, err := format.Open(ctx, b, token)
+		if err != nil {
+			return c, err
+		}
+		digest, err := format.Digest(b)
+		if err == nil && !bytes.Equal(digest, c.Arguments) {
+			err = errors.New("other arguments")
+		}
+		return c, err
+	}
 	seal := func(t *testing.T, c mcpseal.Claims) string {
 		t.Helper()
-		token, err := format.Seal(ctx, binding(), &c)
+		token, err := sealFor(binding(), c)
 		if err != nil {
 			t.Fatalf("Seal: %v", err)
 		}
@@ -48,7 +71,7 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 		for _, state := range []string{"", "step=1", "\x00", `"quoted\u0000"`, "ünïcödé 🦭", strings.Repeat("x", 10_000)} {
 			want := claims
 			want.State = state
-			got, err := format.Open(ctx, binding(), seal(t, want))
+			got, err := openFor(binding(), seal(t, want))
 			if err != nil {
 				t.Fatalf("Open: %v", err)
 			}
@@ -75,7 +98,7 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 	t.Run("NoStateIsNoText", func(t *testing.T) {
 		stateless := claims
 		stateless.State, stateless.HasState = "", false
-		if got, err := format.Open(ctx, binding(), seal(t, stateless)); err != nil || got.State != "" {
+		if got, err := openFor(binding(), seal(t, stateless)); err != nil || got.State != "" {
 			t.Errorf("no state came back as %q, %v", got.State, err)
 		}
 	})
@@ -86,12 +109,12 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 				mine := claims
 				mine.State = strings.Repeat(string(rune('a'+g)), 100+g)
 				for range 50 {
-					token, err := format.Seal(ctx, binding(), &mine)
+					token, err := sealFor(binding(), mine)
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					if got, err := format.Open(ctx, binding(), token); err != nil || got.State != mine.State {
+					if got, err := openFor(binding(), token); err != nil || got.State != mine.State {
 						t.Errorf("opened %.10q, %v", got.State, err)
 						return
 					}
@@ -107,7 +130,7 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 	})
 	t.Run("OnlyOneTextOpens", func(t *testing.T) {
 		for _, other := range mutations(seal(t, claims)) {
-			got, err := format.Open(ctx, binding(), other)
+			got, err := openFor(binding(), other)
 			if err == nil {
 				t.Fatalf("a changed token opens: %q", other)
 			}
@@ -137,22 +160,34 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 			}
 			other := binding()
 			change.apply(other)
-			if _, err := format.Open(ctx, other, token); err == nil {
+			if _, err := openFor(other, token); err == nil {
 				t.Errorf("with %s the token still opens", change.name)
 			}
 			// And the other way round.
-			reverse, err := format.Seal(ctx, other, &claims)
+			reverse, err := sealFor(other, claims)
 			if err != nil {
 				t.Fatalf("Seal with %s: %v", change.name, err)
 			}
-			if _, err := format.Open(ctx, binding(), reverse); err == nil {
+			if _, err := openFor(binding(), reverse); err == nil {
 				t.Errorf("a token with %s opens without", change.name)
 			}
 		}
 	})
+	t.Run("ArgumentsHaveOneDigest", func(t *testing.T) {
+		one, err := format.Digest(binding())
+		if err != nil {
+			t.Fatalf("Digest: %v", err)
+		}
+		if again, err := format.Digest(binding()); err != nil || !bytes.Equal(one, again) {
+			t.Errorf("the digest of the same arguments differs from call to call")
+		}
+		if carries&mcpseal.ClaimArguments != 0 && len(one) == 0 {
+			t.Errorf("the format carries the arguments but has no digest of them")
+		}
+	})
 	t.Run("JunkIsRefused", func(t *testing.T) {
 		for _, junk := range []string{"", format.Prefix(), format.Prefix() + ".", format.Prefix() + strings.Repeat("A", 200), "\xff", strings.Repeat(".", 1000)} {
-			if _, err := format.Open(ctx, binding(), junk); err == nil {
+			if _, err := openFor(binding(), junk); err == nil {
 				t.Errorf("%.20q opens", junk)
 			}
 		}

@@ -91,6 +91,9 @@ type jsonFormat struct{}
 
 func (jsonFormat) Prefix() string            { return "json." }
 func (jsonFormat) Carries() mcpseal.ClaimSet { return 0 }
+func (jsonFormat) Digest(*mcpseal.Binding) ([]byte, error) {
+	return nil, nil
+}
 func (jsonFormat) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
 	text, err := json.Marshal(c)
 	return "json." + string(text), err
@@ -106,6 +109,10 @@ type unboundFormat struct {
 	forget func(*mcpseal.Binding)
 }
 
+func (f unboundFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
+	f.forget(b)
+	return f.Format.Digest(b)
+}
 func (f unboundFormat) Seal(ctx context.Context, b *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
 	f.forget(b)
 	return f.Format.Seal(ctx, b, c)

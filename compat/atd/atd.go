@@ -12,6 +12,7 @@ package atd
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -68,9 +69,6 @@ type Issuer struct {
 // environment variable ATD_CURSOR_SIGNING_KEY holds in base64, and if that is
 // not set, a random one that dies with this process.
 func NewIssuer(key []byte, options Options) (*Issuer, error) {
-	if options.Logger == nil {
-		options.Logger = slog.Default()
-	}
 	if options.TTL == 0 {
 		options.TTL = defaultTTL
 	}
@@ -80,7 +78,7 @@ func NewIssuer(key []byte, options Options) (*Issuer, error) {
 	if options.Session != nil && len(options.Session) != sessionSize {
 		return nil, fmt.Errorf("atd: Options.Session has %d bytes, not %d", len(options.Session), sessionSize)
 	}
-	key, err := findKey(key, options.Logger)
+	key, err := findKey(key, cmp.Or(options.Logger, slog.Default()))
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +117,13 @@ func (i *Issuer) Issue(request Request, page Page) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return i.issuePage(*p, page)
+}
+
+// issuePage issues the cursor for a page of the request that p is for.
+func (i *Issuer) issuePage(p payload, page Page) (string, error) {
 	p.Page, p.State, p.Issued = page.Index, bytes.Clone(page.State), uint64(time.Now().Unix())
-	return i.issue(p)
+	return i.issue(&p)
 }
 
 // payloadOf is the payload with everything that a request decides.
@@ -158,23 +161,29 @@ func (i *Issuer) issue(p *payload) (string, error) {
 // Open returns the page of a cursor that was issued for this request. Every
 // error is one of this package's, but for arguments that are not JSON.
 func (i *Issuer) Open(request Request, cursor string) (Page, error) {
+	page, _, err := i.open(request, cursor)
+	return page, err
+}
+
+// open also returns what the request decides of the next cursor.
+func (i *Issuer) open(request Request, cursor string) (Page, *payload, error) {
+	p, err := i.verify(cursor) // first: a forged cursor buys no digest
+	if err != nil {
+		return Page{}, nil, err
+	}
 	want, err := i.payloadOf(request, i.style)
 	if err != nil {
-		return Page{}, err
-	}
-	p, err := i.verify(cursor)
-	if err != nil {
-		return Page{}, err
+		return Page{}, nil, err
 	}
 	if !p.boundAs(want) {
-		if want, err = i.payloadOf(request, !i.style); err != nil || !p.boundAs(want) {
-			return Page{}, ErrMismatch
+		if other, err := i.payloadOf(request, !i.style); err != nil || !p.boundAs(other) {
+			return Page{}, nil, ErrMismatch
 		}
 	}
 	if err := i.inTime(p); err != nil {
-		return Page{}, err
+		return Page{}, nil, err
 	}
-	return Page{p.Page, p.State}, nil
+	return Page{p.Page, p.State}, want, nil
 }
 
 // verify returns the payload of a genuine cursor.

@@ -1,8 +1,10 @@
 package atd
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 
 	"github.com/mcpseal/mcpseal"
@@ -22,41 +24,43 @@ type cursors struct{ *Issuer }
 
 func (c cursors) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {
 	if text == "" {
-		return c.page(request, Page{}), nil
+		return c.page(request, Page{}, nil), nil
 	}
-	page, reason := c.open(ctx, request, text)
+	page, bound, reason := c.open(ctx, request, text)
 	if reason != "" {
-		callback.Quietly(func() {
-			c.logger.WarnContext(ctx, "atd: cursor rejected", "reason", string(reason), "tool", plain.Text(request.Target), "cursor_bytes", len(text))
-		})
+		c.log(ctx, reason.Level(), "atd: cursor rejected", "reason", string(reason), "tool", plain.Text(request.Target), "cursor_bytes", len(text))
 		return cursor.Page{}, &cursor.RejectError{Reason: reason}
 	}
-	return c.page(request, page), nil
+	return c.page(request, page, bound), nil
 }
 
-func (c cursors) open(ctx context.Context, request mcpseal.Request, text string) (Page, mcpseal.Reason) {
+func (c cursors) log(ctx context.Context, level slog.Level, message string, args ...any) {
+	callback.Quietly(func() { cmp.Or(c.logger, slog.Default()).Log(ctx, level, message, args...) })
+}
+
+func (c cursors) open(ctx context.Context, request mcpseal.Request, text string) (Page, *payload, mcpseal.Reason) {
 	user, failed := callback.Identify(ctx, request.Principal)
 	if failed != nil {
-		return Page{}, mcpseal.ReasonPrincipalFailed
+		return Page{}, nil, mcpseal.ReasonPrincipalFailed
 	}
-	page, err := c.Issuer.Open(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, text)
+	page, bound, err := c.Issuer.open(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, text)
 	switch {
 	case err == nil && page.Index > 0:
-		return page, ""
+		return page, bound, ""
 	case errors.Is(err, errSession):
-		return Page{}, mcpseal.ReasonAudience
+		return Page{}, nil, mcpseal.ReasonAudience
 	case errors.Is(err, ErrExpired):
-		return Page{}, mcpseal.ReasonExpired
+		return Page{}, nil, mcpseal.ReasonExpired
 	case errors.Is(err, ErrMismatch):
-		return Page{}, mcpseal.ReasonRequest
+		return Page{}, nil, mcpseal.ReasonRequest
 	case errors.Is(err, ErrSignature):
-		return Page{}, mcpseal.ReasonForged
+		return Page{}, nil, mcpseal.ReasonForged
 	case errors.Is(err, ErrTooLarge):
-		return Page{}, mcpseal.ReasonTooLarge
+		return Page{}, nil, mcpseal.ReasonTooLarge
 	case isParams(err):
-		return Page{}, mcpseal.ReasonInvalidParams
+		return Page{}, nil, mcpseal.ReasonArguments
 	}
-	return Page{}, mcpseal.ReasonMalformed
+	return Page{}, nil, mcpseal.ReasonMalformed
 }
 
 func isParams(err error) bool {
@@ -64,39 +68,42 @@ func isParams(err error) bool {
 	return errors.As(err, &params)
 }
 
-// page issues the cursor of the next one.
-func (c cursors) page(request mcpseal.Request, page Page) cursor.Page {
+// page issues the cursor of the next one. Bound is what it is bound to, nil on a
+// first page.
+func (c cursors) page(request mcpseal.Request, page Page, bound *payload) cursor.Page {
 	return cursor.NewPage(int(page.Index), page.State, func(ctx context.Context, next cursor.Next) (string, error) {
-		token, reason := c.next(ctx, request, page, next)
+		token, reason := c.next(ctx, request, page, bound, next)
 		if reason != "" {
-			callback.Quietly(func() {
-				c.logger.ErrorContext(ctx, "atd: cursor not issued", "reason", string(reason), "tool", plain.Text(request.Target), "state_bytes", len(next.Position))
-			})
+			c.log(ctx, slog.LevelError, "atd: cursor not issued", "reason", string(reason), "tool", plain.Text(request.Target), "state_bytes", len(next.Position))
 			return "", &cursor.IssueError{Reason: reason}
 		}
 		return token, nil
 	})
 }
 
-func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, next cursor.Next) (string, mcpseal.Reason) {
+func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, bound *payload, next cursor.Next) (string, mcpseal.Reason) {
 	if next.Shared || next.Cached != 0 {
 		return "", mcpseal.ReasonMisuse
-	}
-	user, failed := callback.Identify(ctx, request.Principal)
-	if failed != nil {
-		return "", mcpseal.ReasonPrincipalFailed
 	}
 	if page.Index == math.MaxUint32 {
 		return "", mcpseal.ReasonTooLarge
 	}
-	token, err := c.Issue(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, Page{page.Index + 1, next.Position})
+	if bound == nil {
+		user, failed := callback.Identify(ctx, request.Principal)
+		if failed != nil {
+			return "", mcpseal.ReasonPrincipalFailed
+		}
+		var err error
+		if bound, err = c.payloadOf(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, c.style); err != nil {
+			return "", mcpseal.ReasonInvalidParams
+		}
+	}
+	token, err := c.issuePage(*bound, Page{page.Index + 1, next.Position})
 	switch {
 	case err == nil:
 		return token, ""
 	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrStateTooLarge):
 		return "", mcpseal.ReasonTooLarge
-	case isParams(err):
-		return "", mcpseal.ReasonInvalidParams
 	}
 	return "", mcpseal.ReasonMisuse
 }

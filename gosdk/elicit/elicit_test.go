@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
 type args struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
 // FuzzAnswers feeds a handler arbitrary states, sealed as somebody with the keys

@@ -32,8 +32,5 @@ func (c *Config) setDefaults() error {
 	if strings.ContainsFunc(c.Prefix, func(r rune) bool { return r <= ' ' || r > '~' || r == '{' || r == '}' }) {
 		return fmt.Errorf("redisreplay: Config.Prefix %q has a character other than printable ASCII, white space or a brace", c.Prefix)
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
 	return nil
 }

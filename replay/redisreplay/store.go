@@ -1,10 +1,12 @@
 package redisreplay
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -39,7 +41,7 @@ func New(ctx context.Context, client redis.UniversalClient, config Config) (*Sto
 	if err := checkClient(client); err != nil {
 		return nil, err
 	}
-	if err := checkServers(ctx, client, config.Logger); err != nil {
+	if err := checkServers(ctx, client, cmp.Or(config.Logger, slog.Default())); err != nil {
 		return nil, fmt.Errorf("redisreplay: %w", explain(err))
 	}
 	return &Store{client, config.Prefix}, nil
