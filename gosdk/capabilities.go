@@ -1,7 +1,6 @@
 package gosdk
 
 import (
-	"context"
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -92,41 +91,6 @@ func missingCapabilities(questions mcp.InputRequestMap) error {
 		Code:    mcp.CodeMissingRequiredClientCapabilities,
 		Message: "Missing required client capabilities",
 		Data:    data,
-	}
-}
-
-// send is the sending middleware. It keeps questions from older clients that
-// have not declared that they can answer them, and counts those that the SDK
-// asks by itself as rounds of the call they belong to.
-func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		question, ok := req.GetParams().(mcp.InputRequest)
-		if !ok && method == "roots/list" {
-			question, ok = &mcp.ListRootsParams{}, true // its params may be left out
-		}
-		session, isServer := req.GetSession().(*mcp.ServerSession)
-		if !ok || !isServer {
-			return next(ctx, method, req)
-		}
-		if !declares(declaredBy(session), question) {
-			return nil, &ownError{missingCapabilities(mcp.InputRequestMap{"": question})}
-		}
-		older, _ := ctx.Value(olderCallKey{}).(*olderCall)
-		if older == nil {
-			return next(ctx, method, req)
-		}
-		counts, err := older.begin(ctx, question)
-		if err != nil {
-			return nil, &ownError{err}
-		}
-		result, err := next(ctx, method, req)
-		if !counts {
-			return result, err
-		}
-		if ended := older.end(ctx); err == nil && ended != nil {
-			return nil, &ownError{ended}
-		}
-		return result, err
 	}
 }
 

@@ -1,8 +1,6 @@
 package gosdk
 
 import (
-	"encoding/json"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -12,12 +10,15 @@ const (
 	methodResource = "resources/read"
 )
 
-// call is what the three carrier methods have in common, as it came in: a
-// handler may change its params.
+func isCarrier(method string) bool {
+	return method == methodTool || method == methodPrompt || method == methodResource
+}
+
+// call is what the three carrier methods have in common, as it came in.
 type call struct {
 	method, target string
-	arguments      []byte            // of a tool, as JSON
-	promptArgs     map[string]string // of a prompt
+	arguments      []byte            // JSON; of a tool, and of any call once they are kept
+	promptArgs     map[string]string // of a prompt, shared with its handler
 	token          string
 	answers        mcp.InputResponseMap
 	meta           map[string]any
@@ -46,17 +47,14 @@ func readCall(method string, req mcp.Request) (c call, ok bool) {
 	return c, false
 }
 
-// argumentsText returns the arguments as JSON. Those of a prompt arrive as a
-// map, so their text is made again.
-func (c *call) argumentsText() []byte {
-	if len(c.promptArgs) == 0 {
-		return c.arguments
+// anyCall is readCall where the method is not known.
+func anyCall(req mcp.Request) (c call, ok bool) {
+	for _, method := range []string{methodTool, methodPrompt, methodResource} {
+		if c, ok = readCall(method, req); ok {
+			return c, true
+		}
 	}
-	text, err := json.Marshal(c.promptArgs)
-	if err != nil {
-		return []byte("{") // cannot be: refused, should it ever happen
-	}
-	return text
+	return c, false
 }
 
 // withInput returns the request with a state and answers in place of its own.

@@ -27,6 +27,7 @@ func nativeCursors(boundary *mcpseal.Boundary, config cursor.Config) cursor.Issu
 	}
 	policy := boundary.Config()
 	config.Logger, config.Observer, config.RequirePrincipal = policy.Logger, policy.Observer, policy.RequirePrincipal
+	config.MaxArguments = policy.MaxArguments
 	if config.Audience = policy.Audience; config.Audience == "" {
 		config.Audience = "nobody else" // has the keys: they are ephemeral
 	}
@@ -38,11 +39,13 @@ func nativeCursors(boundary *mcpseal.Boundary, config cursor.Config) cursor.Issu
 }
 
 // serveList keeps the SDK's list cursors to itself: the client gets sealed ones.
-// Any other method passes.
-func (p *Protected) serveList(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
-	token, isList := listCursor(req)
-	if !isList || p.lists == nil {
-		return next(ctx, method, req)
+func (p *Protected) serveList(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request, token string) (mcp.Result, error) {
+	if p.lists == nil {
+		result, err := next(ctx, method, req)
+		if tools, ok := result.(*mcp.ListToolsResult); ok && tools != nil && token == "" {
+			p.strangers.meet(ctx, p, 0, tools)
+		}
+		return result, err
 	}
 	page, err := p.lists.Open(ctx, mcpseal.Request{
 		Method:    method,
@@ -59,23 +62,28 @@ func (p *Protected) serveList(ctx context.Context, next mcp.MethodHandler, metho
 		return nil, err
 	}
 	if !isListResult(result) {
-		return nil, p.refuse(ctx, call{method: method}, "a list that is nil or of an unknown type was refused: nobody could seal its cursor")
+		return nil, p.refuse(ctx, method, "a list that is nil or of an unknown type was refused: nobody could seal its cursor")
+	}
+	if tools, ok := result.(*mcp.ListToolsResult); ok {
+		p.strangers.meet(ctx, p, page.Number(), tools)
 	}
 	return sealedList(ctx, &page, result)
 }
 
 // sealedList replaces the cursor of a page. A page that may be served to others
-// from a cache has a cursor that serves them too, and outlives the cache.
+// from a cache has a cursor that serves them too, and outlives the cache. Any
+// other is bound to the user: the SDK calls every page public, but one with a ttlMs
+// of 0 is in nobody's cache.
 func sealedList(ctx context.Context, page *cursor.Page, result mcp.Result) (mcp.Result, error) {
 	plain, with := nextListCursor(result)
 	if plain == "" {
 		return result, nil
 	}
 	next := cursor.Next{Position: []byte(plain)}
-	if cacheable, ok := result.(mcp.CacheableResult); ok {
+	if cacheable, ok := result.(mcp.CacheableResult); ok && cacheable.GetTTLMs() > 0 {
 		scope := cacheable.GetCacheScope()
 		next.Shared = scope == "public" || scope == "" // which means the same
-		next.Cached = time.Duration(min(max(cacheable.GetTTLMs(), 0), maxCachedMs)) * time.Millisecond
+		next.Cached = time.Duration(min(cacheable.GetTTLMs(), maxCachedMs)) * time.Millisecond
 	}
 	sealed, err := page.Next(ctx, next)
 	if err != nil {

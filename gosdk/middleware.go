@@ -8,36 +8,63 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
 // receive is the receiving middleware. It moves fields between the SDK and the
-// boundary; what is allowed, the boundary decides.
+// boundary; what is allowed, the boundary decides. A handler that panics has
+// failed: the operator learns the type of the value and the stack, the client
+// nothing.
 func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method != methodTool && method != methodPrompt && method != methodResource {
-			return p.serveList(ctx, next, method, req)
+	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+		panicked := callback.Guard(func() { result, err = p.serve(ctx, next, method, req) })
+		if panicked != nil {
+			p.Logger().ErrorContext(ctx, "gosdk: a handler panicked", "method", plain.Text(method),
+				"cause", panicked.Error(), "stack", panicked.Stack())
+			return nil, internalError()
 		}
-		c, ok := readCall(method, req)
-		if !ok {
-			return nil, p.refuse(ctx, c, "a request of an unknown type was refused")
-		}
-		ctx, ok = p.install.check(ctx, req.GetSession())
-		if !ok {
-			return nil, p.refuse(ctx, c, "the middleware is installed twice on one server: call Protect once, or install "+
-				"Middleware once; every call is refused until then")
-		}
-		result, err := p.serve(ctx, next, req, c)
-		if err != nil {
-			return result, bare(err)
-		}
-		p.install.passed.Store(true)
-		return result, nil
+		return result, err
 	}
 }
 
-// serve opens what came in, runs the handler, and seals what it asks.
-func (p *Protected) serve(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
-	ctx = p.vouch(ctx, &c)
+func (p *Protected) serve(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	if isCarrier(method) {
+		return p.serveCarrier(ctx, next, method, req)
+	}
+	if token, ok := listCursor(req); ok {
+		return p.serveList(ctx, next, method, req, token)
+	}
+	return p.serveOther(ctx, next, method, req)
+}
+
+func (p *Protected) serveCarrier(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	c, ok := readCall(method, req)
+	if !ok {
+		return nil, p.refuse(ctx, method, "a request of an unknown type was refused")
+	}
+	if outer := passage.From(ctx); outer != nil && outer.Session == req.GetSession() {
+		return nil, p.refuse(ctx, method, "the middleware is installed twice on one server: call Protect once, or install "+
+			"Middleware once; every call is refused until then")
+	}
+	kept := c.keepArguments(p.policy.MaxArguments)
+	defer kept.release()
+	result, err := p.serveCall(ctx, next, req, c)
+	if err != nil {
+		return nil, bare(err)
+	}
+	return result, nil
+}
+
+// openedCall is a call that brought a token, in one allocation.
+type openedCall struct {
+	passage.Call
+	round mcpseal.Round
+}
+
+// serveCall opens what came in, runs the handler, and seals what it asks.
+func (p *Protected) serveCall(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
 	if isOlder(req) {
 		return p.bridge(ctx, next, req, c)
 	}
@@ -45,51 +72,66 @@ func (p *Protected) serve(ctx context.Context, next mcp.MethodHandler, req mcp.R
 		inner := req
 		if answers := p.firstAnswers(c); len(answers) != len(c.answers) {
 			inner = withInput(req, "", answers)
+			p.dropped(ctx, req, c, len(c.answers)-len(answers))
 		}
-		result, a, err := p.run(ctx, next, inner, c)
+		passing := &passage.Call{Context: ctx, By: p, Session: req.GetSession()}
+		result, a, err := p.run(passing, next, inner, c)
 		if err != nil || a.questions == nil {
 			return result, err
 		}
-		round, err := p.open(ctx, req, c)
+		round, err := p.open(ctx, req, c, "")
 		if err != nil {
 			return nil, err
 		}
-		return p.sealed(ctx, req, c, &round, result, a)
+		return p.sealed(passing, req, c, &round, result, a)
 	}
-	round, err := p.open(ctx, req, c)
-	if err != nil {
+	var (
+		opened = &openedCall{Call: passage.Call{Context: ctx, By: p, Session: req.GetSession()}}
+		err    error
+	)
+	if opened.round, err = p.open(ctx, req, c, c.token); err != nil {
 		return nil, err
 	}
-	state, _ := round.State()
-	result, a, err := p.run(ctx, next, withInput(req, state, solicited(&round, c.answers)), c)
+	opened.Round = &opened.round
+	state, _ := opened.round.State()
+	answers := solicited(&opened.round, c.answers)
+	opened.round.Dropped(ctx, len(c.answers)-len(answers))
+	result, a, err := p.run(&opened.Call, next, withInput(req, state, answers), c)
 	if err != nil || a.questions == nil {
 		return uncached(result), err
 	}
-	return p.sealed(ctx, req, c, &round, result, a)
+	return p.sealed(&opened.Call, req, c, &opened.round, result, a)
 }
 
 // firstAnswers are the answers that a first round passes on: nobody asked for
 // them, so they are none, but for tools that the operator named.
 func (p *Protected) firstAnswers(c call) mcp.InputResponseMap {
 	if c.method == methodTool && p.unsolicited[c.target] {
-		return c.answers
+		return keep(c.answers, func(string, mcp.InputResponse) bool { return true })
 	}
 	return nil
 }
 
+// dropped says that answers of a first round were dropped.
+func (p *Protected) dropped(ctx context.Context, req mcp.Request, c call, n int) {
+	if round, err := p.open(ctx, req, c, ""); err == nil {
+		round.Dropped(ctx, n)
+	}
+}
+
 // run calls the handler and makes sure that what it returns can be told: a state
 // must not leave in a result that nobody looked into.
-func (p *Protected) run(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
+func (p *Protected) run(ctx *passage.Call, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
 	result, err := next(ctx, c.method, req)
 	if err != nil {
 		return nil, asking{}, err
 	}
 	a, ok := readResult(result)
 	if !ok {
-		return nil, asking{}, p.refuse(ctx, c, "a result that is nil or of an unknown type was refused")
+		return nil, asking{}, p.refuse(ctx, c.method, "a result that is nil or of an unknown type was refused")
 	}
 	if a.questions == nil && a.state != "" {
-		p.options.Logger.ErrorContext(ctx, "gosdk: a complete result has a RequestState, which was removed: "+
+		p.Logger().ErrorContext(ctx, "gosdk: a complete result has a RequestState, which was removed: "+
 			"a handler that asks without questions sets InputRequests to an empty map", "method", c.method)
 		result = withState(result, "")
 	}
@@ -97,12 +139,13 @@ func (p *Protected) run(ctx context.Context, next mcp.MethodHandler, req mcp.Req
 }
 
 // sealed returns the result that asks with a token in place of its state.
-func (p *Protected) sealed(ctx context.Context, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
+func (p *Protected) sealed(passing *passage.Call, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
+	ctx := passing.Context
 	if !a.sent {
-		return nil, p.refuse(ctx, c, "a result asks, but the SDK would send it as complete: questions must come from the handler, "+
+		return nil, p.refuse(ctx, c.method, "a result asks, but the SDK would send it as complete: questions must come from the handler, "+
 			"not from a middleware further in")
 	}
-	questions, err := p.pins(ctx, c, a.questions)
+	questions, err := p.pins(ctx, c, a.questions, passing.Wording(a.state))
 	if err != nil {
 		return nil, err
 	}
@@ -116,15 +159,11 @@ func (p *Protected) sealed(ctx context.Context, req mcp.Request, c call, round *
 	return withState(uncached(result), token), nil
 }
 
-func (p *Protected) open(ctx context.Context, req mcp.Request, c call) (mcpseal.Round, error) {
-	return p.openToken(ctx, req, c, c.token)
-}
-
-func (p *Protected) openToken(ctx context.Context, req mcp.Request, c call, token string) (mcpseal.Round, error) {
+func (p *Protected) open(ctx context.Context, req mcp.Request, c call, token string) (mcpseal.Round, error) {
 	round, err := p.boundary.Open(ctx, mcpseal.Request{
 		Method:    c.method,
 		Target:    c.target,
-		Arguments: c.argumentsText(),
+		Arguments: c.arguments,
 		Principal: func(ctx context.Context) (string, error) { return p.principal(ctx, req) },
 	}, token)
 	if err != nil {
@@ -147,8 +186,8 @@ func (p *Protected) seal(ctx context.Context, req mcp.Request, round *mcpseal.Ro
 }
 
 // refuse tells the operator why and the client nothing.
-func (p *Protected) refuse(ctx context.Context, c call, why string) error {
-	p.options.Logger.ErrorContext(ctx, "gosdk: "+why, "method", c.method)
+func (p *Protected) refuse(ctx context.Context, method, why string) error {
+	p.Logger().ErrorContext(ctx, "gosdk: "+why, "method", method)
 	return internalError()
 }
 

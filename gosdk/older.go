@@ -1,16 +1,19 @@
 package gosdk
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
 // isOlder says whether the client knows no multi round-trip requests, as the
@@ -28,6 +31,7 @@ func isOlder(req mcp.Request) bool {
 // state stays in the process, but every round is sealed and opened as if it had
 // left, so that the boundary's pins and limits hold.
 type olderCall struct {
+	passage.Call
 	p   *Protected
 	req mcp.Request
 	c   call
@@ -40,32 +44,42 @@ type olderCall struct {
 	asked   bool
 }
 
-type olderCallKey struct{}
+// olderOf returns the older client's call that a context belongs to, or nil.
+func olderOf(ctx context.Context) *olderCall {
+	if passing := passage.From(ctx); passing != nil {
+		o, _ := passing.Older.(*olderCall)
+		return o
+	}
+	return nil
+}
 
 // bridge serves a client that knows no multi round-trip requests. The SDK asks
 // such a client once, from further in, and runs the handler again; bridge goes
 // on from there for as many rounds as it takes.
 func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
 	session := req.GetSession().(*mcp.ServerSession)
-	round, err := p.open(ctx, req, c)
+	round, err := p.open(ctx, req, c, c.token)
 	if err != nil {
 		return nil, err
 	}
 	o := &olderCall{p: p, req: req, c: c, round: round, asked: c.token != ""}
-	ctx = context.WithValue(ctx, olderCallKey{}, o)
+	o.Call = passage.Call{Context: ctx, By: p, Session: session, Round: &o.round, Older: o}
+	o.c.promptArgs = maps.Clone(c.promptArgs)
 
-	// A handler may change its params, and the next round needs them: it gets
-	// a copy.
 	state, _ := round.State()
 	answers := p.firstAnswers(c)
 	if c.token != "" {
 		answers = solicited(&round, c.answers)
 	}
+	round.Dropped(ctx, len(c.answers)-len(answers))
 	for {
 		o.counted = false
-		result, a, err := p.run(ctx, next, withInput(req, state, answers), c)
+		o.Forget()
+		// A handler may change its params, and the next round needs them as they
+		// arrived: each run gets a copy.
+		result, a, err := p.run(&o.Call, next, withInput(o.pristine(), state, answers), c)
 		if err != nil {
-			return nil, p.unanswered(ctx, err)
+			return nil, o.unanswered(err)
 		}
 		if a.questions == nil {
 			if o.asked {
@@ -73,55 +87,72 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 			}
 			return result, nil
 		}
-		if state, answers, err = o.ask(ctx, session, a); err != nil {
-			return nil, p.unanswered(ctx, err)
+		if state, answers, err = o.ask(session, a); err != nil {
+			return nil, o.unanswered(err)
 		}
 	}
 }
 
+// pristine returns the request with arguments that nobody else holds.
+func (o *olderCall) pristine() mcp.Request {
+	switch r := o.req.(type) {
+	case *mcp.CallToolRequest:
+		params := *r.Params
+		params.Arguments = bytes.Clone(o.c.arguments)
+		return &mcp.CallToolRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+	case *mcp.GetPromptRequest:
+		params := *r.Params
+		params.Arguments = maps.Clone(o.c.promptArgs)
+		return &mcp.GetPromptRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+	}
+	return o.req
+}
+
 // unanswered hides what the SDK says of an answer that it did not take from an
-// older client: it repeats the answer. Where the handler is not one that we
-// vouch for, its author decides what to do with that.
-func (p *Protected) unanswered(ctx context.Context, err error) error {
+// older client: it repeats the answer. Where the handler is not one of elicit's,
+// its author gets the SDK's words.
+func (o *olderCall) unanswered(err error) error {
 	var own *ownError
-	var failed *askError
-	fulfilling := strings.Contains(err.Error(), "fulfilling input request") // the SDK's words
-	if !p.Vouches(ctx) || errors.As(err, &own) || !errors.As(err, &failed) && !fulfilling {
+	if !o.Asking() || errors.As(err, &own) {
 		return err
 	}
-	p.options.Logger.WarnContext(ctx, "gosdk: a client's answer was not taken: it does not fit what was asked, or the client failed")
+	o.p.Logger().WarnContext(o, "gosdk: a client's answer was not taken: it does not fit what was asked, or the client failed")
+	return errMisfit()
+}
+
+func errMisfit() error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "an answer does not fit what was asked"}
 }
 
-// askError is an answer that did not come.
-type askError struct{ err error }
-
-func (e *askError) Error() string { return e.err.Error() }
-func (e *askError) Unwrap() error { return e.err }
-
 // ask puts the questions of a result to the client, and returns the next
-// round's input.
-func (o *olderCall) ask(ctx context.Context, session *mcp.ServerSession, a asking) (state string, answers mcp.InputResponseMap, err error) {
-	questions, err := o.p.pins(ctx, o.c, a.questions)
+// round's input. It waits for as long as the round's token lives.
+func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, answers mcp.InputResponseMap, err error) {
+	questions, err := o.p.pins(o.Context, o.c, a.questions, o.Wording(a.state))
 	if err != nil {
-		return "", nil, err
+		return "", nil, &ownError{err}
 	}
 	declared := declaredBy(session)
 	for _, question := range a.questions {
 		if !declares(declared, question) {
-			return "", nil, missingCapabilities(a.questions)
+			return "", nil, &ownError{missingCapabilities(a.questions)}
 		}
 	}
-	token, err := o.p.seal(ctx, o.req, &o.round, a.state, questions)
+	token, err := o.p.seal(o.Context, o.req, &o.round, a.state, questions)
 	if err != nil {
+		return "", nil, &ownError{err}
+	}
+	// The parent's context is not marked as this call's: what is asked below is
+	// this round, and the sending middleware need not count it.
+	ctx, cancel := context.WithDeadline(o.Context, o.round.Expires())
+	defer cancel()
+	if answers, err = askAll(ctx, session, a.questions); err != nil && ctx.Err() == nil {
 		return "", nil, err
 	}
-	// What is asked below is this round: the sending middleware need not count it.
-	if answers, err = askAll(context.WithValue(ctx, olderCallKey{}, nil), session, a.questions); err != nil {
-		return "", nil, &askError{err}
-	}
 	o.asked = true
-	if err = o.reopen(ctx, token); err != nil {
+	if expired := o.reopen(token); expired != nil {
+		return "", nil, &ownError{expired}
+	}
+	if err != nil {
 		return "", nil, err
 	}
 	state, _ = o.round.State()
@@ -134,38 +165,50 @@ func (o *olderCall) ask(ctx context.Context, session *mcp.ServerSession, a askin
 // the handler asks directly, with no state involved, and it is let through. The
 // handler's state is not known here: it goes from the handler to the handler.
 
-func (o *olderCall) begin(ctx context.Context, question mcp.InputRequest) (counts bool, err error) {
+func (o *olderCall) begin(question mcp.InputRequest) (deadline time.Time, counts bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.asked = true
+	pin := mcpseal.Question{Kind: kindOfQuestion(question)}
 	if o.counted && o.pending == 0 {
-		return false, nil
+		return time.Now().Add(o.p.patience(pin.Kind)), false, nil
 	}
 	if !o.counted {
-		pin := mcpseal.Question{Kind: kindOfQuestion(question)}
-		if o.token, err = o.p.seal(ctx, o.req, &o.round, "", []mcpseal.Question{pin}); err != nil {
-			return false, err
+		if o.token, err = o.p.seal(o.Context, o.req, &o.round, "", []mcpseal.Question{pin}); err != nil {
+			return time.Time{}, false, err
 		}
 		o.counted = true
 	}
 	o.pending++
-	return true, nil
+	return o.round.Expires(), true, nil
 }
 
-func (o *olderCall) end(ctx context.Context) (err error) {
+func (o *olderCall) end() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.pending--; o.pending > 0 {
 		return nil
 	}
-	return o.reopen(ctx, o.token)
+	return o.reopen(o.token)
+}
+
+// patience is how long a token with such a question lives.
+func (p *Protected) patience(kind mcpseal.Kind) time.Duration {
+	if kind == mcpseal.KindURL && p.policy.URLTTL != 0 {
+		return p.policy.URLTTL
+	}
+	return p.policy.TTL
 }
 
 // reopen opens a token that this call sealed. There is nobody to ask again if
 // it is rejected: the answers are already here.
-func (o *olderCall) reopen(ctx context.Context, token string) (err error) {
-	if o.round, err = o.p.openToken(ctx, o.req, o.c, token); err == nil && o.round.First() {
+func (o *olderCall) reopen(token string) error {
+	round, err := o.p.open(o.Context, o.req, o.c, token)
+	if err == nil && round.First() {
 		err = wireError(mcpseal.ErrRejected)
+	}
+	if err == nil {
+		o.round = round
 	}
 	return err
 }

@@ -12,7 +12,12 @@ import (
 // principal tells who is calling.
 func (p *Protected) principal(ctx context.Context, req mcp.Request) (string, error) {
 	if p.options.Principal != nil {
-		return p.options.Principal(ctx, req)
+		principal, err := p.options.Principal(ctx, req)
+		if err == nil && principal == "" && !p.options.AllowAnonymous {
+			p.Logger().ErrorContext(ctx, "gosdk: the caller has no name", "cause", errNoName.Error())
+			err = errNoName
+		}
+		return principal, err
 	}
 	info := tokenInfo(ctx, req)
 	if info == nil {
@@ -20,7 +25,7 @@ func (p *Protected) principal(ctx context.Context, req mcp.Request) (string, err
 	}
 	principal, err := TokenPrincipal(info)
 	if err != nil {
-		p.options.Logger.ErrorContext(ctx, "gosdk: the caller cannot be told from the access token", "cause", err.Error())
+		p.Logger().ErrorContext(ctx, "gosdk: the caller cannot be told from the access token", "cause", err.Error())
 	}
 	return principal, err
 }
@@ -35,6 +40,7 @@ func tokenInfo(ctx context.Context, req mcp.Request) *auth.TokenInfo {
 }
 
 var (
+	errNoName   = errors.New("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
 	errNoUserID = errors.New("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
 	errNoString = errors.New("TokenInfo.Extra holds an iss or client_id that is not a string: set it to one, or set Options.Principal")
 )
@@ -72,11 +78,11 @@ func appendPart(buf []byte, text string, present bool) []byte {
 // warnAnonymous says once that tokens of an HTTP server are bound to nobody.
 func (p *Protected) warnAnonymous(ctx context.Context, req mcp.Request) {
 	extra := req.GetExtra()
-	if p.options.Principal != nil || extra == nil || extra.Header == nil || tokenInfo(ctx, req) != nil {
+	if p.options.Principal != nil || p.options.AllowAnonymous || extra == nil || extra.Header == nil || tokenInfo(ctx, req) != nil {
 		return
 	}
 	if !p.anonymous.Swap(true) {
-		p.options.Logger.WarnContext(ctx, "gosdk: nobody is authenticated, so states are bound to no user and anybody who "+
-			"gets one can use it: add auth.RequireBearerToken, or set Options.Principal")
+		p.Logger().WarnContext(ctx, "gosdk: nobody is authenticated, so states are bound to no user and anybody who "+
+			"gets one can use it: add auth.RequireBearerToken, or set Options.Principal, or Options.AllowAnonymous if that is meant")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/gosdktest"
 )
 
 const invalidState = `{"code":-32602,"message":"Invalid or expired requestState","data":{"reason":"invalid_request_state"}}`
@@ -619,8 +621,8 @@ func TestTypedState(t *testing.T) {
 		Name string `json:"name"`
 	}
 	server := newServer()
-	server.AddTool(&mcp.Tool{Name: "typed", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		state, present, err := gosdk.State[progress](req)
+	server.AddTool(&mcp.Tool{Name: "typed", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		state, present, err := gosdk.State[progress](ctx, req)
 		if err != nil || present != (state.Step > 0) {
 			return nil, fmt.Errorf("%+v, %v, %w", state, present, err)
 		}
@@ -628,21 +630,89 @@ func TestTypedState(t *testing.T) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: state.Name}}}, nil
 		}
 		result := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form("?")}}
-		return result, gosdk.SetState(result, progress{state.Step + 1, "ünï"})
+		return result, gosdk.SetState(ctx, result, progress{state.Step + 1, "ünï"})
 	})
 	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
 	if result, err := callTool(t, connect(t, server, answering(), revision2026), &mcp.CallToolParams{Name: "typed"}); err != nil || text(result) != "ünï" {
 		t.Errorf("%q, %v", text(result), err)
 	}
-	wrong := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{RequestState: "hush, not JSON"}}
-	if _, present, err := gosdk.State[progress](wrong); !present || err == nil || strings.Contains(err.Error(), "hush") {
-		t.Errorf("a state that is no progress: %v, %v", present, err)
+	ctx := gosdktest.Context(t)
+	for _, text := range []string{"hush, not JSON", `{"step":1,"hush":2}`, `{"step":"hush"}`, `{"step":1} hush`, `{"step":1}{"step":2}`} {
+		wrong := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{RequestState: text}}
+		if state, present, err := gosdk.State[progress](ctx, wrong); !present || err == nil || strings.Contains(err.Error(), "hush") || state != (progress{}) {
+			t.Errorf("%s is a progress: %v, %v, %v", text, state, present, err)
+		}
 	}
-	if err := gosdk.SetState(&mcp.ListToolsResult{}, 1); err == nil {
+	if err := gosdk.SetState(ctx, &mcp.ListToolsResult{}, 1); err == nil {
 		t.Error("a list carries a state")
 	}
-	if err := gosdk.SetState(&mcp.CallToolResult{}, make(chan int)); err == nil {
+	if err := gosdk.SetState(ctx, &mcp.CallToolResult{}, make(chan int)); err == nil {
 		t.Error("a channel is written as JSON")
+	}
+}
+
+func TestStateFailsWithoutProtection(t *testing.T) {
+	request := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{RequestState: `1`}}
+	if value, present, err := gosdk.State[int](t.Context(), request); !errors.Is(err, gosdk.ErrNotProtected) || present || value != 0 {
+		t.Errorf("State: %v, %v, %v", value, present, err)
+	}
+	result := &mcp.CallToolResult{}
+	if err := gosdk.SetState(t.Context(), result, 1); !errors.Is(err, gosdk.ErrNotProtected) || result.RequestState != "" {
+		t.Errorf("SetState: %v, %q", err, result.RequestState)
+	}
+	if gosdk.Sealed(t.Context()) {
+		t.Error("a call that nobody saw counts as sealed")
+	}
+	// Nor is there a way around it on a server where the line was forgotten.
+	server := newServer()
+	server.AddTool(&mcp.Tool{Name: "forgotten", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		result := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form("?")}}
+		return result, gosdk.SetState(ctx, result, "hush")
+	})
+	if result, err := callTool(t, connect(t, server, raw(), revision2026), &mcp.CallToolParams{Name: "forgotten"}); err == nil || result != nil {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// TestEveryCarrierIsSealedForItsHandler asks on every carrier, in every round and
+// revision.
+func TestEveryCarrierIsSealedForItsHandler(t *testing.T) {
+	for _, protected := range []bool{true, false} {
+		server := newServer()
+		var seen []bool
+		see := func(ctx context.Context) { seen = append(seen, gosdk.Sealed(ctx)) }
+		server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if see(ctx); len(req.Params.InputResponses) > 0 {
+				return &mcp.CallToolResult{}, nil
+			}
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form("?")}, RequestState: "s"}, nil
+		})
+		server.AddPrompt(&mcp.Prompt{Name: "prompt"}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			see(ctx)
+			return &mcp.GetPromptResult{}, nil
+		})
+		server.AddResource(&mcp.Resource{URI: "test:resource", Name: "r"}, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			see(ctx)
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{}}, nil
+		})
+		if protected {
+			gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+		}
+		for _, revision := range []string{revision2026, revision2025} {
+			session := connect(t, server, answering(), revision)
+			if _, err := callTool(t, session, &mcp.CallToolParams{Name: "tool"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "prompt"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test:resource"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(seen) != 8 || slices.Contains(seen, !protected) {
+			t.Errorf("with Protect %v: %v", protected, seen)
+		}
 	}
 }
 
@@ -659,14 +729,14 @@ func TestOtherMethodsPassUntouched(t *testing.T) {
 	}
 }
 
-func TestACallThatNeverAsksAllocatesNothing(t *testing.T) {
+func TestACallThatNeverAsksPaysOneAllocation(t *testing.T) {
 	receiving, _ := gosdk.Middleware(boundary(t, &book{}, nil), nil)
 	result := &mcp.CallToolResult{}
 	handler := receiving(func(context.Context, string, mcp.Request) (mcp.Result, error) { return result, nil })
 	var req mcp.Request = &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "x", Arguments: []byte(`{"a":1}`)}}
 	ctx := context.Background()
 	handler(ctx, "tools/call", req)
-	if n := testing.AllocsPerRun(100, func() { handler(ctx, "tools/call", req) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { handler(ctx, "tools/call", req) }); n > 1 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -14,9 +14,15 @@ import (
 // Options changes what [Protect] does. The zero value is the safe choice.
 type Options struct {
 	// Principal tells who is calling, for identity that something else than
-	// the SDK's bearer middleware verified; "" means nobody. Nil means the
-	// access token's user id, issuer and client id.
+	// the SDK's bearer middleware verified. An empty name fails the check, unless
+	// AllowAnonymous is set. Nil means the access token's user id, issuer and
+	// client id.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
+	// AllowAnonymous says that callers without a name are expected: their tokens
+	// are bound to nobody, and anybody who gets one can use it. False means that an
+	// empty name from Principal fails the check, and that the log warns once when
+	// an HTTP server authenticates nobody.
+	AllowAnonymous bool
 	// Unsolicited names tools to which answers on a call without a state are
 	// passed on. Once a state comes back its answers are checked for these
 	// tools too. Nil means none.
@@ -29,7 +35,7 @@ type Options struct {
 	// from any client as they come.
 	PlainLists bool
 	// Logger gets what the author or operator of the server should know. Nil
-	// means slog.Default(). Rejections go to the boundary's logger, those of
+	// means slog.Default() at that time. Rejections go to the boundary's logger, those of
 	// cursors too.
 	Logger *slog.Logger
 }
@@ -39,13 +45,13 @@ type Options struct {
 type Protected struct {
 	server   *mcp.Server // nil for a Middleware by itself
 	boundary *mcpseal.Boundary
+	policy   mcpseal.Config // the boundary's
 	options  Options
 	lists    cursor.Issuer // nil where list cursors stay plain
 
 	unsolicited map[string]bool
-	vouched     vouchedCalls
-	install     installation
 	anonymous   atomic.Bool // the log has said that nobody is authenticated
+	strangers   strangers
 }
 
 // Protect installs the middleware on server. Call it once, after any
@@ -70,12 +76,9 @@ func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
 	if boundary == nil {
 		panic("gosdk: the boundary is nil; check the error of mcpseal.New")
 	}
-	p := &Protected{boundary: boundary, unsolicited: make(map[string]bool)}
+	p := &Protected{boundary: boundary, policy: boundary.Config(), unsolicited: make(map[string]bool)}
 	if options != nil {
 		p.options = *options
-	}
-	if p.options.Logger == nil {
-		p.options.Logger = slog.Default()
 	}
 	if p.options.Cursors == nil {
 		p.options.Cursors = nativeCursors(boundary, cursor.Config{})
@@ -83,13 +86,15 @@ func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
 	if !p.options.PlainLists {
 		p.lists = nativeCursors(boundary, cursor.Config{MaxPosition: maxListPosition})
 		if p.lists == nil {
-			p.options.Logger.Warn("gosdk: list cursors are not sealed, because the boundary has no keys of its own: " +
+			p.Logger().Warn("gosdk: list cursors are not sealed, because the boundary has no keys of its own: " +
 				"add mcpseal.NativeFormat to Config.AlsoOpen")
 		}
 	}
+	p.strangers.expect("mcpseal.Config.ReplayTools", p.policy.ReplayTools)
+	p.strangers.expect("gosdk.Options.Unsolicited", p.options.Unsolicited)
 	for _, tool := range p.options.Unsolicited {
 		p.unsolicited[tool] = true
-		p.options.Logger.Warn("gosdk: answers that were not asked for reach this tool on its first call", "tool", tool)
+		p.Logger().Warn("gosdk: answers that were not asked for reach this tool on its first call", "tool", tool)
 	}
 	return p
 }

@@ -1,16 +1,35 @@
 package gosdk
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
+
+// ErrNotProtected is what [State] and [SetState] return in a call that no boundary
+// has seen: its state is whatever the client sent, and would leave in plaintext.
+var ErrNotProtected = errors.New("gosdk: the call has not come through a boundary: call Protect on its server, " +
+	"and pass the handler's context; in a test, pass gosdktest.Context")
+
+// Sealed reports whether the call that a handler's context belongs to came through
+// a boundary. A handler that reads RequestState by itself asks it first, so that
+// it does not trust a client where the line with Protect was forgotten.
+func Sealed(ctx context.Context) bool { return passage.From(ctx) != nil }
 
 // SetState writes value, as JSON, into a result that asks: a *mcp.CallToolResult,
 // *mcp.GetPromptResult or *mcp.ReadResourceResult. [State] reads it back in the
-// next round.
-func SetState(result mcp.Result, value any) error {
+// next round. The context is the handler's.
+func SetState(ctx context.Context, result mcp.Result, value any) error {
+	if !Sealed(ctx) {
+		return ErrNotProtected
+	}
 	text, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("gosdk: the state cannot be written as JSON: %w", err)
@@ -30,21 +49,25 @@ func SetState(result mcp.Result, value any) error {
 }
 
 // State returns what [SetState] wrote in the round before. On a first round
-// present is false. An error means that the state was written by something
-// else, or by an earlier version of the handler; it repeats nothing of it.
-func State[T any](req mcp.Request) (value T, present bool, err error) {
-	var text string
-	for _, method := range []string{methodTool, methodPrompt, methodResource} {
-		if c, ok := readCall(method, req); ok {
-			text = c.token // plaintext by now
-		}
+// present is false. An error other than [ErrNotProtected] means that the state was
+// written by something else, or by an earlier version of the handler: it has
+// members that T does not have, or of other types. It repeats nothing of the state.
+func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, err error) {
+	var none T
+	if !Sealed(ctx) {
+		return none, false, ErrNotProtected
 	}
-	if text == "" {
-		return value, false, nil
+	c, _ := anyCall(req)
+	if c.token == "" { // plaintext by now
+		return none, false, nil
 	}
-	if json.Unmarshal([]byte(text), &value) != nil {
-		var zero T
-		return zero, true, fmt.Errorf("gosdk: the state is not a %T", zero)
+	decoder := json.NewDecoder(bytes.NewReader([]byte(c.token)))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(&value) != nil {
+		return none, true, fmt.Errorf("gosdk: the state is not a %T", none)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return none, true, fmt.Errorf("gosdk: the state is not a %T", none)
 	}
 	return value, true, nil
 }

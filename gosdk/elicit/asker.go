@@ -1,6 +1,7 @@
 package elicit
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -8,14 +9,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
 // Asker asks the questions of one call. It is not safe for concurrent use.
 type Asker struct {
-	p    *gosdk.Protected
-	req  mcp.Request
-	name string
+	p       *gosdk.Protected
+	passing *passage.Call // nil if the call has not passed p
+	req     mcp.Request
+	name    string
 
 	state state
 	fresh mcp.InputResponseMap // answers of this round
@@ -31,10 +34,17 @@ type Asker struct {
 // differently. Once is a release; this is a clock in its text.
 const maxRewordings = 3
 
-func newAsker(p *gosdk.Protected, req mcp.Request, name, text string, answers mcp.InputResponseMap) *Asker {
+func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, text string, answers mcp.InputResponseMap) *Asker {
 	a := &Asker{
-		p: p, req: req, name: plain.Text(name), state: readState(text), fresh: make(mcp.InputResponseMap),
+		p: p, req: req, name: plain.Text(name), state: state{Version: stateVersion}, fresh: make(mcp.InputResponseMap),
 		digests: make(map[string]string), questions: make(mcp.InputRequestMap),
+	}
+	if passing := passage.From(ctx); passing != nil && passing.By == any(p) {
+		a.passing = passing
+		if s, ok := readState(text); ok && passing.Written(text, s.wording()) {
+			a.state = s
+		}
+		passing.Forget()
 	}
 	// Answers to what the last round asked are recorded; whether they are
 	// looked at, the handler decides.

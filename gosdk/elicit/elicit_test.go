@@ -513,13 +513,14 @@ func TestFormsAreWhatElicitationAllows(t *testing.T) {
 	for field, bad := range map[string]any{"size": "XL", "age": -1, "toppers": []any{"glass"}, "name": nil, "ok": "yes"} {
 		wrong := maps.Clone(content)
 		wrong[field] = bad
-		if r := round(t, session, "t", round(t, session, "t", nil, nil), mcp.InputResponseMap{"order": accept(wrong)}); !r.IsError {
-			t.Errorf("%s = %v fits", field, bad)
+		r := round(t, session, "t", round(t, session, "t", nil, nil), mcp.InputResponseMap{"order": accept(wrong)})
+		if again := bad == nil; r.IsError == again || r.NeedsInput() != again {
+			t.Errorf("%s = %v: error %v, asks again %v", field, bad, r.IsError, r.NeedsInput())
 		}
 	}
 }
 
-func TestAPanicIsAToolError(t *testing.T) {
+func TestAPanicIsAnInternalError(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
 		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
@@ -529,7 +530,7 @@ func TestAPanicIsAToolError(t *testing.T) {
 			panic("hush")
 		})
 		session := connect(t, s.Server(), reply(nil).options(false), revision)
-		if got := text(call(t, session, &mcp.CallToolParams{Name: "t"})); got != "ERROR t failed" {
+		if got := text(call(t, session, &mcp.CallToolParams{Name: "t"})); got != internal {
 			t.Errorf("%s", got)
 		}
 		if log := s.book.String(); !strings.Contains(log, "panic of type string") || !strings.Contains(log, "elicit_test.go") || strings.Contains(log, "hush") {

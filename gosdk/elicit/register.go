@@ -9,13 +9,6 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk"
-	"github.com/mcpseal/mcpseal/internal/callback"
-)
-
-const (
-	methodTool     = "tools/call"
-	methodPrompt   = "prompts/get"
-	methodResource = "resources/read"
 )
 
 // ToolHandler is a tool that can ask. Its result goes out as that of the SDK's
@@ -27,10 +20,9 @@ type ToolHandler[In, Out any] func(ctx context.Context, ask *Asker, in In) (Out,
 // when the tool cannot be registered.
 func AddTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler ToolHandler[In, Out]) {
 	server := serverOf(p)
-	p.Vouch(methodTool, tool.Name)
 	mcp.AddTool(server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		var out, none Out
-		ask := newAsker(p, req, tool.Name, req.Params.RequestState, req.Params.InputResponses)
+		ask := newAsker(ctx, p, req, tool.Name, req.Params.RequestState, req.Params.InputResponses)
 		asked, err := ask.run(ctx, func() (err error) { out, err = handler(ctx, ask, in); return err })
 		if err != nil {
 			return nil, none, err
@@ -48,9 +40,8 @@ type PromptHandler func(ctx context.Context, ask *Asker, req *mcp.GetPromptReque
 // AddPrompt registers a prompt on a protected server.
 func AddPrompt(p *gosdk.Protected, prompt *mcp.Prompt, handler PromptHandler) {
 	server := serverOf(p)
-	p.Vouch(methodPrompt, prompt.Name)
 	server.AddPrompt(prompt, func(ctx context.Context, req *mcp.GetPromptRequest) (result *mcp.GetPromptResult, err error) {
-		ask := newAsker(p, req, prompt.Name, req.Params.RequestState, req.Params.InputResponses)
+		ask := newAsker(ctx, p, req, prompt.Name, req.Params.RequestState, req.Params.InputResponses)
 		asked, err := ask.run(ctx, func() (err error) { result, err = handler(ctx, ask, req); return err })
 		if err != nil {
 			return nil, err
@@ -68,20 +59,18 @@ type ResourceHandler func(ctx context.Context, ask *Asker, req *mcp.ReadResource
 // AddResource registers a resource on a protected server.
 func AddResource(p *gosdk.Protected, resource *mcp.Resource, handler ResourceHandler) {
 	server := serverOf(p)
-	p.Vouch(methodResource, resource.URI)
 	server.AddResource(resource, handler.serve(p))
 }
 
 // AddResourceTemplate registers a template of resources on a protected server.
 func AddResourceTemplate(p *gosdk.Protected, template *mcp.ResourceTemplate, handler ResourceHandler) {
 	server := serverOf(p)
-	p.Vouch(methodResource, "")
 	server.AddResourceTemplate(template, handler.serve(p))
 }
 
 func (handler ResourceHandler) serve(p *gosdk.Protected) mcp.ResourceHandler {
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (result *mcp.ReadResourceResult, err error) {
-		ask := newAsker(p, req, "a resource", req.Params.RequestState, req.Params.InputResponses)
+		ask := newAsker(ctx, p, req, "a resource", req.Params.RequestState, req.Params.InputResponses)
 		asked, err := ask.run(ctx, func() (err error) { result, err = handler(ctx, ask, req); return err })
 		if err != nil {
 			return nil, err
@@ -98,6 +87,10 @@ func serverOf(p *gosdk.Protected) *mcp.Server {
 	if p == nil || p.Server() == nil {
 		panic("elicit: it needs the value that gosdk.Protect returned")
 	}
+	if p.Boundary().Missing(mcpseal.ClaimWording) != 0 {
+		panic("elicit: tokens of the boundary's format cannot say that elicit wrote a state, so another handler of the same name " +
+			"could pass its own off as one: use the native format, or do without by naming mcpseal.ClaimWording in mcpseal.Config.Waive")
+	}
 	return p.Server()
 }
 
@@ -109,16 +102,12 @@ type asking struct {
 
 // run calls the handler, and finds out whether it asks.
 func (a *Asker) run(ctx context.Context, handler func() error) (*asking, error) {
-	if !a.p.Vouches(ctx) {
+	if a.passing == nil {
 		a.log(ctx, "elicit: the call has not passed the middleware of its server, so its state and answers cannot be trusted: "+
 			"register the tool with the value that gosdk.Protect returned for this server")
 		return nil, internalError()
 	}
-	var err error
-	if panicked := callback.Guard(func() { err = handler() }); panicked != nil {
-		a.p.Logger().ErrorContext(ctx, "elicit: a handler panicked", "name", a.name, "cause", panicked.Error(), "stack", panicked.Stack())
-		return nil, fmt.Errorf("%s failed", a.name)
-	}
+	err := handler()
 	switch {
 	case a.mistake != "":
 		a.log(ctx, "elicit: "+a.mistake)
@@ -144,6 +133,7 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*asking, error) 
 		a.log(ctx, "elicit: the state cannot be written")
 		return nil, internalError()
 	}
+	a.passing.Wrote(state, a.state.wording())
 	return &asking{a.questions, state}, nil
 }
 

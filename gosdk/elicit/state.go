@@ -36,17 +36,31 @@ type answer struct {
 }
 
 // readState reads what an earlier round wrote. A text that is none, from a
-// handler that was written by hand before, is no state.
-func readState(text string) (s state) {
+// handler that was written by hand before, is no state. Nor is one that only
+// looks like it: the token says whether elicit wrote it.
+func readState(text string) (s state, ok bool) {
 	if json.Unmarshal([]byte(text), &s) != nil || s.Version != stateVersion {
-		return state{Version: stateVersion}
+		return s, false
 	}
 	for key, a := range s.Answers {
 		if !a.Action.valid() {
 			delete(s.Answers, key)
 		}
 	}
-	return s
+	return s, true
+}
+
+// wording is what was asked as the token says it.
+func (s *state) wording() map[string][16]byte {
+	wording := make(map[string][16]byte, len(s.Asked))
+	for key, digest := range s.Asked {
+		sum, err := base64.RawURLEncoding.DecodeString(digest[min(1, len(digest)):])
+		if err != nil || len(sum) != 16 {
+			sum = make([]byte, 16) // no token says this
+		}
+		wording[key] = [16]byte(sum)
+	}
+	return wording
 }
 
 // isOf says whether a question is of a kind.
@@ -56,6 +70,9 @@ func (s *state) text() (string, error) {
 	text, err := json.Marshal(s)
 	return string(text), err
 }
+
+// digestLabel keeps these digests apart from any other of a question.
+const digestLabel = "mcpseal/1 elicit "
 
 // digestOf names a question by its kind and its exact wire form.
 func digestOf(question mcp.InputRequest) (string, error) {
@@ -78,7 +95,7 @@ func digestOf(question mcp.InputRequest) (string, error) {
 	if err != nil || kind == "" {
 		return "", errors.New("not a question")
 	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(append([]byte(digestLabel+kind), text...))
 	return kind + base64.RawURLEncoding.EncodeToString(sum[:16]), nil
 }
 

@@ -1,0 +1,69 @@
+package gosdk
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/internal/plain"
+)
+
+// serveOther serves what is neither a carrier nor a list. Nobody seals there, so
+// neither a state nor questions nor answers may go in or out.
+func (p *Protected) serveOther(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	if carriesInput(req.GetParams()) {
+		return nil, p.refuse(ctx, plain.Text(method), "params with a state or answers were refused: nobody seals them for this method")
+	}
+	result, err := next(ctx, method, req)
+	if err == nil && carriesInput(result) {
+		return nil, p.refuse(ctx, plain.Text(method), "a result with a state or questions was refused: nobody seals them for this method, "+
+			"ask from a tool, a prompt or a resource")
+	}
+	return result, err
+}
+
+// inputMembers are what multi round-trip requests add to params and results.
+var inputMembers = []string{"requestState", "inputRequests", "inputResponses"}
+
+// carriesInput reports whether params or a result have such a member, and
+// something in it.
+func carriesInput(message any) bool {
+	v := reflect.ValueOf(message)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		return false
+	}
+	v = v.Elem()
+	for _, index := range inputFields(v.Type()) {
+		// An embedded pointer that is nil has nothing in it.
+		if field, err := v.FieldByIndexErr(index); err == nil && !field.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+var inputFieldsOf sync.Map // from reflect.Type to [][]int
+
+// inputFields finds the fields of a struct that JSON gives such a name.
+func inputFields(t reflect.Type) [][]int {
+	if known, ok := inputFieldsOf.Load(t); ok {
+		return known.([][]int)
+	}
+	var found [][]int
+	for _, field := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" {
+			name = field.Name
+		}
+		for _, member := range inputMembers {
+			if field.IsExported() && strings.EqualFold(name, member) {
+				found = append(found, field.Index)
+			}
+		}
+	}
+	inputFieldsOf.Store(t, found)
+	return found
+}

@@ -1,0 +1,59 @@
+package gosdk
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// send is the sending middleware. It keeps questions from older clients that
+// have not declared that they can answer them, and answers with a nil in them from
+// handlers. It counts the questions that the SDK asks by itself as rounds of the
+// call they belong to, and ends the waiting for an answer when their token expires.
+func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		question, ok := req.GetParams().(mcp.InputRequest)
+		if !ok && method == "roots/list" {
+			question, ok = &mcp.ListRootsParams{}, true // its params may be left out
+		}
+		session, isServer := req.GetSession().(*mcp.ServerSession)
+		if !ok || !isServer {
+			return next(ctx, method, req)
+		}
+		if !declares(declaredBy(session), question) {
+			return nil, &ownError{missingCapabilities(mcp.InputRequestMap{"": question})}
+		}
+		older := olderOf(ctx)
+		if older == nil {
+			return soundly(next(ctx, method, req))
+		}
+		deadline, counts, err := older.begin(question)
+		if err != nil {
+			return nil, &ownError{err}
+		}
+		waiting, cancel := context.WithDeadline(ctx, deadline)
+		defer cancel()
+		result, err := soundly(next(waiting, method, req))
+		if !counts {
+			return result, err
+		}
+		ended := older.end()
+		if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+			return nil, &ownError{wireError(mcpseal.ErrRejected)} // expired, as end has told the operator
+		}
+		if err == nil && ended != nil {
+			return nil, &ownError{ended}
+		}
+		return result, err
+	}
+}
+
+// soundly returns an answer that a handler may see.
+func soundly(result mcp.Result, err error) (mcp.Result, error) {
+	if answer, ok := result.(mcp.InputResponse); ok && err == nil && !isSound(answer) {
+		return nil, &ownError{errMisfit()}
+	}
+	return result, err
+}
