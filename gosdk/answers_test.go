@@ -1,0 +1,318 @@
+package gosdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+func sampleQuestion() *mcp.CreateMessageParams {
+	return &mcp.CreateMessageParams{MaxTokens: 9, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "?"}}}}
+}
+
+// questionOf is a question of each kind.
+var questionOf = map[string]func() mcp.InputRequest{
+	"form": func() mcp.InputRequest { return form("?") },
+	"url": func() mcp.InputRequest {
+		return &mcp.ElicitParams{Mode: "url", Message: "?", URL: "https://example.com", ElicitationID: "1"}
+	},
+	"sampling": func() mcp.InputRequest { return sampleQuestion() },
+	"roots":    func() mcp.InputRequest { return &mcp.ListRootsParams{} },
+}
+
+// naive registers a tool for each kind, written by somebody who trusts that
+// answers are whole. It says what it read.
+func naive(server *mcp.Server) {
+	for name, question := range questionOf {
+		server.AddTool(&mcp.Tool{Name: name, InputSchema: object}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			answer, ok := req.Params.InputResponses["q"]
+			if !ok {
+				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": question()}, RequestState: "asked"}, nil
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "read " + readNaively(answer)}}}, nil
+		})
+	}
+}
+
+// readNaively goes through an answer as a handler might.
+func readNaively(answer mcp.InputResponse) string {
+	var b strings.Builder
+	switch a := answer.(type) {
+	case *mcp.ElicitResult:
+		b.WriteString(a.Action)
+		for name, value := range a.Content {
+			if value == nil {
+				panic("nil in the field " + name)
+			}
+			if list, ok := value.([]any); ok {
+				for _, item := range list {
+					if item == nil {
+						panic("nil in the field " + name)
+					}
+				}
+			}
+		}
+	case *mcp.CreateMessageWithToolsResult:
+		for _, content := range append(a.Content, a.Content[0]) {
+			text, err := content.MarshalJSON()
+			if err != nil {
+				panic(err)
+			}
+			if embedded, ok := content.(*mcp.EmbeddedResource); ok {
+				b.WriteString(embedded.Resource.URI)
+			}
+			b.Write(text)
+		}
+	case *mcp.ListRootsResult:
+		for _, root := range a.Roots {
+			b.WriteString(root.URI)
+		}
+	default:
+		panic(fmt.Sprintf("an answer of type %T", answer))
+	}
+	return b.String()
+}
+
+const everyCapability = `{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}`
+
+// postCall sends a tools/call of the newest revision as it is.
+func postCall(t testing.TB, url, tool, more string) string {
+	t.Helper()
+	return post(t, url, "tools/call", tool, `"name":"`+tool+`","arguments":{}`+more)
+}
+
+// post sends a request of the newest revision as it is.
+func post(t testing.TB, url, method, name, params string) string {
+	t.Helper()
+	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params +
+		`,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},` +
+		`"io.modelcontextprotocol/clientCapabilities":` + everyCapability + `}}}`
+	request, err := http.NewRequestWithContext(t.Context(), "POST", url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for header, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Protocol-Version": revision2026, "Mcp-Method": method, "Mcp-Name": name} {
+		if value != "" {
+			request.Header.Set(header, value)
+		}
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+// stateIn finds the token in an answer.
+func stateIn(answer string) string {
+	_, rest, ok := strings.Cut(answer, `"requestState":"`)
+	if !ok {
+		return ""
+	}
+	state, _, _ := strings.Cut(rest, `"`)
+	return state
+}
+
+// unsound are answers with a null where a handler expects something.
+var unsound = map[string][]string{
+	"form": {`{"action":"accept","content":{"value":null}}`, `{"action":"accept","content":{"value":["a",null]}}`,
+		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`, `{"action":"decline","content":{"value":null}}`, `{"action":null}`, `{"action":"ACCEPT"}`},
+	"url":   {`{"action":"accept","content":{"value":null}}`},
+	"roots": {`{"roots":[null]}`, `{"roots":[{"uri":"file:///a"},null]}`},
+	"sampling": {`{"role":"assistant","model":"m","content":[]}`, `{"role":"assistant","model":"m","content":null}`,
+		`{"role":"assistant","model":"m","content":[null]}`, `{"role":"assistant","model":"m","content":[{"type":"resource","resource":null}]}`},
+}
+
+var sound = map[string]string{
+	"form":     `{"action":"accept","content":{"value":"x"}}`,
+	"url":      `{"action":"accept"}`,
+	"roots":    `{"roots":[{"uri":"file:///a"}]}`,
+	"sampling": `{"role":"assistant","model":"m","content":[{"type":"text","text":"x"}]}`,
+}
+
+func TestAnswersWithNilInsideNeverReachAHandler(t *testing.T) {
+	b := &book{}
+	server := newServer()
+	naive(server)
+	gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger(), Unsolicited: []string{"form", "url", "roots", "sampling"}})
+	url := serve(t, server, nil)
+	for kind, answers := range unsound {
+		asked := postCall(t, url, kind, "")
+		token := stateIn(asked)
+		if token == "" {
+			t.Fatalf("%s: %s", kind, asked)
+		}
+		good := postCall(t, url, kind, `,"requestState":"`+token+`","inputResponses":{"q":`+sound[kind]+`}`)
+		if !strings.Contains(good, "read ") {
+			t.Errorf("%s: a sound answer: %s", kind, good)
+		}
+		for _, answer := range answers {
+			for _, state := range []string{token, ""} {
+				got := postCall(t, url, kind, `,"requestState":"`+state+`","inputResponses":{"q":`+answer+`}`)
+				if strings.Contains(got, "read ") || strings.Contains(got, "-32603") {
+					t.Errorf("%s: %s reached the handler: %s", kind, answer, got)
+				}
+			}
+		}
+	}
+	if strings.Contains(b.String(), "panicked") {
+		t.Errorf("a handler panicked: %s", b)
+	}
+}
+
+func TestAnOlderClientsAnswersWithNilInsideNeverReachAHandler(t *testing.T) {
+	b := &book{}
+	server := newServer()
+	naive(server)
+	gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+	options := &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"other": nil}}, nil
+		},
+		CreateMessageWithToolsHandler: func(context.Context, *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) {
+			return &mcp.CreateMessageWithToolsResult{Role: "assistant", Model: "m", Content: []mcp.Content{}}, nil
+		},
+		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}},
+			Sampling: &mcp.SamplingCapabilities{}, RootsV2: &mcp.RootCapabilities{}},
+	}
+	for kind := range questionOf {
+		if kind == "roots" {
+			continue // the SDK's client sends whole roots only
+		}
+		result, err := callTool(t, connect(t, server, options, revision2025), &mcp.CallToolParams{Name: kind})
+		if err == nil || strings.Contains(text(result), "read ") || !strings.Contains(err.Error(), "does not fit what was asked") {
+			t.Errorf("%s: %q, %v", kind, text(result), err)
+		}
+	}
+	if strings.Contains(b.String(), "panicked") {
+		t.Errorf("a handler panicked: %s", b)
+	}
+}
+
+// FuzzNaiveHandlers feeds arbitrary answers to handlers that trust them.
+func FuzzNaiveHandlers(f *testing.F) {
+	for _, answers := range unsound {
+		for _, answer := range answers {
+			f.Add(answer)
+		}
+	}
+	for _, answer := range sound {
+		f.Add(answer)
+	}
+	b := &book{}
+	server := newServer()
+	naive(server)
+	gosdk.Protect(server, boundary(f, b, func(c *mcpseal.Config) { c.TTL, c.MaxFlow = 24*time.Hour, mcpseal.NoLimit }), &gosdk.Options{Logger: b.logger()})
+	url := serve(f, server, nil)
+	tokens := make(map[string]string)
+	for kind := range questionOf {
+		tokens[kind] = stateIn(postCall(f, url, kind, ""))
+	}
+	f.Fuzz(func(t *testing.T, answer string) {
+		if !json.Valid([]byte(answer)) {
+			return
+		}
+		for kind, token := range tokens {
+			got := postCall(t, url, kind, `,"requestState":"`+token+`","inputResponses":{"q":`+answer+`}`)
+			if log := b.String(); strings.Contains(got, "-32603") || strings.Contains(log, "panicked") {
+				t.Fatalf("%s: %s: %s\n%s", kind, answer, got, log)
+			}
+		}
+	})
+}
+
+func TestAnElicitationAnswerFitsOnlyAnElicitation(t *testing.T) {
+	server := newServer()
+	naive(server)
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	url := serve(t, server, nil)
+	for asked := range questionOf {
+		token := stateIn(postCall(t, url, asked, ""))
+		for answered := range questionOf {
+			got := postCall(t, url, asked, `,"requestState":"`+token+`","inputResponses":{"q":`+sound[answered]+`}`)
+			elicited := (asked == "form" || asked == "url") && (answered == "form" || answered == "url")
+			if want := asked == answered || elicited; strings.Contains(got, "read ") != want {
+				t.Errorf("an answer of kind %s to a question of kind %s: %s", answered, asked, got)
+			}
+		}
+	}
+}
+
+func TestUnsolicitedIsAboutToolsAlone(t *testing.T) {
+	server := newServer()
+	var seen []int
+	server.AddPrompt(&mcp.Prompt{Name: "same"}, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		seen = append(seen, len(req.Params.InputResponses))
+		return &mcp.GetPromptResult{}, nil
+	})
+	server.AddTool(&mcp.Tool{Name: "same", InputSchema: object}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		seen = append(seen, len(req.Params.InputResponses))
+		return &mcp.CallToolResult{}, nil
+	})
+	b := &book{}
+	gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Unsolicited: []string{"same"}, Logger: b.logger()})
+	session := connect(t, server, raw(), revision2026)
+	if _, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "same", InputResponses: accepted}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "same", InputResponses: accepted}); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(seen) != "[0 1]" {
+		t.Errorf("the prompt and the tool saw %v answers", seen)
+	}
+}
+
+func TestDroppedAnswersLeaveATrace(t *testing.T) {
+	for _, revision := range []string{revision2026, revision2025} {
+		var mu sync.Mutex
+		var dropped []int
+		b := &book{}
+		server := newServer()
+		addSteps(server, "steps", 1)
+		gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) {
+			c.Observer = func(_ context.Context, e mcpseal.Event) {
+				if e.Op == mcpseal.OpDrop {
+					mu.Lock()
+					defer mu.Unlock()
+					dropped = append(dropped, e.Dropped)
+				}
+			}
+		}), nil)
+		session := connect(t, server, raw(), revision)
+		two := mcp.InputResponseMap{"q1": accepted["q1"], "extra": accepted["q1"]}
+		asked, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", InputResponses: two})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "[2]"
+		if revision == revision2026 {
+			want = "[2 1]"
+			if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: asked.RequestState, InputResponses: two}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mu.Lock()
+		if fmt.Sprint(dropped) != want || strings.Count(b.String(), "answers dropped") != len(dropped) {
+			t.Errorf("%s: the observer got %v, want %s; the log: %s", revision, dropped, want, b)
+		}
+		mu.Unlock()
+	}
+}

@@ -1,0 +1,4 @@
+package gosdk
+
+// PromptArguments is the text that is digested for a prompt's arguments.
+func PromptArguments(arguments map[string]string) []byte { return appendStrings(nil, arguments) }

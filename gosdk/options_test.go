@@ -1,0 +1,165 @@
+package gosdk_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// TestAnEmptyNameIsRefusedUnlessExpected: an authentication middleware in the wrong
+// place gives every caller the name "".
+func TestAnEmptyNameIsRefusedUnlessExpected(t *testing.T) {
+	for _, expected := range []bool{false, true} {
+		user := ""
+		b := &book{}
+		server := listServer(150, "", 0)
+		tool := addSteps(server, "steps", 1)
+		gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{
+			Principal:      func(context.Context, mcp.Request) (string, error) { return user, nil },
+			AllowAnonymous: expected, Logger: b.logger(),
+		})
+		session := connect(t, server, raw(), revision2026)
+		asked, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"})
+		if (err == nil) != expected || err != nil && wire(err) != internal {
+			t.Errorf("expected %v: sealed for nobody: %v", expected, err)
+		}
+		if _, err := session.ListTools(t.Context(), nil); (err == nil) != expected {
+			t.Errorf("expected %v: a cursor for nobody: %v", expected, err)
+		}
+		if said := strings.Contains(b.String(), "set Options.AllowAnonymous"); said == expected {
+			t.Errorf("expected %v: the log: %s", expected, b)
+		}
+		user = "alice"
+		if asked == nil {
+			if asked, err = callTool(t, session, &mcp.CallToolParams{Name: "steps"}); err != nil {
+				t.Fatal(err)
+			}
+			user = ""
+		}
+		runs := len(tool.log())
+		_, err = callTool(t, session, &mcp.CallToolParams{Name: "steps", RequestState: asked.RequestState, InputResponses: accepted})
+		if wire(err) != invalidState || len(tool.log()) != runs {
+			t.Errorf("expected %v: somebody's token and nobody's call, or the reverse: %v", expected, err)
+		}
+	}
+}
+
+func TestAnonymousCallersThatAreExpectedAreNoWarning(t *testing.T) {
+	b := &book{}
+	server := newServer()
+	addSteps(server, "steps", 1)
+	gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{AllowAnonymous: true, Logger: b.logger()})
+	if _, err := callTool(t, dial(t, serve(t, server, nil), "x", raw(), revision2026), &mcp.CallToolParams{Name: "steps"}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "nobody is authenticated") {
+		t.Errorf("the log: %s", b)
+	}
+}
+
+// TestAnIssuerOrClientThatIsNoStringIsRefused: it must not pass for an absent one.
+func TestAnIssuerOrClientThatIsNoStringIsRefused(t *testing.T) {
+	for _, name := range []string{"iss", "client_id"} {
+		for _, value := range []any{5, nil, []string{"a"}, map[string]any{}, true} {
+			info := &auth.TokenInfo{UserID: "u", Extra: map[string]any{name: value}, Expiration: time.Now().Add(time.Hour)}
+			if principal, err := gosdk.TokenPrincipal(info); err == nil || principal != "" {
+				t.Errorf("%s = %v is the principal %q", name, value, principal)
+			}
+			b := &book{}
+			server := newServer()
+			addSteps(server, "steps", 1)
+			gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+			url := serve(t, server, func(context.Context, string, *http.Request) (*auth.TokenInfo, error) { return info, nil })
+			if _, err := callTool(t, dial(t, url, "x", raw(), revision2026), &mcp.CallToolParams{Name: "steps"}); wire(err) != internal {
+				t.Errorf("%s = %v: sealed: %v", name, value, err)
+			}
+		}
+	}
+}
+
+func TestToolsThatDoNotExistAreSaidOnce(t *testing.T) {
+	b := &book{}
+	server := listServer(250, "", 0) // the tools n0000 to n0249, on three pages
+	gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) {
+		c.Replay, c.ReplayTools = failingStore{fail: func() error { return nil }}, []string{"n0249", "delpoy"}
+	}), &gosdk.Options{Logger: b.logger(), Unsolicited: []string{"n0001", "gone"}})
+	said := func() int { return strings.Count(b.String(), "names a tool that the server does not list") }
+	session := connect(t, server, nil, revision2026)
+	first, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said() != 0 {
+		t.Errorf("before the last page: %s", b)
+	}
+	second, err := session.ListTools(t.Context(), &mcp.ListToolsParams{Cursor: first.NextCursor})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := session.ListTools(t.Context(), &mcp.ListToolsParams{Cursor: second.NextCursor}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if log := b.String(); said() != 2 || !strings.Contains(log, "tool=delpoy") || !strings.Contains(log, "tool=gone") || !strings.Contains(log, "ReplayTools") {
+		t.Errorf("said %d times: %s", said(), log)
+	}
+}
+
+// TestAReplicaThatSawOnlyTheLastPageSaysNothing: the tools may be on the others.
+func TestAReplicaThatSawOnlyTheLastPageSaysNothing(t *testing.T) {
+	keys := mcpseal.Ephemeral()
+	replica := func(b *book) *mcp.ClientSession {
+		server := listServer(150, "", 0)
+		gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.Keys = keys }), &gosdk.Options{Logger: b.logger(), Unsolicited: []string{"n0001"}})
+		return connect(t, server, nil, revision2026)
+	}
+	b := &book{}
+	first, err := replica(&book{}).ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := replica(b).ListTools(t.Context(), &mcp.ListToolsParams{Cursor: first.NextCursor}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "does not list") {
+		t.Errorf("the log: %s", b)
+	}
+}
+
+// TestTheAdaptersDefaultLoggerIsTheOneOfToday protects first and sets the default
+// later.
+func TestTheAdaptersDefaultLoggerIsTheOneOfToday(t *testing.T) {
+	server := newServer()
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("hush") })
+	gosdk.Protect(server, boundary, nil)
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	var log bytes.Buffer
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	session := connect(t, server, raw(), revision2026)
+	callTool(t, session, &mcp.CallToolParams{Name: "tool"})
+	callTool(t, session, &mcp.CallToolParams{Name: "tool", RequestState: "ms1.x"})
+	session.ListTools(t.Context(), &mcp.ListToolsParams{Cursor: "mc1.x"})
+	session.Close()
+	for _, want := range []string{"level=ERROR msg=\"gosdk: a handler panicked\"", "level=WARN msg=\"mcpseal: token rejected\"", "level=WARN msg=\"mcpseal: cursor rejected\""} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("%s is not in the log: %s", want, fmt.Sprint(log.String()))
+		}
+	}
+}
