@@ -1,0 +1,202 @@
+package elicit_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/compat"
+	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/elicit"
+)
+
+var askRequest = mcpseal.Request{Method: "tools/call", Target: "ask"}
+
+// recorded returns elicit's state with the answer "forged" to the question a
+// recorded, as elicit would have written it.
+func recorded(t *testing.T, s service, session *mcp.ClientSession) string {
+	t.Helper()
+	token := round(t, session, "ask", round(t, session, "ask", nil, nil), answers("a", "forged")).RequestState
+	r, err := s.Boundary().Open(t.Context(), askRequest, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, _ := r.State()
+	if !strings.Contains(state, "forged") {
+		t.Fatalf("the state is %s", state)
+	}
+	return state
+}
+
+// TestAStateThatElicitDidNotWriteIsNoState has a hand-written tool of the same
+// name, on another server of the boundary or in the release before, which keeps
+// text of the client as its state.
+func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
+	s := newService(t, nil)
+	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
+	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
+	forged := recorded(t, s, session)
+
+	// The other tool even asks the very question that elicit asks.
+	question := round(t, session, "ask", round(t, session, "ask", nil, nil), answers("a", "x")).InputRequests["b"]
+	server := mcp.NewServer(&mcp.Implementation{Name: "other", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "ask", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"b": question}, RequestState: forged}, nil
+	})
+	gosdk.Protect(server, s.Boundary(), nil)
+	token := round(t, connect(t, server, reply(nil).options(true), revision2026), "ask", nil, nil)
+	if got := text(round(t, session, "ask", token, answers("b", "y")), nil); got != "ASKS [a]" {
+		t.Errorf("a forged answer counts: %s", got)
+	}
+
+	// Nor does a token with other questions than the state says, or with none.
+	digest := [16]byte{1}
+	for name, questions := range map[string][]mcpseal.Question{
+		"no wording":      {{Key: "b", Kind: mcpseal.KindForm}},
+		"another wording": {{Key: "b", Kind: mcpseal.KindForm, Digest: digest}},
+		"another key":     {{Key: "a", Kind: mcpseal.KindForm, Digest: digest}},
+		"none":            nil,
+	} {
+		r, _ := s.Boundary().Open(t.Context(), askRequest, "")
+		token, err := s.Boundary().Seal(t.Context(), &r, &forged, questions...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text(round(t, session, "ask", &mcp.CallToolResult{RequestState: token}, answers("b", "y")), nil); got != "ASKS [a]" {
+			t.Errorf("%s: a forged answer counts: %s", name, got)
+		}
+	}
+	for _, got := range tool.got {
+		if strings.Contains(got, "forged") {
+			t.Errorf("the handler saw %s", got)
+		}
+	}
+}
+
+// TestTwoServersOfOneBoundaryAreOneService: a flow may begin on one and go on, on
+// the other, because one boundary is one service.
+func TestTwoServersOfOneBoundaryAreOneService(t *testing.T) {
+	s := newService(t, nil)
+	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
+	second := gosdk.Protect(mcp.NewServer(&mcp.Implementation{Name: "second", Version: "2"}, nil), s.Boundary(), nil)
+	elicit.AddTool(second, &mcp.Tool{Name: "ask"}, tool.handle)
+	one, other := connect(t, s.Server(), reply(nil).options(true), revision2026), connect(t, second.Server(), reply(nil).options(true), revision2026)
+	asked := round(t, other, "ask", round(t, one, "ask", nil, nil), answers("a", "1"))
+	if got := text(round(t, one, "ask", asked, answers("b", "2")), nil); got != `{"done":"a=accept:1,b=accept:2"}` {
+		t.Error(got)
+	}
+	// Another service has another audience.
+	apart := newService(t, func(c *mcpseal.Config) { c.Keys, c.Audience = s.keys, "another" })
+	elicit.AddTool(apart.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
+	session := connect(t, apart.Server(), reply(nil).options(true), revision2026)
+	if got := text(call(t, session, &mcp.CallToolParams{Name: "ask", RequestState: asked.RequestState, InputResponses: answers("b", "2")})); got != invalidState {
+		t.Error(got)
+	}
+}
+
+// pythonService is a service whose tokens say neither what was asked nor who did.
+func pythonService(t *testing.T, waive mcpseal.ClaimSet) *gosdk.Protected {
+	t.Helper()
+	format, err := compat.Python([][]byte{[]byte("0123456789abcdef0123456789abcdef")}, compat.PythonOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger := slog.New(slog.DiscardHandler)
+	boundary, err := mcpseal.New(mcpseal.Config{Format: format, Waive: mcpseal.ClaimQuestions | mcpseal.ClaimFlow | waive, Audience: "test", Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gosdk.Protect(mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil), boundary, &gosdk.Options{Logger: logger})
+}
+
+func TestAFormatWithoutWordingNeedsAWaiverByName(t *testing.T) {
+	tool := &asking{wording: map[string]string{"a": "A?"}, order: []string{"a"}}
+	func() {
+		defer func() {
+			if problem, _ := recover().(string); !strings.Contains(problem, "mcpseal.ClaimWording") {
+				t.Errorf("registered: %q", problem)
+			}
+		}()
+		elicit.AddTool(pythonService(t, 0), &mcp.Tool{Name: "ask"}, tool.handle)
+	}()
+	both(t, func(t *testing.T, revision string) {
+		p := pythonService(t, mcpseal.ClaimWording)
+		elicit.AddTool(p, &mcp.Tool{Name: "ask"}, tool.handle)
+		if got := text(call(t, connect(t, p.Server(), reply(nil).options(false), revision), &mcp.CallToolParams{Name: "ask"})); got != `{"done":"a=accept:to A?"}` {
+			t.Error(got)
+		}
+	})
+}
+
+// TestWhereTheWordingIsWaivedAStateIsStillChecked: the state's version, what the
+// user did, and the kind of a fresh answer.
+func TestWhereTheWordingIsWaivedAStateIsStillChecked(t *testing.T) {
+	p := pythonService(t, mcpseal.ClaimWording)
+	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
+	elicit.AddTool(p, &mcp.Tool{Name: "ask"}, tool.handle)
+	session := connect(t, p.Server(), reply(nil).options(true), revision2026)
+	state := recorded(t, service{Protected: p}, session)
+	send := func(state string) string {
+		t.Helper()
+		r, _ := p.Boundary().Open(t.Context(), askRequest, "")
+		token, err := p.Boundary().Seal(t.Context(), &r, &state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text(round(t, session, "ask", &mcp.CallToolResult{RequestState: token}, nil), nil)
+	}
+	if got := send(state); got != "ASKS [b]" {
+		t.Fatalf("the state as it was: %s", got)
+	}
+	for _, change := range [][2]string{{`"v":1`, `"v":2`}, {`"v":1`, `"v":0`}, {`"o":"accept"`, `"o":"agreed"`}, {`"o":"accept"`, `"o":""`}} {
+		changed := strings.Replace(state, change[0], change[1], 1)
+		if changed == state {
+			t.Fatalf("%s is not in %s", change[0], state)
+		}
+		if got := send(changed); got != "ASKS [a]" {
+			t.Errorf("with %s: %s", change[1], got)
+		}
+	}
+	asked := round(t, session, "ask", nil, nil)
+	for name, answer := range map[string]mcp.InputResponse{
+		"roots":    &mcp.ListRootsResult{Roots: []*mcp.Root{{URI: "file:///"}}},
+		"a sample": &mcp.CreateMessageWithToolsResult{Role: "assistant", Model: "m", Content: []mcp.Content{&mcp.TextContent{Text: "x"}}},
+	} {
+		if got := text(round(t, session, "ask", asked, mcp.InputResponseMap{"a": answer}), nil); got != "ASKS [a]" {
+			t.Errorf("%s for a form: %s", name, got)
+		}
+	}
+}
+
+// TestARecordOfAnotherKindIsNoAnswer asks for roots and for a sample where the
+// questions are waived, and answers with something else.
+func TestARecordOfAnotherKindIsNoAnswer(t *testing.T) {
+	p := pythonService(t, mcpseal.ClaimWording)
+	elicit.AddTool(p, &mcp.Tool{Name: "roots"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		_, err := elicit.Roots(ask, "k").Value()
+		return result{"done"}, err
+	})
+	elicit.AddTool(p, &mcp.Tool{Name: "sample"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		_, err := elicit.Sample(ask, "k", &mcp.CreateMessageParams{MaxTokens: 1, Messages: []*mcp.SamplingMessage{}}).Value()
+		return result{"done"}, err
+	})
+	roots, sample := &mcp.ListRootsResult{Roots: []*mcp.Root{}}, &mcp.CreateMessageWithToolsResult{Role: "assistant", Model: "m", Content: []mcp.Content{&mcp.TextContent{Text: "x"}}}
+	session := connect(t, p.Server(), reply(nil).options(true), revision2026)
+	for tool, wrong := range map[string][]mcp.InputResponse{
+		"roots":  {sample, accept(map[string]any{"roots": []any{}}), &mcp.ElicitResult{Action: "decline"}},
+		"sample": {roots, accept(nil), &mcp.ElicitResult{Action: "cancel"}},
+	} {
+		asked := round(t, session, tool, nil, nil)
+		for _, answer := range wrong {
+			if got := text(round(t, session, tool, asked, mcp.InputResponseMap{"k": answer}), nil); got != "ASKS [k]" {
+				t.Errorf("%T for %s: %s", answer, tool, got)
+			}
+		}
+	}
+}
