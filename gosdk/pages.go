@@ -5,12 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"unicode/utf8"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -39,6 +34,21 @@ type PageOptions struct {
 // -32602 before the handler runs. A position is written as JSON, in at most 256
 // bytes: keep a key in it, not a row.
 //
+// The arguments are read once. The value that the schema accepts, with the
+// schema's defaults in it, is the one that the handler gets and that the cursor
+// is bound to. So 1 and 1.0 are the same argument, and so are a default that is
+// left out and one that is written.
+//
+//   - A name counts only as it is written. One that differs from a field's in
+//     case alone is refused with -32602, at any depth.
+//   - An integer arrives exactly or not at all, and has at most 64 bits. In an
+//     any it is an int64, or a uint64 if it must be. Any other number is a
+//     float64.
+//   - A type with its own UnmarshalJSON, such as json.RawMessage, gets the JSON
+//     of the value. It never gets two names that differ in case alone, nor a name
+//     that differs so from one of its fields or from one that the schema has
+//     below an argument.
+//
 // It panics, as mcp.AddTool does, when the tool cannot be registered: because a
 // name clashes with one of the arguments, for example.
 func AddPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
@@ -64,18 +74,22 @@ func addPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHa
 	if names.NextCursor == names.Items {
 		return fmt.Errorf("the result cannot have two members called %q", names.Items)
 	}
-	input, err := pagedInput[In](tool, names.Cursor)
+	schema, listed, err := pagedInput[In](tool, names.Cursor)
 	if err != nil {
 		return err
+	}
+	arguments, err := newPagedArguments[In](schema, names.Cursor)
+	if err != nil {
+		return fmt.Errorf("the arguments: %w", err)
 	}
 	output, err := pagedOutput[Item](tool, names)
 	if err != nil {
 		return err
 	}
 	t := *tool
-	t.InputSchema, t.OutputSchema = input, output
-	paged := pagedTool[In, At, Item]{p, t.Name, names, slices.Collect(maps.Keys(input.Properties)), cursor.For[At](p.options.Cursors), handler}
-	mcp.AddTool(p.server, &t, paged.call)
+	t.InputSchema, t.OutputSchema = listed, output
+	paged := pagedTool[In, At, Item]{p, t.Name, names, arguments, cursor.For[At](p.options.Cursors), handler}
+	p.server.AddTool(&t, paged.serve)
 	return nil
 }
 
@@ -89,104 +103,44 @@ func (o PageOptions) orElse(other PageOptions) PageOptions {
 	return PageOptions{pick(o.Cursor, other.Cursor), pick(o.NextCursor, other.NextCursor), pick(o.Items, other.Items)}
 }
 
-// pagedInput is the schema of the arguments with the cursor among them.
-func pagedInput[In any](tool *mcp.Tool, name string) (*jsonschema.Schema, error) {
-	schema, err := schemaOf[In](tool.InputSchema)
-	if err != nil {
-		return nil, fmt.Errorf("the arguments: %w", err)
-	}
-	if schema.Type != "object" {
-		return nil, fmt.Errorf("the arguments are of type %q, not object", schema.Type)
-	}
-	for property := range schema.Properties {
-		if strings.EqualFold(property, name) {
-			return nil, fmt.Errorf("the argument %q clashes with the cursor's name; set PageOptions.Cursor to another", property)
-		}
-	}
-	if slices.Contains(schema.Required, name) {
-		return nil, fmt.Errorf("the cursor %q is required, but the first page has none", name)
-	}
-	if schema.Properties == nil {
-		schema.Properties = map[string]*jsonschema.Schema{}
-	}
-	schema.Properties[name] = &jsonschema.Schema{
-		Types:       []string{"string", "null"},
-		Description: "Where to go on: the cursor that came with the page before, with the other arguments unchanged. Leave it out for the first page.",
-	}
-	if schema.PropertyOrder != nil {
-		schema.PropertyOrder = append(schema.PropertyOrder, name)
-	}
-	return schema, nil
-}
-
-// schemaOf is the schema that was given, or the one of T, in memory of its own.
-func schemaOf[T any](given any) (*jsonschema.Schema, error) {
-	if given == nil {
-		return jsonschema.For[T](nil)
-	}
-	text, err := json.Marshal(given)
-	if err != nil {
-		return nil, err
-	}
-	schema := new(jsonschema.Schema)
-	return schema, json.Unmarshal(text, schema)
-}
-
-// pagedOutput is the schema of the result.
-func pagedOutput[Item any](tool *mcp.Tool, names PageOptions) (*jsonschema.Schema, error) {
-	if tool.OutputSchema != nil {
-		return nil, errors.New("the output schema is made from the items; leave it out")
-	}
-	item, err := jsonschema.For[Item](nil)
-	if err != nil {
-		return nil, fmt.Errorf("the items: %w", err)
-	}
-	return &jsonschema.Schema{
-		Type: "object",
-		Properties: map[string]*jsonschema.Schema{
-			names.Items:      {Type: "array", Items: item},
-			names.NextCursor: {Type: "string", Description: "Where the next page begins. There is none on the last page."},
-		},
-		PropertyOrder: []string{names.Items, names.NextCursor},
-		Required:      []string{names.Items},
-	}, nil
-}
-
 // pagedTool is a tool that was registered.
 type pagedTool[In, At, Item any] struct {
-	p          *Protected
-	name       string
-	names      PageOptions
-	properties []string // of the arguments
-	pages      cursor.Pages[At]
-	handler    PageHandler[In, At, Item]
+	p         *Protected
+	name      string
+	names     PageOptions
+	arguments *pagedArguments[In]
+	pages     cursor.Pages[At]
+	handler   PageHandler[In, At, Item]
 }
 
-func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolRequest, given json.RawMessage) (*mcp.CallToolResult, any, error) {
-	// The cursor is bound to the arguments as they came. The handler gets them
-	// with the schema's defaults, but not as the SDK wrote them anew: it puts
-	// numbers through a float.
-	arguments, token, err := t.cut(req.Params.Arguments)
-	if err != nil {
-		return nil, nil, err
+// serve answers errors as the SDK's typed tools do.
+func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	result, err := t.call(ctx, req)
+	if err == nil {
+		return result, nil
 	}
-	complete, _, err := t.cut(given)
-	if err != nil {
-		return nil, nil, err
+	if wire, ok := err.(*jsonrpc.Error); ok {
+		return nil, wire
 	}
-	var in In
-	for _, text := range [][]byte{complete, arguments} {
-		if err := json.Unmarshal(text, &in); err != nil {
-			return nil, nil, fmt.Errorf("the arguments do not fit: %w", err)
-		}
+	failed := new(mcp.CallToolResult)
+	failed.SetError(err)
+	return failed, nil
+}
+
+func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	in, bound, token, err := t.arguments.read(req.Params.Arguments)
+	if errors.Is(err, errMalformed) {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params"}
+	} else if err != nil {
+		return nil, err
 	}
 	t.p.warnAnonymous(ctx, req)
 	place, err := t.pages.Open(ctx, mcpseal.Request{
-		Method: methodTool, Target: t.name, Arguments: arguments,
+		Method: methodTool, Target: t.name, Arguments: bound,
 		Principal: func(ctx context.Context) (string, error) { return t.p.principal(ctx, req) },
 	}, token)
 	if err != nil {
-		return nil, nil, cursorError(err)
+		return nil, cursorError(err)
 	}
 	var after *At
 	if !place.First() {
@@ -194,7 +148,7 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 	}
 	items, next, err := t.handler(ctx, req, in, after)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if items == nil {
 		items = []Item{}
@@ -203,54 +157,13 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 	if next != nil {
 		token, err := place.Next(ctx, *next)
 		if err != nil {
-			return nil, nil, cursorError(err)
+			return nil, cursorError(err)
 		}
 		result[t.names.NextCursor] = token
 	}
 	text, err := json.Marshal(result)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the items cannot be written as JSON: %w", err)
+		return nil, fmt.Errorf("the items cannot be written as JSON: %w", err)
 	}
-	return &mcp.CallToolResult{StructuredContent: json.RawMessage(text), Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, nil, nil
-}
-
-// cut takes the cursor out of the arguments.
-func (t *pagedTool[In, At, Item]) cut(text []byte) (rest []byte, token string, err error) {
-	if len(text) == 0 {
-		return []byte("{}"), "", nil
-	}
-	// Two members of one name must not become one by being cut.
-	binding := mcpseal.Binding{Arguments: text}
-	if _, err := binding.ArgumentsDigest(); err != nil {
-		return nil, "", invalidParams()
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(text, &members); err != nil {
-		return nil, "", invalidParams()
-	}
-	for name := range members {
-		if strings.ContainsRune(name, utf8.RuneError) {
-			return nil, "", invalidParams() // half a surrogate pair, which becomes one like any other
-		}
-		// encoding/json does not mind case; the schema does, if it is closed.
-		if !slices.Contains(t.properties, name) && slices.ContainsFunc(t.properties, func(p string) bool { return strings.EqualFold(p, name) }) {
-			return nil, "", invalidParams()
-		}
-	}
-	if value, ok := members[t.names.Cursor]; ok {
-		var cursor *string
-		if err := json.Unmarshal(value, &cursor); err != nil {
-			return nil, "", invalidParams()
-		}
-		if cursor != nil {
-			token = *cursor
-		}
-		delete(members, t.names.Cursor)
-	}
-	rest, err = json.Marshal(members)
-	return rest, token, err
-}
-
-func invalidParams() error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params"}
+	return &mcp.CallToolResult{StructuredContent: json.RawMessage(text), Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, nil
 }

@@ -1,0 +1,261 @@
+package gosdk
+
+import (
+	"encoding"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// intoGo puts JSON values into Go values, as encoding/json does but for three
+// things: a name counts only exactly as it is written, a number arrives as it
+// is or not at all, and a number in an any is an int64, a uint64 or a float64.
+type intoGo struct {
+	// known are the names that a type with its own UnmarshalJSON may look for.
+	known nameSet
+}
+
+var (
+	unmarshalerType     = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
+	numberType          = reflect.TypeFor[json.Number]()
+)
+
+// put fills target, which is zero.
+func (g *intoGo) put(value any, target reflect.Value) error {
+	t := target.Type()
+	if t.Kind() == reflect.Pointer {
+		if value == nil {
+			return nil
+		}
+		if !target.CanSet() {
+			return fmt.Errorf("the embedded type %s is not exported", t)
+		}
+		target.Set(reflect.New(t.Elem()))
+		return g.put(value, target.Elem())
+	}
+	// An embedded struct that is not exported has no methods for us, but fields.
+	own, callable := reflect.PointerTo(t), target.CanSet()
+	switch {
+	case callable && own.Implements(unmarshalerType):
+		if !g.unmistakable(value) {
+			return errMalformed
+		}
+		return unmarshal(value, target)
+	case callable && own.Implements(textUnmarshalerType), t == numberType:
+		return unmarshal(value, target) // has no names in it
+	case value == nil:
+		return nil
+	case t.Kind() == reflect.Interface && t.NumMethod() == 0:
+		target.Set(reflect.ValueOf(value))
+		return nil
+	}
+	var ok bool
+	switch v := value.(type) {
+	case map[string]any:
+		switch t.Kind() {
+		case reflect.Struct:
+			return g.putStruct(v, target)
+		case reflect.Map:
+			return g.putMap(v, target)
+		}
+	case []any:
+		switch t.Kind() {
+		case reflect.Slice:
+			target.Set(reflect.MakeSlice(t, len(v), len(v)))
+			return g.putItems(v, target)
+		case reflect.Array:
+			return g.putItems(v[:min(len(v), t.Len())], target)
+		}
+	case string:
+		if ok = t.Kind() == reflect.String; ok {
+			target.SetString(v)
+		} else if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
+			decoded, err := base64.StdEncoding.DecodeString(v)
+			if ok = err == nil; ok {
+				target.SetBytes(decoded)
+			}
+		}
+	case bool:
+		if ok = t.Kind() == reflect.Bool; ok {
+			target.SetBool(v)
+		}
+	case int64:
+		ok = putInt(v, target)
+	case uint64:
+		ok = putUint(v, target)
+	case float64:
+		if ok = target.CanFloat() && !target.OverflowFloat(v); ok {
+			target.SetFloat(v)
+		}
+	}
+	if !ok {
+		return fmt.Errorf("%s does not fit the Go type %s", kindOf(value), t)
+	}
+	return nil
+}
+
+func putInt(v int64, target reflect.Value) bool {
+	switch {
+	case target.CanInt():
+		target.SetInt(v)
+		return target.Int() == v
+	case target.CanFloat():
+		target.SetFloat(float64(v))
+		f := target.Float()
+		return f < 1<<63 && int64(f) == v
+	}
+	return v >= 0 && putUint(uint64(v), target)
+}
+
+func putUint(v uint64, target reflect.Value) bool {
+	switch {
+	case target.CanUint():
+		target.SetUint(v)
+		return target.Uint() == v
+	case target.CanFloat():
+		target.SetFloat(float64(v))
+		f := target.Float()
+		return f < 1<<64 && uint64(f) == v
+	}
+	return false
+}
+
+func (g *intoGo) putItems(items []any, target reflect.Value) error {
+	for i, item := range items {
+		if err := g.put(item, target.Index(i)); err != nil {
+			return within(strconv.Itoa(i), err)
+		}
+	}
+	return nil
+}
+
+func (g *intoGo) putStruct(members map[string]any, target reflect.Value) error {
+	fields := fieldsOf(target.Type())
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if fields.names.misspelt(name) {
+			return errMalformed
+		}
+		field, ok := fields.byName[name]
+		if !ok {
+			continue
+		}
+		place, err := field.in(target)
+		if err == nil && field.quoted {
+			err = unmarshalQuoted(members[name], place)
+		} else if err == nil {
+			err = g.put(members[name], place)
+		}
+		if err != nil {
+			return within(name, err)
+		}
+	}
+	return nil
+}
+
+func (g *intoGo) putMap(members map[string]any, target reflect.Value) error {
+	t := target.Type()
+	target.Set(reflect.MakeMapWithSize(t, len(members)))
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		key := reflect.New(t.Key()).Elem()
+		if err := putKey(name, key); err != nil {
+			return within(name, err)
+		}
+		if target.MapIndex(key).IsValid() {
+			return within(name, fmt.Errorf("another name is the same %s", t.Key()))
+		}
+		element := reflect.New(t.Elem()).Elem()
+		if err := g.put(members[name], element); err != nil {
+			return within(name, err)
+		}
+		target.SetMapIndex(key, element)
+	}
+	return nil
+}
+
+// putKey takes a number in one spelling only: the schema knows no other.
+func putKey(name string, key reflect.Value) error {
+	if own, ok := key.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return own.UnmarshalText([]byte(name))
+	}
+	ok := false
+	switch {
+	case key.Kind() == reflect.String:
+		key.SetString(name)
+		ok = true
+	case key.CanInt():
+		n, err := strconv.ParseInt(name, 10, key.Type().Bits())
+		key.SetInt(n)
+		ok = err == nil && strconv.FormatInt(n, 10) == name
+	case key.CanUint():
+		n, err := strconv.ParseUint(name, 10, key.Type().Bits())
+		key.SetUint(n)
+		ok = err == nil && strconv.FormatUint(n, 10) == name
+	}
+	if !ok {
+		return fmt.Errorf("the name does not fit the Go type %s", key.Type())
+	}
+	return nil
+}
+
+// unmarshal leaves a value to encoding/json, for what has no names that could
+// fold.
+func unmarshal(value any, target reflect.Value) error {
+	return json.Unmarshal(writeValue(value), target.Addr().Interface())
+}
+
+// unmarshalQuoted reads a field with the option string.
+func unmarshalQuoted(value any, target reflect.Value) error {
+	quoted := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "V", Type: target.Type(), Tag: `json:"v,string"`}}))
+	if err := json.Unmarshal(writeValue(map[string]any{"v": value}), quoted.Interface()); err != nil {
+		return err
+	}
+	target.Set(quoted.Elem().Field(0))
+	return nil
+}
+
+// unmistakable reports whether encoding/json finds every name in value only
+// where it is spelt so. A type that decodes itself uses it as a rule, on fields
+// that nobody else sees.
+func (g *intoGo) unmistakable(value any) bool {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			if !g.unmistakable(item) {
+				return false
+			}
+		}
+	case map[string]any:
+		var own nameSet
+		for name, member := range v {
+			own.add(name)
+			if own.twins(name) || g.known.misspelt(name) || g.known.twins(name) || !g.unmistakable(member) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// within says where an error is.
+func within(name string, err error) error { return fmt.Errorf("%q: %w", name, err) }
+
+func kindOf(value any) string {
+	switch value.(type) {
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "an array"
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	case nil:
+		return "null"
+	}
+	return "a number"
+}

@@ -1,0 +1,185 @@
+package gosdk
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// nameSet is a set of names that encoding/json would not tell apart by case.
+type nameSet map[string][]string // by their folded form
+
+func (s *nameSet) add(name string) {
+	if *s == nil {
+		*s = nameSet{}
+	}
+	folded := fold(name)
+	if !slices.Contains((*s)[folded], name) {
+		(*s)[folded] = append((*s)[folded], name)
+	}
+}
+
+// misspelt reports whether a name is in the set only but for its case.
+func (s nameSet) misspelt(name string) bool {
+	same := s[fold(name)]
+	return len(same) > 0 && !slices.Contains(same, name)
+}
+
+// twins reports whether the set has two names that differ from this one in case
+// at most.
+func (s nameSet) twins(name string) bool { return len(s[fold(name)]) > 1 }
+
+// fold makes names equal that encoding/json takes for each other, which are
+// those that strings.EqualFold does.
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		for {
+			next := unicode.SimpleFold(r)
+			if next <= r {
+				return next // the least of all that are alike
+			}
+			r = next
+		}
+	}, name)
+}
+
+// structFields are the fields of a struct that encoding/json fills.
+type structFields struct {
+	byName map[string]structField
+	names  nameSet
+}
+
+type structField struct {
+	typ    reflect.Type
+	index  []int
+	tagged bool
+	quoted bool // has the option string
+}
+
+// in finds the field in a struct, and makes the structs on the way to it.
+func (f *structField) in(v reflect.Value) (reflect.Value, error) {
+	for _, i := range f.index {
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				if !v.CanSet() {
+					return v, fmt.Errorf("the embedded type %s is not exported", v.Type())
+				}
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		v = v.Field(i)
+	}
+	return v, nil
+}
+
+var fieldCache sync.Map // of *structFields by reflect.Type
+
+func fieldsOf(t reflect.Type) *structFields {
+	if known, ok := fieldCache.Load(t); ok {
+		return known.(*structFields)
+	}
+	fields := &structFields{byName: map[string]structField{}}
+	for level, seen := []structField{{typ: t}}, map[reflect.Type]bool{}; len(level) > 0; {
+		found := map[string][]structField{}
+		var below []structField
+		for _, s := range level {
+			below = append(below, scanStruct(s, found)...)
+		}
+		for name, rivals := range found {
+			if _, hidden := fields.byName[name]; !hidden {
+				fields.byName[name] = dominant(rivals)
+			}
+		}
+		for _, s := range level {
+			seen[s.typ] = true
+		}
+		level = slices.DeleteFunc(below, func(s structField) bool { return seen[s.typ] })
+	}
+	for name, field := range fields.byName {
+		if field.typ == nil {
+			delete(fields.byName, name) // ambiguous, so nobody's
+		} else {
+			fields.names.add(name)
+		}
+	}
+	known, _ := fieldCache.LoadOrStore(t, fields)
+	return known.(*structFields)
+}
+
+// dominant chooses among fields of one name on one level. The zero field says
+// that there is no choice, and hides what is below all the same.
+func dominant(rivals []structField) structField {
+	tagged := slices.DeleteFunc(slices.Clone(rivals), func(f structField) bool { return !f.tagged })
+	if len(tagged) > 0 {
+		rivals = tagged
+	}
+	if len(rivals) > 1 {
+		return structField{}
+	}
+	return rivals[0]
+}
+
+// scanStruct adds the fields of one struct to those found, and returns the
+// structs whose fields are promoted.
+func scanStruct(s structField, found map[string][]structField) (promoted []structField) {
+	for i := range s.typ.NumField() {
+		field := s.typ.Field(i)
+		bare := field.Type
+		if bare.Kind() == reflect.Pointer && bare.Name() == "" {
+			bare = bare.Elem()
+		}
+		tag := field.Tag.Get("json")
+		if tag == "-" || !field.IsExported() && !(field.Anonymous && bare.Kind() == reflect.Struct) {
+			continue
+		}
+		name, options, _ := strings.Cut(tag, ",")
+		f := structField{typ: field.Type, index: append(slices.Clone(s.index), i), tagged: isTagName(name)}
+		if field.Anonymous && !f.tagged && bare.Kind() == reflect.Struct {
+			f.typ = bare
+			promoted = append(promoted, f)
+			continue
+		}
+		if !f.tagged {
+			name = field.Name
+		}
+		f.quoted = slices.Contains(strings.Split(options, ","), "string") && isQuotable(bare.Kind())
+		found[name] = append(found[name], f)
+	}
+	return promoted
+}
+
+// isTagName reports whether encoding/json takes a name from a tag.
+func isTagName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+}
+
+func isQuotable(kind reflect.Kind) bool {
+	return reflect.Bool <= kind && kind <= reflect.Float64 || kind == reflect.String
+}
+
+// addOwnNames adds the names of all fields, at any depth, of the types below t
+// that decode themselves. Nobody else looks for a name in another case.
+func addOwnNames(names *nameSet, t reflect.Type, own bool, seen map[reflect.Type]bool) {
+	own = own || reflect.PointerTo(t).Implements(unmarshalerType)
+	if before, ok := seen[t]; ok && (before || !own) {
+		return
+	}
+	seen[t] = own
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		addOwnNames(names, t.Elem(), own, seen)
+	case reflect.Struct:
+		for name, field := range fieldsOf(t).byName {
+			if own {
+				names.add(name)
+			}
+			addOwnNames(names, field.typ, own, seen)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package gosdk
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// A JSON value is nil, a bool, a string, a []any or a map[string]any here. A
+// number is an int64 if it is an integer that fits, else a uint64 if that fits,
+// else a float64. However a value is written, it has one form, and one text.
+
+var (
+	errMalformed = errors.New("not a text with one meaning") // answered with -32602
+	errNumber    = errors.New("a number is out of range: an integer has at most 64 bits, any other number is a double")
+)
+
+// readValue reads a text, once and for all.
+func readValue(text []byte) (any, error) {
+	value, err := readNumbers(text)
+	if err != nil {
+		return nil, err
+	}
+	return exactly(value)
+}
+
+// readNumbers reads a text with every number as a json.Number.
+func readNumbers(text []byte) (value any, err error) {
+	// Refuses two members of one name, text that is not UTF-8, and what is too
+	// deep or too long.
+	binding := mcpseal.Binding{Arguments: text}
+	if _, err := binding.ArgumentsDigest(); err != nil {
+		return nil, errMalformed
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		return nil, errMalformed
+	}
+	return value, nil
+}
+
+// exactly replaces every json.Number.
+func exactly(value any) (any, error) {
+	var err error
+	switch v := value.(type) {
+	case json.Number:
+		return exactNumber(v.String())
+	case []any:
+		for i := range v {
+			if v[i], err = exactly(v[i]); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for name, member := range v {
+			// Half a surrogate pair became this, and may have become one with another.
+			if strings.ContainsRune(name, utf8.RuneError) {
+				return nil, errMalformed
+			}
+			if v[name], err = exactly(member); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return value, nil
+}
+
+func exactNumber(literal string) (any, error) {
+	if digits, ok := wholeDigits(literal); ok {
+		if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+			return n, nil
+		}
+		if n, err := strconv.ParseUint(digits, 10, 64); err == nil {
+			return n, nil
+		}
+	}
+	if !strings.ContainsAny(literal, ".eE") {
+		return nil, errNumber // digits ask for more than a double keeps
+	}
+	f, err := strconv.ParseFloat(literal, 64)
+	switch {
+	case err != nil:
+		return nil, errNumber
+	case f != math.Trunc(f):
+	case -1<<63 <= f && f < 1<<63: // rounding made it whole
+		return int64(f), nil
+	case 0 <= f && f < 1<<64:
+		return uint64(f), nil
+	}
+	return f, nil
+}
+
+// wholeDigits writes a number without point and exponent. It fails unless the
+// number is whole and of at most 20 digits.
+func wholeDigits(literal string) (digits string, ok bool) {
+	unsigned, negative := strings.CutPrefix(literal, "-")
+	mantissa, power := unsigned, int64(0)
+	if i := strings.IndexAny(unsigned, "eE"); i >= 0 {
+		var err error
+		if power, err = strconv.ParseInt(unsigned[i+1:], 10, 64); err != nil {
+			return "", false
+		}
+		mantissa = unsigned[:i]
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	all := whole + fraction
+	digits = strings.TrimRight(all, "0")
+	power += int64(len(all) - len(digits) - len(fraction))
+	digits = strings.TrimLeft(digits, "0")
+	switch {
+	case digits == "":
+		return "0", true
+	case power < 0 || int64(len(digits))+power > 20:
+		return "", false
+	}
+	digits += strings.Repeat("0", int(power))
+	if negative {
+		digits = "-" + digits
+	}
+	return digits, true
+}
+
+// writeValue writes the one text of a value: members in order, numbers in their
+// shortest form.
+func writeValue(value any) []byte {
+	var buf bytes.Buffer
+	encoder := json.NewEncoder(&buf)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		panic("gosdk: a JSON value cannot be written: " + err.Error()) // readValue made something else
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,698 @@
+package gosdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+const invalidParams = `{"code":-32602,"message":"Invalid params"}`
+
+// taker is a paged tool with one page after the first. It keeps what its
+// handler got.
+type taker[In any] struct {
+	session *mcp.ClientSession
+	calls   int
+	got     In
+}
+
+func newTaker[In any](t *testing.T, schema any, options *gosdk.Options) *taker[In] {
+	t.Helper()
+	server, taken := newServer(), new(taker[In])
+	protected := gosdk.Protect(server, boundary(t, &book{}, nil), options)
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", InputSchema: schema}, func(_ context.Context, _ *mcp.CallToolRequest, in In, after *key) ([]row, *key, error) {
+		taken.got = in
+		taken.calls++
+		if after != nil {
+			return nil, nil, nil
+		}
+		return nil, &key{1}, nil
+	}, nil)
+	taken.session = connect(t, server, nil, revision2026)
+	return taken
+}
+
+// call returns the next cursor. Every refusal is an error, a tool's too.
+func (k *taker[In]) call(t *testing.T, arguments string) (string, error) {
+	t.Helper()
+	params := &mcp.CallToolParams{Name: "t"}
+	if arguments != "" {
+		params.Arguments = json.RawMessage(arguments)
+	}
+	before := k.calls
+	result, err := callTool(t, k.session, params)
+	if err == nil && result.IsError {
+		err = errors.New(text(result))
+	}
+	if err != nil {
+		if k.calls != before {
+			t.Errorf("%s: the handler ran, then: %v", arguments, err)
+		}
+		return "", err
+	}
+	var page rowsPage
+	if err := json.Unmarshal([]byte(text(result)), &page); err != nil {
+		t.Fatal(err)
+	}
+	return page.Next, nil
+}
+
+func (k *taker[In]) mustCall(t *testing.T, arguments string) string {
+	t.Helper()
+	next, err := k.call(t, arguments)
+	if err != nil {
+		t.Fatalf("%s: %v", arguments, err)
+	}
+	return next
+}
+
+// properties is the text of an open schema.
+func properties(text string) json.RawMessage {
+	return json.RawMessage(`{"type":"object","properties":{` + text + `}}`)
+}
+
+type tenant struct {
+	Tenant string `json:"tenant,omitempty"`
+	Size   int    `json:"size,omitempty"`
+	Kind   string `json:"kind,omitempty"`
+}
+
+// selfMade decodes itself, the usual way.
+type selfMade tenant
+
+func (s *selfMade) UnmarshalJSON(text []byte) error {
+	type plain selfMade
+	return json.Unmarshal(text, (*plain)(s))
+}
+
+// foreign decodes into names that its own fields do not have.
+type foreign struct{ name string }
+
+func (f *foreign) UnmarshalJSON(text []byte) error {
+	var inner struct{ Tenant string }
+	err := json.Unmarshal(text, &inner)
+	f.name = inner.Tenant
+	return err
+}
+
+type Embedded struct {
+	Filter *tenant `json:"filter,omitempty"`
+}
+
+const filterSchema = `{"type":"object","properties":{"tenant":{"enum":["mine"]},"size":{"type":"integer","maximum":10},"kind":{"type":"string"}}}`
+
+func TestANameInAnotherCaseNeverReachesAField(t *testing.T) {
+	schema := properties(`"filter":` + filterSchema + `,"list":{"type":"array","items":` + filterSchema + `},"map":{"type":"object","additionalProperties":` + filterSchema + `}`)
+	filters := []string{
+		`{"tenant":"mine","Tenant":"other"}`, `{"Tenant":"other","tenant":"mine"}`, `{"TENANT":"other"}`, `{"\u0054enant":"other"}`,
+		`{"\u017fize":99}`, `{"size":1,"ſize":99}`, `{"\u212aind":"x"}`, `{"Kind":"x"}`,
+	}
+	check := func(name, arguments string, call func(*testing.T, string) (string, error)) {
+		t.Helper()
+		if _, err := call(t, arguments); wire(err) != invalidParams {
+			t.Errorf("%s: %s: %v", name, arguments, err)
+		}
+	}
+	plain := newTaker[struct {
+		Filter tenant            `json:"filter"`
+		List   []*tenant         `json:"list"`
+		Map    map[string]tenant `json:"map"`
+		Array  [2]tenant         `json:"array"`
+	}](t, schema, nil)
+	embedded := newTaker[struct {
+		*Embedded
+		List []struct{ tenant } `json:"list"`
+	}](t, schema, nil)
+	own := newTaker[struct {
+		Filter selfMade           `json:"filter"`
+		List   []*selfMade        `json:"list"`
+		Map    map[string]foreign `json:"map"`
+	}](t, schema, nil)
+	raw := newTaker[struct {
+		Filter json.RawMessage            `json:"filter"`
+		List   []json.RawMessage          `json:"list"`
+		Map    map[string]json.RawMessage `json:"map"`
+	}](t, schema, nil)
+	whole := newTaker[json.RawMessage](t, schema, nil)
+	for _, filter := range filters {
+		for _, arguments := range []string{
+			`{"filter":` + filter + `}`, `{"list":[{"tenant":"mine"},` + filter + `]}`, `{"map":{"a":` + filter + `}}`,
+		} {
+			check("plain", arguments, plain.call)
+			check("own", arguments, own.call)
+			check("raw", arguments, raw.call)
+			check("whole", arguments, whole.call)
+			if !strings.Contains(arguments, "map") {
+				check("embedded", arguments, embedded.call)
+			}
+		}
+		check("array", `{"array":[`+filter+`]}`, plain.call)
+	}
+	for _, arguments := range []string{`{"Filter":{"tenant":"mine"}}`, `{"filter":{},"FILTER":{}}`, `{"fılter":{},"Filter":{}}`} {
+		check("plain", arguments, plain.call)
+		check("whole", arguments, whole.call)
+	}
+	open := newTaker[struct {
+		Filter *selfMade  `json:"filter"`
+		List   []selfMade `json:"list"`
+	}](t, object, nil)
+	for _, filter := range filters {
+		check("no schema", `{"filter":`+filter+`}`, open.call)
+		check("no schema", `{"list":[`+filter+`]}`, open.call)
+	}
+	twins := newTaker[struct {
+		A, B foreign
+	}](t, properties(`"A":`+filterSchema+`,"B":{"properties":{"Tenant":{}}}`), nil)
+	for _, arguments := range []string{`{"A":{"Tenant":"other"}}`, `{"B":{"tenant":"other"}}`} {
+		check("a name of another object", arguments, twins.call)
+	}
+	check("a name nobody knows, twice", `{"filter":{"deep":[{"x":1,"X":2}]}}`, raw.call)
+
+	// A name of an argument is no name below one.
+	raw.mustCall(t, `{"filter":{"Filter":1,"LIST":2}}`)
+
+	// A name that only looks alike, or is nobody's, is ignored.
+	plain.mustCall(t, `{"filter":{"tenant":"mine","tenants":"x","tenänt":"y","":1},"map":{"a":{"tenant":"mine"},"A":{}}}`)
+	if plain.got.Filter != (tenant{Tenant: "mine"}) || len(plain.got.Map) != 2 || plain.got.Map["a"].Tenant != "mine" {
+		t.Errorf("got %+v", plain.got)
+	}
+	embedded.mustCall(t, `{"filter":{"tenant":"mine","size":3},"list":[{"kind":"x"}]}`)
+	if *embedded.got.Filter != (tenant{Tenant: "mine", Size: 3}) || embedded.got.List[0].Kind != "x" {
+		t.Errorf("got %+v", embedded.got)
+	}
+	own.mustCall(t, `{"filter":{"tenant":"mine"},"list":[{"size":4}],"map":{"k":{"tenant":"mine"}}}`)
+	if own.got.Filter.Tenant != "mine" || own.got.List[0].Size != 4 || own.got.Map["k"].name != "mine" {
+		t.Errorf("got %+v", own.got)
+	}
+}
+
+func TestFieldsThatDifferInCaseAreTwo(t *testing.T) {
+	flags := newTaker[struct {
+		After int `json:"A"`
+		All   int `json:"a"`
+	}](t, nil, nil)
+	flags.mustCall(t, `{"A":1,"a":2}`)
+	if flags.got.After != 1 || flags.got.All != 2 {
+		t.Errorf("got %+v", flags.got)
+	}
+}
+
+func TestTheHandlerGetsTheNumberThatWasChecked(t *testing.T) {
+	id := newTaker[struct {
+		ID int64 `json:"id"`
+	}](t, properties(`"id":{"enum":[9007199254740992]}`), nil)
+	for _, arguments := range []string{`{"id":9007199254740993}`, `{"id":9007199254740993.0}`, `{"id":9007199254740991}`} {
+		if _, err := id.call(t, arguments); err == nil {
+			t.Errorf("%s became %d", arguments, id.got.ID)
+		}
+	}
+	id.mustCall(t, `{"id":9007199254740992}`)
+
+	for name, schema := range map[string]any{
+		"enum":  properties(`"id":{"enum":["x",[9007199254740993],9007199254740993]}`),
+		"const": map[string]any{"type": "object", "properties": map[string]any{"id": map[string]any{"const": int64(9007199254740993)}}},
+		"below": json.RawMessage(`{"type":"object","$defs":{"n":{"enum":[9007199254740993]}},"properties":{"id":{"allOf":[{"$ref":"#/$defs/n"}]}}}`),
+		"go":    &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"id": {Enum: []any{int64(9007199254740993)}}}},
+	} {
+		id := newTaker[struct {
+			ID int64 `json:"id"`
+		}](t, schema, nil)
+		if _, err := id.call(t, `{"id":9007199254740992}`); err == nil {
+			t.Errorf("%s: a neighbour passes", name)
+		}
+		if _, err := id.call(t, `{"id":9007199254740993}`); err != nil || id.got.ID != 9007199254740993 {
+			t.Errorf("%s: %d, %v", name, id.got.ID, err)
+		}
+	}
+}
+
+func TestIntegersStayExactInEveryType(t *testing.T) {
+	type numbers struct {
+		Signed   int64           `json:"signed"`
+		Unsigned uint64          `json:"unsigned"`
+		Any      any             `json:"any"`
+		List     []any           `json:"list"`
+		Raw      json.RawMessage `json:"raw"`
+		Number   json.Number     `json:"number"`
+		Pointer  **int64         `json:"pointer"`
+	}
+	taken := newTaker[numbers](t, object, nil)
+	for _, n := range []string{"9007199254740993", "-9007199254740993", "9223372036854775807", "-9223372036854775808", "0", "-1"} {
+		taken.mustCall(t, fmt.Sprintf(`{"signed":%s,"any":%[1]s,"list":[%[1]s],"raw":{"a":[%[1]s]},"number":%[1]s,"pointer":%[1]s}`, n))
+		want, _ := strconv.ParseInt(n, 10, 64)
+		got := taken.got
+		if got.Signed != want || got.Any != want || got.List[0] != want || string(got.Raw) != `{"a":[`+n+`]}` || got.Number.String() != n || **got.Pointer != want {
+			t.Errorf("%s became %+v", n, got)
+		}
+	}
+	taken.mustCall(t, `{"unsigned":18446744073709551615,"any":9223372036854775808,"raw":18446744073709551615}`)
+	if got := taken.got; got.Unsigned != math.MaxUint64 || got.Any != uint64(1<<63) || string(got.Raw) != "18446744073709551615" {
+		t.Errorf("got %+v", got)
+	}
+	taken.mustCall(t, `{"any":[1.5,2.0,1e2,-0.0,1e300,{"a":null}]}`)
+	if want := []any{1.5, int64(2), int64(100), int64(0), 1e300, map[string]any{"a": nil}}; !reflect.DeepEqual(taken.got.Any, want) {
+		t.Errorf("got %#v", taken.got.Any)
+	}
+	untyped := newTaker[map[string]any](t, object, nil)
+	untyped.mustCall(t, `{"id":9007199254740993,"Id":1}`)
+	if untyped.got["id"] != int64(9007199254740993) || untyped.got["Id"] != int64(1) {
+		t.Errorf("got %v", untyped.got)
+	}
+}
+
+func TestANumberThatDoesNotFitIsRefused(t *testing.T) {
+	taken := newTaker[struct {
+		Any      any     `json:"any"`
+		Float    float64 `json:"float"`
+		Single   float32 `json:"single"`
+		Small    int8    `json:"small"`
+		Signed   int64   `json:"signed"`
+		Unsigned uint    `json:"unsigned"`
+		Text     string  `json:"text"`
+	}](t, object, nil)
+	for _, arguments := range []string{
+		`{"any":1e400}`, `{"any":-1e400}`, `{"float":1e309}`,
+		`{"any":18446744073709551616}`, `{"any":-9223372036854775809}`, `{"float":18446744073709551616}`,
+		`{"float":1` + strings.Repeat("0", 400) + `}`, `{"other":[1e400]}`,
+		`{"float":9007199254740993}`, `{"float":18446744073709551615}`, `{"float":9223372036854775807}`, `{"single":16777217}`, `{"single":1e39}`,
+		`{"small":128}`, `{"small":-129}`, `{"signed":9223372036854775808}`, `{"signed":1.5}`, `{"signed":1e300}`, `{"unsigned":-1}`, `{"text":1}`, `{"signed":"1"}`,
+	} {
+		_, err := taken.call(t, arguments)
+		if err == nil {
+			t.Errorf("%s: got %+v", arguments, taken.got)
+			continue
+		}
+		if msg := err.Error(); strings.Contains(msg, "1e") || strings.Contains(msg, "9007") || strings.Contains(msg, "128") || strings.Contains(msg, "1.5") {
+			t.Errorf("%s: the error repeats it: %s", arguments, msg)
+		}
+	}
+	taken.mustCall(t, `{"float":9007199254740994,"single":0.1,"small":-128}`)
+	if taken.got.Float != 9007199254740994 || taken.got.Single != 0.1 || taken.got.Small != -128 {
+		t.Errorf("got %+v", taken.got)
+	}
+	taken.mustCall(t, `{"float":1e20}`)
+	if taken.got.Float != 1e20 {
+		t.Errorf("got %+v", taken.got)
+	}
+}
+
+func TestAWholeNumberIsAnIntegerHoweverItIsWritten(t *testing.T) {
+	taken := newTaker[struct {
+		N int64 `json:"n"`
+	}](t, properties(`"n":{"type":"integer"}`), nil)
+	for written, want := range map[string]int64{
+		"1.0": 1, "1e2": 100, "1.50e1": 15, "100e-2": 1, "-0": 0, "-0.0": 0, "0e5": 0, "0.0e-5": 0, "9007199254740993.000": 9007199254740993,
+		"9223372036854775807e0": math.MaxInt64, "-92233720368547758080e-1": math.MinInt64, "0.0001E+4": 1, "0.5e1": 5, "1e-400": 0,
+		"1000000000000000000000e-20": 10, "1e00000000000000002": 100,
+	} {
+		taken.mustCall(t, `{"n":`+written+`}`)
+		if taken.got.N != want {
+			t.Errorf("%s became %d", written, taken.got.N)
+		}
+	}
+	if _, err := taken.call(t, `{"n":0.5}`); err == nil {
+		t.Errorf("a half is %d", taken.got.N)
+	}
+}
+
+func TestDefaultsReachTheHandlerExactly(t *testing.T) {
+	taken := newTaker[map[string]any](t, properties(`
+		"id":{"default":9007199254740993},
+		"nested":{"type":"object","properties":{"limit":{"default":7},"given":{"default":1},"none":{}}},
+		"object":{"type":"object","default":{"a":1},"properties":{"b":{"default":2.5}}},
+		"nothing":{"default":null}`), nil)
+	taken.mustCall(t, `{"nested":{"given":5}}`)
+	want := map[string]any{
+		"id": int64(9007199254740993), "nested": map[string]any{"limit": int64(7), "given": int64(5)},
+		"object": map[string]any{"a": int64(1), "b": 2.5}, "nothing": nil,
+	}
+	if !reflect.DeepEqual(taken.got, want) {
+		t.Errorf("got %v", taken.got)
+	}
+	for _, arguments := range []string{"", "null", "{}", ` { "cursor" : null } `, `{"cursor":""}`} {
+		taken.mustCall(t, arguments)
+		if nested := taken.got["nested"].(map[string]any); taken.got["id"] != int64(9007199254740993) || nested["given"] != int64(1) || taken.got["cursor"] != nil {
+			t.Errorf("%q: got %v", arguments, taken.got)
+		}
+	}
+	taken.mustCall(t, `{"nothing":1,"id":null}`)
+	if taken.got["nothing"] != int64(1) || taken.got["id"] != nil {
+		t.Errorf("got %v", taken.got)
+	}
+}
+
+func TestACursorIsBoundToTheValueNotToItsSpelling(t *testing.T) {
+	taken := newTaker[map[string]any](t, properties(`"limit":{"type":"integer","default":10},"id":{}`), nil)
+	next := taken.mustCall(t, `{"id":{"a":9007199254740993,"b":[1.5]}}`)
+	with := func(rest string) string { return `{"cursor":"` + next + `",` + rest + `}` }
+	for _, same := range []string{
+		`"id":{"a":9007199254740993,"b":[1.5]}`, `"id":{"b":[1.5],"a":9007199254740993}`, `"id":{"b":[15e-1],"\u0061":9007199254740993.0}`,
+		`"limit":10,"id":{"a":9007199254740993,"b":[1.5]}`, `"limit":1e1,"id":{"a":9007199254740993,"b":[1.50]}`,
+	} {
+		if _, err := taken.call(t, with(same)); err != nil {
+			t.Errorf("%s: %v", same, err)
+		}
+	}
+	for _, other := range []string{
+		`"id":{"a":9007199254740992,"b":[1.5]}`, `"id":{"a":9007199254740993,"b":[1.5]},"limit":11`, `"id":{"a":"9007199254740993","b":[1.5]}`,
+		`"id":{"a":9007199254740993,"b":[1.5],"c":null}`, `"id":{"A":9007199254740993,"b":[1.5]}`, `"id":null`, `"limit":10`,
+	} {
+		if _, err := taken.call(t, with(other)); wire(err) != invalidCursor {
+			t.Errorf("%s: %v", other, err)
+		}
+	}
+}
+
+func TestACursorDiesWithTheDefaultThatItWasIssuedUnder(t *testing.T) {
+	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := &gosdk.Options{Cursors: cursors}
+	before := newTaker[map[string]any](t, properties(`"tenant":{"default":"mine"}`), options)
+	after := newTaker[map[string]any](t, properties(`"tenant":{"default":"other"}`), options)
+	next := before.mustCall(t, `{}`)
+	if _, err := after.call(t, `{"cursor":"`+next+`"}`); wire(err) != invalidCursor {
+		t.Errorf("%v", err)
+	}
+	if _, err := after.call(t, `{"cursor":"`+next+`","tenant":"mine"}`); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAHandlerThatChangesItsArgumentsChangesNoBinding(t *testing.T) {
+	server := newServer()
+	protected := gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", InputSchema: object}, func(_ context.Context, req *mcp.CallToolRequest, in map[string]any, after *key) ([]row, *key, error) {
+		in["a"].([]any)[0] = "changed"
+		clear(in)
+		copy(req.Params.Arguments, "[]")
+		return nil, &key{1}, nil
+	}, nil)
+	k := &taker[int]{session: connect(t, server, nil, revision2026)}
+	next := k.mustCall(t, `{"a":["x"]}`)
+	k.mustCall(t, `{"a":["x"],"cursor":"`+next+`"}`)
+}
+
+func TestMalformedArgumentsAreInvalidParams(t *testing.T) {
+	taken := newTaker[map[string]any](t, properties(`"prefix":{"type":"string"}`), nil)
+	for _, arguments := range []string{
+		`[]`, `"x"`, `1`, `true`, `[{"prefix":"x"}]`,
+		`{"a":{"b":1,"b":1}}`, `{"a":[{"b":1,"\u0062":2}]}`, `{"cursor":"","\u0063ursor":null}`,
+		`{"a":{"\ud800":1}}`, `{"a":[{"x\udc00y":1}]}`, `{"a":{"\ud800":1,"\udc00":2}}`,
+		`{"a":` + strings.Repeat("[", 128) + strings.Repeat("]", 128) + `}`,
+		`{"PREFIX":"x"}`, `{"Cursor":"x"}`, `{"cur\u017for":null}`,
+	} {
+		if _, err := taken.call(t, arguments); wire(err) != invalidParams {
+			t.Errorf("%.60s: %v", arguments, err)
+		}
+	}
+	taken.mustCall(t, `{"a":`+strings.Repeat("[", 127)+strings.Repeat("]", 127)+`}`)
+	taken.mustCall(t, `{"a":"\ud800"}`)
+	if taken.got["a"] != "\ufffd" {
+		t.Errorf("got %q", taken.got["a"])
+	}
+}
+
+// TestASchemaViolationReadsAsTheSDKs compares with a typed tool of the SDK.
+func TestASchemaViolationReadsAsTheSDKs(t *testing.T) {
+	server := newServer()
+	protected := gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "paged"}, listRows, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "typed"}, func(context.Context, *mcp.CallToolRequest, listArgs) (*mcp.CallToolResult, any, error) {
+		return nil, nil, nil
+	})
+	session := connect(t, server, nil, revision2026)
+	for _, arguments := range []string{`{}`, `{"prefix":1}`, `{"prefix":"r","limit":"x"}`, `{"prefix":"r","table":"x"}`, `{"prefix":null}`, `{"prefix":"r","limit":1.5}`} {
+		var said []string
+		for _, name := range []string{"paged", "typed"} {
+			result, err := callTool(t, session, &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)})
+			if err != nil || !result.IsError {
+				t.Fatalf("%s: %s: %v", name, arguments, err)
+			}
+			said = append(said, text(result))
+		}
+		if said[0] != said[1] {
+			t.Errorf("%s: %q, not %q", arguments, said[0], said[1])
+		}
+	}
+	for _, value := range []string{`7`, `["x"]`, `{"x":"y"}`, `false`} {
+		result, err := callTool(t, session, &mcp.CallToolParams{Name: "paged", Arguments: json.RawMessage(`{"prefix":"r","cursor":` + value + `}`)})
+		if err != nil || !result.IsError || !strings.HasPrefix(text(result), `validating "arguments": `) {
+			t.Errorf("cursor %s: %s, %v", value, text(result), err)
+		}
+	}
+}
+
+func TestTheSchemaIsTheOneThatWasRegistered(t *testing.T) {
+	id := map[string]any{"const": "mine"}
+	schema := map[string]any{"type": "object", "properties": map[string]any{"id": id}}
+	server := newServer()
+	protected := gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	k := new(taker[map[string]any])
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", InputSchema: schema}, func(_ context.Context, _ *mcp.CallToolRequest, in map[string]any, _ *key) ([]row, *key, error) {
+		k.got = in
+		return nil, nil, nil
+	}, nil)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, method, req)
+			if list, ok := result.(*mcp.ListToolsResult); ok {
+				if listed, ok := list.Tools[0].InputSchema.(*jsonschema.Schema); ok {
+					delete(listed.Properties, "id")
+				}
+			}
+			return result, err
+		}
+	})
+	delete(id, "const")
+	k.session = connect(t, server, nil, revision2026)
+	if _, err := k.session.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.call(t, `{"id":"other"}`); err == nil {
+		t.Errorf("got %v", k.got)
+	}
+	k.mustCall(t, `{"id":"mine"}`)
+}
+
+func TestAClosedSchemaTakesACursor(t *testing.T) {
+	for name, schema := range map[string]string{
+		"closed":         `{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":false}`,
+		"reference":      `{"type":"object","$ref":"#/$defs/args","$defs":{"args":{"properties":{"a":{"type":"integer"}},"additionalProperties":false}}}`,
+		"all of":         `{"type":"object","allOf":[{"properties":{"a":{"type":"integer"}},"additionalProperties":false}]}`,
+		"unevaluated":    `{"type":"object","allOf":[{"properties":{"a":{"type":"integer"}}}],"unevaluatedProperties":false}`,
+		"one member":     `{"type":"object","maxProperties":1}`,
+		"names":          `{"type":"object","propertyNames":{"const":"a"}}`,
+		"typed members":  `{"type":"object","additionalProperties":{"type":"integer"}}`,
+		"older revision": `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{}},"additionalProperties":false}`,
+	} {
+		taken := newTaker[map[string]any](t, json.RawMessage(schema), nil)
+		next := taken.mustCall(t, `{"a":1}`)
+		if _, err := taken.call(t, `{"a":1,"cursor":"`+next+`"}`); err != nil || len(taken.got) != 1 {
+			t.Errorf("%s: %v, %v", name, taken.got, err)
+		}
+		if name == "names" || name == "closed" || name == "reference" {
+			if _, err := taken.call(t, `{"b":1}`); err == nil {
+				t.Errorf("%s: %v", name, taken.got)
+			}
+		}
+	}
+}
+
+func TestASchemaThatCannotServeIsRefusedAtRegistration(t *testing.T) {
+	server := newServer()
+	protected := gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	for name, schema := range map[string]any{
+		"required":          json.RawMessage(`{"type":"object","required":["cursor"]}`),
+		"required in case":  json.RawMessage(`{"type":"object","required":["curſor"]}`),
+		"property in case":  properties(`"CURSOR":{}`),
+		"a lost reference":  json.RawMessage(`{"type":"object","$ref":"#/$defs/none"}`),
+		"a wrong default":   properties(`"a":{"type":"string","default":1}`),
+		"a default twice":   properties(`"a":{"default":{"x":1,"x":2}}`),
+		"a vast default":    properties(`"a":{"default":18446744073709551616}`),
+		"a vast enum":       properties(`"a":{"enum":[18446744073709551616]}`),
+		"an unknown draft":  json.RawMessage(`{"$schema":"http://json-schema.org/draft-03/schema#","type":"object"}`),
+		"not an object":     json.RawMessage(`{"type":"array"}`),
+		"no schema at all":  json.RawMessage(`[]`),
+		"a nil schema":      (*jsonschema.Schema)(nil),
+		"a null property":   properties(`"a":null`),
+		"no text":           json.RawMessage(`{`),
+		"one keyword twice": json.RawMessage(`{"type":"object","properties":{"a":{"const":1}},"properties":{}}`),
+	} {
+		func() {
+			defer func() {
+				if v := recover(); v == nil || !strings.HasPrefix(fmt.Sprint(v), "gosdk: the paged tool") {
+					t.Errorf("%s: %v", name, v)
+				}
+			}()
+			gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", InputSchema: schema}, func(context.Context, *mcp.CallToolRequest, map[string]any, *key) ([]row, *key, error) {
+				return nil, nil, nil
+			}, nil)
+		}()
+	}
+}
+
+func TestAKeyOfAMapHasOneSpelling(t *testing.T) {
+	taken := newTaker[struct {
+		Signed map[int8]string         `json:"signed"`
+		Small  map[uint8]string        `json:"small"`
+		Named  map[name]string         `json:"named"`
+		Text   map[netAddress]struct{} `json:"text"`
+	}](t, properties(`"signed":{"properties":{"1":{"const":"mine"}}},"small":{"type":"object"}`), nil)
+	taken.mustCall(t, `{"signed":{"1":"mine","-5":"x"},"small":{"255":"y"},"named":{"n":"z"},"text":{"a":{}}}`)
+	got := taken.got
+	if got.Signed[1] != "mine" || got.Signed[-5] != "x" || got.Small[255] != "y" || got.Named["n"] != "z" || len(got.Text) != 1 {
+		t.Errorf("got %+v", got)
+	}
+	for _, arguments := range []string{
+		`{"signed":{"01":"other"}}`, `{"signed":{"+1":"other"}}`, `{"signed":{"-0":"x"}}`, `{"signed":{"128":"x"}}`, `{"signed":{"":"x"}}`, `{"signed":{"1.0":"x"}}`,
+		`{"small":{"256":"x"}}`, `{"small":{"-1":"x"}}`, `{"small":{"007":"x"}}`, `{"text":{"a":{},"A":{}}}`, `{"text":{"refused":{}}}`,
+	} {
+		if _, err := taken.call(t, arguments); err == nil {
+			t.Errorf("%s: got %+v", arguments, taken.got)
+		}
+	}
+}
+
+type name string
+
+// netAddress reads a text in any case.
+type netAddress string
+
+func (a *netAddress) UnmarshalText(text []byte) error {
+	if string(text) == "refused" {
+		return errors.New("not an address")
+	}
+	*a = netAddress(strings.ToLower(string(text)))
+	return nil
+}
+
+type Base struct {
+	ID     int    `json:"id"`
+	Shadow string `json:"shadow"`
+	Both   string
+	Pick   string `json:"Choice"`
+}
+
+type Other struct{ Both, Choice string }
+
+type Loop struct {
+	*Loop
+	Depth int `json:"depth"`
+}
+
+type hidden struct {
+	Seen string `json:"seen"`
+}
+
+type odd struct {
+	Dash string `json:"-,"`   //lint:ignore SA5008 its name is -
+	Bad  string `json:"a\"b"` //lint:ignore SA5008 its name is Bad
+}
+
+type named struct {
+	Inner string `json:"inner"`
+}
+
+func (n *named) UnmarshalJSON([]byte) error { return errors.New("nobody calls this") }
+
+// rival keeps the method of named from being promoted.
+type rival struct{ Inner string }
+
+func (r *rival) UnmarshalJSON([]byte) error { return errors.New("nobody calls this") }
+
+type zoo struct {
+	Base
+	odd
+	*Other
+	hidden
+	*Loop    `json:"loop"`
+	Shadow   int            `json:"shadow"`
+	Untagged string         // as Go names it
+	Skipped  string         `json:"-"`
+	Quoted   int            `json:"quoted,string"`
+	QuotedP  *bool          `json:"quotedp,string"`
+	QuotedS  string         `json:"quoteds,string"`
+	Time     time.Time      `json:"time"`
+	TimeP    *time.Time     `json:"timep"`
+	Bytes    []byte         `json:"bytes"`
+	Array    [2]int         `json:"array"`
+	Any      any            `json:"any"`
+	Strings  map[string]any `json:"strings"`
+	Address  netAddress     `json:"address"`
+	Self     *selfMade      `json:"self"`
+	Nested   [][]*zoo       `json:"nested"`
+	Map      map[string]map[string][]Base
+	Func     fmt.Stringer `json:"func"`
+}
+
+// TestArgumentsLandAsEncodingJSONPutsThem holds where no name folds and no
+// number needs more than a double.
+func TestArgumentsLandAsEncodingJSONPutsThem(t *testing.T) {
+	taken := newTaker[zoo](t, object, nil)
+	fit := 0
+	for _, arguments := range []string{
+		`{}`, `{"id":1,"shadow":2,"Both":"x","Choice":"c","seen":"y","Untagged":"z","-":"d","Dash":"e","Bad":"b","a":"c","Skipped":"s","private":"p"}`,
+		`{"loop":{"depth":2,"Loop":{"depth":3}},"depth":4,"Base":{"id":9},"hidden":{"seen":"q"}}`,
+		`{"quoted":"12","quotedp":"true","quoteds":"\"s\""}`, `{"quoted":12}`, `{"quoted":"x"}`, `{"quoted":null,"quotedp":null}`, `{"quoted":{}}`,
+		`{"time":"2026-07-28T00:00:00Z","timep":"2026-07-28T00:00:00Z"}`, `{"time":"x"}`, `{"time":null,"timep":null}`, `{"time":{}}`, `{"time":1}`,
+		`{"bytes":"aGk="}`, `{"bytes":[1,2]}`, `{"bytes":"?"}`, `{"bytes":null}`, `{"bytes":[256]}`, `{"bytes":{}}`,
+		`{"array":[1]}`, `{"array":[1,2,3]}`, `{"array":null}`, `{"array":{}}`, `{"array":"x"}`,
+		`{"any":null}`, `{"any":["x",true,{"a":[]}]}`, `{"strings":{"a":null,"":"x"}}`, `{"strings":null}`, `{"strings":{}}`, `{"strings":[]}`,
+		`{"address":"A"}`, `{"address":null}`, `{"address":1}`, `{"address":"refused"}`,
+		`{"self":{"tenant":"x","size":1}}`, `{"self":null}`, `{"self":{}}`, `{"self":[]}`, `{"self":"x"}`,
+		`{"nested":[[{"id":1,"nested":[[null,{}]]}],[],null]}`, `{"nested":[{}]}`, `{"nested":{}}`, `{"Map":{"a":{"b":[{"id":3}],"c":null}}}`,
+		`{"func":null}`, `{"func":"x"}`, `{"func":{}}`, `{"id":null,"shadow":null}`, `{"id":true}`, `{"id":"x"}`, `{"id":[]}`, `{"id":{}}`, `{"Untagged":1}`, `{"Untagged":false}`,
+	} {
+		var want zoo
+		wrong := json.Unmarshal([]byte(arguments), &want)
+		_, err := taken.call(t, arguments)
+		if (err == nil) != (wrong == nil) {
+			t.Errorf("%s: %v; encoding/json: %v", arguments, err, wrong)
+		} else if err == nil && !reflect.DeepEqual(taken.got, want) {
+			t.Errorf("%s: %+v; encoding/json: %+v", arguments, taken.got, want)
+		} else if err == nil {
+			fit++
+		}
+	}
+	if fit < 25 {
+		t.Errorf("only %d fit", fit)
+	}
+}
+
+func TestAnUnexportedEmbeddedPointerIsRefusedNotFilled(t *testing.T) {
+	taken := newTaker[struct {
+		*hidden
+		*named `json:"named"`
+		rival  `json:"rival"`
+	}](t, object, nil)
+	inner := newTaker[struct {
+		named `json:"named"`
+		rival `json:"rival"`
+	}](t, object, nil)
+	inner.mustCall(t, `{"named":{"inner":"x"},"rival":null}`)
+	if inner.got.named.Inner != "x" {
+		t.Errorf("got %+v", inner.got)
+	}
+	for _, arguments := range []string{`{"seen":"x"}`, `{"named":{"inner":"x"}}`} {
+		if _, err := taken.call(t, arguments); err == nil || !strings.Contains(err.Error(), "not exported") {
+			t.Errorf("got %+v, %v", taken.got, err)
+		}
+	}
+	taken.mustCall(t, `{"named":null}`)
+}
