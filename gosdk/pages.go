@@ -113,6 +113,10 @@ type pagedTool[In, At, Item any] struct {
 	handler   PageHandler[In, At, Item]
 }
 
+func invalidParams() error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params"}
+}
+
 // serve answers errors as the SDK's typed tools do.
 func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	result, err := t.call(ctx, req)
@@ -128,9 +132,12 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req *mcp.CallToolRe
 }
 
 func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	if len(req.Params.Arguments) > t.p.policy.MaxArguments {
+		return nil, invalidParams()
+	}
 	in, bound, token, err := t.arguments.read(req.Params.Arguments)
 	if errors.Is(err, errMalformed) {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params"}
+		return nil, invalidParams()
 	} else if err != nil {
 		return nil, err
 	}

@@ -696,3 +696,23 @@ func TestAnUnexportedEmbeddedPointerIsRefusedNotFilled(t *testing.T) {
 	}
 	taken.mustCall(t, `{"named":null}`)
 }
+
+func TestArgumentsBeyondTheLimitAreNotRead(t *testing.T) {
+	server := newServer()
+	protected := gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.MaxArguments = 50 }), nil)
+	ran := 0
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list"}, func(context.Context, *mcp.CallToolRequest, struct {
+		Text string `json:"text"`
+	}, *int) ([]int, *int, error) {
+		ran++
+		return nil, nil, nil
+	}, nil)
+	session := connect(t, server, nil, revision2026)
+	for length, want := range map[int]int{39: 1, 40: 0} { // with 11 more around it
+		ran = 0
+		_, err := callTool(t, session, &mcp.CallToolParams{Name: "list", Arguments: map[string]any{"text": strings.Repeat("x", length)}})
+		if ran != want || (err == nil) != (want == 1) {
+			t.Errorf("%d bytes: ran %d times, %v", length, ran, err)
+		}
+	}
+}

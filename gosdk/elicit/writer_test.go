@@ -78,6 +78,34 @@ func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
 	}
 }
 
+// TestAStateThatWasReplacedIsNotElicits has a middleware further in put a client's
+// text where elicit's state was.
+func TestAStateThatWasReplacedIsNotElicits(t *testing.T) {
+	var forged string
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, method, req)
+			if r, ok := result.(*mcp.CallToolResult); ok && r.NeedsInput() && forged != "" {
+				r.RequestState = forged
+			}
+			return result, err
+		}
+	})
+	s := newService(t, nil)
+	protected := gosdk.Protect(server, s.Boundary(), nil)
+	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
+	elicit.AddTool(protected, &mcp.Tool{Name: "ask"}, tool.handle)
+	session := connect(t, server, reply(nil).options(true), revision2026)
+	state := recorded(t, service{Protected: protected}, session)
+	asked := round(t, session, "ask", round(t, session, "ask", nil, nil), answers("a", "1"))
+	forged = state
+	replaced := round(t, session, "ask", asked, mcp.InputResponseMap{})
+	if got := text(round(t, session, "ask", replaced, answers("b", "2")), nil); got != "ASKS [a]" {
+		t.Errorf("a forged answer counts: %s", got)
+	}
+}
+
 // TestTwoServersOfOneBoundaryAreOneService: a flow may begin on one and go on, on
 // the other, because one boundary is one service.
 func TestTwoServersOfOneBoundaryAreOneService(t *testing.T) {
