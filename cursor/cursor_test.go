@@ -702,3 +702,54 @@ func TestACodecsOwnMemoryIsLeftAlone(t *testing.T) {
 		s.first(t, list(), cursor.Next{Position: []byte("another")})
 	}
 }
+
+func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
+	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	var log bytes.Buffer
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	cursors.Open(t.Context(), mcpseal.Request{Method: "tools/list"}, "mc1.x")
+	if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "cursor rejected") {
+		t.Errorf("the log says %q", log.String())
+	}
+}
+
+// TestAForgedCursorBuysNoDigest gives arguments that have none: the reason tells
+// which of the two was looked at first.
+func TestAForgedCursorBuysNoDigest(t *testing.T) {
+	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "a", MaxArguments: 100, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := mcpseal.Request{Method: "tools/call", Target: "list"}
+	page, err := cursors.Open(t.Context(), request, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := page.Next(t.Context(), cursor.Next{Position: []byte("1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]mcpseal.Reason{
+		good: mcpseal.ReasonArguments, good[:len(good)-4] + "AAAA": mcpseal.ReasonForged, "mc1.A": mcpseal.ReasonMalformed,
+	} {
+		request.Arguments = []byte(`{"a":1,"a":2}`)
+		_, err := cursors.Open(t.Context(), request, text)
+		var rejected *cursor.RejectError
+		if !errors.As(err, &rejected) || rejected.Reason != want || !errors.Is(err, cursor.ErrInvalid) {
+			t.Errorf("%.10s: %v, want %s", text, rejected, want)
+		}
+		request.Arguments = bytes.Repeat([]byte(" "), 101)
+		if _, err := cursors.Open(t.Context(), request, text); !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonTooLarge {
+			t.Errorf("%.10s: %v, want too_large", text, rejected)
+		}
+	}
+	page, _ = cursors.Open(t.Context(), request, "")
+	if _, err := page.Next(t.Context(), cursor.Next{}); cursor.Wire(err).Message != "Invalid params" {
+		t.Errorf("issued for arguments beyond the limit: %v", err)
+	}
+}

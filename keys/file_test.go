@@ -441,3 +441,23 @@ func TestRecoveryIsTold(t *testing.T) {
 		t.Errorf("said %s, events %+v", said, events)
 	}
 }
+
+func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	f, err := keys.OpenFile(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	var log strings.Builder
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	write(t, path, []byte("broken"))
+	f.Reload()
+	f.Close()
+	if !strings.Contains(log.String(), "cannot be used") {
+		t.Errorf("the log says %q", log.String())
+	}
+}

@@ -154,3 +154,18 @@ func TestTheBoundaryLogsWhatToDo(t *testing.T) {
 		}
 	}
 }
+
+func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
+	store, err := replay.NewSingleProcess(replay.Config{Capacity: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	var log bytes.Buffer
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	claim(t, store, use(1, 0, time.Hour), true)
+	if !strings.Contains(log.String(), "filling up") {
+		t.Errorf("the log says %q", log.String())
+	}
+}

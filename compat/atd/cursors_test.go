@@ -84,3 +84,56 @@ func TestTheAdapterKeepsTheContractOfCursors(t *testing.T) {
 		t.Errorf("the log: %s", log.String())
 	}
 }
+
+// TestTheNextCursorIsForWhatArrived changes the arguments in place on the page.
+func TestTheNextCursorIsForWhatArrived(t *testing.T) {
+	issuer, err := NewIssuer(testKey, Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrived := func() mcpseal.Request {
+		return mcpseal.Request{Method: "tools/call", Target: "list", Arguments: []byte(`{"tenant":"a"}`)}
+	}
+	first, err := issuer.Cursors().Open(t.Context(), arrived(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := first.Next(t.Context(), cursor.Next{Position: []byte("1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := arrived()
+	page, err := issuer.Cursors().Open(t.Context(), request, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(request.Arguments, `{"tenant":"b"}`)
+	if token, err = page.Next(t.Context(), cursor.Next{Position: []byte("2")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := issuer.Cursors().Open(t.Context(), arrived(), token); err != nil {
+		t.Errorf("the honest walk: %v", err)
+	}
+	if _, err := issuer.Cursors().Open(t.Context(), request, token); err == nil {
+		t.Error("the cursor is for what became of the arguments")
+	}
+}
+
+// TestAForgedCursorBuysNoDigest gives arguments that have none.
+func TestAForgedCursorBuysNoDigest(t *testing.T) {
+	issuer, err := NewIssuer(testKey, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := issuer.Issue(Request{Tool: "list"}, Page{Index: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := Request{Tool: "list", Arguments: []byte(`{"a":1,"a":2}`)}
+	if _, err := issuer.Open(broken, good[:len(good)-2]+"AA"); !errors.Is(err, ErrSignature) {
+		t.Errorf("a forged cursor: %v", err)
+	}
+	if _, err := issuer.Open(broken, good); err == nil || errors.Is(err, ErrSignature) {
+		t.Errorf("a genuine cursor: %v", err)
+	}
+}
