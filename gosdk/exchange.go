@@ -42,7 +42,8 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 // or in a batch, as the SDK decodes it.
 func sends(body []byte, method string, call bool) (found bool) {
 	var messages []json.RawMessage
-	if json.Unmarshal(body, &messages) != nil {
+	// Like the SDK, a Decoder takes no notice of what follows a batch.
+	if json.NewDecoder(bytes.NewReader(body)).Decode(&messages) != nil {
 		messages = []json.RawMessage{body}
 	}
 	for _, message := range messages {
