@@ -73,7 +73,9 @@ func (s *olderServer) closeAll() {
 
 // send sends a request of an older client; session may be "".
 func (s *olderServer) send(method, user, session, body string) *httptest.ResponseRecorder {
-	return s.sendContext(context.Background(), method, user, session, body)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // a stream that opens would stay open
+	defer cancel()
+	return s.sendContext(ctx, method, user, session, body)
 }
 
 func (s *olderServer) sendContext(ctx context.Context, method, user, session, body string) *httptest.ResponseRecorder {
@@ -125,9 +127,12 @@ func (s *olderServer) refused(t testing.TB, user string) {
 	}
 }
 
+// count leaves out what the SDK makes for one request of a newer client.
 func (s *olderServer) count() (n int) {
-	for range s.Sessions() {
-		n++
+	for session := range s.Sessions() {
+		if session.ID() != "" {
+			n++
+		}
 	}
 	return n
 }
@@ -413,16 +418,6 @@ func TestAnEndedSessionMakesRoom(t *testing.T) {
 				synctest.Wait()
 			})
 		})
-	}
-}
-
-// TestDeletingMakesRoomAtOnce: a client that has its answer may go on.
-func TestDeletingMakesRoomAtOnce(t *testing.T) {
-	s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: 1})
-	for range 100 {
-		if w := s.send("DELETE", "alice", s.open(t, "alice"), ""); w.Code != http.StatusNoContent {
-			t.Fatal(describe(w))
-		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package gosdk
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -80,6 +82,53 @@ func TestASessionThatWasNotCountedIsClosed(t *testing.T) {
 			t.Error("the session is still open")
 		}
 	})
+}
+
+// TestDeletingMakesRoomAtOnce: a client that has its answer may go on.
+func TestDeletingMakesRoomAtOnce(t *testing.T) {
+	h, _ := newHandler(HandlerOptions{})
+	for range 200 {
+		r := httptest.NewRequest("DELETE", "/", nil)
+		r.Header.Set(sessionHeader, post(h, "", "", initializeBody).Header().Get(sessionHeader))
+		w := &headerWatch{ResponseRecorder: httptest.NewRecorder(), sessions: h.sessions, counted: -1}
+		if h.ServeHTTP(w, r); w.Code != http.StatusNoContent || w.counted != 0 {
+			t.Fatalf("%d, with %d sessions when it was sent", w.Code, w.counted)
+		}
+	}
+}
+
+// TestASessionThatFailedToInitializeMakesRoomAtOnce: the SDK names it all the same.
+func TestASessionThatFailedToInitializeMakesRoomAtOnce(t *testing.T) {
+	h, server := newHandler(HandlerOptions{})
+	server.AddReceivingMiddleware(func(mcp.MethodHandler) mcp.MethodHandler {
+		return func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, errors.New("refused") }
+	})
+	for range 200 {
+		w := post(h, "", "", initializeBody)
+		if w.Header().Get(sessionHeader) == "" {
+			t.Fatal("the SDK has refused it before it made a session")
+		}
+		h.sessions.mu.Lock()
+		counted, known := h.sessions.everyone.count, len(h.sessions.byID)
+		h.sessions.mu.Unlock()
+		if counted != 0 || known != 0 {
+			t.Fatalf("%d sessions are counted, %d known", counted, known)
+		}
+	}
+}
+
+// headerWatch notes how many sessions are counted when the answer begins.
+type headerWatch struct {
+	*httptest.ResponseRecorder
+	sessions *sessions
+	counted  int
+}
+
+func (w *headerWatch) WriteHeader(status int) {
+	w.sessions.mu.Lock()
+	w.counted = w.sessions.everyone.count
+	w.sessions.mu.Unlock()
+	w.ResponseRecorder.WriteHeader(status)
 }
 
 // FuzzSessionBodies sends any body, without a session and on one: there are never
