@@ -40,9 +40,10 @@ type HandlerOptions struct {
 	// Stateless is not used.
 	HTTP mcp.StreamableHTTPOptions
 	// Principal tells who sent an HTTP request, for identity that something else
-	// than the SDK's bearer middleware verified; "" means nobody. An error or a
-	// panic refuses the request. Nil means the access token's user, as
-	// [TokenPrincipal] names it.
+	// than the SDK's bearer middleware verified; "" means nobody. It must name a
+	// user in the same way for as long as a session lasts. An error or a panic
+	// refuses the request. Nil means the access token's user, as [TokenPrincipal]
+	// names it.
 	Principal func(*http.Request) (string, error)
 	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
 	MaxSessions int
@@ -72,8 +73,10 @@ type HandlerOptions struct {
 // such session, the client gets status 503 with Retry-After. Sessions that sent
 // the notification end only by themselves, or when they are idle.
 //
-// A session counts until the last handler that it runs has returned. How many
-// requests and streams a session has open at once is not limited here.
+// A session counts until the last handler that it runs has returned, also after it
+// has timed out: give a handler that waits for a client a deadline. How many requests
+// a session may have open at once is not limited here. The older SSE transport, which
+// Handler does not serve, neither binds nor limits its sessions.
 func Handler(getServer func(*http.Request) *mcp.Server, options *HandlerOptions) http.Handler {
 	var o HandlerOptions
 	if options != nil {

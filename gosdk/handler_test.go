@@ -73,7 +73,7 @@ func (s *olderServer) closeAll() {
 
 // send sends a request of an older client; session may be "".
 func (s *olderServer) send(method, user, session, body string) *httptest.ResponseRecorder {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // a stream that opens would stay open
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // a stream that opens would stay open
 	defer cancel()
 	return s.sendContext(ctx, method, user, session, body)
 }
@@ -607,6 +607,33 @@ func TestASessionIDThatIsNotUniqueServesNobody(t *testing.T) {
 		two.closeAll()
 		synctest.Wait()
 	})
+}
+
+func TestAServerOfItsOwnForEachRequest(t *testing.T) {
+	var mu sync.Mutex
+	var servers []*mcp.Server
+	s := &olderServer{}
+	s.Handler = gosdk.Handler(func(*http.Request) *mcp.Server {
+		mu.Lock()
+		defer mu.Unlock()
+		servers = append(servers, newServer())
+		return servers[len(servers)-1]
+	}, &gosdk.HandlerOptions{Principal: byHeader, MaxSessions: 2, Logger: s.log.logger()})
+	t.Cleanup(func() {
+		for _, server := range servers {
+			(&olderServer{Server: server}).closeAll()
+		}
+	})
+	displaced, kept := s.begin(t, "alice"), s.open(t, "alice")
+	s.open(t, "bob")
+	if s.isOpen("alice", displaced) || !s.isOpen("alice", kept) {
+		t.Error("the wrong session was displaced")
+	}
+	s.refused(t, "bob")
+	if w := s.send("DELETE", "alice", kept, ""); w.Code != http.StatusNoContent {
+		t.Error(describe(w))
+	}
+	s.open(t, "bob")
 }
 
 func TestAServerWithoutSessionIDsIsServed(t *testing.T) {

@@ -16,6 +16,12 @@ type Options struct {
 	// Principal tells who is calling, for identity that something else than
 	// the SDK's bearer middleware verified; "" means nobody. Nil means the
 	// access token's user id, issuer and client id.
+	//
+	// Read the user from req.GetExtra(), which has the headers and the access
+	// token of this request. The context of an older client is that of the
+	// request which opened the session, whoever sends on it now. Over the older
+	// SSE transport GetExtra has neither: check in front of it that whoever
+	// posts to a session is the user that opened it.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// Unsolicited names tools to which answers on a call without a state are
 	// passed on. Once a state comes back its answers are checked for these

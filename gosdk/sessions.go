@@ -188,22 +188,25 @@ func (s *sessions) has(id string) bool {
 	return s.byID[id] != nil
 }
 
-// opened notes that the request that opens a session is over. One that the SDK
-// has not made, or has closed because it failed to initialize, no longer counts.
+// opened notes that the request that opens a session is over. If the SDK has made
+// none, it no longer counts.
 func (s *sessions) opened(opening *session) {
 	s.mu.Lock()
-	sdk := opening.sdk
-	s.mu.Unlock()
-	if sdk == nil || sdk.InitializeParams() == nil {
-		s.end(opening)
+	defer s.mu.Unlock()
+	if opening.sdk == nil {
+		s.endLocked(opening)
 	}
-	s.leave(opening)
+	s.leaveLocked(opening)
 }
 
 // leave notes that a request on a session is over.
 func (s *sessions) leave(left *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.leaveLocked(left)
+}
+
+func (s *sessions) leaveLocked(left *session) {
 	left.running--
 	if left.running > 0 || left.isInitialized || s.byID[left.id] != left {
 		return
