@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
@@ -71,11 +70,12 @@ func Example() {
 // The user must have one name on both sides.
 func ExamplePythonPrincipal() {
 	options := &gosdk.Options{
-		Principal: func(ctx context.Context, req mcp.Request) (string, error) {
-			info := auth.TokenInfoFromContext(ctx)
-			if info == nil {
+		Principal: func(_ context.Context, req mcp.Request) (string, error) {
+			extra := req.GetExtra() // of this request; the context may be that of the session's first
+			if extra == nil || extra.TokenInfo == nil {
 				return "", nil
 			}
+			info := extra.TokenInfo
 			client, _ := info.Extra["client_id"].(string)
 			issuer, _ := info.Extra["iss"].(string)
 			return compat.PythonPrincipal(client, issuer, info.UserID)

@@ -1,33 +1,264 @@
 package gosdk
 
 import (
+	"cmp"
+	"context"
+	"log/slog"
+	"mime"
 	"net/http"
+	"sync/atomic"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
 // firstStateless is the first revision without sessions.
 const firstStateless = "2026-07-28"
 
+const (
+	versionHeader = "Mcp-Protocol-Version"
+	sessionHeader = "Mcp-Session-Id"
+
+	defaultSessions    = 10_000
+	defaultPerUser     = 100
+	defaultIdleTimeout = 30 * time.Minute
+
+	// retryAfter is how many seconds a client waits that found no room.
+	retryAfter = "30"
+)
+
+// HandlerOptions changes what [Handler] does. The zero value is the safe choice.
+//
+// The limits are about older clients, which have sessions. In each of them
+// [mcpseal.NoLimit] switches the limit off.
+type HandlerOptions struct {
+	// HTTP is passed on to the SDK. Its SessionTimeout is how long a session may
+	// go without a POST: 0 means 30 minutes, a negative value forever. Its
+	// Stateless is not used.
+	HTTP mcp.StreamableHTTPOptions
+	// Principal tells who sent an HTTP request, for identity that something else
+	// than the SDK's bearer middleware verified; "" means nobody. It must name a
+	// user in the same way for as long as a session lasts. An error or a panic
+	// refuses the request. Nil means the access token's user, as [TokenPrincipal]
+	// names it.
+	Principal func(*http.Request) (string, error)
+	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
+	MaxSessions int
+	// MaxSessionsPerPrincipal is how many of them one user may have. 0 means 100.
+	MaxSessionsPerPrincipal int
+	// MaxAnonymousSessions is how many of them callers without a principal may
+	// have together. 0 means half of MaxSessions, so that such callers cannot
+	// keep users out. A server without users can set it to MaxSessions.
+	MaxAnonymousSessions int
+	// Logger gets what the author or operator of the server should know. Nil
+	// means slog.Default().
+	Logger *slog.Logger
+}
+
 // Handler serves clients of all protocol revisions at one URL. The SDK's own
 // handler is either stateless, which revision 2026-07-28 needs, or stateful,
 // which older clients need to be asked anything; this one has both and chooses
-// by the Mcp-Protocol-Version header. Options may be nil; their Stateless field
-// is not used.
-func Handler(getServer func(*http.Request) *mcp.Server, options *mcp.StreamableHTTPOptions) http.Handler {
-	var stateless, stateful mcp.StreamableHTTPOptions
+// by the Mcp-Protocol-Version header. Options may be nil.
+//
+// A session of an older client belongs to the user that opened it. To everybody
+// else it does not exist: their requests get the same 404 as for an unknown id.
+//
+// Where a limit is reached, a session that never sent notifications/initialized
+// and has no request running makes room, the one unused for longest first: for a
+// user at their own limit one of theirs, otherwise an anonymous one, then one of
+// theirs, then any. Anonymous callers displace only each other. If there is no
+// such session, the client gets status 503 with Retry-After. Sessions that sent
+// the notification end only by themselves, or when they are idle.
+//
+// A session counts until the last handler that it runs has returned, also after it
+// has timed out: give a handler that waits for a client a deadline. How many requests
+// a session may have open at once is not limited here. The older SSE transport, which
+// Handler does not serve, neither binds nor limits its sessions.
+func Handler(getServer func(*http.Request) *mcp.Server, options *HandlerOptions) http.Handler {
+	var o HandlerOptions
 	if options != nil {
-		stateless, stateful = *options, *options
+		o = *options
 	}
+	if o.Principal == nil {
+		o.Principal = tokenUser
+	}
+	if o.HTTP.SessionTimeout == 0 {
+		o.HTTP.SessionTimeout = defaultIdleTimeout
+	}
+	if o.HTTP.MaxRequestBodyBytes == 0 {
+		o.HTTP.MaxRequestBodyBytes = mcp.DefaultMaxRequestBodyBytes
+	}
+	stateless, stateful := o.HTTP, o.HTTP
 	stateless.Stateless, stateful.Stateless = true, false
-	newer := mcp.NewStreamableHTTPHandler(getServer, &stateless)
-	older := mcp.NewStreamableHTTPHandler(getServer, &stateful)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Revisions are dates, so they compare as texts.
-		if r.Header.Get("Mcp-Protocol-Version") >= firstStateless {
-			newer.ServeHTTP(w, r)
+	return &handler{
+		newer:    mcp.NewStreamableHTTPHandler(getServer, &stateless),
+		older:    mcp.NewStreamableHTTPHandler(noteServer(getServer), &stateful),
+		options:  o,
+		sessions: newSessions(o.MaxSessions, o.MaxSessionsPerPrincipal, o.MaxAnonymousSessions),
+	}
+}
+
+type handler struct {
+	newer, older http.Handler
+	options      HandlerOptions
+	sessions     *sessions
+	lastFull     atomic.Int64 // when the log last said so, in Unix seconds
+}
+
+func (h *handler) logger() *slog.Logger { return cmp.Or(h.options.Logger, slog.Default()) }
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// Revisions are dates, so they compare as texts.
+	if r.Header.Get(versionHeader) >= firstStateless {
+		h.newer.ServeHTTP(w, r)
+		return
+	}
+	if id := r.Header.Get(sessionHeader); id != "" {
+		h.serveSession(w, r, id)
+		return
+	}
+	// The SDK refuses anything else, so it must not displace a session.
+	if r.Method == http.MethodPost && isJSON(r) {
+		h.openSession(w, r)
+		return
+	}
+	h.older.ServeHTTP(w, r)
+}
+
+// openSession serves a POST without a session. The SDK makes a session for any
+// of them, but keeps only one that is initialized.
+func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
+	// Read before a slot is taken, so that a slow client holds none.
+	body := h.readBody(w, r)
+	var opening *session // nil for a request that must leave no session
+	if sends(body, "initialize", true) {
+		user, ok := h.user(r)
+		if !ok {
+			http.Error(w, "forbidden", http.StatusForbidden)
 			return
 		}
-		older.ServeHTTP(w, r)
-	})
+		if opening = h.admit(w, r, user); opening == nil {
+			return
+		}
+		defer h.sessions.opened(opening)
+	}
+	var server *mcp.Server
+	r = r.WithContext(context.WithValue(r.Context(), serverKey{}, &server))
+	answer := &answer{ResponseWriter: w, before: func(int) {
+		h.sessions.name(opening, w.Header().Get(sessionHeader), server)
+	}}
+	defer answer.finish()
+	h.older.ServeHTTP(answer, r)
+}
+
+// admit returns a session that is counted, or answers that there is no room.
+func (h *handler) admit(w http.ResponseWriter, r *http.Request, user string) *session {
+	opening, limit := h.sessions.open(r.Context(), user)
+	if opening == nil {
+		h.warnFull(r.Context(), limit)
+		w.Header().Set("Retry-After", retryAfter)
+		http.Error(w, "too many sessions", http.StatusServiceUnavailable)
+	}
+	return opening
+}
+
+// warnFull tells the operator at most once a minute, since anybody can cause it.
+func (h *handler) warnFull(ctx context.Context, limit string) {
+	now, last := time.Now().Unix(), h.lastFull.Load()
+	if now-last >= 60 && h.lastFull.CompareAndSwap(last, now) {
+		h.logger().WarnContext(ctx, "gosdk: a session was refused, because as many are open as a limit allows", "limit", limit)
+	}
+}
+
+// serveSession serves a request on a session. Who sent it is asked whether or
+// not the session exists, so that the answer does not tell.
+func (h *handler) serveSession(w http.ResponseWriter, r *http.Request, id string) {
+	user, ok := h.user(r)
+	if !ok {
+		noSession(w)
+		return
+	}
+	used, initialized := h.sessions.enter(id, user)
+	if used == nil {
+		if h.sessions.has(id) {
+			h.logger().WarnContext(r.Context(), "gosdk: a request on another user's session was refused")
+		}
+		noSession(w)
+		return
+	}
+	defer h.sessions.leave(used)
+	answer := &answer{ResponseWriter: w}
+	switch {
+	case r.Method == http.MethodDelete:
+		answer.before = func(status int) {
+			if status < 300 {
+				h.sessions.end(used)
+			}
+		}
+	case r.Method == http.MethodPost && !initialized && sends(h.readBody(w, r), "notifications/initialized", false):
+		answer.before = func(status int) {
+			if status < 300 {
+				h.sessions.initialized(used)
+			}
+		}
+	default:
+		h.older.ServeHTTP(w, r)
+		return
+	}
+	h.older.ServeHTTP(answer, r)
+	answer.finish()
+}
+
+// noSession answers as the SDK does for an unknown session.
+func noSession(w http.ResponseWriter) { http.Error(w, "session not found", http.StatusNotFound) }
+
+// user tells who sent a request.
+func (h *handler) user(r *http.Request) (user string, ok bool) {
+	user, failed := callback.Identify(r.Context(), func(context.Context) (string, error) { return h.options.Principal(r) })
+	if failed == nil {
+		return user, true
+	}
+	attributes := []any{"cause", failed.Error()}
+	if stack := failed.Stack(); stack != "" {
+		attributes = append(attributes, "stack", stack)
+	}
+	h.logger().ErrorContext(r.Context(), "gosdk: a request was refused, because it could not be told who sent it", attributes...)
+	return "", false
+}
+
+// tokenUser is the user of the access token that the SDK's bearer middleware
+// verified.
+func tokenUser(r *http.Request) (string, error) {
+	info := auth.TokenInfoFromContext(r.Context())
+	if info == nil {
+		return "", nil
+	}
+	user, err := TokenPrincipal(info)
+	if err != nil {
+		return "", plain.Error(err.Error()) // its texts are fixed
+	}
+	return user, nil
+}
+
+type serverKey struct{}
+
+// noteServer passes getServer on, and notes what it returned where the request's
+// context has a place for it.
+func noteServer(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
+	return func(r *http.Request) *mcp.Server {
+		server := getServer(r)
+		if note, ok := r.Context().Value(serverKey{}).(**mcp.Server); ok {
+			*note = server
+		}
+		return server
+	}
+}
+
+func isJSON(r *http.Request) bool {
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && mediaType == "application/json"
 }

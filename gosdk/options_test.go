@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -160,6 +161,32 @@ func TestTheAdaptersDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	for _, want := range []string{"level=ERROR msg=\"gosdk: a handler panicked\"", "level=WARN msg=\"mcpseal: token rejected\"", "level=WARN msg=\"mcpseal: cursor rejected\""} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%s is not in the log: %s", want, fmt.Sprint(log.String()))
+		}
+	}
+}
+
+// TestTheTokenOfAnotherRequestDoesNotCount: where the SDK says what this request
+// carried, the context may be that of the request which opened the session.
+func TestTheTokenOfAnotherRequestDoesNotCount(t *testing.T) {
+	var opener context.Context
+	capture := auth.RequireBearerToken(byName, nil)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { opener = r.Context() }))
+	request := httptest.NewRequest("POST", "/", nil)
+	request.Header.Set("Authorization", "Bearer alice")
+	capture.ServeHTTP(httptest.NewRecorder(), request)
+	if opener == nil {
+		t.Fatal("the bearer middleware let nobody through")
+	}
+	for name, c := range map[string]struct {
+		extra *mcp.RequestExtra
+		known bool
+	}{
+		"no headers, as over SSE": {&mcp.RequestExtra{}, true},
+		"nothing at all":          {nil, true},
+		"headers, and no token":   {&mcp.RequestExtra{Header: http.Header{}}, false},
+	} {
+		info := gosdk.TokenInfo(opener, &mcp.ListToolsRequest{Extra: c.extra})
+		if known := info != nil; known != c.known {
+			t.Errorf("%s: the opener's token counts: %v", name, known)
 		}
 	}
 }

@@ -30,10 +30,11 @@ func (p *Protected) principal(ctx context.Context, req mcp.Request) (string, err
 	return principal, err
 }
 
-// tokenInfo is what the SDK's bearer middleware verified. The older SSE
-// transport passes it in the context alone.
+// tokenInfo is what the SDK's bearer middleware verified. The older SSE transport
+// passes it in the context alone. Elsewhere the context may be that of another
+// request, so it does not count.
 func tokenInfo(ctx context.Context, req mcp.Request) *auth.TokenInfo {
-	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+	if extra := req.GetExtra(); extra != nil && (extra.TokenInfo != nil || extra.Header != nil) {
 		return extra.TokenInfo
 	}
 	return auth.TokenInfoFromContext(ctx)

@@ -17,6 +17,12 @@ type Options struct {
 	// the SDK's bearer middleware verified. An empty name fails the check, unless
 	// AllowAnonymous is set. Nil means the access token's user id, issuer and
 	// client id.
+	//
+	// Read the user from req.GetExtra(), which has the headers and the access
+	// token of this request. The context of an older client is that of the
+	// request which opened the session, whoever sends on it now. Over the older
+	// SSE transport GetExtra has neither: check in front of it that whoever
+	// posts to a session is the user that opened it.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// AllowAnonymous says that callers without a name are expected: their tokens
 	// are bound to nobody, and anybody who gets one can use it. False means that an

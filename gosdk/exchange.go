@@ -1,0 +1,91 @@
+package gosdk
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// readBody reads the body of a request and puts it back for the SDK, with the
+// error that ended it: the SDK answers that. The result is nil after an error.
+func (h *handler) readBody(w http.ResponseWriter, r *http.Request) []byte {
+	if r.Body == nil {
+		return nil
+	}
+	source := r.Body
+	if limit := h.options.HTTP.MaxRequestBodyBytes; limit > 0 {
+		source = http.MaxBytesReader(w, r.Body, limit)
+	}
+	body, err := io.ReadAll(source)
+	if err != nil {
+		r.Body = readCloser{io.MultiReader(bytes.NewReader(body), failing{err}), source}
+		return nil
+	}
+	r.Body = readCloser{bytes.NewReader(body), source}
+	return body
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// sends reports whether a body has a call or a notification of this method, alone
+// or in a batch, as the SDK decodes it.
+func sends(body []byte, method string, call bool) (found bool) {
+	var messages []json.RawMessage
+	// Like the SDK, a Decoder takes no notice of what follows a batch.
+	if json.NewDecoder(bytes.NewReader(body)).Decode(&messages) != nil {
+		messages = []json.RawMessage{body}
+	}
+	for _, message := range messages {
+		decoded, err := jsonrpc.DecodeMessage(message)
+		if err != nil {
+			return false // the SDK refuses a batch for one bad message
+		}
+		if request, ok := decoded.(*jsonrpc.Request); ok && request.Method == method && request.IsCall() == call {
+			found = true
+		}
+	}
+	return found
+}
+
+// answer calls before once, ahead of the first byte that the client gets.
+type answer struct {
+	http.ResponseWriter
+	before func(status int)
+	once   sync.Once
+}
+
+func (a *answer) begin(status int) { a.once.Do(func() { a.before(status) }) }
+
+// finish calls before for an answer that was never begun.
+func (a *answer) finish() { a.begin(http.StatusOK) }
+
+func (a *answer) WriteHeader(status int) {
+	if status >= 200 { // the others are not the answer yet
+		a.begin(status)
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.begin(http.StatusOK)
+	return a.ResponseWriter.Write(p)
+}
+
+func (a *answer) FlushError() error {
+	a.begin(http.StatusOK)
+	return http.NewResponseController(a.ResponseWriter).Flush()
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

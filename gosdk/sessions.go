@@ -1,0 +1,261 @@
+package gosdk
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// evictionTime bounds how long a client waits for a session that makes room.
+const evictionTime = 5 * time.Second
+
+// sessions knows who opened each session of an older client, and bounds how many
+// there are.
+type sessions struct {
+	perUser int
+
+	mu        sync.Mutex
+	byID      map[string]*session
+	everyone  crowd
+	anonymous crowd
+	users     map[string]*crowd // those that have a session
+}
+
+// crowd is the sessions of everyone, of one user, or of all anonymous callers.
+type crowd struct {
+	name  string // of its limit
+	limit int    // negative means none
+	count int    // from before the SDK makes a session until after it has closed it
+	// spare has the sessions that may have to make room, the one unused for
+	// longest first.
+	spare list.List
+}
+
+func (c *crowd) full() bool { return c.limit >= 0 && c.count >= c.limit }
+
+// session is one that is open, or about to be. The lock of sessions guards it.
+type session struct {
+	user  string
+	owner *crowd
+	id    string             // "" until the SDK has named it
+	sdk   *mcp.ServerSession // nil until then
+
+	isInitialized bool
+	running       int              // HTTP requests
+	spare         [2]*list.Element // its places in spare of owner and of everyone; nil for none
+	isEnded       bool
+	ended         chan struct{}
+}
+
+func newSessions(all, perUser, anonymous int) *sessions {
+	all, perUser = orDefault(all, defaultSessions), orDefault(perUser, defaultPerUser)
+	half := all
+	if all > 0 {
+		half = (all + 1) / 2
+	}
+	return &sessions{
+		perUser:   perUser,
+		byID:      make(map[string]*session),
+		everyone:  crowd{name: "MaxSessions", limit: all},
+		anonymous: crowd{name: "MaxAnonymousSessions", limit: orDefault(anonymous, half)},
+		users:     make(map[string]*crowd),
+	}
+}
+
+func orDefault(value, zero int) int {
+	if value == 0 {
+		return zero
+	}
+	return value
+}
+
+// open counts a new session, with a request running. If there is no room it
+// returns the name of the limit instead.
+func (s *sessions) open(ctx context.Context, user string) (opening *session, limit string) {
+	opening, victim, limit := s.tryOpen(user)
+	if victim == nil {
+		return opening, limit
+	}
+	ctx, cancel := context.WithTimeout(ctx, evictionTime)
+	defer cancel()
+	for victim != nil {
+		go victim.sdk.Close() // waits for what the session still runs
+		select {
+		case <-victim.ended:
+		case <-ctx.Done():
+			return nil, limit
+		}
+		opening, victim, limit = s.tryOpen(user) // somebody else may have taken the room
+	}
+	return opening, limit
+}
+
+// tryOpen counts a new session, or returns the one that must make room first, or
+// neither. It names the limit that was reached.
+func (s *sessions) tryOpen(user string) (opening, victim *session, limit string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	owner := s.crowdOf(user)
+	var candidates []*crowd
+	switch {
+	case owner.full():
+		limit, candidates = owner.name, []*crowd{owner}
+	case !s.everyone.full():
+		owner.count++
+		s.everyone.count++
+		if user != "" {
+			s.users[user] = owner
+		}
+		return &session{user: user, owner: owner, running: 1, ended: make(chan struct{})}, nil, ""
+	case user == "":
+		limit, candidates = s.everyone.name, []*crowd{owner}
+	default:
+		limit, candidates = s.everyone.name, []*crowd{&s.anonymous, owner, &s.everyone}
+	}
+	for _, c := range candidates {
+		if oldest := c.spare.Front(); oldest != nil {
+			victim = oldest.Value.(*session)
+			s.withdraw(victim)
+			break
+		}
+	}
+	return nil, victim, limit
+}
+
+func (s *sessions) crowdOf(user string) *crowd {
+	if user == "" {
+		return &s.anonymous
+	}
+	if owner := s.users[user]; owner != nil {
+		return owner
+	}
+	return &crowd{name: "MaxSessionsPerPrincipal", limit: s.perUser}
+}
+
+// name binds a session that was counted to the one that the SDK made under id. The
+// SDK's session is closed instead if none was counted, or if the id is taken.
+func (s *sessions) name(opening *session, id string, server *mcp.Server) {
+	if id == "" || server == nil {
+		return
+	}
+	var made []*mcp.ServerSession
+	for candidate := range server.Sessions() {
+		if candidate.ID() == id {
+			made = append(made, candidate)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if opening == nil || len(made) != 1 || s.byID[id] != nil {
+		for _, m := range made {
+			go m.Close()
+		}
+		return
+	}
+	opening.id, opening.sdk = id, made[0]
+	s.byID[id] = opening
+	go s.watch(opening)
+}
+
+// watch ends a session when the SDK has closed it, for whatever reason.
+func (s *sessions) watch(watched *session) {
+	watched.sdk.Wait()
+	watched.sdk.Close() // the SDK's handler forgets a broken session only if it is closed too
+	s.end(watched)
+}
+
+// enter notes that a request on a session begins. It returns nil if this user
+// has no such session.
+func (s *sessions) enter(id, user string) (entered *session, isInitialized bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	entered = s.byID[id]
+	if entered == nil || entered.user != user {
+		return nil, false
+	}
+	entered.running++
+	s.unspare(entered)
+	return entered, entered.isInitialized
+}
+
+// has reports whether anybody has such a session.
+func (s *sessions) has(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byID[id] != nil
+}
+
+// opened notes that the request that opens a session is over. If the SDK has made
+// none, it no longer counts.
+func (s *sessions) opened(opening *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if opening.sdk == nil {
+		s.endLocked(opening)
+	}
+	s.leaveLocked(opening)
+}
+
+// leave notes that a request on a session is over.
+func (s *sessions) leave(left *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaveLocked(left)
+}
+
+func (s *sessions) leaveLocked(left *session) {
+	left.running--
+	if left.running > 0 || left.isInitialized || s.byID[left.id] != left {
+		return
+	}
+	for i, c := range []*crowd{left.owner, &s.everyone} {
+		left.spare[i] = c.spare.PushBack(left)
+	}
+}
+
+// initialized notes that the client has sent the notification.
+func (s *sessions) initialized(session *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	session.isInitialized = true
+}
+
+// end notes that the SDK has closed a session: it no longer counts.
+func (s *sessions) end(ended *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endLocked(ended)
+}
+
+func (s *sessions) endLocked(ended *session) {
+	if ended.isEnded {
+		return
+	}
+	ended.isEnded = true
+	s.withdraw(ended)
+	s.everyone.count--
+	if ended.owner.count--; ended.owner.count == 0 {
+		delete(s.users, ended.user)
+	}
+	close(ended.ended)
+}
+
+// withdraw makes a session unknown to clients.
+func (s *sessions) withdraw(withdrawn *session) {
+	s.unspare(withdrawn)
+	if s.byID[withdrawn.id] == withdrawn {
+		delete(s.byID, withdrawn.id)
+	}
+}
+
+func (s *sessions) unspare(session *session) {
+	if session.spare[0] == nil {
+		return
+	}
+	session.owner.spare.Remove(session.spare[0])
+	s.everyone.spare.Remove(session.spare[1])
+	session.spare = [2]*list.Element{}
+}
