@@ -18,8 +18,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk/elicit"
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
 // Args is what the tool takes.
@@ -117,8 +117,8 @@ func noteFor(in Args, stay Stay) *mcp.CreateMessageParams {
 }
 
 // newServer returns the protected server.
-func newServer() (*mcp.Server, error) {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "booking.example.com"})
+func newServer(config mcpseal.Config) (*mcp.Server, error) {
+	boundary, err := mcpseal.New(config)
 	if err != nil {
 		return nil, err
 	}
@@ -127,10 +127,14 @@ func newServer() (*mcp.Server, error) {
 	return server, nil
 }
 
+func newHandler(server *mcp.Server) http.Handler {
+	return gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
+}
+
 func main() {
 	address := flag.String("http", "", "`address` to listen on; empty means stdio")
 	flag.Parse()
-	server, err := newServer()
+	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "booking.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -142,6 +146,6 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("serving http://%s\n", listener.Addr())
-	web := &http.Server{Handler: gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil), ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: newHandler(server), ReadHeaderTimeout: 10 * time.Second}
 	log.Fatal(web.Serve(listener))
 }

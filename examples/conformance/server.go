@@ -9,8 +9,8 @@ import (
 
 const prefix = "test_input_required_result_"
 
-func newServer() *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "mcpseal-conformance", Version: "1.0.0"}, nil)
+// addScenarios adds the tools and the prompt that the suite calls.
+func addScenarios(server *mcp.Server) {
 	add := func(name string, handler mcp.ToolHandler) {
 		tool := &mcp.Tool{Name: prefix + name, Description: "for the conformance suite", InputSchema: map[string]any{"type": "object"}}
 		server.AddTool(tool, handler)
@@ -24,7 +24,6 @@ func newServer() *mcp.Server {
 	add("tampered_state", requestState)
 	add("capabilities", capabilities)
 	server.AddPrompt(&mcp.Prompt{Name: prefix + "prompt"}, prompt)
-	return server
 }
 
 func text(format string, args ...any) (*mcp.CallToolResult, error) {

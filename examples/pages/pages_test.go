@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
 )
 
 // TestAWalkMissesAndRepeatsNothing walks all orders over HTTP while others are
@@ -29,11 +27,11 @@ func TestAWalkMissesAndRepeatsNothing(t *testing.T) {
 	if err := orders.Fill(ctx, total); err != nil {
 		t.Fatal(err)
 	}
-	server, err := newServer(orders, mcpseal.Ephemeral())
+	server, err := newServer(orders, mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "orders.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
+	web := httptest.NewServer(newHandler(server))
 	t.Cleanup(web.Close)
 	client := mcp.NewClient(&mcp.Implementation{Name: "walker", Version: "1"}, nil)
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: web.URL, DisableStandaloneSSE: true}, nil)
@@ -105,7 +103,7 @@ func TestAFilteredWalkIsHeldToItsFilter(t *testing.T) {
 	if err := orders.Fill(ctx, 1000); err != nil {
 		t.Fatal(err)
 	}
-	server, err := newServer(orders, mcpseal.Ephemeral())
+	server, err := newServer(orders, mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "orders.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
