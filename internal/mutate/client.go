@@ -103,7 +103,7 @@ func (c *Client) Call(ctx context.Context, call Call) (Outcome, error) {
 		outcome, _, err := c.callNewer(ctx, call)
 		return outcome, err
 	}
-	outcome, _, err := c.callOlder(ctx, call)
+	outcome, _, _, err := c.callOlder(ctx, call)
 	return outcome, err
 }
 
@@ -158,11 +158,11 @@ func (c *Client) callNewer(ctx context.Context, call Call) (outcome Outcome, sen
 }
 
 // callOlder opens a session, makes the call, answers while it runs, and closes
-// the session.
-func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, answers map[string]json.RawMessage, err error) {
+// the session. It returns the params of every page and the answers by question.
+func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sent []json.RawMessage, answers map[string]json.RawMessage, err error) {
 	session, err := c.open(ctx, Everything)
 	if err != nil {
-		return Outcome{}, nil, err
+		return Outcome{}, nil, nil, err
 	}
 	defer c.close(ctx, session)
 	answers = make(map[string]json.RawMessage)
@@ -171,6 +171,11 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, ans
 		params[name] = value
 	}
 	for range max(call.Pages, 1) {
+		text, err := json.Marshal(params)
+		if err != nil {
+			return Outcome{}, nil, nil, err
+		}
+		sent = append(sent, text)
 		m := message{revision: Older, session: session, id: "1", method: call.Method, params: params}
 		reply, err := c.post(ctx, m.header(), m.body(), func(id, question json.RawMessage) error {
 			var q Question
@@ -189,11 +194,11 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, ans
 			return err
 		})
 		if err != nil {
-			return Outcome{}, nil, err
+			return Outcome{}, nil, nil, err
 		}
 		outcome = Outcome{}
 		if err := json.Unmarshal(reply.last, &outcome); err != nil {
-			return Outcome{}, nil, fmt.Errorf("%d %s: %w", reply.status, reply.body, err)
+			return Outcome{}, nil, nil, fmt.Errorf("%d %s: %w", reply.status, reply.body, err)
 		}
 		var result struct{ StructuredContent struct{ NextCursor string } }
 		json.Unmarshal(outcome.Result, &result)
@@ -202,7 +207,7 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, ans
 		}
 		params["arguments"] = withMember(params["arguments"], "cursor", result.StructuredContent.NextCursor)
 	}
-	return outcome, answers, nil
+	return outcome, sent, answers, nil
 }
 
 // open begins a session of the older revision.
