@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"net/http"
 	"strconv"
 )
 
@@ -14,8 +15,9 @@ type attacker struct {
 	judge    *judge
 	client   func(user string) *Client
 	rand     *rand.Rand
-	sent     int64          // requests
-	applied  map[string]int // mutations
+	first    []func(*attacker) *shot // to send before anything else
+	sent     int64                   // requests
+	applied  map[string]bool         // mutations, by name
 }
 
 // shot is a request that can be mutated.
@@ -36,13 +38,18 @@ func (a *attacker) chance(percent int) bool { return a.rand.IntN(100) < percent 
 
 // attack sends one request of the newer revision, or a session of the older one.
 func (a *attacker) attack(ctx context.Context) {
+	if len(a.first) > 0 {
+		a.send(ctx, a.first[0](a), nil)
+		a.first = a.first[1:]
+		return
+	}
 	if a.chance(5) {
 		a.olderSession(ctx)
 		return
 	}
 	r := pick(a, a.recorded.rounds)
 	s := a.shot(Newer, "", r.user, r.method, decode(r.params).(map[string]any))
-	if a.chance(60) {
+	if a.chance(55) {
 		a.mutate(s)
 	}
 	a.send(ctx, s, nil)
@@ -54,14 +61,28 @@ func (a *attacker) shot(revision, session, user, method string, params map[strin
 	return &shot{message: message{revision: revision, session: session, id: id, method: method}, user: user, members: params, headers: map[string]string{}, honest: true}
 }
 
+// change has the body changed once more before it is sent.
+func (s *shot) change(with func([]byte) []byte) {
+	before := s.text
+	s.text = func(body []byte) []byte {
+		if before != nil {
+			body = before(body)
+		}
+		if len(body) == 0 {
+			return body
+		}
+		return with(body)
+	}
+}
+
 // mutate makes one mutation, or a few.
 func (a *attacker) mutate(s *shot) {
 	s.honest = false
 	for again := true; again; again = a.chance(25) {
-		name := pick(a, mutationNames)
-		mutations[name](a, s)
-		a.applied[name]++
-		s.what += name + "; "
+		m := pick(a, pick(a, mutations))
+		m.apply(a, s)
+		a.applied[m.name] = true
+		s.what += m.name + "; "
 	}
 }
 
@@ -137,10 +158,12 @@ func (a *attacker) olderCall(ctx context.Context, c olderCall, session string, r
 		a.mutate(s)
 	}
 	header := (&message{revision: Older, session: session}).header()
-	answer := func(body []byte) {
-		if r, ok := a.post(ctx, c.user, "an answer", header, body, nil); ok {
+	answer := func(body []byte) (status int) {
+		r, ok := a.post(ctx, c.user, "an answer", header, body, nil)
+		if ok {
 			a.judge.reply("an answer", false, r)
 		}
+		return r.status
 	}
 	opened := a.send(ctx, s, func(id, question json.RawMessage) error {
 		var q Question
@@ -153,7 +176,9 @@ func (a *attacker) olderCall(ctx context.Context, c olderCall, session string, r
 			s.honest = false
 			answer(a.badAnswer(id, recorded))
 		}
-		answer(answerText(id, recorded)) // ends the question, whatever came of the other
+		// This ends the question, whatever came of the other answer.
+		for try := 0; try < 3 && answer(answerText(id, recorded)) != http.StatusAccepted; try++ {
+		}
 		return nil
 	})
 	if opened != session {

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -21,38 +19,37 @@ import (
 // judge watches the server from inside and from outside. It is the server's
 // logger, too.
 type judge struct {
-	t       *testing.T
 	secrets []string
 
 	reached, accepted atomic.Int64 // requests
 	internal          atomic.Int64 // answers that are internal errors
-	failures          atomic.Int64
 
-	mu     sync.Mutex
-	counts map[int]int // answers by status
+	mu       sync.Mutex
+	counts   map[int]int // answers by status
+	failures []string
 }
 
 const enoughFailures = 10
 
 func (j *judge) fail(format string, args ...any) {
-	if j.failures.Add(1) <= enoughFailures {
-		j.t.Errorf(format, args...)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.failures) < enoughFailures {
+		j.failures = append(j.failures, fmt.Sprintf(format, args...))
 	}
 }
 
 // hopeless reports whether there is no point in going on.
-func (j *judge) hopeless() bool { return j.failures.Load() >= enoughFailures }
+func (j *judge) hopeless() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.failures) >= enoughFailures
+}
 
 // reset forgets what was counted while recording.
 func (j *judge) reset() {
 	j.reached.Store(0)
 	j.accepted.Store(0)
-}
-
-func (j *judge) answers() map[int]int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return maps.Clone(j.counts)
 }
 
 // seen is what the server did with one request.
@@ -153,9 +150,6 @@ func (j *judge) hides(where, text string) {
 // reply judges what came back. An honest request must have a result.
 func (j *judge) reply(what string, honest bool, r reply) {
 	j.mu.Lock()
-	if j.counts == nil {
-		j.counts = make(map[int]int)
-	}
 	j.counts[r.status]++
 	j.mu.Unlock()
 	bad := func(format string, args ...any) {

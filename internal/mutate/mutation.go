@@ -10,69 +10,75 @@ import (
 	"strings"
 )
 
-// mutations by name. Each can be made to every request.
-var mutations = map[string]func(*attacker, *shot){
-	"another method":    func(a *attacker, s *shot) { s.method = pick(a, methods) },
-	"another name":      func(a *attacker, s *shot) { s.members["name"] = a.name() },
-	"another user":      func(a *attacker, s *shot) { s.user = pick(a, append(slices.Clone(a.recorded.users), "", "nobody")) },
-	"the token dropped": func(a *attacker, s *shot) { at := a.token(s); delete(at.object, at.member) },
-	"the token changed": func(a *attacker, s *shot) { at := a.token(s); at.object[at.member] = a.changed(text(at)) },
-	"the token cut": func(a *attacker, s *shot) {
-		at := a.token(s)
-		at.object[at.member] = text(at)[:a.rand.IntN(len(text(at))+1)]
-	},
-	"another token":               func(a *attacker, s *shot) { at := a.token(s); at.object[at.member] = a.otherToken() },
-	"a token that is not one":     func(a *attacker, s *shot) { at := a.token(s); at.object[at.member] = a.junk() },
-	"the answers dropped":         func(a *attacker, s *shot) { delete(s.members, "inputResponses") },
-	"an answer is null":           func(a *attacker, s *shot) { at := a.answer(s); at.object[at.member] = nil },
-	"an answer with nulls inside": func(a *attacker, s *shot) { at := a.answer(s); at.object[at.member] = pick(a, nulls) },
-	"an answer of another kind":   func(a *attacker, s *shot) { at := a.answer(s); at.object[at.member] = a.otherAnswer() },
-	"an answer under another key": func(a *attacker, s *shot) {
-		at := a.answer(s)
-		at.object[pick(a, names)] = at.object[at.member]
-		delete(at.object, at.member)
-	},
-	"an answer that nobody asked": func(a *attacker, s *shot) { at := a.answer(s); at.object[pick(a, names)] = a.otherAnswer() },
-	"an answer refused": func(a *attacker, s *shot) {
-		at := a.answer(s)
-		at.object[at.member] = map[string]any{"action": pick(a, []string{"decline", "cancel"})}
-	},
-	"an answer of an odd action": func(a *attacker, s *shot) {
-		at := a.answer(s)
-		at.object[at.member] = map[string]any{"action": a.junk(), "content": a.junk()}
-	},
-	"an answer changed":   func(a *attacker, s *shot) { at := a.answer(s); at.object[at.member] = a.twist(at.object[at.member]) },
-	"the answers changed": func(a *attacker, s *shot) { s.members["inputResponses"] = a.twist(s.members["inputResponses"]) },
-	"an argument changed": func(a *attacker, s *shot) { s.members["arguments"] = a.twist(s.members["arguments"]) },
-	"another argument": func(a *attacker, s *shot) {
-		s.members["arguments"] = withMember(s.members["arguments"], pick(a, names), a.junk())
-	},
-	"a member twice":     func(a *attacker, s *shot) { s.text = a.then(s.text, a.doubled) },
-	"few capabilities":   func(a *attacker, s *shot) { s.members["_meta"] = meta(pick(a, fewCapabilities)) },
-	"junk in _meta":      func(a *attacker, s *shot) { s.members["_meta"] = a.twist(s.members["_meta"]) },
-	"the params changed": func(a *attacker, s *shot) { s.members = a.twistObject(s.members) },
-	"an odd id":          func(a *attacker, s *shot) { s.id = pick(a, ids) },
-	"another revision":   func(a *attacker, s *shot) { s.headers["Mcp-Protocol-Version"] = pick(a, revisions) },
-	"a header of another request": func(a *attacker, s *shot) {
-		s.headers[pick(a, []string{"Mcp-Method", "Mcp-Name"})] = pick(a, []string{"", "tools/call", "x"})
-	},
-	"the session of nobody": func(a *attacker, s *shot) {
-		s.headers["Mcp-Session-Id"] = pick(a, []string{"x", strings.Repeat("y", 512)})
-	},
-	"the body cut": func(a *attacker, s *shot) {
-		s.text = a.then(s.text, func(b []byte) []byte { return b[:a.rand.IntN(len(b))] })
-	},
-	"a byte of the body changed": func(a *attacker, s *shot) { s.text = a.then(s.text, a.flipped) },
-	"the request in a list": func(a *attacker, s *shot) {
-		s.text = a.then(s.text, func(b []byte) []byte { return fmt.Appendf(nil, "[%s,%s]", b, b) })
-	},
-	"the body followed by another": func(a *attacker, s *shot) { s.text = a.then(s.text, func(b []byte) []byte { return append(b, b...) }) },
-	"white space before the body": func(a *attacker, s *shot) {
-		s.text = a.then(s.text, func(b []byte) []byte { return append([]byte(" \n"), b...) })
-	},
+// mutation changes a request.
+type mutation struct {
+	name  string
+	apply func(*attacker, *shot)
 }
 
-var mutationNames = slices.Sorted(maps.Keys(mutations))
+// mutations by what they change. Each can be made to every request.
+var mutations = [][]mutation{
+	{
+		{"the token dropped", func(a *attacker, s *shot) { at := a.token(s); delete(at.object, at.member) }},
+		{"the token changed", func(a *attacker, s *shot) { at := a.token(s); at.set(a.changed(at.text())) }},
+		{"the token cut", func(a *attacker, s *shot) { at := a.token(s); at.set(at.text()[:a.rand.IntN(len(at.text())+1)]) }},
+		{"another token", func(a *attacker, s *shot) { at := a.token(s); at.set(a.otherToken()) }},
+		{"a token that is none", func(a *attacker, s *shot) { at := a.token(s); at.set(a.junk()) }},
+		{"another user", func(a *attacker, s *shot) { s.user = pick(a, append(slices.Clone(a.recorded.users), "", "nobody")) }},
+	},
+	{
+		{"the answers dropped", func(a *attacker, s *shot) { delete(s.members, "inputResponses") }},
+		{"an answer is null", func(a *attacker, s *shot) { at := a.answer(s); at.set(nil) }},
+		{"a null in an answer", func(a *attacker, s *shot) { at := a.answer(s); at.set(a.nulled(at.get())) }},
+		{"an answer of nulls", func(a *attacker, s *shot) { at := a.answer(s); at.set(pick(a, nulls)) }},
+		{"an answer of another kind", func(a *attacker, s *shot) { at := a.answer(s); at.set(a.otherAnswer()) }},
+		{"an answer under another key", func(a *attacker, s *shot) {
+			at := a.answer(s)
+			at.object[pick(a, names)] = at.get()
+			delete(at.object, at.member)
+		}},
+		{"an answer that nobody asked", func(a *attacker, s *shot) { at := a.answer(s); at.object[pick(a, names)] = a.otherAnswer() }},
+		{"a refusal", func(a *attacker, s *shot) {
+			at := a.answer(s)
+			at.set(map[string]any{"action": pick(a, []string{"decline", "cancel"})})
+		}},
+		{"an odd action", func(a *attacker, s *shot) {
+			at := a.answer(s)
+			at.set(map[string]any{"action": a.junk(), "content": a.junk()})
+		}},
+		{"an answer changed", func(a *attacker, s *shot) { at := a.answer(s); at.set(a.twist(at.get())) }},
+		{"the answers changed", func(a *attacker, s *shot) { s.members["inputResponses"] = a.twist(s.members["inputResponses"]) }},
+	},
+	{
+		{"another name", func(a *attacker, s *shot) { s.members["name"] = a.name() }},
+		{"an argument changed", func(a *attacker, s *shot) { s.members["arguments"] = a.twist(s.members["arguments"]) }},
+		{"another argument", func(a *attacker, s *shot) {
+			s.members["arguments"] = withMember(s.members["arguments"], pick(a, names), a.junk())
+		}},
+		{"few capabilities", func(a *attacker, s *shot) { s.members["_meta"] = meta(pick(a, fewCapabilities)) }},
+		{"junk in _meta", func(a *attacker, s *shot) { s.members["_meta"] = a.twist(s.members["_meta"]) }},
+		{"the params changed", func(a *attacker, s *shot) { s.members = a.twistObject(s.members) }},
+		{"a member twice", func(a *attacker, s *shot) { s.change(a.doubled) }},
+	},
+	{
+		{"another method", func(a *attacker, s *shot) { s.method = pick(a, methods) }},
+		{"an odd id", func(a *attacker, s *shot) { s.id = pick(a, ids) }},
+		{"another revision", func(a *attacker, s *shot) { s.headers["Mcp-Protocol-Version"] = pick(a, revisions) }},
+		{"a header that differs", func(a *attacker, s *shot) {
+			s.headers[pick(a, []string{"Mcp-Method", "Mcp-Name"})] = pick(a, []string{"", "tools/call", "x"})
+		}},
+		{"nobody's session", func(a *attacker, s *shot) {
+			s.headers["Mcp-Session-Id"] = pick(a, []string{"x", strings.Repeat("y", 512)})
+		}},
+		{"the body cut", func(a *attacker, s *shot) { s.change(func(b []byte) []byte { return b[:a.rand.IntN(len(b))] }) }},
+		{"a bit of the body changed", func(a *attacker, s *shot) { s.change(a.flipped) }},
+		{"a list of requests", func(a *attacker, s *shot) {
+			s.change(func(b []byte) []byte { return fmt.Appendf(nil, "[%s,%s]", b, b) })
+		}},
+		{"two bodies", func(a *attacker, s *shot) { s.change(func(b []byte) []byte { return append(b, b...) }) }},
+		{"white space", func(a *attacker, s *shot) { s.change(func(b []byte) []byte { return append([]byte(" \n"), b...) }) }},
+	},
+}
 
 // What is put in place of what was recorded. Methods whose answer is a stream
 // without an end are left out.
@@ -114,21 +120,8 @@ var (
 
 func (a *attacker) junk() any { return pick(a, oddValues) }
 
-// then makes one change of the body after another.
-func (a *attacker) then(first, second func([]byte) []byte) func([]byte) []byte {
-	return func(body []byte) []byte {
-		if first != nil {
-			body = first(body)
-		}
-		if len(body) == 0 {
-			return body
-		}
-		return second(body)
-	}
-}
-
 func (a *attacker) name() any {
-	if a.chance(70) {
+	if len(a.recorded.names) > 0 && a.chance(70) {
 		return pick(a, a.recorded.names)
 	}
 	return a.junk()
@@ -141,11 +134,6 @@ func (a *attacker) token(s *shot) place {
 	}
 	s.members["requestState"] = a.otherToken()
 	return place{s.members, "requestState"}
-}
-
-func text(at place) string {
-	text, _ := at.object[at.member].(string)
-	return text
 }
 
 func (a *attacker) otherToken() string {
@@ -191,7 +179,7 @@ func (a *attacker) badAnswer(id, recorded json.RawMessage) []byte {
 		}
 		return text
 	}
-	switch a.rand.IntN(10) {
+	switch a.rand.IntN(12) {
 	case 0:
 		return answerText(json.RawMessage(pick(a, ids[1:])), recorded)
 	case 1:
@@ -210,6 +198,8 @@ func (a *attacker) badAnswer(id, recorded json.RawMessage) []byte {
 		return answerText(id, pick(a, nulls))
 	case 8:
 		return a.doubled(answerText(id, recorded))
+	case 9, 10:
+		return answerText(id, text(a.nulled(decode(recorded))))
 	}
 	return answerText(id, text(a.twist(decode(recorded))))
 }
@@ -240,30 +230,64 @@ func (a *attacker) flipped(body []byte) []byte {
 	return body
 }
 
-// twist changes one place of a value: it replaces, removes or repeats it.
-func (a *attacker) twist(value any) any {
-	root := value
-	changes := []func(){func() { root = a.junk() }}
-	var walk func(any)
-	walk = func(value any) {
-		switch v := value.(type) {
-		case map[string]any:
-			for _, name := range slices.Sorted(maps.Keys(v)) {
-				changes = append(changes,
-					func() { v[name] = a.junk() }, func() { v[name] = nil }, func() { delete(v, name) },
-					func() { v[pick(a, names)] = v[name] }, func() { v[name] = []any{v[name]} })
-				walk(v[name])
-			}
-		case []any:
-			for i := range v {
-				changes = append(changes, func() { v[i] = a.junk() }, func() { v[i] = nil })
-				walk(v[i])
-			}
+// node is one place inside a value.
+type node struct {
+	set  func(any)
+	drop func() // nil where there is nothing to drop
+	get  func() any
+}
+
+// nodes returns all places inside a value, in the same order every time.
+func nodes(value any) (all []node) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, node{func(x any) { v[name] = x }, func() { delete(v, name) }, func() any { return v[name] }})
+			all = append(all, nodes(v[name])...)
+		}
+	case []any:
+		for i := range v {
+			all = append(all, node{func(x any) { v[i] = x }, nil, func() any { return v[i] }})
+			all = append(all, nodes(v[i])...)
 		}
 	}
-	walk(value)
-	pick(a, changes)()
-	return root
+	return all
+}
+
+// twist changes one place of a value, or all of it.
+func (a *attacker) twist(value any) any {
+	inside := nodes(value)
+	if len(inside) == 0 || a.chance(10) {
+		return a.junk()
+	}
+	n := pick(a, inside)
+	switch a.rand.IntN(5) {
+	case 0:
+		n.set(nil)
+	case 1:
+		n.set([]any{n.get()})
+	case 2:
+		n.set(map[string]any{pick(a, names): n.get()})
+	case 3:
+		if n.drop != nil {
+			n.drop()
+			break
+		}
+		fallthrough
+	default:
+		n.set(a.junk())
+	}
+	return value
+}
+
+// nulled puts null in one place of a value.
+func (a *attacker) nulled(value any) any {
+	inside := nodes(value)
+	if len(inside) == 0 {
+		return nil
+	}
+	pick(a, inside).set(nil)
+	return value
 }
 
 // twistObject is twist where an object must remain.
@@ -272,4 +296,32 @@ func (a *attacker) twistObject(value map[string]any) map[string]any {
 		return object
 	}
 	return map[string]any{}
+}
+
+// systematic returns shots that a random choice must not miss: every place in the
+// answers and the arguments of every round, as null, left out, and of every type.
+func systematic(r *recording) (shots []func(*attacker) *shot) {
+	replacements := []any{nil, false, 0, "", []any{}, map[string]any{}, []any{nil}}
+	for _, round := range r.rounds {
+		for _, member := range []string{"inputResponses", "arguments"} {
+			inside := len(nodes(decode(round.params).(map[string]any)[member]))
+			for n := range inside {
+				for by := range len(replacements) + 1 {
+					shots = append(shots, func(a *attacker) *shot {
+						params := decode(round.params).(map[string]any)
+						s := a.shot(Newer, "", round.user, round.method, params)
+						s.honest, s.what = false, fmt.Sprintf("place %d of the %s, %d", n, member, by)
+						at := nodes(params[member])[n]
+						if by < len(replacements) {
+							at.set(replacements[by])
+						} else if at.drop != nil {
+							at.drop()
+						}
+						return s
+					})
+				}
+			}
+		}
+	}
+	return shots
 }

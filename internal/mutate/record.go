@@ -80,7 +80,7 @@ func (r *recording) keep(text json.RawMessage) {
 		r.answers = append(r.answers, answer)
 	}
 	for _, place := range tokens(params) {
-		r.tokens = append(r.tokens, place.object[place.member].(string))
+		r.tokens = append(r.tokens, place.text())
 	}
 }
 
@@ -90,11 +90,19 @@ type place struct {
 	member string
 }
 
+func (p place) get() any      { return p.object[p.member] }
+func (p place) set(value any) { p.object[p.member] = value }
+
+func (p place) text() string {
+	text, _ := p.get().(string)
+	return text
+}
+
 // tokens are the places in params that hold a token.
 func tokens(params map[string]any) (places []place) {
 	arguments, _ := params["arguments"].(map[string]any)
 	for _, p := range []place{{params, "requestState"}, {params, "cursor"}, {arguments, "cursor"}} {
-		if token, ok := p.object[p.member].(string); ok && token != "" {
+		if p.text() != "" {
 			places = append(places, p)
 		}
 	}

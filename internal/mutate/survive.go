@@ -1,14 +1,14 @@
 package mutate
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -29,14 +29,14 @@ const (
 	usualCount = 1500
 	workers    = 4
 
-	// Of all requests, this many percent must reach a handler, or bring a token
-	// that is accepted: what is refused at the door proves little.
+	// Of all requests, so many percent must reach a handler, and so many bring a
+	// token that is accepted: what is refused at the door proves little.
 	leastReached, leastAccepted = 30, 10
 
-	// maxGrowth is by how much the live heap may grow from the first tenth of the
-	// requests to the last.
+	// The live heap, and the number of goroutines, may grow by so much from the
+	// first tenth of the requests to the last.
 	maxGrowth     = 16 << 20
-	maxGoroutines = 100 // the same for goroutines
+	maxGoroutines = 100
 )
 
 // Target is a server to attack.
@@ -53,83 +53,19 @@ type Target struct {
 
 // Survive attacks the target, and fails the test if it crashes, panics, hangs,
 // answers with anything but JSON-RPC or an HTTP error, shows a secret, refuses an
-// honest call, or keeps memory.
+// honest request, or keeps memory.
 func Survive(t *testing.T, target Target) {
-	count, seed := number(t, CountVariable, usualCount), uint64(number(t, SeedVariable, time.Now().UnixNano()))
+	seed := uint64(number(t, SeedVariable, time.Now().UnixNano()))
 	t.Logf("%s=%d", SeedVariable, seed)
-
-	j := &judge{t: t, secrets: target.Secrets}
-	before := slog.Default()
-	slog.SetDefault(slog.New(j)) // servers take it where nobody gives them another
-	defer slog.SetDefault(before)
-	server, handler, err := target.Start(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: "mutate.example.com", Logger: slog.New(j), Observer: j.observe,
-	})
+	r, err := run(t.Context(), target, number(t, CountVariable, usualCount), seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.AddReceivingMiddleware(j.watch) // added last, it runs first
-	web := httptest.NewUnstartedServer(handler)
-	web.Config.ErrorLog = slog.NewLogLogger(j, slog.LevelError)
-	web.Start()
-	defer web.Close()
-	client := func(user string) *Client {
-		return &Client{URL: web.URL + target.Path, Bearer: user, HTTP: web.Client()}
-	}
-
-	recorded, err := record(t.Context(), target, client)
-	if err != nil {
-		t.Fatalf("recording honest calls: %v", err)
-	}
-	j.reset()
-	attackers := make([]*attacker, workers)
-	for i := range attackers {
-		attackers[i] = &attacker{judge: j, recorded: recorded, client: client, rand: rand.New(rand.NewPCG(seed, uint64(i))), applied: make(map[string]int)}
-	}
-	part := func(n int64) {
-		var group sync.WaitGroup
-		for _, a := range attackers {
-			group.Go(func() {
-				for end := a.sent + n/workers; a.sent < end && !j.hopeless(); {
-					a.attack(t.Context())
-				}
-			})
-		}
-		group.Wait()
-		web.Client().CloseIdleConnections()
-	}
-	part(count / 10)
-	heap, goroutines := settle(0, 0)
-	part(count - count/10 + workers)
-	heapAfter, goroutinesAfter := settle(heap+maxGrowth, goroutines+maxGoroutines)
-
-	sent, applied := int64(0), make(map[string]int)
-	for _, a := range attackers {
-		sent += a.sent
-		for name, n := range a.applied {
-			applied[name] += n
-		}
-	}
-	reached, accepted := 100*float64(j.reached.Load())/float64(sent), 100*float64(j.accepted.Load())/float64(sent)
-	t.Logf("%d requests: %.1f %% reached a handler, %.1f %% carried an accepted token", sent, reached, accepted)
-	t.Logf("the live heap grew by %d KiB, goroutines from %d to %d; answers %v, of them %d internal errors",
-		(heapAfter-heap)>>10, goroutines, goroutinesAfter, j.answers(), j.internal.Load())
-	if sent < count {
-		t.Errorf("only %d of %d requests were sent", sent, count)
-	}
-	if reached < leastReached || accepted < leastAccepted {
-		t.Errorf("at least %d %% must reach a handler, and %d %% carry an accepted token", leastReached, leastAccepted)
-	}
-	if heapAfter > heap+maxGrowth {
-		t.Errorf("the live heap grew by more than %d MiB", maxGrowth>>20)
-	}
-	if goroutinesAfter > goroutines+maxGoroutines {
-		t.Errorf("%d goroutines are left over", goroutinesAfter-goroutines)
-	}
-	for name := range mutations {
-		if applied[name] == 0 {
-			t.Errorf("the mutation %q was never made: %v", name, slices.Sorted(maps.Keys(applied)))
-		}
+	t.Logf("%d requests: %.1f %% reached a handler, %.1f %% carried an accepted token", r.sent, r.reached, r.accepted)
+	t.Logf("the live heap grew by %d KiB, and by %d goroutines; answers by status %v, of them %d internal errors",
+		r.growth>>10, r.goroutines, r.answers, r.internal)
+	for _, failure := range append(r.failures, r.shortcomings()...) {
+		t.Error(failure)
 	}
 }
 
@@ -146,10 +82,120 @@ func number(t *testing.T, variable string, otherwise int64) int64 {
 	return n
 }
 
-// settle returns the live heap and the goroutines. Sessions end a little after
-// their last request, so it looks again while there is more than enough.
-func settle(enoughHeap int64, enoughGoroutines int) (heap int64, goroutines int) {
-	for range 50 {
+// report is what came of an attack.
+type report struct {
+	count, sent       int64
+	reached, accepted float64 // percent
+	growth            int64   // of the live heap, in bytes
+	goroutines        int     // more than before
+	answers           map[int]int
+	internal          int64
+	failures          []string
+	unmade            []string // mutations
+}
+
+// shortcomings are those of the attack as a whole.
+func (r *report) shortcomings() (all []string) {
+	add := func(wrong bool, format string, args ...any) {
+		if wrong {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	add(r.sent < r.count, "only %d of %d requests were sent", r.sent, r.count)
+	add(r.reached < leastReached, "less than %d %% of the requests reached a handler", leastReached)
+	add(r.accepted < leastAccepted, "less than %d %% of the requests carried an accepted token", leastAccepted)
+	add(r.growth > maxGrowth, "the live heap grew by more than %d MiB", maxGrowth>>20)
+	add(r.goroutines > maxGoroutines, "%d goroutines are left over", r.goroutines)
+	add(len(r.unmade) > 0, "mutations that were never made: %q", r.unmade)
+	return all
+}
+
+// run sends count requests.
+func run(ctx context.Context, target Target, count int64, seed uint64) (*report, error) {
+	j := &judge{secrets: target.Secrets, counts: make(map[int]int)}
+	before := slog.Default()
+	slog.SetDefault(slog.New(j)) // servers take it where nobody gives them another
+	defer slog.SetDefault(before)
+	server, handler, err := target.Start(mcpseal.Config{
+		Keys: mcpseal.Ephemeral(), Audience: "mutate.example.com", Logger: slog.New(j), Observer: j.observe,
+	})
+	if err != nil {
+		return nil, err
+	}
+	server.AddReceivingMiddleware(j.watch) // added last, it runs first
+	web := httptest.NewUnstartedServer(handler)
+	web.Config.ErrorLog = slog.NewLogLogger(j, slog.LevelError)
+	web.Start()
+	defer func() {
+		ended := make(chan struct{})
+		go func() { web.Close(); close(ended) }()
+		select {
+		case <-ended:
+		case <-time.After(patience): // a call hangs, and was reported
+		}
+	}()
+	client := func(user string) *Client {
+		return &Client{URL: web.URL + target.Path, Bearer: user, HTTP: web.Client()}
+	}
+
+	recorded, err := record(ctx, target, client)
+	if err != nil {
+		return nil, fmt.Errorf("an honest call: %w", err)
+	}
+	j.reset()
+	attackers := make([]*attacker, workers)
+	for i := range attackers {
+		attackers[i] = &attacker{judge: j, recorded: recorded, client: client, rand: rand.New(rand.NewPCG(seed, uint64(i))), applied: make(map[string]bool)}
+	}
+	for i, shot := range systematic(recorded) {
+		a := attackers[i%workers]
+		a.first = append(a.first, shot)
+	}
+	send := func(n int64) {
+		var group sync.WaitGroup
+		for _, a := range attackers {
+			group.Go(func() {
+				for end := a.sent + n; a.sent < end && !j.hopeless(); {
+					a.attack(ctx)
+				}
+			})
+		}
+		group.Wait()
+		web.Client().CloseIdleConnections()
+	}
+	each := (count + workers - 1) / workers
+	send(each / 10)
+	heap, goroutines := settle(10, 0, 0)
+	send(each - each/10)
+	heapAfter, goroutinesAfter := settle(100, heap+maxGrowth, goroutines+maxGoroutines)
+
+	r := &report{count: count, growth: heapAfter - heap, goroutines: goroutinesAfter - goroutines, answers: j.counts, internal: j.internal.Load(), failures: j.failures}
+	for _, a := range attackers {
+		r.sent += a.sent
+	}
+	r.reached = 100 * float64(j.reached.Load()) / float64(max(r.sent, 1))
+	r.accepted = 100 * float64(j.accepted.Load()) / float64(max(r.sent, 1))
+	for _, alike := range mutations {
+		for _, m := range alike {
+			made := false
+			for _, a := range attackers {
+				made = made || a.applied[m.name]
+			}
+			if !made {
+				r.unmade = append(r.unmade, m.name)
+			}
+		}
+	}
+	return r, nil
+}
+
+// settle returns the live heap and the number of goroutines. Sessions end a little
+// after their last request, so it looks again while there is more than enough.
+func settle(looks int, enoughHeap int64, enoughGoroutines int) (heap int64, goroutines int) {
+	for look := range looks {
+		if look > 0 {
+			time.Sleep(20 * time.Millisecond)
+		}
 		runtime.GC()
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)
@@ -157,7 +203,6 @@ func settle(enoughHeap int64, enoughGoroutines int) (heap int64, goroutines int)
 		if heap <= enoughHeap && goroutines <= enoughGoroutines {
 			break
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	return heap, goroutines
 }
