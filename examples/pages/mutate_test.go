@@ -15,7 +15,7 @@ func TestTheServerSurvivesMutatedRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := orders.Fill(t.Context(), 1000); err != nil {
+	if err := orders.Fill(t.Context(), 200); err != nil {
 		t.Fatal(err)
 	}
 	walk := func(arguments map[string]any) mutate.Call {

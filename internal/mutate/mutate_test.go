@@ -116,14 +116,14 @@ func TestAFaultIsFound(t *testing.T) {
 			}
 			return nil
 		}}},
-		{"a panic in the web server", "the log tells of a panic", faults{wrap: every(50, func(http.ResponseWriter, *http.Request) { panic("oops") })}},
-		{"a broken connection", "EOF", faults{wrap: every(50, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })}},
-		{"an outage", "the server failed", faults{wrap: every(50, says(500, "text/plain", "down"))}},
-		{"an empty answer", "no answer", faults{wrap: every(50, says(200, "text/event-stream", ""))}},
-		{"an answer that is not JSON", "not JSON-RPC", faults{wrap: every(50, says(200, "application/json", "hello"))}},
-		{"an answer that is not JSON-RPC", "not JSON-RPC", faults{wrap: every(50, says(200, "application/json", `{"jsonrpc":"2.0","id":1}`))}},
-		{"an error without a code", "not JSON-RPC", faults{wrap: every(50, says(400, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"message":"no"}}`))}},
-		{"an honest request refused", "an honest request was refused", faults{wrap: every(50, says(400, "text/plain", "no"))}},
+		{"a panic in the web server", "the log tells of a panic", faults{wrap: every(20, func(http.ResponseWriter, *http.Request) { panic("oops") })}},
+		{"a broken connection", "EOF", faults{wrap: every(20, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })}},
+		{"an outage", "the server failed", faults{wrap: every(20, says(500, "text/plain", "down"))}},
+		{"an empty answer", "no answer", faults{wrap: every(20, says(200, "text/event-stream", ""))}},
+		{"an answer that is not JSON", "not JSON-RPC", faults{wrap: every(20, says(200, "application/json", "hello"))}},
+		{"an answer that is not JSON-RPC", "not JSON-RPC", faults{wrap: every(20, says(200, "application/json", `{"jsonrpc":"2.0","id":1}`))}},
+		{"an error without a code", "not JSON-RPC", faults{wrap: every(20, says(400, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"message":"no"}}`))}},
+		{"an honest request refused", "an honest request was refused", faults{wrap: every(20, says(400, "text/plain", "no"))}},
 		{"memory kept", "the live heap grew", faults{tool: func(*mcp.CallToolRequest) error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -136,7 +136,7 @@ func TestAFaultIsFound(t *testing.T) {
 		}}},
 	} {
 		// Recording makes a few requests, which must work for an attack to begin.
-		r, err := run(t.Context(), c.faults.target(), 1000, 1)
+		r, err := run(t.Context(), c.faults.target(), 400, 1)
 		kept = nil
 		found := ""
 		if err != nil {
