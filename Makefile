@@ -1,4 +1,4 @@
-.PHONY: check test bench fuzz vectors
+.PHONY: check test bench fuzz mutate vectors
 
 check: ## everything that CI checks
 	.ci/run
@@ -11,6 +11,10 @@ bench: ## against the floor and against what one would use instead
 
 fuzz: ## five minutes for every fuzz target
 	FUZZTIME=5m .ci/run
+
+mutate: ## 10,000 mutated requests for every example server, with the race detector
+	MCPSEAL_MUTATIONS=10000 go test -race -count 1 -timeout 10m -run "^TestTheServerSurvivesMutatedRequests$$" -v ./examples/conformance ./examples/deploy ./examples/booking
+	cd examples/pages && MCPSEAL_MUTATIONS=10000 go test -race -count 1 -timeout 10m -run "^TestTheServerSurvivesMutatedRequests$$" -v .
 
 vectors: ## mint the fixed tokens and cursors anew
 	go test -run "^TestVectors$$" . ./cursor -update

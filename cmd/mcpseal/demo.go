@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
@@ -22,17 +21,15 @@ func newDemo() *cobra.Command {
 		Short: "Start a protected server on loopback, attack it, and show what comes of it",
 		Long: `Starts a server with two users and a tool that asks twice before it acts, drives
 it with the official SDK's client, and attacks it. Exit code 0 means that
-everything went as it must: with protection every attack fails, without it every
-attack succeeds.`,
+everything went as it must: with protection every attack is rejected, without it
+every attack succeeds. An attack that gets no answer, or another answer than it
+must, was not tried: then the exit code is 3.`,
 		Args:              exactly(),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
 			demo := demo{protected: !unprotected, out: painter{out, wantsColour(out)}}
-			if err := demo.run(); err != nil {
-				return no("%w", err)
-			}
-			return nil
+			return demo.run(cmd.Context())
 		},
 	}
 	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "attack the same server without the middleware")
@@ -43,13 +40,14 @@ attack succeeds.`,
 type demo struct {
 	protected bool
 	out       painter
+	wrap      func(http.Handler) http.Handler // around every server; nil means none
 
 	main, brief, other *service // brief: tokens expire at once; other: another service with the same keys
 	alice, bob         client
 }
 
-func (d *demo) run() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+func (d *demo) run(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	var ring *mcpseal.Ring
 	if d.protected {
@@ -61,20 +59,20 @@ func (d *demo) run() error {
 		audience string
 		ttl      time.Duration
 	}{{&d.main, "release.example.com", 0}, {&d.brief, "release.example.com", brief}, {&d.other, "billing.example.com", 0}} {
-		started, err := start(ring, s.audience, s.ttl)
+		started, err := start(ring, s.audience, s.ttl, d.wrap)
 		if err != nil {
-			return err
+			return failed("%w", err)
 		}
 		defer started.web.Close()
 		*s.service = started
 	}
 	var err error
 	if d.alice, err = connect(ctx, d.main, "alice"); err != nil {
-		return err
+		return failed("alice cannot connect: %w", err)
 	}
 	defer d.alice.Close()
 	if d.bob, err = connect(ctx, d.main, "bob"); err != nil {
-		return err
+		return failed("bob cannot connect: %w", err)
 	}
 	defer d.bob.Close()
 
@@ -97,6 +95,9 @@ var (
 	both      = mcp.InputResponseMap{"confirm": confirmed["confirm"], "region": inEurope["region"]}
 )
 
+// deployed is what an honest call comes to.
+const deployed = "deployed frontend 1.4.2 in eu, 10% of traffic"
+
 // honest is alice's call as it should go. It returns her states after the first
 // and the second question.
 func (d *demo) honest(ctx context.Context) (states [2]string, err error) {
@@ -106,10 +107,10 @@ func (d *demo) honest(ctx context.Context) (states [2]string, err error) {
 	for i := range wrote {
 		result, err := d.alice.CallTool(ctx, &mcp.CallToolParams{Name: "deploy", Arguments: frontend, RequestState: state, InputResponses: answers})
 		if err != nil {
-			return states, fmt.Errorf("the honest call failed in round %d: %w", i+1, err)
+			return states, failed("the honest call failed in round %d: %w", i+1, err)
 		}
 		if !result.NeedsInput() || d.protected == strings.Contains(result.RequestState, "step") {
-			return states, fmt.Errorf("round %d of the honest call did not ask as it should", i+1)
+			return states, failed("round %d of the honest call did not ask as it should", i+1)
 		}
 		for _, q := range result.InputRequests {
 			d.out.line("  the tool asks      %s", q.(*mcp.ElicitParams).Message)
@@ -121,7 +122,10 @@ func (d *demo) honest(ctx context.Context) (states [2]string, err error) {
 	}
 	result, err := d.alice.CallTool(ctx, &mcp.CallToolParams{Name: "deploy", Arguments: frontend, RequestState: state, InputResponses: answers})
 	if err != nil {
-		return states, fmt.Errorf("the honest call failed in the last round: %w", err)
+		return states, failed("the honest call failed in the last round: %w", err)
+	}
+	if content(result) != deployed {
+		return states, failed("the honest call did not deploy: %q", content(result))
 	}
 	d.out.line("  alice gets         %s\n", d.out.paint(green, content(result)))
 	return states, nil
@@ -143,20 +147,4 @@ func content(result *mcp.CallToolResult) string {
 		}
 	}
 	return ""
-}
-
-// outcome says in a few words what the client got.
-func outcome(result *mcp.CallToolResult, err error) (text string, done bool) {
-	var rpc *jsonrpc.Error
-	switch {
-	case errors.As(err, &rpc):
-		return rpc.Message, false
-	case err != nil:
-		return err.Error(), false
-	case result.NeedsInput():
-		return "the question again", false
-	case result.IsError:
-		return "an error", false
-	}
-	return content(result), true
 }

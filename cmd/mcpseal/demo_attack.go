@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
 )
 
 // attack is one thing to try with alice's states.
@@ -14,6 +18,7 @@ type attack struct {
 	name   string
 	who    *client
 	params mcp.CallToolParams
+	does   string // what the tool does if the attack succeeds
 	wait   time.Duration
 }
 
@@ -21,11 +26,11 @@ func (d *demo) attack(ctx context.Context, states [2]string, ttl time.Duration) 
 	asked, confirmedState := states[0], states[1]
 	old, err := d.stateOf(ctx, d.brief)
 	if err != nil {
-		return err
+		return failed("no state that will expire: %w", err)
 	}
 	foreign, err := d.stateOf(ctx, d.other)
 	if err != nil {
-		return err
+		return failed("no state of another service: %w", err)
 	}
 	deploy := func(state string, answers mcp.InputResponseMap) mcp.CallToolParams {
 		return mcp.CallToolParams{Name: "deploy", Arguments: frontend, RequestState: state, InputResponses: answers}
@@ -34,30 +39,39 @@ func (d *demo) attack(ctx context.Context, states [2]string, ttl time.Duration) 
 	rollback.Name = "rollback"
 	database.Arguments = map[string]any{"service": "database", "version": "9.9.9"}
 	attacks := []attack{
-		{name: "one character changed", who: &d.alice, params: deploy(changed(asked), inEurope)},
-		{name: "the end cut off", who: &d.alice, params: deploy(confirmedState[:len(confirmedState)-len("&traffic=10")], inEurope)},
-		{name: "sent by another user", who: &d.bob, params: deploy(confirmedState, inEurope)},
-		{name: "sent to another tool", who: &d.alice, params: rollback},
-		{name: "with other arguments", who: &d.alice, params: database},
-		{name: "answers without the state", who: &d.alice, params: deploy("", both)},
-		{name: "a copy after it expired", who: &d.alice, params: deploy(old, inEurope), wait: ttl + 50*time.Millisecond},
-		{name: "of a service sharing the keys", who: &d.alice, params: deploy(foreign, inEurope)},
+		{name: "one character changed", who: &d.alice, params: deploy(changed(asked), inEurope), does: deployed},
+		{name: "the end cut off", who: &d.alice, params: deploy(confirmedState[:len(confirmedState)-len("&traffic=10")], inEurope), does: "deployed frontend 1.4.2 in eu, 100% of traffic"},
+		{name: "sent by another user", who: &d.bob, params: deploy(confirmedState, inEurope), does: deployed},
+		{name: "sent to another tool", who: &d.alice, params: rollback, does: "restored frontend 1.4.2 in eu, 10% of traffic"},
+		{name: "with other arguments", who: &d.alice, params: database, does: "deployed database 9.9.9 in eu, 10% of traffic"},
+		{name: "answers without the state", who: &d.alice, params: deploy("", both), does: "deployed frontend 1.4.2 in eu, 100% of traffic"},
+		{name: "a copy after it expired", who: &d.alice, params: deploy(old, inEurope), does: deployed, wait: ttl + 50*time.Millisecond},
+		{name: "of a service sharing the keys", who: &d.alice, params: deploy(foreign, inEurope), does: deployed},
 	}
 	width := 46
 	if d.protected {
 		width = 33 // leaves room for the operator
 	}
 	d.out.line("   %-30s%-*s%s", "attack", width, "the client gets", d.operator("the operator"))
-	wrong := 0
+	wrong, untried, why := 0, 0, error(nil)
 	for _, a := range attacks {
-		time.Sleep(a.wait)
+		if untried == 0 { // else the demo has failed already
+			time.Sleep(a.wait)
+		}
 		d.main.lastReason()
-		text, succeeded := outcome(a.who.CallTool(ctx, &a.params))
+		text, succeeded, err := a.try(ctx)
 		colour, mark := green, "ok "
-		if succeeded {
+		switch {
+		case err != nil:
+			colour, mark, text = yellow, "?? ", "could not be tried"
+			untried++
+			if why == nil {
+				why = fmt.Errorf("%s: %w", a.name, err)
+			}
+		case succeeded:
 			colour, mark = red, "!! "
 		}
-		if succeeded == d.protected {
+		if err == nil && succeeded == d.protected {
 			wrong++
 		}
 		line := fmt.Sprintf("%s%-30s%s%s", d.out.paint(colour, mark), a.name, d.out.paint(colour, fmt.Sprintf("%-*.*s", width, width, text)),
@@ -67,15 +81,44 @@ func (d *demo) attack(ctx context.Context, states [2]string, ttl time.Duration) 
 	d.out.line("")
 	switch {
 	case wrong > 0 && d.protected:
-		return fmt.Errorf("%d of %d attacks succeeded", wrong, len(attacks))
+		return no("%d of %d attacks succeeded", wrong, len(attacks))
 	case wrong > 0:
-		return fmt.Errorf("%d of %d attacks failed although nothing protects the server", wrong, len(attacks))
+		return no("%d of %d attacks failed although nothing protects the server", wrong, len(attacks))
+	case untried > 0:
+		return failed("%d of %d attacks could not be tried; %w", untried, len(attacks), why)
 	case d.protected:
 		d.out.line("%s", d.out.paint(green, fmt.Sprintf("All %d attacks failed.", len(attacks)))+" Run it with --unprotected to see them succeed.")
 	default:
 		d.out.line("%s", d.out.paint(red, fmt.Sprintf("All %d attacks succeeded.", len(attacks)))+" The difference is one line: gosdk.Protect.")
 	}
 	return nil
+}
+
+// try makes the attack, and returns in a few words what the client got. It
+// succeeds if the tool did what the attacker wants, and fails if the answer is the
+// one that a protected server must give. Any other answer, or none, proves
+// nothing and is an error.
+func (a *attack) try(ctx context.Context) (text string, succeeded bool, err error) {
+	result, err := a.who.CallTool(ctx, &a.params)
+	var rpc *jsonrpc.Error
+	switch {
+	case errors.As(err, &rpc):
+		if want := mcpseal.Wire(mcpseal.ErrRejected); a.params.RequestState == "" ||
+			rpc.Code != want.Code || rpc.Message != want.Message || string(rpc.Data) != string(want.Data) {
+			return "", false, fmt.Errorf("the server answered with the error %d, %q", rpc.Code, rpc.Message)
+		}
+		return rpc.Message, false, nil
+	case err != nil:
+		return "", false, err
+	case result.NeedsInput():
+		if _, asks := result.InputRequests["confirm"]; a.params.RequestState != "" || !asks {
+			return "", false, errors.New("the server asked something else")
+		}
+		return "the question again", false, nil
+	case result.IsError || content(result) != a.does:
+		return "", false, fmt.Errorf("the tool answered %.80q", content(result))
+	}
+	return content(result), true, nil
 }
 
 // operator is a column that exists only where there is something to see.
@@ -99,6 +142,9 @@ func (d *demo) stateOf(ctx context.Context, s *service) (string, error) {
 		result, err := alice.CallTool(ctx, &params)
 		if err != nil {
 			return "", err
+		}
+		if !result.NeedsInput() {
+			return "", fmt.Errorf("the tool does not ask: %.80q", content(result))
 		}
 		params.RequestState = result.RequestState
 	}

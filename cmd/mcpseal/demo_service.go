@@ -28,7 +28,7 @@ type service struct {
 
 // start serves the release tools for alice and bob. Without a ring it is not
 // protected.
-func start(ring *mcpseal.Ring, audience string, ttl time.Duration) (*service, error) {
+func start(ring *mcpseal.Ring, audience string, ttl time.Duration, wrap func(http.Handler) http.Handler) (*service, error) {
 	s := &service{}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	server := release.NewServer()
@@ -39,13 +39,16 @@ func start(ring *mcpseal.Ring, audience string, ttl time.Duration) (*service, er
 		}
 		gosdk.Protect(server, boundary, &gosdk.Options{Logger: quiet})
 	}
-	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
+	handler := auth.RequireBearerToken(verify, nil)(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
+	if wrap != nil {
+		handler = wrap(handler)
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	s.url = "http://" + listener.Addr().String() + "/mcp"
-	s.web = &http.Server{Handler: auth.RequireBearerToken(verify, nil)(handler), ReadHeaderTimeout: 10 * time.Second}
+	s.web = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go s.web.Serve(listener)
 	return s, nil
 }

@@ -2,7 +2,13 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 )
@@ -41,6 +47,79 @@ func TestDemo(t *testing.T) {
 				t.Error("colour, although this is not a terminal")
 			}
 		})
+	}
+}
+
+// TestAnAttackWithoutItsAnswerIsNotCounted breaks the servers once the honest
+// call is over: what an attack gets then is neither a rejection nor a success.
+func TestAnAttackWithoutItsAnswerIsNotCounted(t *testing.T) {
+	answer := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			var call struct{ ID json.RawMessage }
+			json.NewDecoder(r.Body).Decode(&call)
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, call.ID, body)
+		}
+	}
+	for name, broken := range map[string]http.HandlerFunc{
+		"a connection that breaks": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"a connection that breaks in the answer": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "event: message\ndata: {")
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		},
+		"an outage":        func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "down", http.StatusInternalServerError) },
+		"a lost login":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who?", http.StatusUnauthorized) },
+		"an empty answer":  func(w http.ResponseWriter, _ *http.Request) {},
+		"another error":    answer(400, `"error":{"code":-32603,"message":"Internal error"}`),
+		"invalid params":   answer(400, `"error":{"code":-32602,"message":"Invalid params"}`),
+		"half a rejection": answer(400, `"error":{"code":-32602,"message":"Invalid or expired requestState"}`),
+		"a tool error":     answer(200, `"result":{"resultType":"complete","isError":true,"content":[{"type":"text","text":"deployed frontend 1.4.2 in eu, 10% of traffic"}]}`),
+		"nothing done":     answer(200, `"result":{"resultType":"complete","content":[{"type":"text","text":"nothing was done"}]}`),
+		"a question":       answer(200, `"result":{"resultType":"input_required","inputRequests":{"other":{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object"}}}},"requestState":"x"}`),
+	} {
+		for _, protected := range []bool{true, false} {
+			const honest = 3 + 2 + 2 // calls before the first attack
+			var calls atomic.Int64
+			var out bytes.Buffer
+			d := demo{protected: protected, out: painter{&out, false}, wrap: func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Header.Get("Mcp-Method") == "tools/call" && calls.Add(1) > honest {
+						broken(w, r)
+						return
+					}
+					next.ServeHTTP(w, r)
+				})
+			}}
+			err := d.run(t.Context())
+			var exit *exitError
+			if !errors.As(err, &exit) || exit.code != exitFailed || !strings.HasPrefix(err.Error(), "8 of 8 attacks could not be tried; one character changed: ") {
+				t.Errorf("%s, protected %v: %v", name, protected, err)
+			}
+			if got := strings.Count(out.String(), "could not be tried\n"); got != 8 || strings.Contains(out.String(), "All 8") {
+				t.Errorf("%s, protected %v: %d attacks that could not be tried in\n%s", name, protected, got, &out)
+			}
+		}
+	}
+}
+
+func TestADemoThatCannotRunFails(t *testing.T) {
+	for calls := range int64(7) {
+		var n atomic.Int64
+		d := demo{protected: true, out: painter{io.Discard, false}, wrap: func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Mcp-Method") == "tools/call" && n.Add(1) > calls {
+					panic(http.ErrAbortHandler)
+				}
+				next.ServeHTTP(w, r)
+			})
+		}}
+		var exit *exitError
+		if err := d.run(t.Context()); !errors.As(err, &exit) || exit.code != exitFailed {
+			t.Errorf("broken after %d calls: %v", calls, err)
+		}
 	}
 }
 

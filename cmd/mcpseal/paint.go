@@ -13,9 +13,10 @@ type painter struct {
 }
 
 const (
-	green = "32"
-	red   = "31"
-	faint = "2"
+	green  = "32"
+	red    = "31"
+	yellow = "33"
+	faint  = "2"
 )
 
 func (p painter) paint(colour, text string) string {

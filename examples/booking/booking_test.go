@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -14,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
@@ -80,11 +79,11 @@ func dial(t *testing.T, url, revision string, raw bool, answers map[string]*mcp.
 
 func serve(t *testing.T) string {
 	t.Helper()
-	server, err := newServer()
+	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "booking.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
+	web := httptest.NewServer(newHandler(server))
 	t.Cleanup(web.Close)
 	return web.URL
 }

@@ -61,8 +61,9 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 	if err != nil {
 		return Booking{}, err
 	}
-	if stay.Nights < 1 || stay.Guests < 1 {
-		return Booking{}, fmt.Errorf("a stay has at least one night and one guest")
+	// The form says what type an answer has; what it may be is up to the handler.
+	if stay.Nights < 1 || stay.Nights > 30 || stay.Guests < 1 || stay.Guests > 4 {
+		return Booking{}, fmt.Errorf("a stay has 1 to 30 nights and 1 to 4 guests")
 	}
 	// The choice depends on the answer before.
 	rooms := prices[stay.Guests == 1]
@@ -73,11 +74,11 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 	// Declining this is an answer too: no note then. Asked and sampled once, both
 	// are remembered over the rounds that follow.
 	note := ""
-	wanted, _, err := elicit.Form[Confirm](ask, "note", "Shall your assistant write a note to the hotel?").Outcome()
+	wanted, write, err := elicit.Form[Confirm](ask, "note", "Shall your assistant write a note to the hotel?").Outcome()
 	if err != nil {
 		return Booking{}, err
 	}
-	if wanted == elicit.Accept {
+	if wanted == elicit.Accept && write.OK {
 		sample, err := elicit.Sample(ask, "sample", noteFor(in, stay)).Value()
 		if err != nil {
 			return Booking{}, err
@@ -117,8 +118,8 @@ func noteFor(in Args, stay Stay) *mcp.CreateMessageParams {
 }
 
 // newServer returns the protected server.
-func newServer() (*mcp.Server, error) {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "booking.example.com"})
+func newServer(config mcpseal.Config) (*mcp.Server, error) {
+	boundary, err := mcpseal.New(config)
 	if err != nil {
 		return nil, err
 	}
@@ -127,10 +128,14 @@ func newServer() (*mcp.Server, error) {
 	return server, nil
 }
 
+func newHandler(server *mcp.Server) http.Handler {
+	return gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
+}
+
 func main() {
 	address := flag.String("http", "", "`address` to listen on; empty means stdio")
 	flag.Parse()
-	server, err := newServer()
+	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "booking.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -142,6 +147,6 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("serving http://%s\n", listener.Addr())
-	web := &http.Server{Handler: gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil), ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: newHandler(server), ReadHeaderTimeout: 10 * time.Second}
 	log.Fatal(web.Serve(listener))
 }

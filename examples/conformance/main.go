@@ -27,7 +27,7 @@ func main() {
 	flag.Parse()
 	log.SetFlags(0)
 
-	handler, err := newHandler(mcpseal.Ephemeral())
+	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("serving http://%s/mcp\n", listener.Addr())
-	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: newHandler(server), ReadHeaderTimeout: 10 * time.Second}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	go func() {
@@ -48,18 +48,24 @@ func main() {
 	}
 }
 
-// newHandler serves the suite's server at /mcp.
-func newHandler(keys mcpseal.KeySource) (http.Handler, error) {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: keys, Audience: "conformance"})
+// newServer returns the suite's server, protected.
+func newServer(config mcpseal.Config) (*mcp.Server, error) {
+	boundary, err := mcpseal.New(config)
 	if err != nil {
 		return nil, err
 	}
-	server := newServer()
+	server := mcp.NewServer(&mcp.Implementation{Name: "mcpseal-conformance", Version: "1.0.0"}, nil)
 	gosdk.Protect(server, boundary, &gosdk.Options{
 		// The scenario ignore-extra-params sends answers with a first call.
 		Unsolicited: []string{"test_input_required_result_elicitation"},
 	})
+	addScenarios(server)
+	return server, nil
+}
+
+// newHandler serves it at /mcp.
+func newHandler(server *mcp.Server) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
-	return mux, nil
+	return mux
 }

@@ -30,13 +30,13 @@ type client struct {
 }
 
 func newClient(t *testing.T) client {
-	handler, err := newHandler(mcpseal.Ephemeral())
+	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return client{t, server.URL + "/mcp"}
+	web := httptest.NewServer(newHandler(server))
+	t.Cleanup(web.Close)
+	return client{t, web.URL + "/mcp"}
 }
 
 var everything = json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`)

@@ -3,17 +3,23 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const prefix = "test_input_required_result_"
 
-func newServer() *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "mcpseal-conformance", Version: "1.0.0"}, nil)
+// addScenarios adds the tools and the prompt that the suite calls.
+func addScenarios(server *mcp.Server) {
 	add := func(name string, handler mcp.ToolHandler) {
 		tool := &mcp.Tool{Name: prefix + name, Description: "for the conformance suite", InputSchema: map[string]any{"type": "object"}}
-		server.AddTool(tool, handler)
+		server.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if refused(req.Params.InputResponses) {
+				return text(nothing)
+			}
+			return handler(ctx, req)
+		})
 	}
 	add("elicitation", elicitation)
 	add("sampling", sampling)
@@ -24,7 +30,6 @@ func newServer() *mcp.Server {
 	add("tampered_state", requestState)
 	add("capabilities", capabilities)
 	server.AddPrompt(&mcp.Prompt{Name: prefix + "prompt"}, prompt)
-	return server
 }
 
 func text(format string, args ...any) (*mcp.CallToolResult, error) {
@@ -44,14 +49,34 @@ func form(message, field, kind string) *mcp.ElicitParams {
 	}}
 }
 
-// accepted returns a field of an accepted form.
-func accepted(answers mcp.InputResponseMap, key, field string) (any, bool) {
-	answer, ok := answers[key].(*mcp.ElicitResult)
-	if !ok || answer.Action != "accept" {
-		return nil, false
+// nothing is what a user gets who declined or cancelled.
+const nothing = "nothing was done"
+
+// refused reports whether the user declined or cancelled a question.
+func refused(answers mcp.InputResponseMap) bool {
+	for _, answer := range answers {
+		if form, _ := answer.(*mcp.ElicitResult); form != nil && form.Action != "accept" {
+			return true
+		}
 	}
-	value, ok := answer.Content[field]
+	return false
+}
+
+// accepted returns the field of an accepted form that has this field, of this
+// type, and no other. Whatever else came is no answer, so the handlers ask again.
+func accepted[T any](answers mcp.InputResponseMap, key, field string) (value T, ok bool) {
+	form, _ := answers[key].(*mcp.ElicitResult)
+	if form == nil || form.Action != "accept" || len(form.Content) != 1 {
+		return value, false
+	}
+	value, ok = form.Content[field].(T)
 	return value, ok
+}
+
+// written returns a text that the user wrote.
+func written(answers mcp.InputResponseMap, key, field string) (string, bool) {
+	text, ok := accepted[string](answers, key, field)
+	return text, ok && text != ""
 }
 
 func sample(question string, maxTokens int64) *mcp.CreateMessageParams {
@@ -62,20 +87,35 @@ func sample(question string, maxTokens int64) *mcp.CreateMessageParams {
 
 // sampled returns the text of a sample.
 func sampled(answers mcp.InputResponseMap, key string) (string, bool) {
-	answer, ok := answers[key].(*mcp.CreateMessageWithToolsResult)
-	if !ok || len(answer.Content) == 0 {
+	answer, _ := answers[key].(*mcp.CreateMessageWithToolsResult)
+	if answer == nil || len(answer.Content) == 0 {
 		return "", false
 	}
-	content, ok := answer.Content[0].(*mcp.TextContent)
-	if !ok {
+	content, _ := answer.Content[0].(*mcp.TextContent)
+	if content == nil || content.Text == "" {
 		return "", false
 	}
 	return content.Text, true
 }
 
+// rooted returns the client's roots. Any of them may have come as null.
+func rooted(answers mcp.InputResponseMap, key string) (uris []string, ok bool) {
+	answer, _ := answers[key].(*mcp.ListRootsResult)
+	if answer == nil || answer.Roots == nil {
+		return nil, false
+	}
+	for _, root := range answer.Roots {
+		if root == nil || root.URI == "" {
+			return nil, false
+		}
+		uris = append(uris, root.URI)
+	}
+	return uris, true
+}
+
 func elicitation(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if name, ok := accepted(req.Params.InputResponses, "user_name", "name"); ok {
-		return text("Hello, %v!", name)
+	if name, ok := written(req.Params.InputResponses, "user_name", "name"); ok {
+		return text("Hello, %s!", name)
 	}
 	return ask("", mcp.InputRequestMap{"user_name": form("What is your name?", "name", "string")})
 }
@@ -88,19 +128,18 @@ func sampling(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult,
 }
 
 func listRoots(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if roots, ok := req.Params.InputResponses["client_roots"].(*mcp.ListRootsResult); ok {
-		names := ""
-		for _, root := range roots.Roots {
-			names += " " + root.URI
-		}
-		return text("%d roots:%s", len(roots.Roots), names)
+	if roots, ok := rooted(req.Params.InputResponses, "client_roots"); ok {
+		return text("%d roots: %s", len(roots), strings.Join(roots, " "))
 	}
 	return ask("", mcp.InputRequestMap{"client_roots": &mcp.ListRootsParams{}})
 }
 
 // requestState trusts the state it gets back.
 func requestState(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if _, ok := accepted(req.Params.InputResponses, "confirm", "ok"); ok && req.Params.RequestState == "asked" {
+	if yes, ok := accepted[bool](req.Params.InputResponses, "confirm", "ok"); ok && req.Params.RequestState == "asked" {
+		if !yes {
+			return text(nothing)
+		}
 		return text("state-ok")
 	}
 	return ask("asked", mcp.InputRequestMap{"confirm": form("Please confirm", "ok", "boolean")})
@@ -108,11 +147,11 @@ func requestState(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolRes
 
 func multipleInputs(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	answers := req.Params.InputResponses
-	name, named := accepted(answers, "user_name", "name")
+	name, named := written(answers, "user_name", "name")
 	greeting, greeted := sampled(answers, "greeting")
-	roots, rooted := answers["client_roots"].(*mcp.ListRootsResult)
-	if named && greeted && rooted {
-		return text("%s %v, with %d roots", greeting, name, len(roots.Roots))
+	roots, listed := rooted(answers, "client_roots")
+	if named && greeted && listed {
+		return text("%s %s, with %d roots", greeting, name, len(roots))
 	}
 	return ask("all three", mcp.InputRequestMap{
 		"user_name":    form("What is your name?", "name", "string"),
@@ -123,37 +162,45 @@ func multipleInputs(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolR
 
 func multiRound(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	answers := req.Params.InputResponses
-	if color, ok := accepted(answers, "step2", "color"); ok {
-		return text("%s likes %v", req.Params.RequestState, color)
+	if color, ok := written(answers, "step2", "color"); ok {
+		return text("%s likes %s", req.Params.RequestState, color)
 	}
-	if name, ok := accepted(answers, "step1", "name"); ok {
-		return ask(fmt.Sprint(name), mcp.InputRequestMap{"step2": form("Step 2: What is your favorite color?", "color", "string")})
+	if name, ok := written(answers, "step1", "name"); ok {
+		return ask(name, mcp.InputRequestMap{"step2": form("Step 2: What is your favorite color?", "color", "string")})
 	}
 	return ask("step 1", mcp.InputRequestMap{"step1": form("Step 1: What is your name?", "name", "string")})
 }
 
-// capabilities asks only what the client has declared.
+// capabilities asks only what the client has declared, until all is answered.
 func capabilities(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if len(req.Params.InputResponses) > 0 {
-		return text("thank you")
-	}
-	questions := mcp.InputRequestMap{}
+	_, named := written(req.Params.InputResponses, "user_name", "name")
+	_, greeted := sampled(req.Params.InputResponses, "greeting")
+	questions, answered := mcp.InputRequestMap{}, true
 	if declared := req.ClientCapabilities(); declared != nil {
 		if declared.Elicitation != nil {
 			questions["user_name"] = form("What is your name?", "name", "string")
+			answered = answered && named
 		}
 		if declared.Sampling != nil {
 			questions["greeting"] = sample("Generate a greeting", 50)
+			answered = answered && greeted
 		}
+	}
+	if len(questions) > 0 && answered {
+		return text("thank you")
 	}
 	return ask("", questions)
 }
 
 func prompt(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-	if answer, ok := accepted(req.Params.InputResponses, "user_context", "context"); ok {
-		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{
-			{Role: "user", Content: &mcp.TextContent{Text: fmt.Sprintf("With this in mind: %v", answer)}},
-		}}, nil
+	says := func(text string) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}}}, nil
+	}
+	if refused(req.Params.InputResponses) {
+		return says(nothing)
+	}
+	if answer, ok := written(req.Params.InputResponses, "user_context", "context"); ok {
+		return says("With this in mind: " + answer)
 	}
 	return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{
 		"user_context": form("What context should the prompt use?", "context", "string"),

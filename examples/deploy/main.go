@@ -39,13 +39,10 @@ func main() {
 		}
 		config.Keys = source
 	}
-	boundary, err := mcpseal.New(config)
+	server, err := newServer(config)
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := release.NewServer()
-	gosdk.Protect(server, boundary, nil)
-
 	if *address == "" {
 		if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 			log.Fatal(err)
@@ -57,11 +54,27 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("serving http://%s/mcp\n", listener.Addr())
+	web := &http.Server{Handler: newHandler(server), ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(web.Serve(listener))
+}
+
+// newServer returns the protected server.
+func newServer(config mcpseal.Config) (*mcp.Server, error) {
+	boundary, err := mcpseal.New(config)
+	if err != nil {
+		return nil, err
+	}
+	server := release.NewServer()
+	gosdk.Protect(server, boundary, nil)
+	return server, nil
+}
+
+// newHandler serves it at /mcp, to those who have a bearer token.
+func newHandler(server *mcp.Server) http.Handler {
 	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", auth.RequireBearerToken(verify, nil)(handler))
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	log.Fatal(web.Serve(listener))
+	return mux
 }
 
 // verify stands for your token verifier. What matters is the UserID.

@@ -12,6 +12,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -33,8 +34,8 @@ func (a ListArgs) pageSize() int {
 }
 
 // newServer returns a protected server over a table of orders.
-func newServer(orders *Orders, keys mcpseal.KeySource) (*mcp.Server, error) {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: keys, Audience: "orders.example.com"})
+func newServer(orders *Orders, config mcpseal.Config) (*mcp.Server, error) {
+	boundary, err := mcpseal.New(config)
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +46,10 @@ func newServer(orders *Orders, keys mcpseal.KeySource) (*mcp.Server, error) {
 			return orders.Page(ctx, in.Status, after, in.pageSize()) // after is nil on the first page
 		}, nil)
 	return server, nil
+}
+
+func newHandler(server *mcp.Server) http.Handler {
+	return gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
 }
 
 func main() {
@@ -58,7 +63,7 @@ func main() {
 	if err := orders.Fill(context.Background(), 100_000); err != nil {
 		log.Fatal(err)
 	}
-	server, err := newServer(orders, mcpseal.Ephemeral())
+	server, err := newServer(orders, mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "orders.example.com"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -67,5 +72,6 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("serving http://%s\n", listener.Addr())
-	log.Fatal(http.Serve(listener, gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)))
+	web := &http.Server{Handler: newHandler(server), ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(web.Serve(listener))
 }

@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/internal/mutate"
 )
 
 // TestAWalkMissesAndRepeatsNothing walks all orders over HTTP while others are
@@ -29,11 +29,11 @@ func TestAWalkMissesAndRepeatsNothing(t *testing.T) {
 	if err := orders.Fill(ctx, total); err != nil {
 		t.Fatal(err)
 	}
-	server, err := newServer(orders, mcpseal.Ephemeral())
+	server, err := newServer(orders, mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "orders.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
+	web := httptest.NewServer(newHandler(server))
 	t.Cleanup(web.Close)
 	client := mcp.NewClient(&mcp.Implementation{Name: "walker", Version: "1"}, nil)
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: web.URL, DisableStandaloneSSE: true}, nil)
@@ -105,7 +105,7 @@ func TestAFilteredWalkIsHeldToItsFilter(t *testing.T) {
 	if err := orders.Fill(ctx, 1000); err != nil {
 		t.Fatal(err)
 	}
-	server, err := newServer(orders, mcpseal.Ephemeral())
+	server, err := newServer(orders, mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "orders.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,5 +148,55 @@ func call(t *testing.T, ctx context.Context, session *mcp.ClientSession, argumen
 	text, _ := json.Marshal(answer.StructuredContent)
 	if err := json.Unmarshal(text, result); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestArgumentsThatDoNotFitAreRefused: nothing that does not fit reaches the
+// table, and nobody gets more than a page.
+func TestArgumentsThatDoNotFitAreRefused(t *testing.T) {
+	orders, err := OpenOrders(":memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := orders.Fill(t.Context(), 2500); err != nil {
+		t.Fatal(err)
+	}
+	server, err := newServer(orders, mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "orders.example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(newHandler(server))
+	t.Cleanup(web.Close)
+	client := mutate.Client{URL: web.URL, HTTP: web.Client()}
+	list := func(revision, arguments string) (mutate.Outcome, int) {
+		t.Helper()
+		outcome, err := client.Call(t.Context(), mutate.Call{
+			Revision: revision, Method: "tools/call", Params: map[string]any{"name": "list_orders", "arguments": json.RawMessage(arguments)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var result struct{ StructuredContent struct{ Items []Order } }
+		json.Unmarshal(outcome.Result, &result)
+		return outcome, len(result.StructuredContent.Items)
+	}
+	for _, revision := range []string{mutate.Newer, mutate.Older} {
+		for _, arguments := range []string{
+			`{"limit":"10"}`, `{"limit":null}`, `{"limit":1.5}`, `{"limit":1e30}`, `{"limit":[1]}`, `{"status":7}`, `{"status":null}`, `{"status":["open"]}`,
+			`{"cursor":7}`, `{"cursor":{}}`, `{"cursor":"x"}`, `{"limit":1,"limit":2}`, `{"Limit":1}`, `{"where":"1=1"}`, `[]`, `"open"`, `7`,
+		} {
+			outcome, items := list(revision, arguments)
+			if said := outcome.String(); items > 0 || outcome.Error == nil && !strings.HasPrefix(said, "error: ") {
+				t.Errorf("%s, %s: %d orders, %s", revision, arguments, items, said)
+			}
+		}
+		for arguments, want := range map[string]int{
+			`{}`: 100, `{"limit":0}`: 100, `{"limit":-5}`: 100, `{"limit":7}`: 7, `{"limit":1000000000}`: 1000, `{"cursor":null}`: 100,
+			`{"status":"' OR 1=1 --"}`: 0, `{"status":"open","limit":1000}`: 250,
+		} {
+			if outcome, items := list(revision, arguments); items != want {
+				t.Errorf("%s, %s: %d orders, %v", revision, arguments, items, outcome.Error)
+			}
+		}
 	}
 }

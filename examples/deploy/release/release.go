@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -24,9 +25,10 @@ func NewServer() *mcp.Server {
 	return server
 }
 
-// handler asks for a confirmation, then for a region, then acts. What it has to
-// remember between two rounds it writes down: that the user has confirmed, and
-// how much of the traffic the plan allows.
+// handler asks for a confirmation, then for a region, then acts; a user who
+// declines or cancels ends it. What it has to remember between two rounds it
+// writes down: that the user has confirmed, and how much of the traffic the plan
+// allows.
 func handler(done string) mcp.ToolHandlerFor[Args, any] {
 	return func(_ context.Context, req *mcp.CallToolRequest, args Args) (*mcp.CallToolResult, any, error) {
 		state, err := url.ParseQuery(req.Params.RequestState)
@@ -34,23 +36,23 @@ func handler(done string) mcp.ToolHandlerFor[Args, any] {
 			return nil, nil, fmt.Errorf("the state is broken")
 		}
 		answers := req.Params.InputResponses
-		ok, answered := answer(answers, "confirm", "ok")
-		if answered && ok != true {
+		ok, answered := answer[bool](answers, "confirm", "ok")
+		if refused(answers) || answered && !ok {
 			return text("nothing was done"), nil, nil
 		}
 		if !answered && state.Get("step") != "2" {
 			question := fmt.Sprintf("Really do this to %s %s?", args.Service, args.Version)
 			return ask("step=1&traffic=10", "confirm", question, "ok", "boolean"), nil, nil
 		}
-		region, answered := answer(answers, "region", "name")
-		if !answered {
+		region, _ := answer[string](answers, "region", "name")
+		if strings.TrimSpace(region) == "" {
 			return ask("step=2&traffic=10", "region", "In which region?", "name", "string"), nil, nil
 		}
 		traffic := state.Get("traffic")
 		if traffic == "" {
 			traffic = "100"
 		}
-		return text(fmt.Sprintf("%s %s %s in %v, %s%% of traffic", done, args.Service, args.Version, region, traffic)), nil, nil
+		return text(fmt.Sprintf("%s %s %s in %s, %s%% of traffic", done, args.Service, args.Version, region, traffic)), nil, nil
 	}
 }
 
@@ -67,14 +69,23 @@ func ask(state, key, message, field, kind string) *mcp.CallToolResult {
 	}
 }
 
-// answer returns a field of an answered form; nil if it was declined.
-func answer(answers mcp.InputResponseMap, key, field string) (value any, answered bool) {
-	form, ok := answers[key].(*mcp.ElicitResult)
-	if !ok {
-		return nil, false
+// refused reports whether the user declined or cancelled a question.
+func refused(answers mcp.InputResponseMap) bool {
+	for _, answer := range answers {
+		if form, _ := answer.(*mcp.ElicitResult); form != nil && form.Action != "accept" {
+			return true
+		}
 	}
-	if form.Action != "accept" {
-		return nil, true
+	return false
+}
+
+// answer returns the field of an accepted form that has this field, of this
+// type, and no other. Whatever else came is no answer, so the handler asks again.
+func answer[T any](answers mcp.InputResponseMap, key, field string) (value T, answered bool) {
+	form, _ := answers[key].(*mcp.ElicitResult)
+	if form == nil || form.Action != "accept" || len(form.Content) != 1 {
+		return value, false
 	}
-	return form.Content[field], true
+	value, answered = form.Content[field].(T)
+	return value, answered
 }

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/mutate"
+)
+
+func TestTheServerSurvivesMutatedRequests(t *testing.T) {
+	target := mutate.Target{
+		Start: func(config mcpseal.Config) (*mcp.Server, http.Handler, error) {
+			server, err := newServer(config)
+			return server, newHandler(server), err
+		},
+		Path:    "/mcp",
+		Calls:   []mutate.Call{{Method: "tools/list"}, {Method: "prompts/list"}},
+		Secrets: []string{`"asked"`, "all three", "step 1"},
+	}
+	for _, s := range scenarios {
+		target.Calls = append(target.Calls, call(s.name, answer))
+	}
+	mutate.Survive(t, target)
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/mutate"
+)
+
+func TestTheServerSurvivesMutatedRequests(t *testing.T) {
+	call := func(tool string) mutate.Call {
+		return mutate.Call{Method: "tools/call", Params: map[string]any{"name": tool, "arguments": frontend}, Answer: user}
+	}
+	mutate.Survive(t, mutate.Target{
+		Start: func(config mcpseal.Config) (*mcp.Server, http.Handler, error) {
+			server, err := newServer(config)
+			return server, newHandler(server), err
+		},
+		Path: "/mcp", Users: []string{"alice-token", "bob-token"},
+		Calls:   []mutate.Call{call("deploy"), call("rollback")},
+		Secrets: []string{"step=1", "step=2", "traffic=10"},
+	})
+}

@@ -1,0 +1,187 @@
+package mutate
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+)
+
+// attacker sends what was recorded, mutated or not. What it sends follows from its
+// seed.
+type attacker struct {
+	recorded *recording
+	judge    *judge
+	client   func(user string) *Client
+	rand     *rand.Rand
+	first    []func(*attacker) *shot // to send before anything else
+	sent     int64                   // requests
+	applied  map[string]bool         // mutations, by name
+}
+
+// shot is a request that can be mutated.
+type shot struct {
+	message
+	user    string
+	members map[string]any      // the params
+	headers map[string]string   // instead of those that follow from the message; "" removes one
+	text    func([]byte) []byte // changes the body; nil leaves it
+	honest  bool                // must have a result
+	what    string              // the mutations
+}
+
+func pick[T any](a *attacker, from []T) T { return from[a.rand.IntN(len(from))] }
+
+// chance is true so many times in a hundred.
+func (a *attacker) chance(percent int) bool { return a.rand.IntN(100) < percent }
+
+// attack sends one request of the newer revision, or a session of the older one.
+func (a *attacker) attack(ctx context.Context) {
+	if len(a.first) > 0 {
+		a.send(ctx, a.first[0](a), nil)
+		a.first = a.first[1:]
+		return
+	}
+	if a.chance(5) {
+		a.olderSession(ctx)
+		return
+	}
+	r := pick(a, a.recorded.rounds)
+	s := a.shot(Newer, "", r.user, r.method, decode(r.params).(map[string]any))
+	if a.chance(55) {
+		a.mutate(s)
+	}
+	a.send(ctx, s, nil)
+}
+
+// shot is a request as it was recorded.
+func (a *attacker) shot(revision, session, user, method string, params map[string]any) *shot {
+	id := strconv.FormatInt(a.sent, 10)
+	return &shot{message: message{revision: revision, session: session, id: id, method: method}, user: user, members: params, headers: map[string]string{}, honest: true}
+}
+
+// change has the body changed once more before it is sent.
+func (s *shot) change(with func([]byte) []byte) {
+	before := s.text
+	s.text = func(body []byte) []byte {
+		if before != nil {
+			body = before(body)
+		}
+		if len(body) == 0 {
+			return body
+		}
+		return with(body)
+	}
+}
+
+// mutate makes one mutation, or a few.
+func (a *attacker) mutate(s *shot) {
+	s.honest = false
+	for again := true; again; again = a.chance(25) {
+		m := pick(a, pick(a, mutations))
+		m.apply(a, s)
+		a.applied[m.name] = true
+		s.what += m.name + "; "
+	}
+}
+
+// send sends a request and has what comes back judged.
+func (a *attacker) send(ctx context.Context, s *shot, ask func(id, question json.RawMessage) error) (session string) {
+	if s.members != nil {
+		s.params = s.members
+	}
+	header := s.header()
+	for name, value := range s.headers {
+		if header[name] = value; value == "" {
+			delete(header, name)
+		}
+	}
+	body := s.body()
+	if s.text != nil {
+		body = s.text(body)
+	}
+	what := s.method + " (" + s.what + ")"
+	r, ok := a.post(ctx, s.user, what, header, body, ask)
+	if !ok {
+		return ""
+	}
+	a.judge.reply(what, s.honest, r)
+	return r.session
+}
+
+func (a *attacker) post(ctx context.Context, user, what string, header map[string]string, body []byte, ask func(id, question json.RawMessage) error) (reply, bool) {
+	a.sent++
+	r, err := a.client(user).post(ctx, header, body, ask)
+	if err != nil {
+		a.judge.fail("%s: %v; sent %.500s", what, err, body)
+	}
+	return r, err == nil
+}
+
+// olderSession plays a session from its handshake to its end.
+func (a *attacker) olderSession(ctx context.Context) {
+	c := pick(a, a.recorded.calls)
+	hello := initialize(Everything)
+	s := a.shot(Older, "", c.user, hello.method, hello.params.(map[string]any))
+	switch a.rand.IntN(20) {
+	case 0:
+		s.honest, s.members["capabilities"] = false, pick(a, fewCapabilities)
+	case 1:
+		s.honest = false
+		s.members = a.twistObject(s.members)
+	}
+	session := a.send(ctx, s, nil)
+	if session == "" {
+		return
+	}
+	defer a.client(c.user).close(ctx, session)
+	ready := s.honest
+	if a.chance(97) {
+		initialized := message{revision: Older, session: session, method: "notifications/initialized"}
+		if r, ok := a.post(ctx, c.user, initialized.method, initialized.header(), initialized.body(), nil); ok {
+			a.judge.reply(initialized.method, false, r)
+		}
+	} else {
+		ready = false
+	}
+	for range 1 + a.rand.IntN(3) {
+		a.olderCall(ctx, c, session, ready)
+	}
+}
+
+// olderCall makes one call of a session, and answers what it is asked.
+func (a *attacker) olderCall(ctx context.Context, c olderCall, session string, ready bool) {
+	s := a.shot(Older, session, c.user, c.method, decode(c.params).(map[string]any))
+	s.honest = ready
+	if a.chance(40) {
+		a.mutate(s)
+	}
+	header := (&message{revision: Older, session: session}).header()
+	answer := func(body []byte) (status int) {
+		r, ok := a.post(ctx, c.user, "an answer", header, body, nil)
+		if ok {
+			a.judge.reply("an answer", false, r)
+		}
+		return r.status
+	}
+	opened := a.send(ctx, s, func(id, question json.RawMessage) error {
+		var q Question
+		json.Unmarshal(question, &q)
+		recorded, ok := c.answers[q.Message()]
+		if !ok {
+			recorded = json.RawMessage(`{"action":"cancel"}`)
+		}
+		if a.chance(40) {
+			s.honest = false
+			answer(a.badAnswer(id, recorded))
+		}
+		// This ends the question, whatever came of the other answer.
+		for try := 0; try < 3 && answer(answerText(id, recorded)) != http.StatusAccepted; try++ {
+		}
+		return nil
+	})
+	if opened != session {
+		a.client(c.user).close(ctx, opened)
+	}
+}

@@ -1,0 +1,393 @@
+package mutate
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// The revisions that the client speaks: the first without sessions, and one that
+// asks in the middle of a call.
+const (
+	Newer = "2026-07-28"
+	Older = "2025-06-18"
+)
+
+const (
+	maxReply  = 16 << 20         // of one reply
+	patience  = 30 * time.Second // with one exchange: only a server that hangs needs it
+	maxRounds = 20
+)
+
+// Everything is what a client declares that can answer every question.
+var Everything = json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`)
+
+// Client speaks the protocol by hand, so that every byte is its caller's.
+type Client struct {
+	URL    string
+	Bearer string // the access token; "" sends none
+	HTTP   *http.Client
+}
+
+// Call is one call as a client makes it.
+type Call struct {
+	Revision string
+	Method   string // tools/call, prompts/get, resources/read or a list
+	Params   map[string]any
+	Answer   func(Question) any // answers what the server asks, with anything that can be written as JSON
+	Pages    int                // how many pages to fetch of a paged tool; 0 and 1 mean one
+}
+
+// Question is what the server asks.
+type Question struct {
+	Method string // elicitation/create, sampling/createMessage or roots/list
+	Params json.RawMessage
+}
+
+// Message is the text of a form, or else the method.
+func (q Question) Message() string {
+	var form struct{ Message string }
+	if json.Unmarshal(q.Params, &form); form.Message != "" {
+		return form.Message
+	}
+	return q.Method
+}
+
+// Outcome is the end of a call.
+type Outcome struct {
+	Result json.RawMessage
+	Error  *struct {
+		Code    int
+		Message string
+		Data    json.RawMessage
+	}
+}
+
+// String is what a user gets to read.
+func (o Outcome) String() string {
+	if o.Error != nil {
+		return fmt.Sprint(o.Error.Code, " ", o.Error.Message)
+	}
+	type text struct{ Text string }
+	var result struct {
+		IsError  bool
+		Content  []text
+		Messages []struct{ Content text }
+	}
+	if err := json.Unmarshal(o.Result, &result); err != nil {
+		return err.Error()
+	}
+	said := ""
+	if result.IsError {
+		said = "error: "
+	}
+	for _, content := range result.Content {
+		said += content.Text
+	}
+	for _, message := range result.Messages {
+		said += message.Content.Text
+	}
+	return said
+}
+
+// Call makes a call, and answers until it ends.
+func (c *Client) Call(ctx context.Context, call Call) (Outcome, error) {
+	if call.Revision >= Newer {
+		outcome, _, err := c.callNewer(ctx, call)
+		return outcome, err
+	}
+	outcome, _, _, err := c.callOlder(ctx, call)
+	return outcome, err
+}
+
+// callNewer makes one request for each round and for each page, and returns the
+// params of all of them.
+func (c *Client) callNewer(ctx context.Context, call Call) (outcome Outcome, sent []json.RawMessage, err error) {
+	params := map[string]any{"_meta": meta(Everything)}
+	for name, value := range call.Params {
+		params[name] = value
+	}
+	pages := max(call.Pages, 1)
+	for range maxRounds {
+		text, err := json.Marshal(params)
+		if err != nil {
+			return Outcome{}, nil, err
+		}
+		m := message{revision: Newer, id: "1", method: call.Method, params: params}
+		reply, err := c.post(ctx, m.header(), m.body(), nil)
+		if err != nil {
+			return Outcome{}, nil, err
+		}
+		sent = append(sent, text)
+		outcome = Outcome{}
+		if err := json.Unmarshal(reply.last, &outcome); err != nil {
+			return Outcome{}, nil, fmt.Errorf("%d %s: %w", reply.status, reply.body, err)
+		}
+		var result struct {
+			ResultType        string
+			RequestState      *string
+			InputRequests     map[string]Question
+			StructuredContent struct{ NextCursor string }
+		}
+		json.Unmarshal(outcome.Result, &result)
+		if next := result.StructuredContent.NextCursor; next != "" && pages > 1 {
+			pages--
+			params["arguments"] = withMember(params["arguments"], "cursor", next)
+			continue
+		}
+		if result.ResultType != "input_required" {
+			return outcome, sent, nil
+		}
+		answers := make(map[string]any)
+		for key, question := range result.InputRequests {
+			answers[key] = call.Answer(question)
+		}
+		params["inputResponses"] = answers
+		if delete(params, "requestState"); result.RequestState != nil {
+			params["requestState"] = *result.RequestState
+		}
+	}
+	return Outcome{}, nil, fmt.Errorf("the server still asks after %d rounds", maxRounds)
+}
+
+// callOlder opens a session, makes the call, answers while it runs, and closes
+// the session. It returns the params of every page and the answers by question.
+func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sent []json.RawMessage, answers map[string]json.RawMessage, err error) {
+	session, err := c.open(ctx, Everything)
+	if err != nil {
+		return Outcome{}, nil, nil, err
+	}
+	defer c.close(ctx, session)
+	answers = make(map[string]json.RawMessage)
+	params := make(map[string]any)
+	for name, value := range call.Params {
+		params[name] = value
+	}
+	for range max(call.Pages, 1) {
+		text, err := json.Marshal(params)
+		if err != nil {
+			return Outcome{}, nil, nil, err
+		}
+		sent = append(sent, text)
+		m := message{revision: Older, session: session, id: "1", method: call.Method, params: params}
+		reply, err := c.post(ctx, m.header(), m.body(), func(id, question json.RawMessage) error {
+			var q Question
+			if err := json.Unmarshal(question, &q); err != nil {
+				return err
+			}
+			answer, err := json.Marshal(call.Answer(q))
+			if err != nil {
+				return err
+			}
+			answers[q.Message()] = answer
+			answered, err := c.post(ctx, m.header(), answerText(id, answer), nil)
+			if err == nil && answered.status != http.StatusAccepted {
+				err = fmt.Errorf("an answer got %d %s", answered.status, answered.body)
+			}
+			return err
+		})
+		if err != nil {
+			return Outcome{}, nil, nil, err
+		}
+		outcome = Outcome{}
+		if err := json.Unmarshal(reply.last, &outcome); err != nil {
+			return Outcome{}, nil, nil, fmt.Errorf("%d %s: %w", reply.status, reply.body, err)
+		}
+		var result struct{ StructuredContent struct{ NextCursor string } }
+		json.Unmarshal(outcome.Result, &result)
+		if result.StructuredContent.NextCursor == "" {
+			break
+		}
+		params["arguments"] = withMember(params["arguments"], "cursor", result.StructuredContent.NextCursor)
+	}
+	return outcome, sent, answers, nil
+}
+
+// open begins a session of the older revision.
+func (c *Client) open(ctx context.Context, capabilities json.RawMessage) (session string, err error) {
+	hello := initialize(capabilities)
+	reply, err := c.post(ctx, hello.header(), hello.body(), nil)
+	if err != nil {
+		return "", err
+	}
+	if reply.session == "" {
+		return "", fmt.Errorf("no session: %d %s", reply.status, reply.body)
+	}
+	ready := message{revision: Older, session: reply.session, method: "notifications/initialized"}
+	_, err = c.post(ctx, ready.header(), ready.body(), nil)
+	return reply.session, err
+}
+
+func initialize(capabilities json.RawMessage) message {
+	return message{revision: Older, id: "0", method: "initialize", params: map[string]any{
+		"protocolVersion": Older, "capabilities": capabilities, "clientInfo": map[string]any{"name": "mutate", "version": "1"},
+	}}
+}
+
+func (c *Client) close(ctx context.Context, session string) error {
+	if session == "" {
+		return nil
+	}
+	_, err := c.do(ctx, http.MethodDelete, map[string]string{"Mcp-Session-Id": session, "Mcp-Protocol-Version": Older}, nil, nil)
+	return err
+}
+
+func meta(capabilities any) map[string]any {
+	return map[string]any{
+		"io.modelcontextprotocol/protocolVersion":    Newer,
+		"io.modelcontextprotocol/clientInfo":         map[string]any{"name": "mutate", "version": "1"},
+		"io.modelcontextprotocol/clientCapabilities": capabilities,
+	}
+}
+
+// withMember returns a copy of an object with one more member.
+func withMember(object any, name string, value any) map[string]any {
+	copied := map[string]any{name: value}
+	members, _ := object.(map[string]any)
+	for key, member := range members {
+		if key != name {
+			copied[key] = member
+		}
+	}
+	return copied
+}
+
+func answerText(id, result json.RawMessage) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+}
+
+// message is one JSON-RPC message on its way out.
+type message struct {
+	revision, session string
+	id                string // JSON; "" makes a notification
+	method            string
+	params            any
+}
+
+func (m *message) body() []byte {
+	var text bytes.Buffer
+	text.WriteString(`{"jsonrpc":"2.0",`)
+	if m.id != "" {
+		fmt.Fprintf(&text, `"id":%s,`, m.id)
+	}
+	method, _ := json.Marshal(m.method)
+	fmt.Fprintf(&text, `"method":%s`, method)
+	if m.params != nil {
+		params, err := json.Marshal(m.params)
+		if err != nil {
+			params = []byte(`{}`)
+		}
+		fmt.Fprintf(&text, `,"params":%s`, params)
+	}
+	text.WriteByte('}')
+	return text.Bytes()
+}
+
+// header repeats what the revision wants repeated of the body.
+func (m *message) header() map[string]string {
+	header := map[string]string{"Mcp-Protocol-Version": m.revision}
+	if m.method == "initialize" && m.revision == Older {
+		delete(header, "Mcp-Protocol-Version")
+	}
+	if m.session != "" {
+		header["Mcp-Session-Id"] = m.session
+	}
+	if m.revision != Newer {
+		return header
+	}
+	header["Mcp-Method"] = headerText(m.method)
+	params, _ := m.params.(map[string]any)
+	for _, member := range []string{"name", "uri"} {
+		if name, ok := params[member].(string); ok {
+			header["Mcp-Name"] = headerText(name)
+		}
+	}
+	return header
+}
+
+// headerText writes what a header cannot hold in the protocol's own way.
+func headerText(text string) string {
+	if len(text) > 1024 {
+		text = text[:1024]
+	}
+	for _, char := range text {
+		if char < ' ' || char > '~' {
+			return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
+		}
+	}
+	return text
+}
+
+// reply is what came back for one request.
+type reply struct {
+	status   int
+	media    string
+	session  string
+	body     []byte            // all of it
+	messages []json.RawMessage // in it
+	last     json.RawMessage   // of the messages, or else the body
+}
+
+func (c *Client) post(ctx context.Context, header map[string]string, body []byte, ask func(id, question json.RawMessage) error) (reply, error) {
+	return c.do(ctx, http.MethodPost, header, body, ask)
+}
+
+// do sends a request. The questions in an event stream go to ask as they arrive.
+func (c *Client) do(ctx context.Context, method string, header map[string]string, body []byte, ask func(id, question json.RawMessage) error) (reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, c.URL, bytes.NewReader(body))
+	if err != nil {
+		return reply{}, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, text/event-stream")
+	if c.Bearer != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Bearer)
+	}
+	for name, value := range header {
+		request.Header.Set(name, value)
+	}
+	response, err := c.HTTP.Do(request)
+	if err != nil {
+		return reply{}, err
+	}
+	defer response.Body.Close()
+	r := reply{status: response.StatusCode, session: response.Header.Get("Mcp-Session-Id")}
+	r.media, _, _ = strings.Cut(response.Header.Get("Content-Type"), ";")
+	stream := bufio.NewReader(io.LimitReader(response.Body, maxReply))
+	for {
+		line, err := stream.ReadBytes('\n')
+		r.body = append(r.body, line...)
+		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok && r.media == "text/event-stream" {
+			data = bytes.TrimSpace(data)
+			r.messages = append(r.messages, data)
+			var question struct{ ID, Method json.RawMessage }
+			if json.Unmarshal(data, &question) == nil && question.Method != nil && question.ID != nil && ask != nil {
+				if err := ask(question.ID, data); err != nil {
+					return reply{}, err
+				}
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return reply{}, err
+		}
+	}
+	if r.media == "application/json" {
+		r.messages = append(r.messages, bytes.TrimSpace(r.body))
+	}
+	if r.last = bytes.TrimSpace(r.body); len(r.messages) > 0 {
+		r.last = r.messages[len(r.messages)-1]
+	}
+	return r, nil
+}

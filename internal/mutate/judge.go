@@ -1,0 +1,246 @@
+package mutate
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+)
+
+// judge watches the server from inside and from outside. It is the server's
+// logger, too.
+type judge struct {
+	secrets []string
+
+	reached, accepted atomic.Int64 // requests
+	internal          atomic.Int64 // answers that are internal errors
+
+	mu       sync.Mutex
+	counts   map[int]int // answers by status
+	failures []string
+}
+
+const enoughFailures = 10
+
+func (j *judge) fail(format string, args ...any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.failures) < enoughFailures {
+		j.failures = append(j.failures, fmt.Sprintf(format, args...))
+	}
+}
+
+// hopeless reports whether there is no point in going on.
+func (j *judge) hopeless() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.failures) >= enoughFailures
+}
+
+// reset forgets what was counted while recording.
+func (j *judge) reset() {
+	j.reached.Store(0)
+	j.accepted.Store(0)
+}
+
+// seen is what the server did with one request.
+type seen struct{ accepted atomic.Bool }
+
+type seenKey struct{}
+
+// watch is the outermost middleware. It counts a request whose own token was
+// accepted, and one that a handler answered: any result but an error is a
+// handler's, so this is at most as many as reached one.
+func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		carried, s := carriesToken(req), new(seen)
+		result, err := next(context.WithValue(ctx, seenKey{}, s), method, req)
+		if carried && s.accepted.Load() {
+			j.accepted.Add(1)
+		}
+		if err == nil && fromHandler(result) {
+			j.reached.Add(1)
+		}
+		return result, err
+	}
+}
+
+// observe is the boundary's observer. A rejected token ends the request, so in a
+// request that carries one the first to open is its own.
+func (j *judge) observe(ctx context.Context, e mcpseal.Event) {
+	if s, ok := ctx.Value(seenKey{}).(*seen); ok && (e.Op == mcpseal.OpOpen || e.Op == cursor.OpOpen) && e.Reason == "" && e.TokenBytes > 0 {
+		s.accepted.Store(true)
+	}
+}
+
+func carriesToken(req mcp.Request) bool {
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		if r.Params == nil {
+			return false
+		}
+		var arguments struct{ Cursor string }
+		json.Unmarshal(r.Params.Arguments, &arguments)
+		return r.Params.RequestState != "" || arguments.Cursor != ""
+	case *mcp.GetPromptRequest:
+		return r.Params != nil && r.Params.RequestState != ""
+	case *mcp.ReadResourceRequest:
+		return r.Params != nil && r.Params.RequestState != ""
+	case *mcp.ListToolsRequest:
+		return r.Params != nil && r.Params.Cursor != ""
+	}
+	return false
+}
+
+func fromHandler(result mcp.Result) bool {
+	switch r := result.(type) {
+	case *mcp.CallToolResult:
+		return r != nil && !r.IsError
+	case *mcp.GetPromptResult:
+		return r != nil
+	case *mcp.ReadResourceResult:
+		return r != nil
+	}
+	return false
+}
+
+// Enabled, Handle, WithAttrs and WithGroup make the judge a slog.Handler.
+func (j *judge) Enabled(context.Context, slog.Level) bool { return true }
+
+func (j *judge) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		text += " " + a.String()
+		return true
+	})
+	if strings.Contains(text, "panic") {
+		j.fail("the log tells of a panic: %.2000s", text)
+	}
+	j.hides("the log", text)
+	return nil
+}
+
+func (j *judge) WithAttrs(attrs []slog.Attr) slog.Handler {
+	for _, a := range attrs {
+		j.hides("the log", a.String())
+	}
+	return j
+}
+
+func (j *judge) WithGroup(string) slog.Handler { return j }
+
+// hides makes sure that a text has no secret in it.
+func (j *judge) hides(where, text string) {
+	for _, secret := range j.secrets {
+		if strings.Contains(text, secret) {
+			j.fail("%s shows %q: %.300q", where, secret, text)
+		}
+	}
+}
+
+// reply judges what came back. An honest request must have a result.
+func (j *judge) reply(what string, honest bool, r reply) {
+	j.mu.Lock()
+	j.counts[r.status]++
+	j.mu.Unlock()
+	bad := func(format string, args ...any) {
+		j.fail("%s: %s, in %d %.500s", what, fmt.Sprintf(format, args...), r.status, r.body)
+	}
+	answered := false
+	for _, text := range r.messages {
+		result, err := j.message(text)
+		if err != nil {
+			bad("not JSON-RPC: %v", err)
+		}
+		answered = answered || result
+	}
+	j.hides("an answer", string(r.body))
+	switch {
+	case r.status >= 500:
+		bad("the server failed")
+	case r.status == 200 && len(r.messages) == 0:
+		bad("no answer")
+	case r.status == 202 && len(r.body) > 0:
+		bad("an answer to no question")
+	case honest && (r.status != 200 || !answered):
+		bad("an honest request was refused")
+	}
+}
+
+// message checks one JSON-RPC message, and whether it is a result.
+func (j *judge) message(text json.RawMessage) (isResult bool, err error) {
+	var m struct {
+		Version       string          `json:"jsonrpc"`
+		ID            json.RawMessage `json:"id"`
+		Method        *string         `json:"method"`
+		Result, Error json.RawMessage
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return false, err
+	}
+	if m.Version != "2.0" || m.Method == nil && (m.Result == nil) == (m.Error == nil) || m.Method != nil && (m.Result != nil || m.Error != nil) {
+		return false, fmt.Errorf("it is neither a request nor an answer")
+	}
+	if m.Error != nil {
+		var e struct {
+			Code    *int64
+			Message *string
+		}
+		if err := json.Unmarshal(m.Error, &e); err != nil || e.Code == nil || e.Message == nil {
+			return false, fmt.Errorf("an error without a code or a message")
+		}
+		if *e.Code == -32603 {
+			j.internal.Add(1)
+		}
+	}
+	return m.Result != nil, j.texts("", decode(text))
+}
+
+// texts looks into every text of a message, unescaped.
+func (j *judge) texts(member string, value any) error {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			j.hides("an answer", name)
+			if err := j.texts(name, member); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, element := range v {
+			if err := j.texts("", element); err != nil {
+				return err
+			}
+		}
+	case string:
+		j.hides("an answer", v)
+		prefix := map[string]string{"requestState": mcpseal.PurposeState.Prefix(), "nextCursor": mcpseal.PurposeCursor.Prefix()}[member]
+		if prefix == "" {
+			return nil
+		}
+		sealed, ok := strings.CutPrefix(v, prefix)
+		payload, err := base64.RawURLEncoding.DecodeString(sealed)
+		if !ok || err != nil {
+			return fmt.Errorf("the %s %.60q is not sealed", member, v)
+		}
+		j.hides("a token", string(payload))
+	}
+	return nil
+}
+
+// decode reads JSON that is known to be JSON, and keeps its numbers as they are.
+func decode(text json.RawMessage) (value any) {
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	d.Decode(&value)
+	return value
+}

@@ -1,0 +1,205 @@
+package mutate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// faults are what a server can get wrong.
+type faults struct {
+	plain bool                             // nothing seals its states
+	tool  func(*mcp.CallToolRequest) error // runs before the tool does
+	wrap  func(http.Handler) http.Handler  // around the handler
+}
+
+// target is a server with a tool that asks once.
+func (f faults) target() Target {
+	tool := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if f.tool != nil {
+			if err := f.tool(req); err != nil {
+				return nil, err
+			}
+		}
+		if form, _ := req.Params.InputResponses["confirm"].(*mcp.ElicitResult); form != nil && req.Params.RequestState == "secret state" {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
+		}
+		return &mcp.CallToolResult{RequestState: "secret state", InputRequests: mcp.InputRequestMap{
+			"confirm": &mcp.ElicitParams{Message: "Really?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}}},
+		}}, nil
+	}
+	return Target{
+		Start: func(config mcpseal.Config) (*mcp.Server, http.Handler, error) {
+			boundary, err := mcpseal.New(config)
+			if err != nil {
+				return nil, nil, err
+			}
+			server := mcp.NewServer(&mcp.Implementation{Name: "faulty", Version: "1"}, nil)
+			server.AddTool(&mcp.Tool{Name: "act", InputSchema: map[string]any{"type": "object"}}, tool)
+			if !f.plain {
+				gosdk.Protect(server, boundary, nil)
+			}
+			handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
+			if f.wrap != nil {
+				handler = f.wrap(handler)
+			}
+			return server, handler, nil
+		},
+		Calls: []Call{{Method: "tools/call", Params: map[string]any{"name": "act", "arguments": map[string]any{"a": "b"}}, Answer: func(Question) any {
+			return json.RawMessage(`{"action":"accept","content":{"ok":true}}`)
+		}}},
+		Secrets: []string{"secret state"},
+	}
+}
+
+func TestAGoodServerSurvives(t *testing.T) {
+	Survive(t, faults{}.target())
+}
+
+func TestAFaultIsFound(t *testing.T) {
+	var kept [][]byte
+	var mu sync.Mutex
+	ended := make(chan struct{})
+	defer close(ended)
+	every := func(n int64, then http.HandlerFunc) func(http.Handler) http.Handler {
+		var requests atomic.Int64
+		return func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost && requests.Add(1)%n == 0 {
+					then(w, r)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+		}
+	}
+	says := func(status int, media, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", media)
+			w.WriteHeader(status)
+			io.WriteString(w, body)
+		}
+	}
+	for _, c := range []struct {
+		name, want string
+		faults     faults
+	}{
+		{"a state in plain text", "is not sealed", faults{plain: true}},
+		{"a state in an answer", `shows "secret state"`, faults{tool: func(r *mcp.CallToolRequest) error {
+			if form, _ := r.Params.InputResponses["confirm"].(*mcp.ElicitResult); form != nil && form.Action != "accept" {
+				return errors.New("cannot go on from " + r.Params.RequestState)
+			}
+			return nil
+		}}},
+		{"a state in the log", `the log shows "secret state"`, faults{tool: func(r *mcp.CallToolRequest) error {
+			slog.Info("going on", "from", r.Params.RequestState)
+			return nil
+		}}},
+		{"a handler that panicked", "the log tells of a panic", faults{tool: func(r *mcp.CallToolRequest) error {
+			if string(r.Params.Arguments) != `{"a":"b"}` {
+				slog.Error("a handler panicked")
+			}
+			return nil
+		}}},
+		{"a panic in the web server", "the log tells of a panic", faults{wrap: every(20, func(http.ResponseWriter, *http.Request) { panic("oops") })}},
+		{"a broken connection", "EOF", faults{wrap: every(20, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })}},
+		{"an outage", "the server failed", faults{wrap: every(20, says(500, "text/plain", "down"))}},
+		{"an empty answer", "no answer", faults{wrap: every(20, says(200, "text/event-stream", ""))}},
+		{"an answer that is not JSON", "not JSON-RPC", faults{wrap: every(20, says(200, "application/json", "hello"))}},
+		{"an answer that is not JSON-RPC", "not JSON-RPC", faults{wrap: every(20, says(200, "application/json", `{"jsonrpc":"2.0","id":1}`))}},
+		{"an error without a code", "not JSON-RPC", faults{wrap: every(20, says(400, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"message":"no"}}`))}},
+		{"an honest request refused", "an honest request was refused", faults{wrap: every(20, says(400, "text/plain", "no"))}},
+		{"memory kept", "the live heap grew", faults{tool: func(*mcp.CallToolRequest) error {
+			mu.Lock()
+			defer mu.Unlock()
+			kept = append(kept, make([]byte, 128<<10))
+			return nil
+		}}},
+		{"goroutines kept", "goroutines are left over", faults{tool: func(*mcp.CallToolRequest) error {
+			go func() { <-ended }()
+			return nil
+		}}},
+	} {
+		// Recording makes a few requests, which must work for an attack to begin.
+		r, err := run(t.Context(), c.faults.target(), 400, 1)
+		kept = nil
+		found := ""
+		if err != nil {
+			found = err.Error()
+		} else {
+			found = strings.Join(append(r.failures, r.shortcomings()...), "\n")
+		}
+		if !strings.Contains(found, c.want) {
+			t.Errorf("%s: found %q", c.name, found)
+		}
+	}
+}
+
+func TestAnAttackThatProvesLittleFails(t *testing.T) {
+	r, err := run(t.Context(), Target{Start: faults{}.target().Start, Calls: []Call{{Method: "tools/list"}}}, 1000, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := strings.Join(r.shortcomings(), "\n")
+	for _, want := range []string{"reached a handler", "carried an accepted token"} {
+		if !strings.Contains(short, want) {
+			t.Errorf("no %q in %q", want, short)
+		}
+	}
+	if r, err = run(t.Context(), faults{}.target(), 8, 1); err != nil || len(r.unmade) == 0 {
+		t.Errorf("eight requests make all mutations: %v", err)
+	}
+}
+
+// sentBy returns what an attacker sends to a server that takes everything.
+func sentBy(seed uint64) (sent []string) {
+	transport := roundTrip(func(r *http.Request) (*http.Response, error) {
+		body, err := io.ReadAll(r.Body)
+		sent = append(sent, fmt.Sprint(r.Header, string(body)))
+		return &http.Response{StatusCode: 202, Header: http.Header{}, Body: http.NoBody}, err
+	})
+	r := &recording{
+		users: []string{"a", "b"}, tokens: []string{"ms1.AAAA", "ms1.BBBB"}, names: []string{"act"}, answers: []any{map[string]any{"action": "accept"}},
+		rounds: []round{{"a", "tools/call", json.RawMessage(`{"name":"act","requestState":"ms1.AAAA","inputResponses":{"confirm":{"action":"accept","content":{"ok":true}}}}`)}},
+		calls:  []olderCall{{"b", "tools/call", json.RawMessage(`{"name":"act"}`), nil}},
+	}
+	a := &attacker{
+		judge: &judge{counts: make(map[int]int)}, recorded: r, rand: rand.New(rand.NewPCG(seed, 0)), applied: make(map[string]bool),
+		client: func(user string) *Client {
+			return &Client{URL: "http://127.0.0.1/", Bearer: user, HTTP: &http.Client{Transport: transport}}
+		},
+	}
+	for range 2000 {
+		a.attack(context.Background())
+	}
+	return sent
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestASeedRepeatsAnAttack(t *testing.T) {
+	first := sentBy(1)
+	if !slices.Equal(first, sentBy(1)) {
+		t.Error("one seed sends two different things")
+	}
+	if slices.Equal(first, sentBy(2)) {
+		t.Error("two seeds send the same")
+	}
+}

@@ -1,0 +1,208 @@
+package mutate
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// What [Survive] does can be changed from outside.
+const (
+	CountVariable = "MCPSEAL_MUTATIONS"     // how many requests
+	SeedVariable  = "MCPSEAL_MUTATION_SEED" // repeats the mutations of an earlier run
+)
+
+const (
+	usualCount = 1500
+	workers    = 4
+
+	// Of all requests, so many percent must reach a handler, and so many bring a
+	// token that is accepted: what is refused at the door proves little.
+	leastReached, leastAccepted = 30, 10
+
+	// The live heap, and the number of goroutines, may grow by so much from the
+	// first tenth of the requests to the last.
+	maxGrowth     = 16 << 20
+	maxGoroutines = 100
+)
+
+// Target is a server to attack.
+type Target struct {
+	// Start makes the server with this config, and what serves it.
+	Start func(mcpseal.Config) (*mcp.Server, http.Handler, error)
+	Path  string   // where it is served
+	Users []string // access tokens; none means that the server knows no users
+	Calls []Call   // honest ones; they are made on both revisions, by every user
+	// Secrets are parts of states and positions, which no response and no log may
+	// hold.
+	Secrets []string
+}
+
+// Survive attacks the target, and fails the test if it crashes, panics, hangs,
+// answers with anything but JSON-RPC or an HTTP error, shows a secret, refuses an
+// honest request, or keeps memory.
+func Survive(t *testing.T, target Target) {
+	seed := uint64(number(t, SeedVariable, time.Now().UnixNano()))
+	t.Logf("%s=%d", SeedVariable, seed)
+	r, err := run(t.Context(), target, number(t, CountVariable, usualCount), seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d requests: %.1f %% reached a handler, %.1f %% carried an accepted token", r.sent, r.reached, r.accepted)
+	t.Logf("the live heap grew by %d KiB, and by %d goroutines; answers by status %v, of them %d internal errors",
+		r.growth>>10, r.goroutines, r.answers, r.internal)
+	for _, failure := range append(r.failures, r.shortcomings()...) {
+		t.Error(failure)
+	}
+}
+
+func number(t *testing.T, variable string, otherwise int64) int64 {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
+
+// report is what came of an attack.
+type report struct {
+	count, sent       int64
+	reached, accepted float64 // percent
+	growth            int64   // of the live heap, in bytes
+	goroutines        int     // more than before
+	answers           map[int]int
+	internal          int64
+	failures          []string
+	unmade            []string // mutations
+}
+
+// shortcomings are those of the attack as a whole.
+func (r *report) shortcomings() (all []string) {
+	add := func(wrong bool, format string, args ...any) {
+		if wrong {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	add(r.sent < r.count, "only %d of %d requests were sent", r.sent, r.count)
+	add(r.reached < leastReached, "less than %d %% of the requests reached a handler", leastReached)
+	add(r.accepted < leastAccepted, "less than %d %% of the requests carried an accepted token", leastAccepted)
+	add(r.growth > maxGrowth, "the live heap grew by more than %d MiB", maxGrowth>>20)
+	add(r.goroutines > maxGoroutines, "%d goroutines are left over", r.goroutines)
+	add(len(r.unmade) > 0, "mutations that were never made: %q", r.unmade)
+	return all
+}
+
+// run sends count requests.
+func run(ctx context.Context, target Target, count int64, seed uint64) (*report, error) {
+	j := &judge{secrets: target.Secrets, counts: make(map[int]int)}
+	before := slog.Default()
+	slog.SetDefault(slog.New(j)) // servers take it where nobody gives them another
+	defer slog.SetDefault(before)
+	server, handler, err := target.Start(mcpseal.Config{
+		Keys: mcpseal.Ephemeral(), Audience: "mutate.example.com", Logger: slog.New(j), Observer: j.observe,
+	})
+	if err != nil {
+		return nil, err
+	}
+	server.AddReceivingMiddleware(j.watch) // added last, it runs first
+	web := httptest.NewUnstartedServer(handler)
+	web.Config.ErrorLog = slog.NewLogLogger(j, slog.LevelError)
+	web.Start()
+	defer func() {
+		ended := make(chan struct{})
+		go func() { web.Close(); close(ended) }()
+		select {
+		case <-ended:
+		case <-time.After(patience): // a call hangs, and was reported
+		}
+	}()
+	client := func(user string) *Client {
+		return &Client{URL: web.URL + target.Path, Bearer: user, HTTP: web.Client()}
+	}
+
+	recorded, err := record(ctx, target, client)
+	if err != nil {
+		return nil, fmt.Errorf("an honest call: %w", err)
+	}
+	j.reset()
+	attackers := make([]*attacker, workers)
+	for i := range attackers {
+		attackers[i] = &attacker{judge: j, recorded: recorded, client: client, rand: rand.New(rand.NewPCG(seed, uint64(i))), applied: make(map[string]bool)}
+	}
+	for i, shot := range systematic(recorded) {
+		a := attackers[i%workers]
+		a.first = append(a.first, shot)
+	}
+	send := func(n int64) {
+		var group sync.WaitGroup
+		for _, a := range attackers {
+			group.Go(func() {
+				for end := a.sent + n; a.sent < end && !j.hopeless(); {
+					a.attack(ctx)
+				}
+			})
+		}
+		group.Wait()
+		web.Client().CloseIdleConnections()
+	}
+	each := (count + workers - 1) / workers
+	send(each / 10)
+	heap, goroutines := settle(10, 0, 0)
+	send(each - each/10)
+	heapAfter, goroutinesAfter := settle(100, heap+maxGrowth, goroutines+maxGoroutines)
+
+	r := &report{count: count, growth: heapAfter - heap, goroutines: goroutinesAfter - goroutines, answers: j.counts, internal: j.internal.Load(), failures: j.failures}
+	for _, a := range attackers {
+		r.sent += a.sent
+	}
+	r.reached = 100 * float64(j.reached.Load()) / float64(max(r.sent, 1))
+	r.accepted = 100 * float64(j.accepted.Load()) / float64(max(r.sent, 1))
+	for _, alike := range mutations {
+		for _, m := range alike {
+			made := false
+			for _, a := range attackers {
+				made = made || a.applied[m.name]
+			}
+			if !made {
+				r.unmade = append(r.unmade, m.name)
+			}
+		}
+	}
+	return r, nil
+}
+
+// settle returns the live heap and the number of goroutines. Sessions end a little
+// after their last request, so it looks again while there is more than enough.
+func settle(looks int, enoughHeap int64, enoughGoroutines int) (heap int64, goroutines int) {
+	for look := range looks {
+		if look > 0 {
+			time.Sleep(20 * time.Millisecond)
+		}
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		heap, goroutines = int64(stats.HeapAlloc), runtime.NumGoroutine()
+		if heap <= enoughHeap && goroutines <= enoughGoroutines {
+			break
+		}
+	}
+	return heap, goroutines
+}
