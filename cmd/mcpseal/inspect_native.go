@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -138,9 +139,11 @@ func (r *report) state(ctx context.Context, token string, payload []byte, all *m
 		Method: a.binding.Method, Target: a.binding.Target, Arguments: a.binding.Arguments,
 		Audience: a.binding.Audience,
 	}
+	var claims mcpseal.Claims
+	format := mcpseal.NativeFormat(all)
 	for i, principal := range a.principals {
 		binding.Principal = principal
-		if _, err = mcpseal.NativeFormat(all).Open(ctx, binding, token); err == nil {
+		if claims, err = format.Open(ctx, binding, token); err == nil {
 			break
 		}
 		if i == len(a.principals)-1 || reasonOf(err) != mcpseal.ReasonPrincipal {
@@ -150,6 +153,9 @@ func (r *report) state(ctx context.Context, token string, payload []byte, all *m
 	reason := mcpseal.Reason(s.Limits(a.at, a.limits.flow, a.limits.rounds))
 	if reason == "" && len(s.State) > a.limits.state {
 		reason = mcpseal.ReasonTooLarge
+	}
+	if digest, err := format.Digest(binding); reason == "" && (err != nil || !bytes.Equal(digest, claims.Arguments)) {
+		reason = mcpseal.ReasonArguments
 	}
 	return r.verdict(reason, atWords(a.at)+"; whether it was used before is not known here")
 }
