@@ -197,6 +197,35 @@ func TestSizesAtTheLimit(t *testing.T) {
 	}
 }
 
+// long has a text read twice: its stream is too long to be written at once.
+func long(text string) []byte {
+	return []byte(`["` + strings.Repeat("x", 10_000) + `",` + text + `]`)
+}
+
+func TestLongTextsAreDigestedAsShortOnesAre(t *testing.T) {
+	for _, p := range pairs {
+		if p.a == "" {
+			continue
+		}
+		got, err := Sum(long(p.a))
+		if want, ok := referenceSum(long(p.a)); err != nil || !ok || got != want {
+			t.Errorf("%s: %x, %v", p.a, got, err)
+		}
+	}
+	// Streams that end before, at and after what is hashed at once.
+	for n := 8150; n < 8250; n++ {
+		for _, text := range []string{
+			"[" + strings.Repeat("null,", n) + "null]", `["` + strings.Repeat("x", n) + `"]`, `{"b":0,"a":"` + strings.Repeat("x", n) + `"}`,
+			`{"` + strings.Repeat("x", n) + `":[],"a":{"c":0,"b":0}}`, `"` + strings.Repeat("x", n) + `\n"`,
+		} {
+			got, err := Sum([]byte(text))
+			if want, ok := referenceSum([]byte(text)); err != nil || !ok || got != want {
+				t.Errorf("%.20s and so on, %d times: %x, %v", text, n, got, err)
+			}
+		}
+	}
+}
+
 func TestWritersAreReusedSafely(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	want := make(map[string][Size]byte)
@@ -236,6 +265,11 @@ func FuzzSum(f *testing.F) {
 		want, ok := referenceSum(text)
 		if (err == nil) != ok || got != want {
 			t.Fatalf("%q: %x, %v; the reference says %x, %v", text, got, err, want, ok)
+		}
+		got, err = Sum(long(string(text)))
+		want, ok = referenceSum(long(string(text)))
+		if (err == nil) != ok || got != want {
+			t.Fatalf("%q, in a long text: %x, %v; the reference says %x, %v", text, got, err, want, ok)
 		}
 	})
 }

@@ -151,6 +151,12 @@ func FuzzParse(f *testing.F) {
 		if again := rewrite(t, string(once)); again != string(once) {
 			t.Fatalf("%q becomes %q, then %q", text, once, again)
 		}
+		// A long text is read twice, and becomes the same.
+		if long := `["` + strings.Repeat("x", 10_000) + `",`; depth(text) < jsonorder.MaxLevels {
+			if got := rewrite(t, long+text+"]"); got != long+string(once)+"]" {
+				t.Fatalf("%q becomes %q, then %q", text, once, got[len(long):])
+			}
+		}
 		// What is refused, and what is not, is the native digest's business.
 		_, native := argdigest.Sum([]byte(text))
 		sum, err := SumArguments([]byte(text), plainly)

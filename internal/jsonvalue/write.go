@@ -77,8 +77,8 @@ func (a *Arguments) Append(style *Style) bool {
 	ok := true
 	if !a.Lost {
 		a.Buf, ok = style.Number(a.Buf, literal)
-		a.Settle()
 	}
+	a.Settle()
 	return ok
 }
 
@@ -98,6 +98,7 @@ const run = 1 << 10
 // appendString appends a string that is written as raw.
 func (a *Arguments) appendString(raw []byte, hasEscapes bool, style *Style) bool {
 	if a.Lost {
+		a.Settle()
 		return true
 	}
 	a.Buf = append(a.Buf, '"')
