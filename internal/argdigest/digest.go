@@ -52,7 +52,7 @@ var writers = sync.Pool{New: func() any { return new(writer) }}
 //
 // What it allocates is at most four times the length of the text, and nothing for
 // a text of a few kilobytes.
-func Sum(text []byte) ([Size]byte, error) {
+func Sum(text []byte) (sum [Size]byte, err error) {
 	if len(text) == 0 {
 		return noArguments, nil
 	}
@@ -62,12 +62,13 @@ func Sum(text []byte) ([Size]byte, error) {
 	w.root()
 	again, refusal := w.Check()
 	if refusal != nil {
-		return [Size]byte{}, (*Error)(refusal)
+		return sum, (*Error)(refusal)
 	}
 	if again {
 		w.root()
 	}
-	return w.Sum(), nil
+	w.Sum(&sum)
+	return sum, nil
 }
 
 func (w *writer) release() {

@@ -43,7 +43,8 @@ func (w *writer) value() {
 		w.tag(tagString)
 		w.units(raw, hasEscapes)
 	case '{':
-		o := w.Object()
+		var o jsonorder.Object
+		w.Object(&o)
 		w.tag(tagObject)
 		count := w.count(o.Len)
 		for {
@@ -56,7 +57,8 @@ func (w *writer) value() {
 		}
 		w.correct(count, o.Len)
 	case '[':
-		a := w.Array()
+		var a jsonorder.Array
+		w.Array(&a)
 		w.tag(tagArray)
 		count := w.count(a.Len)
 		for w.Element(&a) {

@@ -104,17 +104,15 @@ func (r *Reader) sort(o *Object) []key {
 // count: of members of one name the last, if there may be several; if there may
 // not, none.
 func (r *Reader) sortKeys(keys []key) []key {
-	for {
+	for differ := false; !differ; {
 		for i := range keys {
 			m := r.members.at(int(keys[i].member))
 			piece, next := r.piece(int(m.next))
 			keys[i].high, keys[i].low, m.next = uint32(piece>>32), uint32(piece), uint32(next)
-		}
-		sortPieces(keys, 56)
-		if piece := keys[0].piece(); isLast(piece) || piece != keys[len(keys)-1].piece() {
-			break
+			differ = differ || piece != keys[0].piece() || isLast(piece)
 		}
 	}
+	sortPieces(keys, 56)
 	counting := keys[:0]
 	for start := 0; start < len(keys); {
 		piece, end := keys[start].piece(), start+1
@@ -158,6 +156,12 @@ func sortPieces(keys []key, shift int) {
 	var next, end [256]int32
 	for _, k := range keys {
 		end[byte(k.piece()>>shift)]++
+	}
+	if end[byte(keys[0].piece()>>shift)] == int32(len(keys)) { // all are alike
+		if shift > 0 {
+			sortPieces(keys, shift-8)
+		}
+		return
 	}
 	sum := int32(0)
 	for b, n := range end {

@@ -85,7 +85,8 @@ type member struct {
 
 // Begin begins with a text, which must stay as it is until the reader is released.
 func (r *Reader) Begin(text []byte, accept Lenience) {
-	r.scanner = scanner[[]byte]{text: text, constants: accept&Constants != 0}
+	r.text, r.pos, r.problem = text, 0, ""
+	r.constants = accept&Constants != 0
 	r.anyNames = accept&AnyNames != 0
 	r.level, r.levels, r.disordered = 0, 0, 0
 	r.notes.len, r.members.len = 0, 0
@@ -131,7 +132,7 @@ func (r *Reader) Levels() int { return r.levels }
 // Release forgets the text. It reports whether the reader is small enough to be
 // kept for reuse.
 func (r *Reader) Release() bool {
-	r.scanner = scanner[[]byte]{}
+	r.text = nil
 	clear(r.keys[:r.keysUsed]) // they have pieces of the text
 	r.keysUsed = 0
 	return r.Stream.release() && r.notes.small() && r.members.small() && cap(r.keys) <= maxKeys
@@ -192,17 +193,16 @@ type Array struct {
 }
 
 // Array begins an array; [Reader.Element] goes to its elements.
-func (r *Reader) Array() (a Array) {
+func (r *Reader) Array(a *Array) {
 	if !r.open() {
-		return a
+		return
 	}
 	if !r.again {
 		a.note = r.notes.add(0)
-		return a
+		return
 	}
 	a.Len = int(*r.notes.at(r.note))
 	r.note++
-	return a
 }
 
 // open begins an array or object.
@@ -212,7 +212,9 @@ func (r *Reader) open() bool {
 	}
 	r.pos++
 	r.level++
-	r.levels = max(r.levels, r.level)
+	if r.level > r.levels {
+		r.levels = r.level
+	}
 	return true
 }
 
@@ -256,14 +258,14 @@ type Object struct {
 }
 
 // Object begins an object; [Reader.Member] goes to its members.
-func (r *Reader) Object() (o Object) {
+func (r *Reader) Object(o *Object) {
 	o.inOrder = true
 	if !r.open() {
-		return o
+		return
 	}
 	if !r.again {
 		o.note, o.first, o.disordered = r.notes.add(0), r.members.len, r.disordered
-		return o
+		return
 	}
 	note := *r.notes.at(r.note)
 	r.note++
@@ -273,7 +275,6 @@ func (r *Reader) Object() (o Object) {
 		o.next = int(*r.notes.at(r.note))
 		r.note++
 	}
-	return o
 }
 
 // Member reads the name of the next member, as it is written between its quotes,
@@ -391,6 +392,9 @@ func (r *Reader) endObject(o *Object) {
 // less reports whether a comes before b, and is not the same.
 func (r *Reader) less(a, b name) bool {
 	if a.form == literal && b.form == literal {
+		if v, w := r.text[a.start], r.text[b.start]; v != w && v != '"' && w != '"' {
+			return v < w // most names differ here
+		}
 		return bytes.Compare(r.text[a.start:a.end], r.text[b.start:b.end]) < 0
 	}
 	atA, atB := a.start, b.start

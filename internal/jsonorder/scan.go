@@ -100,6 +100,9 @@ func (s *scanner[T]) number() bool {
 	if !s.take('0') && s.digits() == 0 {
 		return s.fail("a malformed number")
 	}
+	if c := s.peek(); c != '.' && c|0x20 != 'e' {
+		return true // most are whole numbers
+	}
 	if s.take('.') && s.digits() == 0 {
 		return s.fail("a malformed number")
 	}

@@ -90,14 +90,15 @@ func (s *Stream) lose() {
 	s.Buf = s.Buf[:0]
 }
 
-// Sum is the digest of all that was written.
-func (s *Stream) Sum() (sum [sha256.Size]byte) {
+// Sum sets sum to the digest of all that was written.
+func (s *Stream) Sum(sum *[sha256.Size]byte) {
 	if !s.hashed {
-		return sha256.Sum256(s.Buf)
+		*sum = sha256.Sum256(s.Buf)
+		return
 	}
 	s.flush()
 	s.Buf = s.hash.Sum(s.Buf)
-	return [sha256.Size]byte(s.Buf)
+	copy(sum[:], s.Buf)
 }
 
 // release empties the stream. It reports whether it is small enough to be kept

@@ -32,7 +32,8 @@ func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size
 	if err := a.rewrite(text, 0, rewrite); err != nil {
 		return sum, err
 	}
-	return a.Sum(), nil
+	a.Sum(&sum)
+	return sum, nil
 }
 
 // RewriteArguments returns what rewrite writes, for comparing it with a peer, which

@@ -38,7 +38,8 @@ func (a *Arguments) Append(style *Style) bool {
 		return a.appendString(raw, hasEscapes, style)
 	case '[':
 		a.Buf = append(a.Buf, '[')
-		array := a.Array()
+		var array jsonorder.Array
+		a.Array(&array)
 		for a.Element(&array) {
 			if !a.Append(style) {
 				return false
@@ -49,7 +50,8 @@ func (a *Arguments) Append(style *Style) bool {
 		return true
 	case '{':
 		a.Buf = append(a.Buf, '{')
-		object := a.Object()
+		var object jsonorder.Object
+		a.Object(&object)
 		for {
 			raw, hasEscapes, ok := a.Member(&object)
 			if !ok {
