@@ -8,8 +8,9 @@ import (
 )
 
 func TestHostileTextsBuyFourTimesTheirLengthAtMost(t *testing.T) {
-	for _, size := range []int{100, 10_000, 100_000, 1 << 20} {
-		for _, text := range append(hostile.Texts(size), hostile.Text{Name: "one long number", JSON: strings.Repeat("1", size)}) {
+	for _, size := range []int{1_000, 20_000, 1 << 17} {
+		texts := append(hostile.Texts(size), hostile.Text{Name: "one long number", JSON: strings.Repeat("1", size)})
+		for _, text := range texts {
 			raw := []byte(text.JSON)
 			var sum [Size]byte
 			var err error
@@ -24,6 +25,22 @@ func TestHostileTextsBuyFourTimesTheirLengthAtMost(t *testing.T) {
 			if want, ok := referenceSum(raw); !ok || sum != want {
 				t.Errorf("%s: the reference differs", text.Name)
 			}
+		}
+	}
+}
+
+func TestRefusedTextsBuyNoMore(t *testing.T) {
+	const size = 1 << 17
+	texts := []hostile.Text{{Name: "over the limit", JSON: `"` + strings.Repeat("x", MaxText) + `"`}}
+	for _, text := range hostile.Texts(size) {
+		texts = append(texts, hostile.Text{Name: text.Name, JSON: text.JSON + "x"})
+	}
+	for _, text := range texts {
+		raw := []byte(text.JSON)
+		var err error
+		used := hostile.Allocated(func() { _, err = Sum(raw) })
+		if may := min(hostile.May(text.JSON), 5*size); err == nil || used > may {
+			t.Errorf("%s: %d allocated, %d allowed, %v", text.Name, used, may, err)
 		}
 	}
 }

@@ -23,10 +23,9 @@ type Stream struct {
 	// Whole has Buf keep all of the stream, for tests.
 	Whole bool
 
-	again  bool      // the text is read for the second time
-	hash   hash.Hash // of what was in Buf before; nil until there was something
-	hashed bool
-	most   int // how much Buf had
+	again bool      // the text is read for the second time
+	hash  hash.Hash // of what was in Buf before; nil if nothing was
+	most  int       // how much Buf had
 }
 
 func (s *Stream) begin() {
@@ -80,7 +79,7 @@ func (s *Stream) flush() {
 	}
 	s.hash.Write(s.Buf)
 	s.most = max(s.most, len(s.Buf))
-	s.Buf, s.hashed = s.Buf[:0], true
+	s.Buf = s.Buf[:0]
 }
 
 // lose gives up what was written: the text will be read again.
@@ -92,7 +91,7 @@ func (s *Stream) lose() {
 
 // Sum sets sum to the digest of all that was written.
 func (s *Stream) Sum(sum *[sha256.Size]byte) {
-	if !s.hashed {
+	if s.hash == nil {
 		*sum = sha256.Sum256(s.Buf)
 		return
 	}
@@ -104,10 +103,7 @@ func (s *Stream) Sum(sum *[sha256.Size]byte) {
 // release empties the stream. It reports whether it is small enough to be kept
 // for reuse.
 func (s *Stream) release() bool {
-	if s.hashed {
-		s.hash.Reset()
-		s.hashed = false
-	}
+	s.hash = nil // it has pieces of the text
 	clear(s.Buf[:max(s.most, len(s.Buf))])
 	s.Buf, s.most, s.Whole = s.Buf[:0], 0, false
 	return cap(s.Buf) <= maxStream
