@@ -258,6 +258,21 @@ func TestMembersAreInOrderWhateverTheirNames(t *testing.T) {
 	}
 }
 
+func TestTwoSpellingsOfOneNameAreRefused(t *testing.T) {
+	for n := range 40 {
+		for _, c := range [][2]string{{"a", `\u0061`}, {"é", `\u00e9`}, {"€", `\u20ac`}, {"😀", `\ud83d\ude00`}, {"\x7f", `\u007f`}} {
+			for _, behind := range []string{"", "x", "xxxxxxx"} {
+				name, other := strings.Repeat("k", n)+c[0]+behind, strings.Repeat("k", n)+c[1]+behind
+				for _, text := range []string{`{"` + name + `":1,"` + other + `":2}`, `{"` + name + `":1,"":0,"` + other + `":2}`} {
+					if _, err := Sum([]byte(text)); err == nil {
+						t.Errorf("%s has a digest", text)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestWritersAreReusedSafely(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	want := make(map[string][Size]byte)
