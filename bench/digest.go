@@ -3,6 +3,8 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gowebpki/jcs"
@@ -49,4 +51,35 @@ func digestContenders(text string) []contender {
 			sha256.Sum256(canonical)
 		}},
 	}
+}
+
+// memberContenders digest an object of as many members as that, in order and not.
+func memberContenders(count int) []contender {
+	order := make([]int, count)
+	for i := range order {
+		order[i] = i
+	}
+	inOrder := objectOf(order)
+	rand.New(rand.NewPCG(1, 2)).Shuffle(count, func(i, j int) { order[i], order[j] = order[j], order[i] })
+	inDisorder := objectOf(order)
+	digest := func(arguments []byte) func() {
+		return func() {
+			b := mcpseal.Binding{Arguments: arguments}
+			_, err := b.ArgumentsDigest()
+			check(err)
+		}
+	}
+	return []contender{
+		{"in order", 0, digest(inOrder)},
+		{"in random order", 0, digest(inDisorder)},
+	}
+}
+
+func objectOf(members []int) []byte {
+	text := []byte{'{'}
+	for _, i := range members {
+		text = fmt.Appendf(text, `"member_%05d":%d,`, i, i)
+	}
+	text[len(text)-1] = '}'
+	return text
 }

@@ -93,7 +93,10 @@ func comparisons() []comparison {
 	for _, text := range argumentTexts() {
 		all = append(all, comparison{title: "digest of the arguments, " + text.name, contenders: digestContenders(text.json)})
 	}
-	all = append(all, cursorComparison())
+	const members = 65_536
+	all = append(all,
+		comparison{title: fmt.Sprintf("digest of the arguments, %d members", members), contenders: memberContenders(members)},
+		cursorComparison())
 	all = append(all, peerComparisons()...)
 	all = append(all, claimComparisons()...)
 	return append(all,

@@ -71,7 +71,7 @@ func measure(contenders []contender, remotes []remote, budget time.Duration) []r
 		}
 		r := row{Nanos: median(nanos[i]), Ratio: median(ratios)}
 		if i < len(contenders) {
-			allocations := allocs(contenders[i].run)
+			allocations := allocs(contenders[i].run, min(500, 10*counts[i]))
 			r.Name, r.Length, r.Allocs = contenders[i].name, contenders[i].length, &allocations
 		} else {
 			r.Name, r.Length = remotes[i-len(contenders)].name, remotes[i-len(contenders)].length
@@ -100,8 +100,7 @@ func median(values []float64) float64 {
 }
 
 // allocs counts allocations of one run, as testing.AllocsPerRun does.
-func allocs(run func()) float64 {
-	const runs = 500
+func allocs(run func(), runs int) float64 {
 	run()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -109,7 +108,7 @@ func allocs(run func()) float64 {
 		run()
 	}
 	runtime.ReadMemStats(&after)
-	return float64((after.Mallocs - before.Mallocs) / runs)
+	return float64((after.Mallocs - before.Mallocs) / uint64(runs))
 }
 
 func (t table) print(w io.Writer) {

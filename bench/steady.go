@@ -35,7 +35,7 @@ func steady(stores []steadyStore, budget time.Duration) (rows []row) {
 		claim := claimOne(s.name, s.open(), lifetime)
 		paced(claim.run, settle)
 		r := row{Name: s.name, Nanos: paced(claim.run, measured), Ratio: 1}
-		allocations := allocs(claim.run)
+		allocations := allocs(claim.run, 500)
 		r.Allocs = &allocations
 		if len(rows) > 0 {
 			r.Ratio = r.Nanos / rows[0].Nanos

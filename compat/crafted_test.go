@@ -120,7 +120,7 @@ func TestRubyFloats(t *testing.T) {
 		"123456789012345.0": "123456789012345.0", "999999999999999.9": "999999999999999.9", "-9007199254740991.5": "-9.007199254740992e+15",
 		"-4503599627370495.5": "-4503599627370495.5", "0.0001": "0.0001", "0.00001": "1.0e-05", "1.5e-10": "1.5e-10", "-0": "0", "-0.0": "-0.0",
 	} {
-		if got, ok := rubyNumber(nil, literal); !ok || string(got) != want {
+		if got, ok := rubyNumber(nil, []byte(literal)); !ok || string(got) != want {
 			t.Errorf("%s is written %s, want %s", literal, got, want)
 		}
 	}

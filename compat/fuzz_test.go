@@ -191,7 +191,7 @@ func FuzzArguments(f *testing.F) {
 	}
 	f.Add(`{"b":[1,-0,1e400,1E-7,"\ud800é"],"a":{"":null}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		for name, rewrite := range map[string]func(*jsonvalue.Document, []byte) ([]byte, error){"python": pythonArguments, "ruby": rubyArguments} {
+		for name, rewrite := range map[string]func(*jsonvalue.Arguments) error{"python": pythonArguments, "ruby": rubyArguments} {
 			once, err := rewritten(text, name == "python", rewrite)
 			if err != nil {
 				continue

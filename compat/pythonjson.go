@@ -17,38 +17,36 @@ var (
 
 // pythonArguments rewrites arguments as Python's json.dumps does with sorted
 // keys. Whatever is false to Python counts as {}.
-func pythonArguments(d *jsonvalue.Document, dst []byte) ([]byte, error) {
-	if pythonFalse(d) {
-		return append(dst, "{}"...), nil
+func pythonArguments(a *jsonvalue.Arguments) error {
+	isFalse := pythonFalse(a)
+	if !a.Append(&pythonStyle) {
+		return argdigest.Whole("an integer of more than 4300 digits")
 	}
-	dst, ok := d.Append(dst, &pythonStyle)
-	if !ok {
-		return nil, argdigest.Whole("an integer of more than 4300 digits")
+	if isFalse {
+		a.Buf = append(a.Buf[:0], "{}"...)
 	}
-	return dst, nil
+	return nil
 }
 
-// pythonFalse says whether Python takes a value for false.
-func pythonFalse(d *jsonvalue.Document) bool {
-	switch d.Kind() {
+// pythonFalse reports whether Python takes a value for false.
+func pythonFalse(a *jsonvalue.Arguments) bool {
+	switch a.Kind() {
 	case jsonvalue.Null, jsonvalue.False:
 		return true
 	case jsonvalue.Number:
-		return jsonvalue.Float(d.Text()) == 0
-	case jsonvalue.String:
-		return d.Text() == ""
-	case jsonvalue.Array, jsonvalue.Object:
-		return d.Empty()
+		return jsonvalue.Float(a.Peek()) == 0
+	case jsonvalue.String, jsonvalue.Array, jsonvalue.Object:
+		return a.Empty()
 	}
 	return false
 }
 
-func pythonNumber(dst []byte, literal string) ([]byte, bool) {
+func pythonNumber(dst, literal []byte) ([]byte, bool) {
 	if !jsonvalue.IsInteger(literal) {
 		return pythonFloat(dst, jsonvalue.Float(literal)), true
 	}
-	if literal == "-0" {
-		literal = "0"
+	if string(literal) == "-0" {
+		literal = literal[1:]
 	}
 	digits := len(literal)
 	if literal[0] == '-' {

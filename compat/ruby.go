@@ -147,22 +147,22 @@ var rubyStyle = jsonvalue.Style{Strings: jsonvalue.Usual, Number: rubyNumber}
 
 // rubyArguments rewrites arguments as the Ruby SDK does. Whatever is false to
 // Ruby counts as {}.
-func rubyArguments(d *jsonvalue.Document, dst []byte) ([]byte, error) {
-	if kind := d.Kind(); kind == jsonvalue.Null || kind == jsonvalue.False {
-		return append(dst, "{}"...), nil
+func rubyArguments(a *jsonvalue.Arguments) error {
+	kind := a.Kind()
+	if !a.Append(&rubyStyle) {
+		return argdigest.Whole("half a surrogate pair, or a number beyond a double")
 	}
-	if d.Levels() > rubyMaxLevels {
-		return nil, argdigest.Whole("more levels than Ruby reads")
+	if a.Levels() > rubyMaxLevels {
+		return argdigest.Whole("more levels than Ruby reads")
 	}
-	dst, ok := d.Append(dst, &rubyStyle)
-	if !ok {
-		return nil, argdigest.Whole("half a surrogate pair, or a number beyond a double")
+	if kind == jsonvalue.Null || kind == jsonvalue.False {
+		a.Buf = append(a.Buf[:0], "{}"...)
 	}
-	return dst, nil
+	return nil
 }
 
-func rubyNumber(dst []byte, literal string) ([]byte, bool) {
-	if literal == "-0" {
+func rubyNumber(dst, literal []byte) ([]byte, bool) {
+	if string(literal) == "-0" {
 		return append(dst, '0'), true
 	}
 	if jsonvalue.IsInteger(literal) {

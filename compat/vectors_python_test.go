@@ -4,12 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/b64u"
-	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
 
 func unhex(t *testing.T, text string) []byte {
@@ -94,6 +94,10 @@ func checkPythonInternals(t *testing.T, c *vector) {
 	equal(t, "KeyID", (&pythonFormat{}).KeyID(c.Token), c.Internals.KeyIDHex)
 }
 
+// refusedOnTop are arguments that the peer accepts and no request here may have,
+// since Go would read what no digest covers.
+var refusedOnTop = []string{"args: dup-keys", "args: nested-dup", "args: lone-surrogate-key", "args: nan-literal", "args: inf-literal"}
+
 func checkPythonArguments(t *testing.T, c *vector) verdict {
 	text := orEmpty(c.ArgumentsJSON)
 	if c.ArgumentsNote != "" && c.ArgumentsJSON == nil {
@@ -111,12 +115,9 @@ func checkPythonArguments(t *testing.T, c *vector) verdict {
 	}
 	sum := sha256.Sum256(canonical)
 	equal(t, "the digest", string(b64u.Append(nil, sum[:pythonDigestSize])), c.Digest)
-	// What this package refuses on top: what it could not tell apart.
-	if _, err := new(pythonFormat).Digest(&mcpseal.Binding{Method: c.Method, Arguments: []byte(text)}); err != nil {
-		d, parseErr := jsonvalue.Parse(text, true)
-		if parseErr != nil || !d.Duplicates() && !strings.Contains(text, "NaN") && !strings.Contains(text, "Infinity") {
-			t.Errorf("a request with these arguments is refused: %v", err)
-		}
+	_, err = new(pythonFormat).Digest(&mcpseal.Binding{Method: c.Method, Arguments: []byte(text)})
+	if refused := slices.Contains(refusedOnTop, c.Name); refused != (err != nil) {
+		t.Errorf("a request with these arguments: %v", err)
 	}
 	return verdict{true, string(canonical), c.CanonicalJSON}
 }

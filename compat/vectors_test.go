@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/jsonorder"
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 	"github.com/mcpseal/mcpseal/sealtest"
 )
@@ -240,27 +241,25 @@ func sleepUntil(t *testing.T, seconds float64) {
 	time.Sleep(wait)
 }
 
-// rewritten parses arguments as kindly as a peer does, and has them rewritten.
+// rewritten reads arguments as kindly as a peer does, and has them rewritten.
 // Python reads NaN and Infinity.
-func rewritten(text string, constants bool, rewrite func(*jsonvalue.Document, []byte) ([]byte, error)) ([]byte, error) {
-	if text == "" {
-		text = "{}"
+func rewritten(text string, constants bool, rewrite func(*jsonvalue.Arguments) error) ([]byte, error) {
+	accept := jsonorder.AnyNames
+	if constants {
+		accept |= jsonorder.Constants
 	}
-	d, err := jsonvalue.Parse(text, constants)
-	if err != nil {
-		return nil, err
-	}
-	return rewrite(d, nil)
+	return jsonvalue.RewriteArguments([]byte(text), accept, rewrite)
 }
 
 // textOf decodes the JSON text of a string, lone surrogates included.
 func textOf(t *testing.T, text string) string {
 	t.Helper()
-	d, err := jsonvalue.Parse(text, false)
-	if err != nil || d.Kind() != jsonvalue.String {
+	members := jsonvalue.ReadMembers(`{"":` + text + `}`)
+	v, ok := members.Next()
+	if !ok || v.Kind != jsonvalue.String {
 		t.Fatalf("%q is not the JSON text of a string", text)
 	}
-	return d.Text()
+	return v.Text
 }
 
 func orEmpty(s *string) string {

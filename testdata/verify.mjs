@@ -246,7 +246,9 @@ function streamOf(bytes) {
   const value = (depth) => spaced(() => bare(depth));
 
   function member(depth) {
-    const name = wtf8(spaced(string));
+    const units = spaced(string);
+    if (!units.isWellFormed()) refuse('a member name with half a surrogate pair');
+    const name = utf8(units);
     expect(':');
     return { name, stream: cat(frame(name), value(depth)) };
   }

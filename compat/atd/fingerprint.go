@@ -1,6 +1,7 @@
 package atd
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"strings"
@@ -29,24 +30,23 @@ func fingerprint(arguments []byte, style exponents) ([fingerprintSize]byte, erro
 }
 
 // serialize rewrites arguments as serde_json does.
-func (style exponents) serialize(d *jsonvalue.Document, dst []byte) ([]byte, error) {
-	if d.Levels() > maxLevels {
-		return nil, argdigest.Whole("more levels than serde_json reads")
-	}
+func (style exponents) serialize(a *jsonvalue.Arguments) error {
 	serde := jsonvalue.Style{Strings: jsonvalue.Usual, Number: style.appendNumber}
-	dst, ok := d.Append(dst, &serde)
-	if !ok {
-		return nil, argdigest.Whole("half a surrogate pair, or a number beyond a double")
+	if !a.Append(&serde) {
+		return argdigest.Whole("half a surrogate pair, or a number beyond a double")
 	}
-	return dst, nil
+	if a.Levels() > maxLevels {
+		return argdigest.Whole("more levels than serde_json reads")
+	}
+	return nil
 }
 
 // appendNumber reads a number as serde_json does and writes what it read: an
 // integer of 64 bits as it is, anything else as a double.
-func (style exponents) appendNumber(dst []byte, literal string) ([]byte, bool) {
-	digits, negative := strings.CutPrefix(literal, "-")
+func (style exponents) appendNumber(dst, literal []byte) ([]byte, bool) {
+	digits, negative := bytes.CutPrefix(literal, []byte("-"))
 	if jsonvalue.IsInteger(literal) {
-		n, err := strconv.ParseUint(digits, 10, 64)
+		n, err := strconv.ParseUint(string(digits), 10, 64)
 		switch {
 		case err == nil && !negative:
 			return append(dst, literal...), true
@@ -54,7 +54,7 @@ func (style exponents) appendNumber(dst []byte, literal string) ([]byte, bool) {
 			return append(dst, literal...), true
 		}
 	}
-	f, ok := serdeFloat(digits)
+	f, ok := serdeFloat(string(digits))
 	if !ok {
 		return dst, false
 	}

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcpseal/mcpseal/internal/jsonorder"
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
 
@@ -198,13 +199,9 @@ func checkCursor(t *testing.T, c *vector) error {
 	return err
 }
 
-// serialize parses arguments as kindly as the peer does, and rewrites them.
+// serialize reads arguments as kindly as the peer does, and rewrites them.
 func serialize(text string, style exponents) ([]byte, error) {
-	d, err := jsonvalue.Parse(text, false)
-	if err != nil {
-		return nil, err
-	}
-	return style.serialize(d, nil)
+	return jsonvalue.RewriteArguments([]byte(text), jsonorder.AnyNames, style.serialize)
 }
 
 func checkFingerprint(t *testing.T, c *vector) error {

@@ -12,18 +12,15 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"sync"
+
+	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
 const (
 	// MaxLevels is how deep arrays and objects may nest.
-	MaxLevels = 128
+	MaxLevels = jsonorder.MaxLevels
 	// MaxText is the longest text that is digested.
-	MaxText = 16 << 20
-	// maxExponentDigits keeps an exponent, and what normalising adds to it,
-	// within an int64.
-	maxExponentDigits = 18
-	// maxPooled is the largest stream whose buffers are kept for reuse.
-	maxPooled = 64 << 10
+	MaxText = jsonorder.MaxText
 )
 
 // Size is the length of a digest.
@@ -42,39 +39,40 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("arguments: %s at byte %d", e.Problem, e.Offset)
 }
 
-// Whole is a problem that stands nowhere in particular.
+// Whole returns an error about the whole text rather than one position.
 func Whole(problem string) *Error { return &Error{-1, problem} }
-
-var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
 // noArguments is the digest of {}, what most requests that carry no arguments
 // are given.
 var noArguments = sha256.Sum256(emptyObject)
 
+var writers = sync.Pool{New: func() any { return new(writer) }}
+
 // Sum returns the digest of text. A missing text and null count as {}.
-func Sum(text []byte) ([Size]byte, error) {
+//
+// What it allocates is at most four times the length of the text, and nothing for
+// a text of a few kilobytes.
+func Sum(text []byte) (sum [Size]byte, err error) {
 	if len(text) == 0 {
 		return noArguments, nil
 	}
-	if len(text) > MaxText {
-		return [Size]byte{}, &Error{MaxText, "the text is too long"}
+	w := writers.Get().(*writer)
+	defer w.release()
+	w.Begin(text, 0)
+	w.root()
+	again, refusal := w.Check()
+	if refusal != nil {
+		return sum, (*Error)(refusal)
 	}
-	e := encoders.Get().(*encoder)
-	defer e.release()
-	stream, err := e.encode(text)
-	if err != nil {
-		return [Size]byte{}, err
+	if again {
+		w.root()
 	}
-	return sha256.Sum256(stream), nil
+	w.Sum(&sum)
+	return sum, nil
 }
 
-func (e *encoder) release() {
-	if cap(e.out) > maxPooled || cap(e.sorted) > maxPooled ||
-		cap(e.members) > maxPooled/32 || cap(e.pending) > maxPooled/32 || cap(e.objects) > maxPooled/32 {
-		return
+func (w *writer) release() {
+	if w.Release() {
+		writers.Put(w)
 	}
-	e.text = nil
-	clear(e.out)
-	clear(e.sorted)
-	encoders.Put(e)
 }

@@ -128,7 +128,7 @@ func (p *referenceParser) objectTail(depth int) (any, bool) {
 			return nil, false
 		}
 		name, ok := p.stringTail()
-		if !ok || seen[name.utf8()] || !p.take(":") {
+		if !ok || !utf8.ValidString(name.utf8()) || seen[name.utf8()] || !p.take(":") {
 			return nil, false
 		}
 		seen[name.utf8()] = true

@@ -1,35 +1,74 @@
+// Package jsonvalue reads the JSON texts of other MCP implementations and writes
+// values the way those implementations do, to the byte.
+//
+// Strings are in UTF-8, with a lone surrogate as the three bytes that UTF-8 would
+// give it, so that every JSON string has exactly one form here and compares by
+// code points.
 package jsonvalue
 
 import (
 	"crypto/sha256"
+	"sync"
 
 	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
-// SumArguments is the SHA-256 of the JSON text of a request's arguments as
-// rewrite appends it. It refuses what the native digest refuses, such as two
-// members of one name: a peer may keep the last of them where encoding/json
-// merges them. A missing text counts as {}. An error is the client's fault, an
-// *argdigest.Error.
-func SumArguments(text []byte, rewrite func(d *Document, dst []byte) ([]byte, error)) (sum [sha256.Size]byte, err error) {
+// Arguments are the arguments of a request that are being rewritten.
+type Arguments struct{ jsonorder.Reader }
+
+var readers = sync.Pool{New: func() any { return new(Arguments) }}
+
+// SumArguments is the SHA-256 of the JSON text of a request's arguments as rewrite
+// writes it. It refuses what the native digest refuses, such as two members of one
+// name: a peer may keep the last of them where encoding/json merges them. A
+// missing text counts as {}. An error is the client's fault, an *argdigest.Error.
+//
+// The memory that it takes is bounded as the native digest's is. rewrite may be
+// called twice.
+func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size]byte, err error) {
+	a := readers.Get().(*Arguments)
+	defer a.release()
+	if err := a.rewrite(text, 0, rewrite); err != nil {
+		return sum, err
+	}
+	a.Sum(&sum)
+	return sum, nil
+}
+
+// RewriteArguments returns what rewrite writes, for comparing it with a peer, which
+// may accept more than this module does.
+func RewriteArguments(text []byte, accept jsonorder.Lenience, rewrite func(*Arguments) error) ([]byte, error) {
+	a := &Arguments{Reader: jsonorder.Reader{Stream: jsonorder.Stream{Whole: true}}}
+	if err := a.rewrite(text, accept, rewrite); err != nil {
+		return nil, err
+	}
+	return a.Buf, nil
+}
+
+func (a *Arguments) rewrite(text []byte, accept jsonorder.Lenience, rewrite func(*Arguments) error) error {
 	if len(text) == 0 {
 		text = []byte("{}")
 	}
-	var d *Document
-	if len(text) <= argdigest.MaxText {
-		d, err = Parse(string(text), false)
+	a.Begin(text, accept)
+	if err := rewrite(a); err != nil && !a.Refused() {
+		return err
 	}
-	if d == nil || d.Duplicates() {
-		if _, err := argdigest.Sum(text); err != nil { // says where
-			return sum, err
-		}
-		return sum, argdigest.Whole("not a JSON text")
+	again, refusal := a.Check()
+	if refusal != nil {
+		return (*argdigest.Error)(refusal)
 	}
-	defer d.Release()
-	rewritten, err := rewrite(d, d.buf)
-	d.buf = rewritten[:0] // what release clears
-	if err != nil {
-		return sum, err
+	if again {
+		return rewrite(a)
 	}
-	return sha256.Sum256(rewritten), nil
+	return nil
+}
+
+// Kind is what comes next.
+func (a *Arguments) Kind() Kind { return kindOf(a.Next()) }
+
+func (a *Arguments) release() {
+	if a.Release() {
+		readers.Put(a)
+	}
 }

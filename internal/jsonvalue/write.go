@@ -1,18 +1,22 @@
 package jsonvalue
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
 // Style is how an implementation writes values: compact, members sorted by
-// code points, the last of two with one name.
+// code points.
 type Style struct {
 	Strings StringStyle
 	// Number appends a number in place of its literal, or refuses it.
-	Number func(dst []byte, literal string) ([]byte, bool)
+	Number func(dst, literal []byte) ([]byte, bool)
 }
 
 // StringStyle is how an implementation writes strings.
@@ -26,83 +30,115 @@ type StringStyle struct {
 // Usual is what most write: short escapes, everything else as it is.
 var Usual = StringStyle{Short: "\b\f\n\r\t"}
 
-// Append appends the document as the style writes it, or refuses.
-func (d *Document) Append(dst []byte, style *Style) ([]byte, bool) {
-	return d.append(dst, &d.nodes[0], style)
-}
-
-func (d *Document) append(dst []byte, n *node, style *Style) ([]byte, bool) {
-	switch n.kind {
-	case Number:
-		return style.Number(dst, d.at(n.text))
-	case String:
-		return AppendString(dst, d.at(n.text), &style.Strings)
-	case Array:
-		ok := true
-		dst = append(dst, '[')
-		for i := n.first; i != 0 && ok; i = d.nodes[i].next {
-			if i != n.first {
-				dst = append(dst, ',')
+// Append reads a value and appends it as the style writes it, or refuses.
+func (a *Arguments) Append(style *Style) bool {
+	switch a.Next() {
+	case '"':
+		raw, hasEscapes := a.String()
+		return a.appendString(raw, hasEscapes, style)
+	case '[':
+		a.Buf = append(a.Buf, '[')
+		var array jsonorder.Array
+		a.Array(&array)
+		for a.Element(&array) {
+			if !a.Append(style) {
+				return false
 			}
-			dst, ok = d.append(dst, &d.nodes[i], style)
+			a.Buf = append(a.Buf, ',')
 		}
-		return append(dst, ']'), ok
-	case Object:
-		return d.appendMembers(dst, n, style)
+		a.end(']', array.Len)
+		return true
+	case '{':
+		a.Buf = append(a.Buf, '{')
+		var object jsonorder.Object
+		a.Object(&object)
+		for {
+			raw, hasEscapes, ok := a.Member(&object)
+			if !ok {
+				break
+			}
+			if !a.appendString(raw, hasEscapes, style) {
+				return false
+			}
+			a.Buf = append(a.Buf, ':')
+			if !a.Append(style) {
+				return false
+			}
+			a.Buf = append(a.Buf, ',')
+		}
+		a.end('}', object.Len)
+		return true
+	case 'n', 'f', 't':
+		a.Write(a.Scalar())
+		return true
 	}
-	return append(dst, d.at(n.text)...), true
+	literal := a.Scalar()
+	if len(literal) == 0 {
+		return false
+	}
+	ok := true
+	if !a.Lost {
+		a.Buf, ok = style.Number(a.Buf, literal)
+	}
+	a.Settle()
+	return ok
 }
 
-// appendMembers appends the members by name; of those of one name the last.
-func (d *Document) appendMembers(dst []byte, n *node, style *Style) ([]byte, bool) {
-	dst = append(dst, '{')
-	written, before := 0, ""
-	for _, i := range d.sorted(n.first) {
-		name := d.at(d.nodes[i].name)
-		if written > 0 {
-			if name == before {
-				continue
-			}
-			dst = append(dst, ',')
+// end ends an array or object of n values, each of which has a comma after it.
+func (a *Arguments) end(bracket byte, n int) {
+	if last := len(a.Buf) - 1; n > 0 && last >= 0 {
+		a.Buf[last] = bracket
+	} else {
+		a.Buf = append(a.Buf, bracket)
+	}
+	a.Settle()
+}
+
+// run is how much of a string is appended at once. It may take six times as much.
+const run = 1 << 10
+
+// appendString appends a string that is written as raw.
+func (a *Arguments) appendString(raw []byte, hasEscapes bool, style *Style) bool {
+	if a.Lost {
+		a.Settle()
+		return true
+	}
+	a.Buf = append(a.Buf, '"')
+	for len(raw) > 0 {
+		var char [utf8.UTFMax]byte
+		next := char[:0]
+		if hasEscapes && raw[0] == '\\' {
+			var r rune
+			r, raw = jsonorder.Unescape(raw)
+			next = jsonorder.AppendRune(next, r)
+		} else {
+			next, raw = cutRun(raw, hasEscapes)
 		}
-		written, before = written+1, name
 		var ok bool
-		if dst, ok = AppendString(dst, name, &style.Strings); !ok {
-			return dst, false
+		if a.Buf, ok = appendText(a.Buf, next, &style.Strings); !ok {
+			return false
 		}
-		if dst, ok = d.append(append(dst, ':'), &d.nodes[i], style); !ok {
-			return dst, false
-		}
+		a.Settle()
 	}
-	return append(dst, '}'), true
+	a.Buf = append(a.Buf, '"')
+	a.Settle()
+	return true
 }
 
-// sorted returns where the members from first on are, by name, the last of one
-// name first.
-func (d *Document) sorted(first int32) []int32 {
-	var few [16]int32
-	members := few[:0]
-	for i := first; i != 0; i = d.nodes[i].next {
-		members = append(members, i)
-	}
-	if len(members) > len(few) {
-		slices.SortFunc(members, d.compareNames)
-		return members
-	}
-	for i := 1; i < len(members); i++ { // few are sorted in place, which takes less than setting out to
-		for j := i; j > 0 && d.compareNames(members[j-1], members[j]) > 0; j-- {
-			members[j-1], members[j] = members[j], members[j-1]
+// cutRun cuts raw before its first escape, or where it becomes long.
+func cutRun(raw []byte, hasEscapes bool) (first, rest []byte) {
+	end := len(raw)
+	if end > run {
+		for end = run; !utf8.RuneStart(raw[end]); {
+			end--
 		}
 	}
-	return members
-}
-
-// compareNames orders members by name, and those of one name the last first.
-func (d *Document) compareNames(i, j int32) int {
-	if order := strings.Compare(d.at(d.nodes[i].name), d.at(d.nodes[j].name)); order != 0 {
-		return order
+	if hasEscapes {
+		if i := bytes.IndexByte(raw[:end], '\\'); i >= 0 {
+			end = i
+		}
 	}
-	return int(j - i)
+	return raw[:end], raw[end:]
 }
 
 const (
@@ -111,17 +147,22 @@ const (
 )
 
 // AppendString appends the JSON string for text, or refuses a text that is not
-// in the form that [Parse] gives.
+// in this package's form.
 func AppendString(dst []byte, text string, style *StringStyle) ([]byte, bool) {
+	dst, ok := appendText(append(dst, '"'), []byte(text), style)
+	return append(dst, '"'), ok
+}
+
+// appendText appends what is between the quotes.
+func appendText(dst, text []byte, style *StringStyle) ([]byte, bool) {
 	hex := lowerHex
 	if style.Upper {
 		hex = upperHex
 	}
-	dst = append(dst, '"')
 	afterHigh := false // the unit before is a high surrogate without its partner
 	for i := 0; i < len(text); {
-		if plain := i; isPlain(text[i]) {
-			i = skipPlain(text, i)
+		if plain := i; jsonorder.IsPlain(text[i]) {
+			i = jsonorder.SkipPlain(text, i)
 			dst, afterHigh = append(dst, text[plain:i]...), false
 			continue
 		}
@@ -141,7 +182,7 @@ func AppendString(dst []byte, text string, style *StringStyle) ([]byte, bool) {
 			}
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(text[i:])
+		r, size := utf8.DecodeRune(text[i:])
 		if r != utf8.RuneError || size > 1 {
 			afterHigh = false
 			switch {
@@ -150,24 +191,25 @@ func AppendString(dst []byte, text string, style *StringStyle) ([]byte, bool) {
 			case r < 0x10000:
 				dst = appendEscape(dst, r, hex)
 			default:
-				dst = appendEscape(dst, 0xD800+(r-0x10000)>>10, hex)
-				dst = appendEscape(dst, 0xDC00+(r-0x10000)&0x3FF, hex)
+				high, low := utf16.EncodeRune(r)
+				dst = appendEscape(appendEscape(dst, high, hex), low, hex)
 			}
 			i += size
 			continue
 		}
 		unit, ok := surrogate(text[i:])
-		if !ok || !style.Surrogates || afterHigh && isLow(unit) {
+		isLow := unit >= 0xDC00
+		if !ok || !style.Surrogates || afterHigh && isLow {
 			return dst, false
 		}
-		dst, afterHigh = appendEscape(dst, unit, hex), isHigh(unit)
+		dst, afterHigh = appendEscape(dst, unit, hex), !isLow
 		i += 3
 	}
-	return append(dst, '"'), true
+	return dst, true
 }
 
 // surrogate reads a lone surrogate.
-func surrogate(text string) (rune, bool) {
+func surrogate(text []byte) (rune, bool) {
 	if len(text) < 3 || text[0] != 0xED || text[1]&0xE0 != 0xA0 || text[2]&0xC0 != 0x80 {
 		return 0, false
 	}
@@ -178,8 +220,15 @@ func appendEscape(dst []byte, unit rune, hex string) []byte {
 	return append(dst, '\\', 'u', hex[unit>>12&0xF], hex[unit>>8&0xF], hex[unit>>4&0xF], hex[unit&0xF])
 }
 
-// IsInteger says whether a literal has neither fraction nor exponent.
-func IsInteger(literal string) bool { return strings.Trim(literal, "-0123456789") == "" }
+// IsInteger reports whether a literal has neither fraction nor exponent.
+func IsInteger[T string | []byte](literal T) bool {
+	for i := range len(literal) {
+		if c := literal[i]; c != '-' && (c < '0' || '9' < c) {
+			return false
+		}
+	}
+	return true
+}
 
 // AppendFloat appends the shortest text that reads back as f, with a decimal
 // point or an exponent in it: without exponent when the power of ten of the
@@ -205,7 +254,7 @@ func AppendFloat(dst []byte, f float64, low, high int) []byte {
 }
 
 // Float reads a literal as the nearest double. It may be infinite.
-func Float(literal string) float64 {
-	f, _ := strconv.ParseFloat(literal, 64) // the error says that it is out of range
+func Float[T string | []byte](literal T) float64 {
+	f, _ := strconv.ParseFloat(string(literal), 64) // the error says that it is out of range
 	return f
 }

@@ -1,0 +1,57 @@
+package compat
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/mcpseal/mcpseal/internal/hostile"
+)
+
+// digests are those of a request's arguments, one for each format that has its own.
+var digests = map[string]func(arguments []byte) ([]byte, error){
+	"python": func(arguments []byte) ([]byte, error) {
+		return new(pythonFormat).Digest(&mcpseal.Binding{Arguments: arguments})
+	},
+	"ruby": func(arguments []byte) ([]byte, error) {
+		return new(rubyFormat).Digest(&mcpseal.Binding{Arguments: arguments})
+	},
+}
+
+func TestHostileArgumentsBuyFourTimesTheirLengthAtMost(t *testing.T) {
+	for peer, digest := range digests {
+		for _, size := range []int{1_000, 20_000, 1 << 17, 1 << 20} {
+			for _, text := range hostile.Texts(size) {
+				raw := []byte(text.JSON)
+				var err error
+				used := hostile.Allocated(func() { _, err = digest(raw) })
+				if err != nil {
+					t.Errorf("%s, %s: %v", peer, text.Name, err)
+				}
+				if may := hostile.May(text.JSON); used > may {
+					t.Errorf("%s, %s: %d bytes of text, %d allocated, %d allowed", peer, text.Name, len(raw), used, may)
+				}
+			}
+		}
+	}
+}
+
+// TestANameThatIsNotUnicodeIsRefused: every Go decoder reads such names as one
+// and keeps the last, so that the order of the members would count.
+func TestANameThatIsNotUnicodeIsRefused(t *testing.T) {
+	for peer, digest := range digests {
+		for _, text := range []string{
+			`{"\ud801":1000000,"\ud800":1}`, `{"\ud800":1,"\ud801":1000000}`, `{"\ud800":1}`, `{"a":[{"x\udc00":1}]}`, "{\"\ufffd\":1,\"\\ud800\":2}",
+		} {
+			_, err := digest([]byte(text))
+			var refused *argdigest.Error
+			if !errors.As(err, &refused) || refused.Offset < 0 {
+				t.Errorf("%s: %s: %v", peer, text, err)
+			}
+		}
+	}
+	if _, err := digests["python"]([]byte(`{"a":"\ud800"}`)); err != nil {
+		t.Errorf("half a surrogate pair in a value: %v", err)
+	}
+}

@@ -1,0 +1,227 @@
+package argdigest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/mcpseal/mcpseal/internal/jsonorder"
+)
+
+// The tags of the stream.
+const (
+	tagNull   = 'z'
+	tagFalse  = 'f'
+	tagTrue   = 't'
+	tagNumber = 'n'
+	tagString = 's'
+	tagArray  = 'a'
+	tagObject = 'o'
+)
+
+// emptyObject is the stream of {}.
+var emptyObject = []byte{tagObject, 0, 0, 0, 0}
+
+// writer writes the stream of a text.
+type writer struct{ jsonorder.Reader }
+
+// root writes the stream of the whole text.
+func (w *writer) root() {
+	if w.Next() == 'n' {
+		w.Scalar()
+		w.Write(emptyObject)
+		return
+	}
+	w.value()
+}
+
+func (w *writer) value() {
+	switch w.Next() {
+	case '"':
+		raw, hasEscapes := w.String()
+		w.tag(tagString)
+		w.units(raw, hasEscapes)
+	case '{':
+		var o jsonorder.Object
+		w.Object(&o)
+		w.tag(tagObject)
+		count := w.count(o.Len)
+		for {
+			raw, hasEscapes, ok := w.Member(&o)
+			if !ok {
+				break
+			}
+			w.units(raw, hasEscapes)
+			w.value()
+		}
+		w.correct(count, o.Len)
+	case '[':
+		var a jsonorder.Array
+		w.Array(&a)
+		w.tag(tagArray)
+		count := w.count(a.Len)
+		for w.Element(&a) {
+			w.value()
+		}
+		w.correct(count, a.Len)
+	case 'n':
+		w.Scalar()
+		w.tag(tagNull)
+	case 'f':
+		w.Scalar()
+		w.tag(tagFalse)
+	case 't':
+		w.Scalar()
+		w.tag(tagTrue)
+	default:
+		if literal := w.Scalar(); len(literal) > 0 && !w.Lost {
+			w.number(literal)
+		}
+	}
+	w.Settle()
+}
+
+func (w *writer) tag(t byte) { w.Buf = append(w.Buf, t) }
+
+// count writes a count or a length, and returns where.
+func (w *writer) count(n int) int {
+	w.Buf = binary.BigEndian.AppendUint32(w.Buf, uint32(n))
+	return len(w.Buf) - 4
+}
+
+// correct corrects a count that was not known when it was written.
+func (w *writer) correct(at, n int) {
+	if w.Drafting() {
+		binary.BigEndian.PutUint32(w.Buf[at:], uint32(n))
+	}
+}
+
+// frame writes a length and as many bytes.
+func (w *writer) frame(b []byte) {
+	const short = 64
+	if len(b) > short {
+		w.count(len(b))
+		w.Write(b)
+		return
+	}
+	w.Buf = append(binary.BigEndian.AppendUint32(w.Buf, uint32(len(b))), b...)
+}
+
+// units writes the length of a string and its code units in generalised UTF-8.
+func (w *writer) units(raw []byte, hasEscapes bool) {
+	switch {
+	case w.Lost:
+		return
+	case !hasEscapes:
+		w.frame(raw)
+		return
+	}
+	w.count(unitsLen(raw))
+	for {
+		plain, escape := cutEscape(raw)
+		w.Write(plain)
+		if len(escape) == 0 {
+			return
+		}
+		var r rune
+		r, raw = jsonorder.Unescape(escape)
+		w.Buf = jsonorder.AppendRune(w.Buf, r)
+	}
+}
+
+// unitsLen is the length of what a string stands for.
+func unitsLen(raw []byte) (n int) {
+	for {
+		plain, escape := cutEscape(raw)
+		n += len(plain)
+		if len(escape) == 0 {
+			return n
+		}
+		var r rune
+		if r, raw = jsonorder.Unescape(escape); utf16.IsSurrogate(r) {
+			n += 3
+		} else {
+			n += utf8.RuneLen(r)
+		}
+	}
+}
+
+// cutEscape cuts raw before its first escape.
+func cutEscape(raw []byte) (plain, escape []byte) {
+	if i := bytes.IndexByte(raw, '\\'); i >= 0 {
+		return raw[:i], raw[i:]
+	}
+	return raw, nil
+}
+
+// number writes a number as sign, digits and exponent: the value is
+// digits × 10^exponent, with no zero at either end of the digits. Zero has a sign,
+// no digits and exponent 0.
+func (w *writer) number(literal []byte) {
+	sign := byte('+')
+	if literal[0] == '-' {
+		sign, literal = '-', literal[1:]
+	}
+	w.Buf = append(w.Buf, tagNumber, sign)
+	whole, rest := cutDigits(literal)
+	if len(rest) == 0 && whole[len(whole)-1] != '0' { // most are like this
+		w.frame(whole)
+		w.exponent(0)
+		return
+	}
+	var fraction []byte
+	if len(rest) > 0 && rest[0] == '.' {
+		fraction, rest = cutDigits(rest[1:])
+	}
+	exponent := parseExponent(rest) - int64(len(fraction))
+
+	last := bytes.TrimRight(fraction, "0")
+	exponent += int64(len(fraction) - len(last))
+	first := whole
+	if len(last) == 0 {
+		first = bytes.TrimRight(whole, "0")
+		exponent += int64(len(whole) - len(first))
+	}
+	if first = bytes.TrimLeft(first, "0"); len(first) == 0 {
+		last = bytes.TrimLeft(last, "0")
+	}
+	digits := len(first) + len(last)
+	if digits == 0 {
+		exponent = 0
+	}
+	w.count(digits)
+	w.Write(first)
+	w.Write(last)
+	w.exponent(exponent)
+}
+
+func (w *writer) exponent(n int64) {
+	w.Buf = binary.BigEndian.AppendUint64(w.Buf, uint64(n))
+}
+
+func cutDigits(literal []byte) (digits, rest []byte) {
+	for i, c := range literal {
+		if c < '0' || '9' < c {
+			return literal[:i], literal[i:]
+		}
+	}
+	return literal, nil
+}
+
+// parseExponent reads an exponent with its letter, or nothing.
+func parseExponent(text []byte) (n int64) {
+	if len(text) == 0 {
+		return 0
+	}
+	negative := text[1] == '-'
+	for _, d := range text[1:] {
+		if d != '-' && d != '+' {
+			n = n*10 + int64(d-'0')
+		}
+	}
+	if negative {
+		return -n
+	}
+	return n
+}

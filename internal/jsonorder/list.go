@@ -1,0 +1,34 @@
+package jsonorder
+
+// blockSize is how many entries a list allocates at once.
+const (
+	blockBits = 10
+	blockSize = 1 << blockBits
+)
+
+// What may be kept for reuse: blocks of each list, and keys.
+const (
+	maxBlocks = 2
+	maxKeys   = 1 << 10
+)
+
+// list grows without copying: growing a slice would hold, and leave behind,
+// several times its length.
+type list[T any] struct {
+	blocks []*[blockSize]T
+	len    int
+}
+
+func (l *list[T]) add(v T) int {
+	i := l.len
+	if i>>blockBits == len(l.blocks) {
+		l.blocks = append(l.blocks, new([blockSize]T))
+	}
+	l.blocks[i>>blockBits][i&(blockSize-1)] = v
+	l.len++
+	return i
+}
+
+func (l *list[T]) at(i int) *T { return &l.blocks[i>>blockBits][i&(blockSize-1)] }
+
+func (l *list[T]) small() bool { return len(l.blocks) <= maxBlocks }

@@ -1,0 +1,145 @@
+package jsonorder
+
+import "unicode/utf8"
+
+// Members reads the members of a text that is an object, one by one, as the text
+// has them, and keeps none of them.
+type Members struct {
+	scanner[string]
+	begun bool
+	whole bool
+}
+
+// Member is one of them.
+type Member struct {
+	Name string
+	Text string // what a string stands for, a number's literal
+	Raw  string // the value as it is written
+}
+
+// ReadMembers begins.
+func ReadMembers(text string) Members {
+	m := Members{scanner: scanner[string]{text: text}}
+	if !utf8.ValidString(text) {
+		m.fail("text that is not UTF-8")
+	}
+	return m
+}
+
+// Next returns the next member. When there is none, or none that can be read, it
+// returns false, and [Members.Whole] tells which.
+func (m *Members) Next() (v Member, ok bool) {
+	switch c := m.next(); {
+	case !m.begun && c == '{':
+		m.begun = true
+		m.pos++
+		if m.next() == '}' {
+			return v, m.end()
+		}
+	case m.begun && c == '}':
+		return v, m.end()
+	case m.begun && c == ',':
+		m.pos++
+	default:
+		return v, m.fail("no member")
+	}
+	var named bool
+	if v.Name, named = m.text(); !named || !m.colon() {
+		return v, false
+	}
+	start := m.pos
+	switch c := m.peek(); {
+	case c == '"':
+		v.Text, ok = m.text()
+	case c == '-' || isDigit(c):
+		ok = m.number()
+		v.Text = m.scanner.text[start:m.pos]
+	default:
+		ok = m.skip(1)
+	}
+	v.Raw = m.scanner.text[start:m.pos]
+	return v, ok
+}
+
+// text reads a string and returns what it stands for.
+func (m *Members) text() (string, bool) {
+	if m.next() != '"' {
+		return "", m.fail("no string")
+	}
+	start := m.pos + 1
+	f := m.str()
+	if f == broken {
+		return "", false
+	}
+	raw := m.scanner.text[start : m.pos-1]
+	if f == literal {
+		return raw, true
+	}
+	buf := make([]byte, 0, len(raw))
+	for at := 0; at < len(raw); {
+		if raw[at] != '\\' {
+			buf = append(buf, raw[at])
+			at++
+			continue
+		}
+		var r rune
+		r, at = unescape(raw, at)
+		buf = AppendRune(buf, r)
+	}
+	return string(buf), true
+}
+
+// colon reads what is between a name and its value.
+func (s *scanner[T]) colon() bool {
+	if s.next() != ':' {
+		return s.fail("a member name without a colon")
+	}
+	s.pos++
+	s.next()
+	return true
+}
+
+// skip reads a value, which is inside level arrays and objects.
+func (s *scanner[T]) skip(level int) bool {
+	open := s.next()
+	if open != '[' && open != '{' {
+		return s.scalar()
+	}
+	if level == MaxLevels {
+		return s.fail("too many levels")
+	}
+	end := open + 2 // in ASCII
+	s.pos++
+	if s.next() == end {
+		s.pos++
+		return true
+	}
+	for {
+		if open == '{' && (s.next() != '"' || s.str() == broken || !s.colon()) {
+			return s.fail("no member")
+		}
+		if !s.skip(level + 1) {
+			return false
+		}
+		switch s.next() {
+		case ',':
+			s.pos++
+		case end:
+			s.pos++
+			return true
+		default:
+			return s.fail("no comma")
+		}
+	}
+}
+
+// end reports that there is no more, and finds out whether nothing else follows.
+func (m *Members) end() bool {
+	m.pos++
+	m.skipSpace()
+	m.whole = m.pos == len(m.scanner.text)
+	return false
+}
+
+// Whole reports whether the text was an object and nothing else.
+func (m *Members) Whole() bool { return m.whole && m.problem == "" }

@@ -1,0 +1,203 @@
+package jsonorder
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"unicode/utf8"
+)
+
+// A piece of a name is the next seven bytes of what it stands for, in the upper
+// bytes of a number, and in the lowest byte how many there are: pieces compare as
+// names do. Names are sorted piece by piece, and each piece is taken from the text
+// once, however often its name is compared.
+const (
+	pieceSize = 7
+	more      = pieceSize + 1 // the lowest byte, if the name goes on
+)
+
+func isLast(piece uint64) bool { return byte(piece) != more }
+
+// piece returns the piece of a name at a position in the text, and the position
+// of the next, which is that of a character. The bytes of one that is cut are in
+// both pieces: where a name is cut must not depend on its escapes.
+func (r *Reader) piece(at int) (piece uint64, next int) {
+	if at+8 <= len(r.text) {
+		v := binary.BigEndian.Uint64(r.text[at:])
+		plain := bits.TrailingZeros64(notPlain(bits.ReverseBytes64(v))) / 8
+		if plain == 8 {
+			return v&^0xFF | more, at + pieceSize
+		}
+		if r.text[at+plain] == '"' {
+			return v>>(64-8*plain)<<(64-8*plain) | uint64(plain), at
+		}
+	}
+	return r.mixedPiece(at)
+}
+
+// mixedPiece is for names that are not all plain.
+func (r *Reader) mixedPiece(at int) (piece uint64, next int) {
+	var scratch [utf8.UTFMax]byte
+	for taken := 0; ; {
+		if r.text[at] == '"' {
+			return piece | uint64(taken), at
+		}
+		char, end := scratch[:0], at+1
+		if r.text[at] == '\\' {
+			var c rune
+			c, end = unescape(r.text, at)
+			char = AppendRune(char, c)
+		} else {
+			for !utf8.RuneStart(r.text[end]) {
+				end++
+			}
+			char = r.text[at:end]
+		}
+		for _, b := range char {
+			if taken == pieceSize {
+				return piece | more, at
+			}
+			piece |= uint64(b) << (56 - 8*taken)
+			taken++
+		}
+		at = end
+	}
+}
+
+// key is a member while its object is being sorted. Its piece is in two halves,
+// which saves four bytes; the member's next is the position of the next piece.
+type key struct {
+	high, low uint32
+	member    uint32
+}
+
+func (k key) piece() uint64 { return uint64(k.high)<<32 | uint64(k.low) }
+
+// sort links the members of an object by name, and returns them in this order; or
+// none, if there are two of one name.
+func (r *Reader) sort(o *Object) []key {
+	count := o.Len
+	if cap(r.keys) < count {
+		r.keys = make([]key, count)
+		r.keysUsed = 0
+	}
+	r.keysUsed = max(r.keysUsed, count)
+	keys := r.keys[:count]
+	for i, m := 0, uint32(o.first); i < count; i++ {
+		at := r.members.at(int(m))
+		keys[i].member = m
+		m, at.next = at.next, at.start
+	}
+	if keys = r.sortKeys(keys); len(keys) == 0 {
+		return nil
+	}
+	for i := 1; i < len(keys); i++ {
+		r.members.at(int(keys[i-1].member)).next = keys[i].member
+	}
+	*r.notes.at(o.note) = uint32(len(keys)) | disorder
+	*r.notes.at(o.note + 1) = keys[0].member
+	return keys
+}
+
+// sortKeys sorts members whose names are the same so far. It returns those that
+// count: of members of one name the last, if there may be several; if there may
+// not, none.
+func (r *Reader) sortKeys(keys []key) []key {
+	for differ := false; !differ; {
+		for i := range keys {
+			m := r.members.at(int(keys[i].member))
+			piece, next := r.piece(int(m.next))
+			keys[i].high, keys[i].low, m.next = uint32(piece>>32), uint32(piece), uint32(next)
+			differ = differ || piece != keys[0].piece() || isLast(piece)
+		}
+	}
+	sortPieces(keys, 56)
+	counting := keys[:0]
+	for start := 0; start < len(keys); {
+		piece, end := keys[start].piece(), start+1
+		for end < len(keys) && keys[end].piece() == piece {
+			end++
+		}
+		same := keys[start:end]
+		start = end
+		if len(same) > 1 {
+			if isLast(piece) {
+				same = r.lastOf(same)
+			} else {
+				same = r.sortKeys(same)
+			}
+			if len(same) == 0 {
+				return nil
+			}
+		}
+		counting = append(counting, same...)
+	}
+	return counting
+}
+
+// fewKeys are sorted by insertion, which takes less than setting out to do better.
+const fewKeys = 32
+
+// sortPieces sorts keys by their pieces, which are equal above the byte at shift.
+// It swaps each key to where those with its byte belong, then sorts those.
+func sortPieces(keys []key, shift int) {
+	if len(keys) <= fewKeys {
+		for i := 1; i < len(keys); i++ {
+			k, piece := keys[i], keys[i].piece()
+			j := i
+			for ; j > 0 && keys[j-1].piece() > piece; j-- {
+				keys[j] = keys[j-1]
+			}
+			keys[j] = k
+		}
+		return
+	}
+	var next, end [256]int32
+	for _, k := range keys {
+		end[byte(k.piece()>>shift)]++
+	}
+	if end[byte(keys[0].piece()>>shift)] == int32(len(keys)) { // all are alike
+		if shift > 0 {
+			sortPieces(keys, shift-8)
+		}
+		return
+	}
+	sum := int32(0)
+	for b, n := range end {
+		next[b] = sum
+		sum += n
+		end[b] = sum
+	}
+	for b := range end {
+		for next[b] < end[b] {
+			k := keys[next[b]]
+			for to := int(byte(k.piece() >> shift)); to != b; to = int(byte(k.piece() >> shift)) {
+				k, keys[next[to]] = keys[next[to]], k
+				next[to]++
+			}
+			keys[next[b]] = k
+			next[b]++
+		}
+	}
+	if shift == 0 {
+		return
+	}
+	start := int32(0)
+	for _, end := range end {
+		if end-start > 1 {
+			sortPieces(keys[start:end], shift-8)
+		}
+		start = end
+	}
+}
+
+// lastOf returns the last of members of one name, if there may be several.
+func (r *Reader) lastOf(keys []key) []key {
+	slices.SortFunc(keys, func(a, b key) int { return cmp.Compare(a.member, b.member) })
+	if !r.anyNames {
+		r.refuse(int(r.members.at(int(keys[1].member)).start), "an object with two members of one name")
+		return nil
+	}
+	return keys[len(keys)-1:]
+}

@@ -1,0 +1,416 @@
+// Package jsonorder reads a JSON text so that a digest can write its values with
+// the members of every object in order.
+//
+// The digest writes while the text is read and checked. As long as that is short,
+// an object's members are put in order where they were written. Otherwise, the
+// text is read again, members by name.
+//
+// What it notes for that is bounded by the length of the text: four bytes for
+// each array, eight for each object with members, twelve for each member, and
+// twelve more for each member of the one object that is being sorted. The
+// shortest texts for these make that less than four times their length in all.
+package jsonorder
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+const (
+	// MaxLevels is how deep arrays and objects may nest.
+	MaxLevels = 128
+	// MaxText is the longest text that is read.
+	MaxText = 16 << 20
+)
+
+// Lenience is what a [Reader] accepts that it would refuse. No request's arguments
+// are read with any: it is for comparing with peers that accept it.
+type Lenience uint8
+
+const (
+	// AnyNames accepts names that are not Unicode, and objects with two members of
+	// one name, of which the last counts.
+	AnyNames Lenience = 1 << iota
+	// Constants accepts NaN, Infinity and -Infinity as numbers.
+	Constants
+)
+
+// Refusal is why a text is refused, and where. It never repeats the text.
+type Refusal struct {
+	Offset  int
+	Problem string
+}
+
+// Reader reads a text once or twice. After [Reader.Begin], and again if
+// [Reader.Check] says so, its user reads the one value there is: [Reader.Next]
+// tells what it is, and the method for that reads it. When something is not JSON
+// or not allowed, there is nothing more to read; Check tells why.
+type Reader struct {
+	scanner[[]byte]
+	Stream
+	anyNames bool
+	level    int
+	levels   int
+
+	// notes are, for each array or object in the order in which they open, how many
+	// elements or members it has. After that of an object with members is the
+	// first of them by name, if the text has them in disorder.
+	notes      list[uint32]
+	note       int // the next one, when the text is read again
+	members    list[member]
+	disordered int   // objects whose members the text has in disorder
+	keys       []key // of the object that is being sorted
+	keysUsed   int
+
+	// drafts are where members are in Buf, as long as it has all that was written.
+	drafts [maxDrafts]draft
+}
+
+// draft is where a member is in Buf.
+type draft struct{ start, end uint16 }
+
+// maxDrafts is how many members a stream of a chunk may have about: the shortest
+// take five bytes.
+const maxDrafts = chunk / 5
+
+// disorder marks the note of an object whose members the text has in disorder.
+const disorder = 1 << 31
+
+// member is a member of an object that is open, or whose members are in disorder.
+type member struct {
+	start uint32 // of its name, in the text, after the quote
+	note  uint32 // of the first array or object in its value
+	next  uint32 // member of the object; in the order of the text, once sorted by name
+}
+
+// Begin begins with a text, which must stay as it is until the reader is released.
+func (r *Reader) Begin(text []byte, accept Lenience) {
+	r.text, r.pos, r.problem = text, 0, ""
+	r.constants = accept&Constants != 0
+	r.anyNames = accept&AnyNames != 0
+	r.level, r.levels, r.disordered = 0, 0, 0
+	r.notes.len, r.members.len = 0, 0
+	r.begin()
+	if len(text) > MaxText {
+		r.refuse(MaxText, "the text is too long")
+	} else if !utf8.Valid(text) {
+		r.refuse(firstInvalid(text), "text that is not UTF-8")
+	}
+}
+
+func firstInvalid(text []byte) (at int) {
+	for {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size <= 1 {
+			return at
+		}
+		at += size
+	}
+}
+
+// Check ends the first reading. It reports whether the value must be read again,
+// from the start, or why the text is refused.
+func (r *Reader) Check() (again bool, refusal *Refusal) {
+	if r.skipSpace(); r.pos < len(r.text) {
+		r.fail("text after the value")
+	}
+	if r.problem != "" {
+		return false, &Refusal{r.problemAt, r.problem}
+	}
+	again = r.Lost
+	r.pos, r.level, r.note = 0, 0, 0
+	r.settled(again)
+	return again, nil
+}
+
+// Refused reports whether something was not JSON or not allowed.
+func (r *Reader) Refused() bool { return r.problem != "" }
+
+// Levels is how deep arrays and objects nest, once the text was read.
+func (r *Reader) Levels() int { return r.levels }
+
+// Release forgets the text. It reports whether the reader is small enough to be
+// kept for reuse.
+func (r *Reader) Release() bool {
+	r.text = nil
+	clear(r.keys[:r.keysUsed]) // they have pieces of the text
+	r.keysUsed = 0
+	return r.Stream.release() && r.notes.small() && r.members.small() && cap(r.keys) <= maxKeys
+}
+
+// Next goes to the next value and returns its first byte, which tells what it is;
+// or something else, if there is no value.
+func (r *Reader) Next() byte { return r.next() }
+
+// Scalar reads a number, null, false or true as it is written, or nothing.
+func (r *Reader) Scalar() []byte {
+	start := r.pos
+	if !r.scalar() {
+		return nil
+	}
+	return r.text[start:r.pos]
+}
+
+// Peek returns what Scalar would read.
+func (r *Reader) Peek() []byte {
+	start := r.pos
+	literal := r.Scalar()
+	if len(literal) > 0 {
+		r.pos = start
+	}
+	return literal
+}
+
+// Empty reports whether the string, array or object that comes next has nothing
+// in it.
+func (r *Reader) Empty() bool {
+	switch rest := r.text[r.pos:]; rest[0] {
+	case '"':
+		return bytes.HasPrefix(rest, []byte(`""`))
+	case '[', '{':
+		rest = bytes.TrimLeft(rest[1:], " \t\r\n")
+		return len(rest) > 0 && (rest[0] == ']' || rest[0] == '}')
+	}
+	return false
+}
+
+// String reads a string as it is written between its quotes, and reports whether
+// it has escapes.
+func (r *Reader) String() (raw []byte, hasEscapes bool) {
+	start := r.pos + 1
+	f := r.str()
+	if f == broken {
+		return nil, false
+	}
+	return r.text[start : r.pos-1], f != literal
+}
+
+// Array is an array that is being read.
+type Array struct {
+	Len  int // 0 until the array was read once
+	read int
+	note int
+}
+
+// Array begins an array; [Reader.Element] goes to its elements.
+func (r *Reader) Array(a *Array) {
+	if !r.open() {
+		return
+	}
+	if !r.again {
+		a.note = r.notes.add(0)
+		return
+	}
+	a.Len = int(*r.notes.at(r.note))
+	r.note++
+}
+
+// open begins an array or object.
+func (r *Reader) open() bool {
+	if r.level == MaxLevels {
+		return r.fail("too many levels")
+	}
+	r.pos++
+	r.level++
+	if r.level > r.levels {
+		r.levels = r.level
+	}
+	return true
+}
+
+// Element goes to the next element, or to the end of the array.
+func (r *Reader) Element(a *Array) bool {
+	switch c := r.next(); {
+	case c == ']':
+		r.pos++
+		r.level--
+		if !r.again {
+			a.Len = a.read
+			*r.notes.at(a.note) = uint32(a.Len)
+		}
+		return false
+	case c == ',' && a.read > 0:
+		r.pos++
+	case a.read > 0:
+		return r.fail("an array goes on without a comma")
+	}
+	if r.problem != "" {
+		return false
+	}
+	a.read++
+	return true
+}
+
+// Object is an object that is being read.
+type Object struct {
+	Len        int // 0 until the object was read once
+	read       int
+	note       int
+	first      int  // member
+	last       int  // member that was read
+	before     name // of the last
+	inOrder    bool
+	disordered int // objects before this one
+
+	// When the members are read by name: the next one, and the end in the text of
+	// those that were read.
+	next, pos, endNote int
+}
+
+// Object begins an object; [Reader.Member] goes to its members.
+func (r *Reader) Object(o *Object) {
+	o.inOrder = true
+	if !r.open() {
+		return
+	}
+	if !r.again {
+		o.note, o.first, o.disordered = r.notes.add(0), r.members.len, r.disordered
+		return
+	}
+	note := *r.notes.at(r.note)
+	r.note++
+	if note > 0 {
+		o.Len = int(note &^ disorder)
+		o.inOrder = note&disorder == 0
+		o.next = int(*r.notes.at(r.note))
+		r.note++
+	}
+}
+
+// Member reads the name of the next member, as it is written between its quotes,
+// and goes to its value; or it goes to the end of the object. What is written from
+// here to the next call is the member, and must not depend on the others.
+func (r *Reader) Member(o *Object) (raw []byte, hasEscapes, ok bool) {
+	if r.again && !o.inOrder {
+		o.pos, o.endNote = max(o.pos, r.pos), max(o.endNote, r.note)
+		if o.read < o.Len {
+			m := r.members.at(o.next)
+			r.pos, r.note, o.next = int(m.start)-1, int(m.note), int(m.next)
+		} else {
+			r.pos, r.note = o.pos, o.endNote
+		}
+	}
+	c := r.next()
+	switch {
+	case c == '}':
+		r.pos++
+		r.level--
+		if !r.again {
+			r.endObject(o)
+		}
+		return nil, false, false
+	case c == ',' && o.read > 0:
+		r.pos++
+		c = r.next()
+	case o.read > 0 && (o.inOrder || !r.again):
+		return nil, false, r.fail("an object goes on without a comma")
+	}
+	if c != '"' {
+		return nil, false, r.fail("no member name")
+	}
+	this := name{start: r.pos + 1}
+	if this.form = r.str(); this.form == broken {
+		return nil, false, false
+	}
+	this.end = r.pos - 1
+	if this.form == lone && !r.anyNames {
+		r.pos = this.start
+		return nil, false, r.fail("a member name with half a surrogate pair")
+	}
+	if r.next() != ':' {
+		return nil, false, r.fail("a member name without a colon")
+	}
+	r.pos++
+	if !r.again {
+		r.addMember(o, this)
+	}
+	o.read++
+	return r.text[this.start:this.end], this.form != literal, true
+}
+
+// name is where a member's name is in the text, between its quotes.
+type name struct {
+	start, end int
+	form       form
+}
+
+func (r *Reader) addMember(o *Object, this name) {
+	if o.read == 0 {
+		r.notes.add(0)
+	}
+	m := r.members.add(member{start: uint32(this.start), note: uint32(r.notes.len)})
+	if o.read > 0 {
+		r.members.at(o.last).next = uint32(m)
+		o.inOrder = o.inOrder && r.less(o.before, this)
+	}
+	if !r.Lost {
+		if m >= maxDrafts || len(r.Buf) >= chunk {
+			r.lose()
+		} else {
+			at := uint16(len(r.Buf))
+			if o.read > 0 {
+				r.drafts[o.last].end = at
+			}
+			r.drafts[m].start = at
+		}
+	}
+	o.last, o.before = m, this
+}
+
+// endObject puts the object's members in order, where they were written or for the
+// text to be read again.
+func (r *Reader) endObject(o *Object) {
+	o.Len = o.read
+	if o.inOrder {
+		*r.notes.at(o.note) = uint32(o.Len)
+		if r.disordered == o.disordered {
+			r.members.len = o.first // nobody needs them
+		}
+		return
+	}
+	r.disordered++
+	keys := r.sort(o)
+	if len(keys) == 0 || r.Lost {
+		return
+	}
+	if len(r.Buf) >= chunk {
+		r.lose()
+		return
+	}
+	o.Len = len(keys)
+	r.drafts[o.last].end = uint16(len(r.Buf))
+	sorted := len(r.Buf)
+	for _, k := range keys {
+		d := r.drafts[k.member]
+		r.Buf = append(r.Buf, r.Buf[d.start:d.end]...)
+	}
+	r.most = max(r.most, len(r.Buf))
+	start := int(r.drafts[o.first].start)
+	r.Buf = r.Buf[:start+copy(r.Buf[start:], r.Buf[sorted:])]
+}
+
+// less reports whether a comes before b, and is not the same.
+func (r *Reader) less(a, b name) bool {
+	if a.form == literal && b.form == literal {
+		if v, w := r.text[a.start], r.text[b.start]; v != w && v != '"' && w != '"' {
+			return v < w // most names differ here
+		}
+		return bytes.Compare(r.text[a.start:a.end], r.text[b.start:b.end]) < 0
+	}
+	atA, atB := a.start, b.start
+	for {
+		var v, w uint64
+		v, atA = r.piece(atA)
+		w, atB = r.piece(atB)
+		if v != w || isLast(v) {
+			return v < w
+		}
+	}
+}
+
+// Unescape returns what the escape stands for that raw begins with, a code point
+// or half a surrogate pair, and the rest of raw.
+func Unescape(raw []byte) (r rune, rest []byte) {
+	r, end := unescape(raw, 0)
+	return r, raw[end:]
+}

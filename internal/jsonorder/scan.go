@@ -1,0 +1,301 @@
+package jsonorder
+
+import (
+	"math/bits"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxExponentDigits keeps an exponent, and what normalising adds to it, within
+// an int64.
+const maxExponentDigits = 18
+
+// scanner knows the grammar of RFC 8259. The text is valid UTF-8. Its methods
+// report whether what they read was there and allowed; if not, nothing more is.
+type scanner[T string | []byte] struct {
+	text      T
+	pos       int
+	constants bool   // NaN, Infinity and -Infinity are numbers, as in Python
+	problem   string // the first
+	problemAt int
+}
+
+func (s *scanner[T]) fail(problem string) bool {
+	s.refuse(s.pos, problem)
+	return false
+}
+
+func (s *scanner[T]) refuse(at int, problem string) {
+	if s.problem == "" {
+		s.problem, s.problemAt = problem, at
+	}
+	s.pos = len(s.text)
+}
+
+// next skips white space, of which most texts have none, and returns the next byte,
+// or 0 at the end.
+func (s *scanner[T]) next() byte {
+	if s.pos < len(s.text) && s.text[s.pos] > ' ' {
+		return s.text[s.pos]
+	}
+	s.skipSpace()
+	return s.peek()
+}
+
+func (s *scanner[T]) skipSpace() {
+	for s.pos < len(s.text) {
+		switch s.text[s.pos] {
+		case ' ', '\n', '\r', '\t':
+			s.pos++
+		default:
+			return
+		}
+	}
+}
+
+// peek is the next byte, or 0, which begins nothing in JSON, at the end.
+func (s *scanner[T]) peek() byte {
+	if s.pos < len(s.text) {
+		return s.text[s.pos]
+	}
+	return 0
+}
+
+// take reads c if it comes next.
+func (s *scanner[T]) take(c byte) bool {
+	if s.peek() != c {
+		return false
+	}
+	s.pos++
+	return true
+}
+
+// scalar reads a value that is neither an array nor an object.
+func (s *scanner[T]) scalar() bool {
+	switch c := s.peek(); {
+	case c == '"':
+		return s.str() != broken
+	case isDigit(c):
+		return s.number()
+	case c == '-':
+		return s.constants && s.word("-Infinity") || s.number()
+	case c == 't' && s.word("true"), c == 'f' && s.word("false"), c == 'n' && s.word("null"):
+		return true
+	case s.constants && (s.word("NaN") || s.word("Infinity")):
+		return true
+	}
+	return s.fail("no value")
+}
+
+func (s *scanner[T]) word(w string) bool {
+	if end := s.pos + len(w); end <= len(s.text) && string(s.text[s.pos:end]) == w {
+		s.pos = end
+		return true
+	}
+	return false
+}
+
+func (s *scanner[T]) number() bool {
+	s.take('-')
+	if !s.take('0') && s.digits() == 0 {
+		return s.fail("a malformed number")
+	}
+	if c := s.peek(); c != '.' && c|0x20 != 'e' {
+		return true // most are whole numbers
+	}
+	if s.take('.') && s.digits() == 0 {
+		return s.fail("a malformed number")
+	}
+	if s.take('e') || s.take('E') {
+		if !s.take('+') {
+			s.take('-')
+		}
+		switch n := s.digits(); {
+		case n == 0:
+			return s.fail("a malformed number")
+		case n > maxExponentDigits:
+			return s.fail("an exponent of more than 18 digits")
+		}
+	}
+	return true
+}
+
+func (s *scanner[T]) digits() int {
+	start := s.pos
+	for s.pos < len(s.text) && isDigit(s.text[s.pos]) {
+		s.pos++
+	}
+	return s.pos - start
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// form is how a string is written.
+type form uint8
+
+const (
+	broken  form = iota // not a string
+	literal             // it stands for itself
+	escaped             // it has escapes
+	lone                // it has escapes, and half a surrogate pair among them
+)
+
+// str reads a string from its quote on.
+func (s *scanner[T]) str() form {
+	f := literal
+	text, at := s.text, s.pos+1
+	for at < len(text) {
+		if at+8 <= len(text) {
+			special := notPlain(load8(text, at))
+			if special == 0 {
+				at += 8
+				continue
+			}
+			at += bits.TrailingZeros64(special) / 8
+		}
+		switch c := text[at]; {
+		case c == '"':
+			s.pos = at + 1
+			return f
+		case c == '\\':
+			s.pos = at
+			e := s.escape()
+			if e == broken {
+				return broken
+			}
+			f, at = max(f, e), s.pos
+		case c < ' ':
+			s.pos = at
+			s.fail("a control character in a string")
+			return broken
+		default:
+			at++
+			for at < len(text) && text[at] >= utf8.RuneSelf {
+				at++
+			}
+		}
+	}
+	s.pos = at
+	s.fail("a string without an end")
+	return broken
+}
+
+// escape reads one escape, or two that make a surrogate pair.
+func (s *scanner[T]) escape() form {
+	if s.pos+1 < len(s.text) {
+		switch s.text[s.pos+1] {
+		case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+			s.pos += 2
+			return escaped
+		case 'u':
+			if _, ok := hex4(s.text, s.pos+2); !ok {
+				s.fail("a broken \\u escape")
+				return broken
+			}
+			var r rune
+			if r, s.pos = unescape(s.text, s.pos); utf16.IsSurrogate(r) {
+				return lone
+			}
+			return escaped
+		}
+	}
+	s.fail("an unknown escape")
+	return broken
+}
+
+// unescape returns what the escape at a position stands for, and where it ends.
+// Two that make a surrogate pair are one.
+func unescape[T string | []byte](text T, at int) (rune, int) {
+	c := text[at+1]
+	switch c {
+	case 'u':
+	case 'b':
+		return '\b', at + 2
+	case 'f':
+		return '\f', at + 2
+	case 'n':
+		return '\n', at + 2
+	case 'r':
+		return '\r', at + 2
+	case 't':
+		return '\t', at + 2
+	default:
+		return rune(c), at + 2
+	}
+	unit, _ := hex4(text, at+2)
+	at += 6
+	if utf16.IsSurrogate(unit) && at+1 < len(text) && text[at] == '\\' && text[at+1] == 'u' {
+		if low, ok := hex4(text, at+2); ok {
+			if r := utf16.DecodeRune(unit, low); r != utf8.RuneError {
+				return r, at + 6
+			}
+		}
+	}
+	return unit, at
+}
+
+func hex4[T string | []byte](text T, at int) (r rune, ok bool) {
+	if at+4 > len(text) {
+		return 0, false
+	}
+	for i := range 4 {
+		c := text[at+i]
+		switch {
+		case isDigit(c):
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+// AppendRune appends a code point in UTF-8, and half a surrogate pair in the three
+// bytes that the same scheme gives it.
+func AppendRune(dst []byte, r rune) []byte {
+	if utf16.IsSurrogate(r) {
+		return append(dst, 0xE0|byte(r>>12), 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
+	}
+	return utf8.AppendRune(dst, r)
+}
+
+const (
+	everyByte = 0x0101010101010101
+	everyHigh = 0x8080808080808080
+)
+
+// SkipPlain returns the position of the first byte, from i on, that is not plain:
+// a control character, a quote, a backslash, DEL or not ASCII. It looks at eight
+// bytes at a time, since most bytes of most texts are plain.
+func SkipPlain[T string | []byte](text T, i int) int {
+	for ; i+8 <= len(text); i += 8 {
+		if special := notPlain(load8(text, i)); special != 0 {
+			return i + bits.TrailingZeros64(special)/8
+		}
+	}
+	for i < len(text) && IsPlain(text[i]) {
+		i++
+	}
+	return i
+}
+
+// IsPlain reports whether a byte is one that [SkipPlain] skips.
+func IsPlain(c byte) bool { return ' ' <= c && c < 0x7F && c != '"' && c != '\\' }
+
+// notPlain sets the high bit of the first byte that is not plain, from the lowest
+// on, and none if all are. What it sets above that means nothing.
+func notPlain(eight uint64) uint64 {
+	quote, backslash := eight^(everyByte*'"'), eight^(everyByte*'\\')
+	return ((eight - everyByte*' ') | (quote - everyByte) | (backslash - everyByte) | (eight + everyByte) | eight) & everyHigh
+}
+
+func load8[T string | []byte](text T, at int) uint64 {
+	b := text[at : at+8]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+}

@@ -1,0 +1,110 @@
+package jsonorder
+
+import (
+	"crypto/sha256"
+	"hash"
+)
+
+const (
+	// chunk is how much of a stream is hashed at once, and how long it may be to be
+	// written while the text is read for the first time.
+	chunk = 8 << 10
+	// maxStream is the largest buffer that is kept for reuse.
+	maxStream = 2 * chunk
+)
+
+// Stream is what a digest is the SHA-256 of. It holds little of it at once.
+type Stream struct {
+	// Buf is where it is written to; call [Stream.Settle] after each value.
+	Buf []byte
+	// Lost tells that it is too long for the first reading, so that what is written
+	// is of no use. It need not be written then.
+	Lost bool
+	// Whole has Buf keep all of the stream, for tests.
+	Whole bool
+
+	again bool      // the text is read for the second time
+	hash  hash.Hash // of what was in Buf before; nil if nothing was
+	most  int       // how much Buf had
+}
+
+func (s *Stream) begin() {
+	if s.Buf == nil {
+		s.Buf = make([]byte, 0, maxStream)
+	}
+	s.Buf, s.Lost, s.again = s.Buf[:0], false, false
+}
+
+// settled ends the first reading.
+func (s *Stream) settled(again bool) {
+	if again {
+		s.most = max(s.most, len(s.Buf))
+		s.Buf, s.Lost, s.again = s.Buf[:0], false, true
+	}
+}
+
+// Drafting reports whether Buf has all that was written in the first reading.
+func (s *Stream) Drafting() bool { return !s.again && !s.Lost }
+
+// Settle makes room in Buf.
+func (s *Stream) Settle() {
+	if len(s.Buf) >= chunk {
+		s.flush()
+	}
+}
+
+// Write appends p, which is not copied if it is long.
+func (s *Stream) Write(p []byte) {
+	if len(p) < chunk || s.Whole && s.again {
+		s.Buf = append(s.Buf, p...)
+		s.Settle()
+		return
+	}
+	s.flush()
+	if s.again {
+		s.hash.Write(p)
+	}
+}
+
+func (s *Stream) flush() {
+	if !s.again {
+		s.lose()
+		return
+	}
+	if s.Whole {
+		return
+	}
+	if s.hash == nil {
+		s.hash = sha256.New()
+	}
+	s.hash.Write(s.Buf)
+	s.most = max(s.most, len(s.Buf))
+	s.Buf = s.Buf[:0]
+}
+
+// lose gives up what was written: the text will be read again.
+func (s *Stream) lose() {
+	s.Lost = true
+	s.most = max(s.most, len(s.Buf))
+	s.Buf = s.Buf[:0]
+}
+
+// Sum sets sum to the digest of all that was written.
+func (s *Stream) Sum(sum *[sha256.Size]byte) {
+	if s.hash == nil {
+		*sum = sha256.Sum256(s.Buf)
+		return
+	}
+	s.flush()
+	s.Buf = s.hash.Sum(s.Buf)
+	copy(sum[:], s.Buf)
+}
+
+// release empties the stream. It reports whether it is small enough to be kept
+// for reuse.
+func (s *Stream) release() bool {
+	s.hash = nil // it has pieces of the text
+	clear(s.Buf[:max(s.most, len(s.Buf))])
+	s.Buf, s.most, s.Whole = s.Buf[:0], 0, false
+	return cap(s.Buf) <= maxStream
+}
