@@ -102,13 +102,10 @@ func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure
 
 // digest computes what tokens of the format say of the round's arguments.
 func (f *acceptedFormat) digest(round *Round) *failure {
-	if f.native() {
-		if err := round.digests.digestArguments(&round.binding); err != nil {
-			return classify(err, ReasonCodecFailed, formatReasons)
-		}
-		return nil
-	}
 	return guard(func() error {
+		if f.native() {
+			return round.digests.digestArguments(&round.binding)
+		}
 		onHeap := round.binding
 		digest, err := f.Format.Digest(&onHeap)
 		if err == nil && len(digest) == 0 && f.carries&ClaimArguments != 0 {
