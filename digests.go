@@ -2,7 +2,6 @@ package mcpseal
 
 import (
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/binary"
 
 	"github.com/mcpseal/mcpseal/internal/argdigest"
@@ -64,7 +63,9 @@ func (d *digests) salt(b *Binding, flow [16]byte) {
 
 // masked salts the digest of the arguments, or takes the salt off.
 func (d *digests) masked(arguments []byte) (masked [digestSize]byte) {
-	subtle.XORBytes(masked[:], arguments[:digestSize], d.mask[:])
+	for i := 0; i < digestSize; i += 8 {
+		binary.NativeEndian.PutUint64(masked[i:], binary.NativeEndian.Uint64(arguments[i:])^binary.NativeEndian.Uint64(d.mask[i:]))
+	}
 	return masked
 }
 

@@ -1,7 +1,6 @@
 package mcpseal
 
 import (
-	"crypto/subtle"
 	"encoding/binary"
 )
 
@@ -154,9 +153,10 @@ func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
 // sameDigest compares in constant time, as subtle.ConstantTimeCompare does, but
 // not byte by byte.
 func sameDigest(sealed []byte, digest *[digestSize]byte) bool {
-	var difference [digestSize]byte
-	subtle.XORBytes(difference[:], sealed, digest[:])
-	return binary.NativeEndian.Uint64(difference[:8])|binary.NativeEndian.Uint64(difference[8:]) == 0
+	other := (*[digestSize]byte)(sealed)
+	difference := binary.NativeEndian.Uint64(other[:8]) ^ binary.NativeEndian.Uint64(digest[:8])
+	difference |= binary.NativeEndian.Uint64(other[8:]) ^ binary.NativeEndian.Uint64(digest[8:])
+	return difference == 0
 }
 
 // claims copies what must outlive the payload, in one allocation. The questions
