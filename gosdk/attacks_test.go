@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,44 +21,66 @@ const internal = `{"code":-32603,"message":"Internal error"}`
 
 var object = map[string]any{"type": "object"}
 
-// TestTheUserCountsWhereOnlyTheContextHasIt is about the older SSE transport: it
-// leaves a request's Extra empty.
-func TestTheUserCountsWhereOnlyTheContextHasIt(t *testing.T) {
-	// A result that asks, as the SDK marks it.
-	unprotected := newServer()
-	addSteps(unprotected, "steps", 1)
-	asking, err := callTool(t, connect(t, unprotected, raw(), revision2026), &mcp.CallToolParams{Name: "steps"})
-	if err != nil || !asking.NeedsInput() {
-		t.Fatal(asking, err)
-	}
-	receiving, _ := gosdk.Middleware(boundary(t, &book{}, nil), nil)
-	handler := receiving(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
-		if req.(*mcp.CallToolRequest).Params.RequestState != "" {
-			return &mcp.CallToolResult{}, nil
-		}
-		return asking, nil
+// TestAUserOfTheConnectionIsNotTheCaller has a gateway that connects its back end
+// once, with the first caller's context.
+func TestAUserOfTheConnectionIsNotTheCaller(t *testing.T) {
+	b := &book{}
+	inner := newServer()
+	tool := addSteps(inner, "pay", 1)
+	gosdk.Protect(inner, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+	var once sync.Once
+	var back *mcp.ClientSession
+	outer := newServer()
+	outer.AddTool(&mcp.Tool{Name: "pay", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		once.Do(func() {
+			clientSide, serverSide := mcp.NewInMemoryTransports()
+			ctx := context.WithoutCancel(ctx)
+			if _, err := inner.Connect(ctx, serverSide, nil); err != nil {
+				t.Error(err)
+			}
+			var err error
+			if back, err = mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, raw()).Connect(ctx, clientSide, nil); err != nil {
+				t.Error(err)
+			}
+		})
+		return back.CallTool(ctx, &mcp.CallToolParams{Name: "pay", RequestState: req.Params.RequestState, InputResponses: req.Params.InputResponses})
 	})
-	meta := mcp.Meta{"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{}}}
-	call := func(user, state string) (result mcp.Result, err error) {
-		web := auth.RequireBearerToken(byName, nil)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			result, err = handler(r.Context(), "tools/call", &mcp.CallToolRequest{
-				Params: &mcp.CallToolParamsRaw{Name: "steps", Meta: meta, RequestState: state, InputResponses: accepted}})
-		}))
-		r := httptest.NewRequest(http.MethodPost, "/", nil)
-		r.Header.Set("Authorization", "Bearer "+user)
-		web.ServeHTTP(httptest.NewRecorder(), r)
-		return result, err
+	url := serve(t, outer, byName)
+	if result, err := callTool(t, dial(t, url, "alice", raw(), revision2026), &mcp.CallToolParams{Name: "pay"}); err == nil {
+		t.Errorf("sealed for whoever opened the connection: %v", result)
 	}
-	first, err := call("alice", "")
-	if err != nil {
-		t.Fatal(err)
+	back.Close()
+	if len(tool.log()) != 1 || !strings.Contains(b.String(), "set Options.Principal") {
+		t.Errorf("%v\n%s", tool.log(), b)
 	}
-	token := first.(*mcp.CallToolResult).RequestState
-	if _, err := call("bob", token); wire(err) != invalidState {
-		t.Errorf("bob gets %v", err)
-	}
-	if _, err := call("alice", token); err != nil {
-		t.Errorf("alice gets %v", err)
+}
+
+// TestTheOlderSSETransportNeedsAPrincipal: it knows only who opened the stream.
+func TestTheOlderSSETransportNeedsAPrincipal(t *testing.T) {
+	for _, named := range []bool{false, true} {
+		b := &book{}
+		server := newServer()
+		addSteps(server, "steps", 1)
+		options := &gosdk.Options{Logger: b.logger()}
+		if named {
+			options.Principal = func(ctx context.Context, _ mcp.Request) (string, error) {
+				return gosdk.TokenPrincipal(auth.TokenInfoFromContext(ctx))
+			}
+		}
+		gosdk.Protect(server, boundary(t, b, nil), options)
+		handler := auth.RequireBearerToken(byName, nil)(mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return server }, nil))
+		web := httptest.NewServer(handler)
+		t.Cleanup(web.Close)
+		client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, answering())
+		session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{Endpoint: web.URL, HTTPClient: &http.Client{Transport: bearer("alice")}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = callTool(t, session, &mcp.CallToolParams{Name: "steps"})
+		if (err == nil) != named || !named && !strings.Contains(b.String(), "set Options.Principal") {
+			t.Errorf("with Principal %v: %v\n%s", named, err, b)
+		}
+		session.Close()
 	}
 }
 

@@ -32,16 +32,16 @@ func isOlder(req mcp.Request) bool {
 // left, so that the boundary's pins and limits hold.
 type olderCall struct {
 	passage.Call
-	p   *Protected
-	req mcp.Request
-	c   call
+	p       *Protected
+	req     mcp.Request
+	c       call
+	entered mcpseal.Round // what this run of the handler began with
 
-	mu      sync.Mutex
-	round   mcpseal.Round
-	token   string // of the questions under way
-	pending int    // questions under way
-	counted bool   // this run of the handler has had its round
-	asked   bool
+	mu    sync.Mutex // a handler may ask from several goroutines, and after it has returned
+	round mcpseal.Round
+	sdk   *sdkRound // of this run; nil before its first question
+	asked bool
+	over  bool
 }
 
 // olderOf returns the older client's call that a context belongs to, or nil.
@@ -57,14 +57,19 @@ func olderOf(ctx context.Context) *olderCall {
 // such a client once, from further in, and runs the handler again; bridge goes
 // on from there for as many rounds as it takes.
 func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
+	if !p.sends.Load() {
+		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both of what Middleware returned")
+	}
+	// Handlers can outlive the call, and its arguments' memory is used again.
+	c.arguments, c.promptArgs = bytes.Clone(c.arguments), maps.Clone(c.promptArgs)
 	session := req.GetSession().(*mcp.ServerSession)
 	round, err := p.open(ctx, req, c, c.token)
 	if err != nil {
 		return nil, err
 	}
 	o := &olderCall{p: p, req: req, c: c, round: round, asked: c.token != ""}
-	o.Call = passage.Call{Context: ctx, By: p, Session: session, Round: &o.round, Older: o}
-	o.c.promptArgs = maps.Clone(c.promptArgs)
+	o.Call = passage.Call{Context: ctx, By: p, Session: session, Round: &o.entered, Older: o}
+	defer o.leave()
 
 	state, _ := round.State()
 	answers := p.firstAnswers(c)
@@ -73,8 +78,7 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 	}
 	round.Dropped(ctx, len(c.answers)-len(answers))
 	for {
-		o.counted = false
-		o.Forget()
+		o.enter()
 		// A handler may change its params, and the next round needs them as they
 		// arrived: each run gets a copy.
 		result, a, err := p.run(&o.Call, next, withInput(o.pristine(), state, answers), c)
@@ -82,7 +86,7 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 			return nil, o.unanswered(err)
 		}
 		if a.questions == nil {
-			if o.asked {
+			if o.hasAsked() {
 				result = uncached(result)
 			}
 			return result, nil
@@ -91,6 +95,27 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 			return nil, o.unanswered(err)
 		}
 	}
+}
+
+// enter and leave stand around the runs of the handler.
+
+func (o *olderCall) enter() {
+	o.Forget()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.entered, o.sdk = o.round, nil
+}
+
+func (o *olderCall) leave() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
+}
+
+func (o *olderCall) hasAsked() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.asked
 }
 
 // pristine returns the request with arguments that nobody else holds.
@@ -137,18 +162,19 @@ func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, ans
 			return "", nil, &ownError{missingCapabilities(a.questions)}
 		}
 	}
-	token, err := o.p.seal(o.Context, o.req, &o.round, a.state, questions)
+	token, expires, err := o.sealRound(a.state, questions)
 	if err != nil {
 		return "", nil, &ownError{err}
 	}
 	// The parent's context is not marked as this call's: what is asked below is
 	// this round, and the sending middleware need not count it.
-	ctx, cancel := context.WithDeadline(o.Context, o.round.Expires())
+	ctx, cancel := context.WithDeadline(o.Context, expires)
 	defer cancel()
 	if answers, err = askAll(ctx, session, a.questions); err != nil && ctx.Err() == nil {
 		return "", nil, err
 	}
-	o.asked = true
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if expired := o.reopen(token); expired != nil {
 		return "", nil, &ownError{expired}
 	}
@@ -159,45 +185,17 @@ func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, ans
 	return state, solicited(&o.round, answers), nil
 }
 
-// begin and end stand around a question that the SDK asks by itself. The round
-// begins with its first question and ends with its last answer; the SDK makes
-// one for each time that we run the handler. Whatever else is asked meanwhile
-// the handler asks directly, with no state involved, and it is let through. The
-// handler's state is not known here: it goes from the handler to the handler.
-
-func (o *olderCall) begin(question mcp.InputRequest) (deadline time.Time, counts bool, err error) {
+// sealRound begins a round of our own. A question that the handler left open is
+// not part of it.
+func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token string, expires time.Time, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.asked = true
-	pin := mcpseal.Question{Kind: kindOfQuestion(question)}
-	if o.counted && o.pending == 0 {
-		return time.Now().Add(o.p.patience(pin.Kind)), false, nil
+	if o.sdk != nil {
+		o.sdk.ended = true
 	}
-	if !o.counted {
-		if o.token, err = o.p.seal(o.Context, o.req, &o.round, "", []mcpseal.Question{pin}); err != nil {
-			return time.Time{}, false, err
-		}
-		o.counted = true
-	}
-	o.pending++
-	return o.round.Expires(), true, nil
-}
-
-func (o *olderCall) end() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.pending--; o.pending > 0 {
-		return nil
-	}
-	return o.reopen(o.token)
-}
-
-// patience is how long a token with such a question lives.
-func (p *Protected) patience(kind mcpseal.Kind) time.Duration {
-	if kind == mcpseal.KindURL && p.policy.URLTTL != 0 {
-		return p.policy.URLTTL
-	}
-	return p.policy.TTL
+	token, err = o.p.seal(o.Context, o.req, &o.round, state, questions)
+	return token, o.round.Expires(), err
 }
 
 // reopen opens a token that this call sealed. There is nobody to ask again if

@@ -165,8 +165,8 @@ func TestTheAdaptersDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	}
 }
 
-// TestTheTokenOfAnotherRequestDoesNotCount: where the SDK says what this request
-// carried, the context may be that of the request which opened the session.
+// TestTheTokenOfAnotherRequestDoesNotCount: the context may be that of the request
+// which opened the session.
 func TestTheTokenOfAnotherRequestDoesNotCount(t *testing.T) {
 	var opener context.Context
 	capture := auth.RequireBearerToken(byName, nil)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { opener = r.Context() }))
@@ -177,16 +177,18 @@ func TestTheTokenOfAnotherRequestDoesNotCount(t *testing.T) {
 		t.Fatal("the bearer middleware let nobody through")
 	}
 	for name, c := range map[string]struct {
-		extra *mcp.RequestExtra
-		known bool
+		ctx    context.Context
+		extra  *mcp.RequestExtra
+		refuse bool
 	}{
-		"no headers, as over SSE": {&mcp.RequestExtra{}, true},
-		"nothing at all":          {nil, true},
-		"headers, and no token":   {&mcp.RequestExtra{Header: http.Header{}}, false},
+		"no headers":             {opener, &mcp.RequestExtra{}, true},
+		"nothing at all":         {opener, nil, true},
+		"headers, and no token":  {opener, &mcp.RequestExtra{Header: http.Header{}}, false},
+		"nothing, and no opener": {t.Context(), nil, false},
 	} {
-		info := gosdk.TokenInfo(opener, &mcp.ListToolsRequest{Extra: c.extra})
-		if known := info != nil; known != c.known {
-			t.Errorf("%s: the opener's token counts: %v", name, known)
+		info, err := gosdk.TokenInfo(c.ctx, &mcp.ListToolsRequest{Extra: c.extra})
+		if info != nil || (err != nil) != c.refuse {
+			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
 }

@@ -19,29 +19,37 @@ func (p *Protected) principal(ctx context.Context, req mcp.Request) (string, err
 		}
 		return principal, err
 	}
-	info := tokenInfo(ctx, req)
-	if info == nil {
+	info, err := tokenInfo(ctx, req)
+	if info == nil && err == nil {
 		return "", nil
 	}
-	principal, err := TokenPrincipal(info)
+	principal := ""
+	if err == nil {
+		principal, err = TokenPrincipal(info)
+	}
 	if err != nil {
 		p.Logger().ErrorContext(ctx, "gosdk: the caller cannot be told from the access token", "cause", err.Error())
 	}
 	return principal, err
 }
 
-// tokenInfo is what the SDK's bearer middleware verified. The older SSE transport
-// passes it in the context alone. Elsewhere the context may be that of another
-// request, so it does not count.
-func tokenInfo(ctx context.Context, req mcp.Request) *auth.TokenInfo {
-	if extra := req.GetExtra(); extra != nil && (extra.TokenInfo != nil || extra.Header != nil) {
-		return extra.TokenInfo
+// tokenInfo is what the SDK's bearer middleware verified for this request. The
+// context does not count: it is that of the connection. Where it alone has a token,
+// over the older SSE transport for example, the caller cannot be told.
+func tokenInfo(ctx context.Context, req mcp.Request) (*auth.TokenInfo, error) {
+	extra := req.GetExtra()
+	if extra != nil && (extra.TokenInfo != nil || extra.Header != nil) {
+		return extra.TokenInfo, nil
 	}
-	return auth.TokenInfoFromContext(ctx)
+	if auth.TokenInfoFromContext(ctx) != nil {
+		return nil, errOpener
+	}
+	return nil, nil
 }
 
 var (
 	errNoName   = errors.New("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
+	errOpener   = errors.New("the access token is that of whoever opened the connection, who need not be who sends this: set Options.Principal")
 	errNoUserID = errors.New("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
 	errNoString = errors.New("TokenInfo.Extra holds an iss or client_id that is not a string: set it to one, or set Options.Principal")
 )
@@ -79,7 +87,7 @@ func appendPart(buf []byte, text string, present bool) []byte {
 // warnAnonymous says once that tokens of an HTTP server are bound to nobody.
 func (p *Protected) warnAnonymous(ctx context.Context, req mcp.Request) {
 	extra := req.GetExtra()
-	if p.options.Principal != nil || p.options.AllowAnonymous || extra == nil || extra.Header == nil || tokenInfo(ctx, req) != nil {
+	if p.options.Principal != nil || p.options.AllowAnonymous || extra == nil || extra.Header == nil || extra.TokenInfo != nil {
 		return
 	}
 	if !p.anonymous.Swap(true) {

@@ -19,10 +19,11 @@ type Options struct {
 	// client id.
 	//
 	// Read the user from req.GetExtra(), which has the headers and the access
-	// token of this request. The context of an older client is that of the
-	// request which opened the session, whoever sends on it now. Over the older
-	// SSE transport GetExtra has neither: check in front of it that whoever
-	// posts to a session is the user that opened it.
+	// token of this request. The context is that of the request which opened the
+	// session or the connection, whoever sends on it now. Over the older SSE
+	// transport GetExtra has neither: make sure in front of it that whoever posts to
+	// a session is the user that opened it, then set Principal to take the user
+	// from the context. Without Principal such calls are refused a token.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// AllowAnonymous says that callers without a name are expected: their tokens
 	// are bound to nobody, and anybody who gets one can use it. False means that an
@@ -57,6 +58,7 @@ type Protected struct {
 
 	unsolicited map[string]bool
 	anonymous   atomic.Bool // the log has said that nobody is authenticated
+	sends       atomic.Bool // the sending middleware is installed
 	strangers   strangers
 }
 

@@ -13,6 +13,7 @@ import (
 // handlers. It counts the questions that the SDK asks by itself as rounds of the
 // call they belong to, and ends the waiting for an answer when their token expires.
 func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
+	p.sends.Store(true)
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		question, ok := req.GetParams().(mcp.InputRequest)
 		if !ok && method == "roots/list" {
@@ -29,17 +30,17 @@ func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
 		if older == nil {
 			return soundly(next(ctx, method, req))
 		}
-		deadline, counts, err := older.begin(question)
+		round, err := older.begin(question)
 		if err != nil {
 			return nil, &ownError{err}
 		}
-		waiting, cancel := context.WithDeadline(ctx, deadline)
+		waiting, cancel := round.waiting(ctx, p.patience(question))
 		defer cancel()
 		result, err := soundly(next(waiting, method, req))
-		if !counts {
+		if round == nil {
 			return result, err
 		}
-		ended := older.end()
+		ended := older.end(round)
 		if err != nil && waiting.Err() != nil && ctx.Err() == nil {
 			return nil, &ownError{wireError(mcpseal.ErrRejected)} // expired, as end has told the operator
 		}
