@@ -23,7 +23,8 @@ type Config struct {
 	// Waive names claims that policy demands and Format cannot carry. Zero
 	// means none.
 	Waive ClaimSet
-	// AlsoOpen names formats that are opened but never sealed. Nil means none.
+	// AlsoOpen names formats whose tokens are opened but never sealed. Cursors are
+	// sealed with the first ring among Keys, Format and these. Nil means none.
 	AlsoOpen []Accepted
 
 	// Audience names this service, at most 1024 bytes, so that services that
@@ -60,8 +61,8 @@ type Config struct {
 	MaxToken int
 
 	// MaxArguments is the longest text of a request's arguments that is digested,
-	// in bytes. A call that neither brings nor gets a token may have more. 0 means
-	// 4 MiB.
+	// in bytes. A call that gets neither a token nor a cursor, and brings none, may
+	// have more, but for paged tools. 0 means 4 MiB.
 	MaxArguments int
 
 	// AskAgain treats a token that is rejected as none, whatever the reason:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcpseal/mcpseal/internal/b64u"
+	"github.com/mcpseal/mcpseal/internal/native"
 )
 
 // RingCodec is the native codec, AES-256-GCM over the keys of a ring:
@@ -29,6 +30,9 @@ const (
 	errUsedUp  = plainError("the key has sealed 2^32 values: rotate to a new one")
 	errPurpose = plainError("the purpose is unknown")
 )
+
+// Native makes it a codec that may be lent pooled buffers.
+func (c *ringCodec) Native(native.Mark) {}
 
 func (c *ringCodec) ring() (*ringKeys, error) {
 	ring := c.keys.Ring()

@@ -421,3 +421,22 @@ func TestPythonPrincipal(t *testing.T) {
 		t.Errorf("a name that is not text: %q", got)
 	}
 }
+
+// TestArgumentsWithTwoReadingsAreRefusedWhereTheyAreBound: Bind may read the last of
+// two members where a handler merges them.
+func TestArgumentsWithTwoReadingsAreRefusedWhereTheyAreBound(t *testing.T) {
+	bind := func(b *mcpseal.Binding) (string, error) {
+		var value any
+		err := json.Unmarshal(b.Arguments, &value)
+		return fmt.Sprint(value), err
+	}
+	format := must2(t)(compat.TypeScript(secret, compat.TypeScriptOptions{Text: true, Bind: bind, Binds: mcpseal.ClaimArguments}))
+	if _, err := format.Digest(&mcpseal.Binding{Arguments: []byte(`{"a":{"y":"2"}}`)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{`{"a":{"x":"evil"},"a":{"y":"2"}}`, `{"\ud800":1}`} {
+		if digest, err := format.Digest(&mcpseal.Binding{Arguments: []byte(text)}); err == nil {
+			t.Errorf("%s has the digest %s", text, digest)
+		}
+	}
+}

@@ -121,6 +121,12 @@ func (f *typeScriptFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	if f.options.Bind == nil {
 		return nil, nil
 	}
+	if f.options.Binds&mcpseal.ClaimArguments != 0 {
+		// Refuses what Bind might read in another way than the handler does.
+		if _, err := b.ArgumentsDigest(); err != nil {
+			return nil, err
+		}
+	}
 	text, err := f.options.Bind(b)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/mcpseal/mcpseal/internal/native"
 )
 
 // Issuer opens cursors; what it opens issues the next one. *[Cursors] is one;
@@ -25,6 +26,7 @@ type Issuer interface {
 // Cursors issues and opens native cursors. It is safe for concurrent use.
 type Cursors struct {
 	config  Config
+	native  bool // the codec is of this module: it may have pooled buffers
 	service [digestSize]byte
 }
 
@@ -33,7 +35,8 @@ func New(config Config) (*Cursors, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
 	}
-	return &Cursors{config, serviceDigest(config.Audience, config.Epoch)}, nil
+	_, ours := config.Codec.(native.Codec)
+	return &Cursors{config, ours, serviceDigest(config.Audience, config.Epoch)}, nil
 }
 
 // prefix is what every cursor begins with.
@@ -69,7 +72,7 @@ func (c *Cursors) open(ctx context.Context, page *Page, cursor string) *failure 
 	defer s.release()
 	s.buf = slices.Grow(s.buf[:0], 2*len(text)+64)
 	page.calling = mcpseal.ReasonCodecFailed
-	payload, err := c.config.Codec.Open(ctx, s.buf, text)
+	payload, err := c.config.Codec.Open(ctx, c.lend(s.buf), text)
 	if err != nil {
 		return codecFailure(err)
 	}
@@ -127,13 +130,26 @@ func codecFailure(err error) *failure {
 	return &failure{mcpseal.ReasonCodecFailed, callback.Failed(err)}
 }
 
+// lend returns a buffer for the codec. A codec of the user's gets none: it might
+// keep it.
+func (c *Cursors) lend(buf []byte) []byte {
+	if c.native {
+		return buf
+	}
+	return nil
+}
+
 // issue seals a record.
 func (c *Cursors) issue(ctx context.Context, r *record, b *binding) (cursor string, fail *failure) {
 	s := scratches.Get().(*scratch)
 	defer s.release()
 	s.buf = appendRecord(s.buf[:0], r, b)
 	s.text = append(slices.Grow(s.text[:0], len(prefix)+4*len(s.buf)+256), prefix...)
-	text, err := c.config.Codec.Seal(ctx, s.text, s.buf)
+	dst, payload := s.text, s.buf
+	if !c.native {
+		dst, payload = []byte(prefix), bytes.Clone(s.buf)
+	}
+	text, err := c.config.Codec.Seal(ctx, dst, payload)
 	if err != nil {
 		return "", &failure{mcpseal.ReasonCodecFailed, callback.Failed(err)}
 	}

@@ -753,3 +753,70 @@ func TestAForgedCursorBuysNoDigest(t *testing.T) {
 		t.Errorf("issued for arguments beyond the limit: %v", err)
 	}
 }
+
+func TestAPositionMayHoldAnyText(t *testing.T) {
+	type position struct {
+		Name string `json:"name,omitempty"`
+	}
+	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "a", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := cursor.For[position](cursors)
+	request := mcpseal.Request{Method: "tools/call", Target: "list"}
+	first, err := pages.Open(t.Context(), request, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{`C:\ufffd`, `\\ufffd`, "\ufffd", "", "\\", `\u`} {
+		token, err := first.Next(t.Context(), position{name})
+		if err != nil {
+			t.Errorf("%q: %v", name, err)
+			continue
+		}
+		if place, err := pages.Open(t.Context(), request, token); err != nil || place.After.Name != name {
+			t.Errorf("%q came back as %q, %v", name, place.After.Name, err)
+		}
+	}
+	for _, name := range []string{"\xff", "a\\\xff"} {
+		if _, err := first.Next(t.Context(), position{name}); err == nil {
+			t.Errorf("%q is no UTF-8 and was taken", name)
+		}
+	}
+}
+
+// lateCodec looks at its input again after it has returned.
+type lateCodec struct {
+	mcpseal.Codec
+	kept *[][]byte
+}
+
+func (c lateCodec) Seal(ctx context.Context, dst, payload []byte) ([]byte, error) {
+	*c.kept = append(*c.kept, payload)
+	return c.Codec.Seal(ctx, dst, payload)
+}
+
+func TestACodecOfTheUsersGetsBuffersOfItsOwn(t *testing.T) {
+	var kept [][]byte
+	codec := lateCodec{mcpseal.RingCodec(mcpseal.Ephemeral(), mcpseal.PurposeCursor), &kept}
+	cursors, err := cursor.New(cursor.Config{Codec: codec, Audience: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, position := range []string{"alice", "mallory"} {
+		page, err := cursors.Open(t.Context(), mcpseal.Request{Method: "tools/call", Target: "list"}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := page.Next(t.Context(), cursor.Next{Position: []byte(position)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page, err = cursors.Open(t.Context(), mcpseal.Request{Method: "tools/call", Target: "list"}, token); err != nil || string(page.Position()) != position {
+			t.Errorf("%q, %v", page.Position(), err)
+		}
+	}
+	if !bytes.Contains(kept[0], []byte("alice")) || !bytes.Contains(kept[1], []byte("mallory")) {
+		t.Errorf("a codec's input changed after it had returned: %q", kept)
+	}
+}

@@ -62,8 +62,8 @@ func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
 	return p.Page.Next(ctx, Next{Position: position})
 }
 
-// encodePosition writes a position, and refuses one that would come back as
-// another.
+// encodePosition writes a position, and refuses one whose text would come back as
+// another. (A number in an any comes back as a float64, as with any JSON.)
 func encodePosition(after any) ([]byte, *failure) {
 	misuse := func(format string) *failure {
 		return &failure{mcpseal.ReasonMisuse, callback.Explain(format, after)}
@@ -81,10 +81,38 @@ func encodePosition(after any) ([]byte, *failure) {
 	switch {
 	case panicked != nil || err != nil:
 		return nil, misuse("a position of type %T cannot be written as JSON")
-	case bytes.Contains(position, []byte(`\ufffd`)):
+	case hasReplacement(position):
 		return nil, misuse("a position of type %T holds text that is not UTF-8: keep bytes in a []byte")
-	case string(position) == "{}" && reflect.TypeOf(after).Kind() == reflect.Struct && reflect.TypeOf(after).NumField() > 0:
+	case string(position) == "{}" && hidesAll(reflect.TypeOf(after)):
 		return nil, misuse("a position of type %T has nothing in it that JSON carries: export its fields")
 	}
 	return position, nil
+}
+
+// hasReplacement reports whether JSON has the escape that encoding/json writes for
+// bytes that are not UTF-8. It writes the character itself as it is.
+func hasReplacement(text []byte) bool {
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		if bytes.HasPrefix(text[i:], []byte(`\ufffd`)) {
+			return true
+		}
+		i++ // what an escape escapes begins none
+	}
+	return false
+}
+
+// hidesAll reports whether a type is a struct with fields, none of them exported.
+func hidesAll(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct || t.NumField() == 0 {
+		return false
+	}
+	for _, field := range reflect.VisibleFields(t) {
+		if field.IsExported() && !field.Anonymous {
+			return false
+		}
+	}
+	return true
 }

@@ -231,7 +231,7 @@ func TestProtectAfterTheFirstCallIsNoticedToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	gosdk.Protect(server, boundary(t, b, nil), options)
-	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); wire(err) != internal || !strings.Contains(b.String(), "installed twice") {
+	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); wire(err) != internal || !strings.Contains(b.String(), "through the middleware twice") {
 		t.Errorf("%s\n%s", wire(err), b)
 	}
 }

@@ -38,8 +38,35 @@ func nativeCursors(boundary *mcpseal.Boundary, config cursor.Config) cursor.Issu
 	return cursors
 }
 
+// forUsers has another issuer keep to [mcpseal.Config.RequirePrincipal].
+type forUsers struct{ cursor.Issuer }
+
+func (f forUsers) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {
+	ask := request.Principal
+	request.Principal = func(ctx context.Context) (string, error) {
+		user, err := ask(ctx)
+		if err == nil && user == "" {
+			err = errNobody
+		}
+		return user, err
+	}
+	return f.Issuer.Open(ctx, request, text)
+}
+
+func isList(method string) bool {
+	switch method {
+	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
+		return true
+	}
+	return false
+}
+
 // serveList keeps the SDK's list cursors to itself: the client gets sealed ones.
-func (p *Protected) serveList(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request, token string) (mcp.Result, error) {
+func (p *Protected) serveList(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	token, ok := listCursor(req)
+	if !ok {
+		return nil, p.refuse(ctx, method, "a request of an unknown type was refused")
+	}
 	if p.lists == nil {
 		result, err := next(ctx, method, req)
 		if tools, ok := result.(*mcp.ListToolsResult); ok && tools != nil && token == "" {

@@ -33,8 +33,8 @@ func (p *Protected) serve(ctx context.Context, next mcp.MethodHandler, method st
 	if isCarrier(method) {
 		return p.serveCarrier(ctx, next, method, req)
 	}
-	if token, ok := listCursor(req); ok {
-		return p.serveList(ctx, next, method, req, token)
+	if isList(method) {
+		return p.serveList(ctx, next, method, req)
 	}
 	return p.serveOther(ctx, next, method, req)
 }
@@ -45,8 +45,8 @@ func (p *Protected) serveCarrier(ctx context.Context, next mcp.MethodHandler, me
 		return nil, p.refuse(ctx, method, "a request of an unknown type was refused")
 	}
 	if outer := passage.From(ctx); outer != nil && outer.Session == req.GetSession() {
-		return nil, p.refuse(ctx, method, "the middleware is installed twice on one server: call Protect once, or install "+
-			"Middleware once; every call is refused until then")
+		return nil, p.refuse(ctx, method, "a call came through the middleware twice: it is installed twice on one server, "+
+			"where Protect is called once, or a handler called its own server with its own context")
 	}
 	kept := c.keepArguments(p.policy.MaxArguments)
 	defer kept.release()

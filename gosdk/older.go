@@ -60,8 +60,7 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 	if !p.sends.Load() {
 		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both of what Middleware returned")
 	}
-	// Handlers can outlive the call, and its arguments' memory is used again.
-	c.arguments, c.promptArgs = bytes.Clone(c.arguments), maps.Clone(c.promptArgs)
+	c.promptArgs = maps.Clone(c.promptArgs)
 	session := req.GetSession().(*mcp.ServerSession)
 	round, err := p.open(ctx, req, c, c.token)
 	if err != nil {
@@ -106,6 +105,8 @@ func (o *olderCall) enter() {
 	o.entered, o.sdk = o.round, nil
 }
 
+// leave ends the call for handlers that outlive it: the memory of its arguments is
+// used again.
 func (o *olderCall) leave() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

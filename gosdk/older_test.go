@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/replay"
 )
 
 // silent is a client that answers the first n questions and none after that.
@@ -110,5 +112,168 @@ func TestAHandWrittenHandlersClientGetsTheSDKsWords(t *testing.T) {
 	_, err := callTool(t, connect(t, server, options, revision2025), &mcp.CallToolParams{Name: "steps"})
 	if err == nil || !strings.Contains(err.Error(), "does not match requested schema") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAQuestionAfterTheCallIsNotPartOfIt: a goroutine that a handler left behind may
+// still ask.
+func TestAQuestionAfterTheCallIsNotPartOfIt(t *testing.T) {
+	server := newServer()
+	returned, got := make(chan struct{}), make(chan error, 1)
+	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		go func() {
+			<-returned
+			_, err := req.Session.Elicit(context.WithoutCancel(ctx), form("later?"))
+			got <- err
+		}()
+		return &mcp.CallToolResult{}, nil
+	})
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	session := connect(t, server, answering(), revision2025)
+	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "tool", Arguments: map[string]any{"a": 1}}); err != nil {
+		t.Fatal(err)
+	}
+	close(returned)
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestACallThatWasGivenUpTouchesNoOther has a middleware further in give up while the
+// handler goes on to ask, and other calls use the memory of its arguments. The race
+// detector is the judge.
+func TestACallThatWasGivenUpTouchesNoOther(t *testing.T) {
+	server := newServer()
+	addSteps(server, "quick", 0)
+	var running sync.WaitGroup
+	release := make(chan struct{})
+	server.AddTool(&mcp.Tool{Name: "slow", InputSchema: object}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if <-release; req.Params.RequestState != "" {
+			return &mcp.CallToolResult{}, nil
+		}
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": form("?")}, RequestState: "s"}, nil
+	})
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if r, ok := req.(*mcp.CallToolRequest); !ok || r.Params.Name != "slow" {
+				return next(ctx, method, req)
+			}
+			running.Go(func() { next(context.WithoutCancel(ctx), method, req) })
+			return nil, errors.New("timeout")
+		}
+	})
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	session := connect(t, server, answering(), revision2025)
+	for range 10 {
+		callTool(t, session, &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"a": "aaaaaaa"}})
+	}
+	close(release)
+	for range 30 {
+		if _, err := callTool(t, session, &mcp.CallToolParams{Name: "quick", Arguments: map[string]any{"b": "bb"}}); err != nil {
+			t.Error(err)
+		}
+	}
+	running.Wait()
+}
+
+// TestADirectQuestionLeftOpenDoesNotEndTheFlow: it is still open when the handler
+// returns a question, and single use is on.
+func TestADirectQuestionLeftOpenDoesNotEndTheFlow(t *testing.T) {
+	store, err := replay.NewSingleProcess(replay.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &book{}
+	server := newServer()
+	var once sync.Once
+	arrived, first, second := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		once.Do(func() {
+			go func() {
+				req.Session.Elicit(ctx, form("direct?"))
+				close(second)
+			}()
+			<-arrived // the client has it
+		})
+		done := len(req.Params.RequestState)
+		if done == 3 {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
+		}
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": form(fmt.Sprint("q", done))}, RequestState: strings.Repeat("x", done+1)}, nil
+	})
+	gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.Replay = store }), nil)
+	options := answering()
+	options.ElicitationHandler = func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		switch req.Params.Message {
+		case "direct?":
+			close(arrived)
+			<-first
+		case "q1":
+			close(first)
+			<-second
+		}
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "x"}}, nil
+	}
+	if result, err := callTool(t, connect(t, server, options, revision2025), &mcp.CallToolParams{Name: "tool"}); err != nil || text(result) != "done" {
+		t.Errorf("%q, %v\n%s", text(result), err, b)
+	}
+}
+
+// TestAnOlderClientsRoundWithAURLLivesForURLTTL, whichever of its questions is asked
+// first.
+func TestAnOlderClientsRoundWithAURLLivesForURLTTL(t *testing.T) {
+	for name, c := range map[string]struct {
+		ttl, urlTTL, answer time.Duration
+		done                bool
+	}{
+		"longer":            {time.Second, time.Minute, 30 * time.Second, true},
+		"longer, too late":  {time.Second, time.Minute, 61 * time.Second, false},
+		"shorter":           {time.Minute, 10 * time.Second, 9 * time.Second, true},
+		"shorter, too late": {time.Minute, 10 * time.Second, 11 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 8 { // the SDK asks in any order
+				synctest.Test(t, func(t *testing.T) {
+					server := newServer()
+					server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+						if req.Params.RequestState != "" {
+							return &mcp.CallToolResult{}, nil
+						}
+						return &mcp.CallToolResult{RequestState: "s", InputRequests: mcp.InputRequestMap{"form": form("?"), "url": questionOf["url"]()}}, nil
+					})
+					gosdk.Protect(server, boundary(t, &book{}, func(config *mcpseal.Config) { config.TTL, config.URLTTL = c.ttl, c.urlTTL }), nil)
+					options := answering()
+					options.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}}
+					options.ElicitationHandler = func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+						select {
+						case <-ctx.Done():
+							return nil, ctx.Err()
+						case <-time.After(c.answer):
+							return &mcp.ElicitResult{Action: "accept"}, nil
+						}
+					}
+					session := connectFor(t, server, options, revision2025, time.Hour)
+					_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "tool"})
+					if (err == nil) != c.done || err != nil && wire(err) != invalidState {
+						t.Errorf("%v", err)
+					}
+					session.Close()
+				})
+			}
+		})
+	}
+}
+
+func TestHalfOfTheMiddlewareServesNoOlderClient(t *testing.T) {
+	b := &book{}
+	server := newServer()
+	tool := addSteps(server, "steps", 1)
+	receiving, _ := gosdk.Middleware(boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+	server.AddReceivingMiddleware(receiving)
+	if _, err := callTool(t, connect(t, server, answering(), revision2025), &mcp.CallToolParams{Name: "steps"}); wire(err) != internal {
+		t.Errorf("%v", err)
+	}
+	if len(tool.log()) != 0 || !strings.Contains(b.String(), "sending middleware is not installed") {
+		t.Errorf("%v\n%s", tool.log(), b)
 	}
 }

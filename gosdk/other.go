@@ -2,7 +2,9 @@ package gosdk
 
 import (
 	"context"
+	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -29,13 +31,19 @@ func (p *Protected) serveOther(ctx context.Context, next mcp.MethodHandler, meth
 var inputMembers = []string{"requestState", "inputRequests", "inputResponses"}
 
 // carriesInput reports whether params or a result have such a member, and
-// something in it.
+// something in it. What the SDK defines is looked at field by field; anything else
+// by its JSON, whatever makes that.
 func carriesInput(message any) bool {
 	v := reflect.ValueOf(message)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+	for v.Kind() == reflect.Pointer {
+		v = v.Elem() // not valid for nil
+	}
+	if !v.IsValid() {
 		return false
 	}
-	v = v.Elem()
+	if v.Kind() != reflect.Struct || v.Type().PkgPath() != sdkPackage {
+		return jsonCarriesInput(message)
+	}
 	for _, index := range inputFields(v.Type()) {
 		// An embedded pointer that is nil has nothing in it.
 		if field, err := v.FieldByIndexErr(index); err == nil && !field.IsZero() {
@@ -45,9 +53,29 @@ func carriesInput(message any) bool {
 	return false
 }
 
+var sdkPackage = reflect.TypeFor[mcp.CallToolResult]().PkgPath()
+
+func jsonCarriesInput(message any) bool {
+	text, err := json.Marshal(message)
+	if err != nil {
+		return true // nobody can look into it
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(text, &members) != nil {
+		return false // not an object
+	}
+	for name, value := range members {
+		isInput := slices.ContainsFunc(inputMembers, func(member string) bool { return strings.EqualFold(name, member) })
+		if isInput && string(value) != "null" && string(value) != `""` {
+			return true
+		}
+	}
+	return false
+}
+
 var inputFieldsOf sync.Map // from reflect.Type to [][]int
 
-// inputFields finds the fields of a struct that JSON gives such a name.
+// inputFields finds the fields of an SDK's struct that JSON gives such a name.
 func inputFields(t reflect.Type) [][]int {
 	if known, ok := inputFieldsOf.Load(t); ok {
 		return known.([][]int)

@@ -37,11 +37,28 @@ type (
 	inner struct {
 		State string `json:"requestState,omitempty"`
 	}
+	valueResult struct {
+		*mcp.ResultBase
+		State string `json:"requestState"`
+	}
+	wrappedResult struct{ *mcp.CallToolResult }
+	hidingResult  struct {
+		*mcp.CallToolResult
+		RequestState string `json:"-"`
+	}
+	ownResult struct {
+		mcp.ResultBase
+		secret string
+	}
 	askingResult struct {
 		mcp.ResultBase
 		Questions mcp.InputRequestMap `json:"inputRequests,omitempty"`
 	}
 )
+
+func (r *ownResult) MarshalJSON() ([]byte, error) {
+	return []byte(`{"requestState":"` + r.secret + `"}`), nil
+}
 
 // addMethod registers a custom method that returns result, and counts its calls.
 func addMethod[P interface {
@@ -69,7 +86,14 @@ func TestAnyOtherMethodCarriesNoInput(t *testing.T) {
 	addMethod[*plainParams](t, server, "acme/tool", &mcp.CallToolResult{RequestState: "hush"}, &calls)
 	addMethod[*plainParams](t, server, "acme/asks", &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": form("?")}}, &calls)
 	addMethod[*plainParams](t, server, "acme/own", &statefulResult{inner: &inner{State: "hush"}}, &calls)
-	addMethod[*plainParams](t, server, "acme/questions", &askingResult{Questions: mcp.InputRequestMap{}}, &calls)
+	addMethod[*plainParams](t, server, "acme/questions", &askingResult{Questions: mcp.InputRequestMap{"q": form("?")}}, &calls)
+	stateful := &mcp.CallToolResult{RequestState: "hush"}
+	addMethod[*plainParams](t, server, "acme/value", valueResult{&mcp.ResultBase{}, "hush"}, &calls)
+	addMethod[*plainParams](t, server, "acme/wrapped", wrappedResult{stateful}, &calls)
+	addMethod[*plainParams](t, server, "acme/hiding", hidingResult{stateful, ""}, &calls)
+	addMethod[*plainParams](t, server, "acme/marshals", &ownResult{secret: "hush"}, &calls)
+	addMethod[*plainParams](t, server, "acme/list", &mcp.ListToolsResult{Tools: []*mcp.Tool{}}, &calls)
+	addMethod[*mcp.ListToolsParams](t, server, "acme/lists", &plainResult{}, &calls)
 	addMethod[*mcp.CallToolParamsRaw](t, server, "acme/raw", &plainResult{}, &calls)
 	addMethod[*statefulParams](t, server, "acme/state", &plainResult{}, &calls)
 	addMethod[*answeredParams](t, server, "acme/answers", &plainResult{}, &calls)
@@ -90,6 +114,12 @@ func TestAnyOtherMethodCarriesNoInput(t *testing.T) {
 		{"acme/asks", `"query":"q"`, false, true},
 		{"acme/own", `"query":"q"`, false, true},
 		{"acme/questions", `"query":"q"`, false, true},
+		{"acme/value", `"query":"q"`, false, true},
+		{"acme/wrapped", `"query":"q"`, false, true},
+		{"acme/hiding", `"query":"q"`, false, true},
+		{"acme/marshals", `"query":"q"`, false, true},
+		{"acme/list", `"query":"q"`, true, true},
+		{"acme/lists", `"cursor":"any"`, true, true},
 		{"acme/raw", `"name":"x"`, true, true},
 		{"acme/raw", `"name":"x","requestState":"forged"`, false, false},
 		{"acme/raw", `"name":"x","inputResponses":{"q":{"action":"accept"}}`, false, false},

@@ -1,10 +1,12 @@
 package gosdk_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -221,6 +223,25 @@ func TestAPagedToolThatCannotBeIsRefusedAtRegistration(t *testing.T) {
 		}()
 	}
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, handler, &gosdk.PageOptions{Cursor: "page"})
+}
+
+// TestOtherIssuersKeepToRequirePrincipal: they know nothing of the boundary's policy.
+func TestOtherIssuersKeepToRequirePrincipal(t *testing.T) {
+	for user, want := range map[string]bool{"alice": true, "": false} {
+		issuer, err := atd.NewIssuer(bytes.Repeat([]byte{7}, 32), atd.Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := newServer()
+		protected := gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.RequirePrincipal = true }), &gosdk.Options{
+			Cursors: issuer.Cursors(), AllowAnonymous: true,
+			Principal: func(context.Context, mcp.Request) (string, error) { return user, nil },
+		})
+		gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_rows"}, listRows, nil)
+		if _, err := listPage(t, connect(t, server, nil, revision2026), map[string]any{"prefix": ""}); (err == nil) != want {
+			t.Errorf("%q: %v", user, err)
+		}
+	}
 }
 
 func TestPagedToolsWorkWithATDCursors(t *testing.T) {

@@ -49,6 +49,7 @@ func tokenInfo(ctx context.Context, req mcp.Request) (*auth.TokenInfo, error) {
 
 var (
 	errNoName   = errors.New("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
+	errNobody   = errors.New("nobody is calling, and mcpseal.Config.RequirePrincipal is set")
 	errOpener   = errors.New("the access token is that of whoever opened the connection, who need not be who sends this: set Options.Principal")
 	errNoUserID = errors.New("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
 	errNoString = errors.New("TokenInfo.Extra holds an iss or client_id that is not a string: set it to one, or set Options.Principal")

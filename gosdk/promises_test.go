@@ -630,7 +630,7 @@ func TestTypedState(t *testing.T) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: state.Name}}}, nil
 		}
 		result := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form("?")}}
-		return result, gosdk.SetState(ctx, result, progress{state.Step + 1, "ünï"})
+		return result, gosdk.SetState(ctx, req, result, progress{state.Step + 1, "ünï"})
 	})
 	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
 	if result, err := callTool(t, connect(t, server, answering(), revision2026), &mcp.CallToolParams{Name: "typed"}); err != nil || text(result) != "ünï" {
@@ -643,10 +643,10 @@ func TestTypedState(t *testing.T) {
 			t.Errorf("%s is a progress: %v, %v, %v", text, state, present, err)
 		}
 	}
-	if err := gosdk.SetState(ctx, &mcp.ListToolsResult{}, 1); err == nil {
+	if err := gosdk.SetState(ctx, &mcp.CallToolRequest{}, &mcp.ListToolsResult{}, 1); err == nil {
 		t.Error("a list carries a state")
 	}
-	if err := gosdk.SetState(ctx, &mcp.CallToolResult{}, make(chan int)); err == nil {
+	if err := gosdk.SetState(ctx, &mcp.CallToolRequest{}, &mcp.CallToolResult{}, make(chan int)); err == nil {
 		t.Error("a channel is written as JSON")
 	}
 }
@@ -657,20 +657,53 @@ func TestStateFailsWithoutProtection(t *testing.T) {
 		t.Errorf("State: %v, %v, %v", value, present, err)
 	}
 	result := &mcp.CallToolResult{}
-	if err := gosdk.SetState(t.Context(), result, 1); !errors.Is(err, gosdk.ErrNotProtected) || result.RequestState != "" {
+	if err := gosdk.SetState(t.Context(), request, result, 1); !errors.Is(err, gosdk.ErrNotProtected) || result.RequestState != "" {
 		t.Errorf("SetState: %v, %q", err, result.RequestState)
 	}
-	if gosdk.Sealed(t.Context()) {
+	if gosdk.Sealed(t.Context(), request) {
 		t.Error("a call that nobody saw counts as sealed")
 	}
 	// Nor is there a way around it on a server where the line was forgotten.
 	server := newServer()
 	server.AddTool(&mcp.Tool{Name: "forgotten", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		result := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form("?")}}
-		return result, gosdk.SetState(ctx, result, "hush")
+		return result, gosdk.SetState(ctx, req, result, "hush")
 	})
 	if result, err := callTool(t, connect(t, server, raw(), revision2026), &mcp.CallToolParams{Name: "forgotten"}); err == nil || result != nil {
 		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// TestAServerBehindAProtectedOneIsNotSealed connects to a server without Protect
+// from a protected handler: the context of its calls is derived from that handler's.
+func TestAServerBehindAProtectedOneIsNotSealed(t *testing.T) {
+	inner := newServer()
+	var sealed bool
+	var failed error
+	inner.AddTool(&mcp.Tool{Name: "inner", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		sealed = gosdk.Sealed(ctx, req)
+		_, _, failed = gosdk.State[string](ctx, req)
+		return &mcp.CallToolResult{}, nil
+	})
+	outer := newServer()
+	outer.AddTool(&mcp.Tool{Name: "outer", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		clientSide, serverSide := mcp.NewInMemoryTransports()
+		if _, err := inner.Connect(ctx, serverSide, nil); err != nil {
+			return nil, err
+		}
+		back, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, raw()).Connect(ctx, clientSide, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer back.Close()
+		return back.CallTool(ctx, &mcp.CallToolParams{Name: "inner", RequestState: `"forged"`})
+	})
+	gosdk.Protect(outer, boundary(t, &book{}, nil), nil)
+	if _, err := callTool(t, connect(t, outer, raw(), revision2026), &mcp.CallToolParams{Name: "outer"}); err != nil {
+		t.Fatal(err)
+	}
+	if sealed || !errors.Is(failed, gosdk.ErrNotProtected) {
+		t.Errorf("sealed %v, %v", sealed, failed)
 	}
 }
 
@@ -680,19 +713,19 @@ func TestEveryCarrierIsSealedForItsHandler(t *testing.T) {
 	for _, protected := range []bool{true, false} {
 		server := newServer()
 		var seen []bool
-		see := func(ctx context.Context) { seen = append(seen, gosdk.Sealed(ctx)) }
+		see := func(ctx context.Context, req mcp.Request) { seen = append(seen, gosdk.Sealed(ctx, req)) }
 		server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			if see(ctx); len(req.Params.InputResponses) > 0 {
+			if see(ctx, req); len(req.Params.InputResponses) > 0 {
 				return &mcp.CallToolResult{}, nil
 			}
 			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form("?")}, RequestState: "s"}, nil
 		})
 		server.AddPrompt(&mcp.Prompt{Name: "prompt"}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			see(ctx)
+			see(ctx, req)
 			return &mcp.GetPromptResult{}, nil
 		})
 		server.AddResource(&mcp.Resource{URI: "test:resource", Name: "r"}, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-			see(ctx)
+			see(ctx, req)
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{}}, nil
 		})
 		if protected {

@@ -90,6 +90,8 @@ func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
 	}
 	if p.options.Cursors == nil {
 		p.options.Cursors = nativeCursors(boundary, cursor.Config{})
+	} else if p.policy.RequirePrincipal {
+		p.options.Cursors = forUsers{p.options.Cursors}
 	}
 	if !p.options.PlainLists {
 		p.lists = nativeCursors(boundary, cursor.Config{MaxPosition: maxListPosition})

@@ -143,7 +143,7 @@ func TestInstalledTwiceIsRefused(t *testing.T) {
 			t.Fatalf("%v, %v", text(result), err)
 		}
 	}
-	if len(tool.log()) != 0 || !strings.Contains(b.String(), "installed twice") {
+	if len(tool.log()) != 0 || !strings.Contains(b.String(), "through the middleware twice") {
 		t.Errorf("the handler ran, or the log is silent: %s", b)
 	}
 }

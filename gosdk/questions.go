@@ -21,7 +21,12 @@ func (p *Protected) pins(ctx context.Context, c call, requests mcp.InputRequestM
 		if kind == 0 {
 			return nil, p.refuse(ctx, c.method, fmt.Sprintf("the question %.40q is nil or of a type that cannot be asked, %T", key, request))
 		}
-		questions = append(questions, mcpseal.Question{Key: key, Kind: kind, Digest: wording[key]})
+		digest, worded := wording[key]
+		if wording != nil && !worded {
+			return nil, p.refuse(ctx, c.method, "a question was added to those of elicit, which would never get an answer: "+
+				"a middleware further in must leave its results alone")
+		}
+		questions = append(questions, mcpseal.Question{Key: key, Kind: kind, Digest: digest})
 	}
 	return questions, nil
 }

@@ -16,18 +16,23 @@ import (
 // ErrNotProtected is what [State] and [SetState] return in a call that no boundary
 // has seen: its state is whatever the client sent, and would leave in plaintext.
 var ErrNotProtected = errors.New("gosdk: the call has not come through a boundary: call Protect on its server, " +
-	"and pass the handler's context; in a test, pass gosdktest.Context")
+	"and pass what the handler got; in a test, pass gosdktest.Context")
 
-// Sealed reports whether the call that a handler's context belongs to came through
-// a boundary. A handler that reads RequestState by itself asks it first, so that
+// Sealed reports whether a request came through a boundary; both are what the
+// handler got. A handler that reads RequestState by itself asks it first, so that
 // it does not trust a client where the line with Protect was forgotten.
-func Sealed(ctx context.Context) bool { return passage.From(ctx) != nil }
+func Sealed(ctx context.Context, req mcp.Request) bool {
+	passing := passage.From(ctx)
+	// The context of a server that a protected handler connected to is derived
+	// from that handler's. The session tells them apart; tests have none.
+	return passing != nil && (passing.Session == nil || passing.Session == req.GetSession())
+}
 
 // SetState writes value, as JSON, into a result that asks: a *mcp.CallToolResult,
 // *mcp.GetPromptResult or *mcp.ReadResourceResult. [State] reads it back in the
-// next round. The context is the handler's.
-func SetState(ctx context.Context, result mcp.Result, value any) error {
-	if !Sealed(ctx) {
+// next round. Context and request are the handler's.
+func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any) error {
+	if !Sealed(ctx, req) {
 		return ErrNotProtected
 	}
 	text, err := json.Marshal(value)
@@ -54,7 +59,7 @@ func SetState(ctx context.Context, result mcp.Result, value any) error {
 // members that T does not have, or of other types. It repeats nothing of the state.
 func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, err error) {
 	var none T
-	if !Sealed(ctx) {
+	if !Sealed(ctx, req) {
 		return none, false, ErrNotProtected
 	}
 	c, _ := anyCall(req)

@@ -109,7 +109,7 @@ func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 		return nil
 	}
 	if err != nil {
-		a.wrong("the question %s is nil or cannot be written as JSON", plain.Text(key))
+		a.wrong("the question %s is nil, has a nil message, or cannot be written as JSON", plain.Text(key))
 		return nil
 	}
 	if before, ok := a.digests[key]; ok && before != digest {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -97,7 +98,7 @@ func Example() {
 type account struct{ Token string }
 
 // connectIDs is which principal each connect id is for; a table of yours.
-var connectIDs = map[string]string{}
+var connectIDs sync.Map
 
 func accountOf(context.Context, *elicit.Asker) (*account, bool) { return nil, false }
 func principalOf(*elicit.Asker) string                          { return "alice" }
@@ -107,7 +108,7 @@ func signedInUser(*http.Request) string                         { return "alice"
 func connectAccount(ctx context.Context, ask *elicit.Asker, in DeleteArgs) (Deleted, error) {
 	id, err := elicit.Once(ask, "connect", func() (string, error) {
 		id := newID()
-		connectIDs[id] = principalOf(ask) // who it is for
+		connectIDs.Store(id, principalOf(ask)) // who it is for
 		return id, nil
 	})
 	if err != nil {
@@ -126,7 +127,8 @@ func connectAccount(ctx context.Context, ask *elicit.Asker, in DeleteArgs) (Dele
 
 // connectPage is what the URL leads to.
 func connectPage(w http.ResponseWriter, r *http.Request) {
-	if connectIDs[r.PathValue("id")] != signedInUser(r) {
+	who, known := connectIDs.Load(r.PathValue("id"))
+	if !known || who == "" || who != signedInUser(r) {
 		http.Error(w, "this link is somebody else's", http.StatusForbidden)
 		return
 	}

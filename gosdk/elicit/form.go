@@ -186,9 +186,9 @@ func tryField(t reflect.Type, name string, s *jsonschema.Schema) error {
 		return nil
 	}
 	// Some types read only one kind of text.
-	for format, text := range map[string]string{"date-time": "2026-01-02T03:04:05Z", "date": "2026-01-02"} {
-		if s.Type == "string" && len(s.Enum) == 0 && (s.Format == "" || s.Format == format) && arrives(t, name, text) {
-			s.Format = format
+	for _, known := range []struct{ format, text string }{{"date-time", "2026-01-02T03:04:05Z"}, {"date", "2026-01-02"}} {
+		if s.Type == "string" && len(s.Enum) == 0 && (s.Format == "" || s.Format == known.format) && arrives(t, name, known.text) {
+			s.Format = known.format
 			return nil
 		}
 	}

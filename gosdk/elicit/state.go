@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -81,11 +82,11 @@ func digestOf(question mcp.InputRequest) (string, error) {
 	case *mcp.ElicitParams:
 		kind = kindElicitation
 	case *mcp.CreateMessageParams:
-		if q != nil {
+		if q != nil && !slices.Contains(q.Messages, nil) { // with a nil, the SDK ends the process
 			kind = kindSampling
 		}
 	case *mcp.CreateMessageWithToolsParams:
-		if q != nil {
+		if q != nil && !slices.Contains(q.Messages, nil) {
 			kind = kindSampling
 		}
 	case *mcp.ListRootsParams:

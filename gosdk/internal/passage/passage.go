@@ -4,6 +4,7 @@ package passage
 
 import (
 	"context"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -21,6 +22,7 @@ type Call struct {
 
 	// What elicit wrote in the last run of the handler. Only elicit calls Wrote,
 	// so that no other state can pass for its own.
+	mu      sync.Mutex // a handler may still run when nobody waits for it any more
 	state   string
 	wording map[string][16]byte
 }
@@ -42,29 +44,43 @@ func From(ctx context.Context) *Call {
 }
 
 // Wrote notes the state that elicit returns, and how its questions are worded.
-func (c *Call) Wrote(state string, wording map[string][16]byte) { c.state, c.wording = state, wording }
+func (c *Call) Wrote(state string, wording map[string][16]byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state, c.wording = state, wording
+}
 
 // Forget forgets it, before the handler runs once more.
-func (c *Call) Forget() { c.state, c.wording = "", nil }
+func (c *Call) Forget() { c.Wrote("", nil) }
+
+func (c *Call) written() (state string, wording map[string][16]byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state, c.wording
+}
 
 // Asking reports whether the last run of elicit's handler asked.
-func (c *Call) Asking() bool { return c.wording != nil }
+func (c *Call) Asking() bool {
+	_, wording := c.written()
+	return wording != nil
+}
 
 // Wording returns how elicit's questions are worded, for the token of a state; nil
 // if elicit did not write that state.
 func (c *Call) Wording(state string) map[string][16]byte {
-	if c.state != state {
+	written, wording := c.written()
+	if written != state {
 		return nil
 	}
-	return c.wording
+	return wording
 }
 
 // Written reports whether elicit wrote the state that came in, with questions of
 // this wording: because the token says so, because the operator did without that
 // claim, or because elicit did it a moment ago and the SDK asked by itself.
 func (c *Call) Written(state string, wording map[string][16]byte) bool {
-	if c.Asking() {
-		return c.state == state
+	if written, asked := c.written(); asked != nil {
+		return written == state
 	}
 	if c.Round == nil || c.Round.First() {
 		return false

@@ -1,0 +1,184 @@
+package elicit_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/mcpseal/mcpseal/replay"
+)
+
+// behind returns a service with a middleware further in.
+func behind(t *testing.T, middleware mcp.Middleware) service {
+	t.Helper()
+	s := newService(t, nil)
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	server.AddReceivingMiddleware(middleware)
+	return service{gosdk.Protect(server, s.Boundary(), &gosdk.Options{Logger: s.Logger()}), s.book, s.keys}
+}
+
+// TestAMiddlewareMayAskAnOlderClientToo: its question is not a round of elicit's.
+func TestAMiddlewareMayAskAnOlderClientToo(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if session, ok := req.GetSession().(*mcp.ServerSession); ok && revision == revision2025 && strings.Contains(" tools/call prompts/get resources/read ", method) {
+					if _, err := session.ListRoots(ctx, nil); err != nil {
+						return nil, err
+					}
+				}
+				return next(ctx, method, req)
+			}
+		})
+		two := func(ask *elicit.Asker) error {
+			if _, err := elicit.Form[value](ask, "a", "A?").Value(); err != nil {
+				return err
+			}
+			_, err := elicit.Form[value](ask, "b", "B?").Value()
+			return err
+		}
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) { return result{"done"}, two(ask) })
+		elicit.AddPrompt(s.Protected, &mcp.Prompt{Name: "p"}, func(_ context.Context, ask *elicit.Asker, _ *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{}}, two(ask)
+		})
+		elicit.AddResource(s.Protected, &mcp.Resource{Name: "r", URI: "file:///r"}, func(_ context.Context, ask *elicit.Asker, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{}}, two(ask)
+		})
+		u := reply(nil)
+		session := connect(t, s.Server(), u.options(false), revision)
+		if got := text(call(t, session, &mcp.CallToolParams{Name: "t"})); got != `{"done":"done"}` {
+			t.Errorf("%s; the log: %s", got, s.book)
+		}
+		if _, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"}); err != nil {
+			t.Error(err)
+		}
+		if _, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "file:///r"}); err != nil {
+			t.Error(err)
+		}
+		if asked := u.messages(); len(asked) != 6 {
+			t.Errorf("asked %q", asked)
+		}
+	})
+}
+
+func TestAQuestionAddedToElicitsIsTheAuthorsBug(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				result, err := next(ctx, method, req)
+				if r, ok := result.(*mcp.CallToolResult); ok && r.InputRequests != nil {
+					r.InputRequests["extra"] = &mcp.ElicitParams{Message: "rate us", RequestedSchema: map[string]any{"type": "object"}}
+				}
+				return result, err
+			}
+		})
+		tool := &asking{wording: map[string]string{"a": "A?", "b": "B?", "c": "C?"}, order: []string{"a", "b", "c"}}
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
+		got := text(call(t, connect(t, s.Server(), reply(nil).options(false), revision), &mcp.CallToolParams{Name: "ask"}))
+		if got != internal || !strings.Contains(s.book.String(), "a question was added to those of elicit") {
+			t.Errorf("%s; the log: %s", got, s.book)
+		}
+	})
+}
+
+// TestANilMessageIsTheAuthorsBug: the SDK would end the process, asking an older
+// client.
+func TestANilMessageIsTheAuthorsBug(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s := newService(t, nil)
+		type relay struct {
+			Messages []*mcp.SamplingMessage `json:"messages"`
+		}
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "relay"}, func(_ context.Context, ask *elicit.Asker, in relay) (result, error) {
+			_, err := elicit.Sample(ask, "k", &mcp.CreateMessageParams{MaxTokens: 1, Messages: in.Messages}).Value()
+			return result{}, err
+		})
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "tools"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+			_, err := elicit.SampleWithTools(ask, "k", &mcp.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*mcp.SamplingMessageV2{nil}}).Value()
+			return result{}, err
+		})
+		session := connect(t, s.Server(), reply(nil).options(false), revision)
+		if got := text(call(t, session, &mcp.CallToolParams{Name: "relay", Arguments: map[string]any{"messages": []any{nil}}})); got != internal {
+			t.Error(got)
+		}
+		if got := text(call(t, session, &mcp.CallToolParams{Name: "tools"})); got != internal {
+			t.Error(got)
+		}
+	})
+}
+
+// flexibleDay reads dates and times alike.
+type flexibleDay string
+
+func (d *flexibleDay) UnmarshalText(text []byte) error {
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if _, err := time.Parse(layout, string(text)); err == nil {
+			*d = flexibleDay(text)
+			return nil
+		}
+	}
+	return &time.ParseError{}
+}
+
+func TestAFormIsTheSameEveryTime(t *testing.T) {
+	s := newService(t, nil)
+	type day struct {
+		Day  flexibleDay `json:"day"`
+		Mode string      `json:"mode"`
+	}
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		d, err := elicit.Form[day](ask, "day", "Which day?", elicit.Enum("mode", "a", "b")).Value()
+		return result{string(d.Day)}, err
+	})
+	u := &user{answer: func(string, *mcp.ElicitParams) *mcp.ElicitResult {
+		return accept(map[string]any{"day": "2026-01-02T03:04:05Z", "mode": "a"})
+	}}
+	session := connect(t, s.Server(), u.options(false), revision2026)
+	for range 20 {
+		if got := text(call(t, session, &mcp.CallToolParams{Name: "t"})); got != `{"done":"2026-01-02T03:04:05Z"}` {
+			t.Fatal(got)
+		}
+	}
+}
+
+// TestOneTokenCountsOnceOverBothRevisions sends it forty times at once.
+func TestOneTokenCountsOnceOverBothRevisions(t *testing.T) {
+	store, err := replay.NewSingleProcess(replay.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newService(t, func(c *mcpseal.Config) { c.Replay = store })
+	var mu sync.Mutex
+	ran := 0
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "pay"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		if _, err := elicit.Form[confirm](ask, "confirm", "Pay?").Value(); err != nil {
+			return result{}, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		ran++
+		return result{"paid"}, nil
+	})
+	newer := connect(t, s.Server(), reply(nil).options(true), revision2026)
+	older := connect(t, s.Server(), reply(map[string]*mcp.ElicitResult{"Pay?": {Action: "decline"}}).options(true), revision2025)
+	asked := round(t, newer, "pay", nil, nil)
+	var group sync.WaitGroup
+	for i := range 40 {
+		session := []*mcp.ClientSession{newer, older}[i%2]
+		group.Go(func() {
+			call(t, session, &mcp.CallToolParams{Name: "pay", RequestState: asked.RequestState,
+				InputResponses: mcp.InputResponseMap{"confirm": accept(map[string]any{"ok": true})}})
+		})
+	}
+	group.Wait()
+	if ran != 1 {
+		t.Errorf("paid %d times", ran)
+	}
+}
