@@ -72,8 +72,8 @@ func ExamplePythonPrincipal() {
 	options := &gosdk.Options{
 		Principal: func(_ context.Context, req mcp.Request) (string, error) {
 			extra := req.GetExtra() // of this request; the context may be that of the session's first
-			if extra == nil || extra.TokenInfo == nil {
-				return "", nil
+			if extra == nil || extra.TokenInfo == nil || extra.TokenInfo.UserID == "" {
+				return "", nil // refused, unless AllowAnonymous is set
 			}
 			info := extra.TokenInfo
 			client, _ := info.Extra["client_id"].(string)
