@@ -369,9 +369,14 @@ func (u brokenUnwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, er
 	if err := ctx.Err(); err != nil && !u.deaf {
 		return nil, err
 	}
-	if u.lenient {
-		wrapped = bytes.TrimRight(wrapped, "\x00")
+	secret, err := u.open(wrapped)
+	if err != nil && u.lenient {
+		secret, err = u.open(bytes.TrimSuffix(wrapped, []byte{0}))
 	}
+	return secret, err
+}
+
+func (u brokenUnwrapper) open(wrapped []byte) ([]byte, error) {
 	if len(wrapped) < sha256.Size {
 		return nil, errors.New("short")
 	}
