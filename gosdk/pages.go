@@ -136,7 +136,7 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 		return nil, invalidParams()
 	}
 	in, bound, token, err := t.arguments.read(req.Params.Arguments)
-	if errors.Is(err, errMalformed) {
+	if errors.Is(err, errMalformed) || len(bound) > t.p.policy.MaxArguments { // defaults and escapes make it longer
 		return nil, invalidParams()
 	} else if err != nil {
 		return nil, err
