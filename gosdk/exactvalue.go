@@ -119,8 +119,8 @@ func wholeDigits(literal string) (digits string, ok bool) {
 	return digits, true
 }
 
-// rounds reports whether a value has an integer in it that some double is not:
-// one of 2^53 or more, or of -2^53 or less.
+// rounds reports whether a value has an integer in it that a double may not keep:
+// its magnitude is 2^53 or more.
 func rounds(value any) bool {
 	const most = 1 << 53
 	switch v := value.(type) {

@@ -70,7 +70,7 @@ func (a *pagedArguments[In]) read(text []byte) (in In, bound []byte, cursor stri
 // validate keeps integers from a schema that would divide them as doubles.
 func (a *pagedArguments[In]) validate(check *jsonschema.Resolved, value any) error {
 	if a.divides && rounds(value) {
-		return errors.New("a number is out of range: with multipleOf in the schema, every integer is between -2^53 and 2^53")
+		return errors.New("a number is out of range: with multipleOf in the schema, every integer must be between -2^53 and 2^53")
 	}
 	return check.Validate(value)
 }
