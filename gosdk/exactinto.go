@@ -4,18 +4,21 @@ import (
 	"encoding"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // intoGo puts JSON values into Go values, as encoding/json does but for three
-// things: a name counts only exactly as it is written, a number arrives as it
-// is or not at all, and a number in an any is an int64, a uint64 or a float64.
+// things: a name counts only exactly as it is written, a whole number arrives as
+// it is or not at all, and a number in an any is an int64, a uint64 or a float64.
 type intoGo struct {
-	// known are the names that a type with its own UnmarshalJSON may look for.
+	// known are the names that a type with its own UnmarshalJSON may look for, as
+	// far as the schema tells.
 	known nameSet
 }
 
@@ -146,7 +149,7 @@ func (g *intoGo) putStruct(members map[string]any, target reflect.Value) error {
 		}
 		place, err := field.in(target)
 		if err == nil && field.quoted {
-			err = unmarshalQuoted(members[name], place)
+			err = putQuoted(members[name], place)
 		} else if err == nil {
 			err = g.put(members[name], place)
 		}
@@ -177,27 +180,33 @@ func (g *intoGo) putMap(members map[string]any, target reflect.Value) error {
 	return nil
 }
 
-// putKey takes a number in one spelling only: the schema knows no other.
+// putKey takes a key in one spelling only: the schema knows no other.
 func putKey(name string, key reflect.Value) error {
-	if own, ok := key.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		return own.UnmarshalText([]byte(name))
-	}
 	ok := false
-	switch {
-	case key.Kind() == reflect.String:
+	if own, reads := key.Addr().Interface().(encoding.TextUnmarshaler); reads {
+		if err := own.UnmarshalText([]byte(name)); err != nil {
+			return err
+		}
+		if own, writes := key.Addr().Interface().(encoding.TextMarshaler); writes {
+			text, err := own.MarshalText()
+			ok = err == nil && string(text) == name
+		} else {
+			ok = key.Kind() == reflect.String && key.String() == name
+		}
+	} else if key.Kind() == reflect.String {
 		key.SetString(name)
 		ok = true
-	case key.CanInt():
+	} else if key.CanInt() {
 		n, err := strconv.ParseInt(name, 10, key.Type().Bits())
 		key.SetInt(n)
 		ok = err == nil && strconv.FormatInt(n, 10) == name
-	case key.CanUint():
+	} else if key.CanUint() {
 		n, err := strconv.ParseUint(name, 10, key.Type().Bits())
 		key.SetUint(n)
 		ok = err == nil && strconv.FormatUint(n, 10) == name
 	}
 	if !ok {
-		return fmt.Errorf("the name does not fit the Go type %s", key.Type())
+		return fmt.Errorf("the name is not one that the Go type %s writes", key.Type())
 	}
 	return nil
 }
@@ -208,14 +217,16 @@ func unmarshal(value any, target reflect.Value) error {
 	return json.Unmarshal(writeValue(value), target.Addr().Interface())
 }
 
-// unmarshalQuoted reads a field with the option string.
-func unmarshalQuoted(value any, target reflect.Value) error {
-	quoted := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "V", Type: target.Type(), Tag: `json:"v,string"`}}))
-	if err := json.Unmarshal(writeValue(map[string]any{"v": value}), quoted.Interface()); err != nil {
-		return err
+// putQuoted reads a field with the option string: the value is JSON in a string.
+func putQuoted(value any, target reflect.Value) error {
+	text, ok := value.(string)
+	switch {
+	case value == nil:
+		return nil
+	case !ok || strings.TrimSpace(text) != text:
+		return fmt.Errorf("%s does not fit the Go type %s in a string", kindOf(value), target.Type())
 	}
-	target.Set(quoted.Elem().Field(0))
-	return nil
+	return json.Unmarshal([]byte(text), target.Addr().Interface())
 }
 
 // unmistakable reports whether encoding/json finds every name in value only
@@ -242,7 +253,24 @@ func (g *intoGo) unmistakable(value any) bool {
 }
 
 // within says where an error is.
-func within(name string, err error) error { return fmt.Errorf("%q: %w", name, err) }
+func within(name string, err error) error { return about(strconv.Quote(short(name)), err) }
+
+// about puts a text before an error for the client. It keeps no other text alive.
+func about(what string, err error) error {
+	if errors.Is(err, errMalformed) {
+		return errMalformed
+	}
+	return errors.New(short(what + ": " + err.Error()))
+}
+
+// short cuts a text that may repeat all of the arguments.
+func short(text string) string {
+	const most = 1 << 10
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
 
 func kindOf(value any) string {
 	switch value.(type) {

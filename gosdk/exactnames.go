@@ -2,11 +2,14 @@ package gosdk
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // nameSet is a set of names that encoding/json would not tell apart by case.
@@ -19,6 +22,32 @@ func (s *nameSet) add(name string) {
 	folded := fold(name)
 	if !slices.Contains((*s)[folded], name) {
 		(*s)[folded] = append((*s)[folded], name)
+	}
+}
+
+// addNamesOf adds the names that a schema has for members of an object, without
+// those of the schemas in it.
+func (s *nameSet) addNamesOf(schema *jsonschema.Schema) {
+	names := slices.Concat(slices.Collect(maps.Keys(schema.Properties)), schema.Required,
+		slices.Collect(maps.Keys(schema.DependentSchemas)), slices.Collect(maps.Keys(schema.DependencySchemas)))
+	for _, required := range []map[string][]string{schema.DependentRequired, schema.DependencyStrings} {
+		for name, others := range required {
+			names = append(append(names, name), others...)
+		}
+	}
+	if rule := schema.PropertyNames; rule != nil {
+		values := slices.Clone(rule.Enum)
+		if rule.Const != nil {
+			values = append(values, *rule.Const)
+		}
+		for _, value := range values {
+			if name, ok := value.(string); ok {
+				names = append(names, name)
+			}
+		}
+	}
+	for _, name := range names {
+		s.add(name)
 	}
 }
 
@@ -161,25 +190,4 @@ func isTagName(name string) bool {
 
 func isQuotable(kind reflect.Kind) bool {
 	return reflect.Bool <= kind && kind <= reflect.Float64 || kind == reflect.String
-}
-
-// addOwnNames adds the names of all fields, at any depth, of the types below t
-// that decode themselves. Nobody else looks for a name in another case.
-func addOwnNames(names *nameSet, t reflect.Type, own bool, seen map[reflect.Type]bool) {
-	own = own || reflect.PointerTo(t).Implements(unmarshalerType)
-	if before, ok := seen[t]; ok && (before || !own) {
-		return
-	}
-	seen[t] = own
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		addOwnNames(names, t.Elem(), own, seen)
-	case reflect.Struct:
-		for name, field := range fieldsOf(t).byName {
-			if own {
-				names.add(name)
-			}
-			addOwnNames(names, field.typ, own, seen)
-		}
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,12 +14,12 @@ import (
 )
 
 // A JSON value is nil, a bool, a string, a []any or a map[string]any here. A
-// number is an int64 if it is an integer that fits, else a uint64 if that fits,
-// else a float64. However a value is written, it has one form, and one text.
+// whole number is an int64 if that fits, else a uint64. Any other is a float64.
+// However a value is written, it has one form, and one text.
 
 var (
 	errMalformed = errors.New("not a text with one meaning") // answered with -32602
-	errNumber    = errors.New("a number is out of range: an integer has at most 64 bits, any other number is a double")
+	errNumber    = errors.New("a number is out of range: a whole number has at most 64 bits, any other is a double that is not whole")
 )
 
 // readValue reads a text, once and for all.
@@ -81,18 +82,9 @@ func exactNumber(literal string) (any, error) {
 			return n, nil
 		}
 	}
-	if !strings.ContainsAny(literal, ".eE") {
-		return nil, errNumber // digits ask for more than a double keeps
-	}
 	f, err := strconv.ParseFloat(literal, 64)
-	switch {
-	case err != nil:
-		return nil, errNumber
-	case f != math.Trunc(f):
-	case -1<<63 <= f && f < 1<<63: // rounding made it whole
-		return int64(f), nil
-	case 0 <= f && f < 1<<64:
-		return uint64(f), nil
+	if err != nil || f == math.Trunc(f) {
+		return nil, errNumber // whole and of more than 64 bits, or made whole by rounding
 	}
 	return f, nil
 }
@@ -104,7 +96,7 @@ func wholeDigits(literal string) (digits string, ok bool) {
 	mantissa, power := unsigned, int64(0)
 	if i := strings.IndexAny(unsigned, "eE"); i >= 0 {
 		var err error
-		if power, err = strconv.ParseInt(unsigned[i+1:], 10, 64); err != nil {
+		if power, err = strconv.ParseInt(unsigned[i+1:], 10, 32); err != nil {
 			return "", false
 		}
 		mantissa = unsigned[:i]
@@ -125,6 +117,27 @@ func wholeDigits(literal string) (digits string, ok bool) {
 		digits = "-" + digits
 	}
 	return digits, true
+}
+
+// rounds reports whether a value has an integer in it that a double may not keep:
+// its magnitude is 2^53 or more.
+func rounds(value any) bool {
+	const most = 1 << 53
+	switch v := value.(type) {
+	case int64:
+		return v <= -most || v >= most
+	case uint64:
+		return v >= most
+	case []any:
+		return slices.ContainsFunc(v, rounds)
+	case map[string]any:
+		for _, member := range v {
+			if rounds(member) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // writeValue writes the one text of a value: members in order, numbers in their

@@ -3,9 +3,10 @@ package gosdk
 import (
 	"errors"
 	"fmt"
-	"maps"
+	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -13,15 +14,16 @@ import (
 // pagedArguments reads the arguments of a paged tool. What the schema checks,
 // what the handler gets and what the cursor is bound to is one value.
 type pagedArguments[In any] struct {
-	cursor string // the name of its argument
-	schema *jsonschema.Schema
-	check  *jsonschema.Resolved
-	names  nameSet // of the arguments, the cursor among them
-	into   intoGo
+	cursor  string // the name of its argument
+	schema  *jsonschema.Schema
+	check   *jsonschema.Resolved
+	divides bool    // the schema has a multipleOf
+	names   nameSet // of the arguments, the cursor among them
+	into    intoGo
 }
 
 func newPagedArguments[In any](schema *jsonschema.Schema, cursor string) (*pagedArguments[In], error) {
-	check, err := schema.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
+	check, err := schema.Resolve(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -30,19 +32,14 @@ func newPagedArguments[In any](schema *jsonschema.Schema, cursor string) (*paged
 	for name := range schema.Properties {
 		a.names.add(name)
 	}
-	addOwnNames(&a.into.known, reflect.TypeFor[In](), false, map[reflect.Type]bool{})
-	return a, eachSchema(schema, nil, func(s *jsonschema.Schema, _ map[string]any) error {
-		if s != schema { // whose names are not below an argument
-			for _, name := range slices.Concat(slices.Collect(maps.Keys(s.Properties)), s.Required) {
-				a.into.known.add(name)
-			}
-		}
-		if s.Default == nil {
-			return nil
-		}
-		_, err := readValue(s.Default) // as fill will
-		return err
-	})
+	if err := eachSchema(schema, nil, func(s *jsonschema.Schema, _ map[string]any) error {
+		a.divides = a.divides || s.MultipleOf != nil
+		a.into.known.addNamesOf(s)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return a, a.checkDefaults()
 }
 
 // read returns the arguments without the cursor, in Go and as the text that the
@@ -60,18 +57,66 @@ func (a *pagedArguments[In]) read(text []byte) (in In, bound []byte, cursor stri
 	if err := fill(a.schema, arguments); err != nil {
 		return none, nil, "", err
 	}
-	if err := a.check.Validate(arguments); err != nil {
+	if err := a.validate(a.check, arguments); err != nil {
 		return none, nil, "", asTyped(err)
 	}
 	bound = writeValue(arguments) // before the handler may change it
 	if err := a.into.put(arguments, reflect.ValueOf(&in).Elem()); err != nil {
-		return none, nil, "", fmt.Errorf("the arguments do not fit: %w", err)
+		return none, nil, "", about("the arguments do not fit", err)
 	}
 	return in, bound, cursor, nil
 }
 
+// validate keeps integers from a schema that would divide them as doubles.
+func (a *pagedArguments[In]) validate(check *jsonschema.Resolved, value any) error {
+	if a.divides && rounds(value) {
+		return errors.New("a number is out of range: with multipleOf in the schema, every integer must be between -2^53 and 2^53")
+	}
+	return check.Validate(value)
+}
+
+// checkDefaults validates the defaults that fill adds. ValidateDefaults of
+// [jsonschema.ResolveOptions] puts their numbers through a float.
+func (a *pagedArguments[In]) checkDefaults() error {
+	probe := &jsonschema.Schema{Schema: a.schema.Schema, Properties: map[string]*jsonschema.Schema{}}
+	values := map[string]any{}
+	if err := eachDefault(a.schema, "", func(pointer string, value any) {
+		at := url.URL{Scheme: "schema", Host: "arguments", Fragment: pointer}
+		probe.Properties[pointer], values[pointer] = &jsonschema.Schema{Ref: at.String()}, value
+	}); err != nil {
+		return err
+	}
+	check, err := probe.Resolve(&jsonschema.ResolveOptions{Loader: func(*url.URL) (*jsonschema.Schema, error) { return a.schema, nil }})
+	if err != nil {
+		return err
+	}
+	if err := a.validate(check, values); err != nil {
+		return fmt.Errorf("a default: %w", err)
+	}
+	return nil
+}
+
+// eachDefault visits every default as fill leaves it, with a JSON pointer to its
+// schema.
+func eachDefault(schema *jsonschema.Schema, pointer string, visit func(pointer string, value any)) error {
+	for name, property := range schema.Properties {
+		at := pointer + "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		if property.Default != nil {
+			filled := map[string]any{}
+			if err := fill(&jsonschema.Schema{Properties: map[string]*jsonschema.Schema{name: property}}, filled); err != nil {
+				return fmt.Errorf("the default at %s: %w", at, err)
+			}
+			visit(at, filled[name])
+		}
+		if err := eachDefault(property, at, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // asTyped words an error about the arguments as the SDK's typed tools do.
-func asTyped(err error) error { return fmt.Errorf(`validating "arguments": %w`, err) }
+func asTyped(err error) error { return about(`validating "arguments"`, err) }
 
 // readObject reads arguments. None, and null, are the empty object.
 func readObject(text []byte) (map[string]any, error) {
@@ -79,10 +124,8 @@ func readObject(text []byte) (map[string]any, error) {
 		return map[string]any{}, nil
 	}
 	value, err := readValue(text)
-	if errors.Is(err, errNumber) {
+	if err != nil {
 		return nil, asTyped(err)
-	} else if err != nil {
-		return nil, err
 	}
 	switch object := value.(type) {
 	case map[string]any:
@@ -104,7 +147,7 @@ func (a *pagedArguments[In]) cut(arguments map[string]any) (cursor string, err e
 	delete(arguments, a.cursor)
 	cursor, isText := value.(string)
 	if value != nil && !isText {
-		return "", asTyped(fmt.Errorf("%q is %s, not a string or null", a.cursor, kindOf(value)))
+		return "", errMalformed
 	}
 	return cursor, nil
 }

@@ -3,11 +3,18 @@ package gosdk
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/big"
+	"math/rand/v2"
+	"net/netip"
 	"reflect"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -106,6 +113,165 @@ func TestEverySchemaIsVisited(t *testing.T) {
 	}
 }
 
+func readerOf[In any](t testing.TB, schema string) *pagedArguments[In] {
+	t.Helper()
+	parsed, _, err := pagedInput[In](&mcp.Tool{InputSchema: json.RawMessage(schema)}, "cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	arguments, err := newPagedArguments[In](parsed, "cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return arguments
+}
+
+type treeNode struct {
+	Kids map[string]*treeNode `json:"kids"`
+	N    int                  `json:"n"`
+	Time time.Time            `json:"time"`
+}
+
+func TestAnErrorRepeatsLittleOfTheArguments(t *testing.T) {
+	open := readerOf[treeNode](t, `{"type":"object"}`)
+	closed := readerOf[treeNode](t, `{"type":"object","properties":{"kids":{"additionalProperties":{"$ref":"#"}},"n":{"type":"integer"},"time":{"maxLength":9}}}`)
+	long := strings.Repeat("ä", 1<<17)
+	nested := func(levels int, inner string) []byte {
+		return []byte(strings.Repeat(`{"kids":{"a":`, levels) + inner + strings.Repeat("}}", levels))
+	}
+	for _, inner := range []string{
+		`{"n":"` + long + `"}`, `{"time":"` + long + `"}`, `{"kids":{"` + long + `":{"n":"x"}}}`, `{"n":{"` + long + `":1}}`,
+	} {
+		for _, arguments := range []*pagedArguments[treeNode]{open, closed} {
+			for _, levels := range []int{0, 60} {
+				_, _, _, err := arguments.read(nested(levels, inner))
+				if err == nil || errors.Is(err, errMalformed) || len(err.Error()) > 1100 || !utf8.ValidString(err.Error()) || errors.Unwrap(err) != nil {
+					t.Errorf("%.30s: %.100v", inner, err)
+				}
+			}
+		}
+	}
+	allocated := func(levels int) uint64 {
+		text := nested(levels, `{"kids":{"`+long+`":{"n":"x"}}}`)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, _, _, err := open.read(text); err == nil {
+			t.Error("a text is a number")
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	allocated(0)
+	if flat, deep := allocated(0), allocated(60); deep > 2*flat {
+		t.Errorf("%d bytes on one level, %d below 60 more", flat, deep)
+	}
+}
+
+func TestAQuotedFieldCostsLittleMoreThanInEncodingJSON(t *testing.T) {
+	type in struct {
+		List []struct {
+			N int `json:"n,string"`
+		} `json:"list"`
+	}
+	arguments := readerOf[in](t, `{"type":"object"}`)
+	text := []byte(`{"list":[` + strings.Repeat(`{"n":"1"},`, 999) + `{"n":"1"}]}`)
+	ours := testing.AllocsPerRun(10, func() {
+		if _, _, _, err := arguments.read(text); err != nil {
+			t.Error(err)
+		}
+	})
+	theirs := testing.AllocsPerRun(10, func() {
+		var v struct{ List []any }
+		if err := json.Unmarshal(text, &v); err != nil {
+			t.Error(err)
+		}
+	})
+	if ours > 8*theirs {
+		t.Errorf("%v allocations, encoding/json makes %v", ours, theirs)
+	}
+}
+
+var anyTypes = []reflect.Type{
+	reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[uint16](), reflect.TypeFor[float64](), reflect.TypeFor[float32](),
+	reflect.TypeFor[string](), reflect.TypeFor[bool](), reflect.TypeFor[any](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[json.Number](),
+	reflect.TypeFor[time.Time](), reflect.TypeFor[[]byte](), reflect.TypeFor[[2]int](), reflect.TypeFor[*int](), reflect.TypeFor[**string](),
+	reflect.TypeFor[map[int]string](), reflect.TypeFor[map[netip.Addr]int](), reflect.TypeFor[netip.Addr](), reflect.TypeFor[fuzzOwn](),
+	reflect.TypeFor[*fuzzOwn](), reflect.TypeFor[FuzzEmbedded](), reflect.TypeFor[time.Duration](),
+}
+
+func randomType(r *rand.Rand, depth int) reflect.Type {
+	if depth == 0 || r.IntN(3) == 0 {
+		return anyTypes[r.IntN(len(anyTypes))]
+	}
+	switch r.IntN(5) {
+	case 0:
+		return reflect.SliceOf(randomType(r, depth-1))
+	case 1:
+		return reflect.MapOf(reflect.TypeFor[string](), randomType(r, depth-1))
+	case 2:
+		return reflect.PointerTo(randomType(r, depth-1))
+	}
+	tags := []string{"", `json:"a"`, `json:"b,omitempty"`, `json:"c,string"`, `json:"-"`, `json:"-,"`, `json:"A"`, `json:",string"`, `json:"d\"x"`, `json:"é"`, `json:"a b"`}
+	var fields []reflect.StructField
+	for i := range 1 + r.IntN(4) {
+		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: randomType(r, depth-1), Tag: reflect.StructTag(tags[r.IntN(len(tags))])})
+	}
+	return reflect.StructOf(fields)
+}
+
+func randomJSON(r *rand.Rand, depth int) string {
+	if depth == 0 || r.IntN(3) == 0 {
+		texts := []string{"null", "true", "1", "0", "-5", "300", "1.5", `"x"`, `"1"`, `" 1"`, `"1 "`, `"QQ=="`, `"2006-01-02T15:04:05Z"`, `"::1"`, `"null"`, `"true"`, `"\"q\""`, `"\ud800"`, `""`, `"-3"`, `"NaN"`, `"{}"`}
+		return texts[r.IntN(len(texts))]
+	}
+	var parts []string
+	if r.IntN(2) == 0 {
+		for range r.IntN(4) {
+			parts = append(parts, randomJSON(r, depth-1))
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	}
+	names := []string{"a", "b", "c", "A", "F0", "F1", "F2", "F3", "-", "é", "a b", "tenant", "size", "count", "1", "02", "::1", "0::2"}
+	for _, i := range r.Perm(len(names))[:r.IntN(6)] {
+		parts = append(parts, `"`+names[i]+`":`+randomJSON(r, depth-1))
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// TestWhatLandsIsWhatEncodingJSONPutsThere tries random types with random values.
+// A value may be refused that encoding/json takes, for a name alone.
+func TestWhatLandsIsWhatEncodingJSONPutsThere(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	landed := 0
+	for range 3000 {
+		typ := randomType(r, 4)
+		for range 5 {
+			text := randomJSON(r, 5)
+			value, err := readValue([]byte(text))
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			got, want := reflect.New(typ), reflect.New(typ)
+			wrong := json.Unmarshal([]byte(text), want.Interface())
+			if err := new(intoGo).put(value, got.Elem()); err != nil {
+				if wrong == nil && !errors.Is(err, errMalformed) && !strings.Contains(err.Error(), "the name is not one") {
+					t.Errorf("%s into %v: %v", text, typ, err)
+				}
+				continue
+			}
+			landed++
+			ours, _ := json.Marshal(got.Interface())
+			theirs, _ := json.Marshal(want.Interface())
+			if a, b := oracle(t, ours), oracle(t, theirs); wrong != nil || !agree(a, b) || !agree(b, a) {
+				t.Errorf("%s into %v: %s; encoding/json: %s, %v", text, typ, ours, theirs, wrong)
+			}
+		}
+	}
+	if landed < 2000 {
+		t.Errorf("only %d fit", landed)
+	}
+}
+
 type fuzzFilter struct {
 	Tenant string `json:"tenant,omitempty"`
 	Size   int8   `json:"size,omitempty"`
@@ -135,13 +301,14 @@ type fuzzIn struct {
 	Map    map[string]fuzzFilter `json:"map,omitempty"`
 	Any    any                   `json:"any,omitempty"`
 	Raw    json.RawMessage       `json:"raw,omitempty"`
+	Or     []json.RawMessage     `json:"or,omitempty"`
 }
 
 const (
 	fuzzFilterSchema = `{"type":"object","properties":{"tenant":{"enum":["mine"]},"size":{"type":"integer","maximum":10}}}`
 	fuzzSchema       = `{"type":"object","properties":{"tenant":{"enum":["mine"]},"size":{"type":"integer","maximum":10},
 		"id":{"enum":[1,9007199254740993,9223372036854775807]},"limit":{"type":"integer","minimum":0,"default":9007199254740995},
-		"filter":` + fuzzFilterSchema + `,"own":` + fuzzFilterSchema + `,"raw":` + fuzzFilterSchema + `,
+		"or":{"type":"array","items":{"$ref":"#"}},"filter":` + fuzzFilterSchema + `,"own":` + fuzzFilterSchema + `,"raw":` + fuzzFilterSchema + `,
 		"list":{"type":"array","items":` + fuzzFilterSchema + `},"map":{"type":"object","additionalProperties":` + fuzzFilterSchema + `}}}`
 )
 
@@ -152,17 +319,11 @@ func FuzzPagedArguments(f *testing.F) {
 		``, `null`, `{}`, `[]`, `{"cursor":"x","id":9007199254740993}`, `{"filter":{"tenant":"mine","Tenant":"other"}}`,
 		`{"own":{"Tenant":"other"},"raw":{"tenant":"mine"}}`, `{"list":[{"size":1e1}],"map":{"a":{"tenant":"mine"},"A":{}}}`,
 		`{"any":[1.5,18446744073709551615,{"x":-0.0}],"ratio":1e300,"count":18446744073709551615}`, `{"limit":1.0,"K":1}`,
+		`{"or":[{"ID":2},{"or":[{"tenant":"mine"}]}]}`, `{"any":[1e20,9007199254740992.5,1e-400]}`,
 	} {
 		f.Add([]byte(seed))
 	}
-	schema, _, err := pagedInput[fuzzIn](&mcp.Tool{InputSchema: json.RawMessage(fuzzSchema)}, "cursor")
-	if err != nil {
-		f.Fatal(err)
-	}
-	arguments, err := newPagedArguments[fuzzIn](schema, "cursor")
-	if err != nil {
-		f.Fatal(err)
-	}
+	arguments := readerOf[fuzzIn](f, fuzzSchema)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		in, bound, cursor, err := arguments.read(text)
 		if err != nil {
@@ -205,17 +366,27 @@ func FuzzPagedArguments(f *testing.F) {
 			}
 		}
 		checkRules(t, text, got)
-		// What was bound is what would be bound, unless it has digits that only a double has.
-		if _, twice, _, err := arguments.read(bound); err == nil && string(twice) != string(bound) {
-			t.Fatalf("%s is bound as %s", bound, twice)
-		} else if err != nil && !errors.Is(err, errNumber) {
-			t.Fatalf("%s: %v", bound, err)
+		for _, raw := range in.Or { // as a handler may read it, with names that fold
+			var inner struct {
+				fuzzFilter
+				ID json.Number `json:"id"`
+			}
+			if json.Unmarshal(raw, &inner) != nil {
+				continue
+			}
+			if inner.Tenant != "" && inner.Tenant != "mine" || !strings.Contains(" 1 9007199254740993 9223372036854775807 ", " "+inner.ID.String()+" ") && inner.ID != "" {
+				t.Fatalf("%q: %s has %+v", text, raw, inner)
+			}
+		}
+		// What was bound is what would be bound.
+		if _, twice, _, err := arguments.read(bound); err != nil || string(twice) != string(bound) {
+			t.Fatalf("%s is bound as %s, %v", bound, twice, err)
 		}
 	})
 }
 
-// oracle reads a text with every number as a rational, or as its literal where
-// that would be vast.
+// oracle reads a text with every number as a rational, and checks that it is one
+// that may pass unless that would be vast.
 func oracle(t *testing.T, text []byte) any {
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.UseNumber()
@@ -231,14 +402,16 @@ func oracle(t *testing.T, text []byte) any {
 			if err != nil {
 				t.Fatalf("%q has a number that no double is near", text)
 			}
-			if len(v) > 40 || f != 0 && (f < 1e-30 && f > -1e-30 || f > 1e30 || f < -1e30) || f == 0 && strings.ContainsAny(v.String(), "eE") {
+			_, power, _ := strings.Cut(strings.ToLower(v.String()), "e")
+			if exponent, _ := strconv.Atoi(power); len(v) > 10_000 || exponent < -500 || exponent > 500 {
 				return new(big.Rat).SetFloat64(f)
 			}
 			r, _ := new(big.Rat).SetString(v.String())
-			if !r.IsInt() {
-				r.SetFloat64(f)
-			} else if !r.Num().IsInt64() && !r.Num().IsUint64() {
-				r.SetFloat64(f)
+			if r.IsInt() && !r.Num().IsInt64() && !r.Num().IsUint64() {
+				t.Fatalf("%q has a whole number of more than 64 bits", text)
+			}
+			if !r.IsInt() && r.SetFloat64(f).IsInt() {
+				t.Fatalf("%q has a number that only a double makes whole", text)
 			}
 			return r
 		case json.Delim:
@@ -296,7 +469,7 @@ func agree(got, given any) bool {
 }
 
 func isField(name string) bool {
-	return strings.Contains(" tenant size count id limit ratio filter own list map any raw ", " "+name+" ")
+	return strings.Contains(" tenant size count id limit ratio filter own list map any raw or ", " "+name+" ")
 }
 
 func isEmpty(value any) bool {

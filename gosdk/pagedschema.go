@@ -66,7 +66,7 @@ func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 }
 
 // keepNumbers restores the numbers of enum and const, which jsonschema reads as
-// floats.
+// floats, and refuses other rules that it would not apply exactly.
 func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 	if enum, ok := document["enum"].([]any); ok {
 		if _, err := exactly(enum); err != nil {
@@ -80,6 +80,19 @@ func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 			return err
 		}
 		schema.Const = &exact
+	}
+	for _, keyword := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"} {
+		written, ok := document[keyword]
+		if !ok {
+			continue
+		}
+		exact, err := exactly(written)
+		if err != nil || rounds(exact) {
+			return fmt.Errorf("%s is %v: it is compared as a double, so it must be exact and between -2^53 and 2^53; use enum or leave it out", keyword, written)
+		}
+		if _, fraction := exact.(float64); fraction && keyword == "multipleOf" {
+			return fmt.Errorf("multipleOf is %v: doubles are divided by it, so it must be whole", written)
+		}
 	}
 	return nil
 }

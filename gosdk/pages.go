@@ -31,8 +31,10 @@ type PageOptions struct {
 //
 // A cursor works for the user and the arguments of the page that it came with,
 // for this tool of this service, and for an hour. Any other is answered with
-// -32602 before the handler runs. A position is written as JSON, in at most 256
-// bytes: keep a key in it, not a row.
+// -32602 before the handler runs, unless the other arguments are refused first.
+// An empty one asks for the first page. A position is written as JSON, in at most
+// 256 bytes: keep a key in it, not a row. Options.Cursors may have another
+// lifetime and another length.
 //
 // The arguments are read once. The value that the schema accepts, with the
 // schema's defaults in it, is the one that the handler gets and that the cursor
@@ -40,17 +42,23 @@ type PageOptions struct {
 // left out and one that is written.
 //
 //   - A name counts only as it is written. One that differs from a field's in
-//     case alone is refused with -32602, at any depth.
-//   - An integer arrives exactly or not at all, and has at most 64 bits. In an
-//     any it is an int64, or a uint64 if it must be. Any other number is a
-//     float64.
+//     case alone is refused, at any depth. So is a key of a map whose type
+//     would write it in another way.
+//   - A whole number has at most 64 bits, however it is written, and arrives
+//     exactly or not at all. In an any it is an int64, or a uint64 if it must be.
+//   - Any other number is a float64, and refused if that is whole. A float32
+//     field gets the nearest float32: the schema checked the float64.
+//   - The schema's bounds are less than 2^53 in magnitude, and a multipleOf is
+//     whole too: the schema library calculates with doubles. Where the schema has
+//     a multipleOf, every integer in the arguments is less than 2^53.
 //   - A type with its own UnmarshalJSON, such as json.RawMessage, gets the JSON
 //     of the value. It never gets two names that differ in case alone, nor a name
-//     that differs so from one of its fields or from one that the schema has
-//     below an argument.
+//     that differs so from one that the schema has anywhere. Names that only a
+//     patternProperties of the schema matches are not known: check those.
 //
 // It panics, as mcp.AddTool does, when the tool cannot be registered: because a
-// name clashes with one of the arguments, for example.
+// name clashes with one of the arguments, or a default does not fit its schema,
+// for example.
 func AddPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if tool == nil || handler == nil {
 		panic("gosdk: the paged tool: it needs a tool and a handler")
@@ -136,7 +144,7 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 		return nil, invalidParams()
 	}
 	in, bound, token, err := t.arguments.read(req.Params.Arguments)
-	if errors.Is(err, errMalformed) {
+	if errors.Is(err, errMalformed) || len(bound) > t.p.policy.MaxArguments { // defaults and escapes make it longer
 		return nil, invalidParams()
 	} else if err != nil {
 		return nil, err

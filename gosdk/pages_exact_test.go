@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
+	"net/netip"
 	"reflect"
 	"strconv"
 	"strings"
@@ -170,9 +172,9 @@ func TestANameInAnotherCaseNeverReachesAField(t *testing.T) {
 		Filter *selfMade  `json:"filter"`
 		List   []selfMade `json:"list"`
 	}](t, object, nil)
-	for _, filter := range filters {
-		check("no schema", `{"filter":`+filter+`}`, open.call)
-		check("no schema", `{"list":[`+filter+`]}`, open.call)
+	for _, filter := range []string{filters[0], filters[1], `{"size":1,"ſize":99}`} {
+		check("twins without a schema", `{"filter":`+filter+`}`, open.call)
+		check("twins without a schema", `{"list":[`+filter+`]}`, open.call)
 	}
 	twins := newTaker[struct {
 		A, B foreign
@@ -181,9 +183,7 @@ func TestANameInAnotherCaseNeverReachesAField(t *testing.T) {
 		check("a name of another object", arguments, twins.call)
 	}
 	check("a name nobody knows, twice", `{"filter":{"deep":[{"x":1,"X":2}]}}`, raw.call)
-
-	// A name of an argument is no name below one.
-	raw.mustCall(t, `{"filter":{"Filter":1,"LIST":2}}`)
+	check("a name of an argument", `{"filter":{"deep":[{"Filter":1}]}}`, raw.call)
 
 	// A name that only looks alike, or is nobody's, is ignored.
 	plain.mustCall(t, `{"filter":{"tenant":"mine","tenants":"x","tenänt":"y","":1},"map":{"a":{"tenant":"mine"},"A":{}}}`)
@@ -197,6 +197,70 @@ func TestANameInAnotherCaseNeverReachesAField(t *testing.T) {
 	own.mustCall(t, `{"filter":{"tenant":"mine"},"list":[{"size":4}],"map":{"k":{"tenant":"mine"}}}`)
 	if own.got.Filter.Tenant != "mine" || own.got.List[0].Size != 4 || own.got.Map["k"].name != "mine" {
 		t.Errorf("got %+v", own.got)
+	}
+}
+
+func TestANameOfTheSchemaCountsWhereverTheSchemaHasIt(t *testing.T) {
+	for place, keywords := range map[string]string{
+		"a reference to the root":       `"properties":{"tenant":{"enum":["mine"]},"or":{"type":"array","items":{"$ref":"#"}}}`,
+		"a definition":                  `"$defs":{"n":{"properties":{"tenant":{"enum":["mine"]}}}},"properties":{"or":{"items":{"$ref":"#/$defs/n"}}}`,
+		"required":                      `"properties":{"or":{"items":{"not":{"required":["tenant"]}}}}`,
+		"dependentRequired, a key":      `"properties":{"or":{"items":{"dependentRequired":{"tenant":["proof"]}}}}`,
+		"dependentRequired, a value":    `"properties":{"or":{"items":{"not":{"required":["x"],"dependentRequired":{"x":["tenant"]}}}}}`,
+		"dependentSchemas":              `"properties":{"or":{"items":{"dependentSchemas":{"tenant":false}}}}`,
+		"propertyNames, an enumeration": `"properties":{"or":{"items":{"not":{"propertyNames":{"enum":["tenant"]}}}}}`,
+		"propertyNames, a constant":     `"properties":{"or":{"items":{"not":{"propertyNames":{"const":"tenant"}}}}}`,
+		"dependencies, a schema":        `"$schema":"http://json-schema.org/draft-07/schema#","properties":{"or":{"items":{"dependencies":{"tenant":false}}}}`,
+		"dependencies, a list":          `"$schema":"http://json-schema.org/draft-07/schema#","properties":{"or":{"items":{"dependencies":{"tenant":["proof"]}}}}`,
+	} {
+		taken := newTaker[struct {
+			Tenant string            `json:"tenant"`
+			Or     []json.RawMessage `json:"or"`
+			Self   []foreign         `json:"self"`
+		}](t, json.RawMessage(`{"type":"object",`+keywords+`}`), nil)
+		for _, arguments := range []string{`{"or":[{"Tenant":"theirs"}]}`, `{"or":[{"deep":{"TENANT":"theirs"}}]}`, `{"self":[{"Tenant":"theirs"}]}`} {
+			if _, err := taken.call(t, arguments); wire(err) != invalidParams {
+				t.Errorf("%s: %s: got %s and %v, %v", place, arguments, taken.got.Or, taken.got.Self, err)
+			}
+		}
+	}
+}
+
+// span decodes itself from names that are not those of its fields.
+type span struct{ From, To string }
+
+func (s *span) UnmarshalJSON(text []byte) error {
+	var inner struct {
+		From string `json:"from"`
+		To   string `json:"to"`
+	}
+	err := json.Unmarshal(text, &inner)
+	*s = span(inner)
+	return err
+}
+
+type optional[T any] struct {
+	Value T
+	Set   bool
+}
+
+func (o *optional[T]) UnmarshalJSON(text []byte) error {
+	o.Set = true
+	return json.Unmarshal(text, &o.Value)
+}
+
+func TestATypeThatDecodesItselfHasNoNamesButTheSchemas(t *testing.T) {
+	type in struct {
+		Span   span            `json:"span"`
+		Limit  optional[int]   `json:"limit"`
+		Filter json.RawMessage `json:"filter"`
+	}
+	for _, schema := range []any{object, properties(`"span":{"properties":{"from":{"type":"string"},"to":{"type":"string"}}},"limit":{"type":"integer"},"filter":{}`)} {
+		taken := newTaker[in](t, schema, nil)
+		taken.mustCall(t, `{"span":{"from":"a","to":"b"},"limit":3,"filter":{"field":"x","value":3,"set":[1]}}`)
+		if got := taken.got; got.Span != (span{"a", "b"}) || got.Limit != (optional[int]{3, true}) || string(got.Filter) != `{"field":"x","set":[1],"value":3}` {
+			t.Errorf("%s: got %+v", schema, got)
+		}
 	}
 }
 
@@ -263,8 +327,8 @@ func TestIntegersStayExactInEveryType(t *testing.T) {
 	if got := taken.got; got.Unsigned != math.MaxUint64 || got.Any != uint64(1<<63) || string(got.Raw) != "18446744073709551615" {
 		t.Errorf("got %+v", got)
 	}
-	taken.mustCall(t, `{"any":[1.5,2.0,1e2,-0.0,1e300,{"a":null}]}`)
-	if want := []any{1.5, int64(2), int64(100), int64(0), 1e300, map[string]any{"a": nil}}; !reflect.DeepEqual(taken.got.Any, want) {
+	taken.mustCall(t, `{"any":[1.5,2.0,1e2,-0.0,1e-300,{"a":null}]}`)
+	if want := []any{1.5, int64(2), int64(100), int64(0), 1e-300, map[string]any{"a": nil}}; !reflect.DeepEqual(taken.got.Any, want) {
 		t.Errorf("got %#v", taken.got.Any)
 	}
 	untyped := newTaker[map[string]any](t, object, nil)
@@ -287,6 +351,8 @@ func TestANumberThatDoesNotFitIsRefused(t *testing.T) {
 	for _, arguments := range []string{
 		`{"any":1e400}`, `{"any":-1e400}`, `{"float":1e309}`,
 		`{"any":18446744073709551616}`, `{"any":-9223372036854775809}`, `{"float":18446744073709551616}`,
+		`{"any":1e20}`, `{"float":1e20}`, `{"any":1e300}`, `{"any":18446744073709551617.0}`, `{"any":-9223372036854775809.0}`, `{"any":-9223372036854775809e0}`,
+		`{"signed":-9223372036854775809.0}`, `{"any":100000000000000000000e0}`, `{"any":18446744073709551615.5}`, `{"any":1e9223372036854775807}`, `{"any":1e99999999999999999999}`,
 		`{"float":1` + strings.Repeat("0", 400) + `}`, `{"other":[1e400]}`,
 		`{"float":9007199254740993}`, `{"float":18446744073709551615}`, `{"float":9223372036854775807}`, `{"single":16777217}`, `{"single":1e39}`,
 		`{"small":128}`, `{"small":-129}`, `{"signed":9223372036854775808}`, `{"signed":1.5}`, `{"signed":1e300}`, `{"unsigned":-1}`, `{"text":1}`, `{"signed":"1"}`,
@@ -304,9 +370,83 @@ func TestANumberThatDoesNotFitIsRefused(t *testing.T) {
 	if taken.got.Float != 9007199254740994 || taken.got.Single != 0.1 || taken.got.Small != -128 {
 		t.Errorf("got %+v", taken.got)
 	}
-	taken.mustCall(t, `{"float":1e20}`)
-	if taken.got.Float != 1e20 {
+	taken.mustCall(t, `{"float":1e19,"any":18446744073709551615.0}`)
+	if taken.got.Float != 1e19 || taken.got.Any != uint64(math.MaxUint64) {
 		t.Errorf("got %+v", taken.got)
+	}
+}
+
+func TestANumberThatOnlyADoubleMakesWholeIsRefused(t *testing.T) {
+	taken := newTaker[struct {
+		N any     `json:"n"`
+		F float64 `json:"f"`
+		I int64   `json:"i"`
+	}](t, properties(`"i":{"type":"integer"}`), nil)
+	for _, written := range []string{
+		"9007199254740992.5", "9007199254740993.1", "1.00000000000000000001", "0.99999999999999999999", "1e-400", "-1e-400", "9223372036854775807.3",
+	} {
+		for _, name := range []string{"n", "f", "i"} {
+			if _, err := taken.call(t, `{"`+name+`":`+written+`}`); err == nil || !strings.HasPrefix(err.Error(), `validating "arguments": a number is out of range`) {
+				t.Errorf("%s became %+v, %v", written, taken.got, err)
+			}
+		}
+	}
+	taken.mustCall(t, `{"n":4503599627370495.5,"f":5e-324}`)
+	if taken.got.N != 4503599627370495.5 || taken.got.F != 5e-324 {
+		t.Errorf("got %+v", taken.got)
+	}
+}
+
+func TestBoundsThatADoubleKeepsAreExact(t *testing.T) {
+	type in struct {
+		N any `json:"n"`
+	}
+	numbers := []string{
+		"-9223372036854775808", "-9007199254740993", "-9007199254740992", "-9007199254740991", "-9007199254740990", "0", "0.5",
+		"9007199254740990", "9007199254740991", "9007199254740992", "9007199254740993", "9223372036854775807", "18446744073709551615",
+	}
+	for _, bound := range []string{"9007199254740991", "-9007199254740991", "0.5", "4503599627370495.5"} {
+		limit, _ := new(big.Rat).SetString(bound)
+		for keyword, allows := range map[string]func(compared int) bool{
+			"minimum":          func(c int) bool { return c >= 0 },
+			"maximum":          func(c int) bool { return c <= 0 },
+			"exclusiveMinimum": func(c int) bool { return c > 0 },
+			"exclusiveMaximum": func(c int) bool { return c < 0 },
+		} {
+			taken := newTaker[in](t, properties(`"n":{"`+keyword+`":`+bound+`}`), nil)
+			for _, number := range numbers {
+				n, _ := new(big.Rat).SetString(number)
+				if _, err := taken.call(t, `{"n":`+number+`}`); (err == nil) != allows(n.Cmp(limit)) {
+					t.Errorf("%s %s: %s: %v", keyword, bound, number, err)
+				}
+			}
+		}
+	}
+}
+
+func TestMultipleOfNeverSeesANumberThatADoubleRounds(t *testing.T) {
+	taken := newTaker[struct {
+		N     any   `json:"n"`
+		Other []any `json:"other"`
+	}](t, properties(`"n":{"multipleOf":10},"other":{}`), nil)
+	for _, arguments := range []string{
+		`{"n":9007199254740999}`, `{"n":9007199254741001}`, `{"n":9223372036854775807}`, `{"n":-9007199254740993}`, `{"n":18446744073709551615}`,
+		`{"n":10,"other":[{"a":9007199254740993}]}`, `{"n":9007199254740991}`, `{"n":5}`, `{"n":0.5}`,
+	} {
+		if _, err := taken.call(t, arguments); err == nil {
+			t.Errorf("%s: got %+v", arguments, taken.got)
+		}
+	}
+	taken.mustCall(t, `{"n":9007199254740990,"other":[-9007199254740991,"9007199254740993"]}`)
+	for m := 2; m < 40; m++ { // the promise about the library that the limit rests on
+		taken := newTaker[struct {
+			N int64 `json:"n"`
+		}](t, properties(fmt.Sprintf(`"n":{"multipleOf":%d}`, m)), nil)
+		for n := int64(1<<53 - 10); n < 1<<53; n++ {
+			if _, err := taken.call(t, fmt.Sprintf(`{"n":%d}`, n)); (err == nil) != (n%int64(m) == 0) {
+				t.Errorf("%d is a multiple of %d: %v", n, m, err)
+			}
+		}
 	}
 }
 
@@ -316,7 +456,7 @@ func TestAWholeNumberIsAnIntegerHoweverItIsWritten(t *testing.T) {
 	}](t, properties(`"n":{"type":"integer"}`), nil)
 	for written, want := range map[string]int64{
 		"1.0": 1, "1e2": 100, "1.50e1": 15, "100e-2": 1, "-0": 0, "-0.0": 0, "0e5": 0, "0.0e-5": 0, "9007199254740993.000": 9007199254740993,
-		"9223372036854775807e0": math.MaxInt64, "-92233720368547758080e-1": math.MinInt64, "0.0001E+4": 1, "0.5e1": 5, "1e-400": 0,
+		"9223372036854775807e0": math.MaxInt64, "-92233720368547758080e-1": math.MinInt64, "0.0001E+4": 1, "0.5e1": 5,
 		"1000000000000000000000e-20": 10, "1e00000000000000002": 100,
 	} {
 		taken.mustCall(t, `{"n":`+written+`}`)
@@ -353,6 +493,57 @@ func TestDefaultsReachTheHandlerExactly(t *testing.T) {
 	if taken.got["nothing"] != int64(1) || taken.got["id"] != nil {
 		t.Errorf("got %v", taken.got)
 	}
+}
+
+func TestADefaultIsCheckedAsACallWillBe(t *testing.T) {
+	for _, good := range []string{
+		`"n":{"enum":[9007199254740993],"default":9007199254740993}`,
+		`"n":{"const":9007199254740993,"default":9007199254740993.0}`,
+		`"n":{"minimum":9007199254740991,"default":9223372036854775807}`,
+		`"n":{"$ref":"#/$defs/big","default":9007199254740993}`,
+		`"a/b~c %":{"properties":{"n":{"$ref":"#/$defs/big","default":9007199254740993}}}`,
+		`"n":{"type":"object","required":["x"],"properties":{"y":{"default":1}}}`,
+		`"n":{"type":"object","minProperties":2,"default":{"x":1},"properties":{"y":{"default":2}}}`,
+	} {
+		schema := json.RawMessage(`{"type":"object","$defs":{"big":{"enum":[9007199254740993]}},"properties":{` + good + `}}`)
+		for _, id := range []string{"", `"$id":"https://example.com/arguments",`} {
+			taken := newTaker[map[string]any](t, json.RawMessage(`{`+id+string(schema[1:])), nil)
+			if !strings.Contains(good, "required") {
+				taken.mustCall(t, `{}`)
+			}
+		}
+	}
+	for _, bad := range []string{
+		`"n":{"enum":[9007199254740992],"default":9007199254740993}`,
+		`"n":{"const":9007199254740992,"default":9007199254740993}`,
+		`"n":{"$ref":"#/$defs/big","default":9007199254740992}`,
+		`"n":{"properties":{"n":{"allOf":[{"$ref":"#/$defs/big"}],"default":9007199254740992}}}`,
+		`"n":{"maximum":9007199254740991,"default":9007199254740992}`,
+		`"n":{"default":9007199254740993},"m":{"multipleOf":2}`,
+		`"n":{"maxProperties":1,"default":{"x":1},"properties":{"y":{"default":2}}}`,
+		`"n":{"type":"integer","default":1e-400}`,
+	} {
+		schema := json.RawMessage(`{"type":"object","$defs":{"big":{"enum":[9007199254740993]}},"properties":{` + bad + `}}`)
+		if !refusedAtRegistration(t, schema) {
+			t.Errorf("%s: registered", bad)
+		}
+	}
+}
+
+// refusedAtRegistration reports whether a schema makes AddPagedTool panic, as it
+// should.
+func refusedAtRegistration(t *testing.T, schema any) (refused bool) {
+	t.Helper()
+	defer func() {
+		if v := recover(); v != nil {
+			refused = true
+			if !strings.HasPrefix(fmt.Sprint(v), "gosdk: the paged tool") {
+				t.Errorf("%s: %v", schema, v)
+			}
+		}
+	}()
+	newTaker[map[string]any](t, schema, nil)
+	return false
 }
 
 func TestACursorIsBoundToTheValueNotToItsSpelling(t *testing.T) {
@@ -450,10 +641,13 @@ func TestASchemaViolationReadsAsTheSDKs(t *testing.T) {
 			t.Errorf("%s: %q, not %q", arguments, said[0], said[1])
 		}
 	}
+}
+
+func TestACursorThatIsNoTextIsInvalidParams(t *testing.T) {
+	taken := newTaker[listArgs](t, nil, nil)
 	for _, value := range []string{`7`, `["x"]`, `{"x":"y"}`, `false`} {
-		result, err := callTool(t, session, &mcp.CallToolParams{Name: "paged", Arguments: json.RawMessage(`{"prefix":"r","cursor":` + value + `}`)})
-		if err != nil || !result.IsError || !strings.HasPrefix(text(result), `validating "arguments": `) {
-			t.Errorf("cursor %s: %s, %v", value, text(result), err)
+		if _, err := taken.call(t, `{"prefix":"r","cursor":`+value+`}`); wire(err) != invalidParams {
+			t.Errorf("%s: %v", value, err)
 		}
 	}
 }
@@ -515,8 +709,6 @@ func TestAClosedSchemaTakesACursor(t *testing.T) {
 }
 
 func TestASchemaThatCannotServeIsRefusedAtRegistration(t *testing.T) {
-	server := newServer()
-	protected := gosdk.Protect(server, boundary(t, &book{}, nil), nil)
 	for name, schema := range map[string]any{
 		"required":          json.RawMessage(`{"type":"object","required":["cursor"]}`),
 		"required in case":  json.RawMessage(`{"type":"object","required":["curſor"]}`),
@@ -533,17 +725,19 @@ func TestASchemaThatCannotServeIsRefusedAtRegistration(t *testing.T) {
 		"a null property":   properties(`"a":null`),
 		"no text":           json.RawMessage(`{`),
 		"one keyword twice": json.RawMessage(`{"type":"object","properties":{"a":{"const":1}},"properties":{}}`),
+
+		"a vast minimum":          properties(`"a":{"minimum":9007199254740993}`),
+		"a vast maximum":          properties(`"a":{"maximum":-9007199254740992}`),
+		"a vast exclusiveMinimum": properties(`"a":{"items":{"exclusiveMinimum":1e300}}`),
+		"a vast exclusiveMaximum": json.RawMessage(`{"type":"object","$defs":{"x":{"exclusiveMaximum":9223372036854775807}}}`),
+		"a vast bound in Go":      &jsonschema.Schema{Type: "object", Maximum: jsonschema.Ptr(9007199254740993.0)},
+		"a bound that rounds":     properties(`"a":{"minimum":4503599627370497.3}`),
+		"a vast multipleOf":       properties(`"a":{"multipleOf":9007199254740993}`),
+		"a broken multipleOf":     properties(`"a":{"multipleOf":0.01}`),
 	} {
-		func() {
-			defer func() {
-				if v := recover(); v == nil || !strings.HasPrefix(fmt.Sprint(v), "gosdk: the paged tool") {
-					t.Errorf("%s: %v", name, v)
-				}
-			}()
-			gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", InputSchema: schema}, func(context.Context, *mcp.CallToolRequest, map[string]any, *key) ([]row, *key, error) {
-				return nil, nil, nil
-			}, nil)
-		}()
+		if !refusedAtRegistration(t, schema) {
+			t.Errorf("%s: registered", name)
+		}
 	}
 }
 
@@ -553,15 +747,18 @@ func TestAKeyOfAMapHasOneSpelling(t *testing.T) {
 		Small  map[uint8]string        `json:"small"`
 		Named  map[name]string         `json:"named"`
 		Text   map[netAddress]struct{} `json:"text"`
-	}](t, properties(`"signed":{"properties":{"1":{"const":"mine"}}},"small":{"type":"object"}`), nil)
-	taken.mustCall(t, `{"signed":{"1":"mine","-5":"x"},"small":{"255":"y"},"named":{"n":"z"},"text":{"a":{}}}`)
+		Addr   map[netip.Addr]string   `json:"addr"`
+		Blind  map[blind]string        `json:"blind"`
+	}](t, properties(`"signed":{"properties":{"1":{"const":"mine"}}},"small":{"type":"object"},"addr":{"properties":{"::1":{"const":"deny"}}}`), nil)
+	taken.mustCall(t, `{"signed":{"1":"mine","-5":"x"},"small":{"255":"y"},"named":{"n":"z"},"text":{"a":{}},"addr":{"::1":"deny","::2":"allow"}}`)
 	got := taken.got
 	if got.Signed[1] != "mine" || got.Signed[-5] != "x" || got.Small[255] != "y" || got.Named["n"] != "z" || len(got.Text) != 1 {
 		t.Errorf("got %+v", got)
 	}
 	for _, arguments := range []string{
 		`{"signed":{"01":"other"}}`, `{"signed":{"+1":"other"}}`, `{"signed":{"-0":"x"}}`, `{"signed":{"128":"x"}}`, `{"signed":{"":"x"}}`, `{"signed":{"1.0":"x"}}`,
-		`{"small":{"256":"x"}}`, `{"small":{"-1":"x"}}`, `{"small":{"007":"x"}}`, `{"text":{"a":{},"A":{}}}`, `{"text":{"refused":{}}}`,
+		`{"small":{"256":"x"}}`, `{"small":{"-1":"x"}}`, `{"small":{"007":"x"}}`, `{"text":{"a":{},"A":{}}}`, `{"text":{"A":{}}}`, `{"text":{"refused":{}}}`,
+		`{"addr":{"0::1":"allow"}}`, `{"addr":{"::2":"x","0::2":"y"}}`, `{"addr":{"x":"y"}}`, `{"blind":{"x":"y"}}`,
 	} {
 		if _, err := taken.call(t, arguments); err == nil {
 			t.Errorf("%s: got %+v", arguments, taken.got)
@@ -579,6 +776,14 @@ func (a *netAddress) UnmarshalText(text []byte) error {
 		return errors.New("not an address")
 	}
 	*a = netAddress(strings.ToLower(string(text)))
+	return nil
+}
+
+// blind reads a text and cannot write it again.
+type blind struct{ text string }
+
+func (b *blind) UnmarshalText(text []byte) error {
+	b.text = string(text)
 	return nil
 }
 
@@ -695,6 +900,25 @@ func TestAnUnexportedEmbeddedPointerIsRefusedNotFilled(t *testing.T) {
 		}
 	}
 	taken.mustCall(t, `{"named":null}`)
+}
+
+func TestArgumentsThatTheirDefaultsOrEscapesMakeTooLongNeverReachTheHandler(t *testing.T) {
+	server := newServer()
+	protected := gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.MaxArguments = 100 }), nil)
+	taken := new(taker[map[string]any])
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", InputSchema: properties(`"d":{"default":"0123456789"}`)}, func(context.Context, *mcp.CallToolRequest, map[string]any, *key) ([]row, *key, error) {
+		taken.calls++
+		return nil, &key{1}, nil
+	}, nil)
+	taken.session = connect(t, server, nil, revision2026)
+	for _, arguments := range []string{
+		`{"a":"` + strings.Repeat("\u2028", 20) + `"}`, `{"a":"` + strings.Repeat("x", 80) + `"}`, `{"a":[` + strings.Repeat("1e19,", 10) + `1]}`,
+	} {
+		if _, err := taken.call(t, arguments); wire(err) != invalidParams {
+			t.Errorf("%s: %v", arguments, err)
+		}
+	}
+	taken.mustCall(t, `{"a":"`+strings.Repeat("x", 70)+`"}`)
 }
 
 func TestArgumentsBeyondTheLimitAreNotRead(t *testing.T) {
