@@ -44,13 +44,15 @@ type olderCall struct {
 	over  bool
 }
 
-// olderOf returns the older client's call that a context belongs to, or nil.
-func olderOf(ctx context.Context) *olderCall {
-	if passing := passage.From(ctx); passing != nil {
-		o, _ := passing.Older.(*olderCall)
-		return o
+// olderOf returns the older client's call that a question on a session belongs to,
+// or nil. A server that a handler connected to has a session of its own.
+func olderOf(ctx context.Context, session *mcp.ServerSession) *olderCall {
+	passing := passage.From(ctx)
+	if passing == nil || passing.Session != mcp.Session(session) {
+		return nil
 	}
-	return nil
+	o, _ := passing.Older.(*olderCall)
+	return o
 }
 
 // bridge serves a client that knows no multi round-trip requests. The SDK asks

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -275,5 +276,46 @@ func TestHalfOfTheMiddlewareServesNoOlderClient(t *testing.T) {
 	}
 	if len(tool.log()) != 0 || !strings.Contains(b.String(), "sending middleware is not installed") {
 		t.Errorf("%v\n%s", tool.log(), b)
+	}
+}
+
+// TestAQuestionOnAnotherSessionIsNoRoundOfThisCall: a protected handler calls another
+// server, whose questions go to a client of its own.
+func TestAQuestionOnAnotherSessionIsNoRoundOfThisCall(t *testing.T) {
+	inner := newServer()
+	inner.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "ping" {
+				if _, err := req.GetSession().(*mcp.ServerSession).Elicit(ctx, form("?")); err != nil {
+					return nil, err
+				}
+			}
+			return next(ctx, method, req)
+		}
+	})
+	gosdk.Protect(inner, boundary(t, &book{}, nil), nil)
+	outer := newServer()
+	outer.AddTool(&mcp.Tool{Name: "outer", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		clientSide, serverSide := mcp.NewInMemoryTransports()
+		if _, err := inner.Connect(ctx, serverSide, nil); err != nil {
+			return nil, err
+		}
+		back, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, answering()).
+			Connect(ctx, clientSide, &mcp.ClientSessionOptions{ProtocolVersion: revision2025})
+		if err != nil {
+			return nil, err
+		}
+		defer back.Close()
+		return &mcp.CallToolResult{}, back.Ping(ctx, nil)
+	})
+	var sealed atomic.Int32
+	gosdk.Protect(outer, boundary(t, &book{}, func(c *mcpseal.Config) {
+		c.Observer = func(context.Context, mcpseal.Event) { sealed.Add(1) }
+	}), nil)
+	if _, err := callTool(t, connect(t, outer, answering(), revision2025), &mcp.CallToolParams{Name: "outer"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := sealed.Load(); n != 0 {
+		t.Errorf("the outer boundary sealed or opened %d times", n)
 	}
 }

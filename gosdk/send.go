@@ -26,7 +26,7 @@ func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
 		if !declares(declaredBy(session), question) {
 			return nil, &ownError{missingCapabilities(mcp.InputRequestMap{"": question})}
 		}
-		older := olderOf(ctx)
+		older := olderOf(ctx, session)
 		if older == nil {
 			return soundly(next(ctx, method, req))
 		}
