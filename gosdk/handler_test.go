@@ -369,7 +369,7 @@ func TestASessionInUseIsNotDisplaced(t *testing.T) {
 // TestASessionCountsUntilItsHandlersReturn: what was displaced but still runs
 // takes memory.
 func TestASessionCountsUntilItsHandlersReturn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	gosdk.Bubble(t, func(t *testing.T) {
 		s := serveOlder(t, gosdk.HandlerOptions{MaxSessionsPerPrincipal: 1})
 		finish := make(chan bool)
 		s.AddTool(&mcp.Tool{Name: "slow", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -402,7 +402,7 @@ func TestAnEndedSessionMakesRoom(t *testing.T) {
 		"by the server": func(s *olderServer, _ string) { s.closeAll() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			gosdk.Bubble(t, func(t *testing.T) {
 				s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: 1})
 				for range 3 {
 					session := s.open(t, "alice")
@@ -535,7 +535,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 		{mcpseal.NoLimit, 1000 * time.Hour, 1},
 	} {
 		t.Run(fmt.Sprint(test.timeout, " after ", test.idle), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			gosdk.Bubble(t, func(t *testing.T) {
 				s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: 1, HTTP: mcp.StreamableHTTPOptions{SessionTimeout: test.timeout}})
 				session := s.open(t, "alice")
 				time.Sleep(test.idle / 2)
@@ -589,7 +589,7 @@ func TestNoLimitSwitchesALimitOff(t *testing.T) {
 // TestASessionIDThatIsNotUniqueServesNobody: the SDK would hand the session of
 // the one to the other.
 func TestASessionIDThatIsNotUniqueServesNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	gosdk.Bubble(t, func(t *testing.T) {
 		server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{GetSessionID: func() string { return "same" }})
 		s := serveServer(t, server, gosdk.HandlerOptions{MaxSessions: 1, MaxSessionsPerPrincipal: 1})
 		two := serveServer(t, server, gosdk.HandlerOptions{MaxSessions: 2})

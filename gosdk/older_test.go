@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -37,7 +36,7 @@ func silent(n int) *mcp.ClientOptions {
 func TestAnOlderClientThatNeverAnswersEndsWithItsToken(t *testing.T) {
 	for answered := range 3 {
 		t.Run(fmt.Sprint(answered, " answered"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			gosdk.Bubble(t, func(t *testing.T) {
 				b := &book{}
 				server := newServer()
 				tool := addSteps(server, "steps", 3)
@@ -61,7 +60,7 @@ func TestAnOlderClientThatNeverAnswersEndsWithItsToken(t *testing.T) {
 }
 
 func TestAQuestionThatAHandlerAsksItselfHasADeadlineToo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	gosdk.Bubble(t, func(t *testing.T) {
 		server := newServer()
 		var asked []error
 		server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -234,7 +233,7 @@ func TestAnOlderClientsRoundWithAURLLivesForURLTTL(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 8 { // the SDK asks in any order
-				synctest.Test(t, func(t *testing.T) {
+				gosdk.Bubble(t, func(t *testing.T) {
 					server := newServer()
 					server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 						if req.Params.RequestState != "" {

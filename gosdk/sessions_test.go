@@ -42,7 +42,7 @@ func closeAll(server *mcp.Server) {
 
 // TestNothingIsKeptOfASessionThatEnded looks at everything that could grow.
 func TestNothingIsKeptOfASessionThatEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	Bubble(t, func(t *testing.T) {
 		h, server := newHandler(HandlerOptions{MaxSessions: 20, MaxSessionsPerPrincipal: 3})
 		for i := range 200 {
 			user := fmt.Sprint("user", i%7)
@@ -72,7 +72,7 @@ func TestNothingIsKeptOfASessionThatEnded(t *testing.T) {
 // TestASessionThatWasNotCountedIsClosed: the SDK may find an initialize where we
 // found none.
 func TestASessionThatWasNotCountedIsClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	Bubble(t, func(t *testing.T) {
 		h, server := newHandler(HandlerOptions{})
 		older := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 		id := post(older, "", "", initializeBody).Header().Get(sessionHeader)
@@ -99,7 +99,7 @@ func TestDeletingMakesRoomAtOnce(t *testing.T) {
 
 // TestASessionThatFailedToInitializeMakesRoom: the SDK names it all the same.
 func TestASessionThatFailedToInitializeMakesRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	Bubble(t, func(t *testing.T) {
 		h, server := newHandler(HandlerOptions{MaxSessions: 1})
 		server.AddReceivingMiddleware(func(mcp.MethodHandler) mcp.MethodHandler {
 			return func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, errors.New("refused") }
@@ -139,7 +139,7 @@ func FuzzSessionBodies(f *testing.F) {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		synctest.Test(t, func(t *testing.T) {
+		Bubble(t, func(t *testing.T) {
 			h, server := newHandler(HandlerOptions{MaxSessions: 2})
 			id := post(h, "alice", "", initializeBody).Header().Get(sessionHeader)
 			post(h, "bob", "", body)
