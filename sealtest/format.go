@@ -42,7 +42,7 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 	// itself, and has nothing else of them when it seals.
 	sealFor := func(b *mcpseal.Binding, c mcpseal.Claims) (token string, err error) {
 		if c.Arguments, err = format.Digest(b); err != nil {
-			return "", fmt.Errorf("Digest: %w", err)
+			return "", fmt.Errorf("the digest: %w", err)
 		}
 		b.Arguments = nil
 		return format.Seal(ctx, b, &c)
