@@ -60,7 +60,7 @@ func playPython(p *peer, r *random, n int) (rep report, err error) {
 func pythonOne(p *peer, r *random, format mcpseal.Format, binding mcpseal.Binding, c pythonCase, rep *report) error {
 	ctx := context.Background()
 	state, now := r.text(200), time.Now().UnixMilli()
-	token, err := format.Seal(ctx, &binding, &mcpseal.Claims{Issued: now, Expires: now + 600_000, State: state, HasState: true})
+	token, err := seal(ctx, format, binding, mcpseal.Claims{Issued: now, Expires: now + 600_000, State: state, HasState: true})
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func pythonOne(p *peer, r *random, format mcpseal.Format, binding mcpseal.Bindin
 	if err != nil {
 		return err
 	}
-	opened, err := format.Open(ctx, &binding, a.Token)
+	opened, err := open(ctx, format, binding, a.Token)
 	if err != nil || opened.State != state {
 		return fmt.Errorf("theirs: %q opens as %q, %v, want %q", a.Token, opened.State, err, state)
 	}
@@ -110,7 +110,7 @@ func pythonOne(p *peer, r *random, format mcpseal.Format, binding mcpseal.Bindin
 		binding mcpseal.Binding
 		token   string
 	}{{binding, r.change(a.Token, format.Prefix())}, {wrong, a.Token}} {
-		if _, err := format.Open(ctx, &bad.binding, bad.token); err == nil {
+		if _, err := open(ctx, format, bad.binding, bad.token); err == nil {
 			return fmt.Errorf("we accept what we must not: %+v", bad)
 		}
 		rep.refuse++

@@ -49,7 +49,7 @@ func typeScriptOne(p *peer, r *random, format mcpseal.Format, c typeScriptCase, 
 		binding.Principal = (*c.Bind)[len("tools/call "):]
 	}
 	state, now := r.spell(r.value(3)), time.Now().UnixMilli()
-	token, err := format.Seal(ctx, &binding, &mcpseal.Claims{Issued: now, Expires: now + 600_000, State: state, HasState: true})
+	token, err := seal(ctx, format, binding, mcpseal.Claims{Issued: now, Expires: now + 600_000, State: state, HasState: true})
 	if err != nil {
 		return err
 	}
@@ -80,18 +80,18 @@ func typeScriptOne(p *peer, r *random, format mcpseal.Format, c typeScriptCase, 
 	if a, err = p.ask(c); err != nil {
 		return err
 	}
-	opened, err := format.Open(ctx, &binding, a.Token)
+	opened, err := open(ctx, format, binding, a.Token)
 	if err != nil || !sameJSON(opened.State, state) {
 		return fmt.Errorf("theirs: %q opens as %s, %v, want %s", a.Token, opened.State, err, state)
 	}
 	rep.theirs++
-	if _, err := format.Open(ctx, &binding, r.change(a.Token, format.Prefix())); err == nil {
+	if _, err := open(ctx, format, binding, r.change(a.Token, format.Prefix())); err == nil {
 		return fmt.Errorf("we accept a changed token")
 	}
 	rep.refuse++
 	if c.Bind != nil {
 		binding.Principal += "x"
-		if _, err := format.Open(ctx, &binding, a.Token); err == nil {
+		if _, err := open(ctx, format, binding, a.Token); err == nil {
 			return fmt.Errorf("we accept another user's token")
 		}
 		rep.refuse++

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// seal and open do with a format what a boundary does: it digests the arguments by
+// itself, and compares them.
+
+func seal(ctx context.Context, format mcpseal.Format, binding mcpseal.Binding, claims mcpseal.Claims) (token string, err error) {
+	if claims.Arguments, err = format.Digest(&binding); err != nil {
+		return "", err
+	}
+	return format.Seal(ctx, &binding, &claims)
+}
+
+func open(ctx context.Context, format mcpseal.Format, binding mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	claims, err := format.Open(ctx, &binding, token)
+	if err != nil {
+		return mcpseal.Claims{}, err
+	}
+	digest, err := format.Digest(&binding)
+	if err == nil && !bytes.Equal(digest, claims.Arguments) {
+		err = errors.New("sealed for other arguments")
+	}
+	return claims, err
+}
