@@ -2,6 +2,7 @@ package compat
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/mcpseal/mcpseal"
@@ -32,6 +33,19 @@ func TestHostileArgumentsBuyFourTimesTheirLengthAtMost(t *testing.T) {
 				if may := hostile.May(text.JSON); used > may {
 					t.Errorf("%s, %s: %d bytes of text, %d allocated, %d allowed", peer, text.Name, len(raw), used, may)
 				}
+			}
+		}
+	}
+}
+
+// TestNumbersBeyondADoubleBuyNoMore: Python knows infinity; the others refuse.
+func TestNumbersBeyondADoubleBuyNoMore(t *testing.T) {
+	for _, number := range []string{"1e999", "-1e999", "9e308"} {
+		text := "[" + strings.Repeat(number+",", 1<<17/len(number)) + "0]"
+		for peer, digest := range digests {
+			used := hostile.Allocated(func() { digest([]byte(text)) })
+			if may := hostile.May(text); used > may {
+				t.Errorf("%s, %s: %d bytes of text, %d allocated, %d allowed", peer, number, len(text), used, may)
 			}
 		}
 	}

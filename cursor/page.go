@@ -76,7 +76,8 @@ func (p *Page) Position() []byte { return p.position }
 const errNoPage = plain.Error("the Page does not come from a successful Open")
 
 // Next returns the cursor of the page behind this one. Its TTL begins when this
-// page was opened. The error is an *[IssueError].
+// page was opened, or on the first page with the first Next. The error is an
+// *[IssueError].
 func (p *Page) Next(ctx context.Context, next Next) (string, error) {
 	if p.next != nil {
 		return p.next(ctx, next)

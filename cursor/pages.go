@@ -110,7 +110,7 @@ func hidesAll(t reflect.Type) bool {
 		return false
 	}
 	for _, field := range reflect.VisibleFields(t) {
-		if field.IsExported() && !field.Anonymous {
+		if field.IsExported() && !field.Anonymous && field.Tag.Get("json") != "-" {
 			return false
 		}
 	}

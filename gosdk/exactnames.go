@@ -26,8 +26,9 @@ func (s *nameSet) add(name string) {
 }
 
 // addNamesOf adds the names that a schema has for members of an object, without
-// those of the schemas in it.
-func (s *nameSet) addNamesOf(schema *jsonschema.Schema) {
+// those of the schemas in it. Texts tells that names have rules, for which any
+// text in an enum may be one.
+func (s *nameSet) addNamesOf(schema *jsonschema.Schema, texts bool) {
 	names := slices.Concat(slices.Collect(maps.Keys(schema.Properties)), schema.Required,
 		slices.Collect(maps.Keys(schema.DependentSchemas)), slices.Collect(maps.Keys(schema.DependencySchemas)))
 	for _, required := range []map[string][]string{schema.DependentRequired, schema.DependencyStrings} {
@@ -35,19 +36,31 @@ func (s *nameSet) addNamesOf(schema *jsonschema.Schema) {
 			names = append(append(names, name), others...)
 		}
 	}
-	if rule := schema.PropertyNames; rule != nil {
-		values := slices.Clone(rule.Enum)
-		if rule.Const != nil {
-			values = append(values, *rule.Const)
-		}
-		for _, value := range values {
-			if name, ok := value.(string); ok {
-				names = append(names, name)
-			}
-		}
-	}
 	for _, name := range names {
 		s.add(name)
+	}
+	s.addNamesIn(schema.Enum, texts)
+	if schema.Const != nil {
+		s.addNamesIn(*schema.Const, texts)
+	}
+}
+
+// addNamesIn adds the names in a value, and its texts.
+func (s *nameSet) addNamesIn(value any, texts bool) {
+	switch v := value.(type) {
+	case string:
+		if texts {
+			s.add(v)
+		}
+	case []any:
+		for _, item := range v {
+			s.addNamesIn(item, texts)
+		}
+	case map[string]any:
+		for name, member := range v {
+			s.add(name)
+			s.addNamesIn(member, texts)
+		}
 	}
 }
 

@@ -32,12 +32,18 @@ func newPagedArguments[In any](schema *jsonschema.Schema, cursor string) (*paged
 	for name := range schema.Properties {
 		a.names.add(name)
 	}
+	var all []*jsonschema.Schema
+	named := false // by a propertyNames
 	if err := eachSchema(schema, nil, func(s *jsonschema.Schema, _ map[string]any) error {
+		all = append(all, s)
 		a.divides = a.divides || s.MultipleOf != nil
-		a.into.known.addNamesOf(s)
+		named = named || s.PropertyNames != nil
 		return nil
 	}); err != nil {
 		return nil, err
+	}
+	for _, s := range all {
+		a.into.known.addNamesOf(s, named)
 	}
 	return a, a.checkDefaults()
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -68,6 +69,11 @@ func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 // keepNumbers restores the numbers of enum and const, which jsonschema reads as
 // floats, and refuses other rules that it would not apply exactly.
 func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
+	for name := range document {
+		if keywords().misspelt(name) { // jsonschema would take it for the keyword
+			return fmt.Errorf("the schema has the keyword %q in another case", name)
+		}
+	}
 	if enum, ok := document["enum"].([]any); ok {
 		if _, err := exactly(enum); err != nil {
 			return err
@@ -137,6 +143,17 @@ func eachSchema(schema *jsonschema.Schema, document any, visit func(*jsonschema.
 	}
 	return nil
 }
+
+// keywords are what a schema may have.
+var keywords = sync.OnceValue(func() (all nameSet) {
+	t := reflect.TypeFor[jsonschema.Schema]()
+	for i := range t.NumField() {
+		if name := keywordOf(t.Field(i)); name != "" && name != "-" {
+			all.add(name)
+		}
+	}
+	return all
+})
 
 // keywordOf is what a field of a schema is called in JSON.
 func keywordOf(field reflect.StructField) string {

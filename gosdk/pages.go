@@ -56,6 +56,9 @@ type PageOptions struct {
 //     that differs so from one that the schema has anywhere. Names that only a
 //     patternProperties of the schema matches are not known: check those.
 //
+// A client that checks arguments itself must find room for the cursor in the listed
+// schema: rules at its root, such as maxProperties or propertyNames, must allow it.
+//
 // It panics, as mcp.AddTool does, when the tool cannot be registered: because a
 // name clashes with one of the arguments, or a default does not fit its schema,
 // for example.

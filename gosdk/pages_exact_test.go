@@ -940,3 +940,60 @@ func TestArgumentsBeyondTheLimitAreNotRead(t *testing.T) {
 		}
 	}
 }
+
+// bannedFilter decodes itself, with encoding/json, which folds case.
+type bannedFilter struct {
+	Admin bool `json:"admin"`
+}
+
+func (f *bannedFilter) UnmarshalJSON(text []byte) error {
+	type plain bannedFilter
+	return json.Unmarshal(text, (*plain)(f))
+}
+
+// TestANameThatARuleBansIsBannedInAnyCase, for types that decode themselves.
+func TestANameThatARuleBansIsBannedInAnyCase(t *testing.T) {
+	type in struct {
+		Filter bannedFilter `json:"filter"`
+	}
+	for _, rule := range []string{
+		`"propertyNames":{"not":{"enum":["admin"]}}`,
+		`"propertyNames":{"not":{"const":"admin"}}`,
+		`"propertyNames":{"not":{"anyOf":[{"const":"admin"}]}}`,
+		`"not":{"const":{"admin":true}}`,
+		`"not":{"enum":[{"admin":true}]}`,
+		`"if":{"const":{"admin":true}},"then":false`,
+	} {
+		k := newTaker[in](t, properties(`"filter":{"type":"object",`+rule+`}`), nil)
+		for _, name := range []string{"admin", "Admin", "ADMIN"} {
+			if _, err := k.call(t, `{"filter":{"`+name+`":true}}`); err == nil || k.got.Filter.Admin {
+				t.Errorf("%s: %s reached the handler: %+v", rule, name, k.got)
+			}
+		}
+		if _, err := k.call(t, `{"filter":{"other":true}}`); err != nil {
+			t.Errorf("%s: %v", rule, err)
+		}
+	}
+}
+
+func TestAKeywordInAnotherCaseIsRefusedAtRegistration(t *testing.T) {
+	for _, rule := range []string{`"Enum":[1]`, `"CONST":1`, `"Minimum":1`, `"AnyOf":[{"enum":[1]}]`, `"properties":{"n":{"multipleof":2}}`} {
+		func() {
+			defer func() {
+				if problem := fmt.Sprint(recover()); !strings.Contains(problem, "in another case") {
+					t.Errorf("%s: %s", rule, problem)
+				}
+			}()
+			newTaker[struct{}](t, json.RawMessage(`{"type":"object",`+rule+`}`), nil)
+		}()
+	}
+}
+
+func TestAnIssuerThatIsNilIsRefused(t *testing.T) {
+	defer func() {
+		if problem := fmt.Sprint(recover()); !strings.Contains(problem, "cursor.New") {
+			t.Errorf("%s", problem)
+		}
+	}()
+	gosdk.Protect(newServer(), boundary(t, &book{}, nil), &gosdk.Options{Cursors: (*cursor.Cursors)(nil)})
+}

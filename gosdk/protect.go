@@ -88,6 +88,9 @@ func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
 	if options != nil {
 		p.options = *options
 	}
+	if cursors, ok := p.options.Cursors.(*cursor.Cursors); ok && cursors == nil {
+		panic("gosdk: Options.Cursors is nil; check the error of cursor.New")
+	}
 	if p.options.Cursors == nil {
 		p.options.Cursors = nativeCursors(boundary, cursor.Config{})
 	} else if p.policy.RequirePrincipal {

@@ -45,7 +45,7 @@ func (style exponents) serialize(a *jsonvalue.Arguments) error {
 // integer of 64 bits as it is, anything else as a double.
 func (style exponents) appendNumber(dst, literal []byte) ([]byte, bool) {
 	digits, negative := bytes.CutPrefix(literal, []byte("-"))
-	if jsonvalue.IsInteger(literal) {
+	if jsonvalue.IsInteger(literal) && len(digits) <= 20 {
 		n, err := strconv.ParseUint(string(digits), 10, 64)
 		switch {
 		case err == nil && !negative:

@@ -20,6 +20,7 @@ func Texts(size int) []Text {
 		{"zeros", array("0", size)},
 		{"numbers with an exponent", array("1e1", size)},
 		{"numbers that grow when written out", array("1e15", size)},
+		{"integers beyond 64 bits", array(strings.Repeat("7", 33), size)},
 		{"empty arrays", array("[]", size)},
 		{"empty objects", array("{}", size)},
 		{"empty strings", array(`""`, size)},

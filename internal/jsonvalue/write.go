@@ -252,9 +252,3 @@ func AppendFloat(dst []byte, f float64, low, high int) []byte {
 	}
 	return dst
 }
-
-// Float reads a literal as the nearest double. It may be infinite.
-func Float[T string | []byte](literal T) float64 {
-	f, _ := strconv.ParseFloat(string(literal), 64) // the error says that it is out of range
-	return f
-}
