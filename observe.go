@@ -18,7 +18,7 @@ type Op string
 const (
 	OpSeal Op = "seal"
 	OpOpen Op = "open"
-	OpDrop Op = "drop" // kept answers from the handler that nobody had asked for
+	OpDrop Op = "drop" // kept answers from the handler
 )
 
 // Event is one of these, for metrics. It holds nothing that a client or a
@@ -38,7 +38,7 @@ type Event struct {
 	TokenBytes int
 	StateBytes int
 
-	Dropped int // answers that nobody had asked for, with OpDrop
+	Dropped int // with OpDrop, answers that nobody had asked for, or that were not whole
 
 	Flow  string // names the flow; "" unless the token proved genuine, or was to be sealed
 	Round int    // the token's round; 0 unless the token proved genuine
@@ -139,8 +139,8 @@ func (e *Event) flow() []slog.Attr {
 }
 
 // Dropped tells log and observer that n answers of this request were kept from
-// the handler, because nobody had asked for them. An adapter calls it at most once
-// a round.
+// the handler, because nobody had asked for them or they were not whole. An adapter
+// calls it at most once a round.
 func (r *Round) Dropped(ctx context.Context, n int) {
 	b := r.boundary
 	if b == nil || n <= 0 {
@@ -148,7 +148,7 @@ func (r *Round) Dropped(ctx context.Context, n int) {
 	}
 	e := b.event(OpDrop, time.Time{}, r, nil, "")
 	e.Dropped, e.StateBytes = n, 0
-	b.logContext(ctx, slog.LevelWarn, "mcpseal: answers dropped that nobody had asked for", append([]slog.Attr{
+	b.logContext(ctx, slog.LevelWarn, "mcpseal: answers dropped that nobody had asked for, or that were not whole", append([]slog.Attr{
 		slog.String("method", e.Method), slog.String("target", e.Target), slog.Int("answers", n),
 	}, e.flow()...)...)
 	b.observe(ctx, e)

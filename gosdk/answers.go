@@ -21,12 +21,11 @@ func solicited(round *mcpseal.Round, answers mcp.InputResponseMap) mcp.InputResp
 	})
 }
 
-// keep returns the sound answers for which more holds: all of them in their own
-// map, fewer in a new one.
+// keep returns the sound answers for which more holds.
 func keep(answers mcp.InputResponseMap, more func(string, mcp.InputResponse) bool) mcp.InputResponseMap {
 	var kept mcp.InputResponseMap
 	for key, answer := range answers {
-		if isSound(answer) && more(key, answer) {
+		if answer = sound(answer); answer != nil && more(key, answer) {
 			if kept == nil {
 				kept = make(mcp.InputResponseMap, len(answers))
 			}
@@ -50,20 +49,31 @@ func fits(answer mcp.InputResponse, kind mcpseal.Kind) bool {
 	return false
 }
 
-// isSound reports whether an answer is whole: JSON's null becomes nil in places
-// where no handler expects it.
-func isSound(answer mcp.InputResponse) bool {
+// sound returns an answer that a handler may see, or nil for one that is not whole:
+// JSON's null becomes nil in places where no handler expects it. What comes along
+// with a no means nothing, and is left out.
+func sound(answer mcp.InputResponse) mcp.InputResponse {
+	whole := false
 	switch a := answer.(type) {
 	case *mcp.ElicitResult:
-		return a != nil && (a.Action == "accept" || a.Action == "decline" || a.Action == "cancel") && !hasNull(a.Content)
+		if a != nil && (a.Action == "decline" || a.Action == "cancel") {
+			if a.Content != nil {
+				return &mcp.ElicitResult{Meta: a.Meta, Action: a.Action}
+			}
+			return a
+		}
+		whole = a != nil && a.Action == "accept" && !hasNull(a.Content)
 	case *mcp.CreateMessageResult:
-		return a != nil && isWhole(a.Content)
+		whole = a != nil && isWhole(a.Content)
 	case *mcp.CreateMessageWithToolsResult:
-		return a != nil && len(a.Content) > 0 && areWhole(a.Content)
+		whole = a != nil && len(a.Content) > 0 && areWhole(a.Content)
 	case *mcp.ListRootsResult:
-		return a != nil && !slices.Contains(a.Roots, nil)
+		whole = a != nil && !slices.Contains(a.Roots, nil)
 	}
-	return false
+	if !whole {
+		return nil
+	}
+	return answer
 }
 
 // hasNull reports whether the fields of a form hold a null. A field that was left

@@ -133,14 +133,14 @@ func stateIn(answer string) string {
 // unsound are answers with a null where a handler expects something.
 var unsound = map[string][]string{
 	"form": {`{"action":"accept","content":{"value":null}}`, `{"action":"accept","content":{"value":["a",null]}}`,
-		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`, `{"action":"decline","content":{"value":null}}`, `{"action":null}`, `{"action":"ACCEPT"}`},
+		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`, `{"action":null}`, `{"action":"ACCEPT"}`},
 	"url":   {`{"action":"accept","content":{"value":null}}`},
 	"roots": {`{"roots":[null]}`, `{"roots":[{"uri":"file:///a"},null]}`},
 	"sampling": {`{"role":"assistant","model":"m","content":[]}`, `{"role":"assistant","model":"m","content":null}`,
 		`{"role":"assistant","model":"m","content":[null]}`, `{"role":"assistant","model":"m","content":[{"type":"resource","resource":null}]}`},
 }
 
-var sound = map[string]string{
+var whole = map[string]string{
 	"form":     `{"action":"accept","content":{"value":"x"}}`,
 	"url":      `{"action":"accept"}`,
 	"roots":    `{"roots":[{"uri":"file:///a"}]}`,
@@ -159,7 +159,7 @@ func TestAnswersWithNilInsideNeverReachAHandler(t *testing.T) {
 		if token == "" {
 			t.Fatalf("%s: %s", kind, asked)
 		}
-		good := postCall(t, url, kind, `,"requestState":"`+token+`","inputResponses":{"q":`+sound[kind]+`}`)
+		good := postCall(t, url, kind, `,"requestState":"`+token+`","inputResponses":{"q":`+whole[kind]+`}`)
 		if !strings.Contains(good, "read ") {
 			t.Errorf("%s: a sound answer: %s", kind, good)
 		}
@@ -213,7 +213,7 @@ func FuzzNaiveHandlers(f *testing.F) {
 			f.Add(answer)
 		}
 	}
-	for _, answer := range sound {
+	for _, answer := range whole {
 		f.Add(answer)
 	}
 	b := &book{}
@@ -246,10 +246,38 @@ func TestAnElicitationAnswerFitsOnlyAnElicitation(t *testing.T) {
 	for asked := range questionOf {
 		token := stateIn(postCall(t, url, asked, ""))
 		for answered := range questionOf {
-			got := postCall(t, url, asked, `,"requestState":"`+token+`","inputResponses":{"q":`+sound[answered]+`}`)
+			got := postCall(t, url, asked, `,"requestState":"`+token+`","inputResponses":{"q":`+whole[answered]+`}`)
 			elicited := (asked == "form" || asked == "url") && (answered == "form" || answered == "url")
 			if want := asked == answered || elicited; strings.Contains(got, "read ") != want {
 				t.Errorf("an answer of kind %s to a question of kind %s: %s", answered, asked, got)
+			}
+		}
+	}
+}
+
+// TestANoIsANoWhateverComesAlong: what a client sends with it never arrives.
+func TestANoIsANoWhateverComesAlong(t *testing.T) {
+	for _, action := range []string{"decline", "cancel"} {
+		for _, revision := range []string{revision2026, revision2025} {
+			server := newServer()
+			var seen []string
+			server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				if answer, ok := req.Params.InputResponses["q"].(*mcp.ElicitResult); ok {
+					seen = append(seen, fmt.Sprint(answer.Action, " ", answer.Content))
+					return &mcp.CallToolResult{}, nil
+				}
+				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": form("?")}, RequestState: "s"}, nil
+			})
+			gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+			options := answering()
+			options.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				return &mcp.ElicitResult{Action: action, Content: map[string]any{"value": nil, "ok": true}}, nil
+			}
+			if _, err := callTool(t, connect(t, server, options, revision), &mcp.CallToolParams{Name: "tool"}); err != nil {
+				t.Errorf("%s, %s: %v", action, revision, err)
+			}
+			if want := fmt.Sprint([]string{action + " map[]"}); fmt.Sprint(seen) != want {
+				t.Errorf("%s: the handler saw %v", revision, seen)
 			}
 		}
 	}

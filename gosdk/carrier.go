@@ -1,6 +1,8 @@
 package gosdk
 
 import (
+	"slices"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -84,20 +86,20 @@ type asking struct {
 	sent      bool                // the SDK will send it as input required
 }
 
-// readResult reads a result; ok is false for nil and for types that are not the
-// SDK's own.
+// readResult reads a result; ok is false for types that are not the SDK's own, for
+// nil, and for contents that are: the SDK would write them with nobody to recover.
 func readResult(result mcp.Result) (a asking, ok bool) {
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
-		if r != nil {
+		if r != nil && areWhole(r.Content) {
 			return asking{r.RequestState, r.InputRequests, r.NeedsInput()}, true
 		}
 	case *mcp.GetPromptResult:
-		if r != nil {
+		if r != nil && !slices.ContainsFunc(r.Messages, func(m *mcp.PromptMessage) bool { return m == nil || !isWhole(m.Content) }) {
 			return asking{r.RequestState, r.InputRequests, r.NeedsInput()}, true
 		}
 	case *mcp.ReadResourceResult:
-		if r != nil {
+		if r != nil && !slices.Contains(r.Contents, nil) {
 			return asking{r.RequestState, r.InputRequests, r.NeedsInput()}, true
 		}
 	}

@@ -48,7 +48,9 @@ type HandlerOptions struct {
 	Principal func(*http.Request) (string, error)
 	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
 	MaxSessions int
-	// MaxSessionsPerPrincipal is how many of them one user may have. 0 means 100.
+	// MaxSessionsPerPrincipal is how many of them one principal may have. 0 means
+	// 100. By default the client is part of it, so that a user with several clients
+	// has as many times that.
 	MaxSessionsPerPrincipal int
 	// MaxAnonymousSessions is how many of them callers without a principal may
 	// have together. 0 means half of MaxSessions, so that such callers cannot
@@ -109,7 +111,9 @@ type handler struct {
 	lastFull     atomic.Int64 // when the log last said so, in Unix seconds
 }
 
-func (h *handler) logger() *slog.Logger { return cmp.Or(h.options.Logger, slog.Default()) }
+func (h *handler) logger() *slog.Logger {
+	return callback.Logger(cmp.Or(h.options.Logger, slog.Default()))
+}
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Revisions are dates, so they compare as texts.

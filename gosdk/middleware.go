@@ -18,8 +18,13 @@ import (
 // failed: the operator learns the type of the value and the stack, the client
 // nothing.
 func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	p.receives.Store(true)
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
-		panicked := callback.Guard(func() { result, err = p.serve(ctx, next, method, req) })
+		panicked := callback.Guard(func() {
+			if result, err = p.serve(ctx, next, method, req); err != nil {
+				_ = err.Error() // as the SDK will, with nobody to recover: it may be a nil of some type
+			}
+		})
 		if panicked != nil {
 			p.Logger().ErrorContext(ctx, "gosdk: a handler panicked", "method", plain.Text(method),
 				"cause", panicked.Error(), "stack", panicked.Stack())
@@ -128,7 +133,7 @@ func (p *Protected) run(ctx *passage.Call, next mcp.MethodHandler, req mcp.Reque
 	}
 	a, ok := readResult(result)
 	if !ok {
-		return nil, asking{}, p.refuse(ctx, c.method, "a result that is nil or of an unknown type was refused")
+		return nil, asking{}, p.refuse(ctx, c.method, "a result that is nil, has a nil in it, or is of an unknown type was refused")
 	}
 	if a.questions == nil && a.state != "" {
 		p.Logger().ErrorContext(ctx, "gosdk: a complete result has a RequestState, which was removed: "+

@@ -3,6 +3,7 @@ package gosdk_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
@@ -227,5 +228,68 @@ func TestAPanicIsAnInternalErrorAndLeaksNothing(t *testing.T) {
 	log := b.String()
 	if n := strings.Count(log, "a handler panicked"); n != 9 || !strings.Contains(log, "panic of type string") || !strings.Contains(log, "other_test.go") || strings.Contains(log, "hush") {
 		t.Errorf("%d panics in the log: %s", n, log)
+	}
+}
+
+// typedNil is an error that cannot be read.
+type typedNil struct{ text string }
+
+func (e *typedNil) Error() string { return e.text }
+
+// TestWhatTheSDKWouldPanicOnIsRefused: it reads errors and writes contents after the
+// middleware, with nobody to recover.
+func TestWhatTheSDKWouldPanicOnIsRefused(t *testing.T) {
+	b := &book{}
+	server := newServer()
+	results := map[string]*mcp.CallToolResult{
+		"nil":        {Content: []mcp.Content{nil}},
+		"typed nil":  {Content: []mcp.Content{(*mcp.TextContent)(nil)}},
+		"nil inside": {Content: []mcp.Content{&mcp.ToolResultContent{Content: []mcp.Content{nil}}}},
+	}
+	for name, result := range results {
+		server.AddTool(&mcp.Tool{Name: strings.ReplaceAll(name, " ", "_"), InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return result, nil })
+	}
+	server.AddTool(&mcp.Tool{Name: "error", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, (*typedNil)(nil) })
+	server.AddPrompt(&mcp.Prompt{Name: "error"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return nil, (*typedNil)(nil)
+	})
+	server.AddPrompt(&mcp.Prompt{Name: "nil"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: (*mcp.TextContent)(nil)}}}, nil
+	})
+	server.AddResource(&mcp.Resource{URI: "test:nil", Name: "nil"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{nil}}, nil
+	})
+	gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+	for _, revision := range []string{revision2026, revision2025} {
+		session := connect(t, server, raw(), revision)
+		for _, name := range []string{"nil", "typed_nil", "nil_inside", "error"} {
+			if _, err := callTool(t, session, &mcp.CallToolParams{Name: name}); wire(err) != internal {
+				t.Errorf("%s: the tool %s: %v", revision, name, err)
+			}
+		}
+		for _, name := range []string{"nil", "error"} {
+			if _, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: name}); wire(err) != internal {
+				t.Errorf("%s: the prompt %s: %v", revision, name, err)
+			}
+		}
+		if _, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test:nil"}); err == nil {
+			t.Errorf("%s: the resource was read", revision)
+		}
+	}
+}
+
+// panickingHandler is a log that fails.
+type panickingHandler struct{ slog.Handler }
+
+func (panickingHandler) Handle(context.Context, slog.Record) error { panic("log") }
+
+func TestALoggerThatPanicsEndsNothing(t *testing.T) {
+	server := newServer()
+	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("hush") })
+	gosdk.Protect(server, boundary(t, &book{}, nil), &gosdk.Options{Logger: slog.New(panickingHandler{slog.DiscardHandler})})
+	for _, revision := range []string{revision2026, revision2025} {
+		if _, err := callTool(t, connect(t, server, raw(), revision), &mcp.CallToolParams{Name: "tool"}); wire(err) != internal {
+			t.Errorf("%v", err)
+		}
 	}
 }

@@ -674,6 +674,32 @@ func TestStateFailsWithoutProtection(t *testing.T) {
 	}
 }
 
+// TestATestsContextSealsNoServer: the mark is for handlers that a test calls itself.
+func TestATestsContextSealsNoServer(t *testing.T) {
+	server := newServer()
+	sealed := true
+	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		sealed = gosdk.Sealed(ctx, req)
+		return &mcp.CallToolResult{}, nil
+	})
+	ctx := gosdktest.Context(t)
+	if !gosdk.Sealed(ctx, &mcp.CallToolRequest{}) {
+		t.Error("a request without a session is not marked")
+	}
+	clientSide, serverSide := mcp.NewInMemoryTransports()
+	if _, err := server.Connect(ctx, serverSide, nil); err != nil {
+		t.Fatal(err)
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, raw()).Connect(ctx, clientSide, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "tool"}); err != nil || sealed {
+		t.Errorf("sealed %v, %v", sealed, err)
+	}
+}
+
 // TestAServerBehindAProtectedOneIsNotSealed connects to a server without Protect
 // from a protected handler: the context of its calls is derived from that handler's.
 func TestAServerBehindAProtectedOneIsNotSealed(t *testing.T) {

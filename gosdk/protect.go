@@ -58,6 +58,7 @@ type Protected struct {
 
 	unsolicited map[string]bool
 	anonymous   atomic.Bool // the log has said that nobody is authenticated
+	receives    atomic.Bool // the receiving middleware is installed
 	sends       atomic.Bool // the sending middleware is installed
 	strangers   strangers
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
 // What follows is for packages that build on a protected server, such as elicit.
@@ -18,7 +19,9 @@ func (p *Protected) Server() *mcp.Server { return p.server }
 func (p *Protected) Boundary() *mcpseal.Boundary { return p.boundary }
 
 // Logger returns the logger for the server's author and operator.
-func (p *Protected) Logger() *slog.Logger { return cmp.Or(p.options.Logger, slog.Default()) }
+func (p *Protected) Logger() *slog.Logger {
+	return callback.Logger(cmp.Or(p.options.Logger, slog.Default()))
+}
 
 // CheckCapabilities returns the -32021 of the protocol for questions that the
 // client of a request has not declared it can answer, or nil.

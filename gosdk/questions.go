@@ -12,6 +12,10 @@ import (
 // pins returns the questions as the boundary seals them, with the wording of those
 // that elicit asks.
 func (p *Protected) pins(ctx context.Context, c call, requests mcp.InputRequestMap, wording map[string][16]byte) ([]mcpseal.Question, error) {
+	if wording != nil && len(wording) != len(requests) {
+		return nil, p.refuse(ctx, c.method, "the questions of elicit were changed, so they would never get an answer: "+
+			"a middleware further in must leave its results alone")
+	}
 	if len(requests) == 0 {
 		return nil, nil
 	}
@@ -21,12 +25,7 @@ func (p *Protected) pins(ctx context.Context, c call, requests mcp.InputRequestM
 		if kind == 0 {
 			return nil, p.refuse(ctx, c.method, fmt.Sprintf("the question %.40q is nil or of a type that cannot be asked, %T", key, request))
 		}
-		digest, worded := wording[key]
-		if wording != nil && !worded {
-			return nil, p.refuse(ctx, c.method, "a question was added to those of elicit, which would never get an answer: "+
-				"a middleware further in must leave its results alone")
-		}
-		questions = append(questions, mcpseal.Question{Key: key, Kind: kind, Digest: digest})
+		questions = append(questions, mcpseal.Question{Key: key, Kind: kind, Digest: wording[key]})
 	}
 	return questions, nil
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // sdkRound is the questions that the SDK asks by itself after the first run of a
-// pair. The round begins with its first question and ends with its last answer.
-// Whatever else is asked meanwhile the handler asks directly, with no state
-// involved, and it is let through. The handler's state is not known here: it goes
-// from the handler to the handler.
+// pair. The round begins with its first question and ends with its last answer. A
+// question that a handler asks directly cannot be told from these: while the round
+// lasts it counts, and after it is let through. The handler's state is not known
+// here: it goes from the handler to the handler.
 type sdkRound struct {
 	kind    mcpseal.Kind // that says how long the round lives
 	token   string

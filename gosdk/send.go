@@ -26,6 +26,9 @@ func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
 		if !declares(declaredBy(session), question) {
 			return nil, &ownError{missingCapabilities(mcp.InputRequestMap{"": question})}
 		}
+		if !p.receives.Load() {
+			return nil, &ownError{p.refuse(ctx, method, "the receiving middleware is not installed, so nothing is sealed: install both of what Middleware returned")}
+		}
 		older := olderOf(ctx, session)
 		if older == nil {
 			return soundly(next(ctx, method, req))
@@ -53,8 +56,12 @@ func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
 
 // soundly returns an answer that a handler may see.
 func soundly(result mcp.Result, err error) (mcp.Result, error) {
-	if answer, ok := result.(mcp.InputResponse); ok && err == nil && !isSound(answer) {
+	answer, ok := result.(mcp.InputResponse)
+	if !ok || err != nil {
+		return result, err
+	}
+	if answer = sound(answer); answer == nil {
 		return nil, &ownError{errMisfit()}
 	}
-	return result, err
+	return answer.(mcp.Result), nil
 }

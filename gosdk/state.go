@@ -23,9 +23,16 @@ var ErrNotProtected = errors.New("gosdk: the call has not come through a boundar
 // it does not trust a client where the line with Protect was forgotten.
 func Sealed(ctx context.Context, req mcp.Request) bool {
 	passing := passage.From(ctx)
+	if passing == nil {
+		return false
+	}
+	if passing.Session == nil { // a test, of a handler by itself
+		session, ok := req.GetSession().(*mcp.ServerSession)
+		return ok && session == nil
+	}
 	// The context of a server that a protected handler connected to is derived
-	// from that handler's. The session tells them apart; tests have none.
-	return passing != nil && (passing.Session == nil || passing.Session == req.GetSession())
+	// from that handler's. The session tells them apart.
+	return passing.Session == req.GetSession()
 }
 
 // SetState writes value, as JSON, into a result that asks: a *mcp.CallToolResult,

@@ -60,10 +60,15 @@ type Answer[T any] struct {
 	decode   func(content []byte) (T, error)
 }
 
-// newAnswer asks a question whose accepted answer decode reads.
-func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, decode func([]byte) (T, error)) *Answer[T] {
+// newAnswer asks a question whose accepted answer decode reads. Trim, if it is not
+// nil, leaves of a fresh answer what was asked for: nothing else is kept.
+func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, decode func([]byte) (T, error), trim func([]byte) []byte) *Answer[T] {
 	a := &Answer[T]{ask: ask, key: key, question: question, decode: decode}
 	a.recorded = ask.ask(key, question)
+	if _, fresh := ask.fresh[key]; fresh && trim != nil && a.recorded != nil && a.recorded.Action == Accept {
+		a.recorded.Content = trim(a.recorded.Content)
+		ask.state.Answers[key] = *a.recorded
+	}
 	a.digest = ask.digests[key]
 	if a.recorded == nil || a.recorded.Action != Accept {
 		return a
@@ -100,6 +105,9 @@ func (a *Answer[T]) Value() (value T, err error) {
 func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 	if a.ask.mistake != "" {
 		return "", value, errPending
+	}
+	if a.ask.misfit != nil {
+		return "", value, a.ask.misfit // the call has failed: nothing may be done any more
 	}
 	if a.recorded == nil {
 		a.ask.asks = true

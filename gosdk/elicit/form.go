@@ -30,7 +30,7 @@ func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer
 	}
 	return newAnswer(ask, key, &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: f.schema}, func(content []byte) (value T, err error) {
 		return value, f.decode(content, &value)
-	})
+	}, f.trim)
 }
 
 // CheckForm says what is wrong with a form, naming the field. Call it when the
@@ -79,13 +79,17 @@ func hasFormat(text, format string) bool {
 		}
 	case "uri":
 		var u *url.URL
-		if u, err = url.Parse(text); err == nil && u.Scheme == "" {
+		if u, err = url.Parse(text); err == nil && u.Scheme == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return false
 		}
 	case "date":
 		_, err = time.Parse(time.DateOnly, text)
 	case "date-time":
+		// Parse takes an hour of one digit, and a comma before the fraction.
 		_, err = time.Parse(time.RFC3339, text)
+		if err == nil && (text[len("2006-01-02T15")] != ':' || strings.Contains(text, ",")) {
+			return false
+		}
 	}
 	return err == nil
 }
@@ -234,6 +238,24 @@ func checkField(s *jsonschema.Schema) error {
 		return errors.New("is an object; a form has only strings, numbers, booleans and choices")
 	}
 	return fmt.Errorf("is of the type %q; a form has only strings, numbers, booleans and choices", strings.Join(append(s.Types, s.Type), " "))
+}
+
+// trim drops what the form has no field for.
+func (f *form) trim(content []byte) []byte {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(content, &fields) != nil {
+		return content // decode says that it does not fit
+	}
+	for name := range fields {
+		if f.schema.Properties[name] == nil {
+			delete(fields, name)
+		}
+	}
+	trimmed, err := json.Marshal(fields)
+	if err != nil {
+		return content
+	}
+	return trimmed
 }
 
 // decode reads an answer that fits. Its errors may repeat the answer, so nobody

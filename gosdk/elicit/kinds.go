@@ -21,7 +21,7 @@ type Consent struct{ *Answer[struct{}] }
 // that with who is signed in when the page is opened.
 func URL(ask *Asker, key, message, url string) *Consent {
 	question := &mcp.ElicitParams{Mode: "url", Message: message, URL: url, ElicitationID: ask.elicitationID(key)}
-	return &Consent{newAnswer(ask, key, question, func([]byte) (struct{}, error) { return struct{}{}, nil })}
+	return &Consent{newAnswer(ask, key, question, func([]byte) (struct{}, error) { return struct{}{}, nil }, func([]byte) []byte { return nil })}
 }
 
 // NotYet has the same question go out again. Return its error.
@@ -30,13 +30,13 @@ func (c *Consent) NotYet() error { return c.again() }
 // Sample asks the client's model. The protocol has deprecated sampling: prefer
 // calling a model yourself.
 func Sample(ask *Asker, key string, params *mcp.CreateMessageParams) *Answer[*mcp.CreateMessageWithToolsResult] {
-	return newAnswer(ask, key, params, decodeInto[mcp.CreateMessageWithToolsResult])
+	return newAnswer(ask, key, params, decodeInto[mcp.CreateMessageWithToolsResult], nil)
 }
 
 // SampleWithTools is [Sample] with tools, for a client that declared that its
 // model can use them; any other is refused.
 func SampleWithTools(ask *Asker, key string, params *mcp.CreateMessageWithToolsParams) *Answer[*mcp.CreateMessageWithToolsResult] {
-	return newAnswer(ask, key, params, decodeInto[mcp.CreateMessageWithToolsResult])
+	return newAnswer(ask, key, params, decodeInto[mcp.CreateMessageWithToolsResult], nil)
 }
 
 // Roots asks for the client's roots. The protocol has deprecated them: prefer an
@@ -51,7 +51,7 @@ func Roots(ask *Asker, key string) *Answer[[]*mcp.Root] {
 			return nil, errors.New("a root is null")
 		}
 		return result.Roots, nil
-	})
+	}, nil)
 }
 
 func decodeInto[T any](content []byte) (*T, error) {

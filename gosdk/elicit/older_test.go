@@ -68,24 +68,67 @@ func TestAMiddlewareMayAskAnOlderClientToo(t *testing.T) {
 	})
 }
 
-func TestAQuestionAddedToElicitsIsTheAuthorsBug(t *testing.T) {
-	both(t, func(t *testing.T, revision string) {
+func TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug(t *testing.T) {
+	for name, change := range map[string]func(mcp.InputRequestMap){
+		"added": func(m mcp.InputRequestMap) {
+			m["extra"] = &mcp.ElicitParams{Message: "rate us", RequestedSchema: map[string]any{"type": "object"}}
+		},
+		"removed": func(m mcp.InputRequestMap) { clear(m) },
+	} {
 		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				result, err := next(ctx, method, req)
 				if r, ok := result.(*mcp.CallToolResult); ok && r.InputRequests != nil {
-					r.InputRequests["extra"] = &mcp.ElicitParams{Message: "rate us", RequestedSchema: map[string]any{"type": "object"}}
+					change(r.InputRequests)
 				}
 				return result, err
 			}
 		})
-		tool := &asking{wording: map[string]string{"a": "A?", "b": "B?", "c": "C?"}, order: []string{"a", "b", "c"}}
+		tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
 		elicit.AddTool(s.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
-		got := text(call(t, connect(t, s.Server(), reply(nil).options(false), revision), &mcp.CallToolParams{Name: "ask"}))
-		if got != internal || !strings.Contains(s.book.String(), "a question was added to those of elicit") {
-			t.Errorf("%s; the log: %s", got, s.book)
+		got := text(call(t, connect(t, s.Server(), reply(nil).options(false), revision2026), &mcp.CallToolParams{Name: "ask"}))
+		if got != internal || !strings.Contains(s.book.String(), "the questions of elicit were changed") {
+			t.Errorf("%s: %s; the log: %s", name, got, s.book)
+		}
+	}
+}
+
+// TestAHandlerMayRunTwiceForOneCall: a middleware hedges, and takes the second.
+func TestAHandlerMayRunTwiceForOneCall(t *testing.T) {
+	s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/call" {
+				next(ctx, method, req)
+			}
+			return next(ctx, method, req)
 		}
 	})
+	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
+	if got := text(call(t, connect(t, s.Server(), reply(nil).options(false), revision2026), &mcp.CallToolParams{Name: "ask"})); got != `{"done":"a=accept:to A?,b=accept:to B?"}` {
+		t.Errorf("%s; the log: %s", got, s.book)
+	}
+}
+
+// TestAMisfitStopsTheHandler: a good answer beside it does nothing.
+func TestAMisfitStopsTheHandler(t *testing.T) {
+	s := newService(t, nil)
+	ran := 0
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		sure := elicit.Form[confirm](ask, "sure", "Delete?")
+		elicit.Form[value](ask, "why", "Why?")
+		if _, err := sure.Value(); err != nil {
+			return result{}, err
+		}
+		ran++
+		return result{"deleted"}, nil
+	})
+	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
+	asked := round(t, session, "t", nil, nil)
+	got := text(round(t, session, "t", asked, mcp.InputResponseMap{"sure": accept(map[string]any{"ok": true}), "why": accept(map[string]any{"value": 5})}), nil)
+	if !strings.HasPrefix(got, "ERROR the answer to the question why") || ran != 0 {
+		t.Errorf("%s, ran %d times", got, ran)
+	}
 }
 
 // TestANilMessageIsTheAuthorsBug: the SDK would end the process, asking an older
@@ -181,4 +224,29 @@ func TestOneTokenCountsOnceOverBothRevisions(t *testing.T) {
 	if ran != 1 {
 		t.Errorf("paid %d times", ran)
 	}
+}
+
+// TestWhatWasNotAskedForIsNotKept: members that the form does not have, and content
+// beside a URL, would fill the state.
+func TestWhatWasNotAskedForIsNotKept(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s := newService(t, nil)
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+			a, err := elicit.Form[value](ask, "a", "A?").Value()
+			if err != nil {
+				return result{}, err
+			}
+			if _, err := elicit.URL(ask, "u", "U?", "https://example.com/").Value(); err != nil {
+				return result{}, err
+			}
+			b, err := elicit.Form[value](ask, "b", "B?").Value()
+			return result{a.Value + b.Value}, err
+		})
+		u := &user{answer: func(message string, _ *mcp.ElicitParams) *mcp.ElicitResult {
+			return accept(map[string]any{"value": message, "more": strings.Repeat("x", 17<<10)})
+		}}
+		if got := text(call(t, connect(t, s.Server(), u.options(false), revision), &mcp.CallToolParams{Name: "t"})); got != `{"done":"A?B?"}` {
+			t.Errorf("%.200s; the log: %s", got, s.book)
+		}
+	})
 }

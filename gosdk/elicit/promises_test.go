@@ -208,9 +208,10 @@ func TestFormsThatCannotTakeAnAnswerAreRefused(t *testing.T) {
 }
 
 func TestFormatsAreChecked(t *testing.T) {
-	for format, texts := range map[string][2]string{
-		"email": {"a@b.example", "not an email"}, "uri": {"https://x.example/a", "/a"}, "date": {"2026-01-31", "2026-02-31"},
-		"date-time": {"2026-01-02T03:04:05Z", "2026-01-02"},
+	for format, texts := range map[string][]string{
+		"email": {"a@b.example", "not an email"}, "date": {"2026-01-31", "2026-02-31"},
+		"uri":       {"https://x.example/a", "/a", "mailto:a b", "http://a/\u202e", "http://a/\n"},
+		"date-time": {"2026-01-02T03:04:05Z", "2026-01-02", "2026-01-02T3:04:05Z", "2026-01-02T03:04:05,5Z"},
 	} {
 		s := newService(t, nil)
 		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
@@ -222,8 +223,10 @@ func TestFormatsAreChecked(t *testing.T) {
 		if got := text(round(t, session, "t", asked, answers("k", texts[0])), nil); strings.HasPrefix(got, "ERROR") {
 			t.Errorf("%s %q: %s", format, texts[0], got)
 		}
-		if got := text(round(t, session, "t", asked, answers("k", texts[1])), nil); !strings.HasPrefix(got, "ERROR the answer") {
-			t.Errorf("%s %q: %s", format, texts[1], got)
+		for _, bad := range texts[1:] {
+			if got := text(round(t, session, "t", asked, answers("k", bad)), nil); !strings.HasPrefix(got, "ERROR the answer") {
+				t.Errorf("%s %q: %s", format, bad, got)
+			}
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (c *Call) Wording(state string) map[string][16]byte {
 // this wording: because the token says so, because the operator did without that
 // claim, or because elicit did it a moment ago and the SDK asked by itself.
 func (c *Call) Written(state string, wording map[string][16]byte) bool {
-	if written, asked := c.written(); asked != nil {
+	if written, asked := c.written(); asked != nil && c.Older != nil {
 		return written == state
 	}
 	if c.Round == nil || c.Round.First() {
