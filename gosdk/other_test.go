@@ -3,6 +3,7 @@ package gosdk_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"reflect"
 	"strings"
@@ -286,7 +287,7 @@ func (panickingHandler) Handle(context.Context, slog.Record) error { panic("log"
 func TestALoggerThatPanicsEndsNothing(t *testing.T) {
 	server := newServer()
 	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("hush") })
-	gosdk.Protect(server, boundary(t, &book{}, nil), &gosdk.Options{Logger: slog.New(panickingHandler{slog.DiscardHandler})})
+	gosdk.Protect(server, boundary(t, &book{}, nil), &gosdk.Options{Logger: slog.New(panickingHandler{slog.NewTextHandler(io.Discard, nil)})})
 	for _, revision := range []string{revision2026, revision2025} {
 		if _, err := callTool(t, connect(t, server, raw(), revision), &mcp.CallToolParams{Name: "tool"}); wire(err) != internal {
 			t.Errorf("%v", err)
