@@ -77,8 +77,9 @@ type HandlerOptions struct {
 // the notification end only by themselves, or when they are idle.
 //
 // A session counts until the last handler that it runs has returned, also after it
-// has timed out: give a handler that waits for a client a deadline. How many requests
-// a session may have open at once is not limited here. The older SSE transport, which
+// has timed out. A question to the client ends with its token; give anything else
+// that a handler waits for a deadline. How many requests a session may have open at
+// once is not limited here. The older SSE transport, which
 // Handler does not serve, neither binds nor limits its sessions.
 func Handler(getServer func(*http.Request) *mcp.Server, options *HandlerOptions) http.Handler {
 	var o HandlerOptions
