@@ -111,8 +111,11 @@ func (f *acceptedFormat) digest(round *Round) *failure {
 		if err == nil && len(digest) == 0 && f.carries&ClaimArguments != 0 {
 			err = errNoDigest
 		}
+		if digest == nil {
+			digest = []byte{} // known, and empty
+		}
 		if err == nil {
-			round.arguments = append([]byte{}, digest...) // not nil: it is known
+			round.arguments = digest
 		}
 		return err
 	}, ReasonCodecFailed, formatReasons...)

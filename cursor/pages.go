@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"reflect"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/mcpseal/mcpseal/internal/jsonloss"
 )
 
 // Pages are pages whose position is a Go value: a key of the last row, for
@@ -81,38 +81,9 @@ func encodePosition(after any) ([]byte, *failure) {
 	switch {
 	case panicked != nil || err != nil:
 		return nil, misuse("a position of type %T cannot be written as JSON")
-	case hasReplacement(position):
-		return nil, misuse("a position of type %T holds text that is not UTF-8: keep bytes in a []byte")
-	case string(position) == "{}" && hidesAll(reflect.TypeOf(after)):
-		return nil, misuse("a position of type %T has nothing in it that JSON carries: export its fields")
+	}
+	if problem := jsonloss.Of(after, position); problem != "" {
+		return nil, misuse("a position of type %T " + problem)
 	}
 	return position, nil
-}
-
-// hasReplacement reports whether JSON has the escape that encoding/json writes for
-// bytes that are not UTF-8. It writes the character itself as it is.
-func hasReplacement(text []byte) bool {
-	for i := 0; i+1 < len(text); i++ {
-		if text[i] != '\\' {
-			continue
-		}
-		if bytes.HasPrefix(text[i:], []byte(`\ufffd`)) {
-			return true
-		}
-		i++ // what an escape escapes begins none
-	}
-	return false
-}
-
-// hidesAll reports whether a type is a struct with fields, none of them exported.
-func hidesAll(t reflect.Type) bool {
-	if t.Kind() != reflect.Struct || t.NumField() == 0 {
-		return false
-	}
-	for _, field := range reflect.VisibleFields(t) {
-		if field.IsExported() && !field.Anonymous && field.Tag.Get("json") != "-" {
-			return false
-		}
-	}
-	return true
 }

@@ -118,12 +118,12 @@ func TestAResultThatNobodyCanLookIntoDoesNotLeave(t *testing.T) {
 
 func TestQuestionsThatCannotBeAskedAreTheAuthorsBug(t *testing.T) {
 	for name, question := range map[string]mcp.InputRequest{
-		"nil": nil, "typed nil": (*mcp.ElicitParams)(nil), "nil sample": (*mcp.CreateMessageParams)(nil),
+		"nil": nil, "typed nil": (*mcp.ElicitParams)(nil), "nil sample": (*mcp.CreateMessageParams)(nil), "key\xff": form("?"),
 	} {
 		b := &book{}
 		server := newServer()
 		server.AddTool(&mcp.Tool{Name: "odd", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": question}}, nil
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{name: question}}, nil
 		})
 		gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
 		if _, err := callTool(t, connect(t, server, raw(), revision2026), &mcp.CallToolParams{Name: "odd"}); wire(err) != internal || !strings.Contains(b.String(), "cannot be asked") {

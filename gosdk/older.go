@@ -141,7 +141,7 @@ func (o *olderCall) pristine() mcp.Request {
 // its author gets the SDK's words.
 func (o *olderCall) unanswered(err error) error {
 	var own *ownError
-	if !o.Asking() || errors.As(err, &own) {
+	if !o.Asking() || errors.As(err, &own) || !o.hasAsked() {
 		return err
 	}
 	o.p.Logger().WarnContext(o, "gosdk: a client's answer was not taken: it does not fit what was asked, or the client failed")

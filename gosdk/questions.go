@@ -3,6 +3,7 @@ package gosdk
 import (
 	"context"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -12,7 +13,7 @@ import (
 // pins returns the questions as the boundary seals them, with the wording of those
 // that elicit asks.
 func (p *Protected) pins(ctx context.Context, c call, requests mcp.InputRequestMap, wording map[string][16]byte) ([]mcpseal.Question, error) {
-	if wording != nil && len(wording) != len(requests) {
+	if wording != nil && !sameKeys(wording, requests) {
 		return nil, p.refuse(ctx, c.method, "the questions of elicit were changed, so they would never get an answer: "+
 			"a middleware further in must leave its results alone")
 	}
@@ -22,12 +23,21 @@ func (p *Protected) pins(ctx context.Context, c call, requests mcp.InputRequestM
 	questions := make([]mcpseal.Question, 0, len(requests))
 	for key, request := range requests {
 		kind := kindOfQuestion(request)
-		if kind == 0 {
-			return nil, p.refuse(ctx, c.method, fmt.Sprintf("the question %.40q is nil or of a type that cannot be asked, %T", key, request))
+		if kind == 0 || !utf8.ValidString(key) {
+			return nil, p.refuse(ctx, c.method, fmt.Sprintf("the question %.40q is nil, of a type that cannot be asked, %T, or its key is not UTF-8", key, request))
 		}
 		questions = append(questions, mcpseal.Question{Key: key, Kind: kind, Digest: wording[key]})
 	}
 	return questions, nil
+}
+
+func sameKeys(wording map[string][16]byte, requests mcp.InputRequestMap) bool {
+	for key := range requests {
+		if _, ok := wording[key]; !ok {
+			return false
+		}
+	}
+	return len(wording) == len(requests)
 }
 
 func kindOfQuestion(request mcp.InputRequest) mcpseal.Kind {

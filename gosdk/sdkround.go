@@ -82,8 +82,11 @@ func (r *sdkRound) waiting(ctx context.Context, patience time.Duration) (context
 		return context.WithTimeout(ctx, patience)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	context.AfterFunc(r.expired, cancel)
-	return ctx, cancel
+	stop := context.AfterFunc(r.expired, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
 }
 
 // patience is how long a token with such a question lives.

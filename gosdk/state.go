@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/mcpseal/mcpseal/internal/jsonloss"
 )
 
 // ErrNotProtected is what [State] and [SetState] return in a call that no boundary
@@ -45,6 +46,9 @@ func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any
 	text, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("gosdk: the state cannot be written as JSON: %w", err)
+	}
+	if problem := jsonloss.Of(value, text); problem != "" {
+		return fmt.Errorf("gosdk: the state would come back as another: it %s", problem)
 	}
 	if _, ok := readResult(result); !ok {
 		return fmt.Errorf("gosdk: a %T carries no state", result)

@@ -1,10 +1,13 @@
 package elicit
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -23,7 +26,8 @@ type Asker struct {
 	state state
 	fresh mcp.InputResponseMap // answers of this round
 
-	digests   map[string]string   // of every question of this run
+	digests   map[string]string // of every question of this run
+	onces     map[string]reflect.Type
 	questions mcp.InputRequestMap // that are to go out, if any does
 	asks      bool                // a pending answer was read
 	mistake   string              // of the author
@@ -37,7 +41,7 @@ const maxRewordings = 3
 func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, text string, answers mcp.InputResponseMap) *Asker {
 	a := &Asker{
 		p: p, req: req, name: plain.Text(name), state: state{Version: stateVersion}, fresh: make(mcp.InputResponseMap),
-		digests: make(map[string]string), questions: make(mcp.InputRequestMap),
+		digests: make(map[string]string), onces: make(map[string]reflect.Type), questions: make(mcp.InputRequestMap),
 	}
 	if passing := passage.From(ctx); passing != nil && passing.By == any(p) {
 		a.passing = passing
@@ -104,8 +108,8 @@ func (a *Asker) Request() mcp.Request { return a.req }
 // ask registers a question. It returns the answer that it has, or nil.
 func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 	digest, err := digestOf(question)
-	if len(key) > maxKey {
-		a.wrong("the key %s has more than %d bytes", plain.Text(key), maxKey)
+	if len(key) > maxKey || !utf8.ValidString(key) {
+		a.wrong("the key %s has more than %d bytes, or is not UTF-8", plain.Text(key), maxKey)
 		return nil
 	}
 	if err != nil {
@@ -185,9 +189,24 @@ func (a *Asker) wrong(format string, args ...any) {
 // it in the sealed state from then on: a random id, a price, a time. It is
 // computed again if the call never asked afterwards.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
-	var kept T
-	if text, ok := ask.state.Kept[key]; ok && json.Unmarshal(text, &kept) == nil {
-		return kept, nil
+	if !utf8.ValidString(key) {
+		ask.wrong("the key %s of a Once is not UTF-8, so its value would not come back", plain.Text(key))
+		return *new(T), errPending
+	}
+	of := reflect.TypeFor[T]()
+	if before, ok := ask.onces[key]; ok && before != of {
+		ask.wrong("two values of different types are computed by Once under the key %s: give each a key of its own", plain.Text(key))
+		return *new(T), errPending
+	}
+	ask.onces[key] = of
+	if text, ok := ask.state.Kept[key]; ok {
+		var kept T
+		// A value of another release is computed again, not read as something else.
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if decoder.Decode(&kept) == nil {
+			return kept, nil
+		}
 	}
 	value, err := compute()
 	if err != nil {

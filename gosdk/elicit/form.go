@@ -28,7 +28,7 @@ func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer
 		ask.wrong("the question %q: %v", key, err)
 		return &Answer[T]{ask: ask, key: key}
 	}
-	return newAnswer(ask, key, &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: f.schema}, func(content []byte) (value T, err error) {
+	return newAnswer(ask, key, &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: f.schema.CloneSchemas()}, func(content []byte) (value T, err error) {
 		return value, f.decode(content, &value)
 	}, f.trim)
 }
@@ -185,6 +185,11 @@ func tryField(t reflect.Type, name string, s *jsonschema.Schema) error {
 		probe = []any{s.Items.Enum[0]}
 	case len(s.Enum) > 0:
 		probe = s.Enum[0]
+		for _, value := range s.Enum {
+			if text, ok := value.(string); ok && !hasFormat(text, s.Format) {
+				return fmt.Errorf("the field %s has the value %q among its choices, which is not a %s", name, text, s.Format)
+			}
+		}
 	}
 	if arrives(t, name, probe) {
 		return nil

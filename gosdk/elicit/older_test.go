@@ -2,11 +2,13 @@ package elicit_test
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
@@ -74,6 +76,12 @@ func TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug(t *testing.T) {
 			m["extra"] = &mcp.ElicitParams{Message: "rate us", RequestedSchema: map[string]any{"type": "object"}}
 		},
 		"removed": func(m mcp.InputRequestMap) { clear(m) },
+		"renamed": func(m mcp.InputRequestMap) {
+			for key, question := range m {
+				delete(m, key)
+				m["other "+key] = question
+			}
+		},
 	} {
 		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -249,4 +257,105 @@ func TestWhatWasNotAskedForIsNotKept(t *testing.T) {
 			t.Errorf("%.200s; the log: %s", got, s.book)
 		}
 	})
+}
+
+// TestAQuestionIsNobodyElses: what is done to one result changes no other, nor what
+// an answer is held to.
+func TestAQuestionIsNobodyElses(t *testing.T) {
+	s := newService(t, nil)
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		v, err := elicit.Form[value](ask, "a", "A?").Value()
+		return result{v.Value}, err
+	})
+	s.Server().AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { // further out
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, method, req)
+			if r, ok := result.(*mcp.CallToolResult); ok {
+				for _, question := range r.InputRequests {
+					schema := question.(*mcp.ElicitParams).RequestedSchema.(*jsonschema.Schema)
+					schema.Required, schema.Properties["value"].Description = nil, "hush"
+				}
+			}
+			return result, err
+		}
+	})
+	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
+	asked := round(t, session, "t", nil, nil)
+	if got := text(round(t, session, "t", asked, mcp.InputResponseMap{"a": accept(map[string]any{})}), nil); !strings.HasPrefix(got, "ERROR the answer") {
+		t.Errorf("a required field was left out: %s", got)
+	}
+}
+
+// TestOnceIsNotReadAsSomethingElse: by another release, or by another Once.
+func TestOnceIsNotReadAsSomethingElse(t *testing.T) {
+	type older struct {
+		Cents int `json:"cents"`
+	}
+	type newer struct {
+		Amount int `json:"amount"`
+	}
+	s := newService(t, nil)
+	release := 1
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "pay"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		amount := 0
+		if release == 1 {
+			kept, err := elicit.Once(ask, "price", func() (older, error) { return older{4200}, nil })
+			if err != nil {
+				return result{}, err
+			}
+			amount = kept.Cents
+		} else {
+			kept, err := elicit.Once(ask, "price", func() (newer, error) { return newer{4200}, nil })
+			if err != nil {
+				return result{}, err
+			}
+			amount = kept.Amount
+		}
+		_, err := elicit.Form[confirm](ask, "c", "Pay?").Value()
+		return result{strconv.Itoa(amount)}, err
+	})
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "two"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		elicit.Once(ask, "id", func() (string, error) { return "a", nil })
+		elicit.Once(ask, "id", func() (int, error) { return 7, nil })
+		_, err := elicit.Form[confirm](ask, "c", "Pay?").Value()
+		return result{}, err
+	})
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "bytes"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		elicit.Once(ask, "k\xff", func() (int, error) { return 7, nil })
+		_, err := elicit.Form[confirm](ask, "c", "Pay?").Value()
+		return result{}, err
+	})
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "key"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		_, err := elicit.Form[confirm](ask, "k\xff", "Pay?").Value()
+		return result{}, err
+	})
+	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
+	asked := round(t, session, "pay", nil, nil)
+	release = 2
+	if got := text(round(t, session, "pay", asked, mcp.InputResponseMap{"c": accept(map[string]any{"ok": true})}), nil); got != `{"done":"4200"}` {
+		t.Error(got)
+	}
+	u := reply(nil)
+	for _, session := range []*mcp.ClientSession{session, connect(t, s.Server(), u.options(false), revision2025)} {
+		for _, tool := range []string{"two", "bytes", "key"} {
+			if got := text(call(t, session, &mcp.CallToolParams{Name: tool})); got != internal {
+				t.Errorf("%s: %s", tool, got)
+			}
+		}
+	}
+	if asked := u.messages(); len(asked) != 0 {
+		t.Errorf("asked %q", asked)
+	}
+}
+
+func TestAChoiceThatHasNotItsFormatIsTheAuthorsBug(t *testing.T) {
+	type day struct {
+		Day string `json:"day"`
+	}
+	if err := elicit.CheckForm[day](elicit.Enum("day", "low", "high"), elicit.Format("day", "date")); err == nil {
+		t.Error("a form that no answer fits")
+	}
+	if err := elicit.CheckForm[day](elicit.Enum("day", "2026-01-02"), elicit.Format("day", "date")); err != nil {
+		t.Error(err)
+	}
 }
