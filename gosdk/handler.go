@@ -152,7 +152,11 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 		defer h.sessions.opened(opening)
 	}
 	var server *mcp.Server
-	r = r.WithContext(context.WithValue(r.Context(), serverKey{}, &server))
+	ctx := context.WithValue(r.Context(), serverKey{}, &server)
+	if opening != nil { // the context of every call on the session is derived from it
+		ctx = context.WithValue(ctx, sessionUserKey{}, opening.user)
+	}
+	r = r.WithContext(ctx)
 	answer := &answer{ResponseWriter: w, before: func(int) {
 		h.sessions.name(opening, w.Header().Get(sessionHeader), server)
 	}}
@@ -249,7 +253,10 @@ func tokenUser(r *http.Request) (string, error) {
 	return user, nil
 }
 
-type serverKey struct{}
+type (
+	serverKey      struct{}
+	sessionUserKey struct{} // who opened a session, as [HandlerOptions.Principal] says
+)
 
 // noteServer passes getServer on, and notes what it returned where the request's
 // context has a place for it.

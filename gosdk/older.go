@@ -62,6 +62,7 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 	if !p.sends.Load() {
 		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both of what Middleware returned")
 	}
+	p.warnUnbound(ctx, req)
 	c.promptArgs = maps.Clone(c.promptArgs)
 	session := req.GetSession().(*mcp.ServerSession)
 	round, err := p.open(ctx, req, c, c.token)

@@ -318,3 +318,29 @@ func TestAQuestionOnAnotherSessionIsNoRoundOfThisCall(t *testing.T) {
 		t.Errorf("the outer boundary sealed or opened %d times", n)
 	}
 }
+
+// TestAQuestionOutsideACallEndsToo: a handler of another method asks, with the
+// context that it got or with none of ours.
+func TestAQuestionOutsideACallEndsToo(t *testing.T) {
+	for name, of := range map[string]func(context.Context) context.Context{
+		"its own":    func(ctx context.Context) context.Context { return ctx },
+		"background": func(context.Context) context.Context { return context.Background() },
+	} {
+		gosdk.Bubble(t, func(t *testing.T) {
+			server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{
+				CompletionHandler: func(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+					_, err := req.Session.Elicit(of(ctx), form("?"))
+					return &mcp.CompleteResult{}, err
+				},
+			})
+			gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.TTL = time.Minute }), nil)
+			session := connectFor(t, server, silent(0), revision2025, time.Hour)
+			start := time.Now()
+			_, err := session.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "p"}, Argument: mcp.CompleteParamsArgument{Name: "a", Value: "b"}})
+			if waited := time.Since(start); err == nil || waited != time.Minute {
+				t.Errorf("%s: after %v: %v", name, waited, err)
+			}
+			session.Close()
+		})
+	}
+}

@@ -192,3 +192,35 @@ func TestTheTokenOfAnotherRequestDoesNotCount(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionsBoundToNobodyAreSaid: the adapter knows users that the handler does not.
+func TestSessionsBoundToNobodyAreSaid(t *testing.T) {
+	for _, bound := range []bool{false, true} {
+		b := &book{}
+		server := newServer()
+		addSteps(server, "steps", 1)
+		gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger(),
+			Principal: func(_ context.Context, req mcp.Request) (string, error) {
+				return req.GetExtra().Header.Get("Authorization"), nil
+			}})
+		options := &gosdk.HandlerOptions{Logger: b.logger()}
+		if bound {
+			options.Principal = func(r *http.Request) (string, error) { return r.Header.Get("Authorization"), nil }
+		}
+		web := httptest.NewServer(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, options))
+		t.Cleanup(web.Close)
+		session := dial(t, web.URL, "alice", answering(), revision2025)
+		for range 2 {
+			if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := 1
+		if bound {
+			want = 0
+		}
+		if said := strings.Count(b.String(), "set HandlerOptions.Principal too"); said != want {
+			t.Errorf("bound %v: said %d times: %s", bound, said, b)
+		}
+	}
+}

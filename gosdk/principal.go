@@ -7,6 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
 // principal tells who is calling.
@@ -94,5 +96,19 @@ func (p *Protected) warnAnonymous(ctx context.Context, req mcp.Request) {
 	if !p.anonymous.Swap(true) {
 		p.Logger().WarnContext(ctx, "gosdk: nobody is authenticated, so states are bound to no user and anybody who "+
 			"gets one can use it: add auth.RequireBearerToken, or set Options.Principal, or Options.AllowAnonymous if that is meant")
+	}
+}
+
+// warnUnbound says once that the sessions of older clients are bound to nobody,
+// although their calls have users: whoever has a session's id can answer for its user.
+func (p *Protected) warnUnbound(ctx context.Context, req mcp.Request) {
+	opener, known := ctx.Value(sessionUserKey{}).(string)
+	if !known || opener != "" || p.options.Principal == nil || p.unbound.Load() {
+		return
+	}
+	user, failed := callback.Identify(ctx, func(ctx context.Context) (string, error) { return p.options.Principal(ctx, req) })
+	if failed == nil && user != "" && !p.unbound.Swap(true) {
+		p.Logger().ErrorContext(ctx, "gosdk: Options.Principal names a user, but the session is bound to nobody, so that anybody who has its id can "+
+			"answer for that user: set HandlerOptions.Principal too")
 	}
 }

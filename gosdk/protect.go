@@ -24,6 +24,9 @@ type Options struct {
 	// transport GetExtra has neither: make sure in front of it that whoever posts to
 	// a session is the user that opened it, then set Principal to take the user
 	// from the context. Without Principal such calls are refused a token.
+	//
+	// With [Handler], set HandlerOptions.Principal too: it binds the sessions of
+	// older clients.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// AllowAnonymous says that callers without a name are expected: their tokens
 	// are bound to nobody, and anybody who gets one can use it. False means that an
@@ -58,6 +61,7 @@ type Protected struct {
 
 	unsolicited map[string]bool
 	anonymous   atomic.Bool // the log has said that nobody is authenticated
+	unbound     atomic.Bool // the log has said that sessions are bound to nobody
 	receives    atomic.Bool // the receiving middleware is installed
 	sends       atomic.Bool // the sending middleware is installed
 	strangers   strangers

@@ -11,7 +11,8 @@ import (
 // send is the sending middleware. It keeps questions from older clients that
 // have not declared that they can answer them, and answers with a nil in them from
 // handlers. It counts the questions that the SDK asks by itself as rounds of the
-// call they belong to, and ends the waiting for an answer when their token expires.
+// call they belong to, and ends the waiting for an answer when their token expires,
+// or would: a question that belongs to no such call must not wait for ever either.
 func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
 	p.sends.Store(true)
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -31,6 +32,11 @@ func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		older := olderOf(ctx, session)
 		if older == nil {
+			if _, limited := ctx.Deadline(); !limited {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, p.patience(question))
+				defer cancel()
+			}
 			return soundly(next(ctx, method, req))
 		}
 		round, err := older.begin(question)
