@@ -119,6 +119,10 @@ func TestAResultThatNobodyCanLookIntoDoesNotLeave(t *testing.T) {
 func TestQuestionsThatCannotBeAskedAreTheAuthorsBug(t *testing.T) {
 	for name, question := range map[string]mcp.InputRequest{
 		"nil": nil, "typed nil": (*mcp.ElicitParams)(nil), "nil sample": (*mcp.CreateMessageParams)(nil), "key\xff": form("?"),
+		"nil message":  &mcp.CreateMessageParams{MaxTokens: 1, Messages: []*mcp.SamplingMessage{nil}},
+		"nil content":  &mcp.CreateMessageParams{MaxTokens: 1, Messages: []*mcp.SamplingMessage{{Role: "user", Content: (*mcp.TextContent)(nil)}}},
+		"nil contents": &mcp.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{(*mcp.TextContent)(nil)}}}},
+		"nil inside":   &mcp.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{&mcp.ToolResultContent{Content: []mcp.Content{nil}}}}}},
 	} {
 		b := &book{}
 		server := newServer()

@@ -3,6 +3,7 @@ package gosdk
 import (
 	"context"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,12 +24,25 @@ func (p *Protected) pins(ctx context.Context, c call, requests mcp.InputRequestM
 	questions := make([]mcpseal.Question, 0, len(requests))
 	for key, request := range requests {
 		kind := kindOfQuestion(request)
-		if kind == 0 || !utf8.ValidString(key) {
-			return nil, p.refuse(ctx, c.method, fmt.Sprintf("the question %.40q is nil, of a type that cannot be asked, %T, or its key is not UTF-8", key, request))
+		if kind == 0 || !hasMessages(request) || !utf8.ValidString(key) {
+			return nil, p.refuse(ctx, c.method, fmt.Sprintf("the question %.40q is nil, has a nil message or content, is of a type that cannot be asked, %T, "+
+				"or its key is not UTF-8", key, request))
 		}
 		questions = append(questions, mcpseal.Question{Key: key, Kind: kind, Digest: wording[key]})
 	}
 	return questions, nil
+}
+
+// hasMessages reports whether the messages of a sampling question are whole: the SDK
+// would write them with nobody to recover.
+func hasMessages(request mcp.InputRequest) bool {
+	switch q := request.(type) {
+	case *mcp.CreateMessageParams:
+		return !slices.ContainsFunc(q.Messages, func(m *mcp.SamplingMessage) bool { return m == nil || !isWhole(m.Content) })
+	case *mcp.CreateMessageWithToolsParams:
+		return !slices.ContainsFunc(q.Messages, func(m *mcp.SamplingMessageV2) bool { return m == nil || !areWhole(m.Content) })
+	}
+	return true
 }
 
 func sameKeys(wording map[string][16]byte, requests mcp.InputRequestMap) bool {
