@@ -15,6 +15,10 @@ var digests = map[string]func(arguments []byte) ([]byte, error){
 	"python": func(arguments []byte) ([]byte, error) {
 		return new(pythonFormat).Digest(&mcpseal.Binding{Arguments: arguments})
 	},
+	"atd": func(arguments []byte) ([]byte, error) {
+		sum, err := ATDFingerprint(arguments, true)
+		return sum[:], err
+	},
 	"ruby": func(arguments []byte) ([]byte, error) {
 		return new(rubyFormat).Digest(&mcpseal.Binding{Arguments: arguments})
 	},

@@ -49,6 +49,10 @@ type vector struct {
 	Digest        string
 	EnvelopeJSON  *string `json:"envelope_json"`
 	Internals     *internals
+
+	ArgsJSON       string `json:"args_json"`
+	Serialized     string
+	FingerprintHex string `json:"args_fingerprint_hex"`
 }
 
 // side is what one end of a round trip was given.
@@ -109,7 +113,8 @@ var checkers = map[string]map[string]func(*testing.T, *vector) verdict{
 	"mcpd-encrypted.json": {"roundtrip": checkMcpD, "mutated": checkMcpD, "crafted": checkMcpD},
 	"ruby-aesgcm.json": {"roundtrip": checkRuby, "mutated": checkRuby, "crafted": checkRuby,
 		"seal_error": checkRubySealError, "args_digest": checkRubyArguments},
-	"atd-cursor.json": nil, // compat/atd reads it
+	"atd-cursor.json": {"fingerprint": checkATDFingerprint,
+		"roundtrip": nil, "mutated": nil, "crafted": nil, "issue": nil}, // compat/atd checks these
 }
 
 // verdict is what we made of a case.
@@ -137,9 +142,6 @@ func TestVectors(t *testing.T) {
 		if !known {
 			t.Errorf("%s: nothing here knows this file", file)
 		}
-		if kinds == nil {
-			continue
-		}
 		t.Run(strings.TrimSuffix(file, ".json"), func(t *testing.T) { checkFile(t, path, kinds) })
 	}
 }
@@ -159,9 +161,11 @@ func checkFile(t *testing.T, path string, kinds map[string]func(*testing.T, *vec
 	counts := map[string]int{}
 	for i := range file.Cases {
 		c := &file.Cases[i]
-		check := kinds[c.Kind]
-		if check == nil {
+		check, known := kinds[c.Kind]
+		if !known {
 			t.Errorf("%s: cases of the kind %q are unknown here", c.ID, c.Kind)
+		}
+		if check == nil {
 			continue
 		}
 		counts[c.Kind]++
@@ -172,7 +176,7 @@ func checkFile(t *testing.T, path string, kinds map[string]func(*testing.T, *vec
 		summary = append(summary, fmt.Sprintf("%d %s", count, kind))
 	}
 	slices.Sort(summary)
-	t.Logf("%s: %d cases checked: %s", filepath.Base(path), len(file.Cases), strings.Join(summary, ", "))
+	t.Logf("%s: cases checked: %s", filepath.Base(path), strings.Join(summary, ", "))
 }
 
 // judge allows no difference but those that the vectors name.

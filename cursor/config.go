@@ -57,6 +57,24 @@ const (
 	clockSkew   = 60 * time.Second
 )
 
+// ConfigOf returns the policy of cursors that follows from a boundary's: its keys,
+// its service, its log. It returns false if the boundary has no native keys.
+func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
+	codec := boundary.Codec(mcpseal.PurposeCursor)
+	if codec == nil {
+		return Config{}, false
+	}
+	policy := boundary.Config()
+	config = Config{
+		Codec: codec, Audience: policy.Audience, RequirePrincipal: policy.RequirePrincipal,
+		MaxArguments: policy.MaxArguments, Logger: policy.Logger, Observer: policy.Observer,
+	}
+	if config.Audience == "" {
+		config.Audience = "nobody else" // has the keys: they are ephemeral
+	}
+	return config, true
+}
+
 // RandomEpoch is an epoch that no other process has: cursors then die with this
 // process, and no replica accepts another's.
 func RandomEpoch() string {

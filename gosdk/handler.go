@@ -1,7 +1,6 @@
 package gosdk
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"mime"
@@ -12,8 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/mcpseal/mcpseal"
 )
 
 // firstStateless is the first revision without sessions.
@@ -113,7 +111,7 @@ type handler struct {
 }
 
 func (h *handler) logger() *slog.Logger {
-	return callback.Logger(cmp.Or(h.options.Logger, slog.Default()))
+	return mcpseal.Logger(h.options.Logger)
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -227,12 +225,13 @@ func noSession(w http.ResponseWriter) { http.Error(w, "session not found", http.
 
 // user tells who sent a request.
 func (h *handler) user(r *http.Request) (user string, ok bool) {
-	user, failed := callback.Identify(r.Context(), func(context.Context) (string, error) { return h.options.Principal(r) })
-	if failed == nil {
+	principal := mcpseal.Principal(func(context.Context) (string, error) { return h.options.Principal(r) })
+	user, err := principal.Identify(r.Context())
+	if err == nil {
 		return user, true
 	}
-	attributes := []any{"cause", failed.Error()}
-	if stack := failed.Stack(); stack != "" {
+	attributes := []any{"cause", err.Error()}
+	if stack := stackOf(err); stack != "" {
 		attributes = append(attributes, "stack", stack)
 	}
 	h.logger().ErrorContext(r.Context(), "gosdk: a request was refused, because it could not be told who sent it", attributes...)
@@ -248,7 +247,7 @@ func tokenUser(r *http.Request) (string, error) {
 	}
 	user, err := TokenPrincipal(info)
 	if err != nil {
-		return "", plain.Error(err.Error()) // its texts are fixed
+		return "", mcpseal.PlainError(err.Error()) // its texts are fixed
 	}
 	return user, nil
 }

@@ -21,16 +21,12 @@ const (
 
 // nativeCursors issues cursors under the boundary's keys, or nil where it has
 // none.
-func nativeCursors(boundary *mcpseal.Boundary, config cursor.Config) cursor.Issuer {
-	if config.Codec = boundary.Codec(mcpseal.PurposeCursor); config.Codec == nil {
+func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
+	config, ok := cursor.ConfigOf(boundary)
+	if !ok {
 		return nil
 	}
-	policy := boundary.Config()
-	config.Logger, config.Observer, config.RequirePrincipal = policy.Logger, policy.Observer, policy.RequirePrincipal
-	config.MaxArguments = policy.MaxArguments
-	if config.Audience = policy.Audience; config.Audience == "" {
-		config.Audience = "nobody else" // has the keys: they are ephemeral
-	}
+	config.MaxPosition = maxPosition
 	cursors, err := cursor.New(config)
 	if err != nil {
 		panic("gosdk: " + err.Error()) // the config above is wrong

@@ -9,8 +9,6 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
-	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
 // receive is the receiving middleware. It moves fields between the SDK and the
@@ -20,18 +18,26 @@ import (
 func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	p.receives.Store(true)
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
-		panicked := callback.Guard(func() {
+		panicked := mcpseal.Guard(func() error {
 			if result, err = p.serve(ctx, next, method, req); err != nil {
 				_ = err.Error() // as the SDK will, with nobody to recover: it may be a nil of some type
 			}
+			return nil
 		})
 		if panicked != nil {
-			p.Logger().ErrorContext(ctx, "gosdk: a handler panicked", "method", plain.Text(method),
-				"cause", panicked.Error(), "stack", panicked.Stack())
+			p.Logger().ErrorContext(ctx, "gosdk: a handler panicked", "method", mcpseal.PlainText(method),
+				"cause", panicked.Error(), "stack", stackOf(panicked))
 			return nil, internalError()
 		}
 		return result, err
 	}
+}
+
+// stackOf names the functions that led to a panic.
+func stackOf(err error) string {
+	part := new(mcpseal.PartError)
+	errors.As(err, &part)
+	return part.Stack()
 }
 
 func (p *Protected) serve(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {

@@ -10,18 +10,18 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/mcpseal/mcpseal"
 )
 
 // serveOther serves what is neither a carrier nor a list. Nobody seals there, so
 // neither a state nor questions nor answers may go in or out.
 func (p *Protected) serveOther(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	if carriesInput(req.GetParams()) {
-		return nil, p.refuse(ctx, plain.Text(method), "params with a state or answers were refused: nobody seals them for this method")
+		return nil, p.refuse(ctx, mcpseal.PlainText(method), "params with a state or answers were refused: nobody seals them for this method")
 	}
 	result, err := next(ctx, method, req)
 	if err == nil && carriesInput(result) {
-		return nil, p.refuse(ctx, plain.Text(method), "a result with a state or questions was refused: nobody seals them for this method, "+
+		return nil, p.refuse(ctx, mcpseal.PlainText(method), "a result with a state or questions was refused: nobody seals them for this method, "+
 			"ask from a tool, a prompt or a resource")
 	}
 	return result, err

@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/mcpseal/mcpseal"
 )
 
 // principal tells who is calling.
@@ -106,8 +106,9 @@ func (p *Protected) warnUnbound(ctx context.Context, req mcp.Request) {
 	if !known || opener != "" || p.options.Principal == nil || p.unbound.Load() {
 		return
 	}
-	user, failed := callback.Identify(ctx, func(ctx context.Context) (string, error) { return p.options.Principal(ctx, req) })
-	if failed == nil && user != "" && !p.unbound.Swap(true) {
+	principal := mcpseal.Principal(func(ctx context.Context) (string, error) { return p.options.Principal(ctx, req) })
+	user, err := principal.Identify(ctx)
+	if err == nil && user != "" && !p.unbound.Swap(true) {
 		p.Logger().ErrorContext(ctx, "gosdk: Options.Principal names a user, but the session is bound to nobody, so that anybody who has its id can "+
 			"answer for that user: set HandlerOptions.Principal too")
 	}

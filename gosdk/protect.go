@@ -97,12 +97,12 @@ func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
 		panic("gosdk: Options.Cursors is nil; check the error of cursor.New")
 	}
 	if p.options.Cursors == nil {
-		p.options.Cursors = nativeCursors(boundary, cursor.Config{})
+		p.options.Cursors = nativeCursors(boundary, 0)
 	} else if p.policy.RequirePrincipal {
 		p.options.Cursors = forUsers{p.options.Cursors}
 	}
 	if !p.options.PlainLists {
-		p.lists = nativeCursors(boundary, cursor.Config{MaxPosition: maxListPosition})
+		p.lists = nativeCursors(boundary, maxListPosition)
 		if p.lists == nil {
 			p.Logger().Warn("gosdk: list cursors are not sealed, because the boundary has no keys of its own: " +
 				"add mcpseal.NativeFormat to Config.AlsoOpen")

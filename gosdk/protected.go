@@ -1,13 +1,11 @@
 package gosdk
 
 import (
-	"cmp"
 	"log/slog"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
 // What follows is for packages that build on a protected server, such as elicit.
@@ -20,7 +18,7 @@ func (p *Protected) Boundary() *mcpseal.Boundary { return p.boundary }
 
 // Logger returns the logger for the server's author and operator.
 func (p *Protected) Logger() *slog.Logger {
-	return callback.Logger(cmp.Or(p.options.Logger, slog.Default()))
+	return mcpseal.Logger(p.options.Logger)
 }
 
 // CheckCapabilities returns the -32021 of the protocol for questions that the

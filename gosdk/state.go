@@ -1,17 +1,14 @@
 package gosdk
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
-	"github.com/mcpseal/mcpseal/internal/jsonloss"
 )
 
 // ErrNotProtected is what [State] and [SetState] return in a call that no boundary
@@ -43,23 +40,20 @@ func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any
 	if !Sealed(ctx, req) {
 		return ErrNotProtected
 	}
-	text, err := json.Marshal(value)
+	text, err := mcpseal.EncodeState(value)
 	if err != nil {
-		return fmt.Errorf("gosdk: the state cannot be written as JSON: %w", err)
-	}
-	if problem := jsonloss.Of(value, text); problem != "" {
-		return fmt.Errorf("gosdk: the state would come back as another: it %s", problem)
+		return err
 	}
 	if _, ok := readResult(result); !ok {
 		return fmt.Errorf("gosdk: a %T carries no state", result)
 	}
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
-		r.RequestState = string(text)
+		r.RequestState = text
 	case *mcp.GetPromptResult:
-		r.RequestState = string(text)
+		r.RequestState = text
 	case *mcp.ReadResourceResult:
-		r.RequestState = string(text)
+		r.RequestState = text
 	}
 	return nil
 }
@@ -77,13 +71,6 @@ func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, 
 	if c.token == "" { // plaintext by now
 		return none, false, nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader([]byte(c.token)))
-	decoder.DisallowUnknownFields()
-	if decoder.Decode(&value) != nil {
-		return none, true, fmt.Errorf("gosdk: the state is not a %T", none)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return none, true, fmt.Errorf("gosdk: the state is not a %T", none)
-	}
-	return value, true, nil
+	value, err = mcpseal.DecodeState[T](c.token)
+	return value, true, err
 }

@@ -12,7 +12,7 @@ package atd
 
 import (
 	"bytes"
-	"cmp"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -21,8 +21,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcpseal/mcpseal/internal/b64u"
-	"github.com/mcpseal/mcpseal/internal/mac"
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/compat"
 )
 
 const (
@@ -58,10 +58,10 @@ type Options struct {
 // Issuer issues and opens cursors. It is safe for concurrent use, and prints
 // without its key.
 type Issuer struct {
-	mac     mac.Key
+	mac     macKey
 	session numbers
 	ttl     uint64 // in seconds
-	style   exponents
+	plain   bool   // exponents
 	logger  *slog.Logger
 }
 
@@ -78,13 +78,13 @@ func NewIssuer(key []byte, options Options) (*Issuer, error) {
 	if options.Session != nil && len(options.Session) != sessionSize {
 		return nil, fmt.Errorf("atd: Options.Session has %d bytes, not %d", len(options.Session), sessionSize)
 	}
-	key, err := findKey(key, cmp.Or(options.Logger, slog.Default()))
+	key, err := findKey(key, mcpseal.Logger(options.Logger))
 	if err != nil {
 		return nil, err
 	}
-	i := &Issuer{mac: mac.NewKey(key), ttl: uint64(options.TTL / time.Second), style: exponents(!options.PlainExponents), logger: options.Logger}
+	i := &Issuer{mac: newMACKey(key), ttl: uint64(options.TTL / time.Second), plain: options.PlainExponents, logger: options.Logger}
 	if options.Session == nil {
-		sum := i.mac.Sum(sessionLabel)
+		sum := i.mac.sum([]byte(sessionLabel))
 		options.Session = sum[:sessionSize]
 	}
 	i.session = numbersOf(options.Session)
@@ -113,7 +113,7 @@ type Page struct {
 // Issue returns the cursor for a page of a request. Beside ErrStateTooLarge and
 // ErrTooLarge it fails on arguments that are not JSON.
 func (i *Issuer) Issue(request Request, page Page) (string, error) {
-	p, err := i.payloadOf(request, i.style)
+	p, err := i.payloadOf(request, i.plain)
 	if err != nil {
 		return "", err
 	}
@@ -127,10 +127,10 @@ func (i *Issuer) issuePage(p payload, page Page) (string, error) {
 }
 
 // payloadOf is the payload with everything that a request decides.
-func (i *Issuer) payloadOf(request Request, style exponents) (*payload, error) {
-	sum, err := fingerprint(request.Arguments, style)
+func (i *Issuer) payloadOf(request Request, plainExponents bool) (*payload, error) {
+	sum, err := compat.ATDFingerprint(request.Arguments, plainExponents)
 	if err != nil {
-		return nil, fmt.Errorf("atd: %w", err)
+		return nil, &argumentsError{err}
 	}
 	p := &payload{Tool: request.Tool}
 	if request.Caller != "" {
@@ -151,11 +151,11 @@ func (i *Issuer) issue(p *payload) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := i.mac.Sum(string(body))
-	if b64u.EncodedLen(len(body)+len(sum)) > MaxCursor {
+	sum := i.mac.sum(body)
+	if base64.RawURLEncoding.EncodedLen(len(body)+len(sum)) > MaxCursor {
 		return "", ErrTooLarge
 	}
-	return string(b64u.Append(nil, append(body, sum[:]...))), nil
+	return base64.RawURLEncoding.EncodeToString(append(body, sum...)), nil
 }
 
 // Open returns the page of a cursor that was issued for this request. Every
@@ -171,12 +171,12 @@ func (i *Issuer) open(request Request, cursor string) (Page, *payload, error) {
 	if err != nil {
 		return Page{}, nil, err
 	}
-	want, err := i.payloadOf(request, i.style)
+	want, err := i.payloadOf(request, i.plain)
 	if err != nil {
 		return Page{}, nil, err
 	}
 	if !p.boundAs(want) {
-		if other, err := i.payloadOf(request, !i.style); err != nil || !p.boundAs(other) {
+		if other, err := i.payloadOf(request, !i.plain); err != nil || !p.boundAs(other) {
 			return Page{}, nil, ErrMismatch
 		}
 	}
@@ -191,12 +191,12 @@ func (i *Issuer) verify(cursor string) (*payload, error) {
 	if len(cursor) > MaxCursor {
 		return nil, ErrTooLarge
 	}
-	signed, err := b64u.Decode(nil, cursor)
-	if err != nil || len(signed) < mac.Size {
+	signed, ok := decodeText(cursor)
+	if !ok || len(signed) < macSize {
 		return nil, ErrFormat
 	}
-	body, sum := signed[:len(signed)-mac.Size], signed[len(signed)-mac.Size:]
-	if !i.mac.Verify(sum, string(body)) {
+	body, sum := signed[:len(signed)-macSize], signed[len(signed)-macSize:]
+	if !i.mac.verify(sum, body) {
 		return nil, ErrSignature
 	}
 	return decodePayload(body)

@@ -1,7 +1,6 @@
 package atd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -9,9 +8,6 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/cursor"
-	"github.com/mcpseal/mcpseal/internal/argdigest"
-	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
 // Cursors has the issuer serve wherever native cursors do. The tool is the
@@ -28,19 +24,19 @@ func (c cursors) Open(ctx context.Context, request mcpseal.Request, text string)
 	}
 	page, bound, reason := c.open(ctx, request, text)
 	if reason != "" {
-		c.log(ctx, reason.Level(), "atd: cursor rejected", "reason", string(reason), "tool", plain.Text(request.Target), "cursor_bytes", len(text))
+		c.log(ctx, reason.Level(), "atd: cursor rejected", "reason", string(reason), "tool", mcpseal.PlainText(request.Target), "cursor_bytes", len(text))
 		return cursor.Page{}, &cursor.RejectError{Reason: reason}
 	}
 	return c.page(request, page, bound), nil
 }
 
 func (c cursors) log(ctx context.Context, level slog.Level, message string, args ...any) {
-	callback.Quietly(func() { cmp.Or(c.logger, slog.Default()).Log(ctx, level, message, args...) })
+	mcpseal.Logger(c.logger).Log(ctx, level, message, args...)
 }
 
 func (c cursors) open(ctx context.Context, request mcpseal.Request, text string) (Page, *payload, mcpseal.Reason) {
-	user, failed := callback.Identify(ctx, request.Principal)
-	if failed != nil {
+	user, err := request.Principal.Identify(ctx)
+	if err != nil {
 		return Page{}, nil, mcpseal.ReasonPrincipalFailed
 	}
 	page, bound, err := c.Issuer.open(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, text)
@@ -64,7 +60,7 @@ func (c cursors) open(ctx context.Context, request mcpseal.Request, text string)
 }
 
 func isParams(err error) bool {
-	var params *argdigest.Error
+	var params *argumentsError
 	return errors.As(err, &params)
 }
 
@@ -74,7 +70,7 @@ func (c cursors) page(request mcpseal.Request, page Page, bound *payload) cursor
 	return cursor.NewPage(int(page.Index), page.State, func(ctx context.Context, next cursor.Next) (string, error) {
 		token, reason := c.next(ctx, request, page, bound, next)
 		if reason != "" {
-			c.log(ctx, slog.LevelError, "atd: cursor not issued", "reason", string(reason), "tool", plain.Text(request.Target), "state_bytes", len(next.Position))
+			c.log(ctx, slog.LevelError, "atd: cursor not issued", "reason", string(reason), "tool", mcpseal.PlainText(request.Target), "state_bytes", len(next.Position))
 			return "", &cursor.IssueError{Reason: reason}
 		}
 		return token, nil
@@ -89,12 +85,11 @@ func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, b
 		return "", mcpseal.ReasonTooLarge
 	}
 	if bound == nil {
-		user, failed := callback.Identify(ctx, request.Principal)
-		if failed != nil {
+		user, err := request.Principal.Identify(ctx)
+		if err != nil {
 			return "", mcpseal.ReasonPrincipalFailed
 		}
-		var err error
-		if bound, err = c.payloadOf(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, c.style); err != nil {
+		if bound, err = c.payloadOf(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, c.plain); err != nil {
 			return "", mcpseal.ReasonInvalidParams
 		}
 	}

@@ -26,6 +26,12 @@ var (
 // errSession is ErrExpired because of the session.
 var errSession = fmt.Errorf("%w: it is of another session", ErrExpired)
 
+// argumentsError is arguments without a fingerprint, the client's fault.
+type argumentsError struct{ problem error }
+
+func (e *argumentsError) Error() string { return "atd: " + e.problem.Error() }
+func (e *argumentsError) Unwrap() error { return e.problem }
+
 // The codes that the peer puts on the wire.
 const (
 	CodeExpired = 1020 // ERR_CURSOR_EXPIRED

@@ -124,11 +124,8 @@ func TestReplicasShareASession(t *testing.T) {
 
 func TestBothSpellingsOfLargeFloatsOpen(t *testing.T) {
 	request := Request{Tool: "t", Arguments: []byte(`{"x":1e16,"y":1e-7}`)}
-	for style, want := range map[exponents]string{plainExponents: `{"x":1e16,"y":1e-7}`, signedExponents: `{"x":1e+16,"y":1e-7}`} {
-		if text, err := serialize(string(request.Arguments), style); err != nil || string(text) != want {
-			t.Errorf("%s, %v, want %s", text, err, want)
-		}
-		i, err := NewIssuer(testKey, Options{PlainExponents: style == plainExponents})
+	for _, style := range []bool{false, true} {
+		i, err := NewIssuer(testKey, Options{PlainExponents: style})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,8 +246,8 @@ func FuzzCursor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, crafted bool) {
 		cursor := string(data)
 		if crafted {
-			sum := i.mac.Sum(cursor)
-			cursor = base64.RawURLEncoding.EncodeToString(append(data[:len(data):len(data)], sum[:]...))
+			sum := i.mac.sum([]byte(cursor))
+			cursor = base64.RawURLEncoding.EncodeToString(append(data[:len(data):len(data)], sum...))
 		}
 		p, err := i.verify(cursor)
 		if err != nil {

@@ -1,12 +1,10 @@
 package atd
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,9 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/mcpseal/mcpseal/internal/jsonorder"
-	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
 
 // vector is one case that was made by running the peer.
@@ -39,10 +34,6 @@ type vector struct {
 		Now        int64
 		TTL        uint64
 	}
-
-	ArgsJSON       string `json:"args_json"`
-	Serialized     string
-	FingerprintHex string `json:"args_fingerprint_hex"`
 }
 
 // content is a payload as the vectors write it.
@@ -76,12 +67,15 @@ func TestVectors(t *testing.T) {
 	}
 	checkers := map[string]func(*testing.T, *vector) error{
 		"roundtrip": checkCursor, "mutated": checkCursor, "crafted": checkCursor,
-		"issue": checkIssue, "fingerprint": checkFingerprint,
+		"issue": checkIssue,
 	}
 	counts := map[string]int{}
 	for i := range file.Cases {
 		c := &file.Cases[i]
 		check := checkers[c.Kind]
+		if c.Kind == "fingerprint" {
+			continue // compat checks these
+		}
 		if check == nil {
 			t.Errorf("%s: cases of the kind %q are unknown here", c.ID, c.Kind)
 			continue
@@ -94,7 +88,7 @@ func TestVectors(t *testing.T) {
 		summary = append(summary, fmt.Sprintf("%d %s", count, kind))
 	}
 	slices.Sort(summary)
-	t.Logf("atd-cursor.json: %d cases checked: %s", len(file.Cases), strings.Join(summary, ", "))
+	t.Logf("atd-cursor.json: %s", strings.Join(summary, ", "))
 }
 
 // judge allows no difference but those that the vectors name.
@@ -169,8 +163,8 @@ func checkCursor(t *testing.T, c *vector) error {
 		}
 		equal(t, "the body", hex.EncodeToString(body), c.Internals.BodyHex)
 		i := issuer(t, unhex(t, c.KeyHex), nil)
-		sum := i.mac.Sum(string(body))
-		equal(t, "the MAC", hex.EncodeToString(sum[:]), c.Internals.MACHex)
+		sum := i.mac.sum(body)
+		equal(t, "the MAC", hex.EncodeToString(sum), c.Internals.MACHex)
 		token, err := i.issue(p)
 		if err != nil {
 			t.Fatal(err)
@@ -197,41 +191,4 @@ func checkCursor(t *testing.T, c *vector) error {
 		equal(t, "the payload", hex.EncodeToString(got), hex.EncodeToString(want))
 	}
 	return err
-}
-
-// serialize reads arguments as kindly as the peer does, and rewrites them.
-func serialize(text string, style exponents) ([]byte, error) {
-	return jsonvalue.RewriteArguments([]byte(text), jsonorder.AnyNames, style.serialize)
-}
-
-func checkFingerprint(t *testing.T, c *vector) error {
-	text, err := serialize(c.ArgsJSON, plainExponents)
-	if err != nil {
-		return err
-	}
-	equal(t, "the serialized text", string(text), c.Serialized)
-	sum := sha256.Sum256(text)
-	equal(t, "the fingerprint", hex.EncodeToString(sum[:]), c.FingerprintHex)
-	return nil
-}
-
-// TestFloatsAreReadAsThePeerReadsThem names doubles that are not the nearest.
-func TestFloatsAreReadAsThePeerReadsThem(t *testing.T) {
-	for _, c := range []struct {
-		literal string
-		want    float64
-	}{
-		{"1.0", 1}, {"0.1", 0.1}, {"1e-400", 0}, {"0e999999999999", 0}, {"1e-999999999999", 0},
-		{"2.2250738585072014e-308", 2.2250738585072014e-308},
-		{"18446744073709551616", 18446744073709551616},
-	} {
-		if got, ok := serdeFloat(c.literal); !ok || math.Abs(got-c.want) > c.want*1e-15 {
-			t.Errorf("%s is read as %v, %v", c.literal, got, ok)
-		}
-	}
-	for _, literal := range []string{"1e309", "1e400", "1e99999999999", "9e308"} {
-		if got, ok := serdeFloat(literal); ok {
-			t.Errorf("%s is read as %v", literal, got)
-		}
-	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/mcpseal/mcpseal"
 )
 
 // Action is what a user did with a question.
@@ -37,9 +37,9 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string {
 	if e.Action == Cancel {
-		return fmt.Sprintf("the question %s was cancelled", plain.Text(e.Key))
+		return fmt.Sprintf("the question %s was cancelled", mcpseal.PlainText(e.Key))
 	}
-	return fmt.Sprintf("the question %s was declined", plain.Text(e.Key))
+	return fmt.Sprintf("the question %s was declined", mcpseal.PlainText(e.Key))
 }
 
 // MisfitError is an accepted answer that does not fit what was asked. It fails
@@ -47,7 +47,7 @@ func (e *RefusedError) Error() string {
 type MisfitError struct{ Key string }
 
 func (e *MisfitError) Error() string {
-	return fmt.Sprintf("the answer to the question %s does not fit what was asked", plain.Text(e.Key))
+	return fmt.Sprintf("the answer to the question %s does not fit what was asked", mcpseal.PlainText(e.Key))
 }
 
 // Answer is a question that was asked, answered or not.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk"
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
-	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
 // Asker asks the questions of one call. It is not safe for concurrent use.
@@ -40,7 +40,7 @@ const maxRewordings = 3
 
 func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, text string, answers mcp.InputResponseMap) *Asker {
 	a := &Asker{
-		p: p, req: req, name: plain.Text(name), state: state{Version: stateVersion}, fresh: make(mcp.InputResponseMap),
+		p: p, req: req, name: mcpseal.PlainText(name), state: state{Version: stateVersion}, fresh: make(mcp.InputResponseMap),
 		digests: make(map[string]string), onces: make(map[string]reflect.Type), questions: make(mcp.InputRequestMap),
 	}
 	if passing := passage.From(ctx); passing != nil && passing.By == any(p) {
@@ -109,15 +109,15 @@ func (a *Asker) Request() mcp.Request { return a.req }
 func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 	digest, err := digestOf(question)
 	if len(key) > maxKey || !utf8.ValidString(key) {
-		a.wrong("the key %s has more than %d bytes, or is not UTF-8", plain.Text(key), maxKey)
+		a.wrong("the key %s has more than %d bytes, or is not UTF-8", mcpseal.PlainText(key), maxKey)
 		return nil
 	}
 	if err != nil {
-		a.wrong("the question %s is nil, has a nil message, or cannot be written as JSON", plain.Text(key))
+		a.wrong("the question %s is nil, has a nil message, or cannot be written as JSON", mcpseal.PlainText(key))
 		return nil
 	}
 	if before, ok := a.digests[key]; ok && before != digest {
-		a.wrong("two different questions are asked under the key %s in one run: give each a key of its own", plain.Text(key))
+		a.wrong("two different questions are asked under the key %s in one run: give each a key of its own", mcpseal.PlainText(key))
 		return nil
 	}
 	a.digests[key] = digest
@@ -156,7 +156,7 @@ func (a *Asker) reworded(key string) {
 	a.state.Reworded[key]++
 	if a.state.Reworded[key] >= maxRewordings {
 		a.wrong("the question %s reads differently every time it is asked, so it can never be answered: "+
-			"keep what changes (a time, a random number, a count) out of it, or compute it with Once", plain.Text(key))
+			"keep what changes (a time, a random number, a count) out of it, or compute it with Once", mcpseal.PlainText(key))
 	}
 }
 
@@ -173,7 +173,7 @@ func (a *Asker) checkQuestions() {
 	}
 	for key, question := range a.questions {
 		if digest, err := digestOf(question); err != nil || digest != a.state.Asked[key] {
-			a.wrong("the question %s was changed after it was asked: give each question params of its own", plain.Text(key))
+			a.wrong("the question %s was changed after it was asked: give each question params of its own", mcpseal.PlainText(key))
 		}
 	}
 }
@@ -190,12 +190,12 @@ func (a *Asker) wrong(format string, args ...any) {
 // computed again if the call never asked afterwards.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	if !utf8.ValidString(key) {
-		ask.wrong("the key %s of a Once is not UTF-8, so its value would not come back", plain.Text(key))
+		ask.wrong("the key %s of a Once is not UTF-8, so its value would not come back", mcpseal.PlainText(key))
 		return *new(T), errPending
 	}
 	of := reflect.TypeFor[T]()
 	if before, ok := ask.onces[key]; ok && before != of {
-		ask.wrong("two values of different types are computed by Once under the key %s: give each a key of its own", plain.Text(key))
+		ask.wrong("two values of different types are computed by Once under the key %s: give each a key of its own", mcpseal.PlainText(key))
 		return *new(T), errPending
 	}
 	ask.onces[key] = of
@@ -217,7 +217,7 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	var same T
 	text, err := json.Marshal(value)
 	if err != nil || json.Unmarshal(text, &same) != nil {
-		ask.wrong("what Once computes under the key %s cannot be written as JSON and read again", plain.Text(key))
+		ask.wrong("what Once computes under the key %s cannot be written as JSON and read again", mcpseal.PlainText(key))
 		return value, errPending
 	}
 	if ask.state.Kept == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/mcpseal/mcpseal"
 )
 
 // Form asks the user to fill in a form whose fields are those of the struct T:
@@ -211,14 +211,15 @@ func arrives(t reflect.Type, name string, probe any) bool {
 	}
 	var back map[string]any
 	value := reflect.New(t)
-	panicked := callback.Guard(func() {
+	failed := mcpseal.Guard(func() error {
 		if err = json.Unmarshal(text, value.Interface()); err == nil {
 			if text, err = json.Marshal(value.Interface()); err == nil {
 				err = json.Unmarshal(text, &back)
 			}
 		}
+		return err
 	})
-	return panicked == nil && err == nil && reflect.DeepEqual(back[name], probe)
+	return failed == nil && reflect.DeepEqual(back[name], probe)
 }
 
 // withoutNull drops the null that a pointer or a slice allows: a form leaves a

@@ -22,7 +22,6 @@ import (
 	"filippo.io/age"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/plain"
 	"github.com/mcpseal/mcpseal/keys"
 )
 
@@ -33,8 +32,8 @@ const (
 	maxIdentityFile = 1 << 20
 	maxSecret       = 4 << 10 // more than the text of any key
 
-	errNoMatch = plain.Error("it is encrypted for none of the age identities given")
-	errLong    = plain.Error("what age decrypted is too long for a key")
+	errNoMatch = mcpseal.PlainError("it is encrypted for none of the age identities given")
+	errLong    = mcpseal.PlainError("what age decrypted is too long for a key")
 )
 
 // New returns an unwrapper that decrypts with any of the identities.

@@ -10,13 +10,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/mcpseal/mcpseal"
 )
 
 // failure is an error of the client in words that a log may show. A server's
 // own text may hold anything.
 type failure struct {
-	text plain.Error
+	text mcpseal.PlainError
 	err  error
 }
 
@@ -25,10 +25,10 @@ func (f *failure) Unwrap() []error { return []error{f.text, f.err} }
 
 // explain says what is wrong and, where that is not plain, what to do.
 func explain(err error) error {
-	if isType[plain.Error](err) {
+	if isType[mcpseal.PlainError](err) {
 		return err
 	}
-	text := plain.Error("Redis failed in an unknown way")
+	text := mcpseal.PlainError("Redis failed in an unknown way")
 	for _, known := range causes {
 		if known.is(err) {
 			text = known.text
@@ -42,7 +42,7 @@ func explain(err error) error {
 // network does.
 var causes = []struct {
 	is   func(error) bool
-	text plain.Error
+	text mcpseal.PlainError
 }{
 	{redis.IsAuthError, "Redis refused the user or password"},
 	{redis.IsPermissionError, "the Redis user lacks a right: " +

@@ -8,14 +8,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal/internal/callback"
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/mcpseal/mcpseal"
 )
 
 const (
 	keepsKeys = "noeviction"
 
-	errEvicts = plain.Error("a server evicts keys when its memory is full, so that used tokens would work again: " +
+	errEvicts = mcpseal.PlainError("a server evicts keys when its memory is full, so that used tokens would work again: " +
 		"set its maxmemory-policy to noeviction, or use another server")
 )
 
@@ -26,10 +25,8 @@ func checkPolicy(ctx context.Context, server redis.Cmdable, logger *slog.Logger)
 	case err != nil:
 		return err
 	case policy == "":
-		callback.Quietly(func() {
-			logger.LogAttrs(ctx, slog.LevelWarn, "redisreplay: neither CONFIG GET nor INFO says whether the server evicts keys: "+
-				"make sure that its maxmemory-policy is noeviction, or used tokens may work again")
-		})
+		logger.LogAttrs(ctx, slog.LevelWarn, "redisreplay: neither CONFIG GET nor INFO says whether the server evicts keys: "+
+			"make sure that its maxmemory-policy is noeviction, or used tokens may work again")
 	case policy != keepsKeys:
 		return errEvicts
 	}

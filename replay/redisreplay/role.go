@@ -6,10 +6,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/mcpseal/mcpseal"
 )
 
-const errReplica = plain.Error("this Redis is a replica: connect to the master")
+const errReplica = mcpseal.PlainError("this Redis is a replica: connect to the master")
 
 // checkRole refuses a replica, where it can be seen: it takes no claims, or takes
 // them without telling the others.

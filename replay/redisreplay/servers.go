@@ -7,10 +7,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mcpseal/mcpseal/internal/plain"
+	"github.com/mcpseal/mcpseal"
 )
 
-const errNoMaster = plain.Error("the cluster has no master")
+const errNoMaster = mcpseal.PlainError("the cluster has no master")
 
 // checkServers refuses servers that are away, take no claims, or forget them
 // before their time.

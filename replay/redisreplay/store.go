@@ -1,19 +1,16 @@
 package redisreplay
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
 // Store is a store in Redis or Valkey.
@@ -23,9 +20,9 @@ type Store struct {
 }
 
 const (
-	errOver     = plain.Error("the token is over")
-	errStrange  = plain.Error("Redis answered in a way that it should not")
-	errBadRound = plain.Error("the token's round is not a number that a token can have")
+	errOver     = mcpseal.PlainError("the token is over")
+	errStrange  = mcpseal.PlainError("Redis answered in a way that it should not")
+	errBadRound = mcpseal.PlainError("the token's round is not a number that a token can have")
 )
 
 const maxRound = 1<<16 - 1
@@ -41,7 +38,7 @@ func New(ctx context.Context, client redis.UniversalClient, config Config) (*Sto
 	if err := checkClient(client); err != nil {
 		return nil, err
 	}
-	if err := checkServers(ctx, client, cmp.Or(config.Logger, slog.Default())); err != nil {
+	if err := checkServers(ctx, client, mcpseal.Logger(config.Logger)); err != nil {
 		return nil, fmt.Errorf("redisreplay: %w", explain(err))
 	}
 	return &Store{client, config.Prefix}, nil

@@ -1,7 +1,8 @@
-package atd
+package compat
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"math"
 	"strconv"
 	"strings"
@@ -23,10 +24,12 @@ const (
 	signedExponents exponents = true  // 1e+16
 )
 
-// fingerprint is the peer's digest of the JSON text of arguments. A missing
-// text counts as {}.
-func fingerprint(arguments []byte, style exponents) ([fingerprintSize]byte, error) {
-	return jsonvalue.SumArguments(arguments, style.serialize)
+// ATDFingerprint is the digest of the JSON text of a tool's arguments in a cursor
+// of the ATD runtime, for the package compat/atd. A missing text counts as {}.
+// PlainExponents has large floats written as older builds do: 1e16, where newer
+// ones write 1e+16. An error is the client's fault, and repeats nothing.
+func ATDFingerprint(arguments []byte, plainExponents bool) ([sha256.Size]byte, error) {
+	return jsonvalue.SumArguments(arguments, exponents(!plainExponents).serialize)
 }
 
 // serialize rewrites arguments as serde_json does.

@@ -1,0 +1,38 @@
+package mcpseal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/mcpseal/mcpseal/internal/jsonloss"
+)
+
+// EncodeState writes a value as a state, in JSON. It refuses a value that would
+// come back as another.
+func EncodeState(value any) (string, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("mcpseal: the state cannot be written as JSON: %w", err)
+	}
+	if problem := jsonloss.Of(value, text); problem != "" {
+		return "", fmt.Errorf("mcpseal: the state would come back as another: it %s", problem)
+	}
+	return string(text), nil
+}
+
+// DecodeState reads what [EncodeState] wrote. It refuses a state with members that
+// T does not have, or of other types. The error repeats nothing of the state.
+func DecodeState[T any](state string) (T, error) {
+	var value, none T
+	decoder := json.NewDecoder(bytes.NewReader([]byte(state)))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(&value) != nil {
+		return none, fmt.Errorf("mcpseal: the state is not a %T", none)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return none, fmt.Errorf("mcpseal: the state is not a %T", none)
+	}
+	return value, nil
+}
