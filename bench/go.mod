@@ -1,15 +1,18 @@
 module github.com/mcpseal/mcpseal/bench
 
-go 1.26
+go 1.25.0
 
 require (
 	aidanwoods.dev/go-paseto v1.6.0
 	github.com/go-jose/go-jose/v4 v4.1.6
-	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
+	github.com/go-json-experiment/json v0.0.0-20251027170946-4849db3c2f7e
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/gorilla/securecookie v1.1.2
 	github.com/gowebpki/jcs v1.0.2
 	github.com/mcpseal/mcpseal v0.0.0
+	github.com/mcpseal/mcpseal/compat/atd v0.0.0
+	github.com/mcpseal/mcpseal/gosdk v0.0.0
+	github.com/mcpseal/mcpseal/replay/redisreplay v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/redis/go-redis/v9 v9.22.0
 )
@@ -31,4 +34,9 @@ require (
 	golang.org/x/time v0.15.0 // indirect
 )
 
-replace github.com/mcpseal/mcpseal => ../
+replace (
+	github.com/mcpseal/mcpseal => ..
+	github.com/mcpseal/mcpseal/compat/atd => ../compat/atd
+	github.com/mcpseal/mcpseal/gosdk => ../gosdk
+	github.com/mcpseal/mcpseal/replay/redisreplay => ../replay/redisreplay
+)

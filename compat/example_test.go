@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/compat"
-	"github.com/mcpseal/mcpseal/gosdk"
 )
 
 // A service that was written in Python moves to Go, flow by flow.
@@ -69,19 +66,6 @@ func Example() {
 
 // The user must have one name on both sides.
 func ExamplePythonPrincipal() {
-	options := &gosdk.Options{
-		Principal: func(_ context.Context, req mcp.Request) (string, error) {
-			extra := req.GetExtra() // of this request; the context may be that of the session's first
-			if extra == nil || extra.TokenInfo == nil || extra.TokenInfo.UserID == "" {
-				return "", nil // refused, unless AllowAnonymous is set
-			}
-			info := extra.TokenInfo
-			client, _ := info.Extra["client_id"].(string)
-			issuer, _ := info.Extra["iss"].(string)
-			return compat.PythonPrincipal(client, issuer, info.UserID)
-		},
-	}
-	_ = options
 	principal, _ := compat.PythonPrincipal("cli", "https://issuer.example.com", "alice")
 	fmt.Println(principal)
 	// Output: ["cli","https://issuer.example.com","alice"]

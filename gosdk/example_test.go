@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/compat"
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
@@ -20,6 +21,23 @@ func ExampleProtect() {
 		log.Fatal(err)
 	}
 	gosdk.Protect(server, boundary, nil) // the line
+}
+
+// A user must have one name here and on servers with the Python SDK.
+func ExampleOptions_python() {
+	options := &gosdk.Options{
+		Principal: func(_ context.Context, req mcp.Request) (string, error) {
+			extra := req.GetExtra() // of this request; the context may be that of the session's first
+			if extra == nil || extra.TokenInfo == nil || extra.TokenInfo.UserID == "" {
+				return "", nil // refused, unless AllowAnonymous is set
+			}
+			info := extra.TokenInfo
+			client, _ := info.Extra["client_id"].(string)
+			issuer, _ := info.Extra["iss"].(string)
+			return compat.PythonPrincipal(client, issuer, info.UserID)
+		},
+	}
+	_ = options
 }
 
 // A gateway has verified the user and says so in a header.

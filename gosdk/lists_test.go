@@ -24,9 +24,23 @@ const (
 
 // listServer has n tools, prompts, resources and templates, in pages of 100.
 func listServer(n int, scope string, ttl int) *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{
-		PageSize:     100,
-		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope, c.TTLMs = scope, ttl },
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 100})
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, method, req)
+			cacheable := mcp.Cacheable{CacheScope: scope, TTLMs: ttl}
+			switch r := result.(type) {
+			case *mcp.ListToolsResult:
+				r.Cacheable = cacheable
+			case *mcp.ListPromptsResult:
+				r.Cacheable = cacheable
+			case *mcp.ListResourcesResult:
+				r.Cacheable = cacheable
+			case *mcp.ListResourceTemplatesResult:
+				r.Cacheable = cacheable
+			}
+			return result, err
+		}
 	})
 	for i := range n {
 		name := fmt.Sprintf("n%04d", i)

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
 )
 
 // book collects a log.
@@ -134,7 +135,7 @@ func connect(t testing.TB, server *mcp.Server, options *mcp.ClientOptions, versi
 		t.Fatal(err)
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, options)
-	connected, err := client.Connect(ctx, clientSide, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	connected, err := revision.Connect(ctx, client, clientSide, version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,6 +162,6 @@ func text(result *mcp.CallToolResult) string {
 }
 
 const (
-	revision2026 = "2026-07-28"
-	revision2025 = "2025-11-25"
+	revision2026 = revision.V2026
+	revision2025 = revision.V2025
 )

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
 	"github.com/mcpseal/mcpseal/replay"
 )
 
@@ -91,8 +92,8 @@ func connectFor(t *testing.T, server *mcp.Server, options *mcp.ClientOptions, ve
 	if _, err := server.Connect(ctx, serverSide, nil); err != nil {
 		t.Fatal(err)
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, options).
-		Connect(ctx, clientSide, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, options)
+	session, err := revision.Connect(ctx, client, clientSide, version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,8 +300,8 @@ func TestAQuestionOnAnotherSessionIsNoRoundOfThisCall(t *testing.T) {
 		if _, err := inner.Connect(ctx, serverSide, nil); err != nil {
 			return nil, err
 		}
-		back, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, answering()).
-			Connect(ctx, clientSide, &mcp.ClientSessionOptions{ProtocolVersion: revision2025})
+		client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, answering())
+		back, err := revision.Connect(ctx, client, clientSide, revision2025)
 		if err != nil {
 			return nil, err
 		}

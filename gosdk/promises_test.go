@@ -22,6 +22,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk"
 	"github.com/mcpseal/mcpseal/gosdk/gosdktest"
+	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
 )
 
 const invalidState = `{"code":-32602,"message":"Invalid or expired requestState","data":{"reason":"invalid_request_state"}}`
@@ -67,7 +68,7 @@ func dial(t testing.TB, url, user string, options *mcp.ClientOptions, version st
 	t.Cleanup(cancel)
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, options)
 	transport := &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer(user)}}
-	session, err := client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	session, err := revision.Connect(ctx, client, transport, version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -457,7 +458,7 @@ func pipe(t testing.TB, server *mcp.Server, options *mcp.ClientOptions, version 
 		t.Fatal(err)
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, options)
-	session, err := client.Connect(ctx, &mcp.IOTransport{Reader: fromServer, Writer: toServer}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	session, err := revision.Connect(ctx, client, &mcp.IOTransport{Reader: fromServer, Writer: toServer}, version)
 	if err != nil {
 		t.Fatal(err)
 	}

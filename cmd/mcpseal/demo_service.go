@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/examples/deploy/release"
+	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcpseal/mcpseal/internal/mutate"
+	"github.com/mcpseal/mcpseal/examples/internal/mutate"
 )
 
 const (

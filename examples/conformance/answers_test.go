@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/mutate"
+	"github.com/mcpseal/mcpseal/examples/internal/mutate"
 )
 
 // honest answers every question of the suite's tools.

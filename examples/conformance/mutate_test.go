@@ -7,7 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/mutate"
+	"github.com/mcpseal/mcpseal/examples/internal/mutate"
 )
 
 func TestTheServerSurvivesMutatedRequests(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/mutate"
+	"github.com/mcpseal/mcpseal/examples/internal/mutate"
 )
 
 func TestMain(m *testing.M) {

@@ -22,7 +22,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/examples/deploy/release"
+	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
 	"github.com/mcpseal/mcpseal/gosdk"
 	"github.com/mcpseal/mcpseal/keys"
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/internal/mutate"
+	"github.com/mcpseal/mcpseal/examples/internal/mutate"
 )
 
 // TestAWalkMissesAndRepeatsNothing walks all orders over HTTP while others are

@@ -17,11 +17,12 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
 )
 
 const (
-	revision2026 = "2026-07-28"
-	revision2025 = "2025-11-25"
+	revision2026 = revision.V2026
+	revision2025 = revision.V2025
 
 	internal     = `{"code":-32603,"message":"Internal error"}`
 	invalidState = `{"code":-32602,"message":"Invalid or expired requestState","data":{"reason":"invalid_request_state"}}`
@@ -122,7 +123,7 @@ func connect(t testing.TB, server *mcp.Server, options *mcp.ClientOptions, versi
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, options)
 	client.AddRoots(&mcp.Root{URI: "file:///work", Name: "work"})
-	connected, err := client.Connect(ctx, clientSide, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	connected, err := revision.Connect(ctx, client, clientSide, version)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,11 @@
-module github.com/mcpseal/mcpseal/examples/pages
+module github.com/mcpseal/mcpseal/examples
 
 go 1.25.0
 
 require (
 	github.com/mcpseal/mcpseal v0.0.0
+	github.com/mcpseal/mcpseal/cmd/mcpseal v0.0.0
+	github.com/mcpseal/mcpseal/gosdk v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	modernc.org/sqlite v1.53.0
 )
@@ -27,4 +29,9 @@ require (
 	modernc.org/memory v1.11.0 // indirect
 )
 
-replace github.com/mcpseal/mcpseal => ../../
+replace (
+	github.com/mcpseal/mcpseal => ..
+	github.com/mcpseal/mcpseal/cmd/mcpseal => ../cmd/mcpseal
+	github.com/mcpseal/mcpseal/gosdk => ../gosdk
+	github.com/mcpseal/mcpseal/keys/agekeys => ../keys/agekeys
+)

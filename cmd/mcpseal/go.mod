@@ -1,0 +1,37 @@
+module github.com/mcpseal/mcpseal/cmd/mcpseal
+
+go 1.25.0
+
+require (
+	filippo.io/age v1.3.2
+	github.com/fxamacker/cbor/v2 v2.9.6
+	github.com/mcpseal/mcpseal v0.0.0
+	github.com/mcpseal/mcpseal/gosdk v0.0.0
+	github.com/mcpseal/mcpseal/keys/agekeys v0.0.0
+	github.com/modelcontextprotocol/go-sdk v1.8.0
+	github.com/rogpeppe/go-internal v1.16.0
+	github.com/spf13/cobra v1.10.2
+)
+
+require (
+	filippo.io/hpke v0.4.0 // indirect
+	github.com/google/jsonschema-go v0.4.3 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/segmentio/asm v1.1.3 // indirect
+	github.com/segmentio/encoding v0.5.4 // indirect
+	github.com/spf13/pflag v1.0.9 // indirect
+	github.com/x448/float16 v0.8.4 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+	golang.org/x/crypto v0.55.0 // indirect
+	golang.org/x/oauth2 v0.35.0 // indirect
+	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/time v0.15.0 // indirect
+	golang.org/x/tools v0.49.0 // indirect
+)
+
+replace (
+	github.com/mcpseal/mcpseal => ../..
+	github.com/mcpseal/mcpseal/gosdk => ../../gosdk
+	github.com/mcpseal/mcpseal/keys/agekeys => ../../keys/agekeys
+)

@@ -1,0 +1,31 @@
+// Package revision connects the clients of tests in a revision of the protocol.
+package revision
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The revisions that tests speak.
+const (
+	V2026 = "2026-07-28"
+	V2025 = "2025-11-25"
+)
+
+// Connect connects a client in a revision. One that cannot discover what the server
+// speaks falls back to the older; not every release of the SDK has an option for it.
+func Connect(ctx context.Context, client *mcp.Client, transport mcp.Transport, version string) (*mcp.ClientSession, error) {
+	if version == V2025 {
+		client.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method == "server/discover" {
+					return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this client is older"}
+				}
+				return next(ctx, method, req)
+			}
+		})
+	}
+	return client.Connect(ctx, transport, nil)
+}
