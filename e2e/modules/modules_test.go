@@ -1,0 +1,153 @@
+// Package modules_test holds the modules of the repository to what a user may rely
+// on: that versions of them can be mixed, and that the root brings nothing along.
+package modules_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// goCommand runs the go command in a folder of the repository.
+func goCommand(t *testing.T, dir, workspace string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = filepath.Join("..", "..", dir)
+	cmd.Env = append(os.Environ(), "GOWORK="+workspace)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go %v: %v\n%s", args, err, &stderr)
+	}
+	return out
+}
+
+func workspace(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", "..", "go.work"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// pkg is what the go command says of a package.
+type pkg struct {
+	ImportPath, Name                   string
+	Module                             struct{ Path string }
+	GoFiles                            []string
+	Imports, TestImports, XTestImports []string
+}
+
+func (p *pkg) isInternal() bool { return strings.Contains(p.ImportPath+"/", "/internal/") }
+
+// isImportable says whether somebody else may import the package.
+func (p *pkg) isImportable() bool {
+	return p.Name != "main" && len(p.GoFiles) > 0 && !p.isInternal()
+}
+
+func packages(t *testing.T) (all []pkg) {
+	decoder := json.NewDecoder(bytes.NewReader(goCommand(t, ".", workspace(t), "list", "-json=ImportPath,Name,Module,GoFiles,Imports,TestImports,XTestImports", "work")))
+	for {
+		var p pkg
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// libraries are the modules that others import. A module whose root is a command is
+// a program, and so is one without a package to import.
+func libraries(all []pkg) map[string]bool {
+	found := make(map[string]bool)
+	for _, p := range all {
+		if p.isImportable() {
+			found[p.Module.Path] = true
+		}
+	}
+	for _, p := range all {
+		if p.Name == "main" && p.ImportPath == p.Module.Path {
+			delete(found, p.Module.Path)
+		}
+	}
+	return found
+}
+
+func TestNoLibraryImportsTheInternalsOfAnotherModule(t *testing.T) {
+	all := packages(t)
+	owner := make(map[string]string) // of each internal package
+	for _, p := range all {
+		if p.isInternal() {
+			owner[p.ImportPath] = p.Module.Path
+		}
+	}
+	libraries := libraries(all)
+	if len(libraries) < 5 || len(owner) < 5 {
+		t.Fatalf("%d libraries and %d internal packages were found", len(libraries), len(owner))
+	}
+	for _, p := range all {
+		if !libraries[p.Module.Path] {
+			continue
+		}
+		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			if of, ok := owner[imported]; ok && of != p.Module.Path {
+				t.Errorf("%s, of the library %s, imports %s of %s", p.ImportPath, p.Module.Path, imported, of)
+			}
+		}
+	}
+}
+
+// modFile is what the go command says of a go.mod.
+type modFile struct {
+	Module  struct{ Path string }
+	Go      string
+	Require []struct{ Path, Version string }
+	Replace []struct{ Old, New struct{ Path string } }
+}
+
+func readModFile(t *testing.T, dir string) (file modFile) {
+	t.Helper()
+	if err := json.Unmarshal(goCommand(t, dir, "off", "mod", "edit", "-json"), &file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestTheRootModuleRequiresNothing(t *testing.T) {
+	if file := readModFile(t, "."); len(file.Require) != 0 || len(file.Replace) != 0 {
+		t.Errorf("go.mod requires %v and replaces %v", file.Require, file.Replace)
+	}
+}
+
+func TestEveryModuleStaysAtTheOldestGo(t *testing.T) {
+	root := readModFile(t, ".")
+	var work struct{ Use []struct{ DiskPath string } }
+	if err := json.Unmarshal(goCommand(t, ".", workspace(t), "work", "edit", "-json"), &work); err != nil {
+		t.Fatal(err)
+	}
+	if len(work.Use) < 10 {
+		t.Fatalf("%d modules in the workspace", len(work.Use))
+	}
+	for _, use := range work.Use {
+		file := readModFile(t, use.DiskPath)
+		if file.Go != root.Go {
+			t.Errorf("%s is at Go %s, not %s", file.Module.Path, file.Go, root.Go)
+		}
+		for _, replaced := range file.Replace {
+			if !strings.HasPrefix(replaced.Old.Path, root.Module.Path) {
+				t.Errorf("%s replaces %s, which a user would not", file.Module.Path, replaced.Old.Path)
+			}
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// release is one version of all modules.
+type release struct {
+	version string
+	dir     string // tree, proxy, caches and what tries them
+}
+
+func (r *release) tree() string  { return filepath.Join(r.dir, "tree") }
+func (r *release) proxy() string { return filepath.Join(r.dir, "proxy") }
+
+// mod is a module of the tree.
+type mod struct {
+	dir  string // in the tree, with slashes; "." is the root
+	file *modfile.File
+}
+
+func (m *mod) path() string { return m.file.Module.Mod.Path }
+
+func (m *mod) tag(version string) string { return path.Join(m.dir, version) }
+
+func isOurs(module string) bool { return module == root || strings.HasPrefix(module, root+"/") }
+
+// writeTree writes what is committed, with the version in every go.mod and no
+// replace lines, and puts every module into the proxy. It returns them with those
+// first that others require.
+func (r *release) writeTree(repo string) ([]*mod, error) {
+	changed, err := output(repo, nil, "git", "status", "--porcelain", "--untracked-files=no")
+	if err != nil {
+		return nil, err
+	}
+	if changed != "" {
+		return nil, fmt.Errorf("these files have changes that are not committed:\n%s", changed)
+	}
+	if err := os.MkdirAll(r.tree(), 0o755); err != nil {
+		return nil, err
+	}
+	archive := filepath.Join(r.dir, "tree.tar")
+	for _, command := range [][]string{
+		{"git", "-C", repo, "archive", "--format=tar", "-o", archive, "HEAD"},
+		{"tar", "-xf", archive, "-C", r.tree()},
+		{"git", "-C", r.tree(), "init", "-q"},
+	} {
+		if _, err := output(repo, nil, command...); err != nil {
+			return nil, err
+		}
+	}
+	modules, err := r.readModules()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range modules {
+		fmt.Printf("%s %s\n", m.path(), r.version)
+		if err := r.setVersion(m); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.path(), err)
+		}
+		if err := r.publish(m); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.path(), err)
+		}
+	}
+	return modules, nil
+}
+
+// readModules returns the modules of the workspace in the order in which they
+// depend on each other.
+func (r *release) readModules() (ordered []*mod, err error) {
+	text, err := os.ReadFile(filepath.Join(r.tree(), "go.work"))
+	if err != nil {
+		return nil, err
+	}
+	work, err := modfile.ParseWork("go.work", text, nil)
+	if err != nil {
+		return nil, err
+	}
+	var waiting []*mod
+	for _, use := range work.Use {
+		name := filepath.Join(r.tree(), use.Path, "go.mod")
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		file, err := modfile.Parse(name, text, nil)
+		if err != nil {
+			return nil, err
+		}
+		waiting = append(waiting, &mod{path.Clean(use.Path), file})
+	}
+	done := make(map[string]bool)
+	for len(waiting) > 0 {
+		var blocked []*mod
+		for _, m := range waiting {
+			ready := true
+			for _, require := range m.file.Require {
+				ready = ready && (!isOurs(require.Mod.Path) || done[require.Mod.Path])
+			}
+			if !ready {
+				blocked = append(blocked, m)
+				continue
+			}
+			done[m.path()] = true
+			ordered = append(ordered, m)
+		}
+		if len(blocked) == len(waiting) {
+			return nil, errors.New("modules require each other, or one that is not in go.work")
+		}
+		waiting = blocked
+	}
+	return ordered, nil
+}
+
+// setVersion writes the go.mod and go.sum of a module as they are released.
+func (r *release) setVersion(m *mod) error {
+	for _, replaced := range m.file.Replace {
+		if !isOurs(replaced.Old.Path) {
+			return fmt.Errorf("go.mod replaces %s: a user's would not", replaced.Old.Path)
+		}
+		if err := m.file.DropReplace(replaced.Old.Path, replaced.Old.Version); err != nil {
+			return err
+		}
+	}
+	for _, require := range m.file.Require {
+		if !isOurs(require.Mod.Path) {
+			continue
+		}
+		if err := m.file.AddRequire(require.Mod.Path, r.version); err != nil {
+			return err
+		}
+	}
+	m.file.Cleanup()
+	text, err := m.file.Format()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(r.tree(), m.dir)
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), text, 0o644); err != nil {
+		return err
+	}
+	if _, err := output(dir, r.environment(), "go", "mod", "tidy"); err != nil {
+		return err
+	}
+	tidied, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(tidied, text) {
+		return fmt.Errorf("go mod tidy changed go.mod to:\n%s", tidied)
+	}
+	_, err = output(dir, r.environment(), "go", "build", "./...")
+	return err
+}
+
+// output runs a command and returns what it prints.
+func output(dir string, environment []string, command ...string) (string, error) {
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir, cmd.Env = dir, environment
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s%s", strings.Join(command, " "), err, out, &stderr)
+	}
+	return string(out), nil
+}

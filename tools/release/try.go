@@ -1,0 +1,222 @@
+package main
+
+import (
+	"embed"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+//go:embed programs
+var programs embed.FS
+
+// oldestSDK is what gosdk/go.mod requires.
+const sdk = "github.com/modelcontextprotocol/go-sdk"
+
+// strangers are dependencies of modules that a program did not ask for.
+var strangers = []string{"github.com/redis/", "filippo.io/age", "github.com/spf13/cobra", "github.com/fxamacker/cbor"}
+
+// try uses the release from outside the repository.
+func (r *release) try(modules []*mod) error {
+	for _, attempt := range []struct {
+		what string
+		try  func([]*mod) error
+	}{
+		{"a program with the root alone takes nothing else along", r.tryRoot},
+		{"a program on the oldest SDK keeps every version it had", r.tryVersions},
+		{"every package that can be imported builds", r.tryEverything},
+		{"the command installs and runs the demo", r.tryCommand},
+	} {
+		fmt.Println("trying: " + attempt.what)
+		if err := attempt.try(modules); err != nil {
+			return fmt.Errorf("%s: %w", attempt.what, err)
+		}
+	}
+	return nil
+}
+
+// program is a module outside the repository.
+type program struct {
+	r   *release
+	dir string
+}
+
+func (r *release) newProgram(name string) (*program, error) {
+	p := &program{r, filepath.Join(r.dir, "programs", name)}
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+		return nil, err
+	}
+	return p, os.WriteFile(filepath.Join(p.dir, "go.mod"), []byte("module example.com/"+name+"\n\ngo 1.25.0\n"), 0o644)
+}
+
+func (p *program) run(command ...string) (string, error) {
+	return output(p.dir, p.r.environment(), command...)
+}
+
+// write sets the program's text to one of ours.
+func (p *program) write(name string) error {
+	text, err := programs.ReadFile("programs/" + name + ".go.txt")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(p.dir, "main.go"), text, 0o644)
+}
+
+// build gets what the program needs, and makes it.
+func (p *program) build(get ...string) error {
+	for _, module := range get {
+		if _, err := p.run("go", "get", module); err != nil {
+			return err
+		}
+	}
+	if _, err := p.run("go", "mod", "tidy"); err != nil {
+		return err
+	}
+	_, err := p.run("go", "build", "-o", "program", ".")
+	return err
+}
+
+// versions are those of the modules that the program is built from.
+func (p *program) versions() (map[string]string, error) {
+	list, err := p.run("go", "list", "-m", "all")
+	found := make(map[string]string)
+	for line := range strings.Lines(list) {
+		name, version, _ := strings.Cut(strings.TrimSpace(line), " ")
+		found[name] = version
+	}
+	return found, err
+}
+
+func (p *program) checkSums() error {
+	sums, err := os.ReadFile(filepath.Join(p.dir, "go.sum"))
+	if err != nil {
+		return err
+	}
+	for _, stranger := range strangers {
+		if strings.Contains(string(sums), stranger) {
+			return fmt.Errorf("go.sum has %s", stranger)
+		}
+	}
+	return nil
+}
+
+func (r *release) tryRoot([]*mod) error {
+	p, err := r.newProgram("alone")
+	if err != nil {
+		return err
+	}
+	if err := p.write("root"); err != nil {
+		return err
+	}
+	if err := p.build(root + "@" + r.version); err != nil {
+		return err
+	}
+	versions, err := p.versions()
+	if err != nil {
+		return err
+	}
+	if len(versions) != 2 || versions[root] != r.version {
+		return fmt.Errorf("it is built from %v", versions)
+	}
+	printed, err := p.run("./program")
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(printed, "the state came back: step=1") {
+		return fmt.Errorf("it printed %q", printed)
+	}
+	return p.checkSums()
+}
+
+func (r *release) tryVersions(modules []*mod) error {
+	adapter := modules[slices.IndexFunc(modules, func(m *mod) bool { return m.path() == root+"/gosdk" })]
+	oldest := ""
+	for _, require := range adapter.file.Require {
+		if require.Mod.Path == sdk {
+			oldest = require.Mod.Version
+		}
+	}
+	for name, get := range map[string]string{"sdk_root": root, "sdk_gosdk": root + "/gosdk"} {
+		p, err := r.newProgram(name)
+		if err != nil {
+			return err
+		}
+		if err := p.write("sdk"); err != nil {
+			return err
+		}
+		if err := p.build(sdk + "@" + oldest); err != nil {
+			return err
+		}
+		before, err := p.versions()
+		if err != nil {
+			return err
+		}
+		if err := p.write(name); err != nil {
+			return err
+		}
+		if err := p.build(get + "@" + r.version); err != nil {
+			return err
+		}
+		after, err := p.versions()
+		if err != nil {
+			return err
+		}
+		for module, version := range after {
+			switch had, ok := before[module]; {
+			case isOurs(module) && version == r.version:
+			case !ok:
+				return fmt.Errorf("%s brings %s %s along", get, module, version)
+			case had != version:
+				return fmt.Errorf("%s raises %s from %s to %s", get, module, had, version)
+			}
+		}
+		if err := p.checkSums(); err != nil {
+			return fmt.Errorf("%s: %w", get, err)
+		}
+		fmt.Printf("  %s on %s %s: %d modules, as before\n", get, filepath.Base(sdk), oldest, len(before))
+	}
+	return nil
+}
+
+// tryEverything imports whatever can be imported of all libraries at once.
+func (r *release) tryEverything(modules []*mod) error {
+	p, err := r.newProgram("everything")
+	if err != nil {
+		return err
+	}
+	var imports strings.Builder
+	needed := make(map[string]bool)
+	for _, m := range modules {
+		list, err := output(filepath.Join(r.tree(), m.dir), r.environment(), "go", "list", "-f", "{{.Name}} {{len .GoFiles}} {{.ImportPath}}", "./...")
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(list) {
+			fields := strings.Fields(line)
+			if fields[0] == "main" || fields[1] == "0" || strings.Contains(fields[2]+"/", "/internal/") {
+				continue
+			}
+			needed[m.path()+"@"+r.version] = true
+			fmt.Fprintf(&imports, "import _ %q\n", fields[2])
+		}
+	}
+	text := "package main\n\n" + imports.String() + "\nfunc main() {}\n"
+	if err := os.WriteFile(filepath.Join(p.dir, "main.go"), []byte(text), 0o644); err != nil {
+		return err
+	}
+	fmt.Printf("  %d packages of %d modules\n", strings.Count(text, "import _"), len(needed))
+	return p.build(slices.Sorted(maps.Keys(needed))...)
+}
+
+func (r *release) tryCommand([]*mod) error {
+	bin := filepath.Join(r.dir, "bin")
+	environment := append(r.environment(), "GOBIN="+bin)
+	if _, err := output(r.dir, environment, "go", "install", root+"/cmd/mcpseal@"+r.version); err != nil {
+		return err
+	}
+	_, err := output(r.dir, environment, filepath.Join(bin, "mcpseal"), "demo")
+	return err
+}
