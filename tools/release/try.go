@@ -13,8 +13,11 @@ import (
 //go:embed programs
 var programs embed.FS
 
-// oldestSDK is what gosdk/go.mod requires.
-const sdk = "github.com/modelcontextprotocol/go-sdk"
+// The oldest SDK that gosdk works with: the first with multi round-trip requests.
+const (
+	sdk       = "github.com/modelcontextprotocol/go-sdk"
+	oldestSDK = "v1.7.0"
+)
 
 // strangers are dependencies of modules that a program did not ask for.
 var strangers = []string{"github.com/redis/", "filippo.io/age", "github.com/spf13/cobra", "github.com/fxamacker/cbor"}
@@ -131,14 +134,7 @@ func (r *release) tryRoot([]*mod) error {
 	return p.checkSums()
 }
 
-func (r *release) tryVersions(modules []*mod) error {
-	adapter := modules[slices.IndexFunc(modules, func(m *mod) bool { return m.path() == root+"/gosdk" })]
-	oldest := ""
-	for _, require := range adapter.file.Require {
-		if require.Mod.Path == sdk {
-			oldest = require.Mod.Version
-		}
-	}
+func (r *release) tryVersions([]*mod) error {
 	for name, get := range map[string]string{"sdk_root": root, "sdk_gosdk": root + "/gosdk"} {
 		p, err := r.newProgram(name)
 		if err != nil {
@@ -147,7 +143,7 @@ func (r *release) tryVersions(modules []*mod) error {
 		if err := p.write("sdk"); err != nil {
 			return err
 		}
-		if err := p.build(sdk + "@" + oldest); err != nil {
+		if err := p.build(sdk + "@" + oldestSDK); err != nil {
 			return err
 		}
 		before, err := p.versions()
@@ -176,7 +172,7 @@ func (r *release) tryVersions(modules []*mod) error {
 		if err := p.checkSums(); err != nil {
 			return fmt.Errorf("%s: %w", get, err)
 		}
-		fmt.Printf("  %s on %s %s: %d modules, as before\n", get, filepath.Base(sdk), oldest, len(before))
+		fmt.Printf("  %s on %s %s: %d modules, as before\n", get, filepath.Base(sdk), oldestSDK, len(before))
 	}
 	return nil
 }
