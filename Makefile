@@ -1,10 +1,10 @@
-.PHONY: check test bench fuzz mutate vectors
+.PHONY: check test bench fuzz mutate vectors release
 
 check: ## everything that CI checks
 	.ci/run
 
-test:
-	go test ./...
+test: ## all tests of all modules
+	go test work
 
 bench: ## against the floor and against what one would use instead
 	cd bench && go run .
@@ -13,8 +13,10 @@ fuzz: ## five minutes for every fuzz target
 	FUZZTIME=5m .ci/run
 
 mutate: ## 10,000 mutated requests for every example server, with the race detector
-	MCPSEAL_MUTATIONS=10000 go test -race -count 1 -timeout 10m -run "^TestTheServerSurvivesMutatedRequests$$" -v ./examples/conformance ./examples/deploy ./examples/booking
-	cd examples/pages && MCPSEAL_MUTATIONS=10000 go test -race -count 1 -timeout 10m -run "^TestTheServerSurvivesMutatedRequests$$" -v .
+	MCPSEAL_MUTATIONS=10000 go test -race -count 1 -timeout 10m -run "^TestTheServerSurvivesMutatedRequests$$" -v ./examples/conformance ./examples/deploy ./examples/booking ./examples/pages
 
 vectors: ## mint the fixed tokens and cursors anew
 	go test -run "^TestVectors$$" . ./cursor -update
+
+release: ## rehearse a release, and try it as a user would
+	scripts/release v0.0.0-rehearsal
