@@ -1,0 +1,99 @@
+package mcpseal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// TestNothingThatAPartSaysIsRepeated: its error and its panic come back as their
+// kinds, and can still be told apart by code.
+func TestNothingThatAPartSaysIsRepeated(t *testing.T) {
+	secret := errors.New("hush")
+	for name, part := range map[string]func() error{
+		"an error":             func() error { return fmt.Errorf("hush: %w", secret) },
+		"a panic":              func() error { panic("hush") },
+		"a panic of an error":  func() error { panic(secret) },
+		"a panic in its error": func() error { return loudError{} },
+	} {
+		err := mcpseal.Guard(part)
+		var failed *mcpseal.PartError
+		if !errors.As(err, &failed) || strings.Contains(fmt.Sprintf("%v %+v %#v %s", err, err, err, failed.Stack()), "hush") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if panics := strings.Contains(name, "panic"); (failed.Stack() != "") != panics {
+			t.Errorf("%s: the stack is %q", name, failed.Stack())
+		}
+	}
+	if err := mcpseal.Guard(func() error { return secret }); !errors.Is(err, secret) {
+		t.Error("the original is lost")
+	}
+	if err := mcpseal.Guard(func() error { return nil }); err != nil {
+		t.Errorf("a part that works: %v", err)
+	}
+	plain := mcpseal.PlainError("the disk is full")
+	if err := mcpseal.Guard(func() error { return fmt.Errorf("hush: %w", plain) }); err.Error() != "the disk is full" {
+		t.Errorf("a plain error: %v", err)
+	}
+}
+
+// loudError is an error that panics when it is asked what it is.
+type loudError struct{}
+
+func (loudError) Error() string { panic("hush") }
+func (loudError) Unwrap() error { panic("hush") }
+
+func TestWhoIsCallingIsToldOrTheCheckFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		principal mcpseal.Principal
+		user      string
+		ok        bool
+	}{
+		"nobody":      {nil, "", true},
+		"alice":       {mcpseal.User("alice"), "alice", true},
+		"no name":     {mcpseal.User(""), "", false},
+		"an error":    {func(context.Context) (string, error) { return "alice", errors.New("hush") }, "", false},
+		"a panic":     {func(context.Context) (string, error) { panic("hush") }, "", false},
+		"a long name": {mcpseal.User(strings.Repeat("x", 4097)), "", false},
+	} {
+		user, err := c.principal.Identify(t.Context())
+		if user != c.user || (err == nil) != c.ok || err != nil && strings.Contains(err.Error(), "hush") {
+			t.Errorf("%s: %q, %v", name, user, err)
+		}
+	}
+}
+
+func TestALoggerGoesOnWhenItsHandlerPanics(t *testing.T) {
+	mcpseal.Logger(slog.New(loudHandler{})).With("a", 1).Warn("hush")
+
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	var log strings.Builder
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	mcpseal.Logger(nil).Warn("to the default")
+	if !strings.Contains(log.String(), "to the default") {
+		t.Errorf("the log: %s", log.String())
+	}
+}
+
+type loudHandler struct{ slog.Handler }
+
+func (loudHandler) Enabled(context.Context, slog.Level) bool  { return true }
+func (loudHandler) Handle(context.Context, slog.Record) error { panic("hush") }
+func (h loudHandler) WithAttrs([]slog.Attr) slog.Handler      { return h }
+
+func TestATextOfAClientFitsIntoOneLineOfALog(t *testing.T) {
+	for text, want := range map[string]string{
+		"deploy": "deploy", "": "", "a\nb": `"a\nb"`, "ü": `"\u00fc"`, `say "x"`: `"say \"x\""`,
+		strings.Repeat("x", 1000): `"` + strings.Repeat("x", 127),
+	} {
+		if got := mcpseal.PlainText(text); got != want {
+			t.Errorf("%q is shown as %s", text, got)
+		}
+	}
+}
