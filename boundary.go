@@ -66,9 +66,15 @@ func New(config Config) (*Boundary, error) {
 			return nil, err
 		}
 	}
-	if missing := b.formats[0].missing(b.alwaysDemanded()); missing != 0 {
-		return nil, fmt.Errorf("mcpseal: tokens of the format %q cannot carry %s; use the native format, "+
-			"or do without by naming that in Config.Waive", b.formats[0].prefix, missing)
+	for i := range b.formats {
+		if missing := b.formats[i].missing(b.alwaysDemanded()); missing != 0 {
+			where := "Config.Waive"
+			if i > 0 {
+				where = "its Waive in Config.AlsoOpen"
+			}
+			return nil, fmt.Errorf("mcpseal: tokens of the format %q cannot carry %s; use the native format, "+
+				"or do without by naming that in %s", b.formats[i].prefix, missing, where)
+		}
 	}
 	if err := b.outlast(); err != nil { // last: a boundary that is not made asks for nothing
 		return nil, err
@@ -210,12 +216,10 @@ func (b *Boundary) formatOf(token string) *acceptedFormat {
 
 // alwaysDemanded is what policy demands of every token.
 func (b *Boundary) alwaysDemanded() ClaimSet {
-	demanded := ClaimRequest | ClaimArguments | ClaimQuestions
+	// The user too: a token without one would open for whoever is nobody.
+	demanded := ClaimRequest | ClaimArguments | ClaimPrincipal | ClaimQuestions
 	if b.config.Audience != "" {
 		demanded |= ClaimAudience
-	}
-	if b.config.RequirePrincipal {
-		demanded |= ClaimPrincipal
 	}
 	if b.config.MaxFlow != NoLimit || b.config.MaxRounds != maxRound {
 		demanded |= ClaimFlow
@@ -229,9 +233,6 @@ func (b *Boundary) alwaysDemanded() ClaimSet {
 // demanded is what policy demands of a token for this request.
 func (b *Boundary) demanded(binding *Binding) ClaimSet {
 	demanded := b.alwaysDemanded()
-	if binding.Principal != "" {
-		demanded |= ClaimPrincipal
-	}
 	if b.singleUse(binding) {
 		demanded |= ClaimSingleUse
 	}

@@ -34,7 +34,8 @@ type Config struct {
 	// that neither bring nor get a token are not touched.
 	RequirePrincipal bool
 
-	// TTL is how long a token opens. 0 means 10 minutes.
+	// TTL is how long a token opens. 0 means 10 minutes. A token keeps the time that
+	// it was sealed with: less TTL shortens none that is out.
 	TTL time.Duration
 	// URLTTL is the same for a round that asks the user to open a URL, whatever
 	// else it asks. 0 means TTL.

@@ -62,9 +62,9 @@ func TestConfigErrorsTeach(t *testing.T) {
 		"idle waiver":                 {mcpseal.Config{Format: own("own1."), Waive: mcpseal.ClaimPrincipal, Audience: "a"}, "carries principal"},
 		"unknown waiver":              {mcpseal.Config{Keys: ring, Audience: "a", AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: 1 << 9}}}, "unknown claim"},
 		"a format without claims": {mcpseal.Config{Format: readable{}, Audience: "a"},
-			"cannot carry request, arguments, audience, questions, flow"},
+			"cannot carry request, arguments, audience, principal, questions, flow"},
 		"single use without a claim": {mcpseal.Config{Format: readable{}, Audience: "a", Replay: storeFunc(nil), Waive: mcpseal.ClaimRequest |
-			mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimQuestions | mcpseal.ClaimFlow}, "cannot carry single use"},
+			mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal | mcpseal.ClaimQuestions | mcpseal.ClaimFlow}, "cannot carry single use"},
 	} {
 		boundary, err := mcpseal.New(c.config)
 		if err == nil || boundary != nil || !strings.Contains(err.Error(), c.want) {

@@ -47,6 +47,6 @@ type Format interface {
 type Accepted struct {
 	Format Format
 	// Waive names claims that policy demands and the format cannot carry, and
-	// does without them. Zero means none: its tokens are then rejected.
+	// does without them. New refuses a format that lacks any other.
 	Waive ClaimSet
 }

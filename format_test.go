@@ -2,6 +2,7 @@ package mcpseal_test
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -11,41 +12,60 @@ import (
 
 const allClaims mcpseal.ClaimSet = 1<<8 - 1
 
-func TestAFormatOpensOnlyWhatItsWaiverCovers(t *testing.T) {
-	request := deploy()
-	anonymous := deploy()
-	anonymous.Principal = nil
+// TestAFormatThatLacksAClaimNeedsAWaiver also where nobody is calling: a token without
+// a user would be refused for that user and open for whoever is not authenticated.
+func TestAFormatThatLacksAClaimNeedsAWaiver(t *testing.T) {
 	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
-	demanded := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+	demanded := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
 	for _, c := range []struct {
-		name    string
-		config  mcpseal.Config
-		request mcpseal.Request
-		need    mcpseal.ClaimSet
+		name   string
+		config mcpseal.Config
+		need   mcpseal.ClaimSet
 	}{
-		{"default policy, nobody calling", mcpseal.Config{}, anonymous, demanded},
-		{"a user calling", mcpseal.Config{}, request, demanded | mcpseal.ClaimPrincipal},
-		{"single use", mcpseal.Config{Replay: store}, anonymous, demanded | mcpseal.ClaimSingleUse},
-		{"single use of this tool", mcpseal.Config{Replay: store, ReplayTools: []string{"deploy"}}, anonymous, demanded | mcpseal.ClaimSingleUse},
-		{"single use of another tool", mcpseal.Config{Replay: store, ReplayTools: []string{"other"}}, anonymous, demanded},
-		{"no flow limits", mcpseal.Config{MaxFlow: mcpseal.NoLimit, MaxRounds: mcpseal.NoLimit}, anonymous, demanded &^ mcpseal.ClaimFlow},
+		{"the default policy", mcpseal.Config{}, demanded},
+		{"single use", mcpseal.Config{Replay: store}, demanded | mcpseal.ClaimSingleUse},
+		{"no flow limits", mcpseal.Config{MaxFlow: mcpseal.NoLimit, MaxRounds: mcpseal.NoLimit}, demanded &^ mcpseal.ClaimFlow},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for claim := mcpseal.ClaimSet(1); claim < allClaims; claim <<= 1 {
-				config := c.config
-				config.AlsoOpen = []mcpseal.Accepted{{Format: readable{}, Waive: allClaims &^ claim}}
-				s := newService(t, config)
-				if c.need&claim == 0 {
-					s.accept(t, c.request, "plain.hush")
-					continue
-				}
-				s.reject(t, c.request, "plain.hush", mcpseal.ReasonClaimMissing)
-				if logged := s.book.last(t)["claims"]; logged != claim.String() {
-					t.Errorf("the log names %v, want %v", logged, claim)
+				opening, sealing := c.config, c.config
+				opening.AlsoOpen = []mcpseal.Accepted{{Format: readable{}, Waive: allClaims &^ claim}}
+				sealing.Format, sealing.Waive = readable{}, allClaims&^claim
+				for where, config := range map[string]mcpseal.Config{"Config.AlsoOpen": opening, "Config.Waive": sealing} {
+					if config.Audience = "deploy.example.com"; config.Format == nil {
+						config.Keys = newRing(t, newKey(t))
+					}
+					config.Logger = slog.New(slog.DiscardHandler)
+					_, err := mcpseal.New(config)
+					if c.need&claim == 0 {
+						if err != nil {
+							t.Errorf("%s without %s: %v", where, claim, err)
+						}
+						continue
+					}
+					if err == nil || !strings.Contains(err.Error(), "cannot carry "+claim.String()+";") || !strings.Contains(err.Error(), where) {
+						t.Errorf("%s without %s: %v", where, claim, err)
+					}
 				}
 			}
 		})
 	}
+}
+
+// TestAToolThatWorksOnceNeedsATokenThatCan: other tools do not.
+func TestAToolThatWorksOnceNeedsATokenThatCan(t *testing.T) {
+	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
+	s := newService(t, mcpseal.Config{
+		Replay: store, ReplayTools: []string{"deploy"},
+		AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims &^ mcpseal.ClaimSingleUse}},
+	})
+	s.reject(t, deploy(), "plain.hush", mcpseal.ReasonClaimMissing)
+	if logged := s.book.last(t)["claims"]; logged != "single use" {
+		t.Errorf("the log names %v", logged)
+	}
+	other := deploy()
+	other.Target = "other"
+	s.accept(t, other, "plain.hush")
 }
 
 func TestClaimsThatAFormatCannotProveAreDropped(t *testing.T) {
@@ -68,8 +88,8 @@ func TestClaimsThatAFormatCannotProveAreDropped(t *testing.T) {
 }
 
 func TestWaiversAreLogged(t *testing.T) {
-	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: mcpseal.ClaimQuestions | mcpseal.ClaimFlow}}})
-	if logged := s.book.last(t); logged["claims"] != "questions, flow" || logged["format"] != "plain." {
+	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims &^ mcpseal.ClaimSingleUse}}})
+	if logged := s.book.last(t); logged["claims"] != "request, arguments, audience, principal, questions, flow, wording" || logged["format"] != "plain." {
 		t.Errorf("the log says %v", logged)
 	}
 }
@@ -78,22 +98,16 @@ func TestAForeignFormatSealsWithWaivers(t *testing.T) {
 	ctx := context.Background()
 	keys := newRing(t, newKey(t))
 	s := newService(t, mcpseal.Config{
-		Format: readable{}, Waive: allClaims &^ mcpseal.ClaimPrincipal,
+		Format: readable{}, Waive: allClaims,
 		AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(keys)}},
 	})
-	anonymous := deploy()
-	anonymous.Principal = nil
-	round, _ := s.Open(ctx, anonymous, "")
+	round, _ := s.Open(ctx, deploy(), "")
 	state := step
 	token, err := s.Seal(ctx, &round, &state)
 	if err != nil || token != "plain."+step {
 		t.Fatalf("%q, %v", token, err)
 	}
-	s.accept(t, anonymous, token)
-	// Sealing for a user would lose the user.
-	round, _ = s.Open(ctx, deploy(), "")
-	token, err = s.Seal(ctx, &round, &state)
-	s.notSealed(t, token, err, mcpseal.ReasonClaimMissing)
+	s.accept(t, deploy(), token)
 	// Tokens of the native format are still whole.
 	native := newService(t, mcpseal.Config{Keys: keys})
 	s.accept(t, deploy(), native.first(t, deploy(), step))

@@ -503,7 +503,10 @@ func TestWithATokenEveryFailureIsTheFrozenError(t *testing.T) {
 	ctx := context.Background()
 	frozen, _ := json.Marshal(mcpseal.Wire(mcpseal.ErrRejected))
 	for _, require := range []bool{false, true} {
-		s := newService(t, mcpseal.Config{RequirePrincipal: require, AlsoOpen: []mcpseal.Accepted{{Format: readable{}}}})
+		s := newService(t, mcpseal.Config{
+			RequirePrincipal: require, Replay: storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil }), ReplayTools: []string{"deploy"},
+			AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims &^ mcpseal.ClaimSingleUse}},
+		})
 		good := s.first(t, deploy(), step)
 		for _, arguments := range append(undigestible, `{}`) {
 			for token, reason := range map[string]mcpseal.Reason{

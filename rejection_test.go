@@ -241,7 +241,11 @@ var causes = []cause{
 		return withStore(t, func(context.Context, mcpseal.Use) (bool, error) { <-release; return true, nil })
 	}},
 	{"a format that cannot carry what policy demands", mcpseal.ReasonClaimMissing, func(t *testing.T) (service, mcpseal.Request, string) {
-		s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}}}})
+		s := newService(t, mcpseal.Config{
+			Replay:      storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil }),
+			ReplayTools: []string{"deploy"},
+			AlsoOpen:    []mcpseal.Accepted{{Format: readable{}, Waive: allClaims &^ mcpseal.ClaimSingleUse}},
+		})
 		return s, deploy(), "plain.hush"
 	}},
 }

@@ -224,7 +224,7 @@ func TestABindThatFailsIsAFailedCheck(t *testing.T) {
 	var log strings.Builder
 	boundary, err := mcpseal.New(mcpseal.Config{
 		Keys: mcpseal.Ephemeral(), Logger: slog.New(slog.NewJSONHandler(&log, nil)),
-		AlsoOpen: []mcpseal.Accepted{{Format: must(t, format, err), Waive: mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimQuestions | mcpseal.ClaimFlow}},
+		AlsoOpen: []mcpseal.Accepted{{Format: must(t, format, err), Waive: mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimPrincipal | mcpseal.ClaimQuestions | mcpseal.ClaimFlow}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -417,8 +417,12 @@ func TestPythonPrincipal(t *testing.T) {
 			t.Errorf("%s, %v, want %s", got, err, want)
 		}
 	}
-	if got, err := compat.PythonPrincipal("\xff", "", ""); err == nil || got != "" {
-		t.Errorf("a name that is not text: %q", got)
+	for name, parts := range map[string][3]string{
+		"a name that is not text": {"\xff", "", ""}, "nobody": {"", "", ""}, "no client": {"", "https://iss", "s"},
+	} {
+		if got, err := compat.PythonPrincipal(parts[0], parts[1], parts[2]); err == nil || got != "" {
+			t.Errorf("%s is %q", name, got)
+		}
 	}
 }
 

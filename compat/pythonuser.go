@@ -5,11 +5,19 @@ import (
 
 	"github.com/mcpseal/mcpseal/internal/b64u"
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
+	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
+const errNoClient = plain.Error("the access token names no client, which is part of a user's name for the Python SDK: " +
+	"have the TokenVerifier set TokenInfo.Extra[\"client_id\"]")
+
 // PythonPrincipal is the user as the Python SDK names it, from the parts of a
-// verified access token; "" stands for a part that the token does not have.
+// verified access token; "" stands for an issuer or a subject that the token does not
+// have. Every token has a client: without one, all users would have one name.
 func PythonPrincipal(clientID, issuer, subject string) (string, error) {
+	if clientID == "" {
+		return "", errNoClient
+	}
 	text := []byte{'['}
 	for i, part := range []string{clientID, issuer, subject} {
 		if i > 0 {

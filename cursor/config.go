@@ -30,7 +30,8 @@ type Config struct {
 	// RequirePrincipal issues and opens cursors only for calls with a user, but
 	// for those that are for everybody.
 	RequirePrincipal bool
-	// TTL is how long a cursor opens. 0 means 1 hour.
+	// TTL is how long a cursor opens. 0 means 1 hour. A cursor keeps the time that it
+	// was issued with.
 	TTL time.Duration
 	// MaxPosition is the longest position, in bytes. 0 means 256, with which a
 	// cursor has at most 512 characters.

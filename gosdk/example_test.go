@@ -32,7 +32,7 @@ func ExampleOptions_python() {
 				return "", nil // refused, unless AllowAnonymous is set
 			}
 			info := extra.TokenInfo
-			client, _ := info.Extra["client_id"].(string)
+			client, _ := info.Extra["client_id"].(string) // without one, PythonPrincipal fails
 			issuer, _ := info.Extra["iss"].(string)
 			return compat.PythonPrincipal(client, issuer, info.UserID)
 		},

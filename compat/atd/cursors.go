@@ -11,12 +11,15 @@ import (
 )
 
 // Cursors has the issuer serve wherever native cursors do. The tool is the
-// request's target, the caller its principal. A cursor of another session is
-// invalid there, not expired: it is not this service's. A cursor for everybody
-// cannot be issued, nor one that waits for a cache.
+// request's target, the caller its principal; the method is not in a cursor, so that
+// there are none for any but tools/call. A cursor of another session is invalid there,
+// not expired: it is not this service's. A cursor for everybody cannot be issued, nor
+// one that waits for a cache.
 func (i *Issuer) Cursors() cursor.Issuer { return cursors{i} }
 
 type cursors struct{ *Issuer }
+
+const methodTool = "tools/call"
 
 func (c cursors) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {
 	if text == "" {
@@ -35,6 +38,9 @@ func (c cursors) log(ctx context.Context, level slog.Level, message string, args
 }
 
 func (c cursors) open(ctx context.Context, request mcpseal.Request, text string) (Page, *payload, mcpseal.Reason) {
+	if request.Method != methodTool {
+		return Page{}, nil, mcpseal.ReasonRequest
+	}
 	user, err := request.Principal.Identify(ctx)
 	if err != nil {
 		return Page{}, nil, mcpseal.ReasonPrincipalFailed
@@ -78,7 +84,7 @@ func (c cursors) page(request mcpseal.Request, page Page, bound *payload) cursor
 }
 
 func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, bound *payload, next cursor.Next) (string, mcpseal.Reason) {
-	if next.Shared || next.Cached != 0 {
+	if next.Shared || next.Cached != 0 || request.Method != methodTool {
 		return "", mcpseal.ReasonMisuse
 	}
 	if page.Index == math.MaxUint32 {

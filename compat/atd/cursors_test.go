@@ -52,8 +52,16 @@ func TestTheAdapterKeepsTheContractOfCursors(t *testing.T) {
 		}
 		other := request
 		other.Principal = mcpseal.User("bob")
+		prompt := request
+		prompt.Method = "prompts/get"
+		if first, err := c.Open(t.Context(), prompt, ""); err != nil {
+			t.Error(err)
+		} else if _, err := first.Next(t.Context(), cursor.Next{}); err == nil {
+			t.Error("a cursor for another method is issued: it would be one for a tool")
+		}
 		for name, err := range map[string]error{
 			"another user":    open(c, other, token),
+			"another method":  open(c, prompt, token),
 			"another session": open(newCursors([]byte("12345678")), request, token),
 			"no user":         open(c, failing, token),
 			"changed":         open(c, request, token+"A"),

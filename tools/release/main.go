@@ -36,6 +36,12 @@ func run(repo, version string) error {
 	if err := os.RemoveAll(r.dir); err != nil {
 		return err
 	}
+	scratch, err := os.MkdirTemp("", "mcpseal-release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	r.scratch = scratch
 	modules, err := r.writeTree(repo)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ func (r *release) environment() []string {
 		"GOFLAGS=-modcacherw",
 		"GOTOOLCHAIN=local",
 		"GONOSUMDB="+root+","+root+"/*",
-		"GOMODCACHE="+filepath.Join(r.dir, "modules"),
+		"GOMODCACHE="+filepath.Join(r.scratch, "modules"),
 		"GOPROXY=file://"+r.proxy()+",file://"+filepath.Join(trim(cache), "cache", "download")+","+trim(proxies))
 }
 

@@ -16,7 +16,8 @@ import (
 // release is one version of all modules.
 type release struct {
 	version string
-	dir     string // tree, proxy, caches and what tries them
+	dir     string // the tree and the proxy
+	scratch string // what tries them
 }
 
 func (r *release) tree() string  { return filepath.Join(r.dir, "tree") }
@@ -48,7 +49,7 @@ func (r *release) writeTree(repo string) ([]*mod, error) {
 	if err := os.MkdirAll(r.tree(), 0o755); err != nil {
 		return nil, err
 	}
-	archive := filepath.Join(r.dir, "tree.tar")
+	archive := filepath.Join(r.scratch, "tree.tar")
 	for _, command := range [][]string{
 		{"git", "-C", repo, "archive", "--format=tar", "-o", archive, "HEAD"},
 		{"tar", "-xf", archive, "-C", r.tree()},

@@ -48,7 +48,7 @@ type program struct {
 }
 
 func (r *release) newProgram(name string) (*program, error) {
-	p := &program{r, filepath.Join(r.dir, "programs", name)}
+	p := &program{r, filepath.Join(r.scratch, "programs", name)}
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -208,11 +208,11 @@ func (r *release) tryEverything(modules []*mod) error {
 }
 
 func (r *release) tryCommand([]*mod) error {
-	bin := filepath.Join(r.dir, "bin")
+	bin := filepath.Join(r.scratch, "bin")
 	environment := append(r.environment(), "GOBIN="+bin)
-	if _, err := output(r.dir, environment, "go", "install", root+"/cmd/mcpseal@"+r.version); err != nil {
+	if _, err := output(r.scratch, environment, "go", "install", root+"/cmd/mcpseal@"+r.version); err != nil {
 		return err
 	}
-	_, err := output(r.dir, environment, filepath.Join(bin, "mcpseal"), "demo")
+	_, err := output(r.scratch, environment, filepath.Join(bin, "mcpseal"), "demo")
 	return err
 }
