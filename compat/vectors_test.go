@@ -151,12 +151,15 @@ func checkFile(t *testing.T, path string, kinds map[string]func(*testing.T, *vec
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct{ Cases []vector }
+	var file struct {
+		Peer, Version string
+		Cases         []vector
+	}
 	if err := json.Unmarshal(text, &file); err != nil {
 		t.Fatal(err)
 	}
-	if len(file.Cases) == 0 {
-		t.Fatal("no cases")
+	if len(file.Cases) == 0 || file.Peer == "" || file.Version == "" {
+		t.Fatalf("%d cases, minted by the peer %q in version %q", len(file.Cases), file.Peer, file.Version)
 	}
 	counts := map[string]int{}
 	for i := range file.Cases {

@@ -106,7 +106,7 @@ func sealedList(ctx context.Context, page *cursor.Page, result mcp.Result) (mcp.
 	if cacheable, ok := result.(mcp.CacheableResult); ok && cacheable.GetTTLMs() > 0 {
 		scope := cacheable.GetCacheScope()
 		next.Shared = scope == "public" || scope == "" // which means the same
-		next.Cached = time.Duration(min(cacheable.GetTTLMs(), maxCachedMs)) * time.Millisecond
+		next.Cached = time.Duration(min(int64(cacheable.GetTTLMs()), maxCachedMs)) * time.Millisecond
 	}
 	sealed, err := page.Next(ctx, next)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/gob"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -258,7 +259,7 @@ func TestAListCursorOutlivesThePagesCache(t *testing.T) {
 func TestTTLsAndScopesThatNobodyExpects(t *testing.T) {
 	for name, c := range map[string]struct {
 		scope string
-		ttl   int
+		ttl   int64
 		bob   bool // may go on
 	}{
 		"a year and more": {"public", 366 * 24 * 60 * 60 * 1000, true},
@@ -266,7 +267,7 @@ func TestTTLsAndScopesThatNobodyExpects(t *testing.T) {
 		"negative":        {"public", -5, false},
 		"unknown scope":   {"PRIVATE", 0, false},
 	} {
-		server := listServer(150, c.scope, c.ttl)
+		server := listServer(150, c.scope, int(min(c.ttl, math.MaxInt)))
 		gosdk.Protect(server, boundary(t, &book{}, nil), nil)
 		url := serve(t, server, byName)
 		first, err := dial(t, url, "alice", nil, revision2026).ListTools(t.Context(), nil)
