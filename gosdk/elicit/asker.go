@@ -48,7 +48,7 @@ func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, te
 		if s, ok := readState(text); ok && passing.Written(text, s.wording()) {
 			a.state = s
 		}
-		passing.Forget()
+		passing.Began()
 	}
 	// Answers to what the last round asked are recorded; whether they are
 	// looked at, the handler decides.
@@ -69,7 +69,7 @@ func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, te
 func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
 	switch r := response.(type) {
 	case *mcp.ElicitResult:
-		if r == nil || !Action(r.Action).valid() || !isOf(digest, kindElicitation) {
+		if r == nil || !Action(r.Action).valid() || !isOf(digest, passage.Elicitation) {
 			return answer{}, false
 		}
 		if Action(r.Action) != Accept {
@@ -81,15 +81,15 @@ func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
 		}
 		return record(digest, content)
 	case *mcp.CreateMessageWithToolsResult:
-		if r != nil && isOf(digest, kindSampling) {
+		if r != nil && isOf(digest, passage.Sampling) {
 			return record(digest, r)
 		}
 	case *mcp.CreateMessageResult:
-		if r != nil && isOf(digest, kindSampling) {
+		if r != nil && isOf(digest, passage.Sampling) {
 			return record(digest, r)
 		}
 	case *mcp.ListRootsResult:
-		if r != nil && isOf(digest, kindRoots) {
+		if r != nil && isOf(digest, passage.Roots) {
 			return record(digest, r)
 		}
 	}
@@ -107,13 +107,13 @@ func (a *Asker) Request() mcp.Request { return a.req }
 
 // ask registers a question. It returns the answer that it has, or nil.
 func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
-	digest, err := digestOf(question)
+	digest, ok := digestOf(question)
 	if len(key) > maxKey || !utf8.ValidString(key) {
 		a.wrong("the key %s has more than %d bytes, or is not UTF-8", mcpseal.PlainText(key), maxKey)
 		return nil
 	}
-	if err != nil {
-		a.wrong("the question %s is nil, has a nil message, or cannot be written as JSON", mcpseal.PlainText(key))
+	if !ok {
+		a.wrong("the question %s is nil, has a nil message, content, tool or hint, or cannot be written as JSON", mcpseal.PlainText(key))
 		return nil
 	}
 	if before, ok := a.digests[key]; ok && before != digest {
@@ -172,7 +172,7 @@ func (a *Asker) checkQuestions() {
 		a.wrong("%d questions are asked in one round, more than %d", len(a.questions), maxQuestions)
 	}
 	for key, question := range a.questions {
-		if digest, err := digestOf(question); err != nil || digest != a.state.Asked[key] {
+		if digest, ok := digestOf(question); !ok || digest != a.state.Asked[key] {
 			a.wrong("the question %s was changed after it was asked: give each question params of its own", mcpseal.PlainText(key))
 		}
 	}
