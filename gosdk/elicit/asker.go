@@ -1,7 +1,6 @@
 package elicit
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -188,6 +187,13 @@ func (a *Asker) wrong(format string, args ...any) {
 // Once returns what compute returned in the first round that got here, and keeps
 // it in the sealed state from then on: a random id, a price, a time. It is
 // computed again if the call never asked afterwards.
+//
+// A value must come back from JSON as it was written; one that does not is the
+// author's mistake, and the call fails. So does a call that began with a release
+// which kept another type under the key, even if only a field was added or moved:
+// nothing is computed a second time, or read with something missing. Give a value
+// whose type changes another key, and it is computed anew. Or add fields with
+// omitempty, and they are empty for calls that began before.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	if !utf8.ValidString(key) {
 		ask.wrong("the key %s of a Once is not UTF-8, so its value would not come back", mcpseal.PlainText(key))
@@ -200,13 +206,13 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	}
 	ask.onces[key] = of
 	if text, ok := ask.state.Kept[key]; ok {
-		var kept T
-		// A value of another release is computed again, not read as something else.
-		decoder := json.NewDecoder(bytes.NewReader(text))
-		decoder.DisallowUnknownFields()
-		if decoder.Decode(&kept) == nil {
-			return kept, nil
+		kept, ok := reread[T](string(text))
+		if !ok {
+			ask.wrong("what Once keeps under the key %s was written by another release and is not a whole %v: it is not computed again, so the call fails; "+
+				"give a value whose type changes another key", mcpseal.PlainText(key), of)
+			return kept, errPending
 		}
+		return kept, nil
 	}
 	value, err := compute()
 	if err != nil {
@@ -214,17 +220,28 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	}
 	// What is returned is what later rounds will get: a time, for example, loses
 	// its monotonic part on the way.
-	var same T
-	text, err := json.Marshal(value)
-	if err != nil || json.Unmarshal(text, &same) != nil {
-		ask.wrong("what Once computes under the key %s cannot be written as JSON and read again", mcpseal.PlainText(key))
-		return value, errPending
+	text, err := mcpseal.EncodeState(value)
+	same, ok := reread[T](text)
+	if err != nil || !ok {
+		ask.wrong("what Once computes under the key %s, a %v, cannot be written as JSON and read again as it was", mcpseal.PlainText(key), of)
+		return same, errPending
 	}
 	if ask.state.Kept == nil {
 		ask.state.Kept = make(map[string]json.RawMessage)
 	}
-	ask.state.Kept[key] = text
+	ask.state.Kept[key] = json.RawMessage(text)
 	return same, nil
+}
+
+// reread reads what Once wrote. It is not ok unless the value writes the same text
+// again: then nothing was left out, and nothing was made up.
+func reread[T any](text string) (value T, ok bool) {
+	if json.Unmarshal([]byte(text), &value) == nil {
+		if again, err := mcpseal.EncodeState(value); err == nil && again == text {
+			return value, true
+		}
+	}
+	return *new(T), false
 }
 
 // elicitationID is the id of a question about a URL, the same in every round.
