@@ -6,6 +6,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
 // solicited returns the answers that a handler may see: sound ones, to questions
@@ -53,7 +54,7 @@ func fits(answer mcp.InputResponse, kind mcpseal.Kind) bool {
 // JSON's null becomes nil in places where no handler expects it. What comes along
 // with a no means nothing, and is left out.
 func sound(answer mcp.InputResponse) mcp.InputResponse {
-	whole := false
+	isWhole := false
 	switch a := answer.(type) {
 	case *mcp.ElicitResult:
 		if a != nil && (a.Action == "decline" || a.Action == "cancel") {
@@ -62,15 +63,15 @@ func sound(answer mcp.InputResponse) mcp.InputResponse {
 			}
 			return a
 		}
-		whole = a != nil && a.Action == "accept" && !hasNull(a.Content)
+		isWhole = a != nil && a.Action == "accept" && !hasNull(a.Content)
 	case *mcp.CreateMessageResult:
-		whole = a != nil && isWhole(a.Content)
+		isWhole = a != nil && whole.Content(a.Content)
 	case *mcp.CreateMessageWithToolsResult:
-		whole = a != nil && len(a.Content) > 0 && areWhole(a.Content)
+		isWhole = a != nil && len(a.Content) > 0 && whole.Contents(a.Content)
 	case *mcp.ListRootsResult:
-		whole = a != nil && !slices.Contains(a.Roots, nil)
+		isWhole = a != nil && !slices.Contains(a.Roots, nil)
 	}
-	if !whole {
+	if !isWhole {
 		return nil
 	}
 	return answer
@@ -95,31 +96,6 @@ func isNull(value any) bool {
 		return slices.ContainsFunc(v, isNull)
 	case map[string]any:
 		return hasNull(v)
-	}
-	return false
-}
-
-func areWhole(contents []mcp.Content) bool {
-	return !slices.ContainsFunc(contents, func(c mcp.Content) bool { return !isWhole(c) })
-}
-
-// isWhole reports whether a content of a sample, and what is in it, is there.
-func isWhole(content mcp.Content) bool {
-	switch c := content.(type) {
-	case *mcp.TextContent:
-		return c != nil
-	case *mcp.ImageContent:
-		return c != nil
-	case *mcp.AudioContent:
-		return c != nil
-	case *mcp.ResourceLink:
-		return c != nil
-	case *mcp.EmbeddedResource:
-		return c != nil && c.Resource != nil
-	case *mcp.ToolUseContent:
-		return c != nil
-	case *mcp.ToolResultContent:
-		return c != nil && areWhole(c.Content)
 	}
 	return false
 }

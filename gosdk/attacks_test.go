@@ -121,6 +121,9 @@ func TestQuestionsThatCannotBeAskedAreTheAuthorsBug(t *testing.T) {
 		"nil": nil, "typed nil": (*mcp.ElicitParams)(nil), "nil sample": (*mcp.CreateMessageParams)(nil), "key\xff": form("?"),
 		"nil message":  &mcp.CreateMessageParams{MaxTokens: 1, Messages: []*mcp.SamplingMessage{nil}},
 		"nil content":  &mcp.CreateMessageParams{MaxTokens: 1, Messages: []*mcp.SamplingMessage{{Role: "user", Content: (*mcp.TextContent)(nil)}}},
+		"nil hint":     &mcp.CreateMessageParams{MaxTokens: 1, ModelPreferences: &mcp.ModelPreferences{Hints: []*mcp.ModelHint{nil}}},
+		"nil tool":     &mcp.CreateMessageWithToolsParams{MaxTokens: 1, Tools: []*mcp.Tool{nil}},
+		"no contents":  &mcp.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*mcp.SamplingMessageV2{{Role: "user"}}},
 		"nil contents": &mcp.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{(*mcp.TextContent)(nil)}}}},
 		"nil inside":   &mcp.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{&mcp.ToolResultContent{Content: []mcp.Content{nil}}}}}},
 	} {

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
 const (
@@ -91,11 +93,11 @@ type asking struct {
 func readResult(result mcp.Result) (a asking, ok bool) {
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
-		if r != nil && areWhole(r.Content) {
+		if r != nil && whole.Contents(r.Content) {
 			return asking{r.RequestState, r.InputRequests, r.NeedsInput()}, true
 		}
 	case *mcp.GetPromptResult:
-		if r != nil && !slices.ContainsFunc(r.Messages, func(m *mcp.PromptMessage) bool { return m == nil || !isWhole(m.Content) }) {
+		if r != nil && !slices.ContainsFunc(r.Messages, func(m *mcp.PromptMessage) bool { return m == nil || !whole.Content(m.Content) }) {
 			return asking{r.RequestState, r.InputRequests, r.NeedsInput()}, true
 		}
 	case *mcp.ReadResourceResult:

@@ -156,7 +156,7 @@ func (p *Protected) sealed(passing *passage.Call, req mcp.Request, c call, round
 		return nil, p.refuse(ctx, c.method, "a result asks, but the SDK would send it as complete: questions must come from the handler, "+
 			"not from a middleware further in")
 	}
-	questions, err := p.pins(ctx, c, a.questions, passing.Wording(a.state))
+	questions, err := p.pins(passing, c, a)
 	if err != nil {
 		return nil, err
 	}

@@ -156,7 +156,7 @@ func errMisfit() error {
 // ask puts the questions of a result to the client, and returns the next
 // round's input. It waits for as long as the round's token lives.
 func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, answers mcp.InputResponseMap, err error) {
-	questions, err := o.p.pins(o.Context, o.c, a.questions, o.Wording(a.state))
+	questions, err := o.p.pins(&o.Call, o.c, a)
 	if err != nil {
 		return "", nil, &ownError{err}
 	}

@@ -1,22 +1,26 @@
 package gosdk
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
 // pins returns the questions as the boundary seals them, with the wording of those
-// that elicit asks.
-func (p *Protected) pins(ctx context.Context, c call, requests mcp.InputRequestMap, wording map[string][16]byte) ([]mcpseal.Question, error) {
-	if wording != nil && !sameKeys(wording, requests) {
-		return nil, p.refuse(ctx, c.method, "the questions of elicit were changed, so they would never get an answer: "+
-			"a middleware further in must leave its results alone")
+// that elicit asks: an answer counts for that wording, so it is what must go out.
+func (p *Protected) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Question, error) {
+	ctx, requests := passing.Context, a.questions
+	changed := func() error {
+		return p.refuse(ctx, c.method, "what elicit asks was changed on its way out: a middleware further in must leave its questions and its state alone")
+	}
+	wording, ok := passing.Wording(a.state)
+	if !ok || wording != nil && len(wording) != len(requests) {
+		return nil, changed()
 	}
 	if len(requests) == 0 {
 		return nil, nil
@@ -24,34 +28,18 @@ func (p *Protected) pins(ctx context.Context, c call, requests mcp.InputRequestM
 	questions := make([]mcpseal.Question, 0, len(requests))
 	for key, request := range requests {
 		kind := kindOfQuestion(request)
-		if kind == 0 || !hasMessages(request) || !utf8.ValidString(key) {
-			return nil, p.refuse(ctx, c.method, fmt.Sprintf("the question %.40q is nil, has a nil message or content, is of a type that cannot be asked, %T, "+
+		if kind == 0 || !whole.Question(request) || !utf8.ValidString(key) {
+			return nil, p.refuse(ctx, c.method, fmt.Sprintf("the question %.40q is nil, has a nil message, content, tool or hint, is of a type that cannot be asked, %T, "+
 				"or its key is not UTF-8", key, request))
+		}
+		if wording != nil {
+			if _, digest, ok := passage.DigestOf(request); !ok || digest != wording[key] {
+				return nil, changed()
+			}
 		}
 		questions = append(questions, mcpseal.Question{Key: key, Kind: kind, Digest: wording[key]})
 	}
 	return questions, nil
-}
-
-// hasMessages reports whether the messages of a sampling question are whole: the SDK
-// would write them with nobody to recover.
-func hasMessages(request mcp.InputRequest) bool {
-	switch q := request.(type) {
-	case *mcp.CreateMessageParams:
-		return !slices.ContainsFunc(q.Messages, func(m *mcp.SamplingMessage) bool { return m == nil || !isWhole(m.Content) })
-	case *mcp.CreateMessageWithToolsParams:
-		return !slices.ContainsFunc(q.Messages, func(m *mcp.SamplingMessageV2) bool { return m == nil || !areWhole(m.Content) })
-	}
-	return true
-}
-
-func sameKeys(wording map[string][16]byte, requests mcp.InputRequestMap) bool {
-	for key := range requests {
-		if _, ok := wording[key]; !ok {
-			return false
-		}
-	}
-	return len(wording) == len(requests)
 }
 
 func kindOfQuestion(request mcp.InputRequest) mcpseal.Kind {

@@ -28,8 +28,9 @@ var errPending = errors.New("elicit: not answered yet")
 // Handlers need not look: any error may be returned.
 func IsPending(err error) bool { return errors.Is(err, errPending) }
 
-// RefusedError is a question that the user declined or cancelled. Returned by a
-// handler it becomes a tool error that names the question.
+// RefusedError is a question that the user declined or cancelled. Its text names
+// the question. Returned by a tool it becomes a tool error; returned by a prompt or
+// a resource, a JSON-RPC error with the code -32602.
 type RefusedError struct {
 	Key    string
 	Action Action
@@ -43,7 +44,8 @@ func (e *RefusedError) Error() string {
 }
 
 // MisfitError is an accepted answer that does not fit what was asked. It fails
-// the call. Its text repeats nothing of the answer.
+// the call, with the same kinds of errors as a [RefusedError]. Its text repeats
+// nothing of the answer.
 type MisfitError struct{ Key string }
 
 func (e *MisfitError) Error() string {

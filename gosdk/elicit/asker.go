@@ -1,7 +1,6 @@
 package elicit
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -48,7 +47,7 @@ func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, te
 		if s, ok := readState(text); ok && passing.Written(text, s.wording()) {
 			a.state = s
 		}
-		passing.Forget()
+		passing.Began()
 	}
 	// Answers to what the last round asked are recorded; whether they are
 	// looked at, the handler decides.
@@ -69,7 +68,7 @@ func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, te
 func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
 	switch r := response.(type) {
 	case *mcp.ElicitResult:
-		if r == nil || !Action(r.Action).valid() || !isOf(digest, kindElicitation) {
+		if r == nil || !Action(r.Action).valid() || !isOf(digest, passage.Elicitation) {
 			return answer{}, false
 		}
 		if Action(r.Action) != Accept {
@@ -81,15 +80,15 @@ func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
 		}
 		return record(digest, content)
 	case *mcp.CreateMessageWithToolsResult:
-		if r != nil && isOf(digest, kindSampling) {
+		if r != nil && isOf(digest, passage.Sampling) {
 			return record(digest, r)
 		}
 	case *mcp.CreateMessageResult:
-		if r != nil && isOf(digest, kindSampling) {
+		if r != nil && isOf(digest, passage.Sampling) {
 			return record(digest, r)
 		}
 	case *mcp.ListRootsResult:
-		if r != nil && isOf(digest, kindRoots) {
+		if r != nil && isOf(digest, passage.Roots) {
 			return record(digest, r)
 		}
 	}
@@ -107,13 +106,13 @@ func (a *Asker) Request() mcp.Request { return a.req }
 
 // ask registers a question. It returns the answer that it has, or nil.
 func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
-	digest, err := digestOf(question)
+	digest, ok := digestOf(question)
 	if len(key) > maxKey || !utf8.ValidString(key) {
 		a.wrong("the key %s has more than %d bytes, or is not UTF-8", mcpseal.PlainText(key), maxKey)
 		return nil
 	}
-	if err != nil {
-		a.wrong("the question %s is nil, has a nil message, or cannot be written as JSON", mcpseal.PlainText(key))
+	if !ok {
+		a.wrong("the question %s is nil, has a nil message, content, tool or hint, or cannot be written as JSON", mcpseal.PlainText(key))
 		return nil
 	}
 	if before, ok := a.digests[key]; ok && before != digest {
@@ -172,7 +171,7 @@ func (a *Asker) checkQuestions() {
 		a.wrong("%d questions are asked in one round, more than %d", len(a.questions), maxQuestions)
 	}
 	for key, question := range a.questions {
-		if digest, err := digestOf(question); err != nil || digest != a.state.Asked[key] {
+		if digest, ok := digestOf(question); !ok || digest != a.state.Asked[key] {
 			a.wrong("the question %s was changed after it was asked: give each question params of its own", mcpseal.PlainText(key))
 		}
 	}
@@ -188,6 +187,13 @@ func (a *Asker) wrong(format string, args ...any) {
 // Once returns what compute returned in the first round that got here, and keeps
 // it in the sealed state from then on: a random id, a price, a time. It is
 // computed again if the call never asked afterwards.
+//
+// A value must come back from JSON as it was written; one that does not is the
+// author's mistake, and the call fails. So does a call that began with a release
+// which kept another type under the key, even if only a field was added or moved:
+// nothing is computed a second time, or read with something missing. Give a value
+// whose type changes another key, and it is computed anew. Or add fields with
+// omitempty, and they are empty for calls that began before.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	if !utf8.ValidString(key) {
 		ask.wrong("the key %s of a Once is not UTF-8, so its value would not come back", mcpseal.PlainText(key))
@@ -200,13 +206,13 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	}
 	ask.onces[key] = of
 	if text, ok := ask.state.Kept[key]; ok {
-		var kept T
-		// A value of another release is computed again, not read as something else.
-		decoder := json.NewDecoder(bytes.NewReader(text))
-		decoder.DisallowUnknownFields()
-		if decoder.Decode(&kept) == nil {
-			return kept, nil
+		kept, ok := reread[T](string(text))
+		if !ok {
+			ask.wrong("what Once keeps under the key %s was written by another release and is not a whole %v: it is not computed again, so the call fails; "+
+				"give a value whose type changes another key", mcpseal.PlainText(key), of)
+			return kept, errPending
 		}
+		return kept, nil
 	}
 	value, err := compute()
 	if err != nil {
@@ -214,17 +220,28 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	}
 	// What is returned is what later rounds will get: a time, for example, loses
 	// its monotonic part on the way.
-	var same T
-	text, err := json.Marshal(value)
-	if err != nil || json.Unmarshal(text, &same) != nil {
-		ask.wrong("what Once computes under the key %s cannot be written as JSON and read again", mcpseal.PlainText(key))
-		return value, errPending
+	text, err := mcpseal.EncodeState(value)
+	same, ok := reread[T](text)
+	if err != nil || !ok {
+		ask.wrong("what Once computes under the key %s, a %v, cannot be written as JSON and read again as it was", mcpseal.PlainText(key), of)
+		return same, errPending
 	}
 	if ask.state.Kept == nil {
 		ask.state.Kept = make(map[string]json.RawMessage)
 	}
-	ask.state.Kept[key] = text
+	ask.state.Kept[key] = json.RawMessage(text)
 	return same, nil
+}
+
+// reread reads what Once wrote. It is not ok unless the value writes the same text
+// again: then nothing was left out, and nothing was made up.
+func reread[T any](text string) (value T, ok bool) {
+	if json.Unmarshal([]byte(text), &value) == nil {
+		if again, err := mcpseal.EncodeState(value); err == nil && again == text {
+			return value, true
+		}
+	}
+	return *new(T), false
 }
 
 // elicitationID is the id of a question about a URL, the same in every round.

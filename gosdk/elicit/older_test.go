@@ -2,6 +2,8 @@ package elicit_test
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -70,7 +72,18 @@ func TestAMiddlewareMayAskAnOlderClientToo(t *testing.T) {
 	})
 }
 
+// TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug: an answer counts for
+// elicit's wording, so nothing else may go out.
 func TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug(t *testing.T) {
+	each := func(change func(*mcp.ElicitParams)) func(mcp.InputRequestMap) {
+		return func(m mcp.InputRequestMap) {
+			for key, question := range m {
+				changed := *question.(*mcp.ElicitParams)
+				change(&changed)
+				m[key] = &changed
+			}
+		}
+	}
 	for name, change := range map[string]func(mcp.InputRequestMap){
 		"added": func(m mcp.InputRequestMap) {
 			m["extra"] = &mcp.ElicitParams{Message: "rate us", RequestedSchema: map[string]any{"type": "object"}}
@@ -82,39 +95,151 @@ func TestElicitsQuestionsChangedByAMiddlewareAreTheAuthorsBug(t *testing.T) {
 				m["other "+key] = question
 			}
 		},
+		"reworded": each(func(q *mcp.ElicitParams) { q.Message = "Like kittens?" }),
+		"another schema": each(func(q *mcp.ElicitParams) {
+			q.RequestedSchema = map[string]any{"type": "object", "properties": map[string]any{"value": map[string]any{"type": "string", "description": "hush"}}}
+		}),
+		"another kind": func(m mcp.InputRequestMap) {
+			for key := range m {
+				m[key] = &mcp.ListRootsParams{}
+			}
+		},
+		"in place": func(m mcp.InputRequestMap) {
+			for _, question := range m {
+				question.(*mcp.ElicitParams).Message = "Like kittens?"
+			}
+		},
 	} {
-		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
-			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				result, err := next(ctx, method, req)
-				if r, ok := result.(*mcp.CallToolResult); ok && r.InputRequests != nil {
-					change(r.InputRequests)
+		both(t, func(t *testing.T, revision string) {
+			s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					result, err := next(ctx, method, req)
+					if r, ok := result.(*mcp.CallToolResult); ok && r.InputRequests != nil {
+						change(r.InputRequests)
+					}
+					return result, err
 				}
-				return result, err
+			})
+			tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
+			elicit.AddTool(s.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
+			u := reply(nil)
+			got := text(call(t, connect(t, s.Server(), u.options(false), revision), &mcp.CallToolParams{Name: "ask"}))
+			if got != internal || !strings.Contains(s.book.String(), "what elicit asks was changed") {
+				t.Errorf("%s: %s; the log: %s", name, got, s.book)
+			}
+			// An older client is asked once by the SDK, from further in than any middleware.
+			if asked := strings.Join(u.messages(), " "); asked != "" && (asked != "A?" || revision == revision2026) {
+				t.Errorf("%s: asked %s", name, asked)
 			}
 		})
-		tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
-		elicit.AddTool(s.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
-		got := text(call(t, connect(t, s.Server(), reply(nil).options(false), revision2026), &mcp.CallToolParams{Name: "ask"}))
-		if got != internal || !strings.Contains(s.book.String(), "the questions of elicit were changed") {
-			t.Errorf("%s: %s; the log: %s", name, got, s.book)
-		}
 	}
 }
 
-// TestAHandlerMayRunTwiceForOneCall: a middleware hedges, and takes the second.
+// TestAHandlerMayRunTwiceForOneCall: a middleware repeats a call, and takes either
+// result. Every answer is remembered all the same, and so is what Once made.
 func TestAHandlerMayRunTwiceForOneCall(t *testing.T) {
+	type run = func() (mcp.Result, error)
+	for name, repeat := range map[string]func(run) (mcp.Result, error){
+		"takes the first": func(next run) (mcp.Result, error) {
+			result, err := next()
+			next()
+			return result, err
+		},
+		"takes the second": func(next run) (mcp.Result, error) { next(); return next() },
+		"at once": func(next run) (result mcp.Result, err error) {
+			var group sync.WaitGroup
+			group.Go(func() { next() })
+			group.Go(func() { result, err = next() })
+			group.Wait()
+			return result, err
+		},
+		"tries again": func(next run) (mcp.Result, error) {
+			result, err := next()
+			if err != nil {
+				return next()
+			}
+			return result, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, revision string) {
+				s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+					return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+						if method != "tools/call" {
+							return next(ctx, method, req)
+						}
+						return repeat(func() (mcp.Result, error) { return next(ctx, method, req) })
+					}
+				})
+				elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+					id, err := elicit.Once(ask, "id", func() (string, error) { return rand.Text(), nil }) // so that no two runs write one state
+					if err != nil {
+						return result{}, err
+					}
+					var ids []string
+					for i := range 6 {
+						v, err := elicit.Form[value](ask, strconv.Itoa(i), strconv.Itoa(i)).Value()
+						if err != nil {
+							return result{}, err
+						}
+						ids = append(ids, v.Value)
+					}
+					if id == "" {
+						return result{}, errors.New("no id")
+					}
+					return result{strings.Join(ids, ",")}, nil
+				})
+				u := reply(nil)
+				options := u.options(false)
+				if name == "tries again" && revision == revision2025 {
+					answer, failed := options.ElicitationHandler, false
+					options.ElicitationHandler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+						if req.Params.Message == "2" && !failed {
+							failed = true
+							return nil, errors.New("flaky")
+						}
+						return answer(ctx, req)
+					}
+				}
+				got := text(call(t, connect(t, s.Server(), options, revision), &mcp.CallToolParams{Name: "t"}))
+				if got != `{"done":"to 0,to 1,to 2,to 3,to 4,to 5"}` {
+					t.Errorf("%s; asked %q; the log: %s", got, u.messages(), s.book)
+				}
+				// The SDK asks an older client in each of the two runs; nothing is asked a third time.
+				asked := map[string]int{}
+				for _, message := range u.messages() {
+					if asked[message]++; asked[message] > 2 || asked[message] > 1 && (revision == revision2026 || name == "tries again") {
+						t.Fatalf("asked %q", u.messages())
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestAResultOfARunThatIsForgottenIsRefused: what is kept of a call is bounded, and
+// a state that nobody knows would be asked for again without an end.
+func TestAResultOfARunThatIsForgottenIsRefused(t *testing.T) {
 	s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == "tools/call" {
-				next(ctx, method, req)
+			result, err := next(ctx, method, req)
+			for range 8 {
+				if method == "tools/call" {
+					next(ctx, method, req)
+				}
 			}
-			return next(ctx, method, req)
+			return result, err
 		}
 	})
-	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
-	elicit.AddTool(s.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
-	if got := text(call(t, connect(t, s.Server(), reply(nil).options(false), revision2026), &mcp.CallToolParams{Name: "ask"})); got != `{"done":"a=accept:to A?,b=accept:to B?"}` {
-		t.Errorf("%s; the log: %s", got, s.book)
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		elicit.Once(ask, "id", func() (string, error) { return rand.Text(), nil })
+		_, err := elicit.Form[value](ask, "a", "A?").Value()
+		return result{"done"}, err
+	})
+	u := reply(nil)
+	got := text(call(t, connect(t, s.Server(), u.options(false), revision2026), &mcp.CallToolParams{Name: "t"}))
+	if got != internal || len(u.messages()) != 0 || !strings.Contains(s.book.String(), "what elicit asks was changed") {
+		t.Errorf("%s; asked %q; the log: %s", got, u.messages(), s.book)
 	}
 }
 
@@ -139,30 +264,64 @@ func TestAMisfitStopsTheHandler(t *testing.T) {
 	}
 }
 
-// TestANilMessageIsTheAuthorsBug: the SDK would end the process, asking an older
-// client.
-func TestANilMessageIsTheAuthorsBug(t *testing.T) {
-	both(t, func(t *testing.T, revision string) {
-		s := newService(t, nil)
-		type relay struct {
-			Messages []*mcp.SamplingMessage `json:"messages"`
+// TestANilInAQuestionIsTheAuthorsBug: the SDK would end the process, asking an older
+// client, or the client would get a null where it expects none. Nobody is asked.
+func TestANilInAQuestionIsTheAuthorsBug(t *testing.T) {
+	sample := func(messages ...*mcp.SamplingMessage) func(*elicit.Asker) error {
+		return func(ask *elicit.Asker) error {
+			_, err := elicit.Sample(ask, "k", &mcp.CreateMessageParams{MaxTokens: 1, Messages: messages}).Value()
+			return err
 		}
-		elicit.AddTool(s.Protected, &mcp.Tool{Name: "relay"}, func(_ context.Context, ask *elicit.Asker, in relay) (result, error) {
-			_, err := elicit.Sample(ask, "k", &mcp.CreateMessageParams{MaxTokens: 1, Messages: in.Messages}).Value()
-			return result{}, err
+	}
+	tools := func(params mcp.CreateMessageWithToolsParams) func(*elicit.Asker) error {
+		return func(ask *elicit.Asker) error {
+			_, err := elicit.SampleWithTools(ask, "k", &params).Value()
+			return err
+		}
+	}
+	contents := func(contents ...mcp.Content) func(*elicit.Asker) error {
+		return tools(mcp.CreateMessageWithToolsParams{Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: contents}}})
+	}
+	preferences := &mcp.ModelPreferences{Hints: []*mcp.ModelHint{nil}}
+	for name, ask := range map[string]func(*elicit.Asker) error{
+		"no params":                  func(ask *elicit.Asker) error { _, err := elicit.Sample(ask, "k", nil).Value(); return err },
+		"no params, tools":           func(ask *elicit.Asker) error { _, err := elicit.SampleWithTools(ask, "k", nil).Value(); return err },
+		"message":                    sample(nil),
+		"content":                    sample(&mcp.SamplingMessage{Role: "user"}),
+		"text":                       sample(&mcp.SamplingMessage{Role: "user", Content: (*mcp.TextContent)(nil)}),
+		"embedded resource":          sample(&mcp.SamplingMessage{Role: "user", Content: &mcp.EmbeddedResource{}}),
+		"message, tools":             tools(mcp.CreateMessageWithToolsParams{Messages: []*mcp.SamplingMessageV2{nil}}),
+		"contents":                   contents(),
+		"content, tools":             contents(nil),
+		"image, tools":               contents((*mcp.ImageContent)(nil)),
+		"content of a tool's result": contents(&mcp.ToolResultContent{ToolUseID: "x", Content: []mcp.Content{nil}}),
+		"tool":                       tools(mcp.CreateMessageWithToolsParams{Tools: []*mcp.Tool{nil}}),
+		"hint, tools":                tools(mcp.CreateMessageWithToolsParams{ModelPreferences: preferences}),
+		"hint": func(ask *elicit.Asker) error {
+			_, err := elicit.Sample(ask, "k", &mcp.CreateMessageParams{ModelPreferences: preferences}).Value()
+			return err
+		},
+	} {
+		both(t, func(t *testing.T, revision string) {
+			s := newService(t, nil)
+			elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, a *elicit.Asker, _ args) (result, error) {
+				also := elicit.Form[value](a, "also", "Also?") // travels in the same round, if it does
+				if err := ask(a); err != nil {
+					return result{}, err
+				}
+				_, err := also.Value()
+				return result{}, err
+			})
+			u := reply(nil)
+			got := text(call(t, connect(t, s.Server(), u.options(false), revision), &mcp.CallToolParams{Name: "t"}))
+			if got != internal || !strings.Contains(s.book.String(), "elicit: the question k is nil, has a nil message") {
+				t.Errorf("a nil %s: %s; the log: %s", name, got, s.book)
+			}
+			if asked := u.messages(); len(asked) != 0 {
+				t.Errorf("a nil %s: asked %q", name, asked)
+			}
 		})
-		elicit.AddTool(s.Protected, &mcp.Tool{Name: "tools"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
-			_, err := elicit.SampleWithTools(ask, "k", &mcp.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*mcp.SamplingMessageV2{nil}}).Value()
-			return result{}, err
-		})
-		session := connect(t, s.Server(), reply(nil).options(false), revision)
-		if got := text(call(t, session, &mcp.CallToolParams{Name: "relay", Arguments: map[string]any{"messages": []any{nil}}})); got != internal {
-			t.Error(got)
-		}
-		if got := text(call(t, session, &mcp.CallToolParams{Name: "tools"})); got != internal {
-			t.Error(got)
-		}
-	})
+	}
 }
 
 // flexibleDay reads dates and times alike.
@@ -286,34 +445,10 @@ func TestAQuestionIsNobodyElses(t *testing.T) {
 	}
 }
 
-// TestOnceIsNotReadAsSomethingElse: by another release, or by another Once.
+// TestOnceIsNotReadAsSomethingElse by another Once, nor under a key that does not
+// come back.
 func TestOnceIsNotReadAsSomethingElse(t *testing.T) {
-	type older struct {
-		Cents int `json:"cents"`
-	}
-	type newer struct {
-		Amount int `json:"amount"`
-	}
 	s := newService(t, nil)
-	release := 1
-	elicit.AddTool(s.Protected, &mcp.Tool{Name: "pay"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
-		amount := 0
-		if release == 1 {
-			kept, err := elicit.Once(ask, "price", func() (older, error) { return older{4200}, nil })
-			if err != nil {
-				return result{}, err
-			}
-			amount = kept.Cents
-		} else {
-			kept, err := elicit.Once(ask, "price", func() (newer, error) { return newer{4200}, nil })
-			if err != nil {
-				return result{}, err
-			}
-			amount = kept.Amount
-		}
-		_, err := elicit.Form[confirm](ask, "c", "Pay?").Value()
-		return result{strconv.Itoa(amount)}, err
-	})
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "two"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
 		elicit.Once(ask, "id", func() (string, error) { return "a", nil })
 		elicit.Once(ask, "id", func() (int, error) { return 7, nil })
@@ -330,11 +465,6 @@ func TestOnceIsNotReadAsSomethingElse(t *testing.T) {
 		return result{}, err
 	})
 	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
-	asked := round(t, session, "pay", nil, nil)
-	release = 2
-	if got := text(round(t, session, "pay", asked, mcp.InputResponseMap{"c": accept(map[string]any{"ok": true})}), nil); got != `{"done":"4200"}` {
-		t.Error(got)
-	}
 	u := reply(nil)
 	for _, session := range []*mcp.ClientSession{session, connect(t, s.Server(), u.options(false), revision2025)} {
 		for _, tool := range []string{"two", "bytes", "key"} {

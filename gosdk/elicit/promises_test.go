@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
@@ -146,30 +147,6 @@ func TestOnceIsOnce(t *testing.T) {
 			t.Errorf("%s; computed %d times, %d texts, asked %d times; the log: %s", got, computed, len(texts), len(u.messages()), s.book)
 		}
 	})
-	// A release that keeps something else under the key computes it anew, once.
-	s := newService(t, nil)
-	computed := 0
-	tool := func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
-		if _, err := elicit.Once(ask, "k", func() (int, error) { computed++; return 7, nil }); err != nil {
-			return result{}, err
-		}
-		for i := range 3 {
-			if _, err := elicit.Form[value](ask, fmt.Sprint("q", i), "?").Value(); err != nil {
-				return result{}, err
-			}
-		}
-		return result{"done"}, nil
-	}
-	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, tool)
-	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
-	r := round(t, session, "t", nil, nil)
-	r.RequestState = reseal(t, s, "t", r.RequestState, func(state map[string]any) { state["k"] = map[string]any{"k": "text"} })
-	for i := range 3 {
-		r = round(t, session, "t", r, answers(fmt.Sprint("q", i), "x"))
-	}
-	if got := text(r, nil); got != `{"done":"done"}` || computed != 2 {
-		t.Errorf("%s, computed %d times", got, computed)
-	}
 }
 
 type embedded struct {
@@ -261,4 +238,87 @@ func TestRootsThatAreNullAreAskedForAgain(t *testing.T) {
 	if got := text(round(t, session, "t", asked, mcp.InputResponseMap{"r": &mcp.ListRootsResult{Roots: []*mcp.Root{nil}}}), nil); got != "ASKS [r]" {
 		t.Error(got)
 	}
+}
+
+// TestHowManyRoundsOneCallMayHave: the official client asks nine times and then
+// gives up; older clients are asked for as long as the boundary allows.
+func TestHowManyRoundsOneCallMayHave(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		most := map[string]int{revision2026: 9, revision2025: 20}[revision]
+		for _, rounds := range []int{most, most + 1} {
+			s := newService(t, nil)
+			elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+				for i := range rounds {
+					if _, err := elicit.Form[value](ask, fmt.Sprint(i), "?").Value(); err != nil {
+						return result{}, err
+					}
+				}
+				return result{"done"}, nil
+			})
+			u := reply(nil)
+			got := text(call(t, connect(t, s.Server(), u.options(false), revision), &mcp.CallToolParams{Name: "t"}))
+			if done := got == `{"done":"done"}`; done != (rounds == most) || len(u.messages()) != most {
+				t.Errorf("%d rounds: %s, asked %d times", rounds, got, len(u.messages()))
+			}
+		}
+	})
+}
+
+// TestAnAnswerThatFailsAPromptOrAResourceHasACode: they have no tool errors, and the
+// SDK would send code 0.
+func TestAnAnswerThatFailsAPromptOrAResourceHasACode(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s := newService(t, nil)
+		failing := func(ask *elicit.Asker) error {
+			_, err := elicit.Form[value](ask, "name", "Name?").Value()
+			var refused *elicit.RefusedError
+			if errors.As(err, &refused) && refused.Action == elicit.Cancel {
+				return fmt.Errorf("no name: %w", err)
+			}
+			if err == nil {
+				return &jsonrpc.Error{Code: -32001, Message: "away"}
+			}
+			return err
+		}
+		elicit.AddPrompt(s.Protected, &mcp.Prompt{Name: "p"}, func(_ context.Context, ask *elicit.Asker, _ *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return nil, failing(ask)
+		})
+		read := func(_ context.Context, ask *elicit.Asker, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return nil, failing(ask)
+		}
+		elicit.AddResource(s.Protected, &mcp.Resource{Name: "r", URI: "file:///r"}, read)
+		elicit.AddResourceTemplate(s.Protected, &mcp.ResourceTemplate{Name: "t", URITemplate: "file:///t/{x}"}, read)
+		raw := revision == revision2026 // there, the official client checks answers itself
+		for _, c := range []struct {
+			answer *mcp.ElicitResult
+			want   string
+		}{
+			{&mcp.ElicitResult{Action: "decline"}, `{"code":-32602,"message":"the question name was declined"}`},
+			{&mcp.ElicitResult{Action: "cancel"}, `{"code":-32602,"message":"no name: the question name was cancelled"}`},
+			{accept(nil), `{"code":-32602,"message":"the answer to the question name does not fit what was asked"}`},
+			{accept(map[string]any{"value": "x"}), `{"code":-32001,"message":"away"}`},
+		} {
+			session := connect(t, s.Server(), reply(map[string]*mcp.ElicitResult{"Name?": c.answer}).options(raw), revision)
+			prompt := &mcp.GetPromptParams{Name: "p"}
+			asked, err := session.GetPrompt(t.Context(), prompt)
+			if raw && err == nil {
+				prompt.RequestState, prompt.InputResponses = asked.RequestState, mcp.InputResponseMap{"name": c.answer}
+				_, err = session.GetPrompt(t.Context(), prompt)
+			}
+			if got := text(nil, err); got != c.want {
+				t.Errorf("a prompt: %s, want %s", got, c.want)
+			}
+			for _, uri := range []string{"file:///r", "file:///t/x"} {
+				resource := &mcp.ReadResourceParams{URI: uri}
+				asked, err := session.ReadResource(t.Context(), resource)
+				if raw && err == nil {
+					resource.RequestState, resource.InputResponses = asked.RequestState, mcp.InputResponseMap{"name": c.answer}
+					_, err = session.ReadResource(t.Context(), resource)
+				}
+				if got := text(nil, err); got != c.want {
+					t.Errorf("%s: %s, want %s", uri, got, c.want)
+				}
+			}
+		}
+	})
 }

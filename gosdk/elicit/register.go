@@ -2,6 +2,7 @@ package elicit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -34,7 +35,8 @@ func AddTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler ToolHandle
 	})
 }
 
-// PromptHandler is a prompt that can ask.
+// PromptHandler is a prompt that can ask. An error goes out as the SDK writes it; a
+// *[RefusedError] or a *[MisfitError], as it is or wrapped, has the code -32602.
 type PromptHandler func(ctx context.Context, ask *Asker, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error)
 
 // AddPrompt registers a prompt on a protected server.
@@ -44,7 +46,7 @@ func AddPrompt(p *gosdk.Protected, prompt *mcp.Prompt, handler PromptHandler) {
 		ask := newAsker(ctx, p, req, prompt.Name, req.Params.RequestState, req.Params.InputResponses)
 		asked, err := ask.run(ctx, func() (err error) { result, err = handler(ctx, ask, req); return err })
 		if err != nil {
-			return nil, err
+			return nil, coded(err)
 		}
 		if asked != nil {
 			return &mcp.GetPromptResult{InputRequests: asked.questions, RequestState: asked.state}, nil
@@ -53,7 +55,7 @@ func AddPrompt(p *gosdk.Protected, prompt *mcp.Prompt, handler PromptHandler) {
 	})
 }
 
-// ResourceHandler is a resource that can ask.
+// ResourceHandler is a resource that can ask. Its errors go out as a prompt's do.
 type ResourceHandler func(ctx context.Context, ask *Asker, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error)
 
 // AddResource registers a resource on a protected server.
@@ -73,7 +75,7 @@ func (handler ResourceHandler) serve(p *gosdk.Protected) mcp.ResourceHandler {
 		ask := newAsker(ctx, p, req, "a resource", req.Params.RequestState, req.Params.InputResponses)
 		asked, err := ask.run(ctx, func() (err error) { result, err = handler(ctx, ask, req); return err })
 		if err != nil {
-			return nil, err
+			return nil, coded(err)
 		}
 		if asked != nil {
 			// For older clients the SDK wants contents even of a result that asks.
@@ -135,6 +137,20 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*asking, error) 
 	}
 	a.passing.Wrote(state, a.state.wording())
 	return &asking{a.questions, state}, nil
+}
+
+// coded gives an error about an answer a JSON-RPC code, for prompts and resources:
+// they have no tool errors, and the SDK would send code 0.
+func coded(err error) error {
+	var (
+		wire    *jsonrpc.Error
+		refused *RefusedError
+		misfit  *MisfitError
+	)
+	if !errors.As(err, &wire) && (errors.As(err, &refused) || errors.As(err, &misfit)) {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	}
+	return err
 }
 
 func (a *Asker) log(ctx context.Context, message string) {

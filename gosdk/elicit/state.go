@@ -1,14 +1,13 @@
 package elicit
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
 // state is what a call remembers between two rounds. It goes out sealed.
@@ -72,37 +71,8 @@ func (s *state) text() (string, error) {
 	return string(text), err
 }
 
-// digestLabel keeps these digests apart from any other of a question.
-const digestLabel = "mcpseal/1 elicit "
-
-// digestOf names a question by its kind and its exact wire form.
-func digestOf(question mcp.InputRequest) (string, error) {
-	kind := ""
-	switch q := question.(type) {
-	case *mcp.ElicitParams:
-		kind = kindElicitation
-	case *mcp.CreateMessageParams:
-		if q != nil && !slices.Contains(q.Messages, nil) { // with a nil, the SDK ends the process
-			kind = kindSampling
-		}
-	case *mcp.CreateMessageWithToolsParams:
-		if q != nil && !slices.Contains(q.Messages, nil) {
-			kind = kindSampling
-		}
-	case *mcp.ListRootsParams:
-		kind = kindRoots
-	}
-	text, err := json.Marshal(question)
-	if err != nil || kind == "" {
-		return "", errors.New("not a question")
-	}
-	sum := sha256.Sum256(append([]byte(digestLabel+kind), text...))
-	return kind + base64.RawURLEncoding.EncodeToString(sum[:16]), nil
+// digestOf names a question: by its kind first.
+func digestOf(question mcp.InputRequest) (string, bool) {
+	kind, digest, ok := passage.DigestOf(question)
+	return kind + base64.RawURLEncoding.EncodeToString(digest[:]), ok
 }
-
-// The kinds of questions, and so of answers: a digest begins with one.
-const (
-	kindElicitation = "e"
-	kindSampling    = "s"
-	kindRoots       = "r"
-)

@@ -78,9 +78,9 @@ func TestAStateThatElicitDidNotWriteIsNoState(t *testing.T) {
 	}
 }
 
-// TestAStateThatWasReplacedIsNotElicits has a middleware further in put a client's
+// TestAStateThatWasReplacedIsRefused has a middleware further in put a client's
 // text where elicit's state was.
-func TestAStateThatWasReplacedIsNotElicits(t *testing.T) {
+func TestAStateThatWasReplacedIsRefused(t *testing.T) {
 	var forged string
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -93,16 +93,16 @@ func TestAStateThatWasReplacedIsNotElicits(t *testing.T) {
 		}
 	})
 	s := newService(t, nil)
-	protected := gosdk.Protect(server, s.Boundary(), nil)
+	protected := gosdk.Protect(server, s.Boundary(), &gosdk.Options{Logger: s.Logger()})
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
 	elicit.AddTool(protected, &mcp.Tool{Name: "ask"}, tool.handle)
 	session := connect(t, server, reply(nil).options(true), revision2026)
 	state := recorded(t, service{Protected: protected}, session)
 	asked := round(t, session, "ask", round(t, session, "ask", nil, nil), answers("a", "1"))
 	forged = state
-	replaced := round(t, session, "ask", asked, mcp.InputResponseMap{})
-	if got := text(round(t, session, "ask", replaced, answers("b", "2")), nil); got != "ASKS [a]" {
-		t.Errorf("a forged answer counts: %s", got)
+	got := text(call(t, session, &mcp.CallToolParams{Name: "ask", RequestState: asked.RequestState, InputResponses: mcp.InputResponseMap{}}))
+	if got != internal || !strings.Contains(s.book.String(), "what elicit asks was changed") {
+		t.Errorf("%s; the log: %s", got, s.book)
 	}
 }
 

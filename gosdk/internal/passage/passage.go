@@ -4,6 +4,7 @@ package passage
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,12 +21,21 @@ type Call struct {
 	Round   *mcpseal.Round // of the token that came in; nil without one
 	Older   any            // the gosdk's own, for clients that are asked in the middle of the call
 
-	// What elicit wrote in the last run of the handler. Only elicit calls Wrote,
-	// so that no other state can pass for its own.
-	mu      sync.Mutex // a handler may still run when nobody waits for it any more
+	// What elicit wrote in this round, in the last few runs of its handler: a
+	// middleware may run it more than once, and take whichever result it likes. Only
+	// elicit calls Wrote, so that no other state can pass for its own.
+	mu     sync.Mutex // a handler may still run when nobody waits for it any more
+	wrote  []written
+	asking bool // the last run asked
+}
+
+type written struct {
 	state   string
 	wording map[string][16]byte
 }
+
+// maxWritten bounds what is kept: each may have mcpseal.Config.MaxState bytes.
+const maxWritten = 8
 
 type key struct{}
 
@@ -43,44 +53,57 @@ func From(ctx context.Context) *Call {
 	return c
 }
 
-// Wrote notes the state that elicit returns, and how its questions are worded.
+// Began notes that the handler of elicit runs, perhaps once more.
+func (c *Call) Began() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asking = false
+}
+
+// Wrote notes the state that a run returns, and how its questions are worded.
 func (c *Call) Wrote(state string, wording map[string][16]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state, c.wording = state, wording
+	if len(c.wrote) == maxWritten {
+		c.wrote = slices.Delete(c.wrote, 0, 1)
+	}
+	c.wrote, c.asking = append(c.wrote, written{state, wording}), true
 }
 
-// Forget forgets it, before the handler runs once more.
-func (c *Call) Forget() { c.Wrote("", nil) }
-
-func (c *Call) written() (state string, wording map[string][16]byte) {
+// Forget forgets what elicit wrote, before another round.
+func (c *Call) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.state, c.wording
+	c.wrote, c.asking = nil, false
 }
 
 // Asking reports whether the last run of elicit's handler asked.
 func (c *Call) Asking() bool {
-	_, wording := c.written()
-	return wording != nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asking
 }
 
-// Wording returns how elicit's questions are worded, for the token of a state; nil
-// if elicit did not write that state.
-func (c *Call) Wording(state string) map[string][16]byte {
-	written, wording := c.written()
-	if written != state {
-		return nil
+// Wording returns how the questions of a result with this state are worded; nil if
+// the handler is not one of elicit's. It is not ok if elicit asked in this round,
+// but did not write this state.
+func (c *Call) Wording(state string) (wording map[string][16]byte, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range c.wrote {
+		if w.state == state {
+			return w.wording, true
+		}
 	}
-	return wording
+	return nil, len(c.wrote) == 0
 }
 
 // Written reports whether elicit wrote the state that came in, with questions of
 // this wording: because the token says so, because the operator did without that
 // claim, or because elicit did it a moment ago and the SDK asked by itself.
 func (c *Call) Written(state string, wording map[string][16]byte) bool {
-	if written, asked := c.written(); asked != nil && c.Older != nil {
-		return written == state
+	if asked, _ := c.Wording(state); asked != nil && c.Older != nil {
+		return true
 	}
 	if c.Round == nil || c.Round.First() {
 		return false

@@ -1,0 +1,156 @@
+package elicit_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/gosdk/elicit"
+)
+
+// event writes more JSON than it reads.
+type event struct{ ID string }
+
+func (e event) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"type": "event", "ID": e.ID})
+}
+
+// forgetful does not read what it writes.
+type forgetful struct{ ID string }
+
+func (*forgetful) UnmarshalJSON([]byte) error { return nil }
+
+// once runs a tool that keeps a value over three rounds, and returns the call's
+// text and how often the value was computed.
+func once[T any](t *testing.T, revision string, s service, value T) (got string, computed int) {
+	t.Helper()
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		var texts []string
+		for i := range 3 {
+			kept, err := elicit.Once(ask, "k", func() (T, error) { computed++; return value, nil })
+			if err != nil {
+				return result{}, err
+			}
+			text, _ := json.Marshal(kept)
+			if texts = append(texts, string(text)); texts[0] != texts[i] {
+				t.Errorf("kept %q", texts)
+			}
+			if _, err := elicit.Form[confirm](ask, fmt.Sprint("q", i), fmt.Sprint(texts)).Value(); err != nil {
+				return result{}, err
+			}
+		}
+		return result{"done"}, nil
+	})
+	return text(call(t, connect(t, s.Server(), reply(nil).options(false), revision), &mcp.CallToolParams{Name: "t"})), computed
+}
+
+// onceIsOnce: what comes back is computed once, and what does not is refused.
+func onceIsOnce[T any](t *testing.T, value T) {
+	t.Helper()
+	both(t, func(t *testing.T, revision string) {
+		s := newService(t, nil)
+		got, computed := once(t, revision, s, value)
+		refused := got == internal && strings.Contains(s.book.String(), "what Once computes under the key k")
+		if got != `{"done":"done"}` && !refused || computed != 1 {
+			t.Errorf("%T: %s, computed %d times; the log: %s", value, got, computed, s.book)
+		}
+	})
+}
+
+func TestWhatOnceComputesIsNeverComputedTwice(t *testing.T) {
+	onceIsOnce(t, event{"1"})
+	onceIsOnce(t, &event{"1"})
+	onceIsOnce(t, &mcp.TextContent{Text: "x"})
+	onceIsOnce(t, []*mcp.TextContent{{Text: "x"}})
+	onceIsOnce(t, &mcp.ResourceLink{URI: "order:1", Name: "order"})
+	onceIsOnce(t, &mcp.Tool{Name: "x"})
+	onceIsOnce(t, &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "x"}}})
+	onceIsOnce(t, time.Now())
+	onceIsOnce(t, []byte{0xff})
+	onceIsOnce(t, "<a&b>\u2028")
+	onceIsOnce(t, (*args)(nil))
+	onceIsOnce(t, any(map[string]any{"n": 1.5}))
+	onceIsOnce(t, json.RawMessage(`{ "b" : 1, "a" : "<" }`))
+}
+
+func TestWhatDoesNotComeBackFromJSONIsRefusedByOnce(t *testing.T) {
+	refused := func(name string, once func(s service) (string, int)) {
+		t.Helper()
+		s := newService(t, nil)
+		if got, _ := once(s); got != internal || !strings.Contains(s.book.String(), "what Once computes under the key k") {
+			t.Errorf("%s: %s; the log: %s", name, got, s.book)
+		}
+	}
+	refused("a value that is not read", func(s service) (string, int) { return once(t, revision2026, s, forgetful{"1"}) })
+	refused("a number that is rounded", func(s service) (string, int) { return once(t, revision2026, s, any(math.MaxInt64)) })
+	refused("an interface", func(s service) (string, int) {
+		return once[mcp.Content](t, revision2026, s, &mcp.TextContent{Text: "x"})
+	})
+	refused("text that is not UTF-8", func(s service) (string, int) { return once(t, revision2026, s, "\xff") })
+	refused("nothing that is exported", func(s service) (string, int) { return once(t, revision2026, s, struct{ id int }{1}) })
+	refused("infinity", func(s service) (string, int) { return once(t, revision2026, s, math.Inf(1)) })
+}
+
+type price struct {
+	Cents int `json:"cents"`
+}
+
+// TestWhatAnotherReleaseKeptIsNotComputedAgain: an order that was placed is not
+// placed a second time, nor taken for another.
+func TestWhatAnotherReleaseKeptIsNotComputedAgain(t *testing.T) {
+	afterARelease(t, "the same type", keeping(price{5}), keeping(price{7}), `{"done":"{Cents:5}"}`)
+	afterARelease(t, "a renamed field", keeping(price{5}), keeping(struct {
+		Amount int `json:"amount"`
+	}{7}), internal)
+	afterARelease(t, "a field in another case", keeping(price{5}), keeping(struct{ Cents int }{7}), internal)
+	afterARelease(t, "a field less", keeping(price{5}), keeping(struct{}{}), internal)
+	afterARelease(t, "a field more", keeping(price{5}), keeping(struct {
+		price
+		Currency string `json:"currency"`
+	}{price{7}, "EUR"}), internal)
+	afterARelease(t, "a field more that may be empty", keeping(price{5}), keeping(struct {
+		Cents    int    `json:"cents"`
+		Currency string `json:"currency,omitempty"`
+	}{7, "EUR"}), `{"done":"{Cents:5 Currency:}"}`)
+	afterARelease(t, "another type", keeping(5), keeping("7"), internal)
+	afterARelease(t, "another number", keeping(1.5), keeping(7), internal)
+	afterARelease(t, "nothing", keeping((*price)(nil)), keeping(price{7}), internal)
+}
+
+// keeping is a handler of one release.
+func keeping[T any](value T) func(*elicit.Asker, *int) (string, error) {
+	return func(ask *elicit.Asker, computed *int) (string, error) {
+		kept, err := elicit.Once(ask, "k", func() (T, error) { *computed++; return value, nil })
+		return fmt.Sprintf("%+v", kept), err
+	}
+}
+
+func afterARelease(t *testing.T, name string, before, after func(*elicit.Asker, *int) (string, error), want string) {
+	t.Helper()
+	s := newService(t, nil)
+	computed, release := 0, before
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "pay"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		kept, err := release(ask, &computed)
+		if err != nil {
+			return result{}, err
+		}
+		_, err = elicit.Form[confirm](ask, "c", "Pay?").Value()
+		return result{kept}, err
+	})
+	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
+	asked := round(t, session, "pay", nil, nil)
+	release = after
+	got := text(call(t, session, &mcp.CallToolParams{Name: "pay", RequestState: asked.RequestState, InputResponses: mcp.InputResponseMap{"c": accept(map[string]any{"ok": true})}}))
+	if got != want || computed != 1 {
+		t.Errorf("%s: %s, computed %d times", name, got, computed)
+	}
+	if told := strings.Contains(s.book.String(), "was written by another release"); told != (want == internal) {
+		t.Errorf("%s: the log: %s", name, s.book)
+	}
+}

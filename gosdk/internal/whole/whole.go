@@ -1,0 +1,54 @@
+// Package whole finds a nil where the SDK expects something: it writes questions
+// and results with nobody to recover, and reads JSON's null as nil.
+package whole
+
+import (
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Question reports whether a question, and everything in it, is there.
+func Question(question mcp.InputRequest) bool {
+	switch q := question.(type) {
+	case *mcp.ElicitParams:
+		return q != nil
+	case *mcp.ListRootsParams:
+		return q != nil
+	case *mcp.CreateMessageParams:
+		return q != nil && hints(q.ModelPreferences) &&
+			!slices.ContainsFunc(q.Messages, func(m *mcp.SamplingMessage) bool { return m == nil || !Content(m.Content) })
+	case *mcp.CreateMessageWithToolsParams:
+		return q != nil && hints(q.ModelPreferences) && !slices.Contains(q.Tools, nil) &&
+			!slices.ContainsFunc(q.Messages, func(m *mcp.SamplingMessageV2) bool { return m == nil || m.Content == nil || !Contents(m.Content) })
+	}
+	return false
+}
+
+func hints(p *mcp.ModelPreferences) bool { return p == nil || !slices.Contains(p.Hints, nil) }
+
+// Contents reports whether each of some contents is there.
+func Contents(contents []mcp.Content) bool {
+	return !slices.ContainsFunc(contents, func(c mcp.Content) bool { return !Content(c) })
+}
+
+// Content reports whether a content, and what is in it, is there.
+func Content(content mcp.Content) bool {
+	switch c := content.(type) {
+	case *mcp.TextContent:
+		return c != nil
+	case *mcp.ImageContent:
+		return c != nil
+	case *mcp.AudioContent:
+		return c != nil
+	case *mcp.ResourceLink:
+		return c != nil
+	case *mcp.EmbeddedResource:
+		return c != nil && c.Resource != nil
+	case *mcp.ToolUseContent:
+		return c != nil
+	case *mcp.ToolResultContent:
+		return c != nil && Contents(c.Content)
+	}
+	return false
+}
