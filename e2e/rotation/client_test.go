@@ -3,6 +3,7 @@ package rotation_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -10,10 +11,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// roundRobin sends every request to the next replica.
+// roundRobin sends every request to the next replica, and counts connections that
+// broke: what is lost with one says nothing of a token.
 type roundRobin struct {
 	hosts     []string
 	next      atomic.Uint64
+	broken    atomic.Int64
 	transport http.RoundTripper
 }
 
@@ -21,28 +24,62 @@ func (r *roundRobin) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.URL.Host = r.hosts[r.next.Add(1)%uint64(len(r.hosts))]
 	request.Header.Set("Authorization", "Bearer alice")
-	return r.transport.RoundTrip(request)
+	response, err := r.transport.RoundTrip(request)
+	if err != nil {
+		r.broken.Add(1)
+		return nil, err
+	}
+	response.Body = &body{response.Body, &r.broken}
+	return response, nil
+}
+
+type body struct {
+	io.ReadCloser
+	broken *atomic.Int64
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		b.broken.Add(1)
+	}
+	return n, err
+}
+
+// client is a session of the SDK's client and what it sends through.
+type client struct {
+	*mcp.ClientSession
+	network *roundRobin
 }
 
 // connect makes a client. One that answers completes a flow in one call; the
 // other leaves every round to the caller.
-func connect(t *testing.T, hosts []string, answers bool) *mcp.ClientSession {
+func connect(t *testing.T, hosts []string, answers bool) *client {
 	t.Helper()
+	c, err := dial(t, hosts, answers)
+	must(t, err)
+	return c
+}
+
+func dial(t *testing.T, hosts []string, answers bool) (*client, error) {
 	options := &mcp.ClientOptions{ElicitationHandler: answer}
 	if !answers {
 		options.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true}
 	}
-	client := mcp.NewClient(&mcp.Implementation{Name: "rotation", Version: "1.0.0"}, options)
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	t.Cleanup(transport.CloseIdleConnections)
-	session, err := client.Connect(context.Background(), &mcp.StreamableClientTransport{
-		Endpoint:             "http://127.0.0.1/mcp",
-		HTTPClient:           &http.Client{Transport: &roundRobin{hosts: hosts, transport: transport}},
-		DisableStandaloneSSE: true, MaxRetries: -1,
-	}, nil)
-	must(t, err)
+	network := &roundRobin{hosts: hosts, transport: transport}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "rotation", Version: "1.0.0"}, options).
+		Connect(context.Background(), &mcp.StreamableClientTransport{
+			Endpoint:             "http://127.0.0.1/mcp",
+			HTTPClient:           &http.Client{Transport: network},
+			DisableStandaloneSSE: true, MaxRetries: -1,
+		}, nil)
+	if err != nil {
+		return nil, err
+	}
 	t.Cleanup(func() { session.Close() })
-	return session
+	return &client{session, network}, nil
 }
 
 func answer(_ context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -54,15 +91,17 @@ func answer(_ context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, e
 
 var arguments = map[string]any{"service": "frontend", "version": "1.4.2"}
 
-// flow is one honest call: two questions, three rounds.
-func flow(session *mcp.ClientSession) error {
-	result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "deploy", Arguments: arguments})
+// flow is one honest call: two questions, three rounds. Broken says that it failed
+// because a connection did.
+func (c *client) flow() (broken bool, err error) {
+	before := c.network.broken.Load()
+	result, err := c.CallTool(context.Background(), &mcp.CallToolParams{Name: "deploy", Arguments: arguments})
 	if err != nil {
-		return err
+		return c.network.broken.Load() > before, err
 	}
 	const want = "deployed frontend 1.4.2 in eu, 10% of traffic"
 	if len(result.Content) != 1 || result.Content[0].(*mcp.TextContent).Text != want {
-		return fmt.Errorf("the flow ended with %+v", result)
+		return false, fmt.Errorf("the flow ended with %+v", result)
 	}
-	return nil
+	return false, nil
 }

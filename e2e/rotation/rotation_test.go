@@ -64,19 +64,28 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 
 	// The load: honest flows, until there were enough and both rotations are over.
-	var done, failed atomic.Int64
+	var done, failed, broken atomic.Int64
 	var rotated atomic.Bool
 	var load sync.WaitGroup
 	want := flows(t)
 	for range 16 {
 		session := connect(t, hosts, true)
 		load.Go(func() {
-			for (done.Load() < want || !rotated.Load()) && failed.Load() < 5 {
-				if err := flow(session); err != nil {
-					t.Errorf("flow %d: %v", done.Load(), err)
+			for (done.Load() < want || !rotated.Load()) && failed.Load() == 0 {
+				switch lostConnection, err := session.flow(); {
+				case err == nil:
+					done.Add(1)
+				case !lostConnection:
+					t.Errorf("flow %d was lost: %v", done.Load(), err)
 					failed.Add(1)
+				case broken.Add(1) > want/100:
+					t.Errorf("more than one connection in a hundred flows broke, the last with: %v", err)
+					failed.Add(1)
+				default:
+					if again, err := dial(t, hosts, true); err == nil {
+						session = again
+					}
 				}
-				done.Add(1)
 			}
 		})
 	}
@@ -106,11 +115,14 @@ func TestRotationUnderLoad(t *testing.T) {
 	thieves.Wait()
 	rotated.Store(true)
 	load.Wait()
-	t.Logf("%d flows of three rounds", done.Load())
+	t.Logf("%d flows of three rounds; %d connections broke", done.Load(), broken.Load())
 
 	// Nothing but the stolen tokens was rejected, and every replica saw both rotations.
 	for i, stop := range stops {
 		log := stop()
+		if strings.Contains(log, "panic") {
+			t.Errorf("replica %d panicked: %s", i, log)
+		}
 		for _, line := range strings.Split(log, "\n") {
 			if strings.Contains(line, "level=WARN") && !strings.Contains(line, "reason=unknown_key") || strings.Contains(line, "level=ERROR") {
 				t.Errorf("replica %d: %s", i, line)
@@ -160,13 +172,20 @@ func steal(t *testing.T, k *keyfile.Key) string {
 }
 
 // try presents a token to a replica until well after its key has ended.
-func try(t *testing.T, session *mcp.ClientSession, token string, end time.Time) {
+func try(t *testing.T, session *client, token string, end time.Time) {
 	region := mcp.InputResponseMap{"region": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "eu"}}}
 	before, after := 0, 0
 	for sent := time.Now(); sent.Before(end.Add(2 * time.Second)); sent = time.Now() {
+		broken := session.network.broken.Load()
 		_, err := session.CallTool(context.Background(), &mcp.CallToolParams{
 			Name: "deploy", Arguments: arguments, RequestState: token, InputResponses: region,
 		})
+		if session.network.broken.Load() > broken { // so this says nothing of the token
+			if again, err := dial(t, session.network.hosts, false); err == nil {
+				session = again
+			}
+			continue
+		}
 		switch answered := time.Now(); {
 		case !sent.Before(end):
 			after++
