@@ -113,6 +113,30 @@ func TestEverySchemaIsVisited(t *testing.T) {
 	}
 }
 
+// TestHostileArgumentsCostABoundedAmountOfMemory: the schema library wraps errors
+// that quote the value at every level of it.
+func TestHostileArgumentsCostABoundedAmountOfMemory(t *testing.T) {
+	const most, factor = defaultPagedArguments, 512
+	tree := readerOf[treeNode](t, `{"type":"object","properties":{"kids":{"additionalProperties":{"$ref":"#"}},"n":{"type":"integer"},"time":{"maxLength":9}}}`)
+	fill := func(before, repeated, after string) []byte {
+		const levels = 60
+		before, after = strings.Repeat(`{"kids":{"a":`, levels)+before, after+strings.Repeat("}}", levels)
+		return []byte(before + strings.Repeat(repeated, (most-len(before)-len(after))/len(repeated)) + after)
+	}
+	for _, text := range [][]byte{
+		fill(`{"n":"`, "x", `"}`), fill(`{"n":"`, `\u0001`, `"}`), fill(`{"time":"`, "ä", `"}`), fill(`{"time":"`, `\u0001`, `"}`),
+		fill(`{"n":[`, "[],", `1]}`), fill(`{"n":[`, "5e-324,", `1]}`), fill(`{"n":{"`, "x", `":1}}`), fill(`{"kids":{"`, "x", `":{"n":"x"}}}`),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, _, err := tree.read(text)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > factor*most {
+			t.Errorf("%.20q...: %d bytes for %d, %v", text[60*13:], took, len(text), err)
+		}
+	}
+}
+
 // TestANameOfTwoFieldsIsRefused takes a type that vet would not have in a file.
 func TestANameOfTwoFieldsIsRefused(t *testing.T) {
 	twice := reflect.StructOf([]reflect.StructField{
