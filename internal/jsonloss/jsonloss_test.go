@@ -130,7 +130,7 @@ func TestWhatIsLostInJSONIsFound(t *testing.T) {
 		"a key in an any":         []any{map[string]int{"\xff": 1}},
 		"written in one way only": oneWay{1},
 		"written without methods": onPointer{0, 5},
-		"a number that is copied":   *big.NewInt(7),
+		"a number that is copied": *big.NewInt(7),
 		"a pointer to a pointer":  struct{ A **secret }{func() **secret { p := &secret{1}; return &p }()},
 		"an interface":            struct{ E interface{ IsZero() bool } }{never{1}},
 	} {
