@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -48,7 +49,11 @@ func newPagedArguments[In any](schema *jsonschema.Schema, inferred bool, cursor 
 	}
 	var all []*jsonschema.Schema
 	named := false // by a propertyNames
+	older := strings.Contains(schema.Schema, "draft-07")
 	if err := eachSchema(schema, nil, func(s *jsonschema.Schema, _ map[string]any) error {
+		if rule := idleRule(s, older); rule != "" {
+			return fmt.Errorf("the schema has %s, which the draft in its $schema does not apply", rule)
+		}
 		all = append(all, s)
 		a.divides = a.divides || s.MultipleOf != nil
 		named = named || s.PropertyNames != nil

@@ -177,6 +177,26 @@ func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 	return nil
 }
 
+// idleRule is a rule that jsonschema reads and does not apply: it is one of another
+// draft. The older draft is 07.
+func idleRule(schema *jsonschema.Schema, older bool) string {
+	rules := map[string]bool{
+		"a list in items": schema.ItemsArray != nil, "additionalItems": schema.AdditionalItems != nil,
+		"dependencies": schema.DependencySchemas != nil || schema.DependencyStrings != nil,
+	}
+	if older {
+		rules = map[string]bool{
+			"prefixItems": schema.PrefixItems != nil, "dependentSchemas": schema.DependentSchemas != nil, "dependentRequired": schema.DependentRequired != nil,
+		}
+	}
+	for rule, has := range rules {
+		if has {
+			return rule
+		}
+	}
+	return ""
+}
+
 // eachSchema visits a schema and those in it, with the JSON of each if there is
 // a document.
 func eachSchema(schema *jsonschema.Schema, document any, visit func(*jsonschema.Schema, map[string]any) error) error {

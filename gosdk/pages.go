@@ -52,11 +52,13 @@ const defaultPagedArguments = 64 << 10
 //
 //   - A name counts only as it is written. One that differs from a field's in
 //     case alone is refused, at any depth. So is a key of a map whose type
-//     would write it in another way.
+//     would write it in another way, and base64 in another spelling.
 //   - A whole number has at most 64 bits, however it is written, and arrives
-//     exactly or not at all. In an any it is an int64, or a uint64 if it must be.
+//     exactly or not at all, but -0 is 0. In an any it is an int64, or a uint64 if
+//     it must be.
 //   - Any other number is a float64, and refused if that is whole. A float32
 //     field gets the nearest float32: the schema checked the float64.
+//   - A Go array gets as many items as it has, or the arguments are refused.
 //   - The schema's bounds are less than 2^53 in magnitude, and a multipleOf is
 //     whole too: the schema library calculates with doubles. Where the schema has
 //     a multipleOf, every integer in the arguments is less than 2^53.
@@ -67,10 +69,13 @@ const defaultPagedArguments = 64 << 10
 //
 // A client that checks arguments itself must find room for the cursor in the listed
 // schema: rules at its root, such as maxProperties or propertyNames, must allow it.
+// The output schema says what an item is, unless a type in Item has its own JSON.
 //
 // It panics, as mcp.AddTool does, when the tool cannot be registered: because a
-// name clashes with one of the arguments, or a default does not fit its schema,
-// for example.
+// name clashes with one of the arguments, a default does not fit its schema or its
+// field, no field gets an argument that the schema is made to have, a field has
+// the option string, or the schema has a rule that would not be applied. A $ref is
+// one within the schema, and comes back to itself only with a step into the value.
 func AddPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if tool == nil || handler == nil {
 		panic("gosdk: the paged tool: it needs a tool and a handler")

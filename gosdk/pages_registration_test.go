@@ -78,6 +78,27 @@ func TestAnEmptyListThatNothingSatisfiesIsRefusedAtRegistration(t *testing.T) {
 	}
 }
 
+func TestARuleOfAnotherDraftIsRefusedAtRegistration(t *testing.T) {
+	const older = `"$schema":"http://json-schema.org/draft-07/schema#",`
+	newer := []string{`"prefixItems":[false]`, `"dependentSchemas":{"a":false}`, `"dependentRequired":{"a":["b"]}`}
+	for _, rule := range []string{`"items":[false]`, `"additionalItems":false`, `"dependencies":{"a":false}`, `"dependencies":{"a":["b"]}`} {
+		if said := refusal[map[string]any](t, properties(`"a":{`+rule+`}`)); !strings.Contains(said, "draft") {
+			t.Errorf("%s: %q", rule, said)
+		}
+		if said := refusal[map[string]any](t, json.RawMessage(`{`+older+`"type":"object","properties":{"a":{`+rule+`}}}`)); said != "" {
+			t.Errorf("%s: %s", rule, said)
+		}
+	}
+	for _, rule := range newer {
+		if said := refusal[map[string]any](t, json.RawMessage(`{`+older+`"type":"object","properties":{"a":{`+rule+`}}}`)); !strings.Contains(said, "draft") {
+			t.Errorf("%s: %q", rule, said)
+		}
+		if said := refusal[map[string]any](t, properties(`"a":{`+rule+`}`)); said != "" {
+			t.Errorf("%s: %s", rule, said)
+		}
+	}
+}
+
 func TestASchemaThatRefersToItselfWithoutAStepIsRefusedAtRegistration(t *testing.T) {
 	for _, schema := range []string{
 		`{"type":"object","$ref":"#"}`,
