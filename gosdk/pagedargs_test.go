@@ -361,6 +361,7 @@ type fuzzIn struct {
 	Any    any                   `json:"any,omitempty"`
 	Raw    json.RawMessage       `json:"raw,omitempty"`
 	Or     []json.RawMessage     `json:"or,omitempty"`
+	Pair   *[2]int8              `json:"pair,omitempty"`
 }
 
 const (
@@ -378,7 +379,7 @@ func FuzzPagedArguments(f *testing.F) {
 		``, `null`, `{}`, `[]`, `{"cursor":"x","id":9007199254740993}`, `{"filter":{"tenant":"mine","Tenant":"other"}}`,
 		`{"own":{"Tenant":"other"},"raw":{"tenant":"mine"}}`, `{"list":[{"size":1e1}],"map":{"a":{"tenant":"mine"},"A":{}}}`,
 		`{"any":[1.5,18446744073709551615,{"x":-0.0}],"ratio":1e300,"count":18446744073709551615}`, `{"limit":1.0,"K":1}`,
-		`{"or":[{"ID":2},{"or":[{"tenant":"mine"}]}]}`, `{"any":[1e20,9007199254740992.5,1e-400]}`,
+		`{"or":[{"ID":2},{"or":[{"tenant":"mine"}]}]}`, `{"any":[1e20,9007199254740992.5,1e-400]}`, `{"pair":[1,2,3]}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -528,7 +529,7 @@ func agree(got, given any) bool {
 }
 
 func isField(name string) bool {
-	return strings.Contains(" tenant size count id limit ratio filter own list map any raw or ", " "+name+" ")
+	return strings.Contains(" tenant size count id limit ratio filter own list map any raw or pair ", " "+name+" ")
 }
 
 func isEmpty(value any) bool {

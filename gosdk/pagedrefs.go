@@ -40,9 +40,13 @@ func (r *references) add(schema *jsonschema.Schema, at string) error {
 	r.fragments[schema] = at
 	r.schemas[at] = schema
 	for _, anchor := range []string{schema.Anchor, schema.DynamicAnchor} {
-		if anchor != "" {
-			r.schemas[anchor] = schema
+		if anchor == "" {
+			continue
 		}
+		if r.schemas[anchor] != nil || strings.HasPrefix(anchor, "/") {
+			return fmt.Errorf("the anchor %q at #%s is there twice, or a JSON pointer", anchor, at)
+		}
+		r.schemas[anchor] = schema
 	}
 	for _, sub := range subschemas(schema) {
 		if err := r.add(sub.schema, at+sub.pointer()); err != nil {

@@ -25,7 +25,11 @@ func pagedInput[In any](tool *mcp.Tool, name string) (arguments, listed *jsonsch
 	if arguments.Type != "object" {
 		return nil, nil, fmt.Errorf("the arguments are of type %q, not object", arguments.Type)
 	}
-	for property := range arguments.Properties {
+	taken := slices.Collect(maps.Keys(arguments.Properties))
+	if t := bareType(reflect.TypeFor[In]()); t.Kind() == reflect.Struct && !readsItself(t) {
+		taken = append(taken, fieldsOf(t).names[fold(name)]...)
+	}
+	for _, property := range taken {
 		if strings.EqualFold(property, name) {
 			return nil, nil, fmt.Errorf("the argument %q clashes with the cursor's name; set PageOptions.Cursor to another", property)
 		}
@@ -105,7 +109,7 @@ func eachInGo(v reflect.Value, depth int, visit func(*jsonschema.Schema) error) 
 			inside = append(inside, v.Elem())
 		}
 	case reflect.Slice, reflect.Array:
-		for i := range v.Len() {
+		for i := 0; i < v.Len() && v.Type().Elem().Kind() != reflect.Uint8; i++ {
 			inside = append(inside, v.Index(i))
 		}
 	case reflect.Map:

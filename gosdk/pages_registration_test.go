@@ -115,6 +115,8 @@ func TestASchemaThatRefersToItselfWithoutAStepIsRefusedAtRegistration(t *testing
 		`{"type":"object","$dynamicAnchor":"x","$dynamicRef":"#x"}`, `{"type":"object","$dynamicRef":"#"}`,
 		`{"$id":"https://example.com/a","type":"object","properties":{"a":{"$id":"b","$ref":"b"}}}`,
 		`{"type":"object","properties":{"a":{"$ref":"#/properties/a","default":1}}}`,
+		`{"type":"object","properties":{"a":{"$anchor":"x","$ref":"#x"},"b":{"$anchor":"x"}}}`,
+		`{"type":"object","properties":{"a":{"$ref":"#/properties/a"},"b":{"$anchor":"/properties/a"}}}`,
 	} {
 		if said := refusal[map[string]any](t, json.RawMessage(schema)); said == "" {
 			t.Errorf("%s: registered", schema)
