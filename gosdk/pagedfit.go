@@ -1,14 +1,9 @@
 package gosdk
 
 import (
-	"encoding"
-	"encoding/json"
 	"fmt"
-	"log/slog"
-	"math/big"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -181,28 +176,4 @@ func checkQuoted(t reflect.Type) (err error) {
 		return true
 	})
 	return err
-}
-
-var (
-	marshalerType     = reflect.TypeFor[json.Marshaler]()
-	textMarshalerType = reflect.TypeFor[encoding.TextMarshaler]()
-)
-
-// isDescribed reports whether the schema that is made from a type says how
-// encoding/json writes it.
-func isDescribed(t reflect.Type) bool {
-	described := true
-	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) bool {
-		switch t {
-		case reflect.TypeFor[time.Time](), reflect.TypeFor[slog.Level](), reflect.TypeFor[big.Rat](), reflect.TypeFor[big.Float]():
-			return false // jsonschema knows them
-		}
-		own := reflect.PointerTo(t)
-		isBytes := t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
-		if own.Implements(marshalerType) || own.Implements(textMarshalerType) || isBytes || t == numberType || quotedField(t) != "" {
-			described = false
-		}
-		return described
-	})
-	return described
 }
