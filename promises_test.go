@@ -574,3 +574,28 @@ func invalidParams(t *testing.T, s service, err error) {
 		t.Fatalf("the log says %v", logged)
 	}
 }
+
+func TestStatesThatJSONWouldChangeAreRefused(t *testing.T) {
+	type hidden struct{ approvedBy string }
+	type half struct {
+		Step       int
+		approvedBy string
+	}
+	for name, value := range map[string]any{
+		"unexported": hidden{"alice"}, "behind a pointer": &hidden{"alice"}, "in a list": []hidden{{"alice"}}, "in a map": map[string]*hidden{"a": {"alice"}},
+		"half exported": half{1, "alice"}, "nested": struct{ Half half }{half{1, "alice"}}, "in an any": map[string]any{"half": half{1, "alice"}},
+		"bytes in an any": map[string]any{"key": []byte("alice")}, "text": []string{"alice\xff"},
+	} {
+		if state, err := mcpseal.EncodeState(value); state != "" || err == nil || strings.Contains(err.Error(), "alice") {
+			t.Errorf("%s: %q, %v", name, state, err)
+		}
+	}
+	value := struct {
+		Half half
+		At   time.Time
+		Any  map[string]any
+	}{half{Step: 1}, time.Now(), map[string]any{"step": 1}}
+	if state, err := mcpseal.EncodeState(value); state == "" || err != nil {
+		t.Errorf("%q, %v", state, err)
+	}
+}

@@ -5,19 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/mcpseal/mcpseal/internal/jsonloss"
 )
 
 // EncodeState writes a value as a state, in JSON. It refuses a value that would
-// come back as another.
+// come back as another: what is in fields that JSON does not carry, text that is not
+// UTF-8, bytes in an any. A number in an any comes back as a float64 all the same.
 func EncodeState(value any) (string, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return "", fmt.Errorf("mcpseal: the state cannot be written as JSON: %w", err)
 	}
-	if problem := jsonloss.Of(value, text); problem != "" {
-		return "", fmt.Errorf("mcpseal: the state would come back as another: it %s", problem)
+	if problem := jsonloss.Of(reflect.ValueOf(value), text); problem != "" {
+		return "", fmt.Errorf("mcpseal: the state would come back as another: %s", problem)
 	}
 	return string(text), nil
 }

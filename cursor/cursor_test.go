@@ -646,6 +646,17 @@ func TestPositionsThatJSONWouldChangeAreRefused(t *testing.T) {
 	if token, err := place.Next(t.Context(), hidden{7}); token != "" || err == nil || s.book.last().Reason != mcpseal.ReasonMisuse {
 		t.Errorf("unexported fields: %q, %v", token, err)
 	}
+	deep, _ := cursor.For[map[string][]*hidden](s).Open(t.Context(), list(), "")
+	if token, err := deep.Next(t.Context(), map[string][]*hidden{"a": {{7}}}); token != "" || err == nil {
+		t.Errorf("unexported fields, deep: %q", token)
+	}
+	anything, _ := cursor.For[any](s).Open(t.Context(), list(), "")
+	if token, err := anything.Next(t.Context(), []byte("k")); token != "" || err == nil {
+		t.Errorf("bytes in an any: %q", token)
+	}
+	if _, err := anything.Next(t.Context(), "k"); err != nil {
+		t.Errorf("a text in an any: %v", err)
+	}
 	texts, _ := cursor.For[string](s).Open(t.Context(), list(), "")
 	if token, err := texts.Next(t.Context(), "k\xff"); token != "" || err == nil {
 		t.Errorf("text that is not UTF-8: %q", token)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"reflect"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/callback"
@@ -12,8 +13,9 @@ import (
 
 // Pages are pages whose position is a Go value: a key of the last row, for
 // example. It is written as JSON, so it has as many bytes to fit into as
-// Config.MaxPosition says, and only what JSON carries comes back: exported
-// fields, and text in UTF-8.
+// Config.MaxPosition says. One that would come back as another is not issued: with
+// something in fields that JSON does not carry, text that is not UTF-8, or bytes in
+// an any.
 type Pages[T any] struct{ issuer Issuer }
 
 // For makes Pages.
@@ -64,26 +66,25 @@ func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
 
 // encodePosition writes a position, and refuses one whose text would come back as
 // another. (A number in an any comes back as a float64, as with any JSON.)
-func encodePosition(after any) ([]byte, *failure) {
-	misuse := func(format string) *failure {
-		return &failure{mcpseal.ReasonMisuse, callback.Explain(format, after)}
-	}
+func encodePosition[T any](after T) ([]byte, *failure) {
 	var (
-		buf bytes.Buffer
-		err error
+		buf     bytes.Buffer
+		err     error
+		problem string
 	)
 	panicked := callback.Guard(func() {
 		encoder := json.NewEncoder(&buf)
 		encoder.SetEscapeHTML(false)
-		err = encoder.Encode(after)
+		if err = encoder.Encode(after); err == nil {
+			// In a struct, an any is still one.
+			problem = jsonloss.Of(reflect.ValueOf(struct{ After T }{after}).Field(0), buf.Bytes())
+		}
 	})
-	position := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 	switch {
 	case panicked != nil || err != nil:
-		return nil, misuse("a position of type %T cannot be written as JSON")
+		return nil, &failure{mcpseal.ReasonMisuse, callback.Explain("a position of type %T cannot be written as JSON and read back", after)}
+	case problem != "":
+		return nil, &failure{mcpseal.ReasonMisuse, callback.Explain("a position of type %T would come back as another: %s", after, problem)}
 	}
-	if problem := jsonloss.Of(after, position); problem != "" {
-		return nil, misuse("a position of type %T " + problem)
-	}
-	return position, nil
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }

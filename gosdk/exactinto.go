@@ -13,9 +13,10 @@ import (
 	"strings"
 )
 
-// intoGo puts JSON values into Go values, as encoding/json does but for three
-// things: a name counts only exactly as it is written, a whole number arrives as
-// it is or not at all, and a number in an any is an int64, a uint64 or a float64.
+// intoGo puts JSON values into Go values, as encoding/json does but for this: what
+// arrives is the value that was written or nothing. A name, a key and base64 count
+// in one spelling, a whole number and the length of an array stay as they are, and a
+// number in an any is an int64, a uint64 or a float64.
 type intoGo struct {
 	// known are the names that a type with its own UnmarshalJSON may look for, as
 	// far as the schema tells.
@@ -46,7 +47,7 @@ func (g *intoGo) put(value any, target reflect.Value) error {
 	switch {
 	case callable && own.Implements(unmarshalerType):
 		if !g.unmistakable(value) {
-			return errMalformed
+			return errCase
 		}
 		return unmarshal(value, target)
 	case callable && own.Implements(textUnmarshalerType), t == numberType:
@@ -72,14 +73,17 @@ func (g *intoGo) put(value any, target reflect.Value) error {
 			target.Set(reflect.MakeSlice(t, len(v), len(v)))
 			return g.putItems(v, target)
 		case reflect.Array:
-			return g.putItems(v[:min(len(v), t.Len())], target)
+			if len(v) == t.Len() {
+				return g.putItems(v, target)
+			}
 		}
 	case string:
 		if ok = t.Kind() == reflect.String; ok {
 			target.SetString(v)
 		} else if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 			decoded, err := base64.StdEncoding.DecodeString(v)
-			if ok = err == nil; ok {
+			// In one spelling only: the schema knows no other.
+			if ok = err == nil && base64.StdEncoding.EncodeToString(decoded) == v; ok {
 				target.SetBytes(decoded)
 			}
 		}
@@ -141,16 +145,14 @@ func (g *intoGo) putStruct(members map[string]any, target reflect.Value) error {
 	fields := fieldsOf(target.Type())
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if fields.names.misspelt(name) {
-			return errMalformed
+			return errCase
 		}
-		field, ok := fields.byName[name]
-		if !ok {
+		field := fields.byName[name]
+		if field.typ == nil {
 			continue
 		}
 		place, err := field.in(target)
-		if err == nil && field.quoted {
-			err = putQuoted(members[name], place)
-		} else if err == nil {
+		if err == nil {
 			err = g.put(members[name], place)
 		}
 		if err != nil {
@@ -217,18 +219,6 @@ func unmarshal(value any, target reflect.Value) error {
 	return json.Unmarshal(writeValue(value), target.Addr().Interface())
 }
 
-// putQuoted reads a field with the option string: the value is JSON in a string.
-func putQuoted(value any, target reflect.Value) error {
-	text, ok := value.(string)
-	switch {
-	case value == nil:
-		return nil
-	case !ok || strings.TrimSpace(text) != text:
-		return fmt.Errorf("%s does not fit the Go type %s in a string", kindOf(value), target.Type())
-	}
-	return json.Unmarshal([]byte(text), target.Addr().Interface())
-}
-
 // unmistakable reports whether encoding/json finds every name in value only
 // where it is spelt so. A type that decodes itself uses it as a rule, on fields
 // that nobody else sees.
@@ -258,7 +248,7 @@ func within(name string, err error) error { return about(strconv.Quote(short(nam
 // about puts a text before an error for the client. It keeps no other text alive.
 func about(what string, err error) error {
 	if errors.Is(err, errMalformed) {
-		return errMalformed
+		return err
 	}
 	return errors.New(short(what + ": " + err.Error()))
 }

@@ -90,7 +90,7 @@ func fold(name string) string {
 
 // structFields are the fields of a struct that encoding/json fills.
 type structFields struct {
-	byName map[string]structField
+	byName map[string]structField // the zero field where a name is ambiguous, so nobody's
 	names  nameSet
 }
 
@@ -125,26 +125,32 @@ func fieldsOf(t reflect.Type) *structFields {
 		return known.(*structFields)
 	}
 	fields := &structFields{byName: map[string]structField{}}
-	for level, seen := []structField{{typ: t}}, map[reflect.Type]bool{}; len(level) > 0; {
+	seen := map[reflect.Type]bool{}
+	for level := []structField{{typ: t}}; len(level) > 0; {
 		found := map[string][]structField{}
+		times := map[reflect.Type]int{}
+		for _, s := range level {
+			times[s.typ]++
+		}
 		var below []structField
 		for _, s := range level {
-			below = append(below, scanStruct(s, found)...)
+			if seen[s.typ] {
+				continue
+			}
+			// What is embedded twice on one level is looked into once, and its own
+			// fields are ambiguous.
+			seen[s.typ] = true
+			below = append(below, scanStruct(s, times[s.typ] > 1, found)...)
 		}
 		for name, rivals := range found {
 			if _, hidden := fields.byName[name]; !hidden {
 				fields.byName[name] = dominant(rivals)
 			}
 		}
-		for _, s := range level {
-			seen[s.typ] = true
-		}
-		level = slices.DeleteFunc(below, func(s structField) bool { return seen[s.typ] })
+		level = below
 	}
 	for name, field := range fields.byName {
-		if field.typ == nil {
-			delete(fields.byName, name) // ambiguous, so nobody's
-		} else {
+		if field.typ != nil { // not ambiguous
 			fields.names.add(name)
 		}
 	}
@@ -165,9 +171,9 @@ func dominant(rivals []structField) structField {
 	return rivals[0]
 }
 
-// scanStruct adds the fields of one struct to those found, and returns the
-// structs whose fields are promoted.
-func scanStruct(s structField, found map[string][]structField) (promoted []structField) {
+// scanStruct adds the fields of one struct to those found, twice if the struct is
+// there twice, and returns the structs whose fields are promoted.
+func scanStruct(s structField, twice bool, found map[string][]structField) (promoted []structField) {
 	for i := range s.typ.NumField() {
 		field := s.typ.Field(i)
 		bare := field.Type
@@ -190,6 +196,9 @@ func scanStruct(s structField, found map[string][]structField) (promoted []struc
 		}
 		f.quoted = slices.Contains(strings.Split(options, ","), "string") && isQuotable(bare.Kind())
 		found[name] = append(found[name], f)
+		if twice {
+			found[name] = append(found[name], f)
+		}
 	}
 	return promoted
 }

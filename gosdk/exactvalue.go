@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -18,8 +19,11 @@ import (
 // However a value is written, it has one form, and one text.
 
 var (
-	errMalformed = errors.New("not a text with one meaning") // answered with -32602
-	errNumber    = errors.New("a number is out of range: a whole number has at most 64 bits, any other is a double that is not whole")
+	// Answered with -32602. The text is for the log, and repeats nothing.
+	errMalformed = errors.New("not a text with one meaning")
+	errCase      = fmt.Errorf("%w: a name differs from another in case alone", errMalformed)
+
+	errNumber = errors.New("a number is out of range: a whole number has at most 64 bits, any other is a double that is not whole")
 )
 
 // readValue reads a text, once and for all.

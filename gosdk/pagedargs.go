@@ -22,9 +22,24 @@ type pagedArguments[In any] struct {
 	into    intoGo
 }
 
-func newPagedArguments[In any](schema *jsonschema.Schema, cursor string) (*pagedArguments[In], error) {
+// newPagedArguments takes a schema that was given, or inferred from In.
+func newPagedArguments[In any](schema *jsonschema.Schema, inferred bool, cursor string) (*pagedArguments[In], error) {
 	check, err := schema.Resolve(nil)
 	if err != nil {
+		return nil, err
+	}
+	refs, err := newReferences(schema)
+	if err != nil {
+		return nil, err
+	}
+	if err := refs.checkCycles(); err != nil {
+		return nil, err
+	}
+	in := reflect.TypeFor[In]()
+	if err := checkQuoted(in); err != nil {
+		return nil, err
+	}
+	if err := (&fitting{refs, inferred, map[fit]bool{}}).check(schema, in); err != nil {
 		return nil, err
 	}
 	a := &pagedArguments[In]{cursor: cursor, schema: schema, check: check}
@@ -34,7 +49,11 @@ func newPagedArguments[In any](schema *jsonschema.Schema, cursor string) (*paged
 	}
 	var all []*jsonschema.Schema
 	named := false // by a propertyNames
+	older := strings.Contains(schema.Schema, "draft-07")
 	if err := eachSchema(schema, nil, func(s *jsonschema.Schema, _ map[string]any) error {
+		if rule := idleRule(s, older); rule != "" {
+			return fmt.Errorf("the schema has %s, which the draft in its $schema does not apply", rule)
+		}
 		all = append(all, s)
 		a.divides = a.divides || s.MultipleOf != nil
 		named = named || s.PropertyNames != nil
@@ -81,14 +100,21 @@ func (a *pagedArguments[In]) validate(check *jsonschema.Resolved, value any) err
 	return check.Validate(value)
 }
 
-// checkDefaults validates the defaults that fill adds. ValidateDefaults of
-// [jsonschema.ResolveOptions] puts their numbers through a float.
+// checkDefaults validates the defaults that fill adds, and puts them where they
+// will land. ValidateDefaults of [jsonschema.ResolveOptions] puts their numbers
+// through a float.
 func (a *pagedArguments[In]) checkDefaults() error {
 	probe := &jsonschema.Schema{Schema: a.schema.Schema, Properties: map[string]*jsonschema.Schema{}}
 	values := map[string]any{}
-	if err := eachDefault(a.schema, "", func(pointer string, value any) {
-		at := url.URL{Scheme: "schema", Host: "arguments", Fragment: pointer}
-		probe.Properties[pointer], values[pointer] = &jsonschema.Schema{Ref: at.String()}, value
+	if err := eachFilled(a.schema, "", reflect.TypeFor[In](), func(pointer string, property *jsonschema.Schema, value any, t reflect.Type) error {
+		if property.Default != nil {
+			at := url.URL{Scheme: "schema", Host: "arguments", Fragment: pointer}
+			probe.Properties[pointer], values[pointer] = &jsonschema.Schema{Ref: at.String()}, value
+		}
+		if t == nil {
+			return nil
+		}
+		return a.into.put(value, reflect.New(t).Elem())
 	}); err != nil {
 		return err
 	}
@@ -102,19 +128,25 @@ func (a *pagedArguments[In]) checkDefaults() error {
 	return nil
 }
 
-// eachDefault visits every default as fill leaves it, with a JSON pointer to its
-// schema.
-func eachDefault(schema *jsonschema.Schema, pointer string, visit func(pointer string, value any)) error {
-	for name, property := range schema.Properties {
-		at := pointer + "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-		if property.Default != nil {
-			filled := map[string]any{}
-			if err := fill(&jsonschema.Schema{Properties: map[string]*jsonschema.Schema{name: property}}, filled); err != nil {
-				return fmt.Errorf("the default at %s: %w", at, err)
-			}
-			visit(at, filled[name])
+// eachFilled visits every value that fill adds, with a JSON pointer to its schema
+// and the Go type that gets it, or nil.
+func eachFilled(schema *jsonschema.Schema, pointer string, t reflect.Type, visit func(pointer string, property *jsonschema.Schema, value any, t reflect.Type) error) error {
+	for _, sub := range subschemas(schema) {
+		if sub.keyword != "properties" {
+			continue
 		}
-		if err := eachDefault(property, at, visit); err != nil {
+		at, inner, filled := pointer+sub.pointer(), reflect.Type(nil), map[string]any{}
+		if t != nil {
+			inner = memberType(t, sub.key)
+		}
+		err := fill(&jsonschema.Schema{Properties: map[string]*jsonschema.Schema{sub.key: sub.schema}}, filled)
+		if value, ok := filled[sub.key]; ok && err == nil {
+			err = visit(at, sub.schema, value, inner)
+		}
+		if err != nil {
+			return fmt.Errorf("the default at %s: %w", at, err)
+		}
+		if err := eachFilled(sub.schema, at, inner, visit); err != nil {
 			return err
 		}
 	}
@@ -139,21 +171,21 @@ func readObject(text []byte) (map[string]any, error) {
 	case nil:
 		return map[string]any{}, nil
 	}
-	return nil, errMalformed
+	return nil, fmt.Errorf("%w: not an object", errMalformed)
 }
 
 // cut takes the cursor out of the arguments: no rule of the schema is about it.
 func (a *pagedArguments[In]) cut(arguments map[string]any) (cursor string, err error) {
 	for name := range arguments {
 		if a.names.misspelt(name) {
-			return "", errMalformed
+			return "", errCase
 		}
 	}
 	value := arguments[a.cursor]
 	delete(arguments, a.cursor)
 	cursor, isText := value.(string)
 	if value != nil && !isText {
-		return "", errMalformed
+		return "", fmt.Errorf("%w: the cursor is not a text", errMalformed)
 	}
 	return cursor, nil
 }

@@ -113,13 +113,53 @@ func TestEverySchemaIsVisited(t *testing.T) {
 	}
 }
 
+// TestHostileArgumentsCostABoundedAmountOfMemory: the schema library wraps errors
+// that quote the value at every level of it.
+func TestHostileArgumentsCostABoundedAmountOfMemory(t *testing.T) {
+	const most, bound = defaultPagedArguments, 32 << 20
+	tree := readerOf[treeNode](t, `{"type":"object","properties":{"kids":{"additionalProperties":{"$ref":"#"}},"n":{"type":"integer"},"time":{"maxLength":9}}}`)
+	fill := func(before, repeated, after string) []byte {
+		const levels = 60
+		before, after = strings.Repeat(`{"kids":{"a":`, levels)+before, after+strings.Repeat("}}", levels)
+		return []byte(before + strings.Repeat(repeated, (most-len(before)-len(after))/len(repeated)) + after)
+	}
+	for _, text := range [][]byte{
+		fill(`{"n":"`, "x", `"}`), fill(`{"n":"`, `\u0001`, `"}`), fill(`{"time":"`, "ä", `"}`), fill(`{"time":"`, `\u0001`, `"}`),
+		fill(`{"n":[`, "[],", `1]}`), fill(`{"n":[`, "5e-324,", `1]}`), fill(`{"n":{"`, "x", `":1}}`), fill(`{"kids":{"`, "x", `":{"n":"x"}}}`),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, _, err := tree.read(text)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > bound {
+			t.Errorf("%.20q...: %d bytes for %d, %v", text[60*13:], took, len(text), err)
+		}
+	}
+}
+
+// TestANameOfTwoFieldsIsRefused takes a type that vet would not have in a file.
+func TestANameOfTwoFieldsIsRefused(t *testing.T) {
+	twice := reflect.StructOf([]reflect.StructField{
+		{Name: "A", Type: reflect.TypeFor[string](), Tag: `json:"tenant"`}, {Name: "B", Type: reflect.TypeFor[string](), Tag: `json:"tenant"`},
+	})
+	schema, err := jsonschema.ForType(twice, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, inferred := range []bool{true, false} {
+		if err := (&fitting{new(references), inferred, map[fit]bool{}}).check(schema, twice); err == nil || !strings.Contains(err.Error(), "more than one field") {
+			t.Errorf("inferred %v: %v", inferred, err)
+		}
+	}
+}
+
 func readerOf[In any](t testing.TB, schema string) *pagedArguments[In] {
 	t.Helper()
 	parsed, _, err := pagedInput[In](&mcp.Tool{InputSchema: json.RawMessage(schema)}, "cursor")
 	if err != nil {
 		t.Fatal(err)
 	}
-	arguments, err := newPagedArguments[In](parsed, "cursor")
+	arguments, err := newPagedArguments[In](parsed, false, "cursor")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,36 +207,42 @@ func TestAnErrorRepeatsLittleOfTheArguments(t *testing.T) {
 	}
 }
 
-func TestAQuotedFieldCostsLittleMoreThanInEncodingJSON(t *testing.T) {
-	type in struct {
-		List []struct {
-			N int `json:"n,string"`
-		} `json:"list"`
-	}
-	arguments := readerOf[in](t, `{"type":"object"}`)
-	text := []byte(`{"list":[` + strings.Repeat(`{"n":"1"},`, 999) + `{"n":"1"}]}`)
-	ours := testing.AllocsPerRun(10, func() {
-		if _, _, _, err := arguments.read(text); err != nil {
-			t.Error(err)
-		}
-	})
-	theirs := testing.AllocsPerRun(10, func() {
-		var v struct{ List []any }
-		if err := json.Unmarshal(text, &v); err != nil {
-			t.Error(err)
-		}
-	})
-	if ours > 8*theirs {
-		t.Errorf("%v allocations, encoding/json makes %v", ours, theirs)
-	}
-}
-
 var anyTypes = []reflect.Type{
 	reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[uint16](), reflect.TypeFor[float64](), reflect.TypeFor[float32](),
 	reflect.TypeFor[string](), reflect.TypeFor[bool](), reflect.TypeFor[any](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[json.Number](),
 	reflect.TypeFor[time.Time](), reflect.TypeFor[[]byte](), reflect.TypeFor[[2]int](), reflect.TypeFor[*int](), reflect.TypeFor[**string](),
 	reflect.TypeFor[map[int]string](), reflect.TypeFor[map[netip.Addr]int](), reflect.TypeFor[netip.Addr](), reflect.TypeFor[fuzzOwn](),
 	reflect.TypeFor[*fuzzOwn](), reflect.TypeFor[FuzzEmbedded](), reflect.TypeFor[time.Duration](),
+}
+
+// Two of these have one type on one level, and again below it.
+type (
+	EmbeddedTop struct {
+		F3 string
+		A  int `json:"a"`
+		B  *bool
+	}
+	EmbeddedMiddle struct {
+		EmbeddedTop
+		C string `json:"c"`
+	}
+	EmbeddedLeft struct {
+		EmbeddedMiddle
+		B string `json:"b"`
+	}
+	EmbeddedRight struct {
+		*EmbeddedMiddle
+		B string `json:"b"`
+	}
+	EmbeddedNamed struct {
+		EmbeddedRight `json:"é"`
+		C             int
+	}
+)
+
+var embeddedTypes = []reflect.Type{
+	reflect.TypeFor[EmbeddedTop](), reflect.TypeFor[EmbeddedMiddle](), reflect.TypeFor[EmbeddedLeft](),
+	reflect.TypeFor[EmbeddedRight](), reflect.TypeFor[EmbeddedNamed](), reflect.TypeFor[FuzzEmbedded](),
 }
 
 func randomType(r *rand.Rand, depth int) reflect.Type {
@@ -211,8 +257,20 @@ func randomType(r *rand.Rand, depth int) reflect.Type {
 	case 2:
 		return reflect.PointerTo(randomType(r, depth-1))
 	}
-	tags := []string{"", `json:"a"`, `json:"b,omitempty"`, `json:"c,string"`, `json:"-"`, `json:"-,"`, `json:"A"`, `json:",string"`, `json:"d\"x"`, `json:"é"`, `json:"a b"`}
+	tags := []string{"", `json:"a"`, `json:"b,omitempty"`, `json:"c"`, `json:"-"`, `json:"-,"`, `json:"A"`, `json:"d\"x"`, `json:"é"`, `json:"a b"`}
 	var fields []reflect.StructField
+	for _, i := range r.Perm(len(embeddedTypes))[:r.IntN(4)] {
+		t := embeddedTypes[i]
+		name := t.Name()
+		if r.IntN(2) == 0 {
+			t = reflect.PointerTo(t)
+		}
+		var tag reflect.StructTag
+		if r.IntN(4) == 0 {
+			tag = reflect.StructTag(tags[r.IntN(len(tags))])
+		}
+		fields = append(fields, reflect.StructField{Name: name, Type: t, Anonymous: true, Tag: tag})
+	}
 	for i := range 1 + r.IntN(4) {
 		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: randomType(r, depth-1), Tag: reflect.StructTag(tags[r.IntN(len(tags))])})
 	}
@@ -231,7 +289,7 @@ func randomJSON(r *rand.Rand, depth int) string {
 		}
 		return "[" + strings.Join(parts, ",") + "]"
 	}
-	names := []string{"a", "b", "c", "A", "F0", "F1", "F2", "F3", "-", "é", "a b", "tenant", "size", "count", "1", "02", "::1", "0::2"}
+	names := []string{"a", "b", "c", "A", "F0", "F1", "F2", "F3", "B", "C", "-", "é", "a b", "tenant", "size", "count", "1", "02", "::1", "0::2"}
 	for _, i := range r.Perm(len(names))[:r.IntN(6)] {
 		parts = append(parts, `"`+names[i]+`":`+randomJSON(r, depth-1))
 	}
@@ -239,7 +297,8 @@ func randomJSON(r *rand.Rand, depth int) string {
 }
 
 // TestWhatLandsIsWhatEncodingJSONPutsThere tries random types with random values.
-// A value may be refused that encoding/json takes, for a name alone.
+// A value may be refused that encoding/json takes, for a name or the length of an
+// array alone.
 func TestWhatLandsIsWhatEncodingJSONPutsThere(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	landed := 0
@@ -254,7 +313,7 @@ func TestWhatLandsIsWhatEncodingJSONPutsThere(t *testing.T) {
 			got, want := reflect.New(typ), reflect.New(typ)
 			wrong := json.Unmarshal([]byte(text), want.Interface())
 			if err := new(intoGo).put(value, got.Elem()); err != nil {
-				if wrong == nil && !errors.Is(err, errMalformed) && !strings.Contains(err.Error(), "the name is not one") {
+				if wrong == nil && !errors.Is(err, errMalformed) && !strings.Contains(err.Error(), "the name is not one") && !strings.Contains(err.Error(), "an array does not fit the Go type [2]int") {
 					t.Errorf("%s into %v: %v", text, typ, err)
 				}
 				continue
@@ -302,6 +361,7 @@ type fuzzIn struct {
 	Any    any                   `json:"any,omitempty"`
 	Raw    json.RawMessage       `json:"raw,omitempty"`
 	Or     []json.RawMessage     `json:"or,omitempty"`
+	Pair   *[2]int8              `json:"pair,omitempty"`
 }
 
 const (
@@ -319,7 +379,7 @@ func FuzzPagedArguments(f *testing.F) {
 		``, `null`, `{}`, `[]`, `{"cursor":"x","id":9007199254740993}`, `{"filter":{"tenant":"mine","Tenant":"other"}}`,
 		`{"own":{"Tenant":"other"},"raw":{"tenant":"mine"}}`, `{"list":[{"size":1e1}],"map":{"a":{"tenant":"mine"},"A":{}}}`,
 		`{"any":[1.5,18446744073709551615,{"x":-0.0}],"ratio":1e300,"count":18446744073709551615}`, `{"limit":1.0,"K":1}`,
-		`{"or":[{"ID":2},{"or":[{"tenant":"mine"}]}]}`, `{"any":[1e20,9007199254740992.5,1e-400]}`,
+		`{"or":[{"ID":2},{"or":[{"tenant":"mine"}]}]}`, `{"any":[1e20,9007199254740992.5,1e-400]}`, `{"pair":[1,2,3]}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -469,7 +529,7 @@ func agree(got, given any) bool {
 }
 
 func isField(name string) bool {
-	return strings.Contains(" tenant size count id limit ratio filter own list map any raw or ", " "+name+" ")
+	return strings.Contains(" tenant size count id limit ratio filter own list map any raw or pair ", " "+name+" ")
 }
 
 func isEmpty(value any) bool {

@@ -1,11 +1,14 @@
 package gosdk
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -22,7 +25,11 @@ func pagedInput[In any](tool *mcp.Tool, name string) (arguments, listed *jsonsch
 	if arguments.Type != "object" {
 		return nil, nil, fmt.Errorf("the arguments are of type %q, not object", arguments.Type)
 	}
-	for property := range arguments.Properties {
+	taken := slices.Collect(maps.Keys(arguments.Properties))
+	if t := bareType(reflect.TypeFor[In]()); t.Kind() == reflect.Struct && !readsItself(t) {
+		taken = append(taken, fieldsOf(t).names[fold(name)]...)
+	}
+	for _, property := range taken {
 		if strings.EqualFold(property, name) {
 			return nil, nil, fmt.Errorf("the argument %q clashes with the cursor's name; set PageOptions.Cursor to another", property)
 		}
@@ -51,6 +58,9 @@ func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 	if given == nil {
 		return jsonschema.For[T](nil)
 	}
+	if err := eachInGo(reflect.ValueOf(given), 0, keepEmpty); err != nil {
+		return nil, err
+	}
 	text, err := json.Marshal(given)
 	if err != nil {
 		return nil, err
@@ -63,17 +73,85 @@ func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 	if err := json.Unmarshal(text, schema); err != nil {
 		return nil, err
 	}
-	return schema, eachSchema(schema, document, keepNumbers)
+	return schema, eachSchema(schema, document, func(schema *jsonschema.Schema, document map[string]any) error {
+		return cmp.Or(keepEmpty(schema), keepKeywords(document), keepNumbers(schema, document))
+	})
+}
+
+// keepEmpty refuses an empty list that is a rule, as in Enum: []any{}, which
+// nothing satisfies. The JSON of a schema leaves it out.
+func keepEmpty(schema *jsonschema.Schema) error {
+	v := reflect.ValueOf(schema).Elem()
+	for i := range v.NumField() {
+		field := v.Field(i)
+		if kind := field.Kind(); kind != reflect.Slice && kind != reflect.Map || field.IsNil() || field.Len() > 0 {
+			continue
+		}
+		probe := new(jsonschema.Schema)
+		reflect.ValueOf(probe).Elem().Field(i).Set(field)
+		check, err := probe.Resolve(nil)
+		if err != nil || check.Validate(map[string]any{}) != nil || check.Validate([]any{nil}) != nil {
+			return fmt.Errorf("the schema has an empty %s, which nothing satisfies and which JSON does not carry: leave it out, or write false for the schema", v.Type().Field(i).Name)
+		}
+	}
+	return nil
+}
+
+// eachInGo visits every schema in a Go value.
+func eachInGo(v reflect.Value, depth int, visit func(*jsonschema.Schema) error) error {
+	if depth > 1000 {
+		return errors.New("the schema has itself in it: use $ref")
+	}
+	var inside []reflect.Value
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			inside = append(inside, v.Elem())
+		}
+	case reflect.Slice, reflect.Array:
+		for i := 0; i < v.Len() && v.Type().Elem().Kind() != reflect.Uint8; i++ {
+			inside = append(inside, v.Index(i))
+		}
+	case reflect.Map:
+		for _, member := range v.Seq2() {
+			inside = append(inside, member)
+		}
+	case reflect.Struct:
+		if schema, ok := v.Interface().(jsonschema.Schema); ok {
+			if err := visit(&schema); err != nil {
+				return err
+			}
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				inside = append(inside, v.Field(i))
+			}
+		}
+	}
+	for _, v := range inside {
+		if err := eachInGo(v, depth+1, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepKeywords refuses keywords that jsonschema takes for others, or drops.
+func keepKeywords(document map[string]any) error {
+	for name, value := range document {
+		if keywords().misspelt(name) {
+			return fmt.Errorf("the schema has the keyword %q in another case", name)
+		}
+		if value == nil && len(keywords()[fold(name)]) > 0 && name != "const" && name != "default" {
+			return fmt.Errorf("the schema has the keyword %q with null: leave it out", name)
+		}
+	}
+	return nil
 }
 
 // keepNumbers restores the numbers of enum and const, which jsonschema reads as
 // floats, and refuses other rules that it would not apply exactly.
 func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
-	for name := range document {
-		if keywords().misspelt(name) { // jsonschema would take it for the keyword
-			return fmt.Errorf("the schema has the keyword %q in another case", name)
-		}
-	}
 	if enum, ok := document["enum"].([]any); ok {
 		if _, err := exactly(enum); err != nil {
 			return err
@@ -103,6 +181,26 @@ func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 	return nil
 }
 
+// idleRule is a rule that jsonschema reads and does not apply: it is one of another
+// draft. The older draft is 07.
+func idleRule(schema *jsonschema.Schema, older bool) string {
+	rules := map[string]bool{
+		"a list in items": schema.ItemsArray != nil, "additionalItems": schema.AdditionalItems != nil,
+		"dependencies": schema.DependencySchemas != nil || schema.DependencyStrings != nil,
+	}
+	if older {
+		rules = map[string]bool{
+			"prefixItems": schema.PrefixItems != nil, "dependentSchemas": schema.DependentSchemas != nil, "dependentRequired": schema.DependentRequired != nil,
+		}
+	}
+	for rule, has := range rules {
+		if has {
+			return rule
+		}
+	}
+	return ""
+}
+
 // eachSchema visits a schema and those in it, with the JSON of each if there is
 // a document.
 func eachSchema(schema *jsonschema.Schema, document any, visit func(*jsonschema.Schema, map[string]any) error) error {
@@ -113,35 +211,61 @@ func eachSchema(schema *jsonschema.Schema, document any, visit func(*jsonschema.
 	if err := visit(schema, members); err != nil {
 		return err
 	}
-	v := reflect.ValueOf(schema).Elem()
-	for i := range v.NumField() {
-		inJSON := members[keywordOf(v.Type().Field(i))]
-		var err error
-		switch field := v.Field(i).Interface().(type) {
-		case *jsonschema.Schema:
-			if field != nil {
-				err = eachSchema(field, inJSON, visit)
+	for _, sub := range subschemas(schema) {
+		inJSON := members[sub.keyword]
+		switch many := inJSON.(type) {
+		case []any:
+			if i, err := strconv.Atoi(sub.key); err == nil && i < len(many) {
+				inJSON = many[i]
 			}
-		case []*jsonschema.Schema:
-			documents, _ := inJSON.([]any)
-			for i, sub := range field {
-				var document any
-				if i < len(documents) {
-					document = documents[i]
-				}
-				err = errors.Join(err, eachSchema(sub, document, visit))
-			}
-		case map[string]*jsonschema.Schema:
-			documents, _ := inJSON.(map[string]any)
-			for name, sub := range field {
-				err = errors.Join(err, eachSchema(sub, documents[name], visit))
+		case map[string]any:
+			if sub.named {
+				inJSON = many[sub.key]
 			}
 		}
-		if err != nil {
+		if err := eachSchema(sub.schema, inJSON, visit); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// subschema is a schema in a schema.
+type subschema struct {
+	keyword string
+	key     string // its name or number, where there may be many
+	named   bool
+	schema  *jsonschema.Schema
+}
+
+// pointer is the JSON pointer to it.
+func (s *subschema) pointer() string {
+	if s.key == "" && !s.named {
+		return "/" + s.keyword
+	}
+	return "/" + s.keyword + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(s.key)
+}
+
+func subschemas(schema *jsonschema.Schema) (all []subschema) {
+	v := reflect.ValueOf(schema).Elem()
+	for i := range v.NumField() {
+		keyword := keywordOf(v.Type().Field(i))
+		switch field := v.Field(i).Interface().(type) {
+		case *jsonschema.Schema:
+			if field != nil {
+				all = append(all, subschema{keyword, "", false, field})
+			}
+		case []*jsonschema.Schema:
+			for i, sub := range field {
+				all = append(all, subschema{keyword, strconv.Itoa(i), false, sub})
+			}
+		case map[string]*jsonschema.Schema:
+			for _, name := range slices.Sorted(maps.Keys(field)) {
+				all = append(all, subschema{keyword, name, true, field[name]})
+			}
+		}
+	}
+	return all
 }
 
 // keywords are what a schema may have.
@@ -158,6 +282,8 @@ var keywords = sync.OnceValue(func() (all nameSet) {
 // keywordOf is what a field of a schema is called in JSON.
 func keywordOf(field reflect.StructField) string {
 	switch field.Name {
+	case "Type", "Types":
+		return "type"
 	case "Items", "ItemsArray":
 		return "items"
 	case "DependencySchemas":
@@ -165,24 +291,4 @@ func keywordOf(field reflect.StructField) string {
 	}
 	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 	return name
-}
-
-// pagedOutput is the schema of the result.
-func pagedOutput[Item any](tool *mcp.Tool, names PageOptions) (*jsonschema.Schema, error) {
-	if tool.OutputSchema != nil {
-		return nil, errors.New("the output schema is made from the items; leave it out")
-	}
-	item, err := jsonschema.For[Item](nil)
-	if err != nil {
-		return nil, fmt.Errorf("the items: %w", err)
-	}
-	return &jsonschema.Schema{
-		Type: "object",
-		Properties: map[string]*jsonschema.Schema{
-			names.Items:      {Type: "array", Items: item},
-			names.NextCursor: {Type: "string", Description: "Where the next page begins. There is none on the last page."},
-		},
-		PropertyOrder: []string{names.Items, names.NextCursor},
-		Required:      []string{names.Items},
-	}, nil
 }

@@ -1,6 +1,7 @@
 package gosdk
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,12 +19,20 @@ import (
 // there is no other behind it.
 type PageHandler[In, At, Item any] func(ctx context.Context, req *mcp.CallToolRequest, in In, after *At) (items []Item, next *At, err error)
 
-// PageOptions names what [AddPagedTool] adds to arguments and results.
+// PageOptions names what [AddPagedTool] adds to arguments and results, and limits
+// the arguments.
 type PageOptions struct {
 	Cursor     string // the argument. "" means cursor
 	NextCursor string // the member of the result. "" means nextCursor
 	Items      string // the member of the result. "" means items
+
+	// MaxArguments is the longest text of the arguments that is read, in bytes: the
+	// schema library takes much more memory than that to refuse them. At most
+	// mcpseal.Config.MaxArguments. 0 means 64 KiB, or that if it is less.
+	MaxArguments int
 }
+
+const defaultPagedArguments = 64 << 10
 
 // AddPagedTool registers a tool that returns its items page by page. Its
 // arguments gain an optional cursor, its result is the items and, unless the
@@ -43,11 +52,13 @@ type PageOptions struct {
 //
 //   - A name counts only as it is written. One that differs from a field's in
 //     case alone is refused, at any depth. So is a key of a map whose type
-//     would write it in another way.
+//     would write it in another way, and base64 in another spelling.
 //   - A whole number has at most 64 bits, however it is written, and arrives
-//     exactly or not at all. In an any it is an int64, or a uint64 if it must be.
+//     exactly or not at all, but -0 is 0. In an any it is an int64, or a uint64 if
+//     it must be.
 //   - Any other number is a float64, and refused if that is whole. A float32
 //     field gets the nearest float32: the schema checked the float64.
+//   - A Go array gets as many items as it has, or the arguments are refused.
 //   - The schema's bounds are less than 2^53 in magnitude, and a multipleOf is
 //     whole too: the schema library calculates with doubles. Where the schema has
 //     a multipleOf, every integer in the arguments is less than 2^53.
@@ -58,10 +69,13 @@ type PageOptions struct {
 //
 // A client that checks arguments itself must find room for the cursor in the listed
 // schema: rules at its root, such as maxProperties or propertyNames, must allow it.
+// The output schema says what an item is, unless a type in Item has its own JSON.
 //
 // It panics, as mcp.AddTool does, when the tool cannot be registered: because a
-// name clashes with one of the arguments, or a default does not fit its schema,
-// for example.
+// name clashes with one of the arguments, a default does not fit its schema or its
+// field, no field gets an argument that the schema is made to have, a field has
+// the option string, or the schema has a rule that would not be applied. A $ref is
+// one within the schema, and comes back to itself only with a step into the value.
 func AddPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if tool == nil || handler == nil {
 		panic("gosdk: the paged tool: it needs a tool and a handler")
@@ -78,18 +92,15 @@ func addPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHa
 	if p.options.Cursors == nil {
 		return errors.New("the boundary has no keys of its own; set Options.Cursors, or add mcpseal.NativeFormat to Config.AlsoOpen")
 	}
-	names := PageOptions{"cursor", "nextCursor", "items"}
-	if options != nil {
-		names = options.orElse(names)
-	}
-	if names.NextCursor == names.Items {
-		return fmt.Errorf("the result cannot have two members called %q", names.Items)
+	names, err := options.withDefaults(p.policy.MaxArguments)
+	if err != nil {
+		return err
 	}
 	schema, listed, err := pagedInput[In](tool, names.Cursor)
 	if err != nil {
 		return err
 	}
-	arguments, err := newPagedArguments[In](schema, names.Cursor)
+	arguments, err := newPagedArguments[In](schema, tool.InputSchema == nil, names.Cursor)
 	if err != nil {
 		return fmt.Errorf("the arguments: %w", err)
 	}
@@ -104,14 +115,23 @@ func addPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHa
 	return nil
 }
 
-func (o PageOptions) orElse(other PageOptions) PageOptions {
-	pick := func(name, otherwise string) string {
-		if name == "" {
-			return otherwise
-		}
-		return name
+// withDefaults returns the options with every zero resolved, or what is wrong.
+func (o *PageOptions) withDefaults(most int) (PageOptions, error) {
+	var resolved PageOptions
+	if o != nil {
+		resolved = *o
 	}
-	return PageOptions{pick(o.Cursor, other.Cursor), pick(o.NextCursor, other.NextCursor), pick(o.Items, other.Items)}
+	resolved.Cursor = cmp.Or(resolved.Cursor, "cursor")
+	resolved.NextCursor = cmp.Or(resolved.NextCursor, "nextCursor")
+	resolved.Items = cmp.Or(resolved.Items, "items")
+	resolved.MaxArguments = cmp.Or(resolved.MaxArguments, min(defaultPagedArguments, most))
+	if resolved.NextCursor == resolved.Items {
+		return resolved, fmt.Errorf("the result cannot have two members called %q", resolved.Items)
+	}
+	if resolved.MaxArguments < 0 || resolved.MaxArguments > most {
+		return resolved, fmt.Errorf("PageOptions.MaxArguments is %d, not between 1 and %d, which is mcpseal.Config.MaxArguments", resolved.MaxArguments, most)
+	}
+	return resolved, nil
 }
 
 // pagedTool is a tool that was registered.
@@ -124,7 +144,9 @@ type pagedTool[In, At, Item any] struct {
 	handler   PageHandler[In, At, Item]
 }
 
-func invalidParams() error {
+// refuse tells the operator why and the client only that.
+func (t *pagedTool[In, At, Item]) refuse(ctx context.Context, why string) error {
+	t.p.Logger().WarnContext(ctx, "gosdk: the arguments of a paged tool were refused", "tool", t.name, "cause", why)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params"}
 }
 
@@ -143,14 +165,17 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req *mcp.CallToolRe
 }
 
 func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if len(req.Params.Arguments) > t.p.policy.MaxArguments {
-		return nil, invalidParams()
+	if len(req.Params.Arguments) > t.names.MaxArguments {
+		return nil, t.refuse(ctx, "more than PageOptions.MaxArguments")
 	}
 	in, bound, token, err := t.arguments.read(req.Params.Arguments)
-	if errors.Is(err, errMalformed) || len(bound) > t.p.policy.MaxArguments { // defaults and escapes make it longer
-		return nil, invalidParams()
+	if errors.Is(err, errMalformed) {
+		return nil, t.refuse(ctx, err.Error())
 	} else if err != nil {
 		return nil, err
+	}
+	if len(bound) > t.p.policy.MaxArguments { // defaults and escapes make it longer
+		return nil, t.refuse(ctx, "with defaults, more than mcpseal.Config.MaxArguments")
 	}
 	t.p.warnAnonymous(ctx, req)
 	place, err := t.pages.Open(ctx, mcpseal.Request{

@@ -205,8 +205,9 @@ func TestAPagedToolThatCannotBeIsRefusedAtRegistration(t *testing.T) {
 	handler := func(context.Context, *mcp.CallToolRequest, clash, *key) ([]row, *key, error) { return nil, nil, nil }
 	scalar := func(context.Context, *mcp.CallToolRequest, int, *key) ([]row, *key, error) { return nil, nil, nil }
 	for name, register := range map[string]func(){
-		"clash":  func() { gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, handler, nil) },
-		"scalar": func() { gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, scalar, nil) },
+		"clash":       func() { gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, handler, nil) },
+		"clash, open": func() { gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", InputSchema: object}, handler, nil) },
+		"scalar":      func() { gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, scalar, nil) },
 		"same name": func() {
 			gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, listRows, &gosdk.PageOptions{NextCursor: "items"})
 		},

@@ -4,44 +4,253 @@ package jsonloss
 
 import (
 	"bytes"
+	"cmp"
+	"encoding"
+	"encoding/json"
 	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
-// Of says what of a value is lost in its JSON, or "".
-func Of(value any, text []byte) string {
-	switch {
-	case hasReplacement(text):
-		return "holds text that is not UTF-8: keep bytes in a []byte"
-	case string(text) == "{}" && hidesAll(reflect.TypeOf(value)):
-		return "has nothing in it that JSON carries: export its fields"
+// Of says what of a value is lost in its JSON, or "". It reads the text as whoever
+// gets it will, and compares. What a type with its own JSON makes of itself is its
+// own business, and what is in an any comes back as encoding/json has it: numbers as
+// float64, for example.
+func Of(v reflect.Value, text []byte) string {
+	if !v.IsValid() || isPlain(v.Type(), nil) && !bytes.Contains(text, []byte(`\ufffd`)) {
+		return ""
 	}
-	return ""
+	back := reflect.New(v.Type())
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(back.Interface()) != nil {
+		return "it cannot be read back from its JSON"
+	}
+	switch problem := compare(v, back.Elem()); len(problem) {
+	case 0:
+		return ""
+	case 1:
+		return "it" + problem[0]
+	default:
+		return strings.Join(problem, "")
+	}
 }
 
-// hasReplacement reports whether JSON has the escape that encoding/json writes for
-// bytes that are not UTF-8. It writes the character itself as it is.
-func hasReplacement(text []byte) bool {
-	for i := 0; i+1 < len(text); i++ {
-		if text[i] != '\\' {
-			continue
+const (
+	changed   = " comes back from JSON as another value"
+	notUTF8   = " holds text that is not UTF-8: keep bytes in a []byte"
+	hidden    = " is not carried by JSON: export it, and give it a name of its own"
+	bytesInIt = " holds bytes in an any, which come back as text: give them a field of type []byte"
+)
+
+// compare says where two values differ and how, or nothing.
+func compare(a, b reflect.Value) []string {
+	t := a.Type()
+	switch {
+	case a.IsZero() && b.IsZero():
+		return nil
+	case hasOwnJSON(a):
+		// Both ways are its own, unless the value never went either.
+		if b.IsZero() && !sameJSON(a, b) {
+			return []string{hidden}
 		}
-		if bytes.HasPrefix(text[i:], []byte(`\ufffd`)) {
-			return true
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		if a.IsNil() || b.IsNil() {
+			if isNil(a) { // what it points to is
+				return nil
+			}
+			return []string{hidden}
 		}
-		i++ // what an escape escapes begins none
+		return compare(a.Elem(), b.Elem())
+	case reflect.Interface:
+		if a.IsNil() {
+			return []string{changed}
+		}
+		return inAny(a.Elem())
+	case reflect.Slice, reflect.Array:
+		if a.Len() != b.Len() {
+			return []string{hidden}
+		}
+		for i := range a.Len() {
+			if problem := compare(a.Index(i), b.Index(i)); problem != nil {
+				return append([]string{"[" + strconv.Itoa(i) + "]"}, problem...)
+			}
+		}
+	case reflect.Map:
+		if a.Len() != b.Len() {
+			return []string{hidden}
+		}
+		for key, member := range a.Seq2() {
+			other := b.MapIndex(key)
+			if other.IsValid() {
+				if problem := compare(member, other); problem != nil {
+					return append([]string{"[…]"}, problem...)
+				}
+			} else if key.Kind() == reflect.String && !utf8.ValidString(key.String()) {
+				return []string{notUTF8}
+			}
+		}
+	case reflect.Struct:
+		for i := range t.NumField() {
+			field := t.Field(i)
+			var problem []string
+			if carried := field.IsExported() || field.Anonymous; carried && field.Tag.Get("json") != "-" {
+				problem = compare(a.Field(i), b.Field(i))
+			} else if !a.Field(i).IsZero() {
+				problem = []string{hidden}
+			}
+			if problem != nil {
+				return append([]string{"." + field.Name}, problem...)
+			}
+		}
+	case reflect.String:
+		if a.String() != b.String() && !utf8.ValidString(a.String()) {
+			return []string{notUTF8}
+		}
+		fallthrough
+	default:
+		if !a.Equal(b) {
+			return []string{changed}
+		}
+	}
+	return nil
+}
+
+// inAny looks for what is lost of a value in an any, which has lost its type.
+func inAny(v reflect.Value) []string {
+	if hasOwnJSON(v) {
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			return inAny(v.Elem())
+		}
+	case reflect.String:
+		if !utf8.ValidString(v.String()) {
+			return []string{notUTF8}
+		}
+	case reflect.Slice, reflect.Array:
+		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 && v.Len() > 0 {
+			return []string{bytesInIt}
+		}
+		for i := range v.Len() {
+			if problem := inAny(v.Index(i)); problem != nil {
+				return append([]string{"[" + strconv.Itoa(i) + "]"}, problem...)
+			}
+		}
+	case reflect.Map:
+		for key, member := range v.Seq2() {
+			problem := inAny(member)
+			if key.Kind() == reflect.String && problem == nil {
+				problem = inAny(key)
+			}
+			if problem != nil {
+				return append([]string{"[…]"}, problem...)
+			}
+		}
+	case reflect.Struct:
+		text, err := json.Marshal(v.Interface())
+		if err != nil {
+			return []string{changed}
+		}
+		if problem := Of(reflect.ValueOf(v.Interface()), text); problem != "" {
+			return []string{" (" + v.Type().String() + "): ", problem}
+		}
+	}
+	return nil
+}
+
+// isNil reports whether a value is written as null: nil, or a pointer to it.
+func isNil(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return v.IsNil() || isNil(v.Elem())
+	case reflect.Map, reflect.Slice:
+		return v.IsNil()
 	}
 	return false
 }
 
-// hidesAll reports whether a type is a struct with fields, none of them exported.
-func hidesAll(t reflect.Type) bool {
-	if t.Kind() != reflect.Struct || t.NumField() == 0 {
+var (
+	marshaler       = reflect.TypeFor[json.Marshaler]()
+	textMarshaler   = reflect.TypeFor[encoding.TextMarshaler]()
+	unmarshaler     = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+func writesItself(t reflect.Type) bool { return t.Implements(marshaler) || t.Implements(textMarshaler) }
+
+func readsItself(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(unmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler)
+}
+
+// hasOwnJSON reports whether encoding/json leaves a value to its type, both ways.
+func hasOwnJSON(v reflect.Value) bool {
+	return (writesItself(v.Type()) || v.CanAddr() && writesItself(reflect.PointerTo(v.Type()))) && readsItself(v.Type())
+}
+
+func sameJSON(a, b reflect.Value) bool {
+	if !a.CanInterface() {
 		return false
 	}
-	for _, field := range reflect.VisibleFields(t) {
-		if field.IsExported() && !field.Anonymous && field.Tag.Get("json") != "-" {
+	first, err := json.Marshal(a.Interface())
+	second, err2 := json.Marshal(b.Interface())
+	return err == nil && err2 == nil && bytes.Equal(first, second)
+}
+
+var plainTypes sync.Map // from reflect.Type to bool
+
+// isPlain reports whether no value of a type loses anything but text that is not
+// UTF-8, so that nothing needs to be read back.
+func isPlain(t reflect.Type, within []reflect.Type) bool {
+	if known, ok := plainTypes.Load(t); ok {
+		return known.(bool)
+	}
+	if slices.Contains(within, t) {
+		return true // if the rest of it is
+	}
+	within = append(within, t)
+	plain := false
+	switch kind := t.Kind(); {
+	case kind == reflect.Pointer:
+		plain = t.Elem().Kind() != reflect.Pointer && isPlain(t.Elem(), within)
+	case writesItself(t) || readsItself(t) || writesItself(reflect.PointerTo(t)):
+		plain = writesItself(t) && readsItself(t)
+	case kind == reflect.Struct:
+		plain = isPlainStruct(t, within)
+	case kind == reflect.Slice, kind == reflect.Array:
+		plain = isPlain(t.Elem(), within)
+	case kind == reflect.Map:
+		plain = t.Key().Kind() == reflect.String && isPlain(t.Key(), within) && isPlain(t.Elem(), within)
+	default:
+		plain = kind <= reflect.Float64 || kind == reflect.String && t != reflect.TypeFor[json.Number]()
+	}
+	if len(within) == 1 { // inside a type that is not known yet, nothing is for sure
+		plainTypes.Store(t, plain)
+	}
+	return plain
+}
+
+func isPlainStruct(t reflect.Type, within []reflect.Type) bool {
+	names := map[string]bool{}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		tag := field.Tag.Get("json")
+		name, _, _ := strings.Cut(tag, ",")
+		name = cmp.Or(name, field.Name)
+		odd := strings.ContainsFunc(name, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if odd || !field.IsExported() || field.Anonymous || tag == "-" || strings.Contains(tag, "omitzero") || names[name] || !isPlain(field.Type, within) {
 			return false
 		}
+		names[name] = true
 	}
 	return true
 }

@@ -1,0 +1,179 @@
+package gosdk
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// fitting holds a schema against the Go type that gets what the schema accepts. A
+// tool whose arguments would be lost, or never land, is refused at registration.
+type fitting struct {
+	*references
+	inferred bool // the schema is made from the type
+	seen     map[fit]bool
+}
+
+type fit struct {
+	schema *jsonschema.Schema
+	typ    reflect.Type
+}
+
+func (f *fitting) check(schema *jsonschema.Schema, t reflect.Type) error {
+	t = bareType(t)
+	if f.seen[fit{schema, t}] {
+		return nil
+	}
+	f.seen[fit{schema, t}] = true
+	if readsItself(t) {
+		if isText := schema.Type == "string" || slices.Contains(schema.Types, "string"); f.inferred && !isText && !reflect.PointerTo(t).Implements(unmarshalerType) {
+			return fmt.Errorf("the Go type %s reads itself from a text, and its schema would say otherwise: set InputSchema", t)
+		}
+		return nil
+	}
+	if t.Kind() == reflect.Struct {
+		for _, name := range schema.Required {
+			if err := f.checkName(name, t); err != nil {
+				return err
+			}
+		}
+		for name := range schema.Properties {
+			if err := f.checkName(name, t); err != nil {
+				return err
+			}
+		}
+	}
+	if target := f.target(schema); target != nil {
+		if err := f.check(target, t); err != nil {
+			return err
+		}
+	}
+	for _, sub := range subschemas(schema) {
+		inner := t
+		switch {
+		case sub.keyword == "not": // what is not taken needs no place
+			continue
+		case sub.keyword == "properties":
+			inner = memberType(t, sub.key)
+		case stepsIn[sub.keyword]:
+			inner = elementType(t, sub.keyword)
+		}
+		if inner == nil {
+			continue
+		}
+		if err := f.check(sub.schema, inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkName looks for the field that gets a member.
+func (f *fitting) checkName(name string, t reflect.Type) error {
+	fields := fieldsOf(t)
+	field, found := fields.byName[name]
+	switch {
+	case fields.names.misspelt(name):
+		return fmt.Errorf("the schema's name %q is that of a field of %s but for its case", name, t)
+	case found && field.typ == nil:
+		return fmt.Errorf("more than one field of %s is called %q, so none gets it", t, name)
+	case !found && f.inferred:
+		return fmt.Errorf("no field of %s gets %q: encoding/json names it otherwise, or not at all", t, name)
+	case found:
+		_, err := field.in(reflect.New(t).Elem())
+		return err
+	}
+	return nil
+}
+
+// bareType is a type without pointers to it.
+func bareType(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+// readsItself reports whether a type, not a pointer, has its own way to read JSON.
+func readsItself(t reflect.Type) bool {
+	own := reflect.PointerTo(t)
+	return own.Implements(unmarshalerType) || own.Implements(textUnmarshalerType)
+}
+
+// memberType is the type that a member of an object lands in, or nil.
+func memberType(t reflect.Type, name string) reflect.Type {
+	t = bareType(t)
+	switch {
+	case readsItself(t):
+	case t.Kind() == reflect.Struct:
+		return fieldsOf(t).byName[name].typ
+	case t.Kind() == reflect.Map:
+		return t.Elem()
+	}
+	return nil
+}
+
+// elementType is the type that what a keyword is about lands in, or nil.
+func elementType(t reflect.Type, keyword string) reflect.Type {
+	switch keyword {
+	case "patternProperties", "additionalProperties", "unevaluatedProperties":
+		if t.Kind() == reflect.Map {
+			return t.Elem()
+		}
+	case "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains":
+		if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+			return t.Elem()
+		}
+	}
+	return nil
+}
+
+// eachType visits a type and those in it, down to those for which visit is false.
+func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Type) bool) {
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	if !visit(t) {
+		return
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		eachType(t.Elem(), seen, visit)
+	case reflect.Struct:
+		for _, field := range fieldsOf(t).byName {
+			if field.typ != nil {
+				eachType(field.typ, seen, visit)
+			}
+		}
+	}
+}
+
+// quotedField is the name of a field with the option string, or "".
+func quotedField(t reflect.Type) string {
+	if t.Kind() == reflect.Struct {
+		for name, field := range fieldsOf(t).byName {
+			if field.quoted {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// checkQuoted refuses fields with the option string. One number has many texts,
+// and the schema would check the text.
+func checkQuoted(t reflect.Type) (err error) {
+	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) bool {
+		if readsItself(t) {
+			return false
+		}
+		if name := quotedField(t); name != "" {
+			err = fmt.Errorf("the field %q of %s has the option string: leave it out", name, t)
+		}
+		return true
+	})
+	return err
+}

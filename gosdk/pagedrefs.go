@@ -1,0 +1,112 @@
+package gosdk
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// references are the schemas of a document by their fragment, and the other way
+// round.
+type references struct {
+	id        string // the document's
+	schemas   map[string]*jsonschema.Schema
+	fragments map[*jsonschema.Schema]string
+}
+
+// newReferences refuses what it could not follow as the library does.
+func newReferences(root *jsonschema.Schema) (*references, error) {
+	r := &references{root.ID, map[string]*jsonschema.Schema{}, map[*jsonschema.Schema]string{}}
+	if err := r.add(root, ""); err != nil {
+		return nil, err
+	}
+	for schema, at := range r.fragments {
+		if schema.Ref != "" && r.target(schema) == nil {
+			return nil, fmt.Errorf("the $ref %q at #%s: write it as # and a JSON pointer, or an anchor, of this schema", schema.Ref, at)
+		}
+	}
+	return r, nil
+}
+
+func (r *references) add(schema *jsonschema.Schema, at string) error {
+	switch {
+	case schema.ID != "" && at != "":
+		return fmt.Errorf("the schema at #%s has an $id; only the whole schema may have one", at)
+	case schema.DynamicRef != "":
+		return fmt.Errorf("the schema at #%s has a $dynamicRef: use $ref", at)
+	}
+	r.fragments[schema] = at
+	r.schemas[at] = schema
+	for _, anchor := range []string{schema.Anchor, schema.DynamicAnchor} {
+		if anchor == "" {
+			continue
+		}
+		if r.schemas[anchor] != nil || strings.HasPrefix(anchor, "/") {
+			return fmt.Errorf("the anchor %q at #%s is there twice, or a JSON pointer", anchor, at)
+		}
+		r.schemas[anchor] = schema
+	}
+	for _, sub := range subschemas(schema) {
+		if err := r.add(sub.schema, at+sub.pointer()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// target is what the $ref of a schema refers to, or nil.
+func (r *references) target(schema *jsonschema.Schema) *jsonschema.Schema {
+	document, fragment, _ := strings.Cut(schema.Ref, "#")
+	fragment, err := url.PathUnescape(fragment)
+	if schema.Ref == "" || err != nil || document != "" && document != strings.TrimSuffix(r.id, "#") {
+		return nil
+	}
+	return r.schemas[fragment]
+}
+
+// stepsIn are the keywords whose schemas are about what is in a value, or about
+// nothing. Those of any other keyword are about the value itself.
+var stepsIn = map[string]bool{
+	"properties": true, "patternProperties": true, "additionalProperties": true, "unevaluatedProperties": true, "propertyNames": true,
+	"items": true, "prefixItems": true, "additionalItems": true, "unevaluatedItems": true, "contains": true,
+	"$defs": true, "definitions": true, "contentSchema": true,
+}
+
+// checkCycles refuses a schema that comes back to itself with the same value: the
+// library would go round until the process runs out of stack.
+func (r *references) checkCycles() error {
+	const entered, done = 1, 2
+	state := map[*jsonschema.Schema]int{}
+	var enter func(schema *jsonschema.Schema) error
+	enter = func(schema *jsonschema.Schema) error {
+		switch state[schema] {
+		case entered:
+			return fmt.Errorf("the schema at #%s refers to itself without a step into the value", r.fragments[schema])
+		case done:
+			return nil
+		}
+		state[schema] = entered
+		if target := r.target(schema); target != nil {
+			if err := enter(target); err != nil {
+				return err
+			}
+		}
+		for _, sub := range subschemas(schema) {
+			if !stepsIn[sub.keyword] {
+				if err := enter(sub.schema); err != nil {
+					return err
+				}
+			}
+		}
+		state[schema] = done
+		return nil
+	}
+	for schema := range r.fragments {
+		if err := enter(schema); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,455 @@
+package gosdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// refusal is what AddPagedTool says against a schema for In, or "".
+func refusal[In any](t *testing.T, schema any) (said string) {
+	t.Helper()
+	defer func() {
+		if v := recover(); v != nil {
+			said = fmt.Sprint(v)
+			if !strings.HasPrefix(said, "gosdk: the paged tool") {
+				t.Errorf("%v", v)
+			}
+		}
+	}()
+	newTaker[In](t, schema, nil)
+	return ""
+}
+
+func TestAnEmptyListThatNothingSatisfiesIsRefusedAtRegistration(t *testing.T) {
+	in := func(property *jsonschema.Schema) *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"a": property}}
+	}
+	for name, schema := range map[string]any{
+		"Enum":       in(&jsonschema.Schema{Enum: []any{}}),
+		"AnyOf":      in(&jsonschema.Schema{AnyOf: []*jsonschema.Schema{}}),
+		"OneOf":      in(&jsonschema.Schema{OneOf: []*jsonschema.Schema{}}),
+		"Types":      in(&jsonschema.Schema{Types: []string{}}),
+		"deep Enum":  in(&jsonschema.Schema{Items: &jsonschema.Schema{Not: &jsonschema.Schema{Not: &jsonschema.Schema{Enum: []any{}}}}}),
+		"root Enum":  &jsonschema.Schema{Type: "object", Enum: []any{}},
+		"value Enum": jsonschema.Schema{Type: "object", Enum: []any{}},
+		"mixed Enum": map[string]any{"type": "object", "properties": map[string]*jsonschema.Schema{"a": {Enum: []any{}}}},
+		"struct Enum": struct {
+			Type       string                       `json:"type"`
+			Properties map[string]jsonschema.Schema `json:"properties"`
+		}{"object", map[string]jsonschema.Schema{"a": {Enum: []any{}}}},
+		"text Enum":  properties(`"a":{"enum":[]}`),
+		"text AnyOf": properties(`"a":{"allOf":[{"anyOf":[]}]}`),
+	} {
+		keyword := name[strings.LastIndex(name, " ")+1:]
+		if said := refusal[map[string]any](t, schema); !strings.Contains(said, "empty "+keyword) {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+	for _, harmless := range []*jsonschema.Schema{
+		{Required: []string{}}, {AllOf: []*jsonschema.Schema{}}, {Properties: map[string]*jsonschema.Schema{}}, {PrefixItems: []*jsonschema.Schema{}},
+		{Examples: []any{}}, {Extra: map[string]any{}}, {Defs: map[string]*jsonschema.Schema{}}, {Not: &jsonschema.Schema{}},
+	} {
+		if said := refusal[map[string]any](t, in(harmless)); said != "" {
+			t.Errorf("%+v: %s", harmless, said)
+		}
+	}
+	for _, lost := range []string{`"enum":null`, `"not":null`, `"required":null`, `"minimum":null`, `"pattern":null`, `"items":{"enum":null}`} {
+		if said := refusal[map[string]any](t, properties(`"a":{`+lost+`}`)); !strings.Contains(said, "null") {
+			t.Errorf("%s: %q", lost, said)
+		}
+	}
+	itself := in(nil)
+	itself.Properties["a"] = itself
+	if said := refusal[map[string]any](t, itself); !strings.Contains(said, "use $ref") {
+		t.Errorf("a schema in itself: %q", said)
+	}
+}
+
+func TestARuleOfAnotherDraftIsRefusedAtRegistration(t *testing.T) {
+	const older = `"$schema":"http://json-schema.org/draft-07/schema#",`
+	newer := []string{`"prefixItems":[false]`, `"dependentSchemas":{"a":false}`, `"dependentRequired":{"a":["b"]}`}
+	for _, rule := range []string{`"items":[false]`, `"additionalItems":false`, `"dependencies":{"a":false}`, `"dependencies":{"a":["b"]}`} {
+		if said := refusal[map[string]any](t, properties(`"a":{`+rule+`}`)); !strings.Contains(said, "draft") {
+			t.Errorf("%s: %q", rule, said)
+		}
+		if said := refusal[map[string]any](t, json.RawMessage(`{`+older+`"type":"object","properties":{"a":{`+rule+`}}}`)); said != "" {
+			t.Errorf("%s: %s", rule, said)
+		}
+	}
+	for _, rule := range newer {
+		if said := refusal[map[string]any](t, json.RawMessage(`{`+older+`"type":"object","properties":{"a":{`+rule+`}}}`)); !strings.Contains(said, "draft") {
+			t.Errorf("%s: %q", rule, said)
+		}
+		if said := refusal[map[string]any](t, properties(`"a":{`+rule+`}`)); said != "" {
+			t.Errorf("%s: %s", rule, said)
+		}
+	}
+}
+
+func TestASchemaThatRefersToItselfWithoutAStepIsRefusedAtRegistration(t *testing.T) {
+	for _, schema := range []string{
+		`{"type":"object","$ref":"#"}`,
+		`{"type":"object","properties":{"a":{"$ref":"#/properties/a"}}}`,
+		`{"type":"object","properties":{"a":{"$ref":"#/properties/b"},"b":{"$ref":"#/properties/a"}}}`,
+		`{"type":"object","properties":{"a b~/":{"$ref":"#/properties/a%20b~0~1"}}}`,
+		`{"type":"object","properties":{"a":{"$anchor":"x","$ref":"#x"}}}`,
+		`{"$id":"https://example.com/a","type":"object","properties":{"a":{"$ref":"https://example.com/a#/properties/a"}}}`,
+		`{"type":"object","allOf":[true,{"$ref":"#"}]}`, `{"type":"object","anyOf":[{"$ref":"#"}]}`, `{"type":"object","oneOf":[{"$ref":"#"}]}`,
+		`{"type":"object","not":{"$ref":"#"}}`, `{"type":"object","if":{"$ref":"#"}}`, `{"type":"object","if":true,"then":{"$ref":"#"}}`,
+		`{"type":"object","if":false,"else":{"$ref":"#"}}`, `{"type":"object","dependentSchemas":{"a":{"$ref":"#"}}}`,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","dependencies":{"a":{"$ref":"#"}}}`,
+		`{"type":"object","$defs":{"x":{"anyOf":[{"$ref":"#/$defs/y"}]},"y":{"not":{"$ref":"#/$defs/x"}}},"properties":{"a":{"items":{"$ref":"#/$defs/x"}}}}`,
+		`{"type":"object","$dynamicAnchor":"x","$dynamicRef":"#x"}`, `{"type":"object","$dynamicRef":"#"}`,
+		`{"$id":"https://example.com/a","type":"object","properties":{"a":{"$id":"b","$ref":"b"}}}`,
+		`{"type":"object","properties":{"a":{"$ref":"#/properties/a","default":1}}}`,
+		`{"type":"object","properties":{"a":{"$anchor":"x","$ref":"#x"},"b":{"$anchor":"x"}}}`,
+		`{"type":"object","properties":{"a":{"$ref":"#/properties/a"},"b":{"$anchor":"/properties/a"}}}`,
+	} {
+		if said := refusal[map[string]any](t, json.RawMessage(schema)); said == "" {
+			t.Errorf("%s: registered", schema)
+		}
+	}
+	for _, schema := range []string{
+		`{"type":"object","properties":{"a":{"$ref":"#"},"b":{"type":"array","items":{"$ref":"#"}}},"additionalProperties":{"anyOf":[{"$ref":"#"},{"type":"integer"}]}}`,
+		`{"type":"object","$defs":{"x":{"$anchor":"tree","properties":{"kids":{"items":{"$ref":"#tree"}}}}},"allOf":[{"$ref":"#/$defs/x"}],"properties":{"a":{"$ref":"#/$defs/x"}}}`,
+		`{"$id":"https://example.com/a","type":"object","propertyNames":{"$ref":"https://example.com/a#/$defs/n"},"$defs":{"n":{"minLength":1}}}`,
+		`{"type":"object","$defs":{"leaf":{"type":"integer"}},"anyOf":[{"properties":{"a":{"$ref":"#/$defs/leaf"}}},{"properties":{"a":{"$ref":"#/$defs/leaf"}}}]}`,
+	} {
+		if said := refusal[map[string]any](t, json.RawMessage(schema)); said != "" {
+			t.Errorf("%s: %s", schema, said)
+		}
+	}
+}
+
+type ZFilter struct {
+	Tenant string `json:"tenant"`
+}
+
+type ZUpper struct{ Tenant string }
+
+type ZLower struct{ Tenant string }
+
+type zHidden struct {
+	Seen string `json:"seen"`
+}
+
+func TestAnInferredPropertyThatNoFieldGetsIsRefusedAtRegistration(t *testing.T) {
+	type deep[T any] struct {
+		List []map[string]*T `json:"list"`
+	}
+	type named struct {
+		ZFilter `json:"filter"`
+	}
+	type skipped struct {
+		ZFilter `json:"-"`
+		Other   string `json:"other"`
+	}
+	type odd struct {
+		Tenant string `json:"te\"nant"` //lint:ignore SA5008 encoding/json does not take this name
+	}
+	type both struct {
+		ZUpper
+		ZLower
+	}
+	type pointer struct{ *zHidden }
+	type text struct {
+		Address netip.Addr `json:"address"`
+	}
+	for name, said := range map[string]string{
+		"embedded under a name": refusal[named](t, nil), "embedded and skipped": refusal[skipped](t, nil), "an odd name": refusal[odd](t, nil),
+		"deep": refusal[deep[named]](t, nil), "two of one name": refusal[both](t, properties(`"Tenant":{}`)),
+		"an embedded pointer that nobody can set": refusal[pointer](t, nil), "a type that reads a text": refusal[text](t, nil),
+	} {
+		if said == "" {
+			t.Errorf("%s: registered", name)
+		}
+	}
+	type fine struct {
+		ZFilter
+		At   time.Time     `json:"at"`
+		Wait time.Duration `json:"wait"`
+		Self selfMade      `json:"self"`
+		Any  any           `json:"any"`
+		Pair [2]int        `json:"pair"`
+	}
+	if said := refusal[deep[fine]](t, nil); said != "" {
+		t.Error(said)
+	}
+	if said := refusal[both](t, properties(`"other":{}`)); said != "" {
+		t.Error(said)
+	}
+}
+
+func TestANameThatOnlyMissesAFieldByCaseIsRefusedAtRegistration(t *testing.T) {
+	type untagged struct{ Tenant string }
+	type tagged struct {
+		Filter struct {
+			Tenant string `json:"tenant"`
+		} `json:"filter"`
+		List []untagged `json:"list"`
+	}
+	for _, said := range []string{
+		refusal[untagged](t, properties(`"tenant":{}`)),
+		refusal[untagged](t, json.RawMessage(`{"type":"object","required":["tenant"]}`)),
+		refusal[untagged](t, json.RawMessage(`{"type":"object","anyOf":[{"required":["tenant"]},true]}`)),
+		refusal[tagged](t, properties(`"filter":{"required":["Tenant"]}`)),
+		refusal[tagged](t, properties(`"filter":{"$ref":"#/$defs/f"}},"$defs":{"f":{"properties":{"TENANT":{}}}`)),
+		refusal[tagged](t, properties(`"list":{"items":{"properties":{"tenant":{}}}}`)),
+	} {
+		if !strings.Contains(said, "but for its case") {
+			t.Errorf("%q", said)
+		}
+	}
+	for _, said := range []string{
+		refusal[untagged](t, properties(`"Tenant":{},"other":{}`)),
+		refusal[untagged](t, json.RawMessage(`{"type":"object","not":{"required":["tenant"]}}`)),
+		refusal[map[string]untagged](t, properties(`"tenant":{},"TENANT":{}`)),
+	} {
+		if said != "" {
+			t.Error(said)
+		}
+	}
+}
+
+func TestADefaultThatCannotLandIsRefusedAtRegistration(t *testing.T) {
+	type in struct {
+		F *tenant         `json:"f"`
+		N int             `json:"n"`
+		S string          `json:"s"`
+		D time.Time       `json:"d"`
+		M map[string]in8  `json:"m"`
+		R json.RawMessage `json:"r"`
+	}
+	for _, bad := range []string{
+		`"f":{"default":{"Tenant":"x"}}`, `"n":{"default":"ten"}`, `"n":{"default":1.5}`, `"f":{"properties":{"size":{"default":"ten"}}}`,
+		`"s":{"properties":{"x":{"default":1}}}`, `"d":{"default":"soon"}`, `"m":{"default":{"x":{"n":1000}}}`, `"m":{"properties":{"x":{"properties":{"n":{"default":1000}}}}}`,
+	} {
+		for _, required := range []string{"", `,"required":["f","n","s","d","m"]`} {
+			if said := refusal[in](t, json.RawMessage(`{"type":"object","properties":{`+bad+`}`+required+`}`)); !strings.Contains(said, "default") {
+				t.Errorf("%s%s: %q", bad, required, said)
+			}
+		}
+	}
+	good := `"f":{"default":{"tenant":"x","unknown":1},"properties":{"size":{"default":3}}},"n":{"default":10.0},"d":{"default":"2026-07-28T00:00:00Z"},
+		"m":{"default":{"x":{"n":100}}},"r":{"properties":{"x":{"default":{"y":1}}}},"other":{"default":"free"}`
+	k := newTaker[in](t, properties(good), nil)
+	k.mustCall(t, `{}`)
+	if k.got.F.Tenant != "x" || k.got.F.Size != 3 || k.got.N != 10 || k.got.M["x"].N != 100 || string(k.got.R) != `{"x":{"y":1}}` {
+		t.Errorf("got %+v", k.got)
+	}
+}
+
+type in8 struct {
+	N int8 `json:"n"`
+}
+
+func TestAFieldWithTheOptionStringIsRefusedAtRegistration(t *testing.T) {
+	type quoted struct {
+		N float64 `json:"n,string"`
+	}
+	type deep struct {
+		M map[string][]*quoted `json:"m"`
+	}
+	type own struct {
+		quoted
+		Next *own `json:"next"`
+	}
+	for _, schema := range []any{object, nil} {
+		for name, said := range map[string]string{"plain": refusal[quoted](t, schema), "deep": refusal[deep](t, schema)} {
+			if !strings.Contains(said, "option string") {
+				t.Errorf("%s: %q", name, said)
+			}
+		}
+	}
+	if said := refusal[own](t, object); !strings.Contains(said, "option string") {
+		t.Errorf("%q", said)
+	}
+	// The option means nothing there.
+	type ignored struct {
+		T time.Time `json:"t,string"` //lint:ignore SA5008 encoding/json ignores it
+		L []string  `json:"l,string"` //lint:ignore SA5008 encoding/json ignores it
+	}
+	if said := refusal[ignored](t, object); said != "" {
+		t.Error(said)
+	}
+}
+
+func TestAnArrayHasItsLengthOrIsRefused(t *testing.T) {
+	k := newTaker[struct {
+		Pair  [2]int      `json:"pair"`
+		Pairs [][2]string `json:"pairs"`
+	}](t, object, nil)
+	for _, arguments := range []string{`{"pair":[1,2,3]}`, `{"pair":[1]}`, `{"pair":[]}`, `{"pairs":[["a","b"],["a","b","c"]]}`} {
+		if _, err := k.call(t, arguments); err == nil {
+			t.Errorf("%s became %+v", arguments, k.got)
+		}
+	}
+	k.mustCall(t, `{"pair":[1,2],"pairs":[["a","b"]]}`)
+	if k.got.Pair != [2]int{1, 2} || k.got.Pairs[0] != [2]string{"a", "b"} {
+		t.Errorf("got %+v", k.got)
+	}
+}
+
+func TestBytesHaveOneSpelling(t *testing.T) {
+	k := newTaker[struct {
+		Key []byte `json:"key"`
+	}](t, properties(`"key":{"type":"string","not":{"const":"QQ=="}}`), nil)
+	for _, spelling := range []string{`QR==`, `Qf==`, `QQ=`, `QQ`, `Q\nQ==`, `QQ==\r\n`, `QQ=\n=`, `\nQQ==`, `QQ==`, `QUJD\n`} {
+		if _, err := k.call(t, `{"key":"`+spelling+`"}`); err == nil {
+			t.Errorf("%s became %q", spelling, k.got.Key)
+		}
+	}
+	k.mustCall(t, `{"key":"QUI="}`)
+	if string(k.got.Key) != "AB" {
+		t.Errorf("got %q", k.got.Key)
+	}
+}
+
+// hex writes itself as a text, whatever its Go type.
+type hex [2]byte
+
+func (h hex) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%x", h[:]), nil }
+
+type ownJSON struct{ X int }
+
+func (*ownJSON) MarshalJSON() ([]byte, error) { return []byte(`"x"`), nil }
+
+func outputOf[Item any](t *testing.T, items ...Item) (schema *jsonschema.Schema, result any) {
+	t.Helper()
+	server := newServer()
+	gosdk.AddPagedTool(gosdk.Protect(server, boundary(t, &book{}, nil), nil), &mcp.Tool{Name: "t"}, func(context.Context, *mcp.CallToolRequest, struct{}, *key) ([]Item, *key, error) {
+		return items, nil, nil
+	}, nil)
+	session := connect(t, server, nil, revision2026)
+	listed, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, _ := json.Marshal(listed.Tools[0].OutputSchema)
+	if err := json.Unmarshal(output, &schema); err != nil {
+		t.Fatal(err)
+	}
+	called, err := callTool(t, session, &mcp.CallToolParams{Name: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema, called.StructuredContent
+}
+
+func TestResultsFitTheOutputSchemaThatIsListed(t *testing.T) {
+	check := func(name string, described bool, schema *jsonschema.Schema, result any) {
+		t.Helper()
+		resolved, err := schema.Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resolved.Validate(result); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := schema.Properties["items"].Items != nil; got != described {
+			t.Errorf("%s: described: %v", name, got)
+		}
+	}
+	run := func(name string, described bool, output func() (*jsonschema.Schema, any)) {
+		schema, result := output()
+		check(name, described, schema, result)
+	}
+	type tagged struct {
+		ZFilter `json:"filter"`
+	}
+	type plain struct {
+		ID   int            `json:"id"`
+		At   time.Time      `json:"at"`
+		Tags map[string]int `json:"tags"`
+		List []*row         `json:"list"`
+		Any  any            `json:"any"`
+	}
+	run("plain", true, func() (*jsonschema.Schema, any) {
+		return outputOf(t, plain{ID: 1}, plain{Tags: map[string]int{"a": 1}})
+	})
+	run("a text", false, func() (*jsonschema.Schema, any) { return outputOf(t, hex{1, 2}) })
+	run("a text, deep", false, func() (*jsonschema.Schema, any) { return outputOf(t, map[string][]*struct{ ID hex }{"a": {{hex{1}}}}) })
+	run("own JSON", false, func() (*jsonschema.Schema, any) { return outputOf(t, &ownJSON{1}) })
+	run("own JSON, deep", false, func() (*jsonschema.Schema, any) { return outputOf(t, struct{ A *ownJSON }{&ownJSON{1}}) })
+	run("raw", false, func() (*jsonschema.Schema, any) { return outputOf(t, json.RawMessage(`{"a":1}`)) })
+	run("bytes", false, func() (*jsonschema.Schema, any) { return outputOf(t, struct{ B []byte }{[]byte("x")}) })
+	run("a number", false, func() (*jsonschema.Schema, any) { return outputOf(t, struct{ N json.Number }{"1"}) })
+	run("a big number", false, func() (*jsonschema.Schema, any) { return outputOf(t, struct{ N *big.Int }{big.NewInt(1)}) })
+	run("quoted", false, func() (*jsonschema.Schema, any) {
+		return outputOf(t, struct {
+			N int `json:"n,string"`
+		}{1})
+	})
+	run("embedded under a name", false, func() (*jsonschema.Schema, any) { return outputOf(t, tagged{ZFilter{"x"}}) })
+}
+
+func TestArgumentsOfAPagedToolAreLimitedByDefault(t *testing.T) {
+	limit := func(policy int, options *gosdk.PageOptions, length int) error {
+		server := newServer()
+		protected := gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.MaxArguments = policy }), nil)
+		k := new(taker[map[string]any])
+		gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", InputSchema: object}, func(context.Context, *mcp.CallToolRequest, map[string]any, *key) ([]row, *key, error) {
+			k.calls++
+			return nil, nil, nil
+		}, options)
+		k.session = connect(t, server, nil, revision2026)
+		_, err := k.call(t, `{"a":"`+strings.Repeat("x", length-len(`{"a":""}`))+`"}`)
+		return err
+	}
+	const most = 64 << 10
+	for _, c := range []struct {
+		policy, option, length int
+		refused                bool
+	}{
+		{0, 0, most, false}, {0, 0, most + 1, true}, {0, 100, 100, false}, {0, 100, 101, true}, {0, 1 << 20, 1 << 20, false}, {0, 1 << 20, 1<<20 + 1, true},
+		{1000, 0, 1000, false}, {1000, 0, 1001, true},
+	} {
+		if err := limit(c.policy, &gosdk.PageOptions{MaxArguments: c.option}, c.length); (wire(err) == invalidParams) != c.refused || (err == nil) == c.refused {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	for _, option := range []int{-1, 4<<20 + 1} {
+		func() {
+			defer func() {
+				if said := fmt.Sprint(recover()); !strings.Contains(said, "PageOptions.MaxArguments") {
+					t.Errorf("%d: %s", option, said)
+				}
+			}()
+			limit(0, &gosdk.PageOptions{MaxArguments: option}, 10)
+		}()
+	}
+}
+
+func TestInvalidParamsOfAPagedToolAreLogged(t *testing.T) {
+	b := &book{}
+	server := newServer()
+	protected := gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: slog.New(slog.NewTextHandler(b, nil)), AllowAnonymous: true})
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_rows"}, listRows, nil)
+	for arguments, cause := range map[string]string{
+		`{"prefix":"hush","Prefix":"x"}`:                      "in case alone",
+		`{"prefix":"hush","prefix":"x"}`:                      "one meaning",
+		`{"prefix":"hush","cursor":7}`:                        "the cursor is not a text",
+		`["hush"]`:                                            "not an object",
+		`{"prefix":"` + strings.Repeat("hush", 20<<10) + `"}`: "PageOptions.MaxArguments",
+	} {
+		before := b.String()
+		_, err := callTool(t, connect(t, server, nil, revision2026), &mcp.CallToolParams{Name: "list_rows", Arguments: json.RawMessage(arguments)})
+		log := strings.TrimPrefix(b.String(), before)
+		if wire(err) != invalidParams || strings.Count(log, "level=WARN") != 1 || !strings.Contains(log, "tool=list_rows") || !strings.Contains(log, cause) || strings.Contains(log, "hush") {
+			t.Errorf("%.40s: %v; the log: %s", arguments, err, log)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package jsonloss_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math/big"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal/internal/jsonloss"
+)
+
+type secret struct{ id int }
+
+type half struct {
+	ID   int
+	user string
+}
+
+type Named struct{ Name string }
+
+type Other struct{ Name string }
+
+type unexported struct{ Seen int }
+
+// cached has an own JSON, which leaves something out.
+type cached struct {
+	id    int
+	cache []string
+}
+
+func (c cached) MarshalJSON() ([]byte, error)     { return json.Marshal(c.id) }
+func (c *cached) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &c.id) }
+
+// oneWay writes what it does not read.
+type oneWay struct{ X int }
+
+func (oneWay) MarshalJSON() ([]byte, error) { return []byte(`{"x":"text"}`), nil }
+
+// onPointer has its methods on the pointer, so that a copy is written without.
+type onPointer struct{ id, X int }
+
+func (o *onPointer) MarshalJSON() ([]byte, error)    { return json.Marshal(o.id) }
+func (o *onPointer) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &o.id) }
+
+type color int
+
+func (c color) MarshalText() ([]byte, error) { return []byte("red"), nil }
+func (c *color) UnmarshalText(text []byte) error {
+	if string(text) != "red" {
+		return errors.New("not a color")
+	}
+	*c = 1
+	return nil
+}
+
+type never struct{ X int }
+
+func (never) IsZero() bool { return true }
+
+type tree struct {
+	Name string
+	Kids []*tree
+}
+
+func of(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatalf("%T: %v", value, err)
+	}
+	return jsonloss.Of(reflect.ValueOf(value), text)
+}
+
+func TestWhatIsLostInJSONIsFound(t *testing.T) {
+	id, none := 7, (*int)(nil)
+	twoTags := reflect.New(reflect.StructOf([]reflect.StructField{
+		{Name: "A", Type: reflect.TypeFor[int](), Tag: `json:"x"`}, {Name: "B", Type: reflect.TypeFor[int](), Tag: `json:"x"`},
+	})).Elem()
+	twoTags.Field(0).SetInt(1)
+	oddTag := reflect.New(reflect.StructOf([]reflect.StructField{
+		{Name: "A", Type: reflect.TypeFor[int](), Tag: `json:"a\"b"`}, {Name: "B", Type: reflect.TypeFor[int](), Tag: `json:"A"`},
+	})).Elem()
+	oddTag.Field(0).SetInt(1)
+	for name, value := range map[string]any{
+		"unexported":                secret{1},
+		"unexported, in a pointer":  &secret{1},
+		"unexported, in a slice":    []secret{{1}},
+		"unexported, in an array":   [1]*secret{{1}},
+		"unexported, in a map":      map[string]secret{"a": {1}},
+		"unexported, in a struct":   struct{ A struct{ B *secret } }{struct{ B *secret }{&secret{1}}},
+		"unexported, in an any":     map[string]any{"a": []any{secret{1}}},
+		"half":                      half{1, "alice"},
+		"half, in a slice":          []*half{{1, "alice"}},
+		"half, in an any":           struct{ A any }{half{1, "alice"}},
+		"a time that is unexported": struct{ at time.Time }{time.Now()},
+		"skipped": struct {
+			A int `json:"-"`
+		}{1},
+		"a time that is skipped": struct {
+			A time.Time `json:"-"`
+		}{time.Now()},
+		"two fields of one tag": twoTags.Interface(),
+		"a field of an odd tag": oddTag.Interface(),
+		"two embedded": struct {
+			Named
+			Other
+		}{Named{"a"}, Other{"b"}},
+		"hidden by a field": struct {
+			Named
+			Name string
+		}{Named{"a"}, "b"},
+		"an embedded pointer that cannot be set": struct{ *unexported }{&unexported{1}},
+		"omitted": struct {
+			A never `json:"a,omitzero"`
+		}{never{1}},
+		"no number":               struct{ N json.Number }{},
+		"no number, in a list":    []json.Number{""},
+		"bytes in an any":         map[string]any{"a": []byte("x")},
+		"bytes in a list of any":  []any{[]byte("x")},
+		"text":                    "\xff",
+		"text, deep":              map[string][]struct{ A string }{"a": {{"\xff"}}},
+		"text in an any":          []any{"\xff"},
+		"a key":                   map[string]int{"\xff": 1},
+		"keys that become one":    map[string]int{"\xff": 1, "\xfe": 2},
+		"a key in an any":         []any{map[string]int{"\xff": 1}},
+		"written in one way only": oneWay{1},
+		"written without methods": onPointer{0, 5},
+		"a number that is copied": *big.NewInt(7),
+		"a pointer to a pointer":  struct{ A **secret }{func() **secret { p := &secret{1}; return &p }()},
+		"an interface":            struct{ E interface{ IsZero() bool } }{never{1}},
+	} {
+		if problem := of(t, value); problem == "" {
+			t.Errorf("%s: %+v passes", name, value)
+		}
+	}
+	for _, value := range []any{&id, &none} {
+		if problem := of(t, value); problem != "" {
+			t.Errorf("%T: %s", value, problem)
+		}
+	}
+	if problem := of(t, struct{ A []struct{ B half } }{[]struct{ B half }{{half{1, "alice"}}}}); !strings.HasPrefix(problem, ".A[0].B.user is not carried") || strings.Contains(problem, "alice") {
+		t.Errorf("%s", problem)
+	}
+}
+
+// TestWhatJSONCarriesPasses: no honest value of a common type is refused.
+func TestWhatJSONCarriesPasses(t *testing.T) {
+	now := time.Now()
+	address := netip.MustParseAddr("::1")
+	zero := new(big.Int).Sub(big.NewInt(1), big.NewInt(1))
+	var nilSlice []int
+	for _, value := range []any{
+		nil, 1, int64(1) << 60, 1.5, "x", "\ufffd", true, []byte("x"), []int{}, nilSlice, &nilSlice, map[string]int{}, map[string]int(nil), struct{}{}, [0]int{},
+		now, now.Round(0), now.UTC(), time.Time{}, time.Time{}.In(time.FixedZone("", 0)), time.Hour, &now, []time.Time{now}, map[string]time.Time{"a": now},
+		map[int]string{-1: "a"}, map[netip.Addr]int{address: 1}, address, netip.Addr{}, &address, zero, big.NewInt(1 << 40), big.NewRat(1, 3), []big.Int{*zero}, url.URL{Host: "x"},
+		json.RawMessage(` { "a" : [ 1 , "\ufffd" ] } `), map[string]json.RawMessage{"a": json.RawMessage(` 1`)}, json.RawMessage(nil), json.Number("1.50"),
+		struct {
+			At  time.Time
+			Raw json.RawMessage
+			P   *int
+			Opt string         `json:",omitempty"`
+			L   []int          `json:"l,omitempty"`
+			M   map[string]int `json:"m,omitempty"`
+			Z   time.Time      `json:"z,omitzero"`
+			Q   int64          `json:"q,string"`
+			F   float32
+			hid int
+			Not string `json:"-"`
+		}{At: now, Raw: json.RawMessage(`{ }`), L: []int{}, M: map[string]int{}, Q: 1 << 60, F: 0.1},
+		struct {
+			Named
+			Age int
+		}{Named{"a"}, 1},
+		struct{ *Named }{&Named{"a"}}, struct{ *Named }{}, struct{ unexported }{unexported{1}}, struct{ Named Named }{Named{"a"}},
+		secret{}, half{ID: 1}, []*half{{ID: 1}, nil}, cached{1, []string{"x"}}, &cached{0, []string{"x"}}, struct{ C *cached }{&cached{0, []string{"x"}}}, &onPointer{1, 0}, color(1), []color{1},
+		tree{"a", []*tree{{"b", nil}, {"c", []*tree{{}}}}}, &tree{},
+		map[string]any{"i": 1, "u": uint8(1), "f": 1.5, "s": "x", "b": true, "n": nil, "l": []string{"a"}, "m": map[string]int{"a": 1}, "t": now, "p": &now, "e": []byte{}, "np": (*int)(nil)},
+		[]any{struct{ A int }{1}, &tree{"a", nil}, json.RawMessage(`{ }`), json.Number("1"), []any{[]any{}}}, struct{ A any }{}, struct{ A any }{now},
+	} {
+		if problem := of(t, value); problem != "" {
+			t.Errorf("%T %+v: %s", value, value, problem)
+		}
+	}
+}
