@@ -31,7 +31,7 @@ func isOlder(req mcp.Request) bool {
 // state stays in the process, but every round is sealed and opened as if it had
 // left, so that the boundary's pins and limits hold.
 type olderCall struct {
-	passage.Call
+	passing
 	p       *Protected
 	req     mcp.Request
 	c       call
@@ -65,12 +65,14 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 	p.warnUnbound(ctx, req)
 	c.promptArgs = maps.Clone(c.promptArgs)
 	session := req.GetSession().(*mcp.ServerSession)
-	round, err := p.open(ctx, req, c, c.token)
+	o := &olderCall{p: p, req: req, c: c, asked: c.token != ""}
+	p.begin(&o.passing, ctx, req)
+	o.Round, o.Older = &o.entered, o
+	round, err := p.open(ctx, &o.caller, c, c.token)
 	if err != nil {
 		return nil, err
 	}
-	o := &olderCall{p: p, req: req, c: c, round: round, asked: c.token != ""}
-	o.Call = passage.Call{Context: ctx, By: p, Session: session, Round: &o.entered, Older: o}
+	o.round = round
 	defer o.leave()
 
 	state, _ := round.State()
@@ -83,7 +85,7 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 		o.enter()
 		// A handler may change its params, and the next round needs them as they
 		// arrived: each run gets a copy.
-		result, a, err := p.run(&o.Call, next, withInput(o.pristine(), state, answers), c)
+		result, a, err := p.run(&o.passing, next, withInput(o.pristine(), state, answers), c)
 		if err != nil {
 			return nil, o.unanswered(err)
 		}
@@ -198,14 +200,14 @@ func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token
 	if o.sdk != nil {
 		o.sdk.ended = true
 	}
-	token, err = o.p.seal(o.Context, o.req, &o.round, state, questions)
+	token, err = o.p.seal(o.Context, &o.caller, &o.round, state, questions)
 	return token, o.round.Expires(), err
 }
 
 // reopen opens a token that this call sealed. There is nobody to ask again if
 // it is rejected: the answers are already here.
 func (o *olderCall) reopen(token string) error {
-	round, err := o.p.open(o.Context, o.req, o.c, token)
+	round, err := o.p.open(o.Context, &o.caller, o.c, token)
 	if err == nil && round.First() {
 		err = wireError(mcpseal.ErrRejected)
 	}

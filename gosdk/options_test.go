@@ -186,9 +186,9 @@ func TestTheTokenOfAnotherRequestDoesNotCount(t *testing.T) {
 		"headers, and no token":  {opener, &mcp.RequestExtra{Header: http.Header{}}, false},
 		"nothing, and no opener": {t.Context(), nil, false},
 	} {
-		info, err := gosdk.TokenInfo(c.ctx, &mcp.ListToolsRequest{Extra: c.extra})
-		if info != nil || (err != nil) != c.refuse {
-			t.Errorf("%s: %v, %v", name, info, err)
+		user, err := gosdk.CallerOf(c.ctx, &mcp.ListToolsRequest{Extra: c.extra})
+		if user != "" || (err != nil) != c.refuse {
+			t.Errorf("%s: %q, %v", name, user, err)
 		}
 	}
 }

@@ -152,10 +152,9 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 	} else if err != nil {
 		return nil, err
 	}
-	t.p.warnAnonymous(ctx, req)
 	place, err := t.pages.Open(ctx, mcpseal.Request{
 		Method: methodTool, Target: t.name, Arguments: bound,
-		Principal: func(ctx context.Context) (string, error) { return t.p.principal(ctx, req) },
+		Principal: t.p.callerIn(ctx, req),
 	}, token)
 	if err != nil {
 		return nil, cursorError(err)

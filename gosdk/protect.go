@@ -18,8 +18,10 @@ type Options struct {
 	// AllowAnonymous is set. Nil means the access token's user id, issuer and
 	// client id.
 	//
-	// Read the user from req.GetExtra(), which has the headers and the access
-	// token of this request. The context is that of the request which opened the
+	// Read the user from req.GetExtra(), which has copies of the headers and the
+	// access token of this request, made when it arrived: what a handler or a
+	// middleware further in does to them does not count. The params are not copied:
+	// do not decide by them. The context is that of the request which opened the
 	// session or the connection, whoever sends on it now. Over the older SSE
 	// transport GetExtra has neither: make sure in front of it that whoever posts to
 	// a session is the user that opened it, then set Principal to take the user

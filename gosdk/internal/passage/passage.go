@@ -19,6 +19,7 @@ type Call struct {
 	Session mcp.Session    // nil in tests of handlers
 	Round   *mcpseal.Round // of the token that came in; nil without one
 	Older   any            // the gosdk's own, for clients that are asked in the middle of the call
+	Caller  any            // the gosdk's own: who sent it, as it arrived
 
 	// What elicit wrote in the last run of the handler. Only elicit calls Wrote,
 	// so that no other state can pass for its own.
