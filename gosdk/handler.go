@@ -230,11 +230,13 @@ func (h *handler) user(r *http.Request) (user string, ok bool) {
 	if err == nil {
 		return user, true
 	}
-	attributes := []any{"cause", err.Error()}
+	level, attributes := slog.LevelError, []any{"cause", err.Error()}
 	if stack := stackOf(err); stack != "" {
 		attributes = append(attributes, "stack", stack)
+	} else if r.Context().Err() == context.Canceled {
+		level = slog.LevelWarn // the client is gone
 	}
-	h.logger().ErrorContext(r.Context(), "gosdk: a request was refused, because it could not be told who sent it", attributes...)
+	h.logger().Log(r.Context(), level, "gosdk: a request was refused, because it could not be told who sent it", attributes...)
 	return "", false
 }
 

@@ -205,8 +205,12 @@ func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token
 }
 
 // reopen opens a token that this call sealed. There is nobody to ask again if
-// it is rejected: the answers are already here.
+// it is rejected: the answers are already here. A call that was cancelled goes no
+// further, and is nobody's failure.
 func (o *olderCall) reopen(token string) error {
+	if err := o.Context.Err(); err != nil {
+		return err
+	}
 	round, err := o.p.open(o.Context, &o.caller, o.c, token)
 	if err == nil && round.First() {
 		err = wireError(mcpseal.ErrRejected)
