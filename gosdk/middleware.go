@@ -16,7 +16,6 @@ import (
 // failed: the operator learns the type of the value and the stack, the client
 // nothing.
 func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
-	p.receives.Store(true)
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		panicked := mcpseal.Guard(func() error {
 			if result, err = p.serve(ctx, next, method, req); err != nil {
@@ -41,6 +40,12 @@ func stackOf(err error) string {
 }
 
 func (p *Protected) serve(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	if isQuestion(method) {
+		return nil, p.refuse(ctx, method, swapped)
+	}
+	if !p.paired.Load() {
+		p.pair(ctx, method, req)
+	}
 	if isCarrier(method) {
 		return p.serveCarrier(ctx, next, method, req)
 	}

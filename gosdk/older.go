@@ -59,8 +59,8 @@ func olderOf(ctx context.Context, session *mcp.ServerSession) *olderCall {
 // such a client once, from further in, and runs the handler again; bridge goes
 // on from there for as many rounds as it takes.
 func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
-	if !p.sends.Load() {
-		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both of what Middleware returned")
+	if !p.paired.Load() {
+		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both of what Middleware returned, on one server")
 	}
 	p.warnUnbound(ctx, req)
 	c.promptArgs = maps.Clone(c.promptArgs)

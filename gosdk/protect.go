@@ -64,8 +64,7 @@ type Protected struct {
 	unsolicited map[string]bool
 	anonymous   atomic.Bool // the log has said that nobody is authenticated
 	unbound     atomic.Bool // the log has said that sessions are bound to nobody
-	receives    atomic.Bool // the receiving middleware is installed
-	sends       atomic.Bool // the sending middleware is installed
+	paired      atomic.Bool // both halves of the middleware are on one server
 	strangers   strangers
 }
 
@@ -75,13 +74,16 @@ type Protected struct {
 func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
 	p := newProtected(boundary, options)
 	p.server = server
+	p.paired.Store(true)
 	server.AddReceivingMiddleware(p.receive)
 	server.AddSendingMiddleware(p.send)
 	return p
 }
 
 // Middleware returns the receiving and the sending middleware by themselves,
-// for a server that orders its own chain. Both must be installed, on one server.
+// for a server that orders its own chain. Install both, on one server. A server with
+// the sending one alone is not protected: it refuses to ask older clients, but newer
+// ones get its states in plaintext.
 func Middleware(boundary *mcpseal.Boundary, options *Options) (receiving, sending mcp.Middleware) {
 	p := newProtected(boundary, options)
 	return p.receive, p.send
