@@ -48,7 +48,7 @@ func (p *Protected) callerIn(ctx context.Context, req mcp.Request) mcpseal.Princ
 		return func(context.Context) (string, error) { return "", errNotPassed }
 	}
 	c := passing.Caller.(*caller)
-	p.warnAnonymous(ctx, c)
+	p.warnUsers(ctx, c)
 	return p.as(c)
 }
 

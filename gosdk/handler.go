@@ -42,7 +42,7 @@ type HandlerOptions struct {
 	// than the SDK's bearer middleware verified; "" means nobody. It must name a
 	// user in the same way for as long as a session lasts. An error or a panic
 	// refuses the request. Nil means the access token's user, as [TokenPrincipal]
-	// names it.
+	// names it. Set it where Options.Principal is set, and only there.
 	Principal func(*http.Request) (string, error)
 	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
 	MaxSessions int
@@ -84,7 +84,8 @@ func Handler(getServer func(*http.Request) *mcp.Server, options *HandlerOptions)
 	if options != nil {
 		o = *options
 	}
-	if o.Principal == nil {
+	namesUsers := o.Principal != nil
+	if !namesUsers {
 		o.Principal = tokenUser
 	}
 	if o.HTTP.SessionTimeout == 0 {
@@ -100,6 +101,8 @@ func Handler(getServer func(*http.Request) *mcp.Server, options *HandlerOptions)
 		older:    mcp.NewStreamableHTTPHandler(noteServer(getServer), &stateful),
 		options:  o,
 		sessions: newSessions(o.MaxSessions, o.MaxSessionsPerPrincipal, o.MaxAnonymousSessions),
+
+		namesUsers: namesUsers,
 	}
 }
 
@@ -107,6 +110,7 @@ type handler struct {
 	newer, older http.Handler
 	options      HandlerOptions
 	sessions     *sessions
+	namesUsers   bool         // HandlerOptions.Principal was set
 	lastFull     atomic.Int64 // when the log last said so, in Unix seconds
 }
 
@@ -117,6 +121,9 @@ func (h *handler) logger() *slog.Logger {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Revisions are dates, so they compare as texts.
 	if r.Header.Get(versionHeader) >= firstStateless {
+		if h.namesUsers { // all others are spared the copy
+			r = r.WithContext(context.WithValue(r.Context(), namesUsersKey{}, true))
+		}
 		h.newer.ServeHTTP(w, r)
 		return
 	}
@@ -152,7 +159,7 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	var server *mcp.Server
 	ctx := context.WithValue(r.Context(), serverKey{}, &server)
 	if opening != nil { // the context of every call on the session is derived from it
-		ctx = context.WithValue(ctx, sessionUserKey{}, opening.user)
+		ctx = context.WithValue(ctx, namesUsersKey{}, h.namesUsers)
 	}
 	r = r.WithContext(ctx)
 	answer := &answer{ResponseWriter: w, before: func(int) {
@@ -255,8 +262,8 @@ func tokenUser(r *http.Request) (string, error) {
 }
 
 type (
-	serverKey      struct{}
-	sessionUserKey struct{} // who opened a session, as [HandlerOptions.Principal] says
+	serverKey     struct{}
+	namesUsersKey struct{} // whether [HandlerOptions.Principal] names the users of sessions
 )
 
 // noteServer passes getServer on, and notes what it returned where the request's

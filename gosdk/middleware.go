@@ -189,7 +189,7 @@ func (p *Protected) open(ctx context.Context, by *caller, c call, token string) 
 }
 
 func (p *Protected) seal(ctx context.Context, by *caller, round *mcpseal.Round, text string, questions []mcpseal.Question) (string, error) {
-	p.warnAnonymous(ctx, by)
+	p.warnUsers(ctx, by)
 	var state *string
 	if text != "" {
 		state = &text

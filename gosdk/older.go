@@ -62,7 +62,7 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 	if !p.paired.Load() {
 		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both of what Middleware returned, on one server")
 	}
-	p.warnUnbound(ctx, req)
+	p.warnHalfNamed(ctx)
 	c.promptArgs = maps.Clone(c.promptArgs)
 	session := req.GetSession().(*mcp.ServerSession)
 	o := &olderCall{p: p, req: req, c: c, asked: c.token != ""}

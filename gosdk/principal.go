@@ -6,9 +6,6 @@ import (
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mcpseal/mcpseal"
 )
 
 // principal tells who is calling.
@@ -103,8 +100,10 @@ func appendPart(buf []byte, text string, present bool) []byte {
 	return append(buf, text...)
 }
 
-// warnAnonymous says once that tokens of an HTTP server are bound to nobody.
-func (p *Protected) warnAnonymous(ctx context.Context, c *caller) {
+// warnUsers says once what is wrong with the users that states and cursors are bound
+// to.
+func (p *Protected) warnUsers(ctx context.Context, c *caller) {
+	p.warnHalfNamed(ctx)
 	if p.options.Principal != nil || p.options.AllowAnonymous || !c.hasHeader || c.hasToken {
 		return
 	}
@@ -114,17 +113,19 @@ func (p *Protected) warnAnonymous(ctx context.Context, c *caller) {
 	}
 }
 
-// warnUnbound says once that the sessions of older clients are bound to nobody,
-// although their calls have users: whoever has a session's id can answer for its user.
-func (p *Protected) warnUnbound(ctx context.Context, req mcp.Request) {
-	opener, known := ctx.Value(sessionUserKey{}).(string)
-	if !known || opener != "" || p.options.Principal == nil || p.unbound.Load() {
+// warnHalfNamed says once that [Handler] and [Protect] were not both told how to name
+// users: sessions are then bound to one name, states and cursors to another.
+func (p *Protected) warnHalfNamed(ctx context.Context) {
+	ofSessions, known := ctx.Value(namesUsersKey{}).(bool)
+	ofCalls := p.options.Principal != nil
+	if !known || ofSessions == ofCalls || p.halfNamed.Swap(true) {
 		return
 	}
-	principal := mcpseal.Principal(func(ctx context.Context) (string, error) { return p.options.Principal(ctx, req) })
-	user, err := principal.Identify(ctx)
-	if err == nil && user != "" && !p.unbound.Swap(true) {
-		p.Logger().ErrorContext(ctx, "gosdk: Options.Principal names a user, but the session is bound to nobody, so that anybody who has its id can "+
-			"answer for that user: set HandlerOptions.Principal too")
+	if ofCalls {
+		p.Logger().ErrorContext(ctx, "gosdk: Options.Principal is set and HandlerOptions.Principal is not, so the sessions of older clients are bound to "+
+			"the access token's user or to nobody, and whoever shares that can answer for another user: set HandlerOptions.Principal too")
+		return
 	}
+	p.Logger().ErrorContext(ctx, "gosdk: HandlerOptions.Principal is set and Options.Principal is not, so states and cursors are bound to "+
+		"the access token's user or to nobody, and whoever shares that can use them: set Options.Principal too")
 }

@@ -28,7 +28,7 @@ type Options struct {
 	// from the context. Without Principal such calls are refused a token.
 	//
 	// With [Handler], set HandlerOptions.Principal too: it binds the sessions of
-	// older clients.
+	// older clients. With one of the two alone, the log has an error.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// AllowAnonymous says that callers without a name are expected: their tokens
 	// are bound to nobody, and anybody who gets one can use it. False means that an
@@ -63,7 +63,7 @@ type Protected struct {
 
 	unsolicited map[string]bool
 	anonymous   atomic.Bool // the log has said that nobody is authenticated
-	unbound     atomic.Bool // the log has said that sessions are bound to nobody
+	halfNamed   atomic.Bool // the log has said that sessions and calls name users in two ways
 	paired      atomic.Bool // both halves of the middleware are on one server
 	strangers   strangers
 }
