@@ -27,6 +27,22 @@ func isOlder(req mcp.Request) bool {
 	return params != nil && params.ProtocolVersion < firstStateless
 }
 
+// lastStateful is the last revision with sessions.
+const lastStateful = "2025-11-25"
+
+// withSessions returns a request to initialize a session with a revision that has
+// them. The SDK answers any later one with such a revision too, but would then take
+// the client for one that speaks the later.
+func withSessions(req mcp.Request) mcp.Request {
+	r, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams])
+	if !ok || r == nil || r.Params == nil || r.Params.ProtocolVersion < firstStateless {
+		return req
+	}
+	params := *r.Params
+	params.ProtocolVersion = lastStateful
+	return &mcp.ServerRequest[*mcp.InitializeParams]{Session: r.Session, Params: &params, Extra: r.Extra}
+}
+
 // olderCall is a call of an older client while it runs. Between two rounds its
 // state stays in the process, but every round is sealed and opened as if it had
 // left, so that the boundary's pins and limits hold.
