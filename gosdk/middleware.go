@@ -17,12 +17,19 @@ import (
 // nothing.
 func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+		returned := false
+		defer func() {
+			if !returned {
+				p.Logger().ErrorContext(ctx, "gosdk: a handler ended its goroutine with runtime.Goexit, so that its call gets no answer", "method", mcpseal.PlainText(method))
+			}
+		}()
 		panicked := mcpseal.Guard(func() error {
 			if result, err = p.serve(ctx, next, method, req); err != nil {
 				_ = err.Error() // as the SDK will, with nobody to recover: it may be a nil of some type
 			}
 			return nil
 		})
+		returned = true
 		if panicked != nil {
 			p.Logger().ErrorContext(ctx, "gosdk: a handler panicked", "method", mcpseal.PlainText(method),
 				"cause", panicked.Error(), "stack", stackOf(panicked))
@@ -167,6 +174,11 @@ func (p *Protected) sealed(asked *passing, req mcp.Request, c call, round *mcpse
 	}
 	if err := checkCapabilities(req, c, a.questions); err != nil {
 		return nil, err
+	}
+	if meta := result.GetMeta(); len(meta) > 0 {
+		if err := p.checkWritable(ctx, c.method, meta); err != nil {
+			return nil, err
+		}
 	}
 	token, err := p.seal(ctx, &asked.caller, round, a.state, questions)
 	if err != nil {

@@ -2,6 +2,7 @@ package gosdk
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -28,9 +29,25 @@ func (p *Protected) pins(ctx context.Context, c call, requests mcp.InputRequestM
 			return nil, p.refuse(ctx, c.method, fmt.Sprintf("the question %.40q is nil, has a nil message or content, is of a type that cannot be asked, %T, "+
 				"or its key is not UTF-8", key, request))
 		}
+		if err := p.checkWritable(ctx, c.method, request); err != nil {
+			return nil, err
+		}
 		questions = append(questions, mcpseal.Question{Key: key, Kind: kind, Digest: wording[key]})
 	}
 	return questions, nil
+}
+
+// checkWritable refuses what cannot be written as JSON: the SDK would not answer the
+// client, or write it with nobody to recover.
+func (p *Protected) checkWritable(ctx context.Context, method string, asking any) error {
+	err := mcpseal.Guard(func() error {
+		_, err := json.Marshal(asking)
+		return err
+	})
+	if err != nil {
+		return p.refuse(ctx, method, "a question, or the _meta beside it, cannot be written as JSON: "+err.Error())
+	}
+	return nil
 }
 
 // hasMessages reports whether the messages of a sampling question are whole: the SDK

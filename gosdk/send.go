@@ -35,6 +35,12 @@ func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
 		if !p.paired.Load() {
 			return nil, &ownError{p.refuse(ctx, method, "the receiving middleware is not installed, so nothing is sealed: install both of what Middleware returned, on one server")}
 		}
+		if !hasMessages(question) {
+			return nil, &ownError{p.refuse(ctx, method, "a question with a nil message or content was refused")}
+		}
+		if err := p.checkWritable(ctx, method, question); err != nil {
+			return nil, &ownError{err}
+		}
 		older := olderOf(ctx, session)
 		if older == nil {
 			if _, limited := ctx.Deadline(); !limited {
