@@ -72,7 +72,9 @@ type HandlerOptions struct {
 // user at their own limit one of theirs, otherwise an anonymous one, then one of
 // theirs, then any. Anonymous callers displace only each other. If there is no
 // such session, the client gets status 503 with Retry-After. Sessions that sent
-// the notification end only by themselves, or when they are idle.
+// the notification end only by themselves, or when they are idle. Room is made before
+// the SDK looks at the request: one that it refuses, because of its Accept or Origin
+// header for example, has displaced a session all the same.
 //
 // A session counts until the last handler that it runs has returned, also after it
 // has timed out. A question to the client ends with its token; give anything else
@@ -131,7 +133,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveSession(w, r, id)
 		return
 	}
-	// The SDK refuses anything else, so it must not displace a session.
+	// The SDK refuses anything else, so it must not displace a session. What the SDK
+	// refuses by other headers may: whoever can send that can send one that is taken.
 	if r.Method == http.MethodPost && isJSON(r) {
 		h.openSession(w, r)
 		return
@@ -162,8 +165,11 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 		ctx = context.WithValue(ctx, namesUsersKey{}, h.namesUsers)
 	}
 	r = r.WithContext(ctx)
-	answer := &answer{ResponseWriter: w, before: func(int) {
+	answer := &answer{ResponseWriter: w, before: func(status int) {
 		h.sessions.name(opening, w.Header().Get(sessionHeader), server)
+		if opening != nil && status < 300 && sends(body, "notifications/initialized", false) { // in one batch
+			h.sessions.initialized(opening)
+		}
 	}}
 	defer answer.finish()
 	h.older.ServeHTTP(answer, r)
