@@ -1,6 +1,8 @@
 package mcpseal
 
 import (
+	"context"
+	"log/slog"
 	"slices"
 
 	"github.com/mcpseal/mcpseal/internal/argdigest"
@@ -22,6 +24,14 @@ func failed(reason Reason) *failure { return &failure{reason: reason} }
 // failedBecause adds what to do about it, in words that hold no secret.
 func failedBecause(reason Reason, format string, args ...any) *failure {
 	return &failure{reason: reason, cause: callback.Explain(format, args...)}
+}
+
+// excuse takes a part's failure for what it is when the caller has given up: nobody
+// must mend anything.
+func (f *failure) excuse(ctx context.Context) {
+	if f.reason.Level() == slog.LevelError && callback.GaveUp(ctx, f.cause) {
+		f.reason = ReasonCanceled
+	}
 }
 
 // guard calls a part that the user may have supplied. An error that wraps one

@@ -74,6 +74,7 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 
 // rejected tells the operator why and returns what the caller may know.
 func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, token string, fail *failure) error {
+	fail.excuse(ctx)
 	e := b.event(OpOpen, start, round, format, token)
 	e.StateBytes = 0
 	if fail.params != nil { // beside a token it is one more rejection
@@ -91,7 +92,11 @@ func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round,
 		b.report(ctx, slog.LevelWarn, "mcpseal: arguments cannot be digested", &e, fail)
 		return &ParamsError{fail.params}
 	}
-	b.report(ctx, slog.LevelError, "mcpseal: state not sealed", &e, fail)
+	level := slog.LevelError
+	if fail.excuse(ctx); fail.reason == ReasonCanceled {
+		level = fail.reason.Level()
+	}
+	b.report(ctx, level, "mcpseal: state not sealed", &e, fail)
 	return &SealError{fail.reason, fail.cause}
 }
 

@@ -32,6 +32,8 @@ const (
 	ReasonPrincipalFailed Reason = "principal_failed" // who is calling could not be told
 	ReasonStoreFailed     Reason = "store_failed"     // the single-use store failed or took too long
 
+	ReasonCanceled Reason = "canceled" // the caller gave up while a part of the service was asked; perhaps spent
+
 	ReasonInvalidParams Reason = "invalid_params" // the arguments of a first round have no digest, the client's fault
 	ReasonBadQuestions  Reason = "bad_questions"  // too many questions to seal, or malformed ones
 	ReasonMisuse        Reason = "misuse"         // a Round of another boundary, or of none

@@ -338,13 +338,14 @@ func TestEveryReasonToRejectIsTested(t *testing.T) {
 	tested := map[mcpseal.Reason]bool{ // by tests that need a clock
 		mcpseal.ReasonExpired: true, mcpseal.ReasonFromTheFuture: true,
 		mcpseal.ReasonFlowExpired: true, mcpseal.ReasonTooManyRounds: true,
+		mcpseal.ReasonCanceled: true, // or a context
 	}
 	for _, c := range causes {
 		tested[c.want] = true
 	}
 	for _, reason := range []mcpseal.Reason{"malformed", "unknown_key", "forged", "version", "request", "arguments", "audience",
 		"principal", "expired", "from_the_future", "flow_expired", "too_many_rounds", "replayed", "too_large", "codec_failed",
-		"principal_failed", "store_failed", "claim_missing"} {
+		"principal_failed", "store_failed", "claim_missing", "canceled"} {
 		if !tested[reason] {
 			t.Errorf("no cause for %s", reason)
 		}

@@ -1,6 +1,7 @@
 package mcpseal
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"time"
@@ -60,7 +61,8 @@ func (b *Boundary) claim(ctx context.Context, round *Round) *failure {
 		b.claiming.Add(-1)
 		return guard(func() error { return errStoreBusy }, ReasonStoreFailed)
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.config.ReplayTimeout)
+	caller := ctx
+	ctx, cancel := context.WithTimeout(caller, b.config.ReplayTimeout)
 	defer cancel()
 	done := make(chan *failure, 1) // an answer that comes late is for nobody
 	go func() {
@@ -75,7 +77,7 @@ func (b *Boundary) claim(ctx context.Context, round *Round) *failure {
 	}()
 	select {
 	case <-ctx.Done():
-		return guard(func() error { return errStoreSilent }, ReasonStoreFailed)
+		return guard(func() error { return cmp.Or(caller.Err(), error(errStoreSilent)) }, ReasonStoreFailed)
 	case fail := <-done:
 		return fail
 	}

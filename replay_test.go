@@ -2,6 +2,7 @@ package mcpseal_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -172,7 +173,68 @@ func TestACancelledRequestIsRejected(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	round, err := s.Open(ctx, deploy(), token)
-	s.checkRejection(t, round, err, mcpseal.ReasonStoreFailed)
+	s.checkRejection(t, round, err, mcpseal.ReasonCanceled)
+	if logged := s.book.last(t); logged["level"] != "WARN" || logged["cause"] != "context canceled" {
+		t.Errorf("logged at %v with cause %v", logged["level"], logged["cause"])
+	}
+}
+
+// TestACallerWhoGaveUpIsNoFailureOfAPart: nor is a part that panics, or is slower than
+// a deadline of the service, a caller who gave up.
+func TestACallerWhoGaveUpIsNoFailureOfAPart(t *testing.T) {
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	late, cancel := context.WithTimeout(context.Background(), 0)
+	defer cancel()
+	ends := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for name, c := range map[string]struct {
+		ctx       context.Context
+		store     func(context.Context, mcpseal.Use) (bool, error)
+		principal mcpseal.Principal
+		want      mcpseal.Reason
+	}{
+		"store":             {gone, func(ctx context.Context, _ mcpseal.Use) (bool, error) { return false, ends(ctx) }, nil, mcpseal.ReasonCanceled},
+		"principal":         {gone, nil, func(ctx context.Context) (string, error) { return "", ends(ctx) }, mcpseal.ReasonCanceled},
+		"a store, too slow": {late, func(ctx context.Context, _ mcpseal.Use) (bool, error) { return false, ends(ctx) }, nil, mcpseal.ReasonStoreFailed},
+		"a panic":           {gone, nil, func(context.Context) (string, error) { panic("x") }, mcpseal.ReasonPrincipalFailed},
+		"a used token":      {gone, func(context.Context, mcpseal.Use) (bool, error) { return false, mcpseal.ReasonReplayed }, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := mcpseal.Config{}
+			if c.store != nil {
+				config.Replay = storeFunc(c.store)
+			}
+			s := newService(t, config)
+			request := deploy()
+			token := s.first(t, request, step)
+			if c.principal != nil {
+				request.Principal = c.principal
+			}
+			round, err := s.Open(c.ctx, request, token)
+			if c.want == "" { // either may be noticed first, and neither is a failure
+				if logged := s.book.last(t); err == nil || logged["level"] != "WARN" {
+					t.Errorf("%v, logged at %v", err, logged["level"])
+				}
+				return
+			}
+			s.checkRejection(t, round, err, c.want)
+			if c.principal == nil {
+				return
+			}
+			first, err := s.Open(c.ctx, request, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = s.Seal(c.ctx, &first, nil)
+			var failed *mcpseal.SealError
+			if !errors.As(err, &failed) || failed.Reason != c.want {
+				t.Errorf("sealing: %v", err)
+			}
+			if level := s.book.last(t)["level"]; (level == "WARN") != (c.want == mcpseal.ReasonCanceled) {
+				t.Errorf("sealing: logged at %v", level)
+			}
+		})
+	}
 }
 
 // TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines never answers, whatever

@@ -101,6 +101,7 @@ func middlewareRound() func() {
 	if !asking.NeedsInput() {
 		panic("does not ask")
 	}
+	asking.Meta = nil // the SDK adds it after the middleware
 	complete := &mcp.CallToolResult{}
 	receiving, _ := gosdk.Middleware(boundary(mcpseal.Ephemeral()), nil)
 	handler := receiving(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {

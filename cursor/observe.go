@@ -52,11 +52,17 @@ func (c *Cursors) observe(ctx context.Context, op mcpseal.Op, start time.Time, r
 
 // report tells the operator why.
 func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, request *mcpseal.Request, size int, fail *failure) {
+	if fail.reason.Level() == slog.LevelError && callback.GaveUp(ctx, fail.cause) {
+		fail.reason = mcpseal.ReasonCanceled
+	}
 	e := c.event(op, start, request, size)
 	e.Reason, e.Cause = fail.reason, fail.cause.OrNil()
 	level, message := e.Reason.Level(), "mcpseal: cursor rejected"
 	if op == OpIssue {
-		level, message = slog.LevelError, "mcpseal: cursor not issued"
+		message = "mcpseal: cursor not issued"
+		if e.Reason != mcpseal.ReasonCanceled {
+			level = slog.LevelError
+		}
 	}
 	attrs := []slog.Attr{
 		slog.String("reason", string(e.Reason)), slog.String("method", e.Method), slog.String("target", e.Target),

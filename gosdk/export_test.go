@@ -1,16 +1,22 @@
 package gosdk
 
 import (
+	"context"
 	"crypto/fips140"
 	"testing"
 	"testing/synctest"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // PromptArguments is the text that is digested for a prompt's arguments.
 func PromptArguments(arguments map[string]string) []byte { return appendStrings(nil, arguments) }
 
-// TokenInfo is the access token that counts for a request.
-var TokenInfo = tokenInfo
+// CallerOf is whom the access token of a request names.
+func CallerOf(ctx context.Context, req mcp.Request) (string, error) {
+	c := new(Protected).callerOf(req)
+	return c.tokenPrincipal(ctx)
+}
 
 // Bubble runs a test with a clock of its own.
 func Bubble(t *testing.T, f func(*testing.T)) {

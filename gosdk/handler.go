@@ -42,7 +42,7 @@ type HandlerOptions struct {
 	// than the SDK's bearer middleware verified; "" means nobody. It must name a
 	// user in the same way for as long as a session lasts. An error or a panic
 	// refuses the request. Nil means the access token's user, as [TokenPrincipal]
-	// names it.
+	// names it. Set it where Options.Principal is set, and only there.
 	Principal func(*http.Request) (string, error)
 	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
 	MaxSessions int
@@ -72,7 +72,9 @@ type HandlerOptions struct {
 // user at their own limit one of theirs, otherwise an anonymous one, then one of
 // theirs, then any. Anonymous callers displace only each other. If there is no
 // such session, the client gets status 503 with Retry-After. Sessions that sent
-// the notification end only by themselves, or when they are idle.
+// the notification end only by themselves, or when they are idle. Room is made before
+// the SDK looks at the request: one that it refuses, because of its Accept or Origin
+// header for example, has displaced a session all the same.
 //
 // A session counts until the last handler that it runs has returned, also after it
 // has timed out. A question to the client ends with its token; give anything else
@@ -84,7 +86,8 @@ func Handler(getServer func(*http.Request) *mcp.Server, options *HandlerOptions)
 	if options != nil {
 		o = *options
 	}
-	if o.Principal == nil {
+	namesUsers := o.Principal != nil
+	if !namesUsers {
 		o.Principal = tokenUser
 	}
 	if o.HTTP.SessionTimeout == 0 {
@@ -100,6 +103,8 @@ func Handler(getServer func(*http.Request) *mcp.Server, options *HandlerOptions)
 		older:    mcp.NewStreamableHTTPHandler(noteServer(getServer), &stateful),
 		options:  o,
 		sessions: newSessions(o.MaxSessions, o.MaxSessionsPerPrincipal, o.MaxAnonymousSessions),
+
+		namesUsers: namesUsers,
 	}
 }
 
@@ -107,6 +112,7 @@ type handler struct {
 	newer, older http.Handler
 	options      HandlerOptions
 	sessions     *sessions
+	namesUsers   bool         // HandlerOptions.Principal was set
 	lastFull     atomic.Int64 // when the log last said so, in Unix seconds
 }
 
@@ -117,6 +123,9 @@ func (h *handler) logger() *slog.Logger {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Revisions are dates, so they compare as texts.
 	if r.Header.Get(versionHeader) >= firstStateless {
+		if h.namesUsers { // all others are spared the copy
+			r = r.WithContext(context.WithValue(r.Context(), namesUsersKey{}, true))
+		}
 		h.newer.ServeHTTP(w, r)
 		return
 	}
@@ -124,7 +133,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveSession(w, r, id)
 		return
 	}
-	// The SDK refuses anything else, so it must not displace a session.
+	// The SDK refuses anything else, so it must not displace a session. What the SDK
+	// refuses by other headers may: whoever can send that can send one that is taken.
 	if r.Method == http.MethodPost && isJSON(r) {
 		h.openSession(w, r)
 		return
@@ -152,11 +162,14 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	var server *mcp.Server
 	ctx := context.WithValue(r.Context(), serverKey{}, &server)
 	if opening != nil { // the context of every call on the session is derived from it
-		ctx = context.WithValue(ctx, sessionUserKey{}, opening.user)
+		ctx = context.WithValue(ctx, namesUsersKey{}, h.namesUsers)
 	}
 	r = r.WithContext(ctx)
-	answer := &answer{ResponseWriter: w, before: func(int) {
+	answer := &answer{ResponseWriter: w, before: func(status int) {
 		h.sessions.name(opening, w.Header().Get(sessionHeader), server)
+		if opening != nil && status < 300 && sends(body, "notifications/initialized", false) { // in one batch
+			h.sessions.initialized(opening)
+		}
 	}}
 	defer answer.finish()
 	h.older.ServeHTTP(answer, r)
@@ -230,11 +243,13 @@ func (h *handler) user(r *http.Request) (user string, ok bool) {
 	if err == nil {
 		return user, true
 	}
-	attributes := []any{"cause", err.Error()}
+	level, attributes := slog.LevelError, []any{"cause", err.Error()}
 	if stack := stackOf(err); stack != "" {
 		attributes = append(attributes, "stack", stack)
+	} else if r.Context().Err() == context.Canceled {
+		level = slog.LevelWarn // the client is gone
 	}
-	h.logger().ErrorContext(r.Context(), "gosdk: a request was refused, because it could not be told who sent it", attributes...)
+	h.logger().Log(r.Context(), level, "gosdk: a request was refused, because it could not be told who sent it", attributes...)
 	return "", false
 }
 
@@ -253,8 +268,8 @@ func tokenUser(r *http.Request) (string, error) {
 }
 
 type (
-	serverKey      struct{}
-	sessionUserKey struct{} // who opened a session, as [HandlerOptions.Principal] says
+	serverKey     struct{}
+	namesUsersKey struct{} // whether [HandlerOptions.Principal] names the users of sessions
 )
 
 // noteServer passes getServer on, and notes what it returned where the request's

@@ -773,3 +773,19 @@ func TestTheOlderSSETransportKnowsOnlyTheOpener(t *testing.T) {
 		t.Errorf("bob's message came as %s", got)
 	}
 }
+
+// TestASessionThatABatchInitializedIsNotDisplaced: revision 2025-03-26 has batches.
+func TestASessionThatABatchInitializedIsNotDisplaced(t *testing.T) {
+	s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: 2, MaxAnonymousSessions: 2})
+	batch := "[" + strings.Replace(initialize, "2025-06-18", "2025-03-26", 1) + "," + initialized + "]"
+	w := s.send("POST", "alice", "", batch)
+	id := w.Header().Get("Mcp-Session-Id")
+	if w.Code != http.StatusOK || id == "" {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	s.open(t, "alice")
+	s.refused(t, "bob")
+	if !s.isOpen("alice", id) {
+		t.Error("it was displaced")
+	}
+}

@@ -70,10 +70,8 @@ func (p *Protected) serveList(ctx context.Context, next mcp.MethodHandler, metho
 		}
 		return result, err
 	}
-	page, err := p.lists.Open(ctx, mcpseal.Request{
-		Method:    method,
-		Principal: func(ctx context.Context) (string, error) { return p.principal(ctx, req) },
-	}, token)
+	by := p.callerOf(req)
+	page, err := p.lists.Open(ctx, mcpseal.Request{Method: method, Principal: p.as(&by)}, token)
 	if err != nil {
 		return nil, cursorError(err)
 	}

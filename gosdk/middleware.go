@@ -16,14 +16,20 @@ import (
 // failed: the operator learns the type of the value and the stack, the client
 // nothing.
 func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
-	p.receives.Store(true)
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+		returned := false
+		defer func() {
+			if !returned {
+				p.Logger().ErrorContext(ctx, "gosdk: a handler ended its goroutine with runtime.Goexit, so that its call gets no answer", "method", mcpseal.PlainText(method))
+			}
+		}()
 		panicked := mcpseal.Guard(func() error {
 			if result, err = p.serve(ctx, next, method, req); err != nil {
 				_ = err.Error() // as the SDK will, with nobody to recover: it may be a nil of some type
 			}
 			return nil
 		})
+		returned = true
 		if panicked != nil {
 			p.Logger().ErrorContext(ctx, "gosdk: a handler panicked", "method", mcpseal.PlainText(method),
 				"cause", panicked.Error(), "stack", stackOf(panicked))
@@ -41,6 +47,12 @@ func stackOf(err error) string {
 }
 
 func (p *Protected) serve(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	if isQuestion(method) {
+		return nil, p.refuse(ctx, method, swapped)
+	}
+	if !p.paired.Load() {
+		p.pair(ctx, method, req)
+	}
 	if isCarrier(method) {
 		return p.serveCarrier(ctx, next, method, req)
 	}
@@ -70,7 +82,7 @@ func (p *Protected) serveCarrier(ctx context.Context, next mcp.MethodHandler, me
 
 // openedCall is a call that brought a token, in one allocation.
 type openedCall struct {
-	passage.Call
+	passing
 	round mcpseal.Round
 }
 
@@ -83,35 +95,35 @@ func (p *Protected) serveCall(ctx context.Context, next mcp.MethodHandler, req m
 		inner := req
 		if answers := p.firstAnswers(c); len(answers) != len(c.answers) {
 			inner = withInput(req, "", answers)
-			p.dropped(ctx, req, c, len(c.answers)-len(answers))
+			p.dropped(ctx, c, len(c.answers)-len(answers))
 		}
-		passing := &passage.Call{Context: ctx, By: p, Session: req.GetSession()}
-		result, a, err := p.run(passing, next, inner, c)
+		first := new(passing)
+		p.begin(first, ctx, req)
+		result, a, err := p.run(first, next, inner, c)
 		if err != nil || a.questions == nil {
 			return result, err
 		}
-		round, err := p.open(ctx, req, c, "")
+		round, err := p.open(ctx, &first.caller, c, "")
 		if err != nil {
 			return nil, err
 		}
-		return p.sealed(passing, req, c, &round, result, a)
+		return p.sealed(first, req, c, &round, result, a)
 	}
-	var (
-		opened = &openedCall{Call: passage.Call{Context: ctx, By: p, Session: req.GetSession()}}
-		err    error
-	)
-	if opened.round, err = p.open(ctx, req, c, c.token); err != nil {
+	opened := new(openedCall)
+	p.begin(&opened.passing, ctx, req)
+	var err error
+	if opened.round, err = p.open(ctx, &opened.caller, c, c.token); err != nil {
 		return nil, err
 	}
 	opened.Round = &opened.round
 	state, _ := opened.round.State()
 	answers := solicited(&opened.round, c.answers)
 	opened.round.Dropped(ctx, len(c.answers)-len(answers))
-	result, a, err := p.run(&opened.Call, next, withInput(req, state, answers), c)
+	result, a, err := p.run(&opened.passing, next, withInput(req, state, answers), c)
 	if err != nil || a.questions == nil {
 		return uncached(result), err
 	}
-	return p.sealed(&opened.Call, req, c, &opened.round, result, a)
+	return p.sealed(&opened.passing, req, c, &opened.round, result, a)
 }
 
 // firstAnswers are the answers that a first round passes on: nobody asked for
@@ -124,15 +136,15 @@ func (p *Protected) firstAnswers(c call) mcp.InputResponseMap {
 }
 
 // dropped says that answers of a first round were dropped.
-func (p *Protected) dropped(ctx context.Context, req mcp.Request, c call, n int) {
-	if round, err := p.open(ctx, req, c, ""); err == nil {
+func (p *Protected) dropped(ctx context.Context, c call, n int) {
+	if round, err := p.open(ctx, nil, c, ""); err == nil {
 		round.Dropped(ctx, n)
 	}
 }
 
 // run calls the handler and makes sure that what it returns can be told: a state
 // must not leave in a result that nobody looked into.
-func (p *Protected) run(ctx *passage.Call, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
+func (p *Protected) run(ctx *passing, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
 	result, err := next(ctx, c.method, req)
 	if err != nil {
 		return nil, asking{}, err
@@ -150,32 +162,37 @@ func (p *Protected) run(ctx *passage.Call, next mcp.MethodHandler, req mcp.Reque
 }
 
 // sealed returns the result that asks with a token in place of its state.
-func (p *Protected) sealed(passing *passage.Call, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
-	ctx := passing.Context
+func (p *Protected) sealed(asked *passing, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
+	ctx := asked.Context
 	if !a.sent {
 		return nil, p.refuse(ctx, c.method, "a result asks, but the SDK would send it as complete: questions must come from the handler, "+
 			"not from a middleware further in")
 	}
-	questions, err := p.pins(passing, c, a)
+	questions, err := p.pins(&asked.Call, c, a)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkCapabilities(req, c, a.questions); err != nil {
 		return nil, err
 	}
-	token, err := p.seal(ctx, req, round, a.state, questions)
+	if meta := result.GetMeta(); len(meta) > 0 {
+		if err := p.checkWritable(ctx, c.method, meta); err != nil {
+			return nil, err
+		}
+	}
+	token, err := p.seal(ctx, &asked.caller, round, a.state, questions)
 	if err != nil {
 		return nil, err
 	}
 	return withState(uncached(result), token), nil
 }
 
-func (p *Protected) open(ctx context.Context, req mcp.Request, c call, token string) (mcpseal.Round, error) {
+func (p *Protected) open(ctx context.Context, by *caller, c call, token string) (mcpseal.Round, error) {
 	round, err := p.boundary.Open(ctx, mcpseal.Request{
 		Method:    c.method,
 		Target:    c.target,
 		Arguments: c.arguments,
-		Principal: func(ctx context.Context) (string, error) { return p.principal(ctx, req) },
+		Principal: p.as(by),
 	}, token)
 	if err != nil {
 		return mcpseal.Round{}, wireError(err)
@@ -183,8 +200,8 @@ func (p *Protected) open(ctx context.Context, req mcp.Request, c call, token str
 	return round, nil
 }
 
-func (p *Protected) seal(ctx context.Context, req mcp.Request, round *mcpseal.Round, text string, questions []mcpseal.Question) (string, error) {
-	p.warnAnonymous(ctx, req)
+func (p *Protected) seal(ctx context.Context, by *caller, round *mcpseal.Round, text string, questions []mcpseal.Question) (string, error) {
+	p.warnUsers(ctx, by)
 	var state *string
 	if text != "" {
 		state = &text

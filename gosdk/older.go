@@ -27,11 +27,27 @@ func isOlder(req mcp.Request) bool {
 	return params != nil && params.ProtocolVersion < firstStateless
 }
 
+// lastStateful is the last revision with sessions.
+const lastStateful = "2025-11-25"
+
+// withSessions returns a request to initialize a session with a revision that has
+// them. The SDK answers any later one with such a revision too, but would then take
+// the client for one that speaks the later.
+func withSessions(req mcp.Request) mcp.Request {
+	r, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams])
+	if !ok || r == nil || r.Params == nil || r.Params.ProtocolVersion < firstStateless {
+		return req
+	}
+	params := *r.Params
+	params.ProtocolVersion = lastStateful
+	return &mcp.ServerRequest[*mcp.InitializeParams]{Session: r.Session, Params: &params, Extra: r.Extra}
+}
+
 // olderCall is a call of an older client while it runs. Between two rounds its
 // state stays in the process, but every round is sealed and opened as if it had
 // left, so that the boundary's pins and limits hold.
 type olderCall struct {
-	passage.Call
+	passing
 	p       *Protected
 	req     mcp.Request
 	c       call
@@ -59,18 +75,20 @@ func olderOf(ctx context.Context, session *mcp.ServerSession) *olderCall {
 // such a client once, from further in, and runs the handler again; bridge goes
 // on from there for as many rounds as it takes.
 func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
-	if !p.sends.Load() {
-		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both of what Middleware returned")
+	if !p.paired.Load() {
+		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both of what Middleware returned, on one server")
 	}
-	p.warnUnbound(ctx, req)
+	p.warnHalfNamed(ctx)
 	c.promptArgs = maps.Clone(c.promptArgs)
 	session := req.GetSession().(*mcp.ServerSession)
-	round, err := p.open(ctx, req, c, c.token)
+	o := &olderCall{p: p, req: req, c: c, asked: c.token != ""}
+	p.begin(&o.passing, ctx, req)
+	o.Round, o.Older = &o.entered, o
+	round, err := p.open(ctx, &o.caller, c, c.token)
 	if err != nil {
 		return nil, err
 	}
-	o := &olderCall{p: p, req: req, c: c, round: round, asked: c.token != ""}
-	o.Call = passage.Call{Context: ctx, By: p, Session: session, Round: &o.entered, Older: o}
+	o.round = round
 	defer o.leave()
 
 	state, _ := round.State()
@@ -83,7 +101,7 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 		o.enter()
 		// A handler may change its params, and the next round needs them as they
 		// arrived: each run gets a copy.
-		result, a, err := p.run(&o.Call, next, withInput(o.pristine(), state, answers), c)
+		result, a, err := p.run(&o.passing, next, withInput(o.pristine(), state, answers), c)
 		if err != nil {
 			return nil, o.unanswered(err)
 		}
@@ -198,14 +216,18 @@ func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token
 	if o.sdk != nil {
 		o.sdk.ended = true
 	}
-	token, err = o.p.seal(o.Context, o.req, &o.round, state, questions)
+	token, err = o.p.seal(o.Context, &o.caller, &o.round, state, questions)
 	return token, o.round.Expires(), err
 }
 
 // reopen opens a token that this call sealed. There is nobody to ask again if
-// it is rejected: the answers are already here.
+// it is rejected: the answers are already here. A call that was cancelled goes no
+// further, and is nobody's failure.
 func (o *olderCall) reopen(token string) error {
-	round, err := o.p.open(o.Context, o.req, o.c, token)
+	if err := o.Context.Err(); err != nil {
+		return err
+	}
+	round, err := o.p.open(o.Context, &o.caller, o.c, token)
 	if err == nil && round.First() {
 		err = wireError(mcpseal.ErrRejected)
 	}

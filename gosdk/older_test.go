@@ -345,3 +345,37 @@ func TestAQuestionOutsideACallEndsToo(t *testing.T) {
 		})
 	}
 }
+
+// TestAClientThatInitializesIsOlderWhateverItAskedFor: the server answers with a
+// revision that has sessions, and asks in the middle of the call.
+func TestAClientThatInitializesIsOlderWhateverItAskedFor(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28", "2027-01-01", "DRAFT"} {
+		server := newServer()
+		addSteps(server, "steps", 3)
+		gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+		client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, raw())
+		client.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if params, ok := req.GetParams().(*mcp.InitializeParams); ok {
+					params.ProtocolVersion = version
+				}
+				return next(ctx, method, req)
+			}
+		})
+		clientSide, serverSide := mcp.NewInMemoryTransports()
+		if _, err := server.Connect(t.Context(), serverSide, nil); err != nil {
+			t.Fatal(err)
+		}
+		session, err := revision.Connect(t.Context(), client, clientSide, revision2025)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := session.InitializeResult().ProtocolVersion; got != "2025-11-25" {
+			t.Errorf("%s: the server answers %s", version, got)
+		}
+		if result, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); err != nil || text(result) != "done after 3" {
+			t.Errorf("%s: %q, state %q, %v", version, text(result), result.RequestState, err)
+		}
+		session.Close()
+	}
+}

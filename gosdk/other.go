@@ -19,7 +19,7 @@ func (p *Protected) serveOther(ctx context.Context, next mcp.MethodHandler, meth
 	if carriesInput(req.GetParams()) {
 		return nil, p.refuse(ctx, mcpseal.PlainText(method), "params with a state or answers were refused: nobody seals them for this method")
 	}
-	result, err := next(ctx, method, req)
+	result, err := next(ctx, method, withSessions(req))
 	if err == nil && carriesInput(result) {
 		return nil, p.refuse(ctx, mcpseal.PlainText(method), "a result with a state or questions was refused: nobody seals them for this method, "+
 			"ask from a tool, a prompt or a resource")

@@ -177,10 +177,9 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 	if len(bound) > t.p.policy.MaxArguments { // defaults and escapes make it longer
 		return nil, t.refuse(ctx, "with defaults, more than mcpseal.Config.MaxArguments")
 	}
-	t.p.warnAnonymous(ctx, req)
 	place, err := t.pages.Open(ctx, mcpseal.Request{
 		Method: methodTool, Target: t.name, Arguments: bound,
-		Principal: func(ctx context.Context) (string, error) { return t.p.principal(ctx, req) },
+		Principal: t.p.callerIn(ctx, req),
 	}, token)
 	if err != nil {
 		return nil, cursorError(err)

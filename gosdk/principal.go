@@ -6,47 +6,37 @@ import (
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mcpseal/mcpseal"
 )
 
 // principal tells who is calling.
-func (p *Protected) principal(ctx context.Context, req mcp.Request) (string, error) {
+func (p *Protected) principal(ctx context.Context, c *caller) (string, error) {
 	if p.options.Principal != nil {
-		principal, err := p.options.Principal(ctx, req)
+		principal, err := p.options.Principal(ctx, c.request)
 		if err == nil && principal == "" && !p.options.AllowAnonymous {
 			p.Logger().ErrorContext(ctx, "gosdk: the caller has no name", "cause", errNoName.Error())
 			err = errNoName
 		}
 		return principal, err
 	}
-	info, err := tokenInfo(ctx, req)
-	if info == nil && err == nil {
-		return "", nil
-	}
-	principal := ""
-	if err == nil {
-		principal, err = TokenPrincipal(info)
-	}
+	principal, err := c.tokenPrincipal(ctx)
 	if err != nil {
 		p.Logger().ErrorContext(ctx, "gosdk: the caller cannot be told from the access token", "cause", err.Error())
 	}
 	return principal, err
 }
 
-// tokenInfo is what the SDK's bearer middleware verified for this request. The
-// context does not count: it is that of the connection. Where it alone has a token,
-// over the older SSE transport for example, the caller cannot be told.
-func tokenInfo(ctx context.Context, req mcp.Request) (*auth.TokenInfo, error) {
-	extra := req.GetExtra()
-	if extra != nil && (extra.TokenInfo != nil || extra.Header != nil) {
-		return extra.TokenInfo, nil
+// tokenPrincipal is whom the SDK's bearer middleware verified for this request, ""
+// for nobody. The context does not count: it is that of the connection. Where it
+// alone has a token, over the older SSE transport for example, the caller cannot be
+// told.
+func (c *caller) tokenPrincipal(ctx context.Context) (string, error) {
+	switch {
+	case c.hasToken:
+		return c.token.principal()
+	case !c.hasHeader && auth.TokenInfoFromContext(ctx) != nil:
+		return "", errOpener
 	}
-	if auth.TokenInfoFromContext(ctx) != nil {
-		return nil, errOpener
-	}
-	return nil, nil
+	return "", nil
 }
 
 var (
@@ -62,17 +52,40 @@ var (
 // since a user id alone is not unique among issuers. It is what [Protect] binds
 // states to unless [Options.Principal] is set.
 func TokenPrincipal(info *auth.TokenInfo) (string, error) {
-	if info.UserID == "" {
+	name := nameOf(info)
+	return name.principal()
+}
+
+// tokenName is what names the user of an access token.
+type tokenName struct {
+	user   string
+	issuer claim
+	client claim
+}
+
+type claim struct {
+	value   any
+	present bool
+}
+
+func nameOf(info *auth.TokenInfo) (n tokenName) {
+	n.user = info.UserID
+	n.issuer.value, n.issuer.present = info.Extra["iss"]
+	n.client.value, n.client.present = info.Extra["client_id"]
+	return n
+}
+
+func (n *tokenName) principal() (string, error) {
+	if n.user == "" {
 		return "", errNoUserID
 	}
-	buf := appendPart(nil, info.UserID, true)
-	for _, name := range []string{"iss", "client_id"} {
-		value, present := info.Extra[name]
-		text, isText := value.(string)
-		if present && !isText {
+	buf := appendPart(nil, n.user, true)
+	for _, c := range []claim{n.issuer, n.client} {
+		text, isText := c.value.(string)
+		if c.present && !isText {
 			return "", errNoString
 		}
-		buf = appendPart(buf, text, present)
+		buf = appendPart(buf, text, c.present)
 	}
 	return string(buf), nil
 }
@@ -87,10 +100,11 @@ func appendPart(buf []byte, text string, present bool) []byte {
 	return append(buf, text...)
 }
 
-// warnAnonymous says once that tokens of an HTTP server are bound to nobody.
-func (p *Protected) warnAnonymous(ctx context.Context, req mcp.Request) {
-	extra := req.GetExtra()
-	if p.options.Principal != nil || p.options.AllowAnonymous || extra == nil || extra.Header == nil || extra.TokenInfo != nil {
+// warnUsers says once what is wrong with the users that states and cursors are bound
+// to.
+func (p *Protected) warnUsers(ctx context.Context, c *caller) {
+	p.warnHalfNamed(ctx)
+	if p.options.Principal != nil || p.options.AllowAnonymous || !c.hasHeader || c.hasToken {
 		return
 	}
 	if !p.anonymous.Swap(true) {
@@ -99,17 +113,19 @@ func (p *Protected) warnAnonymous(ctx context.Context, req mcp.Request) {
 	}
 }
 
-// warnUnbound says once that the sessions of older clients are bound to nobody,
-// although their calls have users: whoever has a session's id can answer for its user.
-func (p *Protected) warnUnbound(ctx context.Context, req mcp.Request) {
-	opener, known := ctx.Value(sessionUserKey{}).(string)
-	if !known || opener != "" || p.options.Principal == nil || p.unbound.Load() {
+// warnHalfNamed says once that [Handler] and [Protect] were not both told how to name
+// users: sessions are then bound to one name, states and cursors to another.
+func (p *Protected) warnHalfNamed(ctx context.Context) {
+	ofSessions, known := ctx.Value(namesUsersKey{}).(bool)
+	ofCalls := p.options.Principal != nil
+	if !known || ofSessions == ofCalls || p.halfNamed.Swap(true) {
 		return
 	}
-	principal := mcpseal.Principal(func(ctx context.Context) (string, error) { return p.options.Principal(ctx, req) })
-	user, err := principal.Identify(ctx)
-	if err == nil && user != "" && !p.unbound.Swap(true) {
-		p.Logger().ErrorContext(ctx, "gosdk: Options.Principal names a user, but the session is bound to nobody, so that anybody who has its id can "+
-			"answer for that user: set HandlerOptions.Principal too")
+	if ofCalls {
+		p.Logger().ErrorContext(ctx, "gosdk: Options.Principal is set and HandlerOptions.Principal is not, so the sessions of older clients are bound to "+
+			"the access token's user or to nobody, and whoever shares that can answer for another user: set HandlerOptions.Principal too")
+		return
 	}
+	p.Logger().ErrorContext(ctx, "gosdk: HandlerOptions.Principal is set and Options.Principal is not, so states and cursors are bound to "+
+		"the access token's user or to nobody, and whoever shares that can use them: set Options.Principal too")
 }

@@ -799,7 +799,13 @@ func TestACallThatNeverAsksPaysOneAllocation(t *testing.T) {
 	receiving, _ := gosdk.Middleware(boundary(t, &book{}, nil), nil)
 	result := &mcp.CallToolResult{}
 	handler := receiving(func(context.Context, string, mcp.Request) (mcp.Result, error) { return result, nil })
-	var req mcp.Request = &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "x", Arguments: []byte(`{"a":1}`)}}
+	var req mcp.Request = &mcp.CallToolRequest{
+		Params: &mcp.CallToolParamsRaw{Name: "x", Arguments: []byte(`{"a":1}`)},
+		Extra: &mcp.RequestExtra{
+			Header:    http.Header{"Authorization": {"Bearer x"}},
+			TokenInfo: &auth.TokenInfo{UserID: "u", Extra: map[string]any{"iss": "i", "client_id": "c"}},
+		},
+	}
 	ctx := context.Background()
 	handler(ctx, "tools/call", req)
 	if n := testing.AllocsPerRun(100, func() { handler(ctx, "tools/call", req) }); n > 1 {

@@ -18,15 +18,17 @@ type Options struct {
 	// AllowAnonymous is set. Nil means the access token's user id, issuer and
 	// client id.
 	//
-	// Read the user from req.GetExtra(), which has the headers and the access
-	// token of this request. The context is that of the request which opened the
+	// Read the user from req.GetExtra(), which has copies of the headers and the
+	// access token of this request, made when it arrived: what a handler or a
+	// middleware further in does to them does not count. The params are not copied:
+	// do not decide by them. The context is that of the request which opened the
 	// session or the connection, whoever sends on it now. Over the older SSE
 	// transport GetExtra has neither: make sure in front of it that whoever posts to
 	// a session is the user that opened it, then set Principal to take the user
 	// from the context. Without Principal such calls are refused a token.
 	//
 	// With [Handler], set HandlerOptions.Principal too: it binds the sessions of
-	// older clients.
+	// older clients. With one of the two alone, the log has an error.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// AllowAnonymous says that callers without a name are expected: their tokens
 	// are bound to nobody, and anybody who gets one can use it. False means that an
@@ -61,9 +63,8 @@ type Protected struct {
 
 	unsolicited map[string]bool
 	anonymous   atomic.Bool // the log has said that nobody is authenticated
-	unbound     atomic.Bool // the log has said that sessions are bound to nobody
-	receives    atomic.Bool // the receiving middleware is installed
-	sends       atomic.Bool // the sending middleware is installed
+	halfNamed   atomic.Bool // the log has said that sessions and calls name users in two ways
+	paired      atomic.Bool // both halves of the middleware are on one server
 	strangers   strangers
 }
 
@@ -73,13 +74,16 @@ type Protected struct {
 func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
 	p := newProtected(boundary, options)
 	p.server = server
+	p.paired.Store(true)
 	server.AddReceivingMiddleware(p.receive)
 	server.AddSendingMiddleware(p.send)
 	return p
 }
 
 // Middleware returns the receiving and the sending middleware by themselves,
-// for a server that orders its own chain. Both must be installed, on one server.
+// for a server that orders its own chain. Install both, on one server. A server with
+// the sending one alone is not protected: it refuses to ask older clients, but newer
+// ones get its states in plaintext.
 func Middleware(boundary *mcpseal.Boundary, options *Options) (receiving, sending mcp.Middleware) {
 	p := newProtected(boundary, options)
 	return p.receive, p.send

@@ -1,6 +1,8 @@
 package gosdk
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"unicode/utf8"
 
@@ -36,10 +38,25 @@ func (p *Protected) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Que
 			if _, digest, ok := passage.DigestOf(request); !ok || digest != wording[key] {
 				return nil, changed()
 			}
+		} else if err := p.checkWritable(ctx, c.method, request); err != nil {
+			return nil, err
 		}
 		questions = append(questions, mcpseal.Question{Key: key, Kind: kind, Digest: wording[key]})
 	}
 	return questions, nil
+}
+
+// checkWritable refuses what cannot be written as JSON: the SDK would not answer the
+// client, or write it with nobody to recover.
+func (p *Protected) checkWritable(ctx context.Context, method string, asking any) error {
+	err := mcpseal.Guard(func() error {
+		_, err := json.Marshal(asking)
+		return err
+	})
+	if err != nil {
+		return p.refuse(ctx, method, "a question, or the _meta beside it, cannot be written as JSON: "+err.Error())
+	}
+	return nil
 }
 
 func kindOfQuestion(request mcp.InputRequest) mcpseal.Kind {

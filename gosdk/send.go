@@ -6,6 +6,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
 // send is the sending middleware. It keeps questions from older clients that
@@ -14,21 +15,32 @@ import (
 // call they belong to, and ends the waiting for an answer when their token expires,
 // or would: a question that belongs to no such call must not wait for ever either.
 func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
-	p.sends.Store(true)
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		question, ok := req.GetParams().(mcp.InputRequest)
 		if !ok && method == "roots/list" {
 			question, ok = &mcp.ListRootsParams{}, true // its params may be left out
 		}
 		session, isServer := req.GetSession().(*mcp.ServerSession)
+		if isServer && (isCarrier(method) || isList(method)) {
+			return nil, p.refuse(ctx, method, swapped)
+		}
+		if p.catches(ctx, method) {
+			return nil, errCaught
+		}
 		if !ok || !isServer {
 			return next(ctx, method, req)
 		}
 		if !declares(declaredBy(session), question) {
 			return nil, &ownError{missingCapabilities(mcp.InputRequestMap{"": question})}
 		}
-		if !p.receives.Load() {
-			return nil, &ownError{p.refuse(ctx, method, "the receiving middleware is not installed, so nothing is sealed: install both of what Middleware returned")}
+		if !p.paired.Load() {
+			return nil, &ownError{p.refuse(ctx, method, "the receiving middleware is not installed, so nothing is sealed: install both of what Middleware returned, on one server")}
+		}
+		if !whole.Question(question) {
+			return nil, &ownError{p.refuse(ctx, method, "a question with a nil message, content, tool or hint was refused")}
+		}
+		if err := p.checkWritable(ctx, method, question); err != nil {
+			return nil, &ownError{err}
 		}
 		older := olderOf(ctx, session)
 		if older == nil {

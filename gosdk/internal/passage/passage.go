@@ -20,6 +20,7 @@ type Call struct {
 	Session mcp.Session    // nil in tests of handlers
 	Round   *mcpseal.Round // of the token that came in; nil without one
 	Older   any            // the gosdk's own, for clients that are asked in the middle of the call
+	Caller  any            // the gosdk's own: who sent it, as it arrived
 
 	// What elicit wrote in this round, in the last few runs of its handler: a
 	// middleware may run it more than once, and take whichever result it likes. Only

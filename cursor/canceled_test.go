@@ -1,0 +1,49 @@
+package cursor_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+)
+
+// TestACallerWhoGaveUpIsNoFailure: a principal that asks a service fails with the
+// caller's context.
+func TestACallerWhoGaveUpIsNoFailure(t *testing.T) {
+	var log bytes.Buffer
+	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "a", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	request := mcpseal.Request{Method: "tools/call", Target: "list", Principal: func(ctx context.Context) (string, error) { return "alice", ctx.Err() }}
+	first, err := cursors.Open(ctx, request, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := first.Next(ctx, cursor.Next{Position: []byte("x")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	var rejected *cursor.RejectError
+	if _, err := cursors.Open(ctx, request, text); !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonCanceled {
+		t.Errorf("opened: %v", err)
+	}
+	first, err = cursors.Open(ctx, request, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed *cursor.IssueError
+	if _, err := first.Next(ctx, cursor.Next{Position: []byte("x")}); !errors.As(err, &failed) || failed.Reason != mcpseal.ReasonCanceled {
+		t.Errorf("issued: %v", err)
+	}
+	if strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("the log: %s", &log)
+	}
+}
