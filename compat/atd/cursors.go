@@ -43,7 +43,7 @@ func (c cursors) open(ctx context.Context, request mcpseal.Request, text string)
 	}
 	user, err := request.Principal.Identify(ctx)
 	if err != nil {
-		return Page{}, nil, mcpseal.ReasonPrincipalFailed
+		return Page{}, nil, unknownCaller(ctx)
 	}
 	page, bound, err := c.Issuer.open(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, text)
 	switch {
@@ -63,6 +63,15 @@ func (c cursors) open(ctx context.Context, request mcpseal.Request, text string)
 		return Page{}, nil, mcpseal.ReasonArguments
 	}
 	return Page{}, nil, mcpseal.ReasonMalformed
+}
+
+// unknownCaller is why it is not known who is calling: nobody waits for the answer
+// any more, or the function that tells failed.
+func unknownCaller(ctx context.Context) mcpseal.Reason {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return mcpseal.ReasonCanceled
+	}
+	return mcpseal.ReasonPrincipalFailed
 }
 
 func isParams(err error) bool {
@@ -93,7 +102,7 @@ func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, b
 	if bound == nil {
 		user, err := request.Principal.Identify(ctx)
 		if err != nil {
-			return "", mcpseal.ReasonPrincipalFailed
+			return "", unknownCaller(ctx)
 		}
 		if bound, err = c.payloadOf(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, c.plain); err != nil {
 			return "", mcpseal.ReasonInvalidParams

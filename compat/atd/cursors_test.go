@@ -80,6 +80,12 @@ func TestTheAdapterKeepsTheContractOfCursors(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		var rejected *cursor.RejectError
+		if _, err := c.Open(gone, failing, token); !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonCanceled {
+			t.Errorf("a caller who gave up: %v", err)
+		}
 		time.Sleep(time.Hour)
 		if err := open(c, request, token); !errors.Is(err, cursor.ErrExpired) {
 			t.Errorf("expired: %v", err)
