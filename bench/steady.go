@@ -25,14 +25,14 @@ const (
 // come. Removing is part of it, and comes in bursts: so a time is the mean of
 // seconds on end, not the median of slices, and each store runs by itself. That
 // takes longer than the budget, unless it is only a test.
-func steady(stores []steadyStore, budget time.Duration) (rows []row) {
+func steady(stores []steadyStore, users uint64, budget time.Duration) (rows []row) {
 	settle, measured := settling, max(2*settling, budget/time.Duration(len(stores)))
 	if budget < time.Second {
 		settle, measured = budget, budget
 	}
 	for _, s := range stores {
 		runtime.GC()
-		claim := claimOne(s.name, s.open(), lifetime)
+		claim := claimOne(s.name, s.open(), lifetime, users)
 		paced(claim.run, settle)
 		r := row{Name: s.name, Nanos: paced(claim.run, measured), Ratio: 1}
 		allocations := allocs(claim.run, 500)

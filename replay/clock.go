@@ -1,9 +1,6 @@
 package replay
 
-import (
-	"sync/atomic"
-	"time"
-)
+import "time"
 
 // moment is a time, in whole seconds since the store started, by both clocks.
 // The wall clock is what tokens are dated by, but it can be set. The other only
@@ -27,29 +24,11 @@ const maxLeap = 60
 // that was issued before is as old as what was issued before the start.
 func (s *SingleProcess) watch(now moment) {
 	offset := now.wall - now.running
-	for {
-		last := s.offset.Load()
-		if offset == last {
-			return
-		}
-		if offset-last > maxLeap { // before others can see the new offset
-			end := s.start.Add(time.Duration(now.wall+1) * time.Second) // now is rounded down
-			raise(&s.oldest, end.UnixMilli())
-		}
-		if s.offset.CompareAndSwap(last, offset) {
-			return
-		}
+	if offset-s.offset > maxLeap {
+		end := s.start.Add(time.Duration(now.wall+1) * time.Second) // now is rounded down
+		s.oldest = max(s.oldest, end.UnixMilli())
 	}
-}
-
-// raise sets a number to another that is higher.
-func raise(number *atomic.Int64, to int64) {
-	for {
-		now := number.Load()
-		if to <= now || number.CompareAndSwap(now, to) {
-			return
-		}
-	}
+	s.offset = offset
 }
 
 // lookAgain is the longest that a claim whose time is over by one clock waits
@@ -62,17 +41,4 @@ func floorSeconds(d time.Duration) int64 {
 		seconds--
 	}
 	return seconds
-}
-
-// nextMillisecond waits for the clock to reach it. Tokens that were issued before
-// the call are then dated earlier.
-func nextMillisecond() time.Time {
-	for before := time.Now(); ; {
-		time.Sleep(before.Truncate(time.Millisecond).Add(time.Millisecond).Sub(before.Round(0)))
-		now := time.Now()
-		if now.UnixMilli() > before.UnixMilli() {
-			return now
-		}
-		before = now // the clock was set back, or the sleep was short
-	}
 }

@@ -32,14 +32,14 @@ func (c *clocks) pass(seconds int64) { c.wall += seconds; c.running += seconds }
 // settle lets the store notice a leap, and a second pass: what is issued from
 // then on is fresh.
 func (c *clocks) settle() {
-	c.watch(c.moment)
+	c.sweepOnce(c.moment)
 	c.pass(1)
 }
 
 // drain removes all that is over.
 func (s *SingleProcess) drain(now moment) {
 	for more := true; more; {
-		_, more = s.sweep(now)
+		_, more = s.sweepOnce(now)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestAClockThatIsSetBackDoesNotBringBackWhatWasForgotten(t *testing.T) {
 	c.mustClaim(t, u, true)
 	c.pass(13 * 60)
 	c.mustClaim(t, c.useAt(2), true)
-	if c.held.Load() != 1 {
+	if c.used.len() != 1 {
 		t.Fatal("the claim is not forgotten: the test shows nothing")
 	}
 	c.wall -= 10 * 60
@@ -180,8 +180,8 @@ func TestClaimsThatWaitForAClockDoNotHoldUpOthers(t *testing.T) {
 	for i := range uint64(50) {
 		c.mustClaim(t, c.useAt(i), true)
 	}
-	c.wall -= 3600    // and right again
-	c.oldest.Store(0) // or fresh tokens are refused until the clock is there again
+	c.wall -= 3600 // and right again
+	c.oldest = 0   // or fresh tokens are refused until the clock is there again
 	for i := range uint64(50) {
 		c.mustClaim(t, c.useAt(100+i), true)
 	}
@@ -189,13 +189,13 @@ func TestClaimsThatWaitForAClockDoNotHoldUpOthers(t *testing.T) {
 	for i := range uint64(50) {
 		c.mustClaim(t, c.useAt(200+i), true)
 	}
-	if c.held.Load() != 100 {
-		t.Errorf("%d claims are held, want the 50 of the wrong hour and the 50 new ones", c.held.Load())
+	if c.used.len() != 100 {
+		t.Errorf("%d claims are held, want the 50 of the wrong hour and the 50 new ones", c.used.len())
 	}
 	c.pass(3600)
 	c.drain(c.moment)
 	c.mustClaim(t, c.useAt(300), true)
-	if c.held.Load() != 1 {
-		t.Errorf("%d claims are held, want 1", c.held.Load())
+	if c.used.len() != 1 {
+		t.Errorf("%d claims are held, want 1", c.used.len())
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 // Config is how a store is set up. It is copied.
 type Config struct {
-	// Capacity is how many uses the store holds, at less than 100 bytes each;
-	// more are refused. Take the most tokens that are used in one lifetime: with
+	// Capacity is how many uses the store holds, at most 110 bytes each; more are
+	// refused. Take the most tokens that are used in one lifetime: with
 	// the boundary's default of 10 minutes, in 12. 0 means 100,000.
 	Capacity int
 	// Logger gets a warning when the store is 80 % full, and again once it was
@@ -18,12 +18,6 @@ type Config struct {
 	// Several goroutines may call it at once, and a later level may arrive before
 	// an earlier one: for a gauge, ask [SingleProcess.Level]. Nil means nobody does.
 	Observer func(Level)
-}
-
-// Level is how full a store is.
-type Level struct {
-	Held     int // uses that are remembered
-	Capacity int
 }
 
 const (

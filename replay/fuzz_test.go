@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -84,7 +85,7 @@ func FuzzSingleProcess(f *testing.F) {
 					t.Fatalf("the clock was not set back: %v", err)
 				case errors.Is(err, errTooOld) && !tooOld:
 					t.Fatal("a token counts as too old that is not")
-				case errors.Is(err, errOver) && left > 0:
+				case errors.Is(err, errExpired) && left > 0:
 					t.Fatal("a token is over too early")
 				}
 			}
@@ -96,35 +97,30 @@ func FuzzSingleProcess(f *testing.F) {
 // check looks at what must hold between any two claims.
 func check(t *testing.T, s *SingleProcess) {
 	t.Helper()
-	claims, owned := 0, map[ownerID]uint32{}
-	for i := range s.shards {
-		sh := &s.shards[i]
-		for n := range sh.claims.count {
-			if n > 0 && sh.dueAt(n) < sh.dueAt((n-1)/arity) {
-				t.Fatal("a claim is due before one that is looked at earlier")
+	owned, queued := map[owner]int32{}, 0
+	for _, part := range s.used.byToken.parts {
+		for _, c := range part.entries {
+			owned[c.owner]++
+		}
+	}
+	delete(owned, 0)
+	if s.used.owned.count != len(owned) {
+		t.Fatalf("%d users are counted, and %d hold something", s.used.owned.count, len(owned))
+	}
+	for owner, n := range owned {
+		if counted, _ := s.used.owned.get(owner); counted != n || int(n) > max(1, s.config.Capacity/10) {
+			t.Fatalf("a user holds %d, and %d are counted", n, counted)
+		}
+	}
+	for _, due := range s.used.dues {
+		for _, token := range s.used.byDue[due] {
+			if !s.used.has(token) {
+				t.Fatal("a token is queued that is not held")
 			}
-			owned[sh.claims.at(n).value.owner]++
-			claims++
-		}
-		if first := sh.due.Load(); sh.claims.count > 0 && first != sh.dueAt(0) || sh.claims.count == 0 && first != never {
-			t.Fatal("a shard does not know when its first claim is due")
+			queued++
 		}
 	}
-	if int64(claims) != s.held.Load() || claims > s.config.Capacity {
-		t.Fatalf("%d claims are held, and %d counted", claims, s.held.Load())
-	}
-	delete(owned, ownerID{})
-	for i := range s.owners.shards {
-		held := &s.owners.shards[i].held
-		for n := range held.count {
-			e := held.at(n)
-			if owned[e.key] != e.value || e.value > s.owners.limit {
-				t.Fatalf("a user holds %d claims, and %d are counted", owned[e.key], e.value)
-			}
-			delete(owned, e.key)
-		}
-	}
-	if len(owned) != 0 {
-		t.Fatal("a user's claims are not counted")
+	if queued != s.used.len() || queued > s.config.Capacity || len(s.used.dues) != len(s.used.byDue) || !slices.IsSorted(s.used.dues) {
+		t.Fatalf("%d tokens are held, and %d queued", s.used.len(), queued)
 	}
 }

@@ -1,45 +1,53 @@
 package replay
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 
-	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/mcpseal/mcpseal"
 )
 
-// Level returns how full the store is, once all that is over is gone: claims
-// remove only some of it. Metrics may ask for it at any time.
+// Level is how full a store is.
+type Level struct {
+	Held     int // uses that are remembered
+	Capacity int
+}
+
+// Level removes what has expired and returns how full the store is. Metrics may ask
+// for it at any time.
 func (s *SingleProcess) Level() Level {
-	now := s.now()
-	s.watch(now)
-	for more := true; more; { // a few at a time, so that claims come in between
-		_, more = s.sweep(now)
+	for now := s.now(); ; {
+		if level, more := s.sweepOnce(now); !more {
+			return level
+		}
 	}
-	return s.level()
 }
 
-func (s *SingleProcess) level() Level {
-	return Level{Held: int(s.held.Load()), Capacity: s.config.Capacity}
+// sweepOnce removes a few, so that claims come in between.
+func (s *SingleProcess) sweepOnce(now moment) (level Level, more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch(now)
+	more = s.sweep(now)
+	return s.level(), more
 }
 
-// report tells log and observer how full the store is.
-func (s *SingleProcess) report() {
-	level := s.level()
+func (s *SingleProcess) level() Level { return Level{s.used.len(), s.config.Capacity} }
+
+// report tells log and observer, without the lock: they are the user's code.
+func (s *SingleProcess) report(level Level) {
 	switch {
 	case level.Held*10 >= level.Capacity*8:
 		if s.warned.CompareAndSwap(false, true) {
-			callback.Quietly(func() {
-				cmp.Or(s.config.Logger, slog.Default()).LogAttrs(context.Background(), slog.LevelWarn,
-					"replay: the store of used tokens is filling up and will refuse tokens when it is full: "+
-						"raise replay.Config.Capacity, or lower the boundary's TTL",
-					slog.Int("held", level.Held), slog.Int("capacity", level.Capacity))
-			})
+			mcpseal.Logger(s.config.Logger).LogAttrs(context.Background(), slog.LevelWarn,
+				"replay: the store of used tokens is filling up and will refuse tokens when it is full: "+
+					"raise replay.Config.Capacity, or lower the boundary's TTL",
+				slog.Int("held", level.Held), slog.Int("capacity", level.Capacity))
 		}
 	case level.Held*10 < level.Capacity*7:
 		s.warned.Store(false)
 	}
 	if s.config.Observer != nil {
-		callback.Quietly(func() { s.config.Observer(level) })
+		mcpseal.Guard(func() error { s.config.Observer(level); return nil })
 	}
 }

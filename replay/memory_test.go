@@ -80,7 +80,7 @@ func TestAClaimTakesLessThan100BytesWhileOthersExpire(t *testing.T) {
 		worst, at := 0.0, 0
 		for second := int64(12 * 60); ; second++ {
 			s.drain(moment{wall: second, running: second})
-			held := int(s.held.Load())
+			held := s.used.len()
 			if held < 4000 {
 				break
 			}

@@ -2,7 +2,7 @@ package replay
 
 import (
 	"context"
-	"hash/maphash"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,20 +14,19 @@ import (
 type SingleProcess struct {
 	config Config
 	start  time.Time
-	seed   maphash.Seed
-	held   atomic.Int64
-	turn   atomic.Uint32 // the shard at which the next sweep begins
+
 	warned atomic.Bool
-	owners owners
-	shards [shards]shard
 
-	oldest atomic.Int64 // what a token may be dated, in Unix milliseconds
-	offset atomic.Int64 // how far the wall clock was last seen ahead of the running one
+	mu   sync.Mutex // guards what follows
+	used uses
 
-	// forgotten is the latest that a claim that was removed lasted. The wall
-	// clock was past it then; where it is not any more, it was set back, and
-	// tokens that last no longer may have been used.
-	forgotten atomic.Int64
+	oldest int64 // what a token may be dated, in Unix milliseconds
+	offset int64 // how far the wall clock was last seen ahead of the running one
+
+	// forgotten is the latest expiry of a use that was removed. The wall clock was
+	// past it then. If it is not any more, it was set back, and a token that expires
+	// no later may have been used.
+	forgotten int64
 }
 
 var (
@@ -44,12 +43,19 @@ const (
 		"the user starts over; normal just after a start, or the clock was set")
 	errSetBack = plain.Error("the clock was set back, and the store of used tokens may have forgotten this one: " +
 		"restart the process once the clock is right")
-	errOver     = plain.Error("the token is over")
+	errExpired  = plain.Error("the token has expired")
 	errTooFar   = plain.Error("the token lasts longer than the store of used tokens can count")
 	errBadRound = plain.Error("the token's round is not a number that a token can have")
 )
 
-const maxRound = 1<<16 - 1
+const (
+	maxRound = 1<<16 - 1
+	// budget is how many expired uses one claim removes: no request pays for all that
+	// expired since the last one.
+	budget = 64
+	// maxSweeps is how often a claim that finds no room sweeps before it is refused.
+	maxSweeps = 32
+)
 
 // NewSingleProcess returns an empty store. It takes a millisecond: tokens that
 // were issued before are refused, and times are told apart by that much.
@@ -57,18 +63,15 @@ func NewSingleProcess(config Config) (*SingleProcess, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
 	}
-	return newSingleProcess(config, nextMillisecond()), nil
+	before := time.Now()
+	time.Sleep(time.Millisecond) // so that fresh tokens are dated later
+	s := newSingleProcess(config, time.Now())
+	s.oldest = before.UnixMilli() + 1
+	return s, nil
 }
 
 func newSingleProcess(config Config, start time.Time) *SingleProcess {
-	s := &SingleProcess{config: config, start: start, seed: maphash.MakeSeed()}
-	s.oldest.Store(start.UnixMilli())
-	s.owners.init(maphash.MakeSeed(), max(1, config.Capacity/10))
-	for i := range s.shards {
-		s.shards[i].claims.seed = s.seed
-		s.shards[i].due.Store(never)
-	}
-	return s
+	return &SingleProcess{config: config, start: start, used: newUses(), oldest: start.UnixMilli()}
 }
 
 // Claim implements [mcpseal.ReplayStore].
@@ -80,77 +83,68 @@ func (s *SingleProcess) Claim(ctx context.Context, use mcpseal.Use) (first bool,
 }
 
 func (s *SingleProcess) claim(ctx context.Context, now moment, use mcpseal.Use) (first bool, err error) {
-	s.watch(now)
-	// 1. What makes no sense.
-	if use.Round < 0 || use.Round > maxRound {
-		return false, errBadRound
-	}
-	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // rounded up
-	due := now.running + 1 + until - now.wall               // now is rounded down
-	switch {
-	case until <= now.wall:
-		return false, errOver
-	case until >= never || due >= never:
-		return false, errTooFar
-	}
-	t := token{use.Flow, uint32(use.Round)}
-	c := claim{due: uint32(due), until: uint32(max(until, 0)), owner: shorten(use.Owner)}
-
-	// 2. Some of what is over.
-	freed, _ := s.sweep(now)
-	// 3. The token itself; if there is no room, again once more of what is over is
-	// gone, whoever removes it.
-	first, err = s.take(ctx, t, c, use.Issued)
-	for n, more := 0, true; n < maxSweeps && more && (err == ErrFull || err == ErrOwnerFull); n++ {
-		var any bool
-		any, more = s.sweep(now)
-		freed = freed || any
-		first, err = s.take(ctx, t, c, use.Issued)
-	}
-	if first || freed {
-		s.report()
+	first, changed, level, err := s.decide(ctx, now, use)
+	if changed {
+		s.report(level)
 	}
 	return first, err
 }
 
-// take claims a token. All of it happens under the lock of the token's shard.
-func (s *SingleProcess) take(ctx context.Context, t token, c claim, issued time.Time) (first bool, err error) {
-	sh := &s.shards[maphash.Comparable(s.seed, t)>>(64-shardBits)]
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+// decide also returns the level, and whether it changed.
+func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use) (first, changed bool, level Level, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
-		return false, err // the caller gave up while this waited
+		return false, false, level, err // the caller gave up while this waited
 	}
-	if sh.claims.find(t) >= 0 {
+	s.watch(now)
+	// 1. What makes no sense.
+	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // rounded up
+	due := now.running + 1 + until - now.wall               // now is rounded down
+	switch {
+	case use.Round < 0 || use.Round > maxRound:
+		return false, false, level, errBadRound
+	case until <= now.wall:
+		return false, false, level, errExpired
+	case until >= never || due >= never:
+		return false, false, level, errTooFar
+	}
+	// 2. Some of what has expired; more of it if there is no room.
+	before := s.used.len()
+	more := s.sweep(now)
+	t, c := s.used.tokenOf(&use), claim{until: uint32(max(until, 0)), owner: s.used.ownerOf(&use)}
+	first, err = s.mayClaim(t, c, use.Issued)
+	for n := 0; n < maxSweeps && more && (err == ErrFull || err == ErrOwnerFull); n++ {
+		more = s.sweep(now)
+		first, err = s.mayClaim(t, c, use.Issued)
+	}
+	// 3. The token itself.
+	if first {
+		s.used.add(t, c, due)
+	}
+	return first, first || s.used.len() != before, s.level(), err
+}
+
+// mayClaim decides what a claim answers.
+func (s *SingleProcess) mayClaim(t token, c claim, issued time.Time) (first bool, err error) {
+	switch {
+	case s.used.has(t):
 		return false, nil
-	}
-	if issued.UnixMilli() < s.oldest.Load() {
+	case issued.UnixMilli() < s.oldest:
 		return false, errTooOld
-	}
-	if int64(c.until) <= s.forgotten.Load() {
+	case int64(c.until) <= s.forgotten:
 		return false, errSetBack
-	}
-	if !s.owners.take(c.owner) {
+	case s.used.heldBy(c.owner) >= max(1, s.config.Capacity/10):
 		return false, ErrOwnerFull
-	}
-	if !s.takeRoom() {
-		s.owners.giveBack(c.owner)
+	case s.used.len() >= s.config.Capacity:
 		return false, ErrFull
 	}
-	sh.push(t, c)
 	return true, nil
 }
 
-func (s *SingleProcess) takeRoom() bool {
-	for {
-		held := s.held.Load()
-		if held >= int64(s.config.Capacity) {
-			return false
-		}
-		if s.held.CompareAndSwap(held, held+1) {
-			return true
-		}
-	}
+// sweep removes some of what has expired, and reports whether it left any.
+func (s *SingleProcess) sweep(now moment) (more bool) {
+	return s.used.expire(now, budget, func(c claim) { s.forgotten = max(s.forgotten, int64(c.until)) })
 }
 
 var _ mcpseal.ReplayStore = (*SingleProcess)(nil)

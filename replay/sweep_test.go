@@ -18,9 +18,9 @@ func TestOneClaimDoesNotPayForAllThatExpired(t *testing.T) {
 	}
 	c.pass(1000)
 	for i := range uint64(claims/budget + 1) {
-		before := c.held.Load()
+		before := c.used.len()
 		c.mustClaim(t, c.useAt(claims+i), true)
-		removed := before + 1 - c.held.Load()
+		removed := before + 1 - c.used.len()
 		if removed > budget {
 			t.Fatalf("one claim removed %d", removed)
 		}
@@ -28,7 +28,7 @@ func TestOneClaimDoesNotPayForAllThatExpired(t *testing.T) {
 			t.Fatalf("one claim removed only %d of %d", removed, before)
 		}
 	}
-	if held := c.held.Load(); held != claims/budget+1 {
+	if held := c.used.len(); held != claims/budget+1 {
 		t.Errorf("%d are held in the end", held)
 	}
 	check(t, c.SingleProcess)
@@ -45,11 +45,9 @@ func TestOneClaimDoesNotLookAtAllThatWait(t *testing.T) {
 	c.pass(1000)
 	c.wall -= 900
 	due := func() (n int) {
-		for i := range c.shards {
-			for j := range c.shards[i].claims.count {
-				if int64(c.shards[i].dueAt(j)) <= c.running {
-					n++
-				}
+		for second, tokens := range c.used.byDue {
+			if second <= c.running {
+				n += len(tokens)
 			}
 		}
 		return n
@@ -63,28 +61,30 @@ func TestOneClaimDoesNotLookAtAllThatWait(t *testing.T) {
 	}
 }
 
-// TestNoShardIsLeftBehind keeps one shard busier than a sweep can cope with.
-func TestNoShardIsLeftBehind(t *testing.T) {
+// TestNothingIsLeftBehind has more wait for the wall clock than a sweep can cope with:
+// they are due again before all were looked at, and some among them have expired.
+func TestNothingIsLeftBehind(t *testing.T) {
 	c := newClocks(t, 100_000)
 	for i := range uint64(20_000) {
 		c.mustClaim(t, c.useAt(i), true)
 	}
 	c.pass(1000)
 	c.wall -= 900
-	// All wait for the wall clock and are due again before all were looked at; some
-	// in every shard are over.
-	for i := range c.shards {
-		last := c.shards[i].claims.at(c.shards[i].claims.count - 1)
-		last.value.until = 1
+	for _, part := range c.used.byToken.parts { // one in each
+		for token, claim := range part.entries {
+			claim.until = 1
+			part.entries[token] = claim
+			break
+		}
 	}
 	for range 2 * 20_000 / budget {
-		c.sweep(c.moment)
+		c.sweepOnce(c.moment)
 		c.pass(1)
 	}
-	for i := range c.shards {
-		for j := range c.shards[i].claims.count {
-			if c.shards[i].claims.at(j).value.until == 1 {
-				t.Fatalf("shard %d still holds what is over", i)
+	for _, part := range c.used.byToken.parts {
+		for _, claim := range part.entries {
+			if claim.until == 1 {
+				t.Fatal("an expired use is still held")
 			}
 		}
 	}
@@ -100,8 +100,10 @@ func TestRoomIsFoundBehindClaimsThatWait(t *testing.T) {
 	}
 	c.pass(1000)
 	c.wall -= 900
-	sh := &c.shards[shards-1]
-	sh.claims.at(sh.claims.count - 1).value.until = 1
+	last := c.used.byDue[c.used.dues[0]][0] // a list is looked at from its end
+	claim, _ := c.used.byToken.get(last)
+	claim.until = 1
+	c.used.byToken.set(last, claim)
 	c.mustClaim(t, c.useAt(capacity), true)
 	c.refuse(t, capacity+1, c.wall, ErrFull)
 }
@@ -153,15 +155,13 @@ func TestNoClaimIsRefusedWhileOthersMakeRoom(t *testing.T) {
 	}
 }
 
-// TestACallerWhoGaveUpSpendsNothing ends the context while a claim waits for its
-// shard.
+// TestACallerWhoGaveUpSpendsNothing ends the context while a claim waits for the
+// lock.
 func TestACallerWhoGaveUpSpendsNothing(t *testing.T) {
 	c := newClocks(t, 1000)
 	c.pass(1)
 	u := c.useAt(1)
-	for i := range c.shards {
-		c.shards[i].mu.Lock()
-	}
+	c.mu.Lock()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() {
@@ -173,34 +173,26 @@ func TestACallerWhoGaveUpSpendsNothing(t *testing.T) {
 	}()
 	time.Sleep(20 * time.Millisecond)
 	cancel()
-	for i := range c.shards {
-		c.shards[i].mu.Unlock()
-	}
+	c.mu.Unlock()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("Claim = %v", err)
 	}
 	c.mustClaim(t, u, true)
 }
 
-// TestAPanicLeavesNoShardLocked breaks a shard so that a sweep panics.
-func TestAPanicLeavesNoShardLocked(t *testing.T) {
+// TestAPanicLeavesTheStoreUnlocked breaks a store so that a claim panics.
+func TestAPanicLeavesTheStoreUnlocked(t *testing.T) {
 	c := newClocks(t, 1000)
-	c.mustClaim(t, c.useAt(1), true)
-	c.pass(1000)
-	for i := range c.shards {
-		c.shards[i].claims.rows = nil
-	}
+	c.used.byDue = nil
 	func() {
 		defer func() {
 			if recover() == nil {
 				t.Error("no panic: the test shows nothing")
 			}
 		}()
-		c.sweep(c.moment)
+		c.claim(context.Background(), c.moment, c.useAt(1))
 	}()
-	for i := range c.shards {
-		if !c.shards[i].mu.TryLock() {
-			t.Errorf("shard %d is locked", i)
-		}
+	if !c.mu.TryLock() {
+		t.Error("the store is locked")
 	}
 }
