@@ -8,7 +8,20 @@ import (
 	"syscall"
 )
 
-const locksWork = true
+const (
+	locksWork = true
+	modesWork = true
+)
+
+// ownedByOther returns the owner, and whether that is neither uid nor root.
+func ownedByOther(info os.FileInfo, uid int) (owner int, foreign bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	owner = int(stat.Uid)
+	return owner, owner != uid && owner != 0
+}
 
 func tryLock(file *os.File) (bool, error) {
 	for {
