@@ -43,6 +43,21 @@ func Exposed(path string, uid int) (all []string) {
 	return all
 }
 
+// Owner returns the user that owns a file, if that can be told.
+func Owner(path string) (uid int, ok bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, false
+	}
+	return owner(info)
+}
+
+// ownedByOther returns the owner, and whether that is neither uid nor root.
+func ownedByOther(info os.FileInfo, uid int) (id int, foreign bool) {
+	id, ok := owner(info)
+	return id, ok && id != uid && id != 0
+}
+
 // replaceable says how others can put something else in the place of an entry of
 // a folder. In a sticky folder only the owners of entry and folder can.
 func replaceable(path string, entry os.FileInfo, uid int) string {

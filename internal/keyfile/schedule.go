@@ -203,11 +203,14 @@ const (
 )
 
 // Phase returns what k does at t.
-func (s Schedule) Phase(k *Key, t time.Time) Phase {
+func (s Schedule) Phase(k *Key, t time.Time) Phase { return PhaseOf(k, s.Sealing(t), t) }
+
+// PhaseOf returns what k does at t, when sealing seals.
+func PhaseOf(k, sealing *Key, t time.Time) Phase {
 	switch {
 	case !k.Opens(t):
 		return Retired
-	case s.Sealing(t) == k:
+	case sealing == k:
 		return Sealing
 	case t.Before(k.SealsFrom):
 		return Waiting
