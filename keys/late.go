@@ -25,16 +25,21 @@ func (l lastSeals) note(s *schedule, since, until time.Time) {
 	if until.Before(since) {
 		since, until = until, since // the clock was set back
 	}
-	for i, k := range s.keys {
+	for from := since; !from.After(until); {
+		_, next := s.keys.Around(from)
 		end := until
-		if i+1 < len(s.keys) && s.keys[i+1].SealsFrom.Before(until) {
-			end = s.keys[i+1].SealsFrom
+		if !next.IsZero() && next.Before(until) {
+			end = next
 		}
-		began := i == 0 || !until.Before(k.SealsFrom)
-		secret, known := s.secrets[k.ID]
-		if began && known && !end.Before(since) && end.After(l[k.ID].at) {
-			l[k.ID] = lastSeal{secret, end}
+		if k := s.keys.Sealing(from); k != nil && end.After(l[k.ID].at) {
+			if secret, known := s.secrets[k.ID]; known {
+				l[k.ID] = lastSeal{secret, end}
+			}
 		}
+		if next.IsZero() {
+			return
+		}
+		from = next
 	}
 }
 

@@ -367,6 +367,34 @@ func TestDatesThatAreSetBackLoseNothing(t *testing.T) {
 	})
 }
 
+// TestKeyThatIsOverIsNotKeptAsIfItSealed: where the only key that opens waits for
+// its time, that one seals, not the older one that is over.
+func TestKeyThatIsOverIsNotKeptAsIfItSealed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(48 * time.Hour)
+		// The clock of who revoked b is ahead.
+		d, err := keyfile.Parse(text(t, dated{a, -24 * time.Hour, -time.Hour}, dated{b, -10 * time.Hour, never}, dated{c, 30 * time.Second, never}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Revoke(b.ID(), time.Now().Add(30*time.Second))
+		write(t, path, d.Bytes())
+		f, _ := open(t, path, keys.Options{})
+		defer f.Close()
+		if opens(f, a) || seals(f) != c.ID() {
+			t.Fatalf("keys %v", f.Ring().IDs())
+		}
+		time.Sleep(10 * time.Second)
+		d.Raise(keyfile.Room{TTL: time.Hour})
+		write(t, path, d.Bytes())
+		if err := f.Reload(); err != nil || opens(f, a) || seals(f) != c.ID() {
+			t.Errorf("keys %v, %v", f.Ring().IDs(), err)
+		}
+	})
+}
+
 // TestServiceIsToldHowToRepairTheFile: with the very command that does it.
 func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")

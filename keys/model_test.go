@@ -69,7 +69,8 @@ type model struct {
 	random   *rand.Rand
 	step     int
 	replicas []*replica
-	versions []*version // what the operator made, oldest first
+	versions []*version            // what the operator made, oldest first
+	since    map[mcpseal.KeyID]int // the version in which a key came
 	tokens   []token
 	saw      map[string]int // how often each row of the table mattered
 }
@@ -91,12 +92,11 @@ type replica struct {
 	file   *File
 	codec  mcpseal.Codec
 
-	started int                            // tells processes apart
-	inUse   *version                       // what it took last
-	revoked map[mcpseal.KeyID]bool         // in what it took since it started
-	sealing mcpseal.KeyID                  // when it was last looked at
-	sealed  map[mcpseal.KeyID]time.Time    // until when a key sealed here at most
-	made    map[mcpseal.KeyID]*keyfile.Key // keys it has ever seen
+	started int                         // tells processes apart
+	inUse   *version                    // what it took last
+	revoked map[mcpseal.KeyID]bool      // in what it took since it started
+	sealing mcpseal.KeyID               // when it was last looked at
+	sealed  map[mcpseal.KeyID]time.Time // until when a key sealed here at most
 }
 
 type token struct {
@@ -109,7 +109,7 @@ type token struct {
 }
 
 func newModel(t *testing.T, seed int) *model {
-	m := &model{T: t, random: rand.New(rand.NewPCG(uint64(seed), 0)), saw: make(map[string]int)}
+	m := &model{T: t, random: rand.New(rand.NewPCG(uint64(seed), 0)), since: make(map[mcpseal.KeyID]int), saw: make(map[string]int)}
 	d := new(keyfile.Document)
 	if err := d.Add(m.newKey(time.Now())); err != nil {
 		t.Fatal(err)
@@ -159,7 +159,13 @@ func newVersion(d *keyfile.Document, number int) *version {
 }
 
 func (m *model) publish(d *keyfile.Document) {
-	m.versions = append(m.versions, newVersion(d, len(m.versions)))
+	v := newVersion(d, len(m.versions))
+	m.versions = append(m.versions, v)
+	for id := range v.keys {
+		if _, known := m.since[id]; !known {
+			m.since[id] = v.number
+		}
+	}
 	if n := len(m.versions) - 20; n >= 0 {
 		clear(m.versions[n].texts) // too old to be delivered
 	}
@@ -211,7 +217,6 @@ func (m *model) start(r *replica) {
 	r.inUse = r.disk
 	r.revoked = make(map[mcpseal.KeyID]bool)
 	r.sealed = make(map[mcpseal.KeyID]time.Time)
-	r.made = maps.Clone(r.inUse.keys)
 	r.learn()
 	r.sealing = r.shouldSeal()
 }
@@ -221,14 +226,16 @@ func (r *replica) learn() {
 	for id := range r.inUse.gone {
 		r.revoked[id] = true
 	}
-	maps.Copy(r.made, r.inUse.keys)
 }
+
+// opensAt is what the dates of a key say.
+func opensAt(k *keyfile.Key, t time.Time) bool { return k.OpensUntil.IsZero() || t.Before(k.OpensUntil) }
 
 // shouldSeal is the newest key that opens and whose time has come, by the table.
 func (r *replica) shouldSeal() mcpseal.KeyID {
 	var newest, first *keyfile.Key
 	for _, k := range r.inUse.keys {
-		if !k.Opens(r.now()) {
+		if !opensAt(k, r.now()) {
 			continue
 		}
 		if !r.now().Before(k.SealsFrom) && (newest == nil || k.SealsFrom.After(newest.SealsFrom)) {
@@ -370,7 +377,7 @@ func (m *model) deliver(r *replica, v *version) {
 	before := r.inUse
 	var lacks, back []mcpseal.KeyID
 	for id, k := range before.keys {
-		if k.Opens(r.now()) && v.keys[id] == nil && v.gone[id] == nil {
+		if opensAt(k, r.now()) && v.keys[id] == nil && v.gone[id] == nil {
 			lacks = append(lacks, id)
 		}
 	}
@@ -422,7 +429,7 @@ func (m *model) seal(r *replica) {
 	if len(m.tokens) == 4096 {
 		m.tokens = slices.Delete(m.tokens, 0, 2048)
 	}
-	m.tokens = append(m.tokens, token{string(text), id, r.made[id].SealsFrom, r.now(), r, r.started})
+	m.tokens = append(m.tokens, token{string(text), id, r.inUse.keys[id].SealsFrom, r.now(), r, r.started})
 }
 
 // open presents a token, young or old, to a replica.
@@ -439,7 +446,7 @@ func (m *model) open(r *replica) {
 	kept, dead := m.kept(r, x), m.dead(r, x)
 	switch {
 	case kept != "" && dead != "":
-		m.Errorf("the table contradicts itself: %s, %s", kept, dead)
+		m.Errorf("the dates in the file fall short: by the table a token is %s, and %s\nin use, at %v:\n%s", kept, dead, r.now().UTC(), r.inUse.Bytes())
 	case kept != "" && err != nil:
 		m.Errorf("an honest token of %s was rejected: %s\nin use, at %v:\n%s", x.key, kept, r.now().UTC(), r.inUse.Bytes())
 	case dead != "" && err == nil:
@@ -456,9 +463,9 @@ func (m *model) kept(r *replica, x token) string {
 	}
 	k := r.inUse.keys[x.key]
 	switch {
-	case r.inUse.number >= 0 && r.made[x.key] != nil && inTime(r.inUse, x):
+	case r.inUse.number >= m.since[x.key] && inTime(r.inUse, x):
 		return "kept: sealed before the next key was to seal"
-	case k != nil && k.Opens(now):
+	case k != nil && opensAt(k, now):
 		return "kept: in the file, by its dates"
 	case x.by == r && x.started == r.started:
 		return "kept: sealed by this process, and the file came late"
@@ -485,7 +492,7 @@ func (m *model) dead(r *replica, x token) string {
 	switch k := r.inUse.keys[x.key]; {
 	case k == nil:
 		return "dead: not in the file"
-	case !k.Opens(now):
+	case !opensAt(k, now):
 		return "dead: over, by its date"
 	}
 	return ""

@@ -1,6 +1,7 @@
 package keyfile
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
@@ -12,6 +13,11 @@ const keepRevoked = 30 * 24 * time.Hour
 // Rotate adds k, whose dates are set, and has the keys that had no end open until
 // no token of theirs can be left.
 func (d *Document) Rotate(k *Key, now time.Time, room Room) error {
+	if s := d.Schedule(); len(s) > 0 && !s[len(s)-1].SealsFrom.Before(k.SealsFrom) {
+		last := s[len(s)-1]
+		return problem(fmt.Errorf("the new key would seal from %s, but key %s seals from %s, so the new one never would: is the clock of this machine right?",
+			formatTime(k.SealsFrom), last.ID, formatTime(last.SealsFrom)))
+	}
 	for _, old := range d.Keys() {
 		if old.OpensUntil.IsZero() {
 			old.OpensUntil = k.SealsFrom.Add(room.Span())

@@ -1,6 +1,7 @@
 package keyfile_test
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"runtime"
@@ -74,6 +75,21 @@ func TestRotateLengthensWhatOpens(t *testing.T) {
 	s := d.Schedule()
 	if !s[0].OpensUntil.Equal(at(182)) || !s[1].OpensUntil.Equal(at(222)) || !s[2].OpensUntil.IsZero() {
 		t.Errorf("they open until %v, %v, %v", s[0].OpensUntil, s[1].OpensUntil, s[2].OpensUntil)
+	}
+}
+
+// TestRotationThatWouldComeToNothingIsRefused: a clock that is behind makes a key
+// that is older than the one that seals.
+func TestRotationThatWouldComeToNothingIsRefused(t *testing.T) {
+	d := schedule(t, [2]int{0, -1})
+	before := d.Bytes()
+	key := mcpseal.GenerateKey()
+	next := &keyfile.Key{ID: key.ID(), Made: at(-120), SealsFrom: at(-60), Secret: keyfile.Plain(key)}
+	if err := d.Rotate(next, at(-120), room); err == nil || !strings.Contains(err.Error(), "is the clock of this machine right?") {
+		t.Error(err)
+	}
+	if !bytes.Equal(before, d.Bytes()) {
+		t.Error("the file changed")
 	}
 }
 
