@@ -110,10 +110,6 @@ func (f *File) Outlast(ttl time.Duration) error {
 		return f.refused(err)
 	}
 	f.options.LongestTTL = room.TTL
-	if len(f.sealed) > 0 {
-		again := *f.phase.Load().schedule
-		f.use(&again) // what is kept, is kept for longer
-	}
 	return nil
 }
 

@@ -229,7 +229,9 @@ func (r *replica) learn() {
 }
 
 // opensAt is what the dates of a key say.
-func opensAt(k *keyfile.Key, t time.Time) bool { return k.OpensUntil.IsZero() || t.Before(k.OpensUntil) }
+func opensAt(k *keyfile.Key, t time.Time) bool {
+	return k.OpensUntil.IsZero() || t.Before(k.OpensUntil)
+}
 
 // shouldSeal is the newest key that opens and whose time has come, by the table.
 func (r *replica) shouldSeal() mcpseal.KeyID {

@@ -66,6 +66,11 @@ func (c *checking) check(cmd *cobra.Command, path string) (fileView, error) {
 	if err != nil {
 		return view, err
 	}
+	if identity := c.unwrap.identity; identity != "" {
+		for _, how := range keyfile.Exposed(identity, userOf(identity)) {
+			view.warn("%s: %s", named(identity), how)
+		}
+	}
 	needed := c.room.loading(d)
 	if err := d.Check(view.now, needed); err != nil {
 		return view, no("%s would not load: %s", named(path), repairable(path, err))
