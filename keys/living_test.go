@@ -405,6 +405,22 @@ func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
 	if want := "run: mcpseal keys extend " + path + " --ttl 2h"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
+	// What the command does is enough, from the next file on.
+	d, err := keyfile.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := keyfile.Room{TTL: 2 * time.Hour, Skew: time.Minute}
+	d.Raise(long)
+	d.Extend(time.Now(), long)
+	write(t, path, d.Bytes())
+	if err := f.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mcpseal.New(mcpseal.Config{Keys: f, Audience: "test", TTL: 2 * time.Hour, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		t.Errorf("after the repair: %v", err)
+	}
+	write(t, path, text(t, dated{a, -time.Hour, 62 * time.Minute}, dated{b, 0, never}))
 	_, err = keys.OpenFile(path, &keys.Options{Skew: 5 * time.Minute})
 	if want := "run: mcpseal keys extend " + path + " --ttl 1h --skew 5m"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
@@ -416,7 +432,7 @@ func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
 	if err := f.Reload(); !errors.As(err, &short) {
 		t.Error(err)
 	}
-	if said, _ := l.take(); !strings.Contains(said, "run: mcpseal keys extend "+path+" --ttl 1h") {
+	if said, _ := l.take(); !strings.Contains(said, "run: mcpseal keys extend "+path+" --ttl 2h") {
 		t.Errorf("said %s", said)
 	}
 }

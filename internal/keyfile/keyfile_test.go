@@ -2,6 +2,7 @@ package keyfile_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -277,6 +278,12 @@ func FuzzParse(f *testing.F) {
 					t.Fatalf("a schedule that was accepted has nothing to seal with at %v", at)
 				}
 			}
+		}
+		long := d.Room().AtLeast(room)
+		d.Extend(noon, long)
+		var short *keyfile.TooShort
+		if errors.As(d.Check(noon, long), &short) {
+			t.Fatalf("extended, and still too short: %v", short)
 		}
 	})
 }
