@@ -97,7 +97,8 @@ func TestFileCutAtEachByteIsRefused(t *testing.T) {
 
 func TestBrokenFilesKeepTheLastGoodOne(t *testing.T) {
 	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
-	three := string(text(t, dated{a, -2 * time.Hour, never}, dated{b, -time.Hour, never}, dated{c, 0, never}))
+	good := mcpseal.GenerateKey()
+	three := string(text(t, dated{a, -2 * time.Hour, never}, dated{b, -time.Hour, never}, dated{c, 0, never}, dated{good, -3 * time.Hour, never}))
 	for name, damage := range map[string]func(t *testing.T, path string){
 		"empty":             func(t *testing.T, path string) { write(t, path, nil) },
 		"half-written":      func(t *testing.T, path string) { write(t, path, []byte(three[:len(three)/2])) },
@@ -121,15 +122,14 @@ func TestBrokenFilesKeepTheLastGoodOne(t *testing.T) {
 		},
 		"a key twice": func(t *testing.T, path string) {
 			lines := strings.SplitAfter(three, "\n")
-			write(t, path, []byte(lines[0]+lines[1]+lines[2]+lines[2]+lines[4]))
+			write(t, path, []byte(lines[0]+lines[1]+lines[2]+lines[2]+lines[4]+lines[5]))
 		},
 		"an end too early": func(t *testing.T, path string) {
-			write(t, path, text(t, dated{a, 0, time.Hour + time.Minute}, dated{b, time.Hour, never}))
+			write(t, path, text(t, dated{good, -time.Hour, never}, dated{a, 0, time.Hour + time.Minute}, dated{b, time.Hour, never}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "keys")
-			good := mcpseal.GenerateKey()
 			write(t, path, text(t, one(good)))
 			f, l := open(t, path, keys.Options{})
 			s := serve(t, f)
@@ -138,7 +138,7 @@ func TestBrokenFilesKeepTheLastGoodOne(t *testing.T) {
 			stillOn(t, f, l, s, good.ID())
 			os.RemoveAll(path)
 			write(t, path, []byte(three))
-			if err := f.Reload(); err != nil || seals(f) != c.ID() || len(f.Ring().IDs()) != 3 {
+			if err := f.Reload(); err != nil || seals(f) != c.ID() || len(f.Ring().IDs()) != 4 {
 				t.Errorf("it does not recover: %v", err)
 			}
 			if _, events := l.take(); len(events) != 1 || events[0].Err != nil {
@@ -213,13 +213,15 @@ func TestReplacementIsNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			key := mcpseal.GenerateKey()
-			replace(t, dir, 0, text(t, one(key), dated{mcpseal.GenerateKey(), -time.Hour, never}))
+			// They take turns.
+			ring := []mcpseal.Key{mcpseal.GenerateKey(), mcpseal.GenerateKey()}
+			key := ring[0]
+			replace(t, dir, 0, text(t, one(key), dated{ring[1], -time.Hour, never}))
 			f, _ := open(t, filepath.Join(dir, "keys"), keys.Options{Every: 2 * time.Millisecond})
 			s := serve(t, f)
 			for n := range 20 {
 				before := key
-				key = mcpseal.GenerateKey()
+				key = ring[(n+1)%2]
 				replace(t, dir, n+1, text(t, one(key), dated{before, -time.Hour, never}))
 				deadline := time.Now().Add(10 * time.Second)
 				for seals(f) != key.ID() {

@@ -2,18 +2,21 @@ package keys
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
 // File is a source of keys that follows a file. Its dates are kept by the clock
 // for every token, whether the file can still be read or not.
 type File struct {
 	path    string
+	text    func() ([]byte, error) // of the file
 	options Options
 
 	phase atomic.Pointer[phase]
@@ -21,6 +24,8 @@ type File struct {
 
 	load       sync.Mutex                 // held to read the file; guards what follows
 	good       fileSum                    // of the text in use
+	since      time.Time                  // when that was taken into use
+	sealed     lastSeals                  // what this replica has to open in any case
 	revoked    map[mcpseal.KeyID]struct{} // keys that must not come back
 	unwrapping *unwrapping
 	report     report
@@ -34,7 +39,20 @@ type File struct {
 // file that cannot be used later on leaves the last good one in use; log and
 // observer say so, and when it is good again. Nil options are the zero value.
 func OpenFile(path string, options *Options) (*File, error) {
-	f := &File{path: path, revoked: make(map[mcpseal.KeyID]struct{}), stopped: make(chan struct{})}
+	f, err := newFile(path, func() ([]byte, error) { return keyfile.ReadText(path) }, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Reload(); err != nil {
+		f.stop()
+		return nil, err
+	}
+	go f.follow()
+	return f, nil
+}
+
+func newFile(path string, text func() ([]byte, error), options *Options) (*File, error) {
+	f := &File{path: path, text: text, sealed: make(lastSeals), revoked: make(map[mcpseal.KeyID]struct{}), stopped: make(chan struct{})}
 	if options != nil {
 		f.options = *options
 	}
@@ -43,11 +61,6 @@ func OpenFile(path string, options *Options) (*File, error) {
 	}
 	f.unwrapping = newUnwrapping(f.options.Unwrap)
 	f.ctx, f.stop = context.WithCancel(context.Background())
-	if err := f.Reload(); err != nil {
-		f.stop()
-		return nil, err
-	}
-	go f.follow()
 	return f, nil
 }
 
@@ -86,7 +99,7 @@ func (f *File) look(again bool) error {
 // Outlast makes room for tokens that live so long. A boundary calls it with its
 // longest TTL. An error says that the file in use lets a key go sooner.
 func (f *File) Outlast(ttl time.Duration) error {
-	if ttl > maxTTL {
+	if ttl > keyfile.MaxTTL {
 		return fmt.Errorf("keys: no schedule has room for a TTL of %v", ttl)
 	}
 	f.load.Lock()
@@ -131,5 +144,15 @@ type fileError struct {
 	err  error
 }
 
-func (e *fileError) Error() string { return fmt.Sprintf("keys: %q: %v", e.path, e.err) }
+func (e *fileError) Error() string { return fmt.Sprintf("keys: %q: %v", e.path, e.cause()) }
+
+// cause is the problem without the path, and how to repair it.
+func (e *fileError) cause() string {
+	var short *keyfile.TooShort
+	if errors.As(e.err, &short) {
+		return e.err.Error() + "; run: " + short.Repair(e.path)
+	}
+	return e.err.Error()
+}
+
 func (e *fileError) Unwrap() error { return e.err }

@@ -221,7 +221,8 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 	// A boundary that is not made for another reason asks for nothing.
 	broken := config
 	broken.AlsoOpen = []mcpseal.Accepted{{}}
-	write(t, path, text(t, one(a)))
+	open := text(t, dated{a, 0, never}, dated{b, time.Hour, never})
+	write(t, path, open)
 	if err := f.Reload(); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +238,7 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 		t.Error("less than the hour that it makes room for anyway")
 	}
 	// From the next file on the boundary's TTL counts.
-	write(t, path, text(t, one(a)))
+	write(t, path, open)
 	if err := f.Reload(); err != nil {
 		t.Fatal(err)
 	}
@@ -245,15 +246,16 @@ func TestScheduleMustOutlastTheTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, path, text(t, dated{a, 0, time.Hour + time.Hour + 2*time.Minute}, dated{b, time.Hour, never}))
-	if err := f.Reload(); err == nil || seals(f) != a.ID() || len(f.Ring().IDs()) != 1 {
+	if err := f.Reload(); err == nil || seals(f) != a.ID() {
 		t.Errorf("error %v, keys %v", err, f.Ring().IDs())
 	}
 }
 
-func TestKeysThatLeftTheFileOpenNothing(t *testing.T) {
+func TestRevokedKeysOpenNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
-	write(t, path, text(t, dated{a, 0, never}, dated{b, -time.Hour, never}))
+	both := text(t, dated{a, 0, never}, dated{b, -time.Hour, never})
+	write(t, path, both)
 	f, l := open(t, path, keys.Options{})
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: f, Audience: "test", Logger: sealtest.Logger(t)})
 	if err != nil {
@@ -269,15 +271,15 @@ func TestKeysThatLeftTheFileOpenNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.take()
-	write(t, path, text(t, one(b)))
+	write(t, path, revoked(t, both, a.ID()))
 	if err := f.Reload(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := boundary.Open(ctx, request, token); !errors.Is(err, mcpseal.ErrRejected) {
-		t.Errorf("a key that left opens: %v", err)
+		t.Errorf("a revoked key opens: %v", err)
 	}
 	said, events := l.take()
-	if len(events) != 1 || !slices.Equal(events[0].Removed, []mcpseal.KeyID{a.ID()}) || !strings.Contains(said, "before their time") {
+	if len(events) != 1 || !slices.Equal(events[0].Removed, []mcpseal.KeyID{a.ID()}) || !strings.Contains(said, "keys were revoked") {
 		t.Errorf("%+v\n%s", events, said)
 	}
 }
@@ -305,6 +307,64 @@ func TestFileThatOthersCanReadIsWarnedAbout(t *testing.T) {
 		os.Chmod(path, 0o600)
 		f.Reload()
 		l.take()
+	}
+}
+
+// TestFolderThatOthersCanWriteIsWarnedAbout: they can put another file there.
+func TestFolderThatOthersCanWriteIsWarnedAbout(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "keys")
+	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	must(t, os.Chmod(dir, 0o700))
+	f, l := open(t, path, keys.Options{})
+	for mode, warned := range map[os.FileMode]bool{0o777: true, 0o770: true, 0o755: false, 0o777 | os.ModeSticky: false} {
+		must(t, os.Chmod(dir, mode))
+		l.take()
+		for range 2 {
+			must(t, f.Reload())
+		}
+		if said, _ := l.take(); strings.Count(said, "level=WARN") != map[bool]int{true: 1}[warned] || warned && !strings.Contains(said, "others can replace the file") {
+			t.Errorf("mode %v: %s", mode, said)
+		}
+		must(t, os.Chmod(dir, 0o700))
+		must(t, f.Reload())
+	}
+}
+
+func TestFileOfAnotherUserIsWarnedAbout(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	path := filepath.Join(t.TempDir(), "keys")
+	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	must(t, os.Chown(path, 65534, -1))
+	_, l := open(t, path, keys.Options{})
+	if said, _ := l.take(); !strings.Contains(said, "level=WARN") || !strings.Contains(said, "another user (uid 65534) owns the file") {
+		t.Errorf("said %s", said)
+	}
+}
+
+// TestMountedSecretLoadsAndReloadsWithoutAWarning: as Kubernetes mounts one, in a
+// sticky folder that all can write, where a link is swapped.
+func TestMountedSecretLoadsAndReloadsWithoutAWarning(t *testing.T) {
+	dir := t.TempDir()
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	mount := func(name string, text []byte) {
+		t.Helper()
+		must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+		write(t, filepath.Join(dir, name, "keys"), text)
+		must(t, os.Chmod(filepath.Join(dir, name, "keys"), 0o400))
+		must(t, os.Symlink(name, filepath.Join(dir, "..data_tmp")))
+		must(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+	}
+	mount("..1", text(t, one(a)))
+	must(t, os.Symlink(filepath.Join("..data", "keys"), filepath.Join(dir, "keys")))
+	must(t, os.Chmod(dir, 0o777|os.ModeSticky))
+	f, l := open(t, filepath.Join(dir, "keys"), keys.Options{})
+	mount("..2", text(t, dated{a, 0, 3 * time.Hour}, dated{b, time.Hour, never}))
+	must(t, f.Reload())
+	if said, _ := l.take(); strings.Contains(said, "WARN") || !opens(f, b) {
+		t.Errorf("said %s", said)
 	}
 }
 
@@ -341,7 +401,8 @@ func TestNothingSecretIsSaid(t *testing.T) {
 
 func TestPanicInObserverOrLogChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	write(t, path, text(t, one(mcpseal.GenerateKey())))
+	a := mcpseal.GenerateKey()
+	write(t, path, text(t, one(a)))
 	f, err := keys.OpenFile(path, &keys.Options{
 		Logger:   slog.New(panicking{}),
 		Observer: func(keys.Event) { panic("observer") },
@@ -351,7 +412,7 @@ func TestPanicInObserverOrLogChangesNothing(t *testing.T) {
 	}
 	defer f.Close()
 	b := mcpseal.GenerateKey()
-	write(t, path, text(t, one(b)))
+	write(t, path, text(t, dated{a, -time.Hour, never}, one(b)))
 	if err := f.Reload(); err != nil || seals(f) != b.ID() {
 		t.Error(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
@@ -14,12 +15,11 @@ type fileSum [sha256.Size]byte
 // first, then one pointer is swapped. The text itself is compared, because
 // times and sizes can stay the same when a file is edited in place.
 func (f *File) read(again bool) error {
-	text, mode, err := keyfile.ReadText(f.path)
+	text, err := f.text()
 	if err != nil {
 		return f.refused(err)
 	}
 	defer clear(text)
-	f.report.mode = mode
 	sum := fileSum(sha256.Sum256(text))
 	if f.phase.Load() != nil && sum == f.good {
 		return nil
@@ -35,10 +35,21 @@ func (f *File) read(again bool) error {
 	for _, r := range next.document.Revoked() {
 		f.revoked[r.ID] = struct{}{}
 	}
+	f.use(next)
+	return nil
+}
+
+// use swaps the schedule, and keeps what this replica still has to open.
+func (f *File) use(next *schedule) {
 	f.turn.Lock()
 	defer f.turn.Unlock()
-	f.phase.Store(next.phaseAt(time.Now()))
-	return nil
+	now := time.Now()
+	if before := f.phase.Load(); before != nil {
+		f.sealed.note(before.schedule, f.since, now)
+	}
+	f.since = now
+	next.late = f.sealed.late(next.document, f.revoked, now, f.options.room())
+	f.phase.Store(next.phaseAt(now))
 }
 
 // check makes a schedule of the text, or says why it cannot be used.
@@ -52,12 +63,11 @@ func (f *File) check(text []byte, sum fileSum) (*schedule, error) {
 		return nil, err
 	}
 	s := &schedule{document: document, keys: document.Schedule()}
+	if err := f.checkChange(document, now); err != nil {
+		return nil, err
+	}
 	var needed []*keyfile.Key
 	for _, k := range s.keys {
-		if _, ok := f.revoked[k.ID]; ok {
-			return nil, fmt.Errorf("key %s was revoked in a file before this one: revoke it here too, "+
-				"or restart the service if that was a mistake", k.ID)
-		}
 		if k.Opens(now) || !k.Secret.Wrapped() {
 			needed = append(needed, k) // what is over need not be unwrapped any more
 		}
@@ -65,6 +75,37 @@ func (f *File) check(text []byte, sum fileSum) (*schedule, error) {
 	if s.secrets, err = f.unwrapping.all(f.ctx, needed, sum); err != nil {
 		return nil, err
 	}
-	_, err = s.ringOf(s.keys) // every later ring is a part of it
+	_, err = mcpseal.NewRing(s.secretsOf(s.keys)...) // every later ring is a part of it
 	return s, err
+}
+
+// checkChange says what is wrong with a file for whoever uses the one before it:
+// it brings a revoked key back, or lacks one that is still needed.
+func (f *File) checkChange(next *keyfile.Document, now time.Time) error {
+	keys, revoked := next.ByID()
+	for id := range keys {
+		if _, ok := f.revoked[id]; ok {
+			return fmt.Errorf("key %s was revoked in a file before this one: revoke it here too, "+
+				"or restart the service if that was a mistake", id)
+		}
+	}
+	p := f.phase.Load()
+	if p == nil {
+		return nil
+	}
+	var missing []mcpseal.KeyID
+	for _, k := range p.schedule.keys {
+		if keys[k.ID] == nil && revoked[k.ID] == nil && k.Opens(now) {
+			missing = append(missing, k.ID)
+		}
+	}
+	switch len(missing) {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("the file lacks key %s, which still opens tokens: put its line back, revoke it, "+
+			"or restart the service if its tokens may be lost", missing[0])
+	}
+	return fmt.Errorf("the file lacks key %s and %d others that still open tokens: put their lines back, revoke them, "+
+		"or restart the service if their tokens may be lost", missing[0], len(missing)-1)
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
@@ -23,8 +23,11 @@ type Event struct {
 	// Seals is the key that seals now, and Opens all that open.
 	Seals mcpseal.KeyID
 	Opens []mcpseal.KeyID
-	// Removed are keys that were to open for longer and left the file.
+	// Removed are keys that were revoked while they opened.
 	Removed []mcpseal.KeyID
+	// Late are keys that arrived after they were to seal: until then this
+	// replica sealed with an older one.
+	Late []mcpseal.KeyID
 	// Next is when the next key begins to seal or stops to open; zero if that
 	// is not planned.
 	Next time.Time
@@ -35,11 +38,10 @@ const remindEvery = 10 * time.Minute
 
 // report is what log and observer were told last.
 type report struct {
-	phase  *phase
-	err    string
-	told   time.Time // when err was told
-	mode   os.FileMode
-	warned os.FileMode // the mode that was warned about
+	phase   *phase
+	err     string
+	told    time.Time // when err was told
+	exposed string
 }
 
 // tell says what changed since it was last called, and does not repeat itself.
@@ -51,26 +53,21 @@ func (f *File) tell(err error) {
 	}
 	f.Ring() // turns the phase if its time has come
 	p := f.phase.Load()
-	if r.mode != r.warned {
-		if keyfile.TooOpen(r.mode) {
-			f.log(slog.LevelWarn, "keys: others can read or change the file of keys: chmod 600 it", slog.String("mode", fmt.Sprintf("%04o", r.mode.Perm())))
-		}
-		r.warned = r.mode
-	}
+	f.tellExposed()
 	switch {
 	case err != nil && (err.Error() != r.err || now.Sub(r.told) >= remindEvery):
 		r.err, r.told = err.Error(), now
-		cause := err
+		cause := err.Error()
 		if e, ok := err.(*fileError); ok {
-			cause = e.err
+			cause = e.cause()
 		}
-		f.log(slog.LevelError, "keys: the file cannot be used, the last good one stays in use", slog.String("cause", cause.Error()))
-		f.observe(f.event(p, nil, err))
+		f.log(slog.LevelError, "keys: the file cannot be used, the last good one stays in use", slog.String("cause", cause))
+		f.observe(f.event(p, err))
 	case err == nil && r.err != "":
 		r.err = ""
 		f.log(slog.LevelInfo, "keys: the file is good again")
 		if p == r.phase {
-			f.observe(f.event(p, nil, nil))
+			f.observe(f.event(p, nil))
 		}
 	}
 	if p != r.phase {
@@ -79,43 +76,74 @@ func (f *File) tell(err error) {
 	}
 }
 
-// tellPhase says which keys are in use now, and which left early.
+// tellExposed warns about files with secrets that others can reach.
+func (f *File) tellExposed() {
+	var all []string
+	for _, path := range append([]string{f.path}, f.unwrapping.files...) {
+		for _, how := range keyfile.Exposed(path, os.Geteuid()) {
+			all = append(all, fmt.Sprintf("%q: %s", path, how))
+		}
+	}
+	exposed := strings.Join(all, "; ")
+	if exposed != f.report.exposed && exposed != "" {
+		f.log(slog.LevelWarn, "keys: others can reach a file with secrets", slog.String("cause", exposed))
+	}
+	f.report.exposed = exposed
+}
+
+// tellPhase says which keys are in use now, which were revoked, and which came
+// late.
 func (f *File) tellPhase(before, p *phase, err error) {
-	var removed []mcpseal.KeyID
+	e := f.event(p, err)
 	if before != nil && before.schedule != p.schedule {
+		now := time.Now()
+		was, _ := before.schedule.document.ByID()
+		is, _ := p.schedule.document.ByID()
 		for _, k := range before.schedule.keys {
-			if _, still := p.schedule.secrets[k.ID]; !still && k.Opens(time.Now()) {
-				removed = append(removed, k.ID)
+			if is[k.ID] == nil && k.Opens(now) {
+				e.Removed = append(e.Removed, k.ID)
+			}
+		}
+		for _, k := range p.schedule.keys {
+			if was[k.ID] == nil && k.Opens(now) && !now.Before(k.SealsFrom) {
+				e.Late = append(e.Late, k.ID)
 			}
 		}
 	}
-	e := f.event(p, removed, err)
-	attrs := []slog.Attr{slog.String("seals", e.Seals.String()), slog.Any("opens", names(e.Opens))}
+	if len(e.Removed) > 0 {
+		f.log(slog.LevelWarn, "keys: keys were revoked, their tokens no longer open", some("keys", e.Removed))
+	}
+	if len(e.Late) > 0 {
+		f.log(slog.LevelWarn, "keys: a key arrived after it was to seal: bring the file to every replica in time, or tokens are rejected",
+			some("keys", e.Late))
+	}
+	attrs := []slog.Attr{slog.String("seals", e.Seals.String()), some("opens", e.Opens)}
 	if !e.Next.IsZero() {
 		attrs = append(attrs, slog.Time("next", e.Next))
-	}
-	if len(removed) > 0 {
-		f.log(slog.LevelWarn, "keys: keys left the file before their time, their tokens no longer open", slog.Any("keys", names(removed)))
 	}
 	f.log(slog.LevelInfo, "keys: in use", attrs...)
 	f.observe(e)
 }
 
-func (f *File) event(p *phase, removed []mcpseal.KeyID, err error) Event {
-	e := Event{Path: f.path, Err: err, Opens: p.ring.IDs(), Removed: removed, Next: p.until}
+func (f *File) event(p *phase, err error) Event {
+	e := Event{Path: f.path, Err: err, Opens: p.ring.IDs(), Next: p.until}
 	if len(e.Opens) > 0 {
 		e.Seals = e.Opens[0]
 	}
 	return e
 }
 
-func names(ids []mcpseal.KeyID) []string {
-	all := make([]string, len(ids))
-	for i, id := range ids {
-		all[i] = id.String()
+// some is as many ids as fit into a line of the log.
+func some(name string, ids []mcpseal.KeyID) slog.Attr {
+	const most = 10
+	var all []string
+	for _, id := range ids[:min(len(ids), most)] {
+		all = append(all, id.String())
 	}
-	slices.Sort(all)
-	return all
+	if len(ids) > most {
+		all = append(all, fmt.Sprintf("and more, %d in all", len(ids)))
+	}
+	return slog.Any(name, all)
 }
 
 // log and observe change nothing when their receiver panics.

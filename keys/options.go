@@ -31,13 +31,7 @@ type Options struct {
 	Observer func(Event)
 }
 
-const (
-	defaultLongestTTL = time.Hour
-	defaultSkew       = time.Minute
-	defaultEvery      = 2 * time.Second
-
-	maxTTL = 10 * 365 * 24 * time.Hour
-)
+const defaultEvery = 2 * time.Second
 
 func (o *Options) setDefaults() error {
 	for _, field := range []struct {
@@ -45,8 +39,8 @@ func (o *Options) setDefaults() error {
 		value                *time.Duration
 		otherwise, low, high time.Duration
 	}{
-		{"LongestTTL", &o.LongestTTL, defaultLongestTTL, time.Millisecond, maxTTL},
-		{"Skew", &o.Skew, defaultSkew, time.Millisecond, time.Hour},
+		{"LongestTTL", &o.LongestTTL, keyfile.UsualTTL, time.Millisecond, keyfile.MaxTTL},
+		{"Skew", &o.Skew, keyfile.UsualSkew, time.Millisecond, keyfile.MaxSkew},
 		{"Every", &o.Every, defaultEvery, time.Millisecond, time.Hour},
 	} {
 		if *field.value == 0 {

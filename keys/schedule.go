@@ -12,6 +12,7 @@ type schedule struct {
 	document *keyfile.Document
 	keys     keyfile.Schedule // of the document
 	secrets  secretsOf
+	late     []lateKey
 }
 
 // secretsOf is the secrets of the keys in a file, by id.
@@ -32,20 +33,43 @@ func (p *phase) covers(t time.Time) bool {
 func (s *schedule) phaseAt(t time.Time) *phase {
 	p := &phase{schedule: s}
 	p.since, p.until = s.keys.Around(t)
-	if ring, err := s.ringOf(s.keys.Opening(t)); err == nil {
+	opening := s.secretsOf(s.keys.Opening(t))
+	for _, l := range s.late {
+		switch {
+		case !t.Before(l.until):
+			if l.until.After(p.since) {
+				p.since = l.until
+			}
+			continue
+		case p.until.IsZero() || l.until.Before(p.until):
+			p.until = l.until
+		}
+		if len(opening) > 0 && !contains(opening, l.key.ID()) { // one that is late only opens
+			opening = append(opening, l.key)
+		}
+	}
+	if ring, err := mcpseal.NewRing(opening...); err == nil {
 		p.ring = ring
 	}
 	return p
 }
 
-// ringOf leaves out keys that were over when the file was loaded and so were
+func contains(keys []mcpseal.Key, id mcpseal.KeyID) bool {
+	for _, k := range keys {
+		if k.ID() == id {
+			return true
+		}
+	}
+	return false
+}
+
+// secretsOf leaves out keys that were over when the file was loaded and so were
 // not unwrapped: only a clock that is set back asks for them.
-func (s *schedule) ringOf(keys []*keyfile.Key) (*mcpseal.Ring, error) {
-	var secrets []mcpseal.Key
+func (s *schedule) secretsOf(keys []*keyfile.Key) (secrets []mcpseal.Key) {
 	for _, k := range keys {
 		if secret, ok := s.secrets[k.ID]; ok {
 			secrets = append(secrets, secret)
 		}
 	}
-	return mcpseal.NewRing(secrets...)
+	return secrets
 }

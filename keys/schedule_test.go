@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -35,5 +36,32 @@ func TestPhaseEndsBothWays(t *testing.T) {
 	delete(s.secrets, a.ID())
 	if ids := s.phaseAt(noon.Add(2 * time.Hour)).ring.IDs(); len(ids) != 1 || ids[0] != b.ID() {
 		t.Errorf("ids %v", ids)
+	}
+}
+
+// echo unwraps what was never wrapped.
+type echo struct{}
+
+func (echo) Scheme() string { return "echo" }
+
+func (echo) Unwrap(_ context.Context, wrapped []byte) ([]byte, error) { return wrapped, nil }
+
+func TestSecretsThatLeftTheFileAreForgotten(t *testing.T) {
+	u := newUnwrapping([]Unwrapper{echo{}})
+	var all []*keyfile.Key
+	for range 3 {
+		key := mcpseal.GenerateKey()
+		all = append(all, &keyfile.Key{ID: key.ID(), Secret: keyfile.Wrap("echo", []byte(key.Reveal()))})
+	}
+	for _, keys := range [][]*keyfile.Key{all[:2], all[1:]} {
+		if _, err := u.all(t.Context(), keys, fileSum{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, k := range all {
+		_, known := u.inUse[wrappedSum{k.ID, k.Secret.Sum()}]
+		if _, tried := u.tried[wrappedSum{k.ID, k.Secret.Sum()}]; known != (i > 0) || tried {
+			t.Errorf("key %d: known %v, tried %v", i, known, tried)
+		}
 	}
 }

@@ -10,6 +10,9 @@ import "context"
 // What is encrypted is the text of a key, mcpseal_key1_…; in the file it stands
 // as secret=SCHEME:BASE64. The package keys/agekeys is one implementation; the
 // suite sealtest.TestUnwrapper holds others to the contract.
+//
+// An unwrapper may have a method Files() []string that names the files with its
+// own secrets: the log warns if others can reach them, as for the file of keys.
 type Unwrapper interface {
 	// Scheme names what wraps the secrets: up to 32 lower-case letters, digits
 	// and hyphens.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/callback"
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
@@ -25,6 +26,7 @@ const (
 // concurrent use.
 type unwrapping struct {
 	unwrappers []keyfile.Unwrapper
+	files      []string      // that they got their own secrets from
 	busy       chan struct{} // holds one while an unwrapper works
 
 	// What need not be asked for again: secrets of the file in use, and of the
@@ -48,6 +50,9 @@ func newUnwrapping(unwrappers []Unwrapper) *unwrapping {
 	u := &unwrapping{busy: make(chan struct{}, 1)}
 	for _, each := range unwrappers {
 		u.unwrappers = append(u.unwrappers, each)
+		if from, ok := each.(interface{ Files() []string }); ok {
+			callback.Quietly(func() { u.files = append(u.files, from.Files()...) })
+		}
 	}
 	return u
 }

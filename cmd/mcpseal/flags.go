@@ -18,14 +18,10 @@ type durationFlag time.Duration
 func (d *durationFlag) Type() string { return "duration" }
 
 func (d *durationFlag) String() string {
-	text := time.Duration(*d).String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
+	if *d == 0 {
+		return "0" // so that help shows no default
 	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+	return keyfile.FormatDuration(time.Duration(*d))
 }
 
 func (d *durationFlag) Set(text string) error {
@@ -52,36 +48,71 @@ func durationVar(cmd *cobra.Command, d *time.Duration, name string, otherwise ti
 	cmd.Flags().Var((*durationFlag)(d), name, text)
 }
 
-const tenYears = 10 * 365 * day
-
-// What services assume unless their keys.Options say otherwise.
-const (
-	usualTTL  = time.Hour
-	usualSkew = time.Minute
-)
+// What services need unless their keys.Options say otherwise.
+var usual = keyfile.Room{TTL: keyfile.UsualTTL, Skew: keyfile.UsualSkew}
 
 // room are the flags that say how long an old key is needed.
-type room struct{ keyfile.Room }
+type room struct {
+	keyfile.Room // zero where no flag was given
+	cmd          *cobra.Command
+}
 
 func (r *room) flags(cmd *cobra.Command) {
-	durationVar(cmd, &r.TTL, "ttl", usualTTL, "longest TTL of what the keys seal, cursors included")
-	durationVar(cmd, &r.Skew, "skew", usualSkew, "how far the clocks of the replicas may be off")
+	r.cmd = cmd
+	durationVar(cmd, &r.TTL, "ttl", 0, "longest TTL of what the keys seal, cursors included (default what the file says, or 1h)")
+	durationVar(cmd, &r.Skew, "skew", 0, "how far the clocks of the replicas may be off (default what the file says, or 1m)")
 }
 
 func (r *room) check() error {
-	if r.TTL <= 0 || r.Skew < 0 || r.TTL > tenYears || r.Skew > time.Hour {
-		return errors.New("--ttl is more than 0 and at most ten years, --skew at most an hour")
+	ttl, skew := r.cmd.Flags().Changed("ttl"), r.cmd.Flags().Changed("skew")
+	if ttl && (r.TTL < time.Millisecond || r.TTL > keyfile.MaxTTL) || skew && (r.Skew < time.Millisecond || r.Skew > keyfile.MaxSkew) {
+		return errors.New("--ttl is more than 0 and at most ten years, --skew more than 0 and at most an hour")
 	}
 	return nil
 }
 
-// warnings says what services will not take by default.
-func (r *room) warnings() (all []string) {
-	if r.TTL < usualTTL {
-		all = append(all, fmt.Sprintf("services refuse a file for a TTL of less than %s, what cursors live, unless keys.Options.LongestTTL says %v", span(usualTTL), r.TTL))
+// of is what a file needs that is to be changed: what it says, or a flag if that
+// is more.
+func (r *room) of(d *keyfile.Document) keyfile.Room {
+	room := d.Room().AtLeast(r.Room)
+	if room.TTL == 0 {
+		room.TTL = usual.TTL
 	}
-	if r.Skew < usualSkew {
-		all = append(all, fmt.Sprintf("services refuse a file for a skew of less than %s unless keys.Options.Skew says %v", span(usualSkew), r.Skew))
+	if room.Skew == 0 {
+		room.Skew = usual.Skew
+	}
+	return room
+}
+
+// loading is what services need to load a file: what it says, and what they need
+// unless a flag says that their options ask for less.
+func (r *room) loading(d *keyfile.Document) keyfile.Room {
+	least := r.Room
+	if least.TTL == 0 {
+		least.TTL = usual.TTL
+	}
+	if least.Skew == 0 {
+		least.Skew = usual.Skew
+	}
+	return d.Room().AtLeast(least)
+}
+
+// warnings says what services will not take by default, and what a flag did not
+// do.
+func (r *room) warnings(d *keyfile.Document) (all []string) {
+	room := r.of(d)
+	if room.TTL < usual.TTL {
+		all = append(all, fmt.Sprintf("services refuse a file for a TTL of less than %s, what cursors live, unless keys.Options.LongestTTL says %v", span(usual.TTL), room.TTL))
+	}
+	if room.Skew < usual.Skew {
+		all = append(all, fmt.Sprintf("services refuse a file for a skew of less than %s unless keys.Options.Skew says %v", span(usual.Skew), room.Skew))
+	}
+	said := d.Room()
+	if r.TTL > 0 && r.TTL < said.TTL {
+		all = append(all, fmt.Sprintf("--ttl %s is less than the lifetime of %s in the file, which counts", keyfile.FormatDuration(r.TTL), keyfile.FormatDuration(said.TTL)))
+	}
+	if r.Skew > 0 && r.Skew < said.Skew {
+		all = append(all, fmt.Sprintf("--skew %s is less than the skew of %s in the file, which counts", keyfile.FormatDuration(r.Skew), keyfile.FormatDuration(said.Skew)))
 	}
 	return all
 }
@@ -94,7 +125,7 @@ func (s *startFlag) flag(cmd *cobra.Command) {
 }
 
 func (s *startFlag) check() error {
-	if s.in < 0 || s.in > tenYears {
+	if s.in < 0 || s.in > keyfile.MaxTTL {
 		return errors.New("--in is not between 0s and ten years")
 	}
 	return nil

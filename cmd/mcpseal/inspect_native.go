@@ -78,7 +78,7 @@ func loadKeys(cmd *cobra.Command, a asked) (*keyfile.Document, *mcpseal.Ring, er
 	}
 	if err != nil {
 		hint := ""
-		if scheme := wrappedScheme(d); scheme != "" && !a.unwrap.given() {
+		if scheme := wrappedScheme(d.Keys()); scheme != "" && !a.unwrap.given() {
 			hint = "; give " + howToUnwrap(scheme)
 		}
 		return nil, nil, failed("%s: %w%s", named(a.keys), err, hint)

@@ -27,7 +27,8 @@ distribution of the file is a whole rotation:
 
 The rest goes by the clock: every replica learns to open with the new key when it
 gets the file, seals with it an hour later, and drops the old key once its last
-token has expired. Tell --ttl if tokens or cursors live longer than an hour.
+token has expired. Give --ttl once, to new or rotate, if tokens or cursors live
+longer than an hour: the file remembers it.
 
 If a key leaked:
 
@@ -39,7 +40,7 @@ Every replica that gets the file rejects what the key sealed; users start over.
 	}
 	mustHaveCommand(cmd)
 	cmd.PersistentFlags().Bool("json", false, "print JSON")
-	cmd.AddCommand(newKeysNew(), newKeysAdd(), newKeysRotate(), newKeysRevoke(), newKeysList(), newKeysCheck(), newKeysPrune())
+	cmd.AddCommand(newKeysNew(), newKeysAdd(), newKeysRotate(), newKeysExtend(), newKeysRevoke(), newKeysList(), newKeysCheck(), newKeysPrune())
 	return cmd
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,102 +13,169 @@ import (
 )
 
 func newKeysCheck() *cobra.Command {
-	var room room
-	var unwrap unwrap
-	var against string
+	var c checking
 	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Say whether a file would load, and what would change",
 		Long: `Says whether a service would take the file into use, and what will happen then. With
---against, what would change for one that uses another file now. Exit code 1 means
-that it would not load.`,
+--against, what would change for one that uses another file now.
+
+Exit code 1 means that the file would not load, or that tokens are lost; --allow-loss
+accepts the latter, for a key that was revoked. Exit code 3 means that it could not
+be found out: secrets are encrypted and nothing was given to decrypt them, or the two
+files have no key in common.`,
 		Example:           `  mcpseal keys check new-keys --against /etc/release/keys`,
 		Args:              exactly("FILE"),
 		ValidArgsFunction: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := room.check(); err != nil {
+			if err := c.room.check(); err != nil {
 				return err
 			}
-			view, err := check(cmd, args[0], room.Room, &unwrap, against)
-			var exit *exitError
-			if errors.As(err, &exit) && exit.code == exitNo && forProgram(cmd) {
+			view, err := c.check(cmd, args[0])
+			if err != nil {
 				view.OK, view.Problem = false, err.Error()
+			}
+			// Where there is no answer yet, a person gets the error alone.
+			if err == nil || forProgram(cmd) || view.Done != "" {
 				if err := view.print(cmd); err != nil {
 					return err
 				}
 			}
-			if err != nil {
-				return err
-			}
-			return view.print(cmd)
+			return err
 		},
 	}
-	room.flags(cmd)
-	unwrap.flags(cmd)
-	cmd.Flags().StringVar(&against, "against", "", "the file that is in use")
+	c.room.flags(cmd)
+	c.unwrap.flags(cmd)
+	cmd.Flags().StringVar(&c.against, "against", "", "the file that is in use")
+	cmd.Flags().BoolVar(&c.allowLoss, "allow-loss", false, "exit with 0 although tokens are lost, as after revoke")
 	return cmd
 }
 
-func check(cmd *cobra.Command, path string, room keyfile.Room, unwrap *unwrap, against string) (fileView, error) {
+// checking is the flags of check.
+type checking struct {
+	room      room
+	unwrap    unwrap
+	against   string
+	allowLoss bool
+}
+
+// check returns a view that has Done if the dates of the file are good, beside an
+// error that says what else is wrong.
+func (c *checking) check(cmd *cobra.Command, path string) (fileView, error) {
 	view, d, err := look(path)
 	if err != nil {
 		return view, err
 	}
-	wouldNot := func(err error) (fileView, error) {
-		var exit *exitError
-		if errors.As(err, &exit) {
+	if identity := c.unwrap.identity; identity != "" {
+		for _, how := range keyfile.Exposed(identity, userOf(identity)) {
+			view.warn("%s: %s", named(identity), how)
+		}
+	}
+	needed := c.room.loading(d)
+	if err := d.Check(view.now, needed); err != nil {
+		return view, no("%s would not load: %s", named(path), repairable(path, err))
+	}
+	var lost []string
+	done := named(path) + " would load"
+	if c.against != "" {
+		_, old, err := look(c.against)
+		if err != nil {
 			return view, err
 		}
-		return view, no("%s would not load: %w", named(path), err)
-	}
-	if err := d.Check(view.now, room); err != nil {
-		return wouldNot(err)
-	}
-	if scheme := wrappedScheme(d); scheme != "" && !unwrap.given() {
-		view.warn("the secrets are wrapped with %s and were not looked at; give %s to do so", scheme, howToUnwrap(scheme))
-	} else {
-		keys, err := unwrap.all(cmd, d)
-		if err == nil {
-			_, err = mcpseal.NewRing(keys...)
+		if err := c.refused(path, old, d, view.now); err != nil {
+			return view, err
 		}
-		if err != nil {
-			return wouldNot(err)
+		view.Changes, lost = differences(old, d, view.now, needed)
+		done += "; compared with " + named(c.against) + ":"
+		if len(view.Changes) == 0 {
+			done += " nothing changes"
 		}
 	}
-	view.Done = named(path) + " would load"
-	if against == "" {
-		return view, nil
+	if len(lost) > 0 && !c.allowLoss {
+		view.Done = done
+		return view, no("tokens are lost: %s; --allow-loss accepts that", strings.Join(lost, "; "))
 	}
-	_, old, err := look(against)
-	if err != nil {
+	if err := c.checkSecrets(cmd, path, d, view.now); err != nil {
 		return view, err
 	}
-	for _, k := range d.Keys() {
-		if r := old.FindRevoked(k.ID); r != nil {
-			return wouldNot(fmt.Errorf("key %s was revoked in %s (%s)", k.ID, named(against), when(r.At, view.now)))
-		}
-	}
-	view.Changes = differences(old, d, view.now)
-	view.Done += "; compared with " + named(against) + ":"
-	if len(view.Changes) == 0 {
-		view.Done += " nothing changes"
-	}
+	view.Done = done
 	return view, nil
 }
 
-// differences is what changes for a service that reads d instead of old.
-func differences(old, d *keyfile.Document, now time.Time) (lines []string) {
+// refused says why a service that uses old would not take d.
+func (c *checking) refused(path string, old, d *keyfile.Document, now time.Time) error {
+	keys, revoked := d.ByID()
+	oldKeys, oldRevoked := old.ByID()
+	common := false
+	for id := range keys {
+		if r := oldRevoked[id]; r != nil {
+			return no("%s would not load: key %s was revoked in %s (%s)", named(path), id, named(c.against), when(r.At, now))
+		}
+		common = common || oldKeys[id] != nil
+	}
+	var missing []string
+	for _, k := range old.Schedule() {
+		if revoked[k.ID] != nil {
+			common = true
+		} else if keys[k.ID] == nil && k.Opens(now) {
+			missing = append(missing, k.ID.String())
+		}
+	}
+	switch {
+	case !common:
+		return failed("%s and %s have no key in common, so they cannot be compared: is that the file in use? Services that use it refuse the other one",
+			named(path), named(c.against))
+	case len(missing) > 0:
+		return no("%s would not load where %s is in use: it lacks %s, which still opens tokens; only revoke takes out such a key",
+			named(path), named(c.against), strings.Join(missing, " "))
+	}
+	return nil
+}
+
+// checkSecrets looks at the secrets that a service would need.
+func (c *checking) checkSecrets(cmd *cobra.Command, path string, d *keyfile.Document, now time.Time) error {
+	var needed []*keyfile.Key
+	for _, k := range d.Keys() {
+		if k.Opens(now) || !k.Secret.Wrapped() {
+			needed = append(needed, k)
+		}
+	}
+	if scheme := wrappedScheme(needed); scheme != "" && !c.unwrap.given() {
+		return failed("the dates in %s are good, but the secrets are wrapped with %s and could not be looked at: give %s",
+			named(path), scheme, howToUnwrap(scheme))
+	}
+	keys, err := c.unwrap.some(cmd, needed)
+	if err == nil {
+		_, err = mcpseal.NewRing(keys...)
+	}
+	var exit *exitError
+	if err == nil || errors.As(err, &exit) {
+		return err
+	}
+	return no("%s would not load: %w", named(path), err)
+}
+
+// differences is what changes for a service that reads d instead of old, and
+// which of it loses tokens.
+func differences(old, d *keyfile.Document, now time.Time, needed keyfile.Room) (lines, lost []string) {
 	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	loss := func(format string, args ...any) {
+		line(format, args...)
+		lost = append(lost, lines[len(lines)-1])
+	}
 	was, is := old.Schedule().Sealing(now), d.Schedule().Sealing(now)
-	if was != nil && is != nil && was.ID != is.ID {
+	changed := was != nil && is != nil && was.ID != is.ID
+	if changed {
 		line("%s seals instead of %s", is.ID, was.ID)
 	}
+	keys, revoked := d.ByID()
+	oldKeys, _ := old.ByID()
 	for _, k := range d.Keys() {
-		before := old.Find(k.ID)
+		before := oldKeys[k.ID]
 		if before == nil {
 			switch {
 			case k == is:
-				line("%s is new and seals at once: replicas without the file reject its tokens", k.ID)
+				loss("%s is new and seals at once: replicas without the file reject its tokens", k.ID)
 			case k.Opens(now):
 				line("%s is new", k.ID)
 			}
@@ -119,13 +187,20 @@ func differences(old, d *keyfile.Document, now time.Time) (lines []string) {
 		if !before.OpensUntil.Equal(k.OpensUntil) {
 			line("%s %s, before it %s", k.ID, endOf(k), endOf(before))
 		}
-	}
-	for _, k := range old.Keys() {
-		if d.Find(k.ID) == nil && k.Opens(now) {
-			line("%s is gone: its tokens are rejected", k.ID)
+		if changed && before == was && !k.OpensUntil.IsZero() && k.OpensUntil.Before(now.Add(needed.TTL+needed.Skew)) {
+			loss("%s seals until replicas get the file, and %s: too short for its last tokens", k.ID, endOf(k))
 		}
 	}
-	return lines
+	for _, k := range old.Schedule() {
+		switch {
+		case keys[k.ID] != nil || revoked[k.ID] == nil || !k.Opens(now):
+		case keyfile.PhaseOf(k, was, now) == keyfile.Waiting:
+			line("%s is revoked before it sealed", k.ID)
+		default:
+			loss("%s is revoked: its tokens are rejected", k.ID)
+		}
+	}
+	return lines, lost
 }
 
 func endOf(k *keyfile.Key) string {

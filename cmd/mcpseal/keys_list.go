@@ -25,7 +25,9 @@ func newKeysList() *cobra.Command {
     sealing  opens and seals          retired  opens nothing
 
 A key is good for 2³² seals over the whole fleet. --rate says how many there are in
-a second, so that a key that may have made half of them is warned about.`,
+a second, so that a key that may have made half of them is warned about.
+
+Exit code 1 means that services would not load the file.`,
 		Args:              exactly("FILE"),
 		ValidArgsFunction: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,9 +41,9 @@ a second, so that a key that may have made half of them is warned about.`,
 			if err != nil {
 				return err
 			}
-			if err := d.Check(view.now, room.Room); err != nil {
-				view.OK, view.Problem = false, err.Error()
-				view.warn("the file would not load: %v", err)
+			problem := d.Check(view.now, room.loading(d))
+			if problem != nil {
+				view.OK, view.Problem = false, repairable(args[0], problem)
 			}
 			for _, k := range view.Keys {
 				if k.Phase != keyfile.Sealing {
@@ -51,7 +53,13 @@ a second, so that a key that may have made half of them is warned about.`,
 					view.warn("at %g seals a second (--rate) key %s may have made %.1f %% of its 2^32 seals: rotate", rate, k.ID, 100*seals/maxSeals)
 				}
 			}
-			return view.print(cmd)
+			if err := view.print(cmd); err != nil {
+				return err
+			}
+			if problem != nil {
+				return no("%s would not load: %s", named(args[0]), view.Problem)
+			}
+			return nil
 		},
 	}
 	room.flags(cmd)
@@ -66,11 +74,30 @@ func look(path string) (fileView, *keyfile.Document, error) {
 		return emptyView(path), nil, fileError(path, err)
 	}
 	view := viewOf(path, d, now())
-	if info, err := os.Stat(path); err == nil && keyfile.TooOpen(info.Mode()) {
-		view.warn("others can read or change the file (mode %04o): chmod 600 it", info.Mode().Perm())
+	for _, how := range keyfile.Exposed(path, userOf(path)) {
+		view.warn("%s", how)
 	}
 	for _, left := range keyfile.LeftBehind(path) {
 		view.warn("%s was left behind by a command that was killed, and holds secrets: remove it", named(left))
 	}
 	return view, d, nil
+}
+
+// userOf is the user that a file is for: root may look at that of a service.
+func userOf(path string) int {
+	if os.Geteuid() == 0 {
+		if uid, ok := keyfile.Owner(path); ok {
+			return uid
+		}
+	}
+	return os.Geteuid()
+}
+
+// repairable is a problem with the command that repairs it, if there is one.
+func repairable(path string, err error) string {
+	var short *keyfile.TooShort
+	if errors.As(err, &short) {
+		return err.Error() + "; run: " + short.Repair(path)
+	}
+	return err.Error()
 }

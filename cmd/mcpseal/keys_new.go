@@ -12,16 +12,19 @@ import (
 
 func newKeysNew() *cobra.Command {
 	var secrets secrets
+	var room room
 	var onlyPrint bool
 	cmd := &cobra.Command{
 		Use:   "new FILE",
 		Short: "Make a file with one key, which seals at once",
 		Long: `Makes a file with one key, which seals at once. Only its owner can read it. A file
-that exists is never replaced.
+that exists is never replaced. If tokens or cursors live for longer than an hour,
+say so with --ttl: the file remembers it.
 
 With --print there is no file: the key goes to standard output, for MCPSEAL_KEYS
 or a secret store.`,
 		Example: `  mcpseal keys new keys
+  mcpseal keys new keys --ttl 24h           tokens live for up to a day
   mcpseal keys new keys --recipient age1…   encrypted for who holds the identity
   mcpseal keys new --print                  for MCPSEAL_KEYS`,
 		ValidArgsFunction: oneFile,
@@ -38,6 +41,9 @@ or a secret store.`,
 				fmt.Fprintln(cmd.OutOrStdout(), key.Reveal())
 				return nil
 			}
+			if err := room.check(); err != nil {
+				return err
+			}
 			k, err := secrets.make(cmd)
 			if err != nil {
 				return err
@@ -48,6 +54,7 @@ or a secret store.`,
 			if err := secrets.add(d, k); err != nil {
 				return fileError(args[0], err)
 			}
+			d.Raise(room.Room)
 			if err := keyfile.Create(args[0], d); errors.Is(err, keyfile.ErrExists) {
 				return no("%s: %w; add or rotate changes it", named(args[0]), err)
 			} else if err != nil {
@@ -56,13 +63,15 @@ or a secret store.`,
 			view := viewOf(args[0], d, now)
 			view.Done = fmt.Sprintf("made %s with key %s", named(args[0]), k.ID)
 			view.Added = k.ID.String()
+			view.Warnings = append(view.Warnings, room.warnings(d)...)
 			return view.print(cmd)
 		},
 	}
 	secrets.flags(cmd)
 	secrets.stdinFlag(cmd)
+	room.flags(cmd)
 	cmd.Flags().BoolVar(&onlyPrint, "print", false, "print a new key, in the clear, and make no file")
-	for _, other := range []string{"stdin", "recipient", "recipients-file", "wrap"} {
+	for _, other := range []string{"stdin", "recipient", "recipients-file", "wrap", "ttl", "skew"} {
 		cmd.MarkFlagsMutuallyExclusive("print", other)
 	}
 	return cmd

@@ -51,7 +51,7 @@ itself leaked, revoke every key in it.`,
 				}
 			}
 			return update(cmd, args[0], func(d *keyfile.Document, now time.Time, did *fileView) error {
-				return revoke(d, ids, now, did, room.Room, successor, &secrets)
+				return revoke(d, ids, now, did, room.of(d), successor, &secrets)
 			})
 		},
 	}
@@ -85,7 +85,7 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 		d.Revoke(id, now)
 		revoked = append(revoked, id.String())
 	}
-	extend(d.Schedule(), now, room)
+	d.Extend(now, room) // what sealed before a key that is gone seals for longer
 	did.Done = "revoked " + strings.Join(revoked, " ") + "; bring the file to every replica now"
 	if len(revoked) == 0 {
 		did.Done = strings.Join(already, " ") + ": revoked already"
@@ -98,21 +98,6 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 		did.warn("services whose tokens live for %v would not load the file: %v", room.TTL, err)
 	}
 	return d.Check(now, keyfile.Room{})
-}
-
-// extend lets keys open longer whose successor is gone: they seal for longer.
-func extend(s keyfile.Schedule, now time.Time, room keyfile.Room) {
-	for i, k := range s {
-		switch {
-		case k.OpensUntil.IsZero() || !k.Opens(now):
-		case i == len(s)-1:
-			k.OpensUntil = time.Time{}
-		default:
-			if needed := s[i+1].SealsFrom.Add(room.Span()); now.Before(s[i+1].SealsFrom) && k.OpensUntil.Before(needed) {
-				k.OpensUntil = needed
-			}
-		}
-	}
 }
 
 // completeID completes the file, and then the ids in it.

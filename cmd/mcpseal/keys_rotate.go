@@ -36,7 +36,7 @@ also sets when they end.`,
 					return err
 				}
 				did.added(k)
-				did.Warnings = start.warnings(usualSkew)
+				did.Warnings = start.warnings(usual.Skew)
 				return d.Check(now, keyfile.Room{})
 			})
 		},
@@ -55,8 +55,11 @@ func newKeysRotate() *cobra.Command {
 		Use:   "rotate FILE",
 		Short: "Add the next key, and set when the old one ends",
 		Long: `Adds a key that begins to seal after --in, and lets the key before it open for
---ttl and twice --skew after that. Bring the file to every replica before --in is
-over; the clock does the rest.
+the longest lifetime of a token and twice the clock skew after that. Bring the file
+to every replica before --in is over; the clock does the rest.
+
+The file remembers --ttl and --skew, so they need to be given only once, and again
+when they grow.
 
 While a rotation is under way the next one is refused, with exit code 1.`,
 		Example: `  mcpseal keys rotate keys
@@ -78,18 +81,15 @@ While a rotation is under way the next one is refused, with exit code 1.`,
 						return no("key %s is already to take over (%s); wait for that, or revoke it first", other.ID, when(other.SealsFrom, now))
 					}
 				}
-				k.Made, k.SealsFrom = now, now.Add(start.in)
-				for _, old := range d.Keys() {
-					if old.OpensUntil.IsZero() {
-						old.OpensUntil = k.SealsFrom.Add(room.Span())
-					}
-				}
-				if err := secrets.add(d, k); err != nil {
+				if err := secrets.fit(d, k); err != nil {
 					return err
 				}
+				k.Made, k.SealsFrom = now, now.Add(start.in)
+				needed := room.of(d)
+				did.Warnings = append(start.warnings(needed.Skew), room.warnings(d)...)
 				did.added(k)
-				did.Warnings = append(start.warnings(room.Skew), room.warnings()...)
-				return d.Check(now, room.Room)
+				d.Raise(room.Room)
+				return d.Rotate(k, now, needed)
 			})
 		},
 	}

@@ -61,14 +61,22 @@ func (s *secrets) make(cmd *cobra.Command) (*keyfile.Key, error) {
 	return k, err
 }
 
-// add puts k into a file, whose secrets are all encrypted or none is.
+// add puts k into a file that it fits.
 func (s *secrets) add(d *keyfile.Document, k *keyfile.Key) error {
+	if err := s.fit(d, k); err != nil {
+		return err
+	}
+	return d.Add(k)
+}
+
+// fit refuses a secret in the clear for a file in which they are encrypted.
+func (s *secrets) fit(d *keyfile.Document, k *keyfile.Key) error {
 	for _, other := range d.Keys() {
 		if other.Secret.Wrapped() && !k.Secret.Wrapped() {
 			return no("the secrets in the file are encrypted with %s; encrypt the new one too, with --recipient, --recipients-file or --wrap", other.Secret.Scheme())
 		}
 	}
-	return d.Add(k)
+	return nil
 }
 
 func readKey(cmd *cobra.Command) (mcpseal.Key, error) {

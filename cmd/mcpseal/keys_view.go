@@ -22,6 +22,9 @@ type fileView struct {
 	DeliverBefore *time.Time `json:"deliver_before,omitempty"`
 	Changes       []string   `json:"changes,omitempty"` // against another file
 
+	Lifetime string `json:"lifetime,omitempty"` // as the file says it
+	Skew     string `json:"skew,omitempty"`
+
 	Keys     []keyView     `json:"keys"`
 	Revoked  []revokedView `json:"revoked"`
 	Next     []changeView  `json:"next"`
@@ -58,9 +61,16 @@ func emptyView(path string) fileView {
 func viewOf(path string, d *keyfile.Document, now time.Time) fileView {
 	v := emptyView(path)
 	v.OK, v.now = true, now
+	if said := d.Room(); said.TTL > 0 {
+		v.Lifetime = keyfile.FormatDuration(said.TTL)
+	}
+	if said := d.Room(); said.Skew > 0 {
+		v.Skew = keyfile.FormatDuration(said.Skew)
+	}
 	schedule := d.Schedule()
+	sealing := schedule.Sealing(now)
 	for _, k := range schedule {
-		view := keyView{ID: k.ID.String(), Phase: schedule.Phase(k, now), Made: k.Made, SealsFrom: k.SealsFrom, Wrapped: k.Secret.Scheme()}
+		view := keyView{ID: k.ID.String(), Phase: keyfile.PhaseOf(k, sealing, now), Made: k.Made, SealsFrom: k.SealsFrom, Wrapped: k.Secret.Scheme()}
 		if now.Before(k.SealsFrom) {
 			v.Next = append(v.Next, changeView{k.SealsFrom, view.ID, "seals"})
 		}
@@ -76,7 +86,7 @@ func viewOf(path string, d *keyfile.Document, now time.Time) fileView {
 	for _, r := range d.Revoked() {
 		v.Revoked = append(v.Revoked, revokedView{r.ID.String(), r.At})
 	}
-	if sealing := schedule.Sealing(now); sealing != nil && now.Before(sealing.SealsFrom) {
+	if sealing != nil && now.Before(sealing.SealsFrom) {
 		v.warn("the time of no key has come yet; %s seals meanwhile", sealing.ID)
 	}
 	return v
@@ -138,6 +148,9 @@ func (v *fileView) printKeys(out io.Writer) {
 		fmt.Fprintf(table, "%s\trevoked\t\t\t%s\tgone\n", r.ID, clock(r.At))
 	}
 	table.Flush()
+	if v.Lifetime != "" {
+		fmt.Fprintf(out, "\nTokens live for up to %s.\n", v.Lifetime)
+	}
 	if len(v.Next) == 0 {
 		fmt.Fprintln(out, "\nNothing is planned.")
 		return

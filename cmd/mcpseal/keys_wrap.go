@@ -82,7 +82,11 @@ func (u commandUnwrapper) Unwrap(_ context.Context, wrapped []byte) ([]byte, err
 }
 
 // all returns the keys of a file, past ones too.
-func (u *unwrap) all(cmd *cobra.Command, d *keyfile.Document) (keys []mcpseal.Key, err error) {
+func (u *unwrap) all(cmd *cobra.Command, d *keyfile.Document) ([]mcpseal.Key, error) {
+	return u.some(cmd, d.Keys())
+}
+
+func (u *unwrap) some(cmd *cobra.Command, wanted []*keyfile.Key) (keys []mcpseal.Key, err error) {
 	var unwrappers []keyfile.Unwrapper
 	if u.identity != "" {
 		unwrapper, err := agekeys.IdentityFile(u.identity)
@@ -98,7 +102,7 @@ func (u *unwrap) all(cmd *cobra.Command, d *keyfile.Document) (keys []mcpseal.Ke
 		}
 		unwrappers = append(unwrappers, commandUnwrapper{cmd, scheme, command})
 	}
-	for _, k := range d.Keys() {
+	for _, k := range wanted {
 		key, err := k.Open(cmd.Context(), unwrappers)
 		if err != nil {
 			return nil, err
@@ -108,9 +112,9 @@ func (u *unwrap) all(cmd *cobra.Command, d *keyfile.Document) (keys []mcpseal.Ke
 	return keys, nil
 }
 
-// wrappedScheme names what wraps a secret in the file, or "".
-func wrappedScheme(d *keyfile.Document) string {
-	for _, k := range d.Keys() {
+// wrappedScheme names what wraps one of the secrets, or "".
+func wrappedScheme(keys []*keyfile.Key) string {
+	for _, k := range keys {
 		if k.Secret.Wrapped() {
 			return k.Secret.Scheme()
 		}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,10 +27,12 @@ type Document struct {
 	lines []line
 }
 
-// line is a key, a revocation, or else a comment or nothing.
+// line is a key, a revocation, a setting, or else a comment or nothing.
 type line struct {
 	key     *Key
 	revoked *Revocation
+	setting string // lifetime or skew
+	value   time.Duration
 	comment string
 }
 
@@ -93,12 +96,13 @@ func parse(text []byte) (*Document, error) {
 		}
 		d.lines = append(d.lines, parsed)
 	}
-	return d, d.checkIDs()
+	return d, d.checkUnique()
 }
 
-// checkIDs makes sure that an id means one thing.
-func (d *Document) checkIDs() error {
+// checkUnique makes sure that an id means one thing, and that nothing is set twice.
+func (d *Document) checkUnique() error {
 	seen := make(map[mcpseal.KeyID]int)
+	set := make(map[string]int)
 	keys := 0
 	for i := range d.lines {
 		var id mcpseal.KeyID
@@ -108,6 +112,12 @@ func (d *Document) checkIDs() error {
 			keys++
 		case l.revoked != nil:
 			id = l.revoked.ID
+		case l.setting != "":
+			if first, ok := set[l.setting]; ok {
+				return fmt.Errorf("lines %d and %d both say the %s: keep the larger", first, i+2, l.setting)
+			}
+			set[l.setting] = i + 2
+			continue
 		default:
 			continue
 		}
@@ -154,11 +164,11 @@ func (d *Document) Revoked() (revoked []Revocation) {
 	return revoked
 }
 
-// Find returns the key with this id, or nil.
+// Find returns the key with this id, or nil. For many, use [Document.ByID].
 func (d *Document) Find(id mcpseal.KeyID) *Key {
-	for _, k := range d.Keys() {
-		if k.ID == id {
-			return k
+	for _, l := range d.lines {
+		if l.key != nil && l.key.ID == id {
+			return l.key
 		}
 	}
 	return nil
@@ -166,37 +176,72 @@ func (d *Document) Find(id mcpseal.KeyID) *Key {
 
 // FindRevoked returns the revocation with this id, or nil.
 func (d *Document) FindRevoked(id mcpseal.KeyID) *Revocation {
-	for _, r := range d.Revoked() {
-		if r.ID == id {
-			return &r
+	for _, l := range d.lines {
+		if l.revoked != nil && l.revoked.ID == id {
+			return l.revoked
 		}
 	}
 	return nil
 }
 
+// ByID returns the keys and the revocations by their ids.
+func (d *Document) ByID() (keys map[mcpseal.KeyID]*Key, revoked map[mcpseal.KeyID]*Revocation) {
+	keys, revoked = make(map[mcpseal.KeyID]*Key), make(map[mcpseal.KeyID]*Revocation)
+	for _, l := range d.lines {
+		switch {
+		case l.key != nil:
+			keys[l.key.ID] = l.key
+		case l.revoked != nil:
+			revoked[l.revoked.ID] = l.revoked
+		}
+	}
+	return keys, revoked
+}
+
+// Room returns what the file says about the tokens and clocks of the services
+// that use it. Zero is what it does not say.
+func (d *Document) Room() (room Room) {
+	for _, l := range d.lines {
+		switch l.setting {
+		case settingLifetime:
+			room.TTL = l.value
+		case settingSkew:
+			room.Skew = l.value
+		}
+	}
+	return room
+}
+
+// Raise has the file say what room has, where that is more than it says.
+func (d *Document) Raise(room Room) {
+	said := d.Room()
+	if room.Skew > said.Skew {
+		d.set(settingSkew, room.Skew)
+	}
+	if room.TTL > said.TTL {
+		d.set(settingLifetime, room.TTL)
+	}
+}
+
+func (d *Document) set(name string, value time.Duration) {
+	for i := range d.lines {
+		if d.lines[i].setting == name {
+			d.lines[i].value = value
+			return
+		}
+	}
+	d.lines = slices.Insert(d.lines, 0, line{setting: name, value: value})
+}
+
 // Add puts a key at the end.
 func (d *Document) Add(k *Key) error {
 	d.lines = append(d.lines, line{key: k})
-	return problem(d.checkIDs())
+	return problem(d.checkUnique())
 }
 
-// Revoke puts a revocation in the place of a key and its secret.
-func (d *Document) Revoke(id mcpseal.KeyID, at time.Time) {
-	for i, l := range d.lines {
-		if l.key != nil && l.key.ID == id {
-			d.lines[i] = line{revoked: &Revocation{id, l.key.SealsFrom, at}}
-		}
-	}
-}
-
-// Remove takes out whatever is about id.
-func (d *Document) Remove(id mcpseal.KeyID) {
-	kept := d.lines[:0]
-	for _, l := range d.lines {
-		if l.key != nil && l.key.ID == id || l.revoked != nil && l.revoked.ID == id {
-			continue
-		}
-		kept = append(kept, l)
-	}
-	d.lines = kept
+// remove takes out the keys and the revocations that over names.
+func (d *Document) remove(over func(*Key, *Revocation) bool) {
+	d.lines = slices.DeleteFunc(d.lines, func(l line) bool {
+		return (l.key != nil || l.revoked != nil) && over(l.key, l.revoked)
+	})
 }

@@ -2,6 +2,7 @@ package keyfile_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -20,6 +21,8 @@ func TestDocumentComesBackAsItWas(t *testing.T) {
 		"  # the next\n" +
 		"key " + b.ID().String() + " made=2026-07-28T11:00:00Z seals-from=2026-07-28T13:00:00Z opens-until=never secret=age:YWdl\n" +
 		"revoked 01234567 seals-from=2026-06-01T00:00:00Z at=2026-07-01T00:00:00Z\n" +
+		"lifetime 1h30m\n" +
+		"skew 2m\n" +
 		"end\n"
 	d, err := keyfile.Parse([]byte(text))
 	if err != nil {
@@ -41,6 +44,9 @@ func TestDocumentComesBackAsItWas(t *testing.T) {
 	}
 	if k := d.Find(b.ID()); k == nil || !k.OpensUntil.IsZero() || k.Secret.Scheme() != "age" {
 		t.Errorf("key %v", k)
+	}
+	if r := d.Room(); r.TTL != 90*time.Minute || r.Skew != 2*time.Minute {
+		t.Errorf("room %v", r)
 	}
 	if r := d.Revoked(); len(r) != 1 || r[0].ID.String() != "01234567" {
 		t.Errorf("revoked %v", r)
@@ -67,6 +73,15 @@ func TestWhatIsNotADocument(t *testing.T) {
 		{"\ufeff" + file(good), "first line"},
 		{file(good) + file(good), `line 3: "end" stands before`},
 		{file("kay\n"), "line 2: the line begins with neither"},
+		{file(good + "sesame 2h\n"), "line 3: the line begins with neither"}, // what a newer release may write
+		{file("lifetime\n" + good), "line 2: lifetime is not one duration"},
+		{file("lifetime sesame\n" + good), "line 2: lifetime is not one duration"},
+		{file("lifetime 2h 3h\n" + good), "line 2: lifetime is not one duration"},
+		{file("lifetime 0s\n" + good), "line 2: lifetime is not one duration"},
+		{file("lifetime -2h\n" + good), "line 2: lifetime is not one duration"},
+		{file("lifetime 90000h\n" + good), "line 2: lifetime is not one duration"},
+		{file("skew 61m\n" + good), "line 2: skew is not one duration"},
+		{file("lifetime 2h\n" + good + "lifetime 2h\n"), "lines 2 and 4 both say the lifetime"},
 		{file("key\n"), "line 2: the id is missing"},
 		{file(line("0123456", dates, a.Reveal())), "line 2: the second word is not an id"},
 		{file(line("012345678", dates, a.Reveal())), "line 2: the second word is not an id"},
@@ -184,10 +199,10 @@ func TestScheduleThatWouldLoseTokensIsRefused(t *testing.T) {
 		{"one", [][2]int{{0, -1}}, 0, ""},
 		{"none", nil, 0, "there is no key"},
 		{"exactly the TTL and twice the skew", [][2]int{{0, 72}, {60, -1}}, 0, ""},
-		{"a minute less", [][2]int{{0, 71}, {60, -1}}, 0, "needed until 2026-07-28T13:12:00Z; let it open"},
+		{"a minute less", [][2]int{{0, 71}, {60, -1}}, 0, "needed until 2026-07-28T13:12:00Z"},
 		{"whatever the order in the file", [][2]int{{60, -1}, {0, 71}}, 0, "needed until"},
 		{"gone before its successor seals", [][2]int{{0, 30}, {60, -1}}, 0, "needed until"},
-		{"still too early although both dates are past", [][2]int{{0, 61}, {60, -1}}, 71, "prune it"},
+		{"still too early although both dates are past", [][2]int{{0, 61}, {60, -1}}, 71, "needed until"},
 		{"so long ago that no token is left", [][2]int{{0, 61}, {60, -1}}, 72, ""},
 		{"measured against the successor, not the last", [][2]int{{0, 72}, {60, 252}, {240, -1}}, 0, ""},
 		{"the middle one too early", [][2]int{{0, 72}, {60, 251}, {240, -1}}, 0, "needed until"},
@@ -263,6 +278,12 @@ func FuzzParse(f *testing.F) {
 					t.Fatalf("a schedule that was accepted has nothing to seal with at %v", at)
 				}
 			}
+		}
+		long := d.Room().AtLeast(room)
+		d.Extend(noon, long)
+		var short *keyfile.TooShort
+		if errors.As(d.Check(noon, long), &short) {
+			t.Fatalf("extended, and still too short: %v", short)
 		}
 	})
 }

@@ -25,6 +25,16 @@ const (
 	fieldAt         = "at" // of a revocation
 )
 
+// settings are lines that say one duration.
+const (
+	settingLifetime = "lifetime" // the longest that a token of a service lives
+	settingSkew     = "skew"     // how far a clock may be off
+
+	// MaxTTL and MaxSkew bound them.
+	MaxTTL  = 10 * 365 * 24 * time.Hour
+	MaxSkew = time.Hour
+)
+
 // parseLine reads one line between the first and the last.
 func parseLine(text string) (line, error) {
 	words := strings.Fields(text)
@@ -50,10 +60,36 @@ func parseLine(text string) (line, error) {
 		sealsFrom, err := parseTime(fieldSealsFrom, fields[fieldSealsFrom])
 		at, err2 := parseTime(fieldAt, fields[fieldAt])
 		return line{revoked: &Revocation{id, sealsFrom, at}}, errors.Join(err, err2)
+	case settingLifetime:
+		return parseSetting(words, MaxTTL)
+	case settingSkew:
+		return parseSetting(words, MaxSkew)
 	case footer:
 		return line{}, errors.New(`"end" stands before the last line`)
 	}
-	return line{}, errors.New(`the line begins with neither "key" nor "revoked" nor #`)
+	// Whatever it says may matter, so it is not skipped.
+	return line{}, errors.New(`the line begins with neither "key" nor "revoked" nor "lifetime" nor "skew" nor #: it is wrong, or of a newer release`)
+}
+
+func parseSetting(words []string, most time.Duration) (line, error) {
+	if len(words) == 2 {
+		if value, err := time.ParseDuration(words[1]); err == nil && value >= time.Millisecond && value <= most {
+			return line{setting: words[0], value: value}, nil
+		}
+	}
+	return line{}, fmt.Errorf("%s is not one duration such as 90m or 2h, of at most %s", words[0], FormatDuration(most))
+}
+
+// FormatDuration writes a duration without the units that are 0: 2h, not 2h0m0s.
+func FormatDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // parseFields reads an id and then each of the named fields once, in any order.
@@ -135,6 +171,8 @@ func (l line) String() string {
 			fieldSealsFrom, formatTime(k.SealsFrom), fieldOpensUntil, formatTime(k.OpensUntil), fieldSecret, k.Secret.reveal())
 	case l.revoked != nil:
 		return fmt.Sprintf("revoked %s %s=%s %s=%s", l.revoked.ID, fieldSealsFrom, formatTime(l.revoked.SealsFrom), fieldAt, formatTime(l.revoked.At))
+	case l.setting != "":
+		return l.setting + " " + FormatDuration(l.value)
 	}
 	return l.comment
 }

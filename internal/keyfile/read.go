@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"syscall"
 )
 
@@ -16,41 +15,38 @@ var (
 	ErrBusy = errors.New("the file changed while it was read")
 )
 
+var readAll = io.ReadAll // changed by a test alone
+
 // ReadText reads the text of a file that does not change meanwhile.
-func ReadText(path string) (text []byte, mode os.FileMode, err error) {
+func ReadText(path string) (text []byte, err error) {
 	if info, err := os.Stat(path); err != nil {
-		return nil, 0, cannot("read the file", err)
+		return nil, cannot("read the file", err)
 	} else if !info.Mode().IsRegular() {
-		return nil, 0, ErrNotRegular // opening a pipe would wait for a writer
+		return nil, ErrNotRegular // opening a pipe would wait for a writer
 	}
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
 	if err != nil {
-		return nil, 0, cannot("read the file", err)
+		return nil, cannot("read the file", err)
 	}
 	defer file.Close()
 	before, err := file.Stat()
 	if err != nil {
-		return nil, 0, cannot("read the file", err)
+		return nil, cannot("read the file", err)
 	}
 	if !before.Mode().IsRegular() {
-		return nil, 0, ErrNotRegular
+		return nil, ErrNotRegular
 	}
-	if text, err = io.ReadAll(io.LimitReader(file, MaxSize+1)); err != nil {
-		return nil, 0, cannot("read the file", err)
+	if text, err = readAll(io.LimitReader(file, MaxSize+1)); err != nil {
+		return nil, cannot("read the file", err)
 	}
 	after, err := file.Stat()
 	if err != nil {
-		return nil, 0, cannot("read the file", err)
+		return nil, cannot("read the file", err)
 	}
 	if before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) {
-		return nil, 0, ErrBusy
+		return nil, ErrBusy
 	}
-	return text, after.Mode(), nil
-}
-
-// TooOpen says whether others can read a file of this mode, or change it.
-func TooOpen(mode os.FileMode) bool {
-	return runtime.GOOS != "windows" && mode.Perm()&0o026 != 0
+	return text, nil
 }
 
 // cannot says what could not be done, and drops the path, which the caller names.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mcpseal/mcpseal"
 )
@@ -20,6 +22,17 @@ type Room struct {
 // replica whose clock is behind seals with it for one skew more, and its last
 // token is judged by one whose clock is ahead.
 func (r Room) Span() time.Duration { return r.TTL + 2*r.Skew }
+
+// What services need unless their keys.Options say otherwise.
+const (
+	UsualTTL  = time.Hour
+	UsualSkew = time.Minute
+)
+
+// AtLeast returns the larger of both, each by itself.
+func (r Room) AtLeast(other Room) Room {
+	return Room{max(r.TTL, other.TTL), max(r.Skew, other.Skew)}
+}
 
 // Schedule is the keys in the order in which they seal.
 type Schedule []*Key
@@ -42,21 +55,15 @@ func (d *Document) check(now time.Time, room Room) error {
 	if len(s) == 0 {
 		return errors.New("there is no key")
 	}
-	for i, k := range s[:len(s)-1] {
+	ends := d.endsOfSealing(s)
+	for i, end := range ends {
+		k := s[i]
 		if next := s[i+1]; next.SealsFrom.Equal(k.SealsFrom) {
 			return fmt.Errorf("keys %s and %s seal from the same moment, so it is open which one does: change one of the two", k.ID, next.ID)
 		}
-		successor, from := d.successor(k, s[i+1])
-		needed := from.Add(room.Span())
-		if k.OpensUntil.IsZero() || !k.OpensUntil.Before(needed) || !now.Before(needed) {
-			continue
+		if short := end.tooShort(k, now, room); short != nil {
+			return short
 		}
-		hint := "let it open until then or later, or revoke it"
-		if !k.Opens(now) {
-			hint = "that is over, so prune it if its tokens may be lost"
-		}
-		return fmt.Errorf("key %s opens until %s, too short: its successor %s seals from %s, tokens live for %v and clocks may be off by %v, "+
-			"so it is needed until %s; %s", k.ID, formatTime(k.OpensUntil), successor, formatTime(from), room.TTL, room.Skew, formatTime(needed), hint)
 	}
 	if last := s[len(s)-1]; !last.OpensUntil.IsZero() {
 		return fmt.Errorf("key %s opens until %s and no key follows it: set opens-until=never, or rotate", last.ID, formatTime(last.OpensUntil))
@@ -64,16 +71,76 @@ func (d *Document) check(now time.Time, room Room) error {
 	return nil
 }
 
-// successor returns which key ended the sealing of k, and when: the next one in
-// the file, or one before it that was revoked only once the next one sealed.
-func (d *Document) successor(k, next *Key) (mcpseal.KeyID, time.Time) {
-	id, from := next.ID, next.SealsFrom
-	for _, r := range d.Revoked() {
-		if k.SealsFrom.Before(r.SealsFrom) && r.SealsFrom.Before(from) && !r.At.Before(next.SealsFrom) {
-			id, from = r.ID, r.SealsFrom
+// TooShort is a key that stops opening before its last token has expired.
+type TooShort struct {
+	key    *Key
+	end    endOfSealing
+	room   Room
+	needed time.Time
+}
+
+func (e *TooShort) Error() string {
+	return fmt.Sprintf("key %s opens until %s, too short: its successor %s seals from %s, tokens live for %v and clocks may be off by %v, "+
+		"so it is needed until %s", e.key.ID, formatTime(e.key.OpensUntil), e.end.by, formatTime(e.end.at), e.room.TTL, e.room.Skew, formatTime(e.needed))
+}
+
+// Repair is the command that lengthens the keys of a file enough.
+func (e *TooShort) Repair(path string) string {
+	command := "mcpseal keys extend " + shellWord(path) + " --ttl " + FormatDuration(e.room.TTL)
+	if e.room.Skew > UsualSkew {
+		command += " --skew " + FormatDuration(e.room.Skew)
+	}
+	return command
+}
+
+// shellWord is a path as a shell reads it.
+func shellWord(path string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._+:@-", r)
+	}
+	switch {
+	case path == "" || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "FILE"
+	case path[0] != '-' && !strings.ContainsFunc(path, func(r rune) bool { return !plain(r) }):
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// endOfSealing is which key ended the sealing of another one, and when.
+type endOfSealing struct {
+	by mcpseal.KeyID
+	at time.Time
+}
+
+// endsOfSealing returns, for every key of s but the last, the next one in the
+// file, or one before that which was revoked only once the next one sealed.
+func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
+	revoked := d.Revoked()
+	slices.SortStableFunc(revoked, func(a, b Revocation) int { return a.SealsFrom.Compare(b.SealsFrom) })
+	ends := make([]endOfSealing, max(len(s)-1, 0))
+	r := 0
+	for i := range ends {
+		k, next := s[i], s[i+1]
+		ends[i] = endOfSealing{next.ID, next.SealsFrom}
+		for ; r < len(revoked) && revoked[r].SealsFrom.Before(next.SealsFrom); r++ {
+			first := ends[i].by == next.ID
+			if first && k.SealsFrom.Before(revoked[r].SealsFrom) && !revoked[r].At.Before(next.SealsFrom) {
+				ends[i] = endOfSealing{revoked[r].ID, revoked[r].SealsFrom}
+			}
 		}
 	}
-	return id, from
+	return ends
+}
+
+// tooShort returns an error if tokens of k may outlive it. What can no longer
+// hurt a token is not looked at.
+func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
+	needed := e.at.Add(room.Span())
+	if k.OpensUntil.IsZero() || !k.OpensUntil.Before(needed) || !now.Before(needed) {
+		return nil
+	}
+	return &TooShort{k, e, room, needed}
 }
 
 // Opens says whether the key opens tokens at t.
@@ -136,11 +203,14 @@ const (
 )
 
 // Phase returns what k does at t.
-func (s Schedule) Phase(k *Key, t time.Time) Phase {
+func (s Schedule) Phase(k *Key, t time.Time) Phase { return PhaseOf(k, s.Sealing(t), t) }
+
+// PhaseOf returns what k does at t, when sealing seals.
+func PhaseOf(k, sealing *Key, t time.Time) Phase {
 	switch {
 	case !k.Opens(t):
 		return Retired
-	case s.Sealing(t) == k:
+	case sealing == k:
 		return Sealing
 	case t.Before(k.SealsFrom):
 		return Waiting

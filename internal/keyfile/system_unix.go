@@ -8,7 +8,18 @@ import (
 	"syscall"
 )
 
-const locksWork = true
+const (
+	locksWork = true
+	modesWork = true
+)
+
+func owner(info os.FileInfo) (uid int, ok bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(stat.Uid), true
+}
 
 func tryLock(file *os.File) (bool, error) {
 	for {

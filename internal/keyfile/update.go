@@ -22,7 +22,7 @@ var (
 
 // Read reads a document.
 func Read(path string) (*Document, error) {
-	text, _, err := ReadText(path)
+	text, err := ReadText(path)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func Update(path string, change func(*Document) error) (before, after os.FileMod
 	}
 	defer folder.Close()
 	// What happens between this look and the rename cannot be noticed.
-	again, _, err := ReadText(target)
+	again, err := ReadText(target)
 	if err != nil || !bytes.Equal(again, text) {
 		return 0, 0, ErrChanged
 	}

@@ -47,11 +47,11 @@ func New(identities ...age.Identity) (keys.Unwrapper, error) {
 		}
 	}
 	held := append([]age.Identity(nil), identities...)
-	return unwrapper{&held}, nil
+	return unwrapper{identities: &held}, nil
 }
 
 // IdentityFile returns an unwrapper with the identities in files that age-keygen
-// wrote. They are read once.
+// wrote. They are read once. [keys.OpenFile] warns if others can reach them.
 func IdentityFile(paths ...string) (keys.Unwrapper, error) {
 	var all []age.Identity
 	for _, path := range paths {
@@ -61,7 +61,13 @@ func IdentityFile(paths ...string) (keys.Unwrapper, error) {
 		}
 		all = append(all, identities...)
 	}
-	return New(all...)
+	made, err := New(all...)
+	if err != nil {
+		return nil, err
+	}
+	u := made.(unwrapper)
+	u.files = append(u.files, paths...)
+	return u, nil
 }
 
 func readIdentities(path string) ([]age.Identity, error) {
@@ -80,9 +86,15 @@ func readIdentities(path string) ([]age.Identity, error) {
 
 // unwrapper holds the identities where no formatting verb looks: they print as
 // the secrets that they are.
-type unwrapper struct{ identities *[]age.Identity }
+type unwrapper struct {
+	identities *[]age.Identity
+	files      []string
+}
 
 func (unwrapper) Scheme() string { return Scheme }
+
+// Files names the files that the identities came from, for keys.OpenFile.
+func (u unwrapper) Files() []string { return u.files }
 
 // Format writes the unwrapper's name under every verb.
 func (unwrapper) Format(s fmt.State, _ rune) { io.WriteString(s, "agekeys.Unwrapper") }

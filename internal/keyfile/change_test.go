@@ -1,0 +1,215 @@
+package keyfile_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/keyfile"
+)
+
+func TestFileRemembersTheLongestLifetime(t *testing.T) {
+	d := schedule(t, [2]int{0, -1})
+	if d.Room() != (keyfile.Room{}) {
+		t.Errorf("a file that says nothing says %v", d.Room())
+	}
+	for _, c := range []struct{ raise, want keyfile.Room }{
+		{keyfile.Room{TTL: 2 * time.Hour}, keyfile.Room{TTL: 2 * time.Hour}},
+		{keyfile.Room{TTL: time.Hour, Skew: 2 * time.Minute}, keyfile.Room{TTL: 2 * time.Hour, Skew: 2 * time.Minute}},
+		{keyfile.Room{TTL: 3 * time.Hour, Skew: time.Minute}, keyfile.Room{TTL: 3 * time.Hour, Skew: 2 * time.Minute}},
+	} {
+		d.Raise(c.raise)
+		again, err := keyfile.Parse(d.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Room() != c.want || again.Room() != c.want {
+			t.Errorf("raised to %v it says %v, then %v", c.raise, d.Room(), again.Room())
+		}
+	}
+}
+
+// TestExtendMakesRoomForLongerTokens: also where the key is over already, because
+// its tokens may be alive.
+func TestExtendMakesRoomForLongerTokens(t *testing.T) {
+	long := keyfile.Room{TTL: 2 * time.Hour, Skew: time.Minute}
+	for _, c := range []struct {
+		name string
+		keys [][2]int
+		now  int
+		want []int // until when each opens; -1 is never
+	}{
+		{"while it opens", [][2]int{{0, 72}, {60, -1}}, 65, []int{182, -1}},
+		{"when it is over", [][2]int{{0, 72}, {60, -1}}, 100, []int{182, -1}},
+		{"not when no token can be left", [][2]int{{0, 72}, {60, -1}}, 182, []int{72, -1}},
+		{"not what is long enough", [][2]int{{0, 300}, {60, -1}}, 65, []int{300, -1}},
+		{"the last one", [][2]int{{0, 182}, {60, 100}}, 65, []int{182, -1}},
+	} {
+		d := schedule(t, c.keys...)
+		d.Extend(at(c.now), long)
+		for i, k := range d.Schedule() {
+			if want := at(c.want[i]); c.want[i] >= 0 && !k.OpensUntil.Equal(want) || c.want[i] < 0 && !k.OpensUntil.IsZero() {
+				t.Errorf("%s: key %d opens until %v", c.name, i, k.OpensUntil)
+			}
+		}
+		if err := d.Check(at(c.now), long); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestRotateLengthensWhatOpens: tokens that live longer from now on may be sealed
+// with any key that is in the file.
+func TestRotateLengthensWhatOpens(t *testing.T) {
+	d := schedule(t, [2]int{0, 72}, [2]int{60, -1})
+	key := mcpseal.GenerateKey()
+	next := &keyfile.Key{ID: key.ID(), Made: at(65), SealsFrom: at(100), Secret: keyfile.Plain(key)}
+	if err := d.Rotate(next, at(65), keyfile.Room{TTL: 2 * time.Hour, Skew: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	s := d.Schedule()
+	if !s[0].OpensUntil.Equal(at(182)) || !s[1].OpensUntil.Equal(at(222)) || !s[2].OpensUntil.IsZero() {
+		t.Errorf("they open until %v, %v, %v", s[0].OpensUntil, s[1].OpensUntil, s[2].OpensUntil)
+	}
+}
+
+// TestRotationThatWouldComeToNothingIsRefused: a clock that is behind makes a key
+// that is older than the one that seals.
+func TestRotationThatWouldComeToNothingIsRefused(t *testing.T) {
+	d := schedule(t, [2]int{0, -1})
+	before := d.Bytes()
+	key := mcpseal.GenerateKey()
+	next := &keyfile.Key{ID: key.ID(), Made: at(-120), SealsFrom: at(-60), Secret: keyfile.Plain(key)}
+	if err := d.Rotate(next, at(-120), room); err == nil || !strings.Contains(err.Error(), "is the clock of this machine right?") {
+		t.Error(err)
+	}
+	if !bytes.Equal(before, d.Bytes()) {
+		t.Error("the file changed")
+	}
+}
+
+func TestPruneTakesOutOnlyWhatIsOver(t *testing.T) {
+	d := schedule(t, [2]int{0, 72}, [2]int{60, 172}, [2]int{160, -1})
+	ids := d.Schedule()
+	for _, c := range []struct{ now, keys, left int }{
+		{72, 0, 3}, // a clock that is two minutes behind still opens with it
+		{73, 0, 3},
+		{74, 1, 2},
+		{172, 0, 2},
+		{10000, 1, 1},
+	} {
+		if keys, revoked := d.Prune(at(c.now)); keys != c.keys || revoked != 0 || len(d.Keys()) != c.left {
+			t.Errorf("at %d: %d keys and %d revocations, %d left", c.now, keys, revoked, len(d.Keys()))
+		}
+	}
+	if d.Find(ids[2].ID) == nil {
+		t.Error("the key that seals is gone")
+	}
+}
+
+func TestRepairNamesTheCommand(t *testing.T) {
+	d := schedule(t, [2]int{0, 71}, [2]int{60, -1})
+	for _, c := range []struct {
+		path string
+		room keyfile.Room
+		want string
+	}{
+		{"/etc/release/keys", keyfile.Room{TTL: 2 * time.Hour, Skew: time.Minute}, "mcpseal keys extend /etc/release/keys --ttl 2h"},
+		{"our keys", keyfile.Room{TTL: 90 * time.Minute, Skew: 5 * time.Minute}, "mcpseal keys extend 'our keys' --ttl 1h30m --skew 5m"},
+		{"it's", keyfile.Room{TTL: 25 * time.Hour}, `mcpseal keys extend 'it'\''s' --ttl 25h`},
+		{"-keys", keyfile.Room{TTL: 25 * time.Hour}, `mcpseal keys extend '-keys' --ttl 25h`},
+		{"a\nb", keyfile.Room{TTL: 25 * time.Hour}, `mcpseal keys extend FILE --ttl 25h`},
+	} {
+		var short *keyfile.TooShort
+		if err := d.Check(noon, c.room); !errors.As(err, &short) {
+			t.Fatal(err)
+		}
+		if got := short.Repair(c.path); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}
+
+// TestEndsOfSealingAreTheEarliest compares with the definition: of the revoked
+// keys between two others, the first that was revoked once the second sealed.
+func TestEndsOfSealingAreTheEarliest(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		d := new(keyfile.Document)
+		for i := range 12 {
+			from := at(random.IntN(40)*10 + i%10) // all different
+			k := &keyfile.Key{ID: mcpseal.KeyID{byte(i)}, Made: noon, SealsFrom: from, Secret: keyfile.Wrap("x", []byte("x"))}
+			if d.Find(k.ID) == nil && !sealsAt(d, from) {
+				if err := d.Add(k); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, k := range d.Keys() {
+			if random.IntN(2) == 0 && len(d.Keys()) > 2 {
+				d.Revoke(k.ID, at(random.IntN(400)))
+			}
+		}
+		s := d.Schedule()
+		for i, got := range keyfile.EndsOfSealing(d) {
+			want := s[i+1].SealsFrom
+			for _, r := range d.Revoked() {
+				if s[i].SealsFrom.Before(r.SealsFrom) && r.SealsFrom.Before(want) && !r.At.Before(s[i+1].SealsFrom) {
+					want = r.SealsFrom
+				}
+			}
+			if !got.Equal(want) {
+				t.Fatalf("%v, want %v:\n%s", got, want, d.Bytes())
+			}
+		}
+	}
+}
+
+func sealsAt(d *keyfile.Document, from time.Time) bool {
+	for _, k := range d.Keys() {
+		if k.SealsFrom.Equal(from) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestCheckIsLinear: what it allocates grows with the file, not with its square.
+func TestCheckIsLinear(t *testing.T) {
+	d := large(t)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := d.Check(noon, room)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 8<<20 {
+		t.Errorf("a file of 1 MiB took %d MiB to check", n>>20)
+	}
+}
+
+// large is about the largest document that can be read.
+func large(t testing.TB) *keyfile.Document {
+	var b strings.Builder
+	b.WriteString("mcpseal-keys 1\n")
+	for i := range keyfile.MaxKeys {
+		b.WriteString("key " + id(i).String() + " made=2026-07-28T11:00:00Z seals-from=" + at(-i).Format(time.RFC3339) + " opens-until=never secret=x:YQ==\n")
+	}
+	for i := range 9500 {
+		b.WriteString("revoked " + id(5000+i).String() + " seals-from=" + at(-i).Format(time.RFC3339) + " at=2026-07-28T12:00:00Z\n")
+	}
+	b.WriteString("end\n")
+	d, err := keyfile.Parse([]byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func id(i int) mcpseal.KeyID { return mcpseal.KeyID{byte(i >> 16), byte(i >> 8), byte(i)} }

@@ -1,0 +1,473 @@
+package keys_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/mcpseal/mcpseal/keys"
+)
+
+// revoked is a text after a key in it was revoked.
+func revoked(t testing.TB, text []byte, ids ...mcpseal.KeyID) []byte {
+	t.Helper()
+	d, err := keyfile.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		d.Revoke(id, time.Now())
+	}
+	return d.Bytes()
+}
+
+// opens says whether a token of this key would open.
+func opens(f *keys.File, key mcpseal.Key) bool { return slices.Contains(f.Ring().IDs(), key.ID()) }
+
+// TestFileThatLacksALivingKeyIsRefused: an older copy, or a line that somebody
+// took out, would reject what users hold.
+func TestFileThatLacksALivingKeyIsRefused(t *testing.T) {
+	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	for name, lacking := range map[string]struct {
+		before, after []dated
+		missing       mcpseal.Key
+	}{
+		"the one that seals": {[]dated{{a, -2 * time.Hour, never}, {b, -time.Hour, never}}, []dated{{a, -2 * time.Hour, never}}, b},
+		"one that opens":     {[]dated{{a, -2 * time.Hour, never}, {b, -time.Hour, never}}, []dated{{b, -time.Hour, never}}, a},
+		"one that waits":     {[]dated{{a, -2 * time.Hour, 3 * time.Hour}, {b, time.Hour, never}}, []dated{{a, -2 * time.Hour, never}}, b},
+		"all":                {[]dated{{a, -2 * time.Hour, never}}, []dated{{c, -time.Hour, never}}, a},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "keys")
+			before := text(t, lacking.before...)
+			write(t, path, before)
+			f, l := open(t, path, keys.Options{})
+			was := f.Ring().IDs()
+			l.take()
+			write(t, path, text(t, lacking.after...))
+			err := f.Reload()
+			if err == nil || !strings.Contains(err.Error(), "lacks key "+lacking.missing.ID().String()) {
+				t.Errorf("error %v", err)
+			}
+			if now := f.Ring().IDs(); !slices.Equal(now, was) {
+				t.Errorf("keys %v, before %v", now, was)
+			}
+			said, events := l.take()
+			if !strings.Contains(said, "level=ERROR") || len(events) != 1 || events[0].Err == nil {
+				t.Errorf("said %s, events %+v", said, events)
+			}
+			write(t, path, before)
+			if err := f.Reload(); err != nil {
+				t.Errorf("put back: %v", err)
+			}
+		})
+	}
+}
+
+func TestFileThatLacksALivingKeyIsToldUntilItIsResolved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(48 * time.Hour)
+		write(t, path, text(t, dated{a, -time.Hour, 2 * time.Hour}, dated{b, 0, never}))
+		f, l := open(t, path, keys.Options{Every: time.Second})
+		defer f.Close()
+		l.take()
+		write(t, path, text(t, one(b)))
+		time.Sleep(2*time.Hour - time.Millisecond)
+		synctest.Wait()
+		said, _ := l.take()
+		if n := strings.Count(said, "level=ERROR"); n != 12 || !opens(f, a) {
+			t.Errorf("said %d times in two hours:\n%s", n, said)
+		}
+		// Its time is over now, and nothing is missing any more.
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if said, _ := l.take(); !strings.Contains(said, "good again") || opens(f, a) || !opens(f, b) {
+			t.Errorf("said %s", said)
+		}
+	})
+}
+
+func TestRevokedLineExplainsAMissingKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	both := text(t, dated{a, -time.Hour, never}, one(b))
+	write(t, path, both)
+	f, l := open(t, path, keys.Options{})
+	l.take()
+	write(t, path, revoked(t, both, a.ID()))
+	if err := f.Reload(); err != nil || opens(f, a) || !opens(f, b) {
+		t.Errorf("keys %v, %v", f.Ring().IDs(), err)
+	}
+	if _, events := l.take(); len(events) != 1 || !slices.Equal(events[0].Removed, []mcpseal.KeyID{a.ID()}) {
+		t.Errorf("events %+v", events)
+	}
+}
+
+// lateReplica is one that seals with a, and gets a rotation to b an hour and a
+// half after b was to seal.
+func lateReplica(t *testing.T, path string, a, b mcpseal.Key, options keys.Options) (*keys.File, *diary, time.Time) {
+	t.Helper()
+	time.Sleep(48 * time.Hour)
+	first := text(t, dated{a, -24 * time.Hour, never})
+	rotation := text(t, dated{a, -24 * time.Hour, time.Hour + time.Hour + 2*time.Minute}, dated{b, time.Hour, never})
+	write(t, path, first)
+	f, l := open(t, path, options)
+	time.Sleep(2*time.Hour + 30*time.Minute)
+	if seals(f) != a.ID() {
+		t.Fatal("another key seals")
+	}
+	l.take()
+	write(t, path, rotation)
+	if err := f.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	return f, l, time.Now()
+}
+
+// TestLateRotationKeepsWhatThisReplicaSealed: by its date the old key is over,
+// but this replica sealed with it a moment ago.
+func TestLateRotationKeepsWhatThisReplicaSealed(t *testing.T) {
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	for name, c := range map[string]struct {
+		options keys.Options
+		file    string // a line in the file
+		outlast time.Duration
+		keeps   time.Duration
+	}{
+		"by default":             {keeps: time.Hour + time.Minute},
+		"with the options":       {options: keys.Options{LongestTTL: 30 * time.Minute, Skew: 2 * time.Minute}, keeps: 32 * time.Minute},
+		"as a boundary needs":    {outlast: 3 * time.Hour, keeps: 3*time.Hour + time.Minute},
+		"as the file says":       {file: "lifetime 4h\n", keeps: 4*time.Hour + time.Minute},
+		"as the file says, skew": {file: "skew 10m\n", keeps: 70 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "keys")
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(48 * time.Hour)
+				first := text(t, dated{a, -24 * time.Hour, never})
+				rotation := string(text(t, dated{a, -24 * time.Hour, time.Hour + time.Hour + 2*time.Minute}, dated{b, time.Hour, never}))
+				rotation = strings.Replace(rotation, "\n", "\n"+c.file, 1)
+				write(t, path, first)
+				f, _ := open(t, path, c.options)
+				defer f.Close()
+				if c.outlast > 0 {
+					if err := f.Outlast(c.outlast); err != nil {
+						t.Fatal(err)
+					}
+				}
+				// A boundary of three hours refuses the file until nothing can be alive by its dates.
+				time.Sleep(10 * time.Hour)
+				write(t, path, []byte(rotation))
+				if err := f.Reload(); err != nil {
+					t.Fatal(err)
+				}
+				if seals(f) != b.ID() || !opens(f, a) {
+					t.Fatalf("keys %v", f.Ring().IDs())
+				}
+				time.Sleep(c.keeps - time.Millisecond)
+				if !opens(f, a) {
+					t.Error("the old key no longer opens")
+				}
+				time.Sleep(time.Millisecond)
+				if opens(f, a) || !opens(f, b) {
+					t.Errorf("keys %v", f.Ring().IDs())
+				}
+			})
+		})
+	}
+}
+
+// TestTokensOfALateReplicaOpenThere is the same with tokens.
+func TestTokensOfALateReplicaOpenThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(48 * time.Hour)
+		write(t, path, text(t, dated{a, -24 * time.Hour, never}))
+		rotation := text(t, dated{a, -24 * time.Hour, time.Hour + time.Hour + 2*time.Minute}, dated{b, time.Hour, never})
+		f, _ := open(t, path, keys.Options{})
+		defer f.Close()
+		boundary, err := mcpseal.New(mcpseal.Config{Keys: f, Audience: "test", TTL: time.Hour, MaxFlow: mcpseal.NoLimit, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Hour)
+		round, _ := boundary.Open(ctx, request, "")
+		token, err := boundary.Seal(ctx, &round, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, rotation)
+		if err := f.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour - time.Second)
+		if _, err := boundary.Open(ctx, request, token); err != nil {
+			t.Errorf("an honest token: %v", err)
+		}
+	})
+}
+
+func TestLateRotationIsWarnedAbout(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	synctest.Test(t, func(t *testing.T) {
+		f, l, _ := lateReplica(t, path, a, b, keys.Options{})
+		defer f.Close()
+		said, events := l.take()
+		if strings.Count(said, "level=WARN") != 1 || !strings.Contains(said, "arrived after") || !strings.Contains(said, b.ID().String()) {
+			t.Errorf("said %s", said)
+		}
+		if len(events) != 1 || !slices.Equal(events[0].Late, []mcpseal.KeyID{b.ID()}) || !slices.Equal(events[0].Opens, []mcpseal.KeyID{b.ID(), a.ID()}) {
+			t.Errorf("events %+v", events)
+		}
+	})
+	// At the start, and in time, it is not.
+	synctest.Test(t, func(t *testing.T) {
+		write(t, path, text(t, dated{a, 0, never}))
+		f, l := open(t, path, keys.Options{})
+		defer f.Close()
+		write(t, path, text(t, dated{a, 0, 3 * time.Hour}, dated{b, time.Hour, never}))
+		if err := f.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		f.Reload()
+		said, events := l.take()
+		if strings.Contains(said, "WARN") || len(events) != 3 || len(events[0].Late)+len(events[1].Late)+len(events[2].Late) > 0 {
+			t.Errorf("said %s", said)
+		}
+	})
+}
+
+// TestRotationFromAClockThatIsBehind comes late for every replica.
+func TestRotationFromAClockThatIsBehind(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(48 * time.Hour)
+		write(t, path, text(t, dated{a, -24 * time.Hour, never}))
+		f, l := open(t, path, keys.Options{})
+		defer f.Close()
+		l.take()
+		d, err := keyfile.Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		behind := time.Now().Add(-2 * time.Hour)
+		k := &keyfile.Key{ID: b.ID(), Made: behind, SealsFrom: behind.Add(time.Hour), Secret: keyfile.Plain(b)}
+		if err := d.Rotate(k, behind, keyfile.Room{TTL: time.Hour, Skew: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, d.Bytes())
+		if err := f.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		if said, _ := l.take(); !strings.Contains(said, "arrived after") {
+			t.Errorf("said %s", said)
+		}
+		time.Sleep(time.Hour)
+		if seals(f) != b.ID() || !opens(f, a) {
+			t.Errorf("keys %v", f.Ring().IDs())
+		}
+		time.Sleep(time.Minute)
+		if opens(f, a) {
+			t.Error("the old key still opens")
+		}
+	})
+}
+
+// TestLateRotationKeepsNoRevokedKey, whether it is revoked in that file or later.
+func TestLateRotationKeepsNoRevokedKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	synctest.Test(t, func(t *testing.T) {
+		f, _, _ := lateReplica(t, path, a, b, keys.Options{})
+		defer f.Close()
+		current := text(t, dated{a, -24 * time.Hour, -time.Hour}, dated{b, -2 * time.Hour, never})
+		write(t, path, revoked(t, current, a.ID()))
+		if err := f.Reload(); err != nil || opens(f, a) {
+			t.Errorf("revoked later: keys %v, %v", f.Ring().IDs(), err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(48 * time.Hour)
+		write(t, path, text(t, dated{a, -24 * time.Hour, never}))
+		f, _ := open(t, path, keys.Options{})
+		defer f.Close()
+		write(t, path, revoked(t, text(t, dated{a, -24 * time.Hour, -time.Hour}, dated{b, -2 * time.Hour, never}), a.ID()))
+		if err := f.Reload(); err != nil || opens(f, a) {
+			t.Errorf("revoked at once: keys %v, %v", f.Ring().IDs(), err)
+		}
+	})
+}
+
+// TestKeyThatIsKeptLateOutlivesOtherFiles: the next file need not name it, and
+// another rotation changes nothing.
+func TestKeyThatIsKeptLateOutlivesOtherFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	synctest.Test(t, func(t *testing.T) {
+		f, _, arrived := lateReplica(t, path, a, b, keys.Options{})
+		defer f.Close()
+		write(t, path, text(t, dated{b, -2 * time.Hour, never})) // pruned
+		if err := f.Reload(); err != nil || !opens(f, a) {
+			t.Errorf("pruned: keys %v, %v", f.Ring().IDs(), err)
+		}
+		time.Sleep(30 * time.Minute)
+		write(t, path, text(t, dated{b, -2 * time.Hour, -30 * time.Minute}, dated{c, -2*time.Hour + 30*time.Minute, never})) // as late
+		if err := f.Reload(); err != nil || !opens(f, a) || !opens(f, b) || seals(f) != c.ID() {
+			t.Errorf("another rotation: keys %v, %v", f.Ring().IDs(), err)
+		}
+		time.Sleep(time.Until(arrived.Add(time.Hour + time.Minute)))
+		if opens(f, a) || !opens(f, b) {
+			t.Errorf("keys %v", f.Ring().IDs())
+		}
+		time.Sleep(30 * time.Minute)
+		if opens(f, b) {
+			t.Errorf("keys %v", f.Ring().IDs())
+		}
+	})
+}
+
+// TestDatesThatAreSetBackLoseNothing: the file says that another key sealed when
+// this replica knows better.
+func TestDatesThatAreSetBackLoseNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(48 * time.Hour)
+		write(t, path, text(t, dated{a, -24 * time.Hour, 3*time.Hour + 2*time.Minute}, dated{b, 2 * time.Hour, never}))
+		f, _ := open(t, path, keys.Options{})
+		defer f.Close()
+		time.Sleep(2*time.Hour + 10*time.Minute) // a sealed until ten minutes ago
+		write(t, path, text(t, dated{a, -24 * time.Hour, -time.Minute}, dated{b, -2 * time.Hour, never}))
+		if err := f.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(51*time.Minute - time.Millisecond)
+		if !opens(f, a) {
+			t.Error("tokens of the old key are lost")
+		}
+		time.Sleep(time.Millisecond)
+		if opens(f, a) {
+			t.Error("the old key still opens")
+		}
+	})
+}
+
+// TestKeyThatIsOverIsNotKeptAsIfItSealed: where the only key that opens waits for
+// its time, that one seals, not the older one that is over.
+func TestKeyThatIsOverIsNotKeptAsIfItSealed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b, c := mcpseal.GenerateKey(), mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(48 * time.Hour)
+		// The clock of who revoked b is ahead.
+		d, err := keyfile.Parse(text(t, dated{a, -24 * time.Hour, -time.Hour}, dated{b, -10 * time.Hour, never}, dated{c, 30 * time.Second, never}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Revoke(b.ID(), time.Now().Add(30*time.Second))
+		write(t, path, d.Bytes())
+		f, _ := open(t, path, keys.Options{})
+		defer f.Close()
+		if opens(f, a) || seals(f) != c.ID() {
+			t.Fatalf("keys %v", f.Ring().IDs())
+		}
+		time.Sleep(10 * time.Second)
+		d.Raise(keyfile.Room{TTL: time.Hour})
+		write(t, path, d.Bytes())
+		if err := f.Reload(); err != nil || opens(f, a) || seals(f) != c.ID() {
+			t.Errorf("keys %v, %v", f.Ring().IDs(), err)
+		}
+	})
+}
+
+// TestServiceIsToldHowToRepairTheFile: with the very command that does it.
+func TestServiceIsToldHowToRepairTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	a, b := mcpseal.GenerateKey(), mcpseal.GenerateKey()
+	write(t, path, text(t, dated{a, -time.Hour, 62 * time.Minute}, dated{b, 0, never}))
+	f, l := open(t, path, keys.Options{})
+	_, err := mcpseal.New(mcpseal.Config{Keys: f, Audience: "test", TTL: 2 * time.Hour, Logger: slog.New(slog.DiscardHandler)})
+	if want := "run: mcpseal keys extend " + path + " --ttl 2h"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	// What the command does is enough, from the next file on.
+	d, err := keyfile.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := keyfile.Room{TTL: 2 * time.Hour, Skew: time.Minute}
+	d.Raise(long)
+	d.Extend(time.Now(), long)
+	write(t, path, d.Bytes())
+	if err := f.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mcpseal.New(mcpseal.Config{Keys: f, Audience: "test", TTL: 2 * time.Hour, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		t.Errorf("after the repair: %v", err)
+	}
+	write(t, path, text(t, dated{a, -time.Hour, 62 * time.Minute}, dated{b, 0, never}))
+	_, err = keys.OpenFile(path, &keys.Options{Skew: 5 * time.Minute})
+	if want := "run: mcpseal keys extend " + path + " --ttl 1h --skew 5m"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	// While it runs, the log says it too.
+	l.take()
+	write(t, path, text(t, dated{a, -time.Hour, 30 * time.Minute}, dated{b, 0, never}))
+	var short *keyfile.TooShort
+	if err := f.Reload(); !errors.As(err, &short) {
+		t.Error(err)
+	}
+	if said, _ := l.take(); !strings.Contains(said, "run: mcpseal keys extend "+path+" --ttl 2h") {
+		t.Errorf("said %s", said)
+	}
+}
+
+// TestFewIDsAreLogged: a line of the log is not as long as the file.
+func TestFewIDsAreLogged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	var many []dated
+	for i := range 200 {
+		many = append(many, dated{mcpseal.GenerateKey(), -time.Duration(i) * time.Minute, never})
+	}
+	all := text(t, many...)
+	write(t, path, all)
+	f, l := open(t, path, keys.Options{})
+	said, events := l.take()
+	if len(said) > 500 || !strings.Contains(said, many[0].ID().String()) || !strings.Contains(said, "200") || len(events[0].Opens) != 200 {
+		t.Errorf("%d bytes: %s", len(said), said)
+	}
+	// Nor is an error, or what is removed.
+	write(t, path, text(t, many[0]))
+	if err := f.Reload(); err == nil || len(err.Error()) > 500 {
+		t.Errorf("error %v", err)
+	}
+	if said, _ := l.take(); len(said) > 700 {
+		t.Errorf("%d bytes: %s", len(said), said)
+	}
+	var ids []mcpseal.KeyID
+	for _, k := range many[1:] {
+		ids = append(ids, k.ID())
+	}
+	write(t, path, revoked(t, all, ids...))
+	if err := f.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if said, events := l.take(); len(said) > 1000 || len(events[len(events)-1].Removed) != 199 {
+		t.Errorf("%d bytes: %s", len(said), said)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package keys
+
+const defaultModelSteps = 1_000_000
