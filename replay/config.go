@@ -7,7 +7,7 @@ import (
 
 // Config is how a store is set up. It is copied.
 type Config struct {
-	// Capacity is how many uses the store holds, at most 110 bytes each; more are
+	// Capacity is how many uses the store holds, at less than 100 bytes each; more are
 	// refused. Take the most tokens that are used in one lifetime: with
 	// the boundary's default of 10 minutes, in 12. 0 means 100,000.
 	Capacity int

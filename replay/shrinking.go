@@ -40,7 +40,7 @@ func (m *shrinking[K, V]) remove(key K) {
 	before := len(p.entries)
 	delete(p.entries, key)
 	m.count += len(p.entries) - before
-	if n := len(p.entries); p.largest > small && n < p.largest*3/4 {
+	if n := len(p.entries); p.largest > small && n < p.largest*3/5 {
 		smaller := make(map[K]V, n)
 		maps.Copy(smaller, p.entries)
 		p.entries, p.largest = smaller, n

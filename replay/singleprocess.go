@@ -112,23 +112,23 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use)
 	// 2. Some of what has expired; more of it if there is no room.
 	before := s.used.len()
 	more := s.sweep(now)
-	t, c := s.used.tokenOf(&use), claim{until: uint32(max(until, 0)), owner: s.used.ownerOf(&use)}
-	first, err = s.mayClaim(t, c, use.Issued)
+	c := s.used.newClaim(&use, until)
+	first, err = s.mayClaim(c, use.Issued)
 	for n := 0; n < maxSweeps && more && (err == ErrFull || err == ErrOwnerFull); n++ {
 		more = s.sweep(now)
-		first, err = s.mayClaim(t, c, use.Issued)
+		first, err = s.mayClaim(c, use.Issued)
 	}
 	// 3. The token itself.
 	if first {
-		s.used.add(t, c, due)
+		s.used.add(c, due)
 	}
 	return first, first || s.used.len() != before, s.level(), err
 }
 
 // mayClaim decides what a claim answers.
-func (s *SingleProcess) mayClaim(t token, c claim, issued time.Time) (first bool, err error) {
+func (s *SingleProcess) mayClaim(c claim, issued time.Time) (first bool, err error) {
 	switch {
-	case s.used.has(t):
+	case s.used.has(c.token):
 		return false, nil
 	case issued.UnixMilli() < s.oldest:
 		return false, errTooOld

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -47,7 +48,7 @@ func TestOneClaimDoesNotLookAtAllThatWait(t *testing.T) {
 	due := func() (n int) {
 		for second, tokens := range c.used.byDue {
 			if second <= c.running {
-				n += len(tokens)
+				n += len(*tokens)
 			}
 		}
 		return n
@@ -70,22 +71,17 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 	c.pass(1000)
 	c.wall -= 900
-	for _, part := range c.used.byToken.parts { // one in each
-		for token, claim := range part.entries {
-			claim.until = 1
-			part.entries[token] = claim
-			break
-		}
+	list := *c.used.byDue[c.used.dues[0]]
+	for i := 0; i < len(list); i += 100 {
+		list[i].until = 1
 	}
 	for range 2 * 20_000 / budget {
 		c.sweepOnce(c.moment)
 		c.pass(1)
 	}
-	for _, part := range c.used.byToken.parts {
-		for _, claim := range part.entries {
-			if claim.until == 1 {
-				t.Fatal("an expired use is still held")
-			}
+	for _, list := range c.used.byDue {
+		if slices.ContainsFunc(*list, func(c claim) bool { return c.until == 1 }) {
+			t.Fatal("an expired use is still held")
 		}
 	}
 }
@@ -100,10 +96,7 @@ func TestRoomIsFoundBehindClaimsThatWait(t *testing.T) {
 	}
 	c.pass(1000)
 	c.wall -= 900
-	last := c.used.byDue[c.used.dues[0]][0] // a list is looked at from its end
-	claim, _ := c.used.byToken.get(last)
-	claim.until = 1
-	c.used.byToken.set(last, claim)
+	(*c.used.byDue[c.used.dues[0]])[0].until = 1 // a list is looked at from its end
 	c.mustClaim(t, c.useAt(capacity), true)
 	c.refuse(t, capacity+1, c.wall, ErrFull)
 }
