@@ -18,6 +18,7 @@ type caller struct {
 	request   mcp.Request // for Options.Principal alone; nil where that is nil
 	hasHeader bool
 	hasToken  bool
+	onSession bool // of an older client, over HTTP
 	token     tokenName
 }
 
@@ -30,6 +31,7 @@ func (p *Protected) callerOf(req mcp.Request) (c caller) {
 		return c
 	}
 	c.hasHeader = extra.Header != nil
+	c.onSession = extra.Header.Get(sessionHeader) != ""
 	if extra.TokenInfo != nil {
 		c.hasToken, c.token = true, nameOf(extra.TokenInfo)
 	}

@@ -124,7 +124,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Revisions are dates, so they compare as texts.
 	if r.Header.Get(versionHeader) >= firstStateless {
 		if h.namesUsers { // all others are spared the copy
-			r = r.WithContext(context.WithValue(r.Context(), namesUsersKey{}, true))
+			r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, sessionMark{named: true}))
 		}
 		h.newer.ServeHTTP(w, r)
 		return
@@ -162,7 +162,7 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	var server *mcp.Server
 	ctx := context.WithValue(r.Context(), serverKey{}, &server)
 	if opening != nil { // the context of every call on the session is derived from it
-		ctx = context.WithValue(ctx, namesUsersKey{}, h.namesUsers)
+		ctx = context.WithValue(ctx, sessionKey{}, sessionMark{named: h.namesUsers, nobodys: opening.user == ""})
 	}
 	r = r.WithContext(ctx)
 	answer := &answer{ResponseWriter: w, before: func(status int) {
@@ -260,17 +260,19 @@ func tokenUser(r *http.Request) (string, error) {
 	if info == nil {
 		return "", nil
 	}
-	user, err := TokenPrincipal(info)
-	if err != nil {
-		return "", mcpseal.PlainError(err.Error()) // its texts are fixed
-	}
-	return user, nil
+	return TokenPrincipal(info)
 }
 
 type (
-	serverKey     struct{}
-	namesUsersKey struct{} // whether [HandlerOptions.Principal] names the users of sessions
+	serverKey  struct{}
+	sessionKey struct{}
 )
+
+// sessionMark is what [Handler] says of a request, to calls on it.
+type sessionMark struct {
+	named   bool // HandlerOptions.Principal names the users of sessions
+	nobodys bool // it named nobody when the session was opened
+}
 
 // noteServer passes getServer on, and notes what it returned where the request's
 // context has a place for it.

@@ -115,7 +115,7 @@ func (p *Protected) serveCall(ctx context.Context, next mcp.MethodHandler, req m
 	if opened.round, err = p.open(ctx, &opened.caller, c, c.token); err != nil {
 		return nil, err
 	}
-	opened.Round = &opened.round
+	opened.Begin(&opened.round)
 	state, _ := opened.round.State()
 	answers := solicited(&opened.round, c.answers)
 	opened.round.Dropped(ctx, len(c.answers)-len(answers))

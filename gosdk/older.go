@@ -48,10 +48,9 @@ func withSessions(req mcp.Request) mcp.Request {
 // left, so that the boundary's pins and limits hold.
 type olderCall struct {
 	passing
-	p       *Protected
-	req     mcp.Request
-	c       call
-	entered mcpseal.Round // what this run of the handler began with
+	p   *Protected
+	req mcp.Request
+	c   call
 
 	mu    sync.Mutex // a handler may ask from several goroutines, and after it has returned
 	round mcpseal.Round
@@ -78,12 +77,12 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 	if !p.paired.Load() {
 		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both of what Middleware returned, on one server")
 	}
-	p.warnHalfNamed(ctx)
 	c.promptArgs = maps.Clone(c.promptArgs)
 	session := req.GetSession().(*mcp.ServerSession)
 	o := &olderCall{p: p, req: req, c: c, asked: c.token != ""}
 	p.begin(&o.passing, ctx, req)
-	o.Round, o.Older = &o.entered, o
+	o.Older = o
+	p.warnHalfNamed(ctx, &o.caller)
 	round, err := p.open(ctx, &o.caller, c, c.token)
 	if err != nil {
 		return nil, err
@@ -120,10 +119,11 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 // enter and leave stand around the runs of the handler.
 
 func (o *olderCall) enter() {
-	o.Forget()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.entered, o.sdk = o.round, nil
+	entered := o.round // a copy: a run that nobody waits for may still look at it
+	o.sdk = nil
+	o.Begin(&entered)
 }
 
 // leave ends the call for handlers that outlive it: the memory of its arguments is
@@ -160,7 +160,7 @@ func (o *olderCall) pristine() mcp.Request {
 // its author gets the SDK's words.
 func (o *olderCall) unanswered(err error) error {
 	var own *ownError
-	if !o.Asking() || errors.As(err, &own) || !o.hasAsked() {
+	if !o.Asking() || errors.As(err, &own) || !o.hasAsked() || o.Context.Err() != nil {
 		return err
 	}
 	o.p.Logger().WarnContext(o, "gosdk: a client's answer was not taken: it does not fit what was asked, or the client failed")

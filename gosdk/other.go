@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
@@ -19,6 +20,11 @@ func (p *Protected) serveOther(ctx context.Context, next mcp.MethodHandler, meth
 	if carriesInput(req.GetParams()) {
 		return nil, p.refuse(ctx, mcpseal.PlainText(method), "params with a state or answers were refused: nobody seals them for this method")
 	}
+	if method == methodListen && isOlder(req) {
+		// No older revision has it, and some releases of the SDK never end a session
+		// that sent it.
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}
+	}
 	result, err := next(ctx, method, withSessions(req))
 	if err == nil && carriesInput(result) {
 		return nil, p.refuse(ctx, mcpseal.PlainText(method), "a result with a state or questions was refused: nobody seals them for this method, "+
@@ -26,6 +32,8 @@ func (p *Protected) serveOther(ctx context.Context, next mcp.MethodHandler, meth
 	}
 	return result, err
 }
+
+const methodListen = "subscriptions/listen"
 
 // inputMembers are what multi round-trip requests add to params and results.
 var inputMembers = []string{"requestState", "inputRequests", "inputResponses"}

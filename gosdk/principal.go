@@ -3,24 +3,21 @@ package gosdk
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/mcpseal/mcpseal"
 )
 
 // principal tells who is calling.
-func (p *Protected) principal(ctx context.Context, c *caller) (string, error) {
-	if p.options.Principal != nil {
-		principal, err := p.options.Principal(ctx, c.request)
-		if err == nil && principal == "" && !p.options.AllowAnonymous {
-			p.Logger().ErrorContext(ctx, "gosdk: the caller has no name", "cause", errNoName.Error())
-			err = errNoName
-		}
-		return principal, err
+func (p *Protected) principal(ctx context.Context, c *caller) (principal string, err error) {
+	if p.options.Principal == nil {
+		principal, err = c.tokenPrincipal(ctx)
+	} else if principal, err = p.options.Principal(ctx, c.request); err == nil && principal == "" && !p.options.AllowAnonymous {
+		err = errNoName
 	}
-	principal, err := c.tokenPrincipal(ctx)
-	if err != nil {
-		p.Logger().ErrorContext(ctx, "gosdk: the caller cannot be told from the access token", "cause", err.Error())
+	if mark, _ := ctx.Value(sessionKey{}).(sessionMark); err == nil && principal != "" && mark.named && mark.nobodys {
+		err = errNobodys
 	}
 	return principal, err
 }
@@ -39,12 +36,14 @@ func (c *caller) tokenPrincipal(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-var (
-	errNoName   = errors.New("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
-	errNobody   = errors.New("nobody is calling, and mcpseal.Config.RequirePrincipal is set")
-	errOpener   = errors.New("the access token is that of whoever opened the connection, who need not be who sends this: set Options.Principal")
-	errNoUserID = errors.New("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
-	errNoString = errors.New("TokenInfo.Extra holds an iss or client_id that is not a string: set it to one, or set Options.Principal")
+// What the log says as the cause of principal_failed.
+const (
+	errNoName   = mcpseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
+	errNobody   = mcpseal.PlainError("nobody is calling, and mcpseal.Config.RequirePrincipal is set")
+	errNobodys  = mcpseal.PlainError("the caller has a name, but HandlerOptions.Principal named nobody when the session was opened: have it name the same users")
+	errOpener   = mcpseal.PlainError("the access token is that of whoever opened the connection, who need not be who sends this: set Options.Principal")
+	errNoUserID = mcpseal.PlainError("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
+	errNoString = mcpseal.PlainError("TokenInfo.Extra holds an iss or client_id that is not a string: set it to one, or set Options.Principal")
 )
 
 // TokenPrincipal is the principal of an access token: the user's id with the
@@ -103,7 +102,7 @@ func appendPart(buf []byte, text string, present bool) []byte {
 // warnUsers says once what is wrong with the users that states and cursors are bound
 // to.
 func (p *Protected) warnUsers(ctx context.Context, c *caller) {
-	p.warnHalfNamed(ctx)
+	p.warnHalfNamed(ctx, c)
 	if p.options.Principal != nil || p.options.AllowAnonymous || !c.hasHeader || c.hasToken {
 		return
 	}
@@ -113,19 +112,24 @@ func (p *Protected) warnUsers(ctx context.Context, c *caller) {
 	}
 }
 
-// warnHalfNamed says once that [Handler] and [Protect] were not both told how to name
-// users: sessions are then bound to one name, states and cursors to another.
-func (p *Protected) warnHalfNamed(ctx context.Context) {
-	ofSessions, known := ctx.Value(namesUsersKey{}).(bool)
+// warnHalfNamed says once that sessions of older clients are bound to other names than
+// states and cursors.
+func (p *Protected) warnHalfNamed(ctx context.Context, c *caller) {
+	mark, ofHandler := ctx.Value(sessionKey{}).(sessionMark)
 	ofCalls := p.options.Principal != nil
-	if !known || ofSessions == ofCalls || p.halfNamed.Swap(true) {
-		return
+	problem := ""
+	switch {
+	case !ofHandler && c.onSession && (ofCalls || c.token.issuer.present || c.token.client.present):
+		problem = "an older client is not served by gosdk.Handler, so its session is bound to the access token's user id or to nobody, and whoever shares that " +
+			"can answer for another user: serve it with gosdk.Handler"
+	case ofHandler && ofCalls && !mark.named:
+		problem = "Options.Principal is set and HandlerOptions.Principal is not, so the sessions of older clients are bound to " +
+			"the access token's user or to nobody, and whoever shares that can answer for another user: set HandlerOptions.Principal too"
+	case ofHandler && !ofCalls && mark.named:
+		problem = "HandlerOptions.Principal is set and Options.Principal is not, so states and cursors are bound to " +
+			"the access token's user or to nobody, and whoever shares that can use them: set Options.Principal too"
 	}
-	if ofCalls {
-		p.Logger().ErrorContext(ctx, "gosdk: Options.Principal is set and HandlerOptions.Principal is not, so the sessions of older clients are bound to "+
-			"the access token's user or to nobody, and whoever shares that can answer for another user: set HandlerOptions.Principal too")
-		return
+	if problem != "" && !p.halfNamed.Swap(true) {
+		p.Logger().ErrorContext(ctx, "gosdk: "+problem)
 	}
-	p.Logger().ErrorContext(ctx, "gosdk: HandlerOptions.Principal is set and Options.Principal is not, so states and cursors are bound to "+
-		"the access token's user or to nobody, and whoever shares that can use them: set Options.Principal too")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -487,5 +488,71 @@ func TestAChoiceThatHasNotItsFormatIsTheAuthorsBug(t *testing.T) {
 	}
 	if err := elicit.CheckForm[day](elicit.Enum("day", "2026-01-02"), elicit.Format("day", "date")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAnAttemptThatWasGivenUpMayGoOn: a middleware further in makes another, and takes
+// that. What it left behind looks at its call while the rounds go on.
+func TestAnAttemptThatWasGivenUpMayGoOn(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		var late sync.WaitGroup
+		defer late.Wait()
+		again := make(chan struct{})
+		defer func() { close(again) }()
+		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method == "tools/call" {
+					close(again) // what the round before left behind goes on
+					again = make(chan struct{})
+					goOn := again
+					late.Go(func() { <-goOn; next(ctx, method, req) })
+				}
+				return next(ctx, method, req)
+			}
+		})
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+			for i := range 6 {
+				if _, err := elicit.Form[value](ask, fmt.Sprint("q", i), fmt.Sprint("q", i)).Value(); err != nil {
+					return result{}, err
+				}
+			}
+			return result{"done"}, nil
+		})
+		session := connect(t, s.Server(), reply(nil).options(false), revision)
+		for range 3 {
+			if got := text(call(t, session, &mcp.CallToolParams{Name: "t"})); !strings.Contains(got, "done") {
+				t.Errorf("%s", got)
+			}
+		}
+	})
+}
+
+// TestACancelIsNoAnswerThatDoesNotFit: nobody did anything wrong.
+func TestACancelIsNoAnswerThatDoesNotFit(t *testing.T) {
+	s := newService(t, nil)
+	ended := make(chan struct{})
+	s.Server().AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/call" {
+				defer close(ended)
+			}
+			return next(ctx, method, req)
+		}
+	})
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		_, err := elicit.Form[value](ask, "q", "q").Value()
+		return result{}, err
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	options := reply(nil).options(false)
+	options.ElicitationHandler = func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		cancel()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	connect(t, s.Server(), options, revision2025).CallTool(ctx, &mcp.CallToolParams{Name: "t"})
+	<-ended
+	if log := s.book.String(); strings.Contains(log, "level=WARN") || strings.Contains(log, "level=ERROR") {
+		t.Errorf("the log: %s", log)
 	}
 }

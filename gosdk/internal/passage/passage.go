@@ -16,16 +16,16 @@ import (
 // It is a context itself, so that the mark costs one allocation.
 type Call struct {
 	context.Context
-	By      any            // the *gosdk.Protected that it passed
-	Session mcp.Session    // nil in tests of handlers
-	Round   *mcpseal.Round // of the token that came in; nil without one
-	Older   any            // the gosdk's own, for clients that are asked in the middle of the call
-	Caller  any            // the gosdk's own: who sent it, as it arrived
+	By      any         // the *gosdk.Protected that it passed
+	Session mcp.Session // nil in tests of handlers
+	Older   any         // the gosdk's own, for clients that are asked in the middle of the call
+	Caller  any         // the gosdk's own: who sent it, as it arrived
 
 	// What elicit wrote in this round, in the last few runs of its handler: a
 	// middleware may run it more than once, and take whichever result it likes. Only
 	// elicit calls Wrote, so that no other state can pass for its own.
 	mu     sync.Mutex // a handler may still run when nobody waits for it any more
+	round  *mcpseal.Round
 	wrote  []written
 	asking bool // the last run asked
 }
@@ -71,11 +71,17 @@ func (c *Call) Wrote(state string, wording map[string][16]byte) {
 	c.wrote, c.asking = append(c.wrote, written{state, wording}), true
 }
 
-// Forget forgets what elicit wrote, before another round.
-func (c *Call) Forget() {
+// Begin begins a round, with the token that came in. Nobody changes it any more.
+func (c *Call) Begin(round *mcpseal.Round) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wrote, c.asking = nil, false
+	c.round, c.wrote, c.asking = round, nil, false
+}
+
+func (c *Call) opened() *mcpseal.Round {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.round
 }
 
 // Asking reports whether the last run of elicit's handler asked.
@@ -106,13 +112,14 @@ func (c *Call) Written(state string, wording map[string][16]byte) bool {
 	if asked, _ := c.Wording(state); asked != nil && c.Older != nil {
 		return true
 	}
-	if c.Round == nil || c.Round.First() {
+	round := c.opened()
+	if round == nil || round.First() {
 		return false
 	}
-	if c.Round.Waived()&mcpseal.ClaimWording != 0 {
+	if round.Waived()&mcpseal.ClaimWording != 0 {
 		return true
 	}
-	questions, _ := c.Round.Questions()
+	questions, _ := round.Questions()
 	for _, q := range questions {
 		if worded, ok := wording[q.Key]; !ok || worded != q.Digest || q.Digest == [16]byte{} {
 			return false

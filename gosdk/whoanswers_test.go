@@ -1,0 +1,156 @@
+package gosdk_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// TestNobodyAnswersForAnotherInSilence: alice is asked on her session, and bob, who has
+// its id, answers. He is refused, or the log has an error that says what to do.
+func TestNobodyAnswersForAnotherInSilence(t *testing.T) {
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		user, issuer, _ := strings.Cut(token, "/")
+		return &auth.TokenInfo{UserID: user, Expiration: time.Now().Add(time.Hour), Extra: map[string]any{"iss": issuer}}, nil
+	}
+	ofHeader := func(_ context.Context, req mcp.Request) (string, error) {
+		return req.GetExtra().Header.Get("X-User"), nil
+	}
+	for name, c := range map[string]struct {
+		named   bool // by Options.Principal
+		bearer  bool
+		handler func(func(*http.Request) *mcp.Server, *book) http.Handler
+		says    string // if bob can answer
+		refuses bool   // the call, before anybody is asked
+	}{
+		"the SDK's handler": {named: true, says: "serve it with gosdk.Handler", handler: func(get func(*http.Request) *mcp.Server, _ *book) http.Handler {
+			return mcp.NewStreamableHTTPHandler(get, nil)
+		}},
+		"the SDK's handler, two issuers": {bearer: true, says: "serve it with gosdk.Handler", handler: func(get func(*http.Request) *mcp.Server, _ *book) http.Handler {
+			return mcp.NewStreamableHTTPHandler(get, nil)
+		}},
+		"ours, without a principal": {named: true, says: "set HandlerOptions.Principal too", handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
+			return gosdk.Handler(get, &gosdk.HandlerOptions{Logger: b.logger()})
+		}},
+		"ours, with one that names nobody": {named: true, refuses: true, says: "have it name the same users", handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
+			return gosdk.Handler(get, &gosdk.HandlerOptions{Logger: b.logger(), Principal: func(r *http.Request) (string, error) { return r.Header.Get("X-Usr"), nil }})
+		}},
+		"ours": {named: true, handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
+			return gosdk.Handler(get, &gosdk.HandlerOptions{Logger: b.logger(), Principal: func(r *http.Request) (string, error) { return r.Header.Get("X-User"), nil }})
+		}},
+		"ours, two issuers": {bearer: true, handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
+			return gosdk.Handler(get, &gosdk.HandlerOptions{Logger: b.logger()})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, server := &book{}, newServer()
+			options := &gosdk.Options{Logger: b.logger()}
+			if c.named {
+				options.Principal = ofHeader
+			}
+			gosdk.Protect(server, boundary(t, b, func(config *mcpseal.Config) { config.RequirePrincipal, config.TTL = true, 2*time.Second }), options)
+			addSteps(server, "steps", 1)
+			handler := c.handler(func(*http.Request) *mcp.Server { return server }, b)
+			if c.bearer {
+				handler = auth.RequireBearerToken(verify, nil)(handler)
+			}
+			web := httptest.NewServer(handler)
+			defer web.Close()
+			defer func() {
+				for session := range server.Sessions() {
+					session.Close()
+				}
+			}()
+			send := func(user, session, body string) *http.Response {
+				t.Helper()
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, web.URL, strings.NewReader(body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("Content-Type", "application/json")
+				r.Header.Set("Accept", "application/json, text/event-stream")
+				r.Header.Set("X-User", user)
+				r.Header.Set("Authorization", "Bearer alice/"+user) // bob is an alice of another issuer
+				if session != "" {
+					r.Header.Set("Mcp-Session-Id", session)
+				}
+				response, err := http.DefaultClient.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return response
+			}
+			opened := send("alice", "", strings.Replace(initialize, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1))
+			id := opened.Header.Get("Mcp-Session-Id")
+			opened.Body.Close()
+			send("alice", id, initialized).Body.Close()
+			called := send("alice", id, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"steps","arguments":{}}}`)
+			defer called.Body.Close()
+			asked, answered := false, false
+			for lines := bufio.NewScanner(called.Body); lines.Scan(); {
+				data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+				if !ok || !bytes.Contains(data, []byte("elicitation/create")) {
+					continue
+				}
+				asked = true
+				var question struct{ ID json.RawMessage }
+				if err := json.Unmarshal(data, &question); err != nil {
+					t.Fatal(err)
+				}
+				result := send("bob", id, `{"jsonrpc":"2.0","id":`+string(question.ID)+`,"result":{"action":"accept","content":{"value":"bob"}}}`)
+				answered = result.StatusCode < 300
+				result.Body.Close()
+			}
+			if asked == c.refuses || answered != (c.says != "" && !c.refuses) {
+				t.Errorf("alice was asked: %v; bob answered: %v", asked, answered)
+			}
+			if c.says != "" && (!strings.Contains(b.String(), c.says) || !strings.Contains(b.String(), "level=ERROR")) || c.says == "" && strings.Contains(b.String(), "level=ERROR") {
+				t.Errorf("the log: %s", b)
+			}
+		})
+	}
+}
+
+// TestAnOlderClientCannotListen: no older revision has subscriptions, and in some
+// releases of the SDK a session that has one never ends.
+func TestAnOlderClientCannotListen(t *testing.T) {
+	server := newServer()
+	gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	addSteps(server, "steps", 1)
+	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{MaxSessions: 1, MaxAnonymousSessions: 1})
+	send := func(method, session, body string) *httptest.ResponseRecorder {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a session that listens would not answer
+		defer cancel()
+		r := httptest.NewRequestWithContext(ctx, method, "/", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			r.Header.Set("Mcp-Session-Id", session)
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w
+	}
+	const listen = `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}}`
+	for range 3 {
+		id := send(http.MethodPost, "", initialize).Header().Get("Mcp-Session-Id")
+		if answer := send(http.MethodPost, id, listen); !strings.Contains(answer.Body.String(), "-32601") {
+			t.Fatalf("%d %s", answer.Code, answer.Body)
+		}
+		if answer := send(http.MethodDelete, id, ""); answer.Code != http.StatusNoContent {
+			t.Fatalf("the session does not end: %d %s", answer.Code, answer.Body)
+		}
+	}
+}
