@@ -1,5 +1,11 @@
 package mcpseal
 
+import (
+	"strings"
+
+	"github.com/mcpseal/mcpseal/internal/argdigest"
+)
+
 // Claims is what a token says beside what it is bound to. Times are Unix time
 // in milliseconds.
 type Claims struct {
@@ -19,3 +25,51 @@ type Claims struct {
 	State    string // what the handler wrote
 	HasState bool   // false when it wrote nothing, which is not the same as ""
 }
+
+// ClaimSet is a set of things that a token can prove beside its state. Policy
+// demands claims; a [Format] carries some; an operator may waive, by name,
+// those that a format cannot carry.
+type ClaimSet uint16
+
+const (
+	ClaimRequest   ClaimSet = 1 << iota // method and target
+	ClaimArguments                      // the request's arguments
+	ClaimAudience                       // the service
+	ClaimPrincipal                      // the user
+	ClaimQuestions                      // what was asked
+	ClaimFlow                           // when the flow began, and how many rounds it has had
+	ClaimSingleUse                      // a name for this round that is good for a single use
+	ClaimWording                        // the exact wording of what was asked, which also tells who asked it
+
+	claimsEnd
+	allClaims = claimsEnd - 1
+)
+
+var claimNames = []string{"request", "arguments", "audience", "principal", "questions", "flow", "single use", "wording"}
+
+// String lists the names in the set.
+func (c ClaimSet) String() string {
+	var names []string
+	for i, name := range claimNames {
+		if c&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Binding is what a token is bound to: the request, the user and the service.
+type Binding struct {
+	Method    string // such as tools/call
+	Target    string // the tool, the prompt or the resource's URI
+	Arguments []byte // JSON text; nil counts as {}. Nil in Seal, where Claims.Arguments counts
+	Audience  string // this service; "" means none
+	Principal string // the user; "" means nobody
+}
+
+// ArgumentsDigest is the digest of the arguments' JSON value as docs/token.md
+// defines it. An error is the client's fault; a [Format] returns it as it is.
+func (b *Binding) ArgumentsDigest() ([32]byte, error) { return argdigest.Sum(b.Arguments) }

@@ -41,7 +41,7 @@ func checkCode(t *testing.T, page string) {
 
 // TestOperationsExplainsEveryReason: what the log can say, the page explains.
 func TestOperationsExplainsEveryReason(t *testing.T) {
-	source, err := os.ReadFile("reason.go")
+	source, err := os.ReadFile("errors.go")
 	if err != nil {
 		t.Fatal(err)
 	}
