@@ -74,7 +74,7 @@ func ExampleWire() {
 }
 
 // Answers count only for questions that were asked in the round before.
-func ExampleRound_Asked() {
+func ExampleRound_Accepts() {
 	ctx := context.Background()
 	boundary, _ := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: slog.New(slog.DiscardHandler)})
 	request := mcpseal.Request{Method: "tools/call", Target: "deploy"}
@@ -82,11 +82,11 @@ func ExampleRound_Asked() {
 	token, _ := boundary.Seal(ctx, &round, nil, mcpseal.Question{Key: "confirm", Kind: mcpseal.KindForm})
 
 	round, _ = boundary.Open(ctx, request, token)
-	for _, answer := range []string{"confirm", "never asked"} {
-		_, asked := round.Asked(answer)
-		fmt.Println(answer, asked)
-	}
+	fmt.Println("a form for confirm:", round.Accepts("confirm", mcpseal.KindForm))
+	fmt.Println("a sample for confirm:", round.Accepts("confirm", mcpseal.KindSampling))
+	fmt.Println("a form for region:", round.Accepts("region", mcpseal.KindForm))
 	// Output:
-	// confirm true
-	// never asked false
+	// a form for confirm: true
+	// a sample for confirm: false
+	// a form for region: false
 }

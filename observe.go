@@ -159,6 +159,19 @@ func (r *Round) Dropped(ctx context.Context, n int) {
 	b.observe(ctx, e)
 }
 
+// Completed tells the log that a result which asks nothing had a state, which an
+// adapter must not send: nobody would get it back, and everybody could read it.
+func (r *Round) Completed(ctx context.Context) {
+	b := r.boundary
+	if b == nil {
+		return
+	}
+	e := b.event(OpSeal, time.Time{}, r, nil, "")
+	b.logContext(ctx, slog.LevelError, "mcpseal: a complete result has a state, which was removed: "+
+		"a handler that asks without questions sets inputRequests to an empty object",
+		slog.String("method", e.Method), slog.String("target", e.Target))
+}
+
 // observe and log change nothing when their receiver panics.
 func (b *Boundary) observe(ctx context.Context, e Event) {
 	if b.config.Observer != nil {

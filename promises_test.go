@@ -44,7 +44,7 @@ func TestNoStateAndEmptyStateStayTwoThings(t *testing.T) {
 	if state, ok := round.State(); ok || state != "" {
 		t.Errorf("no state came back as %q, %v", state, ok)
 	}
-	if _, asked := round.Asked("confirm"); !asked {
+	if !round.Accepts("confirm", mcpseal.KindForm) {
 		t.Error("a handler without a state lost its question")
 	}
 	round = s.accept(t, deploy(), s.first(t, deploy(), ""))

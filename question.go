@@ -11,6 +11,9 @@ const (
 	KindRoots                    // the client's roots
 )
 
+// elicits reports whether an answer is what a user entered, or a no.
+func (k Kind) elicits() bool { return k == KindForm || k == KindURL }
+
 const (
 	maxQuestions   = 64
 	maxQuestionKey = 128

@@ -27,20 +27,36 @@ func TestQuestionsComeBack(t *testing.T) {
 	if state, ok := round.State(); !ok || state != step {
 		t.Errorf("the state beside them came back as %q", state)
 	}
-	for _, q := range asked {
-		if again, ok := round.Asked(q.Key); !ok || again != q {
-			t.Errorf("Asked(%q) = %v, %v", q.Key, again, ok)
+	got[0].Key = "changed"
+	if !round.Accepts("confirm", mcpseal.KindForm) {
+		t.Error("the round changed through the slice it returned")
+	}
+}
+
+// TestAnswersAreAcceptedByKeyAndKind tries every kind of answer on every kind of
+// question.
+func TestAnswersAreAcceptedByKeyAndKind(t *testing.T) {
+	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims}}})
+	kinds := []mcpseal.Kind{mcpseal.KindForm, mcpseal.KindURL, mcpseal.KindSampling, mcpseal.KindRoots}
+	elicits := func(k mcpseal.Kind) bool { return k == mcpseal.KindForm || k == mcpseal.KindURL }
+	for _, asked := range kinds {
+		round := s.accept(t, deploy(), s.first(t, deploy(), step, mcpseal.Question{Key: "q", Kind: asked}))
+		for _, answer := range append(kinds, 0, 99) {
+			if want := asked == answer || elicits(asked) && elicits(answer); round.Accepts("q", answer) != want {
+				t.Errorf("an answer of kind %d to a question of kind %d is accepted: %v", answer, asked, !want)
+			}
+			if round.Accepts("other", answer) || round.Accepts("", answer) || round.Accepts("Q", answer) {
+				t.Error("an answer is accepted that nobody asked for")
+			}
 		}
 	}
-	if q, ok := round.Asked("unasked"); ok || q != (mcpseal.Question{}) {
-		t.Errorf("a question that was never asked: %v", q)
+	first, err := s.Open(context.Background(), deploy(), "")
+	if err != nil || first.Accepts("q", mcpseal.KindForm) || first.Accepts("", 0) {
+		t.Errorf("a first round accepts an answer, %v", err)
 	}
-	if q, _ := round.Asked("login"); q == (mcpseal.Question{Key: "login", Kind: mcpseal.KindURL, Digest: [16]byte{9}}) {
-		t.Error("a reworded question passes for the one that was asked")
-	}
-	got[0].Key = "changed"
-	if _, ok := round.Asked("confirm"); !ok {
-		t.Error("the round changed through the slice it returned")
+	waived := s.accept(t, deploy(), "plain.hush")
+	if !waived.Accepts("q", mcpseal.KindForm) || !waived.Accepts("other", 0) {
+		t.Error("questions were waived, and an answer is refused")
 	}
 }
 
@@ -54,10 +70,10 @@ func TestPinsAreThoseOfTheLastRound(t *testing.T) {
 		t.Fatal(err)
 	}
 	round = s.accept(t, deploy(), token)
-	if _, ok := round.Asked("confirm"); ok {
+	if round.Accepts("confirm", mcpseal.KindForm) {
 		t.Error("a question of an earlier round is still pinned")
 	}
-	if _, ok := round.Asked("region"); !ok {
+	if !round.Accepts("region", mcpseal.KindForm) {
 		t.Error("the question of the last round is not pinned")
 	}
 }

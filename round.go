@@ -79,15 +79,20 @@ func (r *Round) Expires() (at time.Time) {
 	return at
 }
 
-// Asked returns the question of the round before with this key. Compare it
-// with the question of today to see whether it is still the same.
-func (r *Round) Asked(key string) (q Question, ok bool) {
+// Accepts reports whether an answer may reach the handler: the round before asked a
+// question with this key, to which an answer of this kind fits. Answers to a form and
+// to a URL look alike, so that either kind fits both. Where the operator waived the
+// questions, every answer is accepted. On a first round none is.
+func (r *Round) Accepts(key string, kind Kind) bool {
+	if r.waived&ClaimQuestions != 0 {
+		return true
+	}
 	for q := range r.questions.all {
 		if q.Key == key {
-			return q, true
+			return q.Kind.elicits() && kind.elicits() || q.Kind == kind
 		}
 	}
-	return Question{}, false
+	return false
 }
 
 // identify asks once who is calling.

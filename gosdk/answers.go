@@ -9,17 +9,10 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// solicited returns the answers that a handler may see: sound ones, to questions
-// that the round before asked, by key and kind.
+// solicited returns the answers that a handler may see: sound ones that the round
+// accepts.
 func solicited(round *mcpseal.Round, answers mcp.InputResponseMap) mcp.InputResponseMap {
-	pinned := round.Waived()&mcpseal.ClaimQuestions == 0
-	return keep(answers, func(key string, answer mcp.InputResponse) bool {
-		if !pinned {
-			return true
-		}
-		asked, ok := round.Asked(key)
-		return ok && fits(answer, asked.Kind)
-	})
+	return keep(answers, func(key string, answer mcp.InputResponse) bool { return round.Accepts(key, kindOfAnswer(answer)) })
 }
 
 // keep returns the sound answers for which more holds.
@@ -36,18 +29,17 @@ func keep(answers mcp.InputResponseMap, more func(string, mcp.InputResponse) boo
 	return kept
 }
 
-// fits reports whether an answer is of the question's kind. Answers to a form and
-// to a URL look alike.
-func fits(answer mcp.InputResponse, kind mcpseal.Kind) bool {
+// kindOfAnswer returns a kind of question that the answer fits, or 0.
+func kindOfAnswer(answer mcp.InputResponse) mcpseal.Kind {
 	switch answer.(type) {
 	case *mcp.ElicitResult:
-		return kind == mcpseal.KindForm || kind == mcpseal.KindURL
+		return mcpseal.KindForm
 	case *mcp.CreateMessageResult, *mcp.CreateMessageWithToolsResult:
-		return kind == mcpseal.KindSampling
+		return mcpseal.KindSampling
 	case *mcp.ListRootsResult:
-		return kind == mcpseal.KindRoots
+		return mcpseal.KindRoots
 	}
-	return false
+	return 0
 }
 
 // sound returns an answer that a handler may see, or nil for one that is not whole:

@@ -154,8 +154,9 @@ func (p *Protected) run(ctx *passing, next mcp.MethodHandler, req mcp.Request, c
 		return nil, asking{}, p.refuse(ctx, c.method, "a result that is nil, has a nil in it, or is of an unknown type was refused")
 	}
 	if a.questions == nil && a.state != "" {
-		p.Logger().ErrorContext(ctx, "gosdk: a complete result has a RequestState, which was removed: "+
-			"a handler that asks without questions sets InputRequests to an empty map", "method", c.method)
+		if round, err := p.open(ctx, nil, c, ""); err == nil {
+			round.Completed(ctx)
+		}
 		result = withState(result, "")
 	}
 	return result, a, nil

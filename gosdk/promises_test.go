@@ -608,7 +608,7 @@ func TestLoadSheddingAndStrayStatesAreHandled(t *testing.T) {
 		t.Errorf("load shedding: %+v, %v", result, err)
 	}
 	result, err = callTool(t, session, &mcp.CallToolParams{Name: "stray"})
-	if err != nil || result.RequestState != "" || text(result) != "done" || !strings.Contains(b.String(), "complete result has a RequestState") {
+	if err != nil || result.RequestState != "" || text(result) != "done" || !strings.Contains(b.String(), "complete result has a state") {
 		t.Errorf("a stray state: %+v, %v\n%s", result, err, b)
 	}
 	if shed.RequestState != "later" || stray.RequestState != "a secret" {
