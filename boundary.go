@@ -28,11 +28,7 @@ type acceptedFormat struct {
 	prefix  string
 	carries ClaimSet
 	waives  ClaimSet
-}
-
-func (f *acceptedFormat) native() bool {
-	_, ok := f.Format.(*recordFormat)
-	return ok
+	record  *recordFormat // nil where the format is another implementation's
 }
 
 // missing returns the claims that the format's tokens lack.
@@ -90,7 +86,7 @@ func (b *Boundary) addFormat(a Accepted) error {
 	}
 	var f acceptedFormat
 	fail := guard(func() error {
-		f = acceptedFormat{a.Format, a.Format.Prefix(), a.Format.Carries(), a.Waive}
+		f = acceptedFormat{Format: a.Format, prefix: a.Format.Prefix(), carries: a.Format.Carries(), waives: a.Waive}
 		return nil
 	}, ReasonCodecFailed)
 	if fail != nil {
@@ -104,7 +100,7 @@ func (b *Boundary) addFormat(a Accepted) error {
 		if err != nil {
 			return err
 		}
-		f.Format = record
+		f.Format, f.record = record, record
 	}
 	for _, other := range b.formats {
 		if strings.HasPrefix(f.prefix, other.prefix) || strings.HasPrefix(other.prefix, f.prefix) {
@@ -126,8 +122,8 @@ func (b *Boundary) addFormat(a Accepted) error {
 
 // checkRecordFormat returns the format as this boundary uses it.
 func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
-	ring, native := f.codec.(*ringCodec)
-	if !native {
+	ring := f.ring
+	if ring == nil {
 		if f.codec == nil {
 			return nil, fmt.Errorf("mcpseal: the codec of the format %q is nil", f.prefix)
 		}
@@ -147,20 +143,16 @@ func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 	if current.keys.ephemeral {
 		b.log(slog.LevelInfo, "mcpseal: the keys are ephemeral: tokens die with this process and no other replica opens them")
 	}
-	return &recordFormat{f.prefix, &ringCodec{ring.keys, ring.purpose, b.warnHalfUsed}}, nil
+	return newRecordFormat(f.prefix, &ringCodec{ring.keys, ring.purpose, b.warnHalfUsed}), nil
 }
 
 // outlast tells the source of the sealing keys how long tokens live.
 func (b *Boundary) outlast() (err error) {
-	record, _ := b.formats[0].Format.(*recordFormat)
-	if record == nil {
+	record := b.formats[0].record
+	if record == nil || record.ring == nil {
 		return nil
 	}
-	codec, ok := record.codec.(*ringCodec)
-	if !ok {
-		return nil
-	}
-	fail := guard(func() error { err = codec.Outlast(max(b.config.TTL, b.config.URLTTL)); return nil }, ReasonCodecFailed)
+	fail := guard(func() error { err = record.ring.Outlast(max(b.config.TTL, b.config.URLTTL)); return nil }, ReasonCodecFailed)
 	if fail != nil {
 		err = fail.cause
 	}
@@ -184,12 +176,12 @@ func currentRing(keys KeySource) (ring *Ring, err error) {
 // implementations alone.
 func (b *Boundary) Codec(purpose Purpose) Codec {
 	for i := range b.formats {
-		record, ok := b.formats[i].Format.(*recordFormat)
-		if !ok {
+		record := b.formats[i].record
+		switch {
+		case record == nil:
 			continue
-		}
-		if ring, ok := record.codec.(*ringCodec); ok {
-			return &ringCodec{ring.keys, purpose, ring.halfUsed}
+		case record.ring != nil:
+			return &ringCodec{record.ring.keys, purpose, record.ring.halfUsed}
 		}
 		return record.codec
 	}

@@ -103,7 +103,7 @@ func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure
 // digest computes what tokens of the format say of the round's arguments.
 func (f *acceptedFormat) digest(round *Round) *failure {
 	return guard(func() error {
-		if f.native() {
+		if f.record != nil {
 			return round.digests.digestArguments(&round.binding)
 		}
 		onHeap := round.binding
@@ -125,7 +125,7 @@ const errNoDigest = plainError("the format carries the arguments but has no dige
 
 // sameArguments compares the round's digest with the one in its token.
 func (f *acceptedFormat) sameArguments(round *Round) bool {
-	if f.native() {
+	if f.record != nil {
 		return sameDigest(round.digests.plain[:digestSize], &round.sealed)
 	}
 	return subtle.ConstantTimeCompare(round.arguments, round.claims.Arguments) == 1
@@ -159,9 +159,9 @@ func timeReason(now int64, c *Claims, flows bool, maxFlow time.Duration, maxRoun
 // prove.
 func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *failure {
 	fail := guard(func() (err error) {
-		if native, ok := f.Format.(*recordFormat); ok {
+		if f.record != nil {
 			// Called directly, it leaves the round on the caller's stack.
-			round.claims, round.questions, round.sealed, err = native.open(ctx, &round.binding, &round.digests, token)
+			round.claims, round.questions, round.sealed, err = f.record.open(ctx, &round.binding, &round.digests, token)
 			return err
 		}
 		onHeap := round.binding

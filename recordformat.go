@@ -13,18 +13,24 @@ import (
 // [Config.Format]. Tokens begin with prefix: 2 to 16 lower-case letters and
 // digits, then a full stop, and none of the prefixes that mcpseal uses.
 func RecordFormat(prefix string, codec Codec) Format {
-	return &recordFormat{prefix, codec}
+	return newRecordFormat(prefix, codec)
 }
 
 // NativeFormat is the native record sealed by a ring, what [Config.Keys] stands
 // for. Name it to open native tokens beside another format, or under other keys.
 func NativeFormat(keys KeySource) Format {
-	return &recordFormat{PurposeState.Prefix(), RingCodec(keys, PurposeState)}
+	return newRecordFormat(PurposeState.Prefix(), RingCodec(keys, PurposeState))
 }
 
 type recordFormat struct {
 	prefix string
 	codec  Codec
+	ring   *ringCodec // the codec, if it is the native one
+}
+
+func newRecordFormat(prefix string, codec Codec) *recordFormat {
+	ring, _ := codec.(*ringCodec)
+	return &recordFormat{prefix, codec, ring}
 }
 
 func (f *recordFormat) Prefix() string    { return f.prefix }
@@ -113,9 +119,9 @@ func (e *genuineError) Unwrap() error { return e.reason }
 // user's gets none: it might keep them.
 
 func (f *recordFormat) sealText(ctx context.Context, s *recordScratch, payload []byte) (token string, err error) {
-	if ring, ok := f.codec.(*ringCodec); ok {
-		s.text = slices.Grow(s.text[:0], len(f.prefix)+ring.room(len(payload)))
-		text, err := ring.Seal(ctx, append(s.text, f.prefix...), payload)
+	if f.ring != nil {
+		s.text = slices.Grow(s.text[:0], len(f.prefix)+f.ring.room(len(payload)))
+		text, err := f.ring.Seal(ctx, append(s.text, f.prefix...), payload)
 		return string(text), err // nil beside an error
 	}
 	text, err := f.codec.Seal(ctx, nil, slices.Clone(payload))
@@ -129,8 +135,7 @@ func (f *recordFormat) sealText(ctx context.Context, s *recordScratch, payload [
 }
 
 func (f *recordFormat) openText(ctx context.Context, s *recordScratch, text string) ([]byte, error) {
-	ring, ok := f.codec.(*ringCodec)
-	if !ok {
+	if f.ring == nil {
 		payload, err := f.codec.Open(ctx, nil, text)
 		if err != nil {
 			return nil, codecError(err)
@@ -138,7 +143,7 @@ func (f *recordFormat) openText(ctx context.Context, s *recordScratch, text stri
 		return payload, nil
 	}
 	s.payload = slices.Grow(s.payload[:0], 2*len(text))
-	payload, err := ring.Open(ctx, s.payload, text)
+	payload, err := f.ring.Open(ctx, s.payload, text)
 	s.payload = s.payload[:len(payload)] // what release clears
 	return payload, err
 }
@@ -174,11 +179,10 @@ func (s *recordScratch) release() {
 
 // KeyID reads the key's id from a token, genuine or not.
 func (f *recordFormat) KeyID(token string) string {
-	ring, ok := f.codec.(*ringCodec)
-	if !ok || !strings.HasPrefix(token, f.prefix) {
+	if f.ring == nil || !strings.HasPrefix(token, f.prefix) {
 		return ""
 	}
-	return ring.keyID(token[len(f.prefix):])
+	return f.ring.keyID(token[len(f.prefix):])
 }
 
 // isTokenText says whether text keeps to base64url and the full stop.

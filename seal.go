@@ -89,7 +89,7 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 // token was opened with.
 func (b *Boundary) bindArguments(round *Round) *failure {
 	sealing := &b.formats[0]
-	if sealing.native() && round.digests.plainKnown || round.arguments != nil {
+	if sealing.record != nil && round.digests.plainKnown || round.arguments != nil {
 		return nil
 	}
 	if len(round.binding.Arguments) > b.config.MaxArguments {
@@ -103,8 +103,8 @@ const errPrefix = plainError("the format sealed a token without its prefix")
 // seal calls the native format directly, which leaves its arguments on the
 // caller's stack. Others get copies.
 func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims) (string, error) {
-	if native, ok := f.Format.(*recordFormat); ok {
-		return native.seal(ctx, &round.binding, &round.digests, claims)
+	if f.record != nil {
+		return f.record.seal(ctx, &round.binding, &round.digests, claims)
 	}
 	onHeap := struct {
 		binding Binding
