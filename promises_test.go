@@ -575,6 +575,25 @@ func invalidParams(t *testing.T, s service, err error) {
 	}
 }
 
+// amount has its JSON on the pointer.
+type amount struct{ cents int }
+
+func (a *amount) MarshalJSON() ([]byte, error)    { return json.Marshal(a.cents) }
+func (a *amount) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &a.cents) }
+
+func TestAStateMayHaveItsJSONOnThePointer(t *testing.T) {
+	type order struct{ Total amount }
+	for _, value := range []any{order{amount{7}}, &order{amount{7}}} {
+		state, err := mcpseal.EncodeState(value)
+		if back, err2 := mcpseal.DecodeState[order](state); err != nil || err2 != nil || back.Total.cents != 7 {
+			t.Errorf("%T: %s, %v, %v, %v", value, state, back, err, err2)
+		}
+	}
+	if state, err := mcpseal.EncodeState(nil); state != "null" || err != nil {
+		t.Errorf("%q, %v", state, err)
+	}
+}
+
 func TestStatesThatJSONWouldChangeAreRefused(t *testing.T) {
 	type hidden struct{ approvedBy string }
 	type half struct {

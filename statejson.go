@@ -14,11 +14,17 @@ import (
 // come back as another: what is in fields that JSON does not carry, text that is not
 // UTF-8, bytes in an any. A number in an any comes back as a float64 all the same.
 func EncodeState(value any) (string, error) {
+	v := reflect.ValueOf(value)
+	if v.IsValid() { // DecodeState reads with the methods of the pointer: write with them
+		pointer := reflect.New(v.Type())
+		pointer.Elem().Set(v)
+		value, v = pointer.Interface(), pointer.Elem()
+	}
 	text, err := json.Marshal(value)
 	if err != nil {
 		return "", fmt.Errorf("mcpseal: the state cannot be written as JSON: %w", err)
 	}
-	if problem := jsonloss.Of(reflect.ValueOf(value), text); problem != "" {
+	if problem := jsonloss.Of(v, text); problem != "" {
 		return "", fmt.Errorf("mcpseal: the state would come back as another: %s", problem)
 	}
 	return string(text), nil

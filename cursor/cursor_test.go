@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/big"
 	"strings"
 	"sync"
 	"testing"
@@ -639,6 +640,52 @@ func TestAReplicaWithASmallerLimitRefusesWhatItWouldNotIssue(t *testing.T) {
 	narrow.reject(t, list(), wide.first(t, list(), cursor.Next{Position: make([]byte, 257)}), mcpseal.ReasonTooLarge)
 }
 
+type Left struct{ Value any }
+
+type Right struct{ Value any }
+
+type twoValues struct {
+	Left
+	Right
+}
+
+// row has its JSON on the pointer.
+type row struct{ id int }
+
+func (r *row) MarshalJSON() ([]byte, error)    { return json.Marshal(r.id) }
+func (r *row) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &r.id) }
+
+func walk[T any](t *testing.T, after T) T {
+	t.Helper()
+	pages := cursor.For[T](newService(t, cursor.Config{}))
+	place, err := pages.Open(t.Context(), list(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := place.Next(t.Context(), after)
+	if err != nil {
+		t.Errorf("%T: %v", after, err)
+		return after
+	}
+	next, err := pages.Open(t.Context(), list(), token)
+	if err != nil {
+		t.Errorf("%T: %v", after, err)
+	}
+	return next.After
+}
+
+func TestAPositionMayHaveItsJSONOnThePointer(t *testing.T) {
+	if got := walk(t, row{7}); got.id != 7 {
+		t.Errorf("%v", got)
+	}
+	if got := walk(t, struct{ Rows [1]row }{[1]row{{7}}}); got.Rows[0].id != 7 {
+		t.Errorf("%v", got)
+	}
+	if got := walk(t, *big.NewInt(7)); got.Int64() != 7 {
+		t.Errorf("%v", &got)
+	}
+}
+
 func TestPositionsThatJSONWouldChangeAreRefused(t *testing.T) {
 	s := newService(t, cursor.Config{})
 	type hidden struct{ id int }
@@ -656,6 +703,10 @@ func TestPositionsThatJSONWouldChangeAreRefused(t *testing.T) {
 	}
 	if _, err := anything.Next(t.Context(), "k"); err != nil {
 		t.Errorf("a text in an any: %v", err)
+	}
+	two, _ := cursor.For[twoValues](s).Open(t.Context(), list(), "")
+	if token, err := two.Next(t.Context(), twoValues{Left{"a"}, Right{"b"}}); token != "" || err == nil {
+		t.Errorf("two values under one name: %q", token)
 	}
 	texts, _ := cursor.For[string](s).Open(t.Context(), list(), "")
 	if token, err := texts.Next(t.Context(), "k\xff"); token != "" || err == nil {

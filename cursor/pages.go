@@ -75,9 +75,8 @@ func encodePosition[T any](after T) ([]byte, *failure) {
 	panicked := callback.Guard(func() {
 		encoder := json.NewEncoder(&buf)
 		encoder.SetEscapeHTML(false)
-		if err = encoder.Encode(after); err == nil {
-			// In a struct, an any is still one.
-			problem = jsonloss.Of(reflect.ValueOf(struct{ After T }{after}).Field(0), buf.Bytes())
+		if err = encoder.Encode(&after); err == nil { // with the methods of the pointer
+			problem = jsonloss.Of(reflect.ValueOf(&after).Elem(), buf.Bytes())
 		}
 	})
 	switch {

@@ -99,6 +99,7 @@ type structField struct {
 	index  []int
 	tagged bool
 	quoted bool // has the option string
+	absent bool // may be: an embedded pointer leads to it
 }
 
 // in finds the field in a struct, and makes the structs on the way to it.
@@ -185,9 +186,9 @@ func scanStruct(s structField, twice bool, found map[string][]structField) (prom
 			continue
 		}
 		name, options, _ := strings.Cut(tag, ",")
-		f := structField{typ: field.Type, index: append(slices.Clone(s.index), i), tagged: isTagName(name)}
+		f := structField{typ: field.Type, index: append(slices.Clone(s.index), i), tagged: isTagName(name), absent: s.absent}
 		if field.Anonymous && !f.tagged && bare.Kind() == reflect.Struct {
-			f.typ = bare
+			f.typ, f.absent = bare, s.absent || bare != field.Type
 			promoted = append(promoted, f)
 			continue
 		}

@@ -28,6 +28,10 @@ func newPagedArguments[In any](schema *jsonschema.Schema, inferred bool, cursor 
 	if err != nil {
 		return nil, err
 	}
+	draft, err := (&jsonschema.Schema{Schema: schema.Schema}).Resolve(nil)
+	if err != nil || draft.Validate(nil) != nil {
+		return nil, fmt.Errorf("the $schema %q is not supported: write http://json-schema.org/draft-07/schema# or https://json-schema.org/draft/2020-12/schema, or leave it out", schema.Schema)
+	}
 	refs, err := newReferences(schema)
 	if err != nil {
 		return nil, err

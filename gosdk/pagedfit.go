@@ -28,8 +28,8 @@ func (f *fitting) check(schema *jsonschema.Schema, t reflect.Type) error {
 	}
 	f.seen[fit{schema, t}] = true
 	if readsItself(t) {
-		if isText := schema.Type == "string" || slices.Contains(schema.Types, "string"); f.inferred && !isText && !reflect.PointerTo(t).Implements(unmarshalerType) {
-			return fmt.Errorf("the Go type %s reads itself from a text, and its schema would say otherwise: set InputSchema", t)
+		if f.inferred && !describesReader(schema, t) {
+			return fmt.Errorf("the Go type %s reads itself, and the schema that is made from it would say otherwise: set InputSchema", t)
 		}
 		return nil
 	}
@@ -68,6 +68,22 @@ func (f *fitting) check(schema *jsonschema.Schema, t reflect.Type) error {
 		}
 	}
 	return nil
+}
+
+// describesReader reports whether the schema made from a type may say what the type
+// reads by itself. The schema has the fields of a struct, but a method that is promoted
+// from an embedded type does not read those beside it. And it has a number for a
+// number, but one with its own method often reads a name.
+func describesReader(schema *jsonschema.Schema, t reflect.Type) bool {
+	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
+		if field := t.Field(i); field.Anonymous && (readsItself(bareType(field.Type)) || field.Type.Kind() == reflect.Interface) {
+			return false
+		}
+	}
+	if schema.Type == "string" || slices.Contains(schema.Types, "string") {
+		return true
+	}
+	return reflect.PointerTo(t).Implements(unmarshalerType) && slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice, reflect.Array}, t.Kind())
 }
 
 // checkName looks for the field that gets a member.

@@ -4,10 +4,10 @@ import (
 	"encoding"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/big"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -19,14 +19,10 @@ func pagedOutput[Item any](tool *mcp.Tool, names PageOptions) (*jsonschema.Schem
 	if tool.OutputSchema != nil {
 		return nil, errors.New("the output schema is made from the items; leave it out")
 	}
-	item, err := itemSchema[Item]()
-	if err != nil {
-		return nil, fmt.Errorf("the items: %w", err)
-	}
 	return &jsonschema.Schema{
 		Type: "object",
 		Properties: map[string]*jsonschema.Schema{
-			names.Items:      {Type: "array", Items: item},
+			names.Items:      {Type: "array", Items: itemSchema(reflect.TypeFor[Item]())},
 			names.NextCursor: {Type: "string", Description: "Where the next page begins. There is none on the last page."},
 		},
 		PropertyOrder: []string{names.Items, names.NextCursor},
@@ -34,26 +30,26 @@ func pagedOutput[Item any](tool *mcp.Tool, names PageOptions) (*jsonschema.Schem
 	}, nil
 }
 
-// itemSchema is the schema of an item, or nil where the one that is made from the
-// type would not say how encoding/json writes it.
-func itemSchema[Item any]() (*jsonschema.Schema, error) {
-	t := reflect.TypeFor[Item]()
+// itemSchema is the schema of an item, or nil where none can be made from the type,
+// or one that would not say how encoding/json writes it.
+func itemSchema(t reflect.Type) *jsonschema.Schema {
 	if !isDescribed(t) {
-		return nil, nil
-	}
-	item, err := jsonschema.For[Item](nil)
-	if err != nil {
-		return nil, err
-	}
-	if (&fitting{new(references), true, map[fit]bool{}}).check(item, t) != nil {
-		return nil, nil
-	}
-	return item, eachSchema(item, nil, func(s *jsonschema.Schema, _ map[string]any) error {
-		if s.Type == "object" && s.Properties == nil { // a map, which may be nil
-			s.Type, s.Types = "", []string{"null", "object"}
-		}
 		return nil
-	})
+	}
+	item, err := jsonschema.ForType(t, nil)
+	fits := &fitting{new(references), true, map[fit]bool{}}
+	if err != nil || fits.check(item, t) != nil {
+		return nil
+	}
+	for pair := range fits.seen {
+		switch s := pair.schema; {
+		case pair.typ.Kind() == reflect.Map && s.Type == "object": // may be nil
+			s.Type, s.Types = "", []string{"null", "object"}
+		case pair.typ.Kind() == reflect.Struct:
+			s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return fieldsOf(pair.typ).byName[name].absent })
+		}
+	}
+	return item
 }
 
 var (
@@ -72,7 +68,7 @@ func isDescribed(t reflect.Type) bool {
 		}
 		own := reflect.PointerTo(t)
 		isBytes := t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
-		if own.Implements(marshalerType) || own.Implements(textMarshalerType) || isBytes || t == numberType || quotedField(t) != "" {
+		if own.Implements(marshalerType) || own.Implements(textMarshalerType) || readsItself(t) || isBytes || t == numberType || quotedField(t) != "" {
 			described = false
 		}
 		return described

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
@@ -22,8 +23,11 @@ func pagedInput[In any](tool *mcp.Tool, name string) (arguments, listed *jsonsch
 	if arguments, err = schemaOf[In](tool.InputSchema); err != nil {
 		return nil, nil, fmt.Errorf("the arguments: %w", err)
 	}
+	if slices.Equal(arguments.Types, []string{"object"}) {
+		arguments.Type, arguments.Types = "object", nil
+	}
 	if arguments.Type != "object" {
-		return nil, nil, fmt.Errorf("the arguments are of type %q, not object", arguments.Type)
+		return nil, nil, errors.New(`the schema of the arguments must have "type": "object" at its root`)
 	}
 	taken := slices.Collect(maps.Keys(arguments.Properties))
 	if t := bareType(reflect.TypeFor[In]()); t.Kind() == reflect.Struct && !readsItself(t) {
@@ -39,7 +43,10 @@ func pagedInput[In any](tool *mcp.Tool, name string) (arguments, listed *jsonsch
 			return nil, nil, fmt.Errorf("the cursor %q is required, but the first page has none", required)
 		}
 	}
-	listed = arguments.CloneSchemas()
+	if listed, err = schemaOf[In](tool.InputSchema); err != nil {
+		return nil, nil, err
+	}
+	listed.Type, listed.Types = "object", nil
 	if listed.Properties == nil {
 		listed.Properties = map[string]*jsonschema.Schema{}
 	}
@@ -47,8 +54,8 @@ func pagedInput[In any](tool *mcp.Tool, name string) (arguments, listed *jsonsch
 		Types:       []string{"string", "null"},
 		Description: "Where to go on: the cursor that came with the page before, with the other arguments unchanged. Leave it out for the first page.",
 	}
-	if listed.PropertyOrder != nil {
-		listed.PropertyOrder = append(slices.Clone(listed.PropertyOrder), name)
+	if listed.PropertyOrder != nil && !slices.Contains(listed.PropertyOrder, name) {
+		listed.PropertyOrder = append(listed.PropertyOrder, name)
 	}
 	return arguments, listed, nil
 }
@@ -56,7 +63,7 @@ func pagedInput[In any](tool *mcp.Tool, name string) (arguments, listed *jsonsch
 // schemaOf is the schema that was given, or the one of T, in memory of its own.
 func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 	if given == nil {
-		return jsonschema.For[T](nil)
+		return inferredSchema(bareType(reflect.TypeFor[T]()))
 	}
 	if err := eachInGo(reflect.ValueOf(given), 0, keepEmpty); err != nil {
 		return nil, err
@@ -73,9 +80,36 @@ func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 	if err := json.Unmarshal(text, schema); err != nil {
 		return nil, err
 	}
+	if inGo, ok := given.(*jsonschema.Schema); ok {
+		keepOrder(inGo, schema)
+	}
 	return schema, eachSchema(schema, document, func(schema *jsonschema.Schema, document map[string]any) error {
 		return cmp.Or(keepEmpty(schema), keepKeywords(document), keepNumbers(schema, document))
 	})
+}
+
+// keepOrder copies the order of properties, which JSON does not carry.
+func keepOrder(from, to *jsonschema.Schema) {
+	if from == nil || to == nil {
+		return // Resolve says where
+	}
+	to.PropertyOrder = slices.Clone(from.PropertyOrder)
+	inside := subschemas(to)
+	for i, sub := range subschemas(from) {
+		keepOrder(sub.schema, inside[i].schema)
+	}
+}
+
+// inferredSchema describes a type. Two that jsonschema gets wrong are described as they
+// are read.
+func inferredSchema(t reflect.Type) (*jsonschema.Schema, error) {
+	if t == reflect.TypeFor[any]() {
+		return &jsonschema.Schema{Type: "object"}, nil
+	}
+	return jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[json.RawMessage](): {Types: []string{"null", "boolean", "number", "string", "array", "object"}},
+		reflect.TypeFor[big.Int]():         {Type: "integer"},
+	}})
 }
 
 // keepEmpty refuses an empty list that is a rule, as in Enum: []any{}, which
@@ -182,16 +216,22 @@ func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 }
 
 // idleRule is a rule that jsonschema reads and does not apply: it is one of another
-// draft. The older draft is 07.
+// draft, or lacks the one that it depends on. The older draft is 07.
 func idleRule(schema *jsonschema.Schema, older bool) string {
 	rules := map[string]bool{
-		"a list in items": schema.ItemsArray != nil, "additionalItems": schema.AdditionalItems != nil,
-		"dependencies": schema.DependencySchemas != nil || schema.DependencyStrings != nil,
+		"then or else without if":                     schema.If == nil && (schema.Then != nil || schema.Else != nil),
+		"minContains or maxContains without contains": schema.Contains == nil && (schema.MinContains != nil || schema.MaxContains != nil),
+		"additionalItems without a list in items":     schema.ItemsArray == nil && schema.AdditionalItems != nil,
+		"$recursiveRef":                               schema.Extra["$recursiveRef"] != nil,
 	}
 	if older {
-		rules = map[string]bool{
-			"prefixItems": schema.PrefixItems != nil, "dependentSchemas": schema.DependentSchemas != nil, "dependentRequired": schema.DependentRequired != nil,
-		}
+		rules["prefixItems"] = schema.PrefixItems != nil
+		rules["dependentSchemas"] = schema.DependentSchemas != nil
+		rules["dependentRequired"] = schema.DependentRequired != nil
+		rules["another rule beside a $ref (put the $ref into an allOf)"] = schema.Ref != "" && hasRules(schema)
+	} else {
+		rules["a list in items"] = schema.ItemsArray != nil
+		rules["dependencies"] = schema.DependencySchemas != nil || schema.DependencyStrings != nil
 	}
 	for rule, has := range rules {
 		if has {
@@ -199,6 +239,16 @@ func idleRule(schema *jsonschema.Schema, older bool) string {
 		}
 	}
 	return ""
+}
+
+// hasRules reports whether a schema has more than a $ref, definitions, a default and
+// what only describes.
+func hasRules(schema *jsonschema.Schema) bool {
+	rules := *schema
+	rules.Ref, rules.Schema, rules.Comment, rules.Title, rules.Description, rules.Format = "", "", "", "", "", ""
+	rules.Default, rules.Examples, rules.Defs, rules.Definitions, rules.Extra, rules.PropertyOrder = nil, nil, nil, nil, nil, nil
+	rules.Deprecated, rules.ReadOnly, rules.WriteOnly = false, false, false
+	return !reflect.ValueOf(rules).IsZero()
 }
 
 // eachSchema visits a schema and those in it, with the JSON of each if there is

@@ -67,15 +67,24 @@ const defaultPagedArguments = 64 << 10
 //     that differs so from one that the schema has anywhere. Names that only a
 //     patternProperties of the schema matches are not known: check those.
 //
+// Without an InputSchema the schema is made from In, or from what In points to, as
+// mcp.AddTool does it. It describes a type with its own UnmarshalJSON by its fields or
+// its kind, and json.RawMessage as anything: set InputSchema where the type reads
+// something else.
+//
 // A client that checks arguments itself must find room for the cursor in the listed
 // schema: rules at its root, such as maxProperties or propertyNames, must allow it.
-// The output schema says what an item is, unless a type in Item has its own JSON.
+// The output schema says what an item is, unless a type in Item has its own JSON, has
+// itself in it, or is another that jsonschema cannot describe, such as a map[int]string.
 //
 // It panics, as mcp.AddTool does, when the tool cannot be registered: because a
 // name clashes with one of the arguments, a default does not fit its schema or its
-// field, no field gets an argument that the schema is made to have, a field has
-// the option string, or the schema has a rule that would not be applied. A $ref is
-// one within the schema, and comes back to itself only with a step into the value.
+// field, no field gets an argument that a schema made from In has, a field has the
+// option string, or the schema has a rule that would not be applied: one beside a
+// $ref in draft-07, for example. In a schema made from In, a struct that embeds a type
+// with its own UnmarshalJSON is refused, and so is a number with one: set InputSchema.
+// A $ref is one within the schema, and comes back to itself only with a step into the
+// value.
 func AddPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if tool == nil || handler == nil {
 		panic("gosdk: the paged tool: it needs a tool and a handler")

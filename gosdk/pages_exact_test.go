@@ -654,7 +654,7 @@ func TestACursorThatIsNoTextIsInvalidParams(t *testing.T) {
 
 func TestTheSchemaIsTheOneThatWasRegistered(t *testing.T) {
 	id := map[string]any{"const": "mine"}
-	schema := map[string]any{"type": "object", "properties": map[string]any{"id": id}}
+	schema := map[string]any{"type": "object", "properties": map[string]any{"id": id, "kind": map[string]any{"enum": []any{"mine"}}}, "required": []string{"kind"}}
 	server := newServer()
 	protected := gosdk.Protect(server, boundary(t, &book{}, nil), nil)
 	k := new(taker[map[string]any])
@@ -668,6 +668,8 @@ func TestTheSchemaIsTheOneThatWasRegistered(t *testing.T) {
 			if list, ok := result.(*mcp.ListToolsResult); ok {
 				if listed, ok := list.Tools[0].InputSchema.(*jsonschema.Schema); ok {
 					delete(listed.Properties, "id")
+					listed.Properties["kind"].Enum[0] = "other"
+					listed.Required[0] = "id"
 				}
 			}
 			return result, err
@@ -678,10 +680,12 @@ func TestTheSchemaIsTheOneThatWasRegistered(t *testing.T) {
 	if _, err := k.session.ListTools(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.call(t, `{"id":"other"}`); err == nil {
-		t.Errorf("got %v", k.got)
+	for _, arguments := range []string{`{"id":"other","kind":"mine"}`, `{"id":"mine","kind":"other"}`, `{"id":"mine"}`} {
+		if _, err := k.call(t, arguments); err == nil {
+			t.Errorf("got %v", k.got)
+		}
 	}
-	k.mustCall(t, `{"id":"mine"}`)
+	k.mustCall(t, `{"id":"mine","kind":"mine"}`)
 }
 
 func TestAClosedSchemaTakesACursor(t *testing.T) {

@@ -81,7 +81,7 @@ func TestAnEmptyListThatNothingSatisfiesIsRefusedAtRegistration(t *testing.T) {
 func TestARuleOfAnotherDraftIsRefusedAtRegistration(t *testing.T) {
 	const older = `"$schema":"http://json-schema.org/draft-07/schema#",`
 	newer := []string{`"prefixItems":[false]`, `"dependentSchemas":{"a":false}`, `"dependentRequired":{"a":["b"]}`}
-	for _, rule := range []string{`"items":[false]`, `"additionalItems":false`, `"dependencies":{"a":false}`, `"dependencies":{"a":["b"]}`} {
+	for _, rule := range []string{`"items":[false]`, `"items":[true],"additionalItems":false`, `"dependencies":{"a":false}`, `"dependencies":{"a":["b"]}`} {
 		if said := refusal[map[string]any](t, properties(`"a":{`+rule+`}`)); !strings.Contains(said, "draft") {
 			t.Errorf("%s: %q", rule, said)
 		}
@@ -95,6 +95,78 @@ func TestARuleOfAnotherDraftIsRefusedAtRegistration(t *testing.T) {
 		}
 		if said := refusal[map[string]any](t, properties(`"a":{`+rule+`}`)); said != "" {
 			t.Errorf("%s: %s", rule, said)
+		}
+	}
+}
+
+// In draft-07 the library goes to the $ref, and to nothing else.
+func TestARuleBesideAReferenceOfDraft07IsRefusedAtRegistration(t *testing.T) {
+	const older = `"$schema":"http://json-schema.org/draft-07/schema#",`
+	const definitions = `,"definitions":{"n":{"type":"integer"},"o":{"type":"object"}}}`
+	for _, rule := range []string{
+		`"maximum":100`, `"enum":[1]`, `"const":1`, `"type":"integer"`, `"type":["integer"]`, `"not":{"const":2}`, `"allOf":[true]`, `"anyOf":[false]`, `"if":true`, `"minLength":5`,
+		`"required":["a"]`, `"properties":{"a":false}`, `"additionalProperties":false`, `"items":{}`, `"items":[false]`, `"dependencies":{"a":["b"]}`, `"uniqueItems":true`,
+		`"properties":{"a":{"default":1}}`, `"default":1,"minimum":2`,
+	} {
+		schema := `{` + older + `"type":"object","properties":{"a":{"items":{"$ref":"#/definitions/n",` + rule + `}}}` + definitions
+		if said := refusal[map[string]any](t, json.RawMessage(schema)); !strings.Contains(said, "draft") {
+			t.Errorf("%s: %q", rule, said)
+		}
+		newer := strings.Replace(schema, older, "", 1)
+		if said := refusal[map[string]any](t, json.RawMessage(newer)); said != "" && !strings.Contains(rule, "[false]") && !strings.Contains(rule, "dependencies") {
+			t.Errorf("%s: %s", newer, said)
+		}
+	}
+	for _, root := range []string{
+		`{` + older + `"type":"object","$ref":"#/definitions/o","required":["tenant"],"additionalProperties":false` + definitions,
+		`{` + older + `"type":"object","$ref":"#/definitions/o"` + definitions,
+	} {
+		if said := refusal[map[string]any](t, json.RawMessage(root)); !strings.Contains(said, "draft") {
+			t.Errorf("%s: %q", root, said)
+		}
+	}
+	k := newTaker[map[string]any](t, json.RawMessage(`{`+older+`"type":"object","allOf":[{"$ref":"#/definitions/o"}],"required":["a"],"properties":{
+		"a":{"$ref":"#/definitions/n","title":"A","description":"a","$comment":"a","examples":[1],"readOnly":true,"format":"int64","x-order":1},
+		"b":{"$ref":"#/definitions/n","default":7}}`+definitions), nil)
+	k.mustCall(t, `{"a":1}`)
+	if k.got["b"] != int64(7) {
+		t.Errorf("got %v", k.got)
+	}
+	if _, err := k.call(t, `{"a":"x"}`); err == nil {
+		t.Errorf("got %v", k.got)
+	}
+	if said := refusal[map[string]any](t, json.RawMessage(`{`+older+`"type":"object","properties":{"b":{"$ref":"#/definitions/n","default":"x"}}`+definitions)); !strings.Contains(said, "default") {
+		t.Errorf("%q", said)
+	}
+}
+
+func TestARuleWithoutTheOneThatItNeedsIsRefusedAtRegistration(t *testing.T) {
+	const older = `"$schema":"http://json-schema.org/draft-07/schema#",`
+	for _, rule := range []string{
+		`"then":{"required":["tenant"]}`, `"else":false`, `"minContains":2`, `"maxContains":2`, `"$recursiveRef":"#"`, `"items":{"type":"string"},"additionalItems":false`, `"additionalItems":false`,
+	} {
+		for _, draft := range []string{"", older} {
+			if said := refusal[map[string]any](t, json.RawMessage(`{`+draft+`"type":"object","properties":{"a":{`+rule+`}}}`)); !strings.Contains(said, "does not apply") {
+				t.Errorf("%s%s: %q", draft, rule, said)
+			}
+		}
+	}
+	for _, rule := range []string{`"if":{},"then":{"required":["tenant"]}`, `"if":true`, `"contains":true,"minContains":2,"maxContains":3`} {
+		if said := refusal[map[string]any](t, properties(`"a":{`+rule+`}`)); said != "" {
+			t.Errorf("%s: %s", rule, said)
+		}
+	}
+}
+
+func TestAnUnsupportedDraftIsNamedAtRegistration(t *testing.T) {
+	for _, draft := range []string{"http://json-schema.org/draft-07/schema", "https://json-schema.org/draft/2020-12/schema#", "https://json-schema.org/draft/2019-09/schema", "draft-07"} {
+		if said := refusal[map[string]any](t, json.RawMessage(`{"$schema":"`+draft+`","type":"object"}`)); !strings.Contains(said, `$schema "`+draft+`" is not supported`) || strings.Contains(said, "a default") {
+			t.Errorf("%s: %q", draft, said)
+		}
+	}
+	for _, draft := range []string{"http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema", ""} {
+		if said := refusal[map[string]any](t, json.RawMessage(`{"$schema":"`+draft+`","type":"object"}`)); said != "" {
+			t.Errorf("%s: %s", draft, said)
 		}
 	}
 }
@@ -190,6 +262,89 @@ func TestAnInferredPropertyThatNoFieldGetsIsRefusedAtRegistration(t *testing.T) 
 	}
 	if said := refusal[both](t, properties(`"other":{}`)); said != "" {
 		t.Error(said)
+	}
+}
+
+// DefaultFilter reads itself, and everything that embeds it.
+type DefaultFilter struct {
+	Status string `json:"status,omitempty"`
+}
+
+func (f *DefaultFilter) UnmarshalJSON(text []byte) error {
+	type plain DefaultFilter
+	f.Status = "open"
+	return json.Unmarshal(text, (*plain)(f))
+}
+
+type FilterOfAnother struct{ *DefaultFilter }
+
+// level is a number that is read by its name.
+type level int
+
+func (l *level) UnmarshalJSON(text []byte) error {
+	var name string
+	err := json.Unmarshal(text, &name)
+	*l = level(len(name))
+	return err
+}
+
+type labels []string
+
+func (l *labels) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, (*[]string)(l)) }
+
+type label string
+
+func (l *label) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, (*string)(l)) }
+
+func TestAnInferredSchemaThatAReaderMayContradictIsRefusedAtRegistration(t *testing.T) {
+	type promoted struct {
+		DefaultFilter
+		Limit int `json:"limit,omitempty"`
+	}
+	type deeper struct {
+		FilterOfAnother
+		Limit int `json:"limit,omitempty"`
+	}
+	type embedded struct {
+		json.Unmarshaler
+		Limit int `json:"limit,omitempty"`
+	}
+	type number struct {
+		Level level `json:"level"`
+	}
+	type numbers struct {
+		List []map[string]*level `json:"list"`
+		In   []promoted          `json:"in"`
+	}
+	for name, said := range map[string]string{
+		"promoted": refusal[promoted](t, nil), "promoted, to a pointer": refusal[*promoted](t, nil), "promoted, deeper": refusal[deeper](t, nil), "an interface": refusal[embedded](t, nil),
+		"a number": refusal[number](t, nil), "deep": refusal[numbers](t, nil),
+	} {
+		if !strings.Contains(said, "set InputSchema") {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+	for _, said := range []string{refusal[promoted](t, object), refusal[number](t, properties(`"level":{"type":"string"}`))} {
+		if said != "" {
+			t.Error(said)
+		}
+	}
+	k := newTaker[struct {
+		Filter DefaultFilter    `json:"filter"`
+		Labels labels           `json:"labels"`
+		Label  label            `json:"label"`
+		Level  slog.Level       `json:"level"`
+		At     *time.Time       `json:"at"`
+		Raw    json.RawMessage  `json:"raw"`
+		RawTo  *json.RawMessage `json:"rawTo"`
+		Big    big.Int          `json:"big"`
+		BigTo  *big.Int         `json:"bigTo"`
+		Float  *big.Float       `json:"float"`
+	}](t, nil, nil)
+	k.mustCall(t, `{"filter":{},"labels":["a"],"label":"b","level":"WARN","at":"2026-07-28T00:00:00Z","raw":{"a":[1]},"rawTo":"x","big":7,"bigTo":8,"float":"1.5"}`)
+	if got := &k.got; got.Filter.Status != "open" || got.Labels[0] != "a" || got.Label != "b" || got.Level != slog.LevelWarn || got.At.Year() != 2026 ||
+		string(got.Raw) != `{"a":[1]}` || string(*got.RawTo) != `"x"` || got.Big.Int64() != 7 || got.BigTo.Int64() != 8 || got.Float.String() != "1.5" {
+		t.Errorf("got %+v", got)
 	}
 }
 

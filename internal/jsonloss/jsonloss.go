@@ -21,7 +21,9 @@ import (
 // own business, and what is in an any comes back as encoding/json has it: numbers as
 // float64, for example.
 func Of(v reflect.Value, text []byte) string {
-	if !v.IsValid() || isPlain(v.Type(), nil) && !bytes.Contains(text, []byte(`\ufffd`)) {
+	// GOEXPERIMENT=jsonv2 writes text that is not UTF-8 without the escape.
+	replaced := bytes.Contains(text, []byte(`\ufffd`)) || bytes.ContainsRune(text, utf8.RuneError)
+	if !v.IsValid() || isPlain(v.Type(), nil) && !replaced {
 		return ""
 	}
 	back := reflect.New(v.Type())
@@ -70,8 +72,11 @@ func compare(a, b reflect.Value) []string {
 		}
 		return compare(a.Elem(), b.Elem())
 	case reflect.Interface:
-		if a.IsNil() {
+		switch {
+		case a.IsNil():
 			return []string{changed}
+		case b.IsNil() && !isNil(a) && !sameJSON(a, b):
+			return []string{hidden}
 		}
 		return inAny(a.Elem())
 	case reflect.Slice, reflect.Array:
@@ -87,14 +92,19 @@ func compare(a, b reflect.Value) []string {
 		if a.Len() != b.Len() {
 			return []string{hidden}
 		}
+		others := map[string]reflect.Value{}
+		for key, member := range b.Seq2() {
+			others[keyText(key)] = member
+		}
 		for key, member := range a.Seq2() {
-			other := b.MapIndex(key)
-			if other.IsValid() {
-				if problem := compare(member, other); problem != nil {
-					return append([]string{"[…]"}, problem...)
-				}
+			problem := []string{changed}
+			if other, found := others[keyText(key)]; found {
+				problem = compare(member, other)
 			} else if key.Kind() == reflect.String && !utf8.ValidString(key.String()) {
-				return []string{notUTF8}
+				problem = []string{notUTF8}
+			}
+			if problem != nil {
+				return append([]string{"[…]"}, problem...)
 			}
 		}
 	case reflect.Struct:
@@ -147,25 +157,44 @@ func inAny(v reflect.Value) []string {
 			}
 		}
 	case reflect.Map:
+		if v.Type().Key().Kind() != reflect.String {
+			return inItsType(v)
+		}
 		for key, member := range v.Seq2() {
 			problem := inAny(member)
-			if key.Kind() == reflect.String && problem == nil {
-				problem = inAny(key)
+			if problem == nil {
+				problem = inAny(reflect.ValueOf(key.String()))
 			}
 			if problem != nil {
 				return append([]string{"[…]"}, problem...)
 			}
 		}
 	case reflect.Struct:
-		text, err := json.Marshal(v.Interface())
-		if err != nil {
-			return []string{changed}
-		}
-		if problem := Of(reflect.ValueOf(v.Interface()), text); problem != "" {
-			return []string{" (" + v.Type().String() + "): ", problem}
-		}
+		return inItsType(v)
 	}
 	return nil
+}
+
+// inItsType looks for what is lost of a value when its own type is read back.
+func inItsType(v reflect.Value) []string {
+	text, err := json.Marshal(v.Interface())
+	if err != nil {
+		return []string{changed}
+	}
+	if problem := Of(reflect.ValueOf(v.Interface()), text); problem != "" {
+		return []string{" (" + v.Type().String() + "): ", problem}
+	}
+	return nil
+}
+
+// keyText tells the keys of a map apart as JSON does: two times that are written
+// alike need not be equal.
+func keyText(key reflect.Value) string {
+	if key.Kind() == reflect.String {
+		return key.String() // whatever its methods are
+	}
+	text, _ := json.Marshal(key.Interface())
+	return string(text)
 }
 
 // isNil reports whether a value is written as null: nil, or a pointer to it.
@@ -201,6 +230,9 @@ func sameJSON(a, b reflect.Value) bool {
 	if !a.CanInterface() {
 		return false
 	}
+	if a.CanAddr() { // so b can
+		a, b = a.Addr(), b.Addr()
+	}
 	first, err := json.Marshal(a.Interface())
 	second, err2 := json.Marshal(b.Interface())
 	return err == nil && err2 == nil && bytes.Equal(first, second)
@@ -229,7 +261,7 @@ func isPlain(t reflect.Type, within []reflect.Type) bool {
 	case kind == reflect.Slice, kind == reflect.Array:
 		plain = isPlain(t.Elem(), within)
 	case kind == reflect.Map:
-		plain = t.Key().Kind() == reflect.String && isPlain(t.Key(), within) && isPlain(t.Elem(), within)
+		plain = t.Key().Kind() == reflect.String && !readsItself(t.Key()) && isPlain(t.Elem(), within)
 	default:
 		plain = kind <= reflect.Float64 || kind == reflect.String && t != reflect.TypeFor[json.Number]()
 	}

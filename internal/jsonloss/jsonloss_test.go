@@ -67,6 +67,19 @@ type tree struct {
 	Kids []*tree
 }
 
+type AnyLeft struct{ V any }
+
+type AnyRight struct{ V any }
+
+// lower is a key that is written as it is, and read in its own way.
+type lower string
+
+func (l lower) MarshalText() ([]byte, error) { return []byte(l), nil }
+func (l *lower) UnmarshalText(text []byte) error {
+	*l = lower(strings.ToLower(string(text)))
+	return nil
+}
+
 func of(t *testing.T, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
@@ -74,6 +87,89 @@ func of(t *testing.T, value any) string {
 		t.Fatalf("%T: %v", value, err)
 	}
 	return jsonloss.Of(reflect.ValueOf(value), text)
+}
+
+// TestAPointersMethodsCountWhereTheyAreCalled: a value that was written through its
+// address is written with them.
+func TestAPointersMethodsCountWhereTheyAreCalled(t *testing.T) {
+	for _, pointer := range []any{&onPointer{7, 0}, big.NewInt(7), &struct{ K onPointer }{onPointer{7, 0}}, &[1]onPointer{{7, 0}}, new(onPointer), &onPointer{0, 5}} {
+		text, _ := json.Marshal(pointer)
+		if problem := jsonloss.Of(reflect.ValueOf(pointer).Elem(), text); problem != "" {
+			t.Errorf("%s: %s", text, problem)
+		}
+	}
+	lost := &struct {
+		K onPointer `json:"-"`
+	}{onPointer{7, 0}}
+	text, _ := json.Marshal(lost)
+	if problem := jsonloss.Of(reflect.ValueOf(lost).Elem(), text); problem == "" {
+		t.Errorf("%s passes", text)
+	}
+}
+
+func TestWhatIsLostOfAnAnyIsFound(t *testing.T) {
+	twoTags := reflect.New(reflect.StructOf([]reflect.StructField{
+		{Name: "A", Type: reflect.TypeFor[any](), Tag: `json:"x"`}, {Name: "B", Type: reflect.TypeFor[any](), Tag: `json:"x"`},
+	})).Elem()
+	twoTags.Field(0).Set(reflect.ValueOf("approved"))
+	type two struct {
+		AnyLeft
+		AnyRight
+	}
+	for name, value := range map[string]any{
+		"two embedded":            two{AnyLeft{"approved"}, AnyRight{"x"}},
+		"two embedded, in an any": []any{two{AnyLeft{"approved"}, AnyRight{"x"}}},
+		"two fields of one tag":   twoTags.Interface(),
+		"an embedded any":         struct{ any }{"approved"},
+		"hidden by a field": struct {
+			AnyLeft
+			V any
+		}{AnyLeft{"approved"}, "x"},
+		"hidden by a field that is nil": struct {
+			AnyLeft
+			V any
+		}{AnyLeft{"approved"}, nil},
+		"skipped": struct {
+			A any `json:"-"`
+		}{"approved"},
+		"omitted": struct {
+			A interface{ IsZero() bool } `json:",omitzero"`
+		}{never{7}},
+	} {
+		if problem := of(t, value); problem == "" {
+			t.Errorf("%s: %+v passes", name, value)
+		}
+	}
+	for _, value := range []any{
+		struct{ A any }{json.RawMessage("null")}, struct{ A any }{json.RawMessage(nil)}, struct{ A any }{(*int)(nil)}, struct{ A any }{""}, struct{ A any }{map[string]any(nil)},
+		struct {
+			A any `json:",omitempty"`
+		}{0}, two{},
+	} {
+		if problem := of(t, value); problem != "" {
+			t.Errorf("%+v: %s", value, problem)
+		}
+	}
+}
+
+func TestWhatIsLostOfAMapIsFound(t *testing.T) {
+	now := time.Now()
+	for name, value := range map[string]any{
+		"keys that become one":            map[lower]int{"A": 1, "a": 2},
+		"a key that becomes another":      map[lower]int{"A": 1},
+		"keys that are written alike":     map[color]int{0: 1, 1: 2},
+		"and in an any":                   []any{map[color]int{0: 1, 1: 2}},
+		"a member under a key of its own": map[time.Time]half{now: {1, "alice"}},
+	} {
+		if problem := of(t, value); problem == "" || strings.Contains(problem, "alice") {
+			t.Errorf("%s: %+v: %q", name, value, problem)
+		}
+	}
+	for _, value := range []any{map[lower]int{"a": 1}, map[time.Time]int{now: 1}, map[int]any{1: "a"}, []any{map[int]any{1: "a"}, map[lower]int{"A": 1}, map[time.Time]int{now: 1}}} {
+		if problem := of(t, value); problem != "" {
+			t.Errorf("%+v: %s", value, problem)
+		}
+	}
 }
 
 func TestWhatIsLostInJSONIsFound(t *testing.T) {
@@ -86,6 +182,9 @@ func TestWhatIsLostInJSONIsFound(t *testing.T) {
 		{Name: "A", Type: reflect.TypeFor[int](), Tag: `json:"a\"b"`}, {Name: "B", Type: reflect.TypeFor[int](), Tag: `json:"A"`},
 	})).Elem()
 	oddTag.Field(0).SetInt(1)
+	if text, _ := json.Marshal(oddTag.Interface()); strings.Contains(string(text), "1") {
+		oddTag = reflect.ValueOf(secret{1}) // GOEXPERIMENT=jsonv2 finds a name in the tag
+	}
 	for name, value := range map[string]any{
 		"unexported":                secret{1},
 		"unexported, in a pointer":  &secret{1},
