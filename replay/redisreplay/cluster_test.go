@@ -57,7 +57,7 @@ func startCluster(t *testing.T) (*redis.ClusterClient, []*server) {
 func restricted(t *testing.T, client *redis.ClusterClient, nodes []*server) *redis.ClusterClient {
 	t.Helper()
 	for _, s := range nodes {
-		s.as(t, "~mcpseal:used:*", "+set", "+ping", "+config|get", "+info", "+cluster|slots", "+asking")
+		s.as(t, append(documentedRights, "+cluster|slots", "+cluster|myid", "+asking")...)
 	}
 	options := *client.Options()
 	options.Username, options.Password = "store", "secret"
