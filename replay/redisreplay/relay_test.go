@@ -16,6 +16,7 @@ type relay struct {
 	mu    sync.Mutex
 	to    string
 	delay time.Duration
+	held  bool // nothing that the server sends arrives any more
 	conns map[net.Conn]bool
 }
 
@@ -89,6 +90,12 @@ func (r *relay) serve(near net.Conn) {
 		defer hangUp()
 		for p := range late {
 			time.Sleep(time.Until(p.due))
+			r.mu.Lock()
+			held := r.held
+			r.mu.Unlock()
+			if held {
+				continue
+			}
 			if _, err := near.Write(p.data); err != nil {
 				return
 			}
@@ -130,6 +137,12 @@ func (r *relay) slow(delay time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.delay = delay
+}
+
+func (r *relay) hold() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = true
 }
 
 // cut hangs up on all.

@@ -128,13 +128,20 @@ func (s *server) run(l *look) {
 	}
 }
 
-// watch looks again and again until the client is closed.
+// watch looks again and again until the client is closed, and less often while
+// the server is away.
 func (s *server) watch() {
-	for {
-		time.Sleep(lookEvery)
-		if _, err := s.look(context.Background(), 0, time.Now()); errors.Is(err, redis.ErrClosed) {
+	for wait := lookEvery; ; {
+		time.Sleep(wait)
+		_, err := s.look(context.Background(), 0, time.Now())
+		switch {
+		case err == nil:
+			wait = lookEvery
+		case errors.Is(err, redis.ErrClosed):
 			s.store.forget(s.client)
 			return
+		default:
+			wait = min(2*wait, 4*lookEvery)
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 // server is a Redis of a test's own.
 type server struct {
 	addr string
+	dir  string
 	args []string
 	cmd  *exec.Cmd
 }
@@ -35,10 +36,26 @@ func startServer(t *testing.T, args ...string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := &server{addr: listener.Addr().String(), dir: t.TempDir()}
+	listener.Close()
+	_, port, _ := net.SplitHostPort(s.addr)
+	s.args = append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--repl-diskless-sync-delay", "0"}, args...)
+	s.start(t)
+	t.Cleanup(s.kill)
+	return s
+}
+
+// startSentinel starts one with a file that it may change.
+func startSentinel(t *testing.T, config string) *server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := &server{addr: listener.Addr().String()}
 	listener.Close()
 	_, port, _ := net.SplitHostPort(s.addr)
-	s.args = append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(), "--save", ""}, args...)
+	s.args = []string{config, "--sentinel", "--bind", "127.0.0.1", "--port", port}
 	s.start(t)
 	t.Cleanup(s.kill)
 	return s

@@ -88,6 +88,9 @@ func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 	case errors.Is(err, redis.Nil):
 		return nil, nil
 	case err != nil:
+		if cluster, ok := s.client.(*redis.ClusterClient); ok && !isReply(err) {
+			cluster.ReloadState(ctx) // or it goes on asking a master that is gone, for a minute
+		}
 		return nil, explain(err)
 	case cmd.Val() != "OK":
 		return nil, errStrange
