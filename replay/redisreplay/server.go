@@ -61,8 +61,12 @@ type look struct {
 // on a connection that was one of so many. A connection made later may lead to
 // a server that was restarted, or to another one.
 func (l *look) covers(dials int64, at time.Time) bool {
-	// The monotonic clock stands still while the machine sleeps.
-	return l != nil && l.dials >= dials && at.Sub(l.began) <= lookFresh && at.Round(0).Sub(l.began.Round(0)) <= lookFresh
+	if l == nil || l.dials < dials {
+		return false
+	}
+	// The monotonic clock stands still while the machine sleeps, and the other can be set.
+	age, asleep := at.Sub(l.began), at.Round(0).Sub(l.began.Round(0))
+	return age <= 0 || age <= lookFresh && asleep <= lookFresh
 }
 
 // vouch refuses a claim that the server just accepted, if it may have forgotten
