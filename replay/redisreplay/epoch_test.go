@@ -2,6 +2,7 @@ package redisreplay_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"runtime"
@@ -388,6 +389,45 @@ func TestNonsenseInPlaceOfAnEpochIsReplaced(t *testing.T) {
 	if err := store.Look(context.Background()); err == nil {
 		t.Error("a list counts as an epoch")
 	}
+}
+
+// TestALeapOfTheServersClockIsForgetting for keys expire by it. Less than a minute
+// is not: a claim outlasts its token by two.
+func TestALeapOfTheServersClockIsForgetting(t *testing.T) {
+	var mu sync.Mutex
+	var ahead time.Duration
+	var epoch string
+	client := servedBy(t, func(args []string) (string, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch args[0] {
+		case "info":
+			return bulk(fmt.Sprintf("%sserver_time_usec:%d\r\n", redisInfo, time.Now().Add(ahead).UnixMicro())), true
+		case "get":
+			return bulk(epoch), true
+		case "eval":
+			epoch = strings.ToUpper(args[5]) // the identities are in lower case, the id is not
+			epoch = strings.ReplaceAll(strings.ReplaceAll(epoch, strings.ToUpper(redisID), redisID), "MCPSEAL-EPOCH", "mcpseal-epoch")
+			return ":1\r\n", true
+		}
+		return actAsRedis(args), true
+	})
+	store := newStore(t, client)
+	unused, alsoUnused := newUse(), newUse()
+	leap := func(d time.Duration) {
+		mu.Lock()
+		ahead += d
+		mu.Unlock()
+		look(t, store)
+	}
+	leap(50 * time.Second)
+	mustClaim(t, store, unused, true)
+	leap(-time.Hour)
+	mustClaim(t, store, newUse(), true)
+	leap(70 * time.Second)
+	forgotten(t, store, alsoUnused)
+	settle()
+	mustClaim(t, store, newUse(), true)
 }
 
 // TestEachMasterHasItsEpoch flushes one of three.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,8 +37,9 @@ var ways = []struct {
 	{"killed and restarted, no persistence", nothing, true, restart("--save", "")},
 	{"killed and restarted, `save 60 1`", nothing, true, restart("--save", "60 1")},
 	{"killed and restarted, `appendfsync everysec`", nothing, false, restart("--appendonly", "yes", "--appendfsync", "everysec")},
-	{"power lost, `appendfsync everysec` (the file without its last second)", nothing, true, powerLoss},
+	{"power lost, `appendfsync everysec` (the file lost its end)", nothing, true, powerLoss},
 	{"killed and restarted, `appendfsync always`", nothing, false, restart("--appendonly", "yes", "--appendfsync", "always")},
+	{"killed and restarted behind a proxy that keeps its clients' connections", aSecond, true, behindProxy},
 	{"`FLUSHALL`", aSecond, true, flush},
 	{"eviction switched on later, with too little memory", aSecond, true, evict},
 	{"a replica 50 ms behind is promoted", nothing, true, promote(50*time.Millisecond, false)},
@@ -53,6 +55,7 @@ type scene struct {
 	client func(*testing.T) redis.UniversalClient
 	wait   bool   // for a replica, after each claim
 	halts  bool   // no process can start afterwards
+	window bool   // of a second in which used tokens work
 	before func() // while tokens are used
 	forget func() // afterwards
 }
@@ -204,31 +207,36 @@ func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late
 	if !s.halts {
 		started = newPair(t, s.client(t))
 	}
-	for g := range workers {
-		group.Go(func() {
-			for i := g; i < len(spent); i += workers {
-				mine := p
-				if i/workers%2 == 0 {
-					mine = started
-				}
-				again := decided(t, mine.trusting, spent[i])
-				begun := time.Now()
-				guarded := decided(t, mine.store, spent[i])
-				mu.Lock()
-				if again {
-					before++
-				}
-				if guarded {
-					after++
-					if begun.Sub(forgot) > time.Second {
-						late++
+	for half := range 2 {
+		for g := range workers {
+			group.Go(func() {
+				for i := half*workers + g; i < len(spent); i += 2 * workers {
+					mine := p
+					if i/(2*workers)%2 == 0 {
+						mine = started
 					}
+					again := decided(t, mine.trusting, spent[i])
+					begun := time.Now()
+					guarded := decided(t, mine.store, spent[i])
+					mu.Lock()
+					if again {
+						before++
+					}
+					if guarded {
+						after++
+						if begun.Sub(forgot) > time.Second {
+							late++
+						}
+					}
+					mu.Unlock()
 				}
-				mu.Unlock()
-			}
-		})
+			})
+		}
+		group.Wait()
+		if s.window { // the others are presented when it is over
+			time.Sleep(time.Until(forgot.Add(time.Second + time.Millisecond)))
+		}
 	}
-	group.Wait()
 	return len(spent), before, after, late
 }
 
@@ -315,16 +323,30 @@ func powerLoss(t *testing.T) scene {
 	}
 }
 
+func behindProxy(t *testing.T) scene {
+	s := startServer(t)
+	season(t, s)
+	proxy := newRelay(t, s.addr)
+	proxy.keeps = true
+	return scene{
+		client: func(t *testing.T) redis.UniversalClient {
+			return s.client(t, func(o *redis.Options) { o.Addr, o.PoolSize = proxy.addr, 16 })
+		},
+		window: true,
+		forget: func() { s.kill(); s.start(t) },
+	}
+}
+
 func flush(t *testing.T) scene {
 	s := startServer(t)
 	season(t, s)
-	return scene{client: s.clients, forget: func() { s.admin(t, "flushall") }}
+	return scene{client: s.clients, window: true, forget: func() { s.admin(t, "flushall") }}
 }
 
 func evict(t *testing.T) scene {
 	s := startServer(t)
 	season(t, s)
-	return scene{client: s.clients, halts: true, forget: func() {
+	return scene{client: s.clients, halts: true, window: true, forget: func() {
 		s.admin(t, "config", "set", "maxmemory-policy", "allkeys-random")
 		s.admin(t, "config", "set", "maxmemory", "1mb")
 		s.client(t).Set(context.Background(), "other", "1", 0) // evicts what it can
@@ -352,6 +374,22 @@ func (s *server) await(t *testing.T, line string) {
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("no %q in\n%s", line, info)
+		}
+	}
+}
+
+// awaitCluster waits until CLUSTER INFO says so.
+func (s *server) awaitCluster(t *testing.T, lines ...string) {
+	t.Helper()
+	client := s.client(t)
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		info := client.ClusterInfo(context.Background()).Val()
+		missing := slices.ContainsFunc(lines, func(line string) bool { return !strings.Contains(info, line) })
+		if !missing {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not %q in\n%s", lines, info)
 		}
 	}
 }
@@ -456,16 +494,7 @@ func clusterFailover(t *testing.T) scene {
 	}
 	nodes[0].await(t, "state=online")
 	for _, s := range append(nodes, replica) {
-		client := s.client(t)
-		for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-			info := client.ClusterInfo(ctx).Val()
-			if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:4") {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("the cluster does not take the replica:\n%s", info)
-			}
-		}
+		s.awaitCluster(t, "cluster_state:ok", "cluster_known_nodes:4")
 	}
 	newPair(t, cluster)
 	for _, s := range nodes {
@@ -498,6 +527,9 @@ func clusterFailover(t *testing.T) scene {
 		forget: func() {
 			nodes[0].kill()
 			replica.await(t, "role:master")
+			for _, s := range []*server{nodes[1], nodes[2], replica} {
+				s.awaitCluster(t, "cluster_state:ok")
+			}
 		},
 	}
 }

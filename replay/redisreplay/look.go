@@ -23,6 +23,9 @@ func (s *server) settle(ctx context.Context, l *look) error {
 		}
 		e, _ := parseEpoch(text)
 		next, why := e.follow(time.Now(), &r)
+		if last := s.seen.Load(); last != nil && last.epoch == e && r.leapt(&last.report) {
+			next, why = newEpoch(time.Now(), &r), "its clock leapt ahead, and keys expired early"
+		}
 		if next == e {
 			l.report, l.epoch = r, e
 			s.bound(l)
@@ -76,6 +79,7 @@ func (s *server) read(ctx context.Context) (report, string, error) {
 		var info, epoch *redis.StringCmd
 		var config *redis.MapStringStringCmd
 		var mark *redis.StatusCmd
+		asked := time.Now()
 		s.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			info = pipe.Info(ctx)
 			config = pipe.ConfigGet(ctx, "*append*")
@@ -94,7 +98,9 @@ func (s *server) read(ctx context.Context) (report, string, error) {
 			err = epoch.Err()
 		}
 		if err == nil {
-			return newReport(info.Val(), config.Val()), epoch.Val(), nil
+			r := newReport(info.Val(), config.Val())
+			r.asked = asked
+			return r, epoch.Val(), nil
 		}
 		if !isRedirect(err) {
 			break

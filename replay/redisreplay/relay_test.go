@@ -16,8 +16,9 @@ type relay struct {
 	mu    sync.Mutex
 	to    string
 	delay time.Duration
-	held  bool // nothing that the server sends arrives any more
-	conns map[net.Conn]bool
+	keeps bool                  // its clients' connections when the server is gone
+	held  bool                  // nothing that the server sends arrives any more
+	conns map[net.Conn]net.Conn // of clients, and where they lead
 }
 
 func newRelay(t *testing.T, to string) *relay {
@@ -26,7 +27,7 @@ func newRelay(t *testing.T, to string) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{addr: listener.Addr().String(), to: to, conns: map[net.Conn]bool{}}
+	r := &relay{addr: listener.Addr().String(), to: to, conns: map[net.Conn]net.Conn{}}
 	t.Cleanup(func() { listener.Close(); r.cut() })
 	go func() {
 		for {
@@ -41,27 +42,22 @@ func newRelay(t *testing.T, to string) *relay {
 }
 
 func (r *relay) serve(near net.Conn) {
-	r.mu.Lock()
-	to := r.to
-	r.mu.Unlock()
-	far, err := net.Dial("tcp", to)
+	far, err := r.dial(nil)
 	if err != nil {
 		near.Close()
 		return
 	}
 	r.mu.Lock()
-	r.conns[near], r.conns[far] = true, true
+	r.conns[near] = far
 	r.mu.Unlock()
-	var once sync.Once
 	hangUp := func() {
-		once.Do(func() {
-			near.Close()
+		near.Close()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if far := r.conns[near]; far != nil {
 			far.Close()
-			r.mu.Lock()
 			delete(r.conns, near)
-			delete(r.conns, far)
-			r.mu.Unlock()
-		})
+		}
 	}
 	lost := make(chan struct{})
 	go func() {
@@ -75,7 +71,13 @@ func (r *relay) serve(near net.Conn) {
 			if r.losesAnswerTo != nil && r.losesAnswerTo(buffer[:n]) {
 				close(lost)
 			}
-			if _, err := far.Write(buffer[:n]); err != nil {
+			r.mu.Lock()
+			far, keeps := r.conns[near], r.keeps
+			r.mu.Unlock()
+			if far == nil {
+				return
+			}
+			if _, err := far.Write(buffer[:n]); err != nil && !keeps {
 				return
 			}
 		}
@@ -86,6 +88,7 @@ func (r *relay) serve(near net.Conn) {
 		data []byte
 	}
 	late := make(chan piece, 1<<16)
+	defer close(late)
 	go func() {
 		defer hangUp()
 		for p := range late {
@@ -101,12 +104,14 @@ func (r *relay) serve(near net.Conn) {
 			}
 		}
 	}()
-	defer close(late)
 	for {
 		data := make([]byte, 16<<10)
 		n, err := far.Read(data)
 		if err != nil {
-			return
+			if far, err = r.dial(near); err != nil {
+				return
+			}
+			continue
 		}
 		select {
 		case <-lost:
@@ -122,6 +127,27 @@ func (r *relay) serve(near net.Conn) {
 		default: // so slow that nobody takes it any more
 			hangUp()
 			return
+		}
+	}
+}
+
+// dial connects to the server, once more for a client whose connection is kept.
+func (r *relay) dial(near net.Conn) (net.Conn, error) {
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		r.mu.Lock()
+		to, again := r.to, near == nil || r.keeps && r.conns[near] != nil
+		r.mu.Unlock()
+		if !again {
+			return nil, net.ErrClosed
+		}
+		far, err := net.Dial("tcp", to)
+		if near == nil || err == nil || time.Now().After(deadline) {
+			if near != nil && err == nil {
+				r.mu.Lock()
+				r.conns[near] = far
+				r.mu.Unlock()
+			}
+			return far, err
 		}
 	}
 }
@@ -149,7 +175,9 @@ func (r *relay) hold() {
 func (r *relay) cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for conn := range r.conns {
-		conn.Close()
+	for near, far := range r.conns {
+		near.Close()
+		far.Close()
+		delete(r.conns, near)
 	}
 }

@@ -3,6 +3,7 @@ package redisreplay
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcpseal/mcpseal"
 )
@@ -12,6 +13,9 @@ type report struct {
 	run     string // run_id
 	history string // master_replid
 	evicted uint64
+
+	clock time.Time // its own, or zero if it does not tell
+	asked time.Time // when, by ours
 
 	replica   bool
 	clustered bool
@@ -53,6 +57,9 @@ func newReport(info string, config map[string]string) report {
 		fsync:     config["appendfsync"],
 		lazy:      config["no-appendfsync-on-rewrite"] != "no",
 	}
+	if micros, err := strconv.ParseInt(said["server_time_usec"], 10, 64); err == nil {
+		r.clock = time.UnixMicro(micros)
+	}
 	r.evicted, _ = strconv.ParseUint(said["evicted_keys"], 10, 64)
 	if said["role"] == "" {
 		r.run = ""
@@ -72,6 +79,16 @@ func (r *report) check() error {
 		return errEvicts
 	}
 	return nil
+}
+
+// maxLeap is less than what a claim outlasts its token by.
+const maxLeap = time.Minute
+
+// leapt reports whether the clock of the server, by which claims expire, got ahead
+// since an earlier report.
+func (r *report) leapt(since *report) bool {
+	return r.run == since.run && !r.clock.IsZero() && !since.clock.IsZero() &&
+		r.clock.Sub(since.clock)-r.asked.Sub(since.asked) > maxLeap
 }
 
 // keeps reports whether the server has all claims after a restart. It must write
