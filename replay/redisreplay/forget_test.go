@@ -56,6 +56,7 @@ type scene struct {
 	wait   bool   // for a replica, after each claim
 	halts  bool   // no process can start afterwards
 	window bool   // of a second in which used tokens work
+	lags   bool   // what is written after before is lost: let it be more
 	before func() // while tokens are used
 	forget func() // afterwards
 }
@@ -190,6 +191,9 @@ func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late
 	if s.before != nil {
 		s.before()
 	}
+	if s.lags {
+		time.Sleep(load / 2)
+	}
 	for mark := count(); count() < mark+100 && !t.Failed(); time.Sleep(time.Millisecond) {
 	}
 	close(stop)
@@ -302,6 +306,7 @@ func powerLoss(t *testing.T) scene {
 	var size int64
 	return scene{
 		client: s.clients,
+		lags:   true,
 		before: func() {
 			files, err := filepath.Glob(filepath.Join(s.dir, "appendonlydir", "*.incr.aof"))
 			if err != nil || len(files) != 1 {
@@ -514,6 +519,7 @@ func clusterFailover(t *testing.T) scene {
 			t.Cleanup(func() { client.Close() })
 			return client
 		},
+		lags: true,
 		before: func() {
 			// The replica is the default user, which may not come back.
 			as := nodes[0].client(t, func(o *redis.Options) { o.Username, o.Password = "tester", "secret" })
