@@ -59,6 +59,31 @@ func TestALookCoversASecond(t *testing.T) {
 	}
 }
 
+// TestWhenARestartLosesNothing changes one thing of a server that keeps every claim.
+func TestWhenARestartLosesNothing(t *testing.T) {
+	keeping := report{aof: true, fsync: "always", alone: true}
+	if !keeping.keeps(false) {
+		t.Fatal("a server that keeps every claim does not")
+	}
+	for name, change := range map[string]func(*report){
+		"no append-only file":        func(r *report) { r.aof = false },
+		"everysec":                   func(r *report) { r.fsync = "everysec" },
+		"it does not tell":           func(r *report) { r.fsync = "" },
+		"not while the file is new":  func(r *report) { r.lazy = true },
+		"it has replicas":            func(r *report) { r.alone = false },
+		"the first file is not done": func(r *report) { r.rewriting = true },
+	} {
+		r := keeping
+		change(&r)
+		if r.keeps(false) {
+			t.Errorf("%s: a restart keeps flows", name)
+		}
+		if r.keeps(true) != r.rewriting {
+			t.Errorf("%s: kept before, a restart keeps flows: %v", name, r.keeps(true))
+		}
+	}
+}
+
 // FuzzEpoch reads what may stand in a server.
 func FuzzEpoch(f *testing.F) {
 	f.Add("mcpseal-epoch-1 abc 1790000000000 " + someID + " " + someID + " 0 1")
