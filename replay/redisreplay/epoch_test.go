@@ -227,6 +227,8 @@ func TestAServerWithReplicasDoesNotKeepFlows(t *testing.T) {
 	if err := master.client(t).Wait(context.Background(), 1, 20*time.Second).Err(); err != nil {
 		t.Fatal(err)
 	}
+	replica.await(t, "aof_rewrite_in_progress:0") // the file has the epoch
+	replica.await(t, "aof_rewrite_scheduled:0")
 	link.hold()
 	used := newUse()
 	mustClaim(t, store, used, true)
@@ -234,6 +236,9 @@ func TestAServerWithReplicasDoesNotKeepFlows(t *testing.T) {
 	replica.admin(t, "replicaof", "no", "one")
 	replica.kill()
 	replica.start(t) // as a master
+	if replica.client(t).Exists(context.Background(), epochKey).Val() == 0 {
+		t.Fatal("the epoch is gone: the test shows nothing")
+	}
 	front.lead(replica.addr)
 	forgotten(t, store, used)
 }
