@@ -258,34 +258,57 @@ func TestAPromotionIsSeenOnALivingConnection(t *testing.T) {
 	forgotten(t, store, used)
 }
 
-// TestAReplacedMasterIsNotBelieved leaves clients connected to a master that may no
-// longer write, while others reach the replica that took its place.
+// TestAReplacedMasterIsNotBelieved looks at a master that may no longer write, on an
+// old connection, after the replica in its place has answered on a new one.
 func TestAReplacedMasterIsNotBelieved(t *testing.T) {
+	ctx := context.Background()
 	master, replica := startServer(t), startServer(t)
 	link := newRelay(t, master.addr)
 	replica.follow(t, link.addr, master)
 	front := newRelay(t, master.addr)
-	client := master.client(t, func(o *redis.Options) { o.Addr, o.PoolSize = front.addr, 64 })
+	client := master.client(t, func(o *redis.Options) { o.Addr, o.PoolSize = front.addr, 2 })
 	store := newStore(t, client)
 	link.hold()
-	var used []mcpseal.Use
-	for range 50 {
-		use := newUse()
-		mustClaim(t, store, use, true)
-		used = append(used, use)
+	used := newUse()
+	mustClaim(t, store, used, true)
+
+	old := client.Conn() // the only connection so far
+	if err := old.Ping(ctx).Err(); err != nil {
+		t.Fatal(err)
 	}
 	master.admin(t, "config", "set", "min-replicas-to-write", 2)
 	replica.admin(t, "replicaof", "no", "one")
 	front.lead(replica.addr)
-	var group sync.WaitGroup
-	for _, use := range used { // more at once than are connected
-		group.Go(func() {
-			if first, _ := store.Claim(context.Background(), use); first {
-				t.Error("a used token worked again")
-			}
-		})
+	idle := func(n uint32) {
+		for deadline := time.Now().Add(20 * time.Second); client.PoolStats().IdleConns != n && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		}
 	}
-	group.Wait()
+	var once sync.Once
+	client.AddHook(beforeLook{&counter{}, func() {
+		once.Do(func() { // what is given back last is used first
+			idle(1)
+			old.Close()
+			idle(2)
+		})
+	}})
+	if first, _ := store.Claim(ctx, used); first {
+		t.Error("a used token worked again")
+	}
+}
+
+// beforeLook does something before the next look.
+type beforeLook struct {
+	*counter
+	do func()
+}
+
+func (h beforeLook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "info" { // a new connection has other pipelines
+			h.do()
+		}
+		return next(ctx, cmds)
+	}
 }
 
 func TestEvictionRefusesAllAndLeavesAMark(t *testing.T) {
