@@ -116,9 +116,14 @@ func (c *counter) DialHook(next redis.DialHook) redis.DialHook {
 
 func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if ctx.Value(c) != nil && cmd.Name() == "set" {
-			c.claims.Add(1)
-		} else {
+		switch cmd.Name() {
+		case "set":
+			if ctx.Value(c) != nil {
+				c.claims.Add(1)
+				break
+			}
+			fallthrough
+		case "get", "eval", "info", "config": // a new connection has others
 			c.others.Add(1)
 		}
 		return next(ctx, cmd)
@@ -127,7 +132,9 @@ func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		c.looks.Add(1)
+		if cmds[0].Name() == "info" {
+			c.looks.Add(1)
+		}
 		return next(ctx, cmds)
 	}
 }

@@ -365,6 +365,7 @@ func (s *server) follow(t *testing.T, addr string, master *server) {
 	host, port, _ := strings.Cut(addr, ":")
 	s.admin(t, "replicaof", host, port)
 	_, port, _ = strings.Cut(s.addr, ":")
+	s.await(t, "master_link_status:up")
 	master.await(t, "port="+port+",state=online")
 }
 
@@ -497,6 +498,7 @@ func clusterFailover(t *testing.T) scene {
 			t.Fatal(err)
 		}
 	}
+	replica.await(t, "master_link_status:up")
 	nodes[0].await(t, "state=online")
 	for _, s := range append(nodes, replica) {
 		s.awaitCluster(t, "cluster_state:ok", "cluster_known_nodes:4")
