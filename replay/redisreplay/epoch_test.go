@@ -534,6 +534,23 @@ func TestTheWatchEndsWithTheClient(t *testing.T) {
 	}
 }
 
+// TestNothingIsWatchedForAStoreThatWasRefused, however often one tries.
+func TestNothingIsWatchedForAStoreThatWasRefused(t *testing.T) {
+	s := startServer(t)
+	client := s.client(t)
+	before := runtime.NumGoroutine()
+	for range 20 {
+		clone := s.client(t)
+		refused(t, clone.WithTimeout(time.Second), redisreplay.Config{Logger: quiet}, "pass the client itself")
+	}
+	for deadline := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+	}
+	works(t, newStore(t, client))
+}
+
 // panicking is a hook that fails where the store looks.
 type panicking struct{ *counter }
 

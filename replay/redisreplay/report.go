@@ -62,7 +62,7 @@ func newReport(info string, config map[string]string) report {
 	}
 	r.evicted, _ = strconv.ParseUint(said["evicted_keys"], 10, 64)
 	if said["role"] == "" {
-		r.run = ""
+		r.run = "" // who says nothing is no replica, but nobody
 	}
 	return r
 }

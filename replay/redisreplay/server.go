@@ -137,6 +137,9 @@ func (s *server) run(l *look) {
 func (s *server) watch() {
 	for wait := lookEvery; ; {
 		time.Sleep(wait)
+		if s.store.refused.Load() {
+			return
+		}
 		_, err := s.look(context.Background(), 0, time.Now())
 		switch {
 		case err == nil:

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,6 +22,8 @@ type Store struct {
 	prefix string
 	skew   time.Duration
 	logger *slog.Logger
+
+	refused atomic.Bool // by New: nobody uses it
 
 	mu      sync.Mutex
 	servers map[*redis.Client]*server
@@ -52,6 +55,7 @@ func New(ctx context.Context, client redis.UniversalClient, config Config) (*Sto
 		servers: map[*redis.Client]*server{},
 	}
 	if err := s.attachAll(ctx); err != nil {
+		s.refused.Store(true)
 		return nil, fmt.Errorf("redisreplay: %w", explain(err))
 	}
 	return s, nil
