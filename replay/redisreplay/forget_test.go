@@ -65,6 +65,9 @@ type scene struct {
 // token is used in two stores, of which one believes all that Redis says, and then
 // presented to both once more.
 func TestWhatRedisForgetsIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 20 seconds")
+	}
 	load := 200 * time.Millisecond
 	if text := os.Getenv(forgetEnv); text != "" {
 		var err error
