@@ -58,7 +58,10 @@ func parseEpoch(text string) (epoch, bool) {
 		id: fields[1], made: time.UnixMilli(made),
 		run: fields[3], history: fields[4], evicted: evicted, keeps: fields[6] == "1",
 	}
-	return e, e.id != "" && isIdentity(e.run) && isIdentity(e.history) && e.String() == text
+	if e.id == "" || !isIdentity(e.run) || !isIdentity(e.history) || e.String() != text {
+		return epoch{}, false
+	}
+	return e, true
 }
 
 // isIdentity reports whether a server can be told from others by the text: 40

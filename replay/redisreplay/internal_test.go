@@ -91,6 +91,9 @@ func FuzzEpoch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		e, ok := parseEpoch(text)
 		if !ok {
+			if e != (epoch{}) {
+				t.Errorf("%q is no epoch, and yet %q", text, &e)
+			}
 			return
 		}
 		if e.String() != text {

@@ -157,7 +157,9 @@ func (s *server) watch() {
 func (s *server) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
-		s.dials.Add(1)
+		if err == nil {
+			s.dials.Add(1)
+		}
 		return conn, err
 	}
 }
