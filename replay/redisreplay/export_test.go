@@ -42,10 +42,4 @@ func Backdate(text string, made time.Time) string {
 	return e.String()
 }
 
-// EpochID returns what tells an epoch from others.
-func EpochID(text string) string {
-	e, _ := parseEpoch(text)
-	return e.id
-}
-
 const LookEvery = lookEvery
