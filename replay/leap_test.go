@@ -52,6 +52,24 @@ func TestWhatWasUsedIsStillRecognisedAfterALeap(t *testing.T) {
 	c.refuse(t, 2, 0, errTooOld)
 }
 
+// TestALeapIsMoreThanAMinute, as the operations page says; a token that was issued
+// before shows which is one.
+func TestALeapIsMoreThanAMinute(t *testing.T) {
+	for _, c := range []struct {
+		ahead int64
+		leap  bool
+	}{{59, false}, {60, false}, {61, true}, {120, true}} {
+		clocks := newClocks(t, 1000)
+		clocks.pass(100)
+		before := clocks.useAt(1)
+		clocks.wall += c.ahead
+		first, err := clocks.claim(context.Background(), clocks.moment, before)
+		if c.leap != errors.Is(err, errTooOld) || c.leap == first {
+			t.Errorf("%d seconds ahead: Claim = %v, %v", c.ahead, first, err)
+		}
+	}
+}
+
 // TestADriftingClockRefusesNobody lets the wall clock gain an hour, but never
 // more than a minute between two claims.
 func TestADriftingClockRefusesNobody(t *testing.T) {

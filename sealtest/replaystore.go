@@ -13,7 +13,8 @@ import (
 
 // TestReplayStore holds a store to the contract of [mcpseal.ReplayStore], in
 // about two seconds. It cannot make a server stand still: that a claim returns by
-// its context's deadline even then is for the store's own tests.
+// its context's deadline even then is for the store's own tests. A store that
+// refuses tokens for a while after it started must be past that.
 func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

@@ -88,7 +88,7 @@ func TestWhatDoesNotComeBackFromJSONIsRefusedByOnce(t *testing.T) {
 		}
 	}
 	refused("a value that is not read", func(s service) (string, int) { return once(t, revision2026, s, forgetful{"1"}) })
-	refused("a number that is rounded", func(s service) (string, int) { return once(t, revision2026, s, any(math.MaxInt64)) })
+	refused("a number that is rounded", func(s service) (string, int) { return once(t, revision2026, s, any(int64(math.MaxInt64))) })
 	refused("an interface", func(s service) (string, int) {
 		return once[mcp.Content](t, revision2026, s, &mcp.TextContent{Text: "x"})
 	})

@@ -1,10 +1,13 @@
 package redisreplay_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -90,9 +93,10 @@ func TestTheLogSaysWhyAClaimFailed(t *testing.T) {
 	})
 	t.Run("no right", func(t *testing.T) {
 		s := startServer(t)
-		store := newStore(t, s.as(t, "~other:*", "+set", "+ping", "+info"))
-		failsWith(t, store, "the Redis user lacks a right: it needs ~mcpseal:used:* (or the prefix), +set and +ping, "+
-			"and for a cluster +cluster|slots and +asking, with a client that routes reads also +readonly and +command")
+		store := newStore(t, s.as(t, documentedRights...))
+		s.as(t, append([]any{"~other:*"}, documentedRights[1:]...)...)
+		failsWith(t, store, "the Redis user lacks a right: it needs ~mcpseal:used:* (or the prefix), +set, +get, +eval and +info, "+
+			"and for a cluster +cluster|slots, +cluster|myid and +asking, with a client that routes reads also +readonly and +command")
 	})
 	t.Run("replica", func(t *testing.T) {
 		s := startServer(t)
@@ -114,28 +118,43 @@ func TestTheLogSaysWhyAClaimFailed(t *testing.T) {
 	})
 	t.Run("cluster without slots", func(t *testing.T) {
 		s := startServer(t, "--cluster-enabled", "yes")
-		failsWith(t, newStore(t, s.client(t)), "the Redis cluster is down")
+		refused(t, s.client(t), redisreplay.Config{}, "a Redis of the cluster has no slots")
 	})
 }
 
 // replying is a server that says only one thing to a claim.
 func replying(t *testing.T, reply string) *redis.Client {
 	t.Helper()
-	return servedBy(t, func(text string) (string, bool) {
-		switch {
-		case strings.Contains(text, "$4\r\nping"):
-			return "+PONG\r\n", true
-		case strings.Contains(text, "$3\r\nset\r\n"):
+	return servedBy(t, func(args []string) (string, bool) {
+		if args[0] == "set" && strings.HasSuffix(args[1], ".1") {
 			return reply, true
-		case strings.Contains(text, "setinfo"):
-			return "+OK\r\n+OK\r\n", true
 		}
-		return "-ERR unknown command\r\n", true
+		return actAsRedis(args), true
 	})
 }
 
+const (
+	redisID   = "0123456789abcdef0123456789abcdef01234567"
+	redisInfo = "run_id:" + redisID + "\r\nrole:master\r\nmaster_replid:" + redisID + "\r\nmaxmemory_policy:noeviction\r\n"
+)
+
+// actAsRedis is a server that has had an epoch for long.
+func actAsRedis(args []string) string {
+	switch args[0] {
+	case "info":
+		return bulk(redisInfo)
+	case "get":
+		return bulk("mcpseal-epoch-1 a 1 " + redisID + " " + redisID + " 0 0")
+	case "set":
+		return "+OK\r\n"
+	}
+	return "-ERR unknown command\r\n"
+}
+
+func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
+
 // servedBy is a client of a server that answers like this, or hangs up.
-func servedBy(t *testing.T, answer func(text string) (string, bool)) *redis.Client {
+func servedBy(t *testing.T, answer func(args []string) (string, bool)) *redis.Client {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -150,13 +169,12 @@ func servedBy(t *testing.T, answer func(text string) (string, bool)) *redis.Clie
 			}
 			go func() {
 				defer conn.Close()
-				buffer := make([]byte, 4096)
-				for {
-					n, err := conn.Read(buffer)
+				for in := bufio.NewReader(conn); ; {
+					args, err := readCommand(in)
 					if err != nil {
 						return
 					}
-					reply, ok := answer(strings.ToLower(string(buffer[:n])))
+					reply, ok := answer(args)
 					if !ok {
 						return
 					}
@@ -168,6 +186,29 @@ func servedBy(t *testing.T, answer func(text string) (string, bool)) *redis.Clie
 	client := redis.NewClient(&redis.Options{Addr: listener.Addr().String(), ContextTimeoutEnabled: true, DisableIdentity: true, Protocol: 2})
 	t.Cleanup(func() { client.Close() })
 	return client
+}
+
+// readCommand returns a command in lower case, with its keys.
+func readCommand(in *bufio.Reader) (args []string, err error) {
+	line := func() (n int) {
+		text, e := in.ReadString('\n')
+		err = errors.Join(err, e)
+		if len(text) > 1 {
+			n, _ = strconv.Atoi(strings.TrimSpace(text[1:]))
+		}
+		return n
+	}
+	for range line() {
+		arg := make([]byte, line()+2)
+		if _, e := io.ReadFull(in, arg); e != nil {
+			return nil, e
+		}
+		args = append(args, strings.ToLower(string(arg[:len(arg)-2])))
+	}
+	if err == nil && len(args) == 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return args, err
 }
 
 func TestWhatAServerRepliesIsNotLogged(t *testing.T) {

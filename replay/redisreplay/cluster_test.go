@@ -22,14 +22,7 @@ func startCluster(t *testing.T) (*redis.ClusterClient, []*server) {
 	var nodes []*server
 	var addrs []string
 	for i := range 3 {
-		// The port for the other nodes is by default one that may not exist.
-		bus, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		busPort := bus.Addr().(*net.TCPAddr).Port
-		bus.Close()
-		s := startServer(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(busPort))
+		s, busPort := startNode(t)
 		nodes, addrs = append(nodes, s), append(addrs, s.addr)
 		s.admin(t, "cluster", "addslotsrange", i*slots/3, (i+1)*slots/3-1)
 		host, port, _ := net.SplitHostPort(s.addr)
@@ -53,11 +46,24 @@ func startCluster(t *testing.T) (*redis.ClusterClient, []*server) {
 	return client, nodes
 }
 
+// startNode starts a server for a cluster, and returns the port for its other nodes,
+// which is by default one that may not exist.
+func startNode(t *testing.T) (*server, int) {
+	t.Helper()
+	bus, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := bus.Addr().(*net.TCPAddr).Port
+	bus.Close()
+	return startServer(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(port)), port
+}
+
 // restricted connects as a user with the documented rights.
 func restricted(t *testing.T, client *redis.ClusterClient, nodes []*server) *redis.ClusterClient {
 	t.Helper()
 	for _, s := range nodes {
-		s.as(t, "~mcpseal:used:*", "+set", "+ping", "+config|get", "+info", "+cluster|slots", "+asking")
+		s.as(t, append(documentedRights, "+cluster|slots", "+cluster|myid", "+asking")...)
 	}
 	options := *client.Options()
 	options.Username, options.Password = "store", "secret"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 )
 
 // Config is how a store is set up. It is copied.
@@ -12,14 +13,20 @@ type Config struct {
 	// white space or braces, which would keep a cluster from spreading the keys. ""
 	// means "mcpseal:used:".
 	Prefix string
-	// Logger gets a warning if nobody can say whether the server evicts keys. Nil
-	// means slog.Default().
+	// Skew is how far apart the clocks of the processes may be that seal and open
+	// tokens. After Redis may have forgotten used tokens, those that were issued
+	// before that and Skew are refused. 0 means 1 minute; less suits a test on one
+	// machine.
+	Skew time.Duration
+	// Logger gets what the server keeps when it restarts, and a warning whenever it may
+	// have forgotten used tokens. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
 const (
 	defaultPrefix = "mcpseal:used:"
 	maxPrefix     = 128
+	defaultSkew   = time.Minute
 )
 
 func (c *Config) setDefaults() error {
@@ -31,6 +38,12 @@ func (c *Config) setDefaults() error {
 	}
 	if strings.ContainsFunc(c.Prefix, func(r rune) bool { return r <= ' ' || r > '~' || r == '{' || r == '}' }) {
 		return fmt.Errorf("redisreplay: Config.Prefix %q has a character other than printable ASCII, white space or a brace", c.Prefix)
+	}
+	if c.Skew == 0 {
+		c.Skew = defaultSkew
+	}
+	if c.Skew < time.Millisecond || c.Skew > time.Hour {
+		return fmt.Errorf("redisreplay: Config.Skew is %v, not between 1ms and 1h", c.Skew)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ var causes = []struct {
 }{
 	{redis.IsAuthError, "Redis refused the user or password"},
 	{redis.IsPermissionError, "the Redis user lacks a right: " +
-		"it needs ~mcpseal:used:* (or the prefix), +set and +ping, and for a cluster +cluster|slots and +asking, " +
+		"it needs ~mcpseal:used:* (or the prefix), +set, +get, +eval and +info, and for a cluster +cluster|slots, +cluster|myid and +asking, " +
 		"with a client that routes reads also +readonly and +command"},
 	{redis.IsOOMError, "Redis is out of memory: raise maxmemory, for claims are never evicted"},
 	{redis.IsReadOnlyError, "this Redis is a read-only replica: connect to the master"},

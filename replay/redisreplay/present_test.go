@@ -23,6 +23,7 @@ import (
 
 const (
 	presentEnv = "REDISREPLAY_PRESENT" // the address of the server
+	numberEnv  = "REDISREPLAY_NUMBER"  // of the process
 	keyEnv     = "REDISREPLAY_KEY"
 	claimsEnv  = "MCPSEAL_CLAIMS"
 
@@ -32,7 +33,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if addr := os.Getenv(presentEnv); addr != "" {
-		if err := present(addr, os.Getenv(keyEnv), os.Stdin, os.Stdout); err != nil {
+		if err := present(addr, os.Getenv(keyEnv), os.Getenv(numberEnv), os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -41,13 +42,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// present reads tokens, says that it is ready, waits for the end of its input,
-// and presents every token from every goroutine. It writes the numbers of those
-// that opened.
-func present(addr, key string, in io.Reader, out io.Writer) error {
+// present reads tokens and presents those of its own. When all processes have done
+// so, its input ends, and it presents every token from every goroutine. It
+// writes the numbers of those that opened.
+func present(addr, key, number string, in io.Reader, out io.Writer) error {
 	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, PoolSize: goroutines})
 	defer client.Close()
-	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{})
+	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{Skew: time.Millisecond, Logger: quiet})
 	if err != nil {
 		return err
 	}
@@ -70,25 +71,32 @@ func present(addr, key string, in io.Reader, out io.Writer) error {
 	for lines.Scan() && lines.Text() != "" {
 		tokens = append(tokens, lines.Text())
 	}
+	won := make([][]int, goroutines)
+	failed := make([]error, goroutines)
+	open := func(g, i int) {
+		_, err := boundary.Open(context.Background(), request, tokens[i])
+		var rejected *mcpseal.RejectError
+		switch {
+		case err == nil:
+			won[g] = append(won[g], i)
+		case !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonReplayed:
+			failed[g] = fmt.Errorf("token %d: %w, %v", i, err, rejected)
+		}
+	}
+	for i := range tokens {
+		if strconv.Itoa(ownerOf(i)) == number {
+			open(0, i)
+		}
+	}
 	fmt.Fprintln(out, "ready")
 	if lines.Scan() {
 		return errors.New("more input than expected")
 	}
-
-	won := make([][]int, goroutines)
-	failed := make([]error, goroutines)
 	var group sync.WaitGroup
 	for g := range goroutines {
 		group.Go(func() {
-			for i, token := range tokens {
-				_, err := boundary.Open(context.Background(), request, token)
-				var rejected *mcpseal.RejectError
-				switch {
-				case err == nil:
-					won[g] = append(won[g], i)
-				case !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonReplayed:
-					failed[g] = fmt.Errorf("token %d: %w, %v", i, err, rejected)
-				}
+			for i := range tokens {
+				open(g, i)
 			}
 		})
 	}
@@ -102,17 +110,23 @@ func present(addr, key string, in io.Reader, out io.Writer) error {
 	return errors.Join(append(failed, w.Flush())...)
 }
 
+// ownerOf returns which process presents a token before all others, for half
+// of them.
+func ownerOf(token int) int { return token % (2 * processes) }
+
 // TestEveryTokenOpensOnceAmongManyProcesses presents every token from 64
-// goroutines of 4 processes.
+// goroutines of 4 processes. Half of the tokens are used by then, each process
+// having won its own; for the others all compete.
 func TestEveryTokenOpensOnceAmongManyProcesses(t *testing.T) {
 	count := 300
 	if text := os.Getenv(claimsEnv); text != "" {
 		var err error
-		if count, err = strconv.Atoi(text); err != nil || count < 1 {
-			t.Fatalf("%s=%q is not a number of tokens", claimsEnv, text)
+		if count, err = strconv.Atoi(text); err != nil || count < 2*processes {
+			t.Fatalf("%s=%q is not a number of tokens, at least %d", claimsEnv, text, 2*processes)
 		}
 	}
 	s := startServer(t)
+	newStore(t, s.client(t)) // the epoch is older than the tokens
 	key := mcpseal.GenerateKey().Reveal()
 	sealer := newBoundary(t, key, nil, 0, nil)
 	tokens := make([]string, count)
@@ -127,9 +141,9 @@ func TestEveryTokenOpensOnceAmongManyProcesses(t *testing.T) {
 		out *bufio.Scanner
 	}
 	var all []presenter
-	for range processes {
+	for number := range processes {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), presentEnv+"="+s.addr, keyEnv+"="+key)
+		cmd.Env = append(os.Environ(), presentEnv+"="+s.addr, keyEnv+"="+key, numberEnv+"="+strconv.Itoa(number))
 		cmd.Stderr = os.Stderr
 		in, err := cmd.StdinPipe()
 		if err != nil {
@@ -154,31 +168,26 @@ func TestEveryTokenOpensOnceAmongManyProcesses(t *testing.T) {
 	for _, p := range all {
 		p.in.Close()
 	}
-	wins, winners := make([]int, count), 0
-	for _, p := range all {
-		mine := 0
+	winners := make([][]int, count)
+	for number, p := range all {
 		for p.out.Scan() {
 			i, err := strconv.Atoi(p.out.Text())
 			if err != nil {
 				t.Fatal(err)
 			}
-			wins[i]++
-			mine++
+			winners[i] = append(winners[i], number)
 		}
 		if err := p.Wait(); err != nil {
 			t.Error(err)
 		}
-		if mine > 0 {
-			winners++
-		}
 	}
-	for i, n := range wins {
-		if n != 1 {
-			t.Fatalf("token %d opened %d times", i, n)
+	for i, won := range winners {
+		if len(won) != 1 {
+			t.Fatalf("token %d opened %d times", i, len(won))
 		}
-	}
-	if winners < 2 {
-		t.Errorf("%d processes won tokens: they did not compete", winners)
+		if owner := ownerOf(i); owner < processes && won[0] != owner {
+			t.Fatalf("token %d opened for process %d, after process %d had used it", i, won[0], owner)
+		}
 	}
 	t.Logf("%d claims of %d tokens in %v", count*processes*goroutines, count, time.Since(start).Round(time.Millisecond))
 }

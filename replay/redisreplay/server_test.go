@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,12 +18,12 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
-	"github.com/mcpseal/mcpseal/sealtest"
 )
 
 // server is a Redis of a test's own.
 type server struct {
 	addr string
+	dir  string
 	args []string
 	cmd  *exec.Cmd
 }
@@ -36,10 +35,26 @@ func startServer(t *testing.T, args ...string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := &server{addr: listener.Addr().String(), dir: t.TempDir()}
+	listener.Close()
+	_, port, _ := net.SplitHostPort(s.addr)
+	s.args = append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--repl-diskless-sync-delay", "0"}, args...)
+	s.start(t)
+	t.Cleanup(s.kill)
+	return s
+}
+
+// startSentinel starts one with a file that it may change.
+func startSentinel(t *testing.T, config string) *server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := &server{addr: listener.Addr().String()}
 	listener.Close()
 	_, port, _ := net.SplitHostPort(s.addr)
-	s.args = append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(), "--save", ""}, args...)
+	s.args = []string{config, "--sentinel", "--bind", "127.0.0.1", "--port", port}
 	s.start(t)
 	t.Cleanup(s.kill)
 	return s
@@ -76,15 +91,15 @@ func (s *server) start(t *testing.T) {
 // kill leaves it no time for anything.
 func (s *server) kill() {
 	if s.cmd != nil {
-		s.cmd.Process.Signal(syscall.SIGCONT)
+		goOn(s.cmd.Process)
 		s.cmd.Process.Kill()
 		s.cmd.Wait()
 		s.cmd = nil
 	}
 }
 
-func (s *server) pause()  { s.cmd.Process.Signal(syscall.SIGSTOP) }
-func (s *server) resume() { s.cmd.Process.Signal(syscall.SIGCONT) }
+func (s *server) pause()  { stop(s.cmd.Process) }
+func (s *server) resume() { goOn(s.cmd.Process) }
 
 func binary(t *testing.T) string {
 	t.Helper()
@@ -123,14 +138,22 @@ func (s *server) admin(t *testing.T, args ...any) {
 	}
 }
 
+// newStore returns a store that takes tokens from now on, also of a new server.
 func newStore(t *testing.T, client redis.UniversalClient) *redisreplay.Store {
 	t.Helper()
-	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{Logger: sealtest.Logger(t)})
+	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{Skew: time.Millisecond, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
+	settle()
 	return store
 }
+
+// quiet is for stores that may outlive their test by a look.
+var quiet = slog.New(slog.DiscardHandler)
+
+// settle lets the skew of the tests pass: what is issued from now on is good.
+func settle() { time.Sleep(3 * time.Millisecond) }
 
 func newUse() mcpseal.Use {
 	use := mcpseal.Use{Round: 1, Issued: time.Now(), Until: time.Now().Add(time.Minute)}

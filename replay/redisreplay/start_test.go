@@ -2,6 +2,8 @@ package redisreplay_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -87,8 +89,7 @@ func TestReplicasAreRefused(t *testing.T) {
 		s := startServer(t, "--replica-read-only", readOnly)
 		s.admin(t, "replicaof", "127.0.0.1", "1")
 		refused(t, s.client(t), redisreplay.Config{}, "this Redis is a replica: connect to the master")
-		refused(t, s.as(t, "~mcpseal:used:*", "+set", "+ping", "+info"), redisreplay.Config{}, "this Redis is a replica")
-		newStore(t, s.as(t, "~mcpseal:used:*", "+set", "+ping")) // nobody can see it
+		refused(t, s.as(t, documentedRights...), redisreplay.Config{}, "this Redis is a replica")
 	}
 }
 
@@ -102,15 +103,15 @@ func TestAClusterWithoutMastersIsRefused(t *testing.T) {
 // TestAServerThatGoesAwayWhileItIsLookedAtIsRefused closes the connection at the
 // commands that may be forbidden, which is not the same.
 func TestAServerThatGoesAwayWhileItIsLookedAtIsRefused(t *testing.T) {
-	for _, command := range []string{"replication", "maxmemory-policy", "memory"} {
-		client := servedBy(t, func(text string) (string, bool) {
-			switch {
-			case strings.Contains(text, "\r\n"+command+"\r\n"):
+	for _, command := range []string{"info", "config", "set", "get", "eval"} {
+		client := servedBy(t, func(args []string) (string, bool) {
+			switch args[0] {
+			case command:
 				return "", false
-			case strings.Contains(text, "ping"):
-				return "+PONG\r\n", true
+			case "get":
+				return bulk("none"), true // so that an epoch must be made
 			}
-			return "-NOPERM no\r\n", true
+			return actAsRedis(args), true
 		})
 		refused(t, client, redisreplay.Config{}, "Redis closed the connection")
 	}
@@ -123,37 +124,70 @@ func (s *server) as(t *testing.T, rules ...any) *redis.Client {
 	return s.client(t, func(o *redis.Options) { o.Username, o.Password = "store", "secret" })
 }
 
-func TestAPolicyThatNobodyCanReadIsAWarning(t *testing.T) {
-	s := startServer(t, "--maxmemory-policy", "allkeys-lru")
-	book := &logbook{}
-	store, err := redisreplay.New(context.Background(), s.as(t, "~mcpseal:used:*", "+set", "+ping"), redisreplay.Config{Logger: book.logger()})
+// TestAServerThatDoesNotSayWhoItIsIsRefused also by leaving one line out of INFO.
+func TestAServerThatDoesNotSayWhoItIsIsRefused(t *testing.T) {
+	s := startServer(t)
+	refused(t, s.as(t, "~mcpseal:used:*", "+set", "+get", "+eval", "+ping", "+config|get"), redisreplay.Config{}, "the Redis user lacks a right: it needs")
+	for _, line := range []string{"run_id", "master_replid", "role", "maxmemory_policy"} {
+		client := servedBy(t, func(args []string) (string, bool) {
+			reply := actAsRedis(args)
+			if args[0] == "info" {
+				reply = bulk(strings.Replace(redisInfo, line+":", "x:", 1))
+			}
+			return reply, true
+		})
+		refused(t, client, redisreplay.Config{}, "does not say in INFO which server it is")
+	}
+	for _, id := range []string{"", "0", strings.Repeat("0", 40), strings.Repeat("g", 40)} {
+		client := servedBy(t, func(args []string) (string, bool) {
+			reply := actAsRedis(args)
+			if args[0] == "info" {
+				reply = bulk(strings.Replace(redisInfo, redisID, id, 1))
+			}
+			return reply, true
+		})
+		refused(t, client, redisreplay.Config{}, "does not say in INFO which server it is")
+	}
+}
+
+// documentedRights are the rule of the operations page.
+var documentedRights = []any{"~mcpseal:used:*", "+set", "+get", "+eval", "+info", "+config|get"}
+
+func TestTheDocumentedRightsAreEnough(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(book.String(), "level=WARN") || !strings.Contains(book.String(), "make sure that its maxmemory-policy is noeviction") {
-		t.Errorf("no warning, but %q", book.String())
+	if rule := strings.Trim(fmt.Sprintf("%v", documentedRights), "[]"); !strings.Contains(string(page), "`ACL SETUSER mcpseal on >… "+rule+"`") {
+		t.Errorf("the operations page does not have the rule %s", rule)
 	}
+	store := newStore(t, startServer(t).as(t, documentedRights...))
 	sealtest.TestReplayStore(t, store)
 }
 
-func TestInfoDecidesWhereConfigIsForbidden(t *testing.T) {
-	s := startServer(t)
-	rules := []any{"~mcpseal:used:*", "+set", "+ping", "+info"}
-	book := &logbook{}
-	if _, err := redisreplay.New(context.Background(), s.as(t, rules...), redisreplay.Config{Logger: book.logger()}); err != nil || book.String() != "" {
-		t.Errorf("New = %v, and the log says %q", err, book.String())
-	}
-	s.admin(t, "config", "set", "maxmemory-policy", "volatile-ttl")
-	refused(t, s.as(t, rules...), redisreplay.Config{}, "set its maxmemory-policy to noeviction")
+// TestWithoutConfigARestartIsForgetting although this one forgets nothing.
+func TestWithoutConfigARestartIsForgetting(t *testing.T) {
+	s := startServer(t, "--appendonly", "yes", "--appendfsync", "always",
+		"--user", "store", "on", ">secret", "~mcpseal:used:*", "+set", "+get", "+eval", "+info")
+	client := s.client(t, func(o *redis.Options) { o.Username, o.Password = "store", "secret" })
+	store := newStore(t, client)
+	used := newUse()
+	mustClaim(t, store, used, true)
+	unused := newUse()
+	s.kill()
+	s.start(t)
+	forgotten(t, store, unused)
 }
 
-// TestTheDocumentedRightsAreEnough uses the rule of the operations page.
-func TestTheDocumentedRightsAreEnough(t *testing.T) {
-	book := &logbook{}
-	client := startServer(t).as(t, "~mcpseal:used:*", "+set", "+ping", "+config|get", "+info")
-	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{Logger: book.logger()})
-	if err != nil || book.String() != "" {
-		t.Fatalf("New = %v, and the log says %q", err, book.String())
+func TestASkewThatMakesNoSenseIsRefused(t *testing.T) {
+	client := startServer(t).client(t)
+	for _, skew := range []time.Duration{-1, 1, time.Millisecond - 1, time.Hour + 1} {
+		refused(t, client, redisreplay.Config{Skew: skew}, "Config.Skew")
 	}
-	sealtest.TestReplayStore(t, store)
+}
+
+// TestACloneOfAClientIsRefused, for its hooks hear of no connection.
+func TestACloneOfAClientIsRefused(t *testing.T) {
+	client := startServer(t).client(t)
+	refused(t, client.WithTimeout(time.Second), redisreplay.Config{}, "pass the client itself")
 }

@@ -5,7 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,6 +20,13 @@ import (
 type Store struct {
 	client redis.UniversalClient
 	prefix string
+	skew   time.Duration
+	logger *slog.Logger
+
+	refused atomic.Bool // by New: nobody uses it
+
+	mu      sync.Mutex
+	servers map[*redis.Client]*server
 }
 
 const (
@@ -27,10 +37,12 @@ const (
 
 const maxRound = 1<<16 - 1
 
-// New returns a store that uses the client, which stays the caller's to close.
+// New returns a store that uses the client, which stays the caller's to close;
+// until then the store looks at the server twice a second. New adds a hook to the client.
 // It refuses clients and servers that would let a token work twice, or a request
 // hang, as far as it can see that: a server that evicts keys, on any master of a
-// cluster; a replica; a *redis.Ring; a client that ignores deadlines.
+// cluster, or that does not say which server it is; a replica; a *redis.Ring; a
+// client that ignores deadlines.
 func New(ctx context.Context, client redis.UniversalClient, config Config) (*Store, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
@@ -38,36 +50,58 @@ func New(ctx context.Context, client redis.UniversalClient, config Config) (*Sto
 	if err := checkClient(client); err != nil {
 		return nil, err
 	}
-	if err := checkServers(ctx, client, mcpseal.Logger(config.Logger)); err != nil {
+	s := &Store{
+		client: client, prefix: config.Prefix, skew: config.Skew, logger: mcpseal.Logger(config.Logger),
+		servers: map[*redis.Client]*server{},
+	}
+	if err := s.attachAll(ctx); err != nil {
+		s.refused.Store(true)
 		return nil, fmt.Errorf("redisreplay: %w", explain(err))
 	}
-	return &Store{client, config.Prefix}, nil
+	return s, nil
 }
 
 // Claim implements [mcpseal.ReplayStore]. It returns by the context's deadline.
 func (s *Store) Claim(ctx context.Context, use mcpseal.Use) (first bool, err error) {
-	if err := ctx.Err(); err != nil {
+	by, err := s.spend(ctx, &use)
+	if by == nil || err != nil {
 		return false, err
 	}
+	if err := by.vouch(ctx, use.Issued); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// spend returns who accepted the claim, or nil if somebody else was first.
+func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if use.Round < 0 || use.Round > maxRound {
-		return false, errBadRound
+		return nil, errBadRound
 	}
 	left := time.Until(use.Until.Round(0))
 	if left <= 0 {
-		return false, errOver
+		return nil, errOver
 	}
-	milliseconds := int64((keep(&use, left)-1)/time.Millisecond) + 1
-	cmd := once{redis.NewStatusCmd(ctx, "set", s.key(&use), "1", "nx", "px", milliseconds)}
+	milliseconds := int64((keep(use, left)-1)/time.Millisecond) + 1
+	cmd := &claim{StatusCmd: redis.NewStatusCmd(ctx, "set", s.key(use), "1", "nx", "px", milliseconds), store: s}
 	cmd.SetStepCount(1) // or a cluster's client asks the server for it
 	switch err := s.client.Process(ctx, cmd); {
 	case errors.Is(err, redis.Nil):
-		return false, nil
+		return nil, nil
 	case err != nil:
-		return false, explain(err)
+		if cluster, ok := s.client.(*redis.ClusterClient); ok && !isReply(err) {
+			cluster.ReloadState(ctx) // or it goes on asking a master that is gone, for a minute
+		}
+		return nil, explain(err)
 	case cmd.Val() != "OK":
-		return false, errStrange
+		return nil, errStrange
+	case cmd.by == nil:
+		return nil, errUnknown
 	}
-	return true, nil
+	return cmd.by, nil
 }
 
 // maxLifetime is longer than any that a boundary allows.
@@ -92,9 +126,14 @@ func (s *Store) key(use *mcpseal.Use) string {
 	return string(strconv.AppendInt(key, int64(use.Round), 10))
 }
 
-// once is a command that the client does not send again when the answer is lost.
-type once struct{ *redis.StatusCmd }
+// claim is a command that the client does not send again when the answer is
+// lost.
+type claim struct {
+	*redis.StatusCmd
+	store *Store
+	by    *server // who answered
+}
 
-func (once) NoRetry() bool { return true }
+func (*claim) NoRetry() bool { return true }
 
 var _ mcpseal.ReplayStore = (*Store)(nil)

@@ -1,0 +1,77 @@
+package redisreplay
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+const (
+	errNoMaster = mcpseal.PlainError("the cluster has no master")
+	errClone    = mcpseal.PlainError("the client does not tell when it connects, as one that WithTimeout returned does not: pass the client itself")
+)
+
+// attachAll looks at the server, or at every master of a cluster, for the first
+// time, and sees to it that every other node is looked at when it answers.
+func (s *Store) attachAll(ctx context.Context) error {
+	cluster, ok := s.client.(*redis.ClusterClient)
+	if !ok {
+		client := s.client.(*redis.Client)
+		return s.introduce(ctx, client, client.PoolStats().TotalConns == 0)
+	}
+	cluster.OnNewNode(func(node *redis.Client) { s.attach(node) })
+	var masters atomic.Int32
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+		masters.Add(1)
+		return s.introduce(ctx, master, false)
+	})
+	if err == nil && masters.Load() == 0 {
+		return errNoMaster
+	}
+	return err
+}
+
+// introduce takes the first look at a server, which must be on a connection that the
+// store hears of if there was none before.
+func (s *Store) introduce(ctx context.Context, client *redis.Client, unused bool) error {
+	server := s.attach(client)
+	l, err := server.look(ctx, 0, time.Now())
+	if err != nil {
+		return err
+	}
+	if unused && server.dials.Load() == 0 {
+		return errClone
+	}
+	level, text := slog.LevelInfo, "redisreplay: a restart of this Redis forgets no used token"
+	if !l.report.keeps(false) {
+		level, text = slog.LevelWarn, "redisreplay: a restart of this Redis may forget used tokens, and users start over: "+
+			"set appendonly yes and appendfsync always to avoid that, if it has no replicas"
+	}
+	s.logger.LogAttrs(ctx, level, text, slog.String("persistence", l.report.persistence()), slog.Bool("replicas", !l.report.alone))
+	return nil
+}
+
+// attach returns the server of a client, whose hook it is.
+func (s *Store) attach(client *redis.Client) *server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.servers[client]; known != nil {
+		return known
+	}
+	added := &server{store: s, client: client}
+	s.servers[client] = added
+	client.AddHook(added)
+	return added
+}
+
+// forget lets go of a client that is closed.
+func (s *Store) forget(client *redis.Client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.servers, client)
+}

@@ -1,0 +1,89 @@
+package redisreplay
+
+import (
+	"crypto/rand"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// epoch is a note that a server keeps among the claims. While it is there and
+// belongs to the server, nothing was forgotten since it was made. It is lost
+// with the claims when a server loses them all, and is foreign after a restart or a
+// promotion, which may lose some.
+type epoch struct {
+	id      string    // no two epochs have the same
+	made    time.Time // by the clock of the process that made it
+	run     string    // the run_id of the server
+	history string    // its master_replid, which every promotion changes
+	evicted uint64    // how many keys it had evicted
+	keeps   bool      // a restart of the server loses nothing
+}
+
+const epochFormat = "mcpseal-epoch-1"
+
+func newEpoch(now time.Time, r *report) epoch {
+	return epoch{
+		id: rand.Text(), made: now,
+		run: r.run, history: r.history, evicted: r.evicted, keeps: r.keeps(false),
+	}
+}
+
+func (e *epoch) String() string {
+	keeps := "0"
+	if e.keeps {
+		keeps = "1"
+	}
+	return strings.Join([]string{
+		epochFormat, e.id, strconv.FormatInt(e.made.UnixMilli(), 10),
+		e.run, e.history, strconv.FormatUint(e.evicted, 10), keeps,
+	}, " ")
+}
+
+// parseEpoch reports whether the text is an epoch, in the one way to write it.
+func parseEpoch(text string) (epoch, bool) {
+	fields := strings.Split(text, " ")
+	if len(text) > 256 || len(fields) != 7 {
+		return epoch{}, false
+	}
+	made, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil {
+		return epoch{}, false
+	}
+	evicted, err := strconv.ParseUint(fields[5], 10, 64)
+	if err != nil {
+		return epoch{}, false
+	}
+	e := epoch{
+		id: fields[1], made: time.UnixMilli(made),
+		run: fields[3], history: fields[4], evicted: evicted, keeps: fields[6] == "1",
+	}
+	if e.id == "" || !isIdentity(e.run) || !isIdentity(e.history) || e.String() != text {
+		return epoch{}, false
+	}
+	return e, true
+}
+
+// isIdentity reports whether a server can be told from others by the text: 40
+// hexadecimal digits that are not all zero.
+func isIdentity(text string) bool {
+	return len(text) == 40 && strings.Trim(text, "0123456789abcdef") == "" && strings.Trim(text, "0") != ""
+}
+
+// follow returns the epoch that a server with this report must have after e, and
+// why it is another, or "". An epoch with the same id goes on.
+func (e epoch) follow(now time.Time, r *report) (next epoch, why string) {
+	switch {
+	case e.id == "":
+		return newEpoch(now, r), "it holds no epoch: it is new, or has lost all its keys"
+	case e.run != r.run && !(e.keeps && r.keeps(false)):
+		return newEpoch(now, r), "it was restarted, or a replica was promoted"
+	case e.run == r.run && e.history != r.history:
+		return newEpoch(now, r), "its replication changed"
+	case e.run == r.run && e.evicted != r.evicted:
+		return newEpoch(now, r), "it has evicted keys"
+	}
+	next = e
+	next.run, next.history, next.evicted, next.keeps = r.run, r.history, r.evicted, r.keeps(e.keeps)
+	return next, ""
+}

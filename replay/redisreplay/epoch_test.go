@@ -1,0 +1,618 @@
+package redisreplay_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/replay/redisreplay"
+)
+
+const epochKey = "mcpseal:used:epoch"
+
+func mustClaim(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use, want bool) {
+	t.Helper()
+	if first, err := store.Claim(context.Background(), use); err != nil || first != want {
+		t.Fatalf("Claim = %v, %v, want %v", first, err, want)
+	}
+}
+
+// forgotten claims a token that the store must refuse because Redis may not know
+// it. A connection that is gone may fail the first tries.
+func forgotten(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		first, err := store.Claim(context.Background(), use)
+		switch {
+		case first:
+			t.Fatal("a token that Redis may have forgotten was accepted")
+		case err == nil:
+			t.Fatal("the token counts as used: the test shows nothing")
+		case strings.Contains(err.Error(), "Redis may have forgotten whether this token was used"):
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("Claim = %v", err)
+		}
+	}
+}
+
+// works claims fresh tokens until one is accepted.
+func works(t *testing.T, store mcpseal.ReplayStore) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		first, err := store.Claim(context.Background(), newUse())
+		if first {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("fresh tokens are still refused: %v", err)
+		}
+	}
+}
+
+func look(t *testing.T, store *redisreplay.Store) {
+	t.Helper()
+	if err := store.Look(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWhatWasIssuedBeforeRedisForgotIsRefused by the store that noticed, by one
+// that did not, and by one that starts later.
+func TestWhatWasIssuedBeforeRedisForgotIsRefused(t *testing.T) {
+	s := startServer(t)
+	store, other := newStore(t, s.client(t)), newStore(t, s.client(t))
+	used, unused, alsoUnused := newUse(), newUse(), newUse()
+	mustClaim(t, store, used, true)
+	s.admin(t, "flushall")
+	look(t, store)
+	forgotten(t, store, used)
+	look(t, other)
+	forgotten(t, other, unused)
+	forgotten(t, newStore(t, s.client(t)), alsoUnused)
+	for _, store := range []mcpseal.ReplayStore{store, other} {
+		works(t, store)
+	}
+}
+
+// TestTokensAreRefusedForTheSkew as they may have been issued by a clock that is
+// ahead.
+func TestTokensAreRefusedForTheSkew(t *testing.T) {
+	s := startServer(t)
+	store, err := redisreplay.New(context.Background(), s.client(t), redisreplay.Config{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := newUse()
+	forgotten(t, store, use)
+	ahead := newUse()
+	ahead.Issued = time.Now().Add(59 * time.Second)
+	forgotten(t, store, ahead)
+	ahead = newUse()
+	ahead.Issued = time.Now().Add(61 * time.Second)
+	mustClaim(t, store, ahead, true)
+}
+
+// TestARestartIsSeenBeforeTheFirstClaim restarts a server just after a look.
+func TestARestartIsSeenBeforeTheFirstClaim(t *testing.T) {
+	s := startServer(t)
+	client := s.client(t)
+	store := newStore(t, client)
+	for range 5 {
+		used := newUse()
+		mustClaim(t, store, used, true)
+		look(t, store)
+		s.kill()
+		s.start(t)
+		forgotten(t, store, used)
+		works(t, store)
+	}
+}
+
+// TestProcessesShareAnEpoch starts some, and the tokens of users go on.
+func TestProcessesShareAnEpoch(t *testing.T) {
+	s := startServer(t)
+	client := s.client(t)
+	store := newStore(t, client)
+	epoch := client.Get(context.Background(), epochKey).Val()
+	unused := newUse()
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			other, err := redisreplay.New(context.Background(), s.client(t), redisreplay.Config{Skew: time.Millisecond, Logger: quiet})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			use := newUse()
+			use.Issued = unused.Issued
+			if first, err := other.Claim(context.Background(), use); !first || err != nil {
+				t.Errorf("Claim = %v, %v", first, err)
+			}
+		})
+	}
+	group.Wait()
+	mustClaim(t, store, unused, true)
+	if now := client.Get(context.Background(), epochKey).Val(); now != epoch {
+		t.Errorf("the epoch is %q, and was %q", now, epoch)
+	}
+}
+
+// TestOneEpochIsMadeByMany at once.
+func TestOneEpochIsMadeByMany(t *testing.T) {
+	s := startServer(t)
+	book := &logbook{}
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			if _, err := redisreplay.New(context.Background(), s.client(t), redisreplay.Config{Logger: book.logger()}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if n := strings.Count(book.String(), "it holds no epoch"); n != 1 {
+		t.Errorf("%d processes made an epoch:\n%s", n, book)
+	}
+}
+
+// TestARestartThatLosesNothingKeepsFlows where the server shows that it keeps every
+// claim.
+func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
+	for name, c := range map[string]struct {
+		args  []string
+		then  []any // a command at the running server
+		keeps bool
+	}{
+		"appendfsync always":        {[]string{"--appendonly", "yes", "--appendfsync", "always"}, nil, true},
+		"appendfsync everysec":      {[]string{"--appendonly", "yes", "--appendfsync", "everysec"}, nil, false},
+		"no-appendfsync-on-rewrite": {[]string{"--appendonly", "yes", "--appendfsync", "always", "--no-appendfsync-on-rewrite", "yes"}, nil, false},
+		"everysec for a while":      {[]string{"--appendonly", "yes", "--appendfsync", "always"}, []any{"config", "set", "appendfsync", "everysec"}, false},
+		"nothing":                   {nil, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startServer(t, c.args...)
+			store := newStore(t, s.client(t))
+			used, unused, alsoUnused := newUse(), newUse(), newUse()
+			mustClaim(t, store, used, true)
+			if c.then != nil {
+				s.admin(t, c.then...)
+				look(t, store)
+			}
+			s.kill()
+			s.start(t)
+			started := newStore(t, s.client(t)) // is the first to look, or not
+			if !c.keeps {
+				forgotten(t, store, unused)
+				forgotten(t, started, alsoUnused)
+				return
+			}
+			mustClaim(t, started, used, false)
+			mustClaim(t, started, unused, true)
+			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+				first, err := store.Claim(context.Background(), alsoUnused)
+				if first {
+					break
+				}
+				if err == nil { // a claim whose answer was lost with the connection
+					t.Fatal("an unused token counts as used")
+				}
+				if time.Now().After(deadline) {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// TestAServerWithReplicasDoesNotKeepFlows for after its restart it may be one of
+// them, started in its place.
+func TestAServerWithReplicasDoesNotKeepFlows(t *testing.T) {
+	keeping := []string{"--appendonly", "yes", "--appendfsync", "always"}
+	master, replica := startServer(t, keeping...), startServer(t, keeping...)
+	link := newRelay(t, master.addr)
+	replica.follow(t, link.addr, master)
+	front := newRelay(t, master.addr)
+	store := newStore(t, master.client(t, func(o *redis.Options) { o.Addr = front.addr }))
+	for deadline := time.Now().Add(20 * time.Second); replica.client(t).Exists(context.Background(), epochKey).Val() == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the epoch does not reach the replica")
+		}
+	}
+	replica.await(t, "aof_rewrite_in_progress:0") // the file has the epoch
+	replica.await(t, "aof_rewrite_scheduled:0")
+	link.hold()
+	used := newUse()
+	mustClaim(t, store, used, true)
+	master.kill()
+	replica.admin(t, "replicaof", "no", "one")
+	replica.kill()
+	replica.start(t) // as a master
+	if replica.client(t).Exists(context.Background(), epochKey).Val() == 0 {
+		t.Fatal("the epoch is gone: the test shows nothing")
+	}
+	front.lead(replica.addr)
+	forgotten(t, store, used)
+}
+
+// TestAPromotionIsSeenOnALivingConnection makes a server a replica of another one, and a
+// master again.
+func TestAPromotionIsSeenOnALivingConnection(t *testing.T) {
+	s, other := startServer(t), startServer(t)
+	store := newStore(t, s.client(t))
+	used := newUse()
+	mustClaim(t, store, used, true)
+	epoch := s.client(t).Get(context.Background(), epochKey).Val()
+	other.admin(t, "set", epochKey, epoch) // or it is missing afterwards, which is plain
+	s.follow(t, other.addr, other)
+	s.admin(t, "replicaof", "no", "one")
+	look(t, store)
+	forgotten(t, store, used)
+}
+
+// TestAReplacedMasterIsNotBelieved looks at a master that may no longer write, on an
+// old connection, after the replica in its place has answered on a new one.
+func TestAReplacedMasterIsNotBelieved(t *testing.T) {
+	ctx := context.Background()
+	master, replica := startServer(t), startServer(t)
+	link := newRelay(t, master.addr)
+	replica.follow(t, link.addr, master)
+	front := newRelay(t, master.addr)
+	client := master.client(t, func(o *redis.Options) { o.Addr, o.PoolSize = front.addr, 2 })
+	store := newStore(t, client)
+	link.hold()
+	used := newUse()
+	mustClaim(t, store, used, true)
+
+	old := client.Conn() // the only connection so far
+	if err := old.Ping(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	master.admin(t, "config", "set", "min-replicas-to-write", 2)
+	replica.admin(t, "replicaof", "no", "one")
+	front.lead(replica.addr)
+	idle := func(n uint32) {
+		for deadline := time.Now().Add(20 * time.Second); client.PoolStats().IdleConns != n && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		}
+	}
+	var once sync.Once
+	client.AddHook(beforeLook{&counter{}, func() {
+		once.Do(func() { // what is given back last is used first
+			idle(1)
+			old.Close()
+			idle(2)
+		})
+	}})
+	if first, _ := store.Claim(ctx, used); first {
+		t.Error("a used token worked again")
+	}
+}
+
+// beforeLook does something before the next look.
+type beforeLook struct {
+	*counter
+	do func()
+}
+
+func (h beforeLook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "info" { // a new connection has other pipelines
+			h.do()
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func TestEvictionRefusesAllAndLeavesAMark(t *testing.T) {
+	for _, policy := range []string{"allkeys-random", "volatile-random"} {
+		s := startServer(t)
+		store := newStore(t, s.client(t))
+		var used []mcpseal.Use
+		for range 2000 {
+			use := newUse()
+			mustClaim(t, store, use, true)
+			used = append(used, use)
+		}
+		s.admin(t, "config", "set", "maxmemory-policy", policy)
+		if err := store.Look(context.Background()); err == nil || !strings.Contains(err.Error(), "set its maxmemory-policy to noeviction") {
+			t.Fatalf("Look = %v", err)
+		}
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			first, err := store.Claim(context.Background(), newUse())
+			if !first && strings.Contains(err.Error(), "set its maxmemory-policy to noeviction") {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("Claim = %v, %v", first, err)
+			}
+		}
+		s.admin(t, "config", "set", "maxmemory", "1mb")
+		s.client(t).Set(context.Background(), "other", "1", 0)
+		s.admin(t, "config", "set", "maxmemory", "0")
+		s.admin(t, "config", "set", "maxmemory-policy", "noeviction")
+		look(t, store)
+		again := 0
+		for _, use := range used {
+			if first, _ := store.Claim(context.Background(), use); first {
+				again++
+			}
+		}
+		if again > 0 {
+			t.Errorf("%s: %d of %d used tokens worked again", policy, again, len(used))
+		}
+		works(t, store)
+	}
+}
+
+// TestAServerThatCannotBeLookedAtIsNotBelieved takes a right away while claims would
+// go on.
+func TestAServerThatCannotBeLookedAtIsNotBelieved(t *testing.T) {
+	s := startServer(t)
+	store := newStore(t, s.as(t, documentedRights...))
+	mustClaim(t, store, newUse(), true)
+	s.admin(t, "acl", "setuser", "store", "-info")
+	refusedOnce := false
+	for deadline := time.Now().Add(20 * time.Second); !refusedOnce; time.Sleep(10 * time.Millisecond) {
+		began := time.Now()
+		first, err := store.Claim(context.Background(), newUse())
+		refusedOnce = !first && strings.Contains(err.Error(), "lacks a right")
+		if began.After(deadline) {
+			t.Fatalf("Claim = %v, %v", first, err)
+		}
+	}
+	for range 10 {
+		if first, err := store.Claim(context.Background(), newUse()); first || err == nil {
+			t.Fatalf("Claim = %v, %v", first, err)
+		}
+	}
+	s.admin(t, "acl", "setuser", "store", "+info")
+	works(t, store)
+}
+
+// TestTheClockOfWhoMakesAnEpoch may be wrong, and no process is wrong for longer
+// than the skew that it starts with, nor takes what it knows to be older.
+func TestTheClockOfWhoMakesAnEpoch(t *testing.T) {
+	ctx := context.Background()
+	s := startServer(t)
+	client := s.client(t)
+	store := newStore(t, client)
+	unused, alsoUnused := newUse(), newUse()
+	replace := func(made time.Time) { // as if another process had made one
+		s.admin(t, "del", epochKey)
+		newStore(t, s.client(t))
+		if err := client.Set(ctx, epochKey, redisreplay.Backdate(client.Get(ctx, epochKey).Val(), made), 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		look(t, store)
+	}
+	replace(time.Now().Add(-2 * time.Hour))
+	forgotten(t, store, unused)
+	replace(time.Now().Add(2 * time.Hour))
+	forgotten(t, store, alsoUnused)
+	works(t, store)
+	works(t, newStore(t, s.client(t)))
+}
+
+// TestNonsenseInPlaceOfAnEpochIsReplaced whoever wrote it.
+func TestNonsenseInPlaceOfAnEpochIsReplaced(t *testing.T) {
+	s := startServer(t)
+	store := newStore(t, s.client(t))
+	for _, text := range []string{"", "none", "mcpseal-epoch-1", "mcpseal-epoch-2 a 1 b c 0 0", strings.Repeat("x", 1<<20)} {
+		unused := newUse()
+		s.admin(t, "set", epochKey, text)
+		look(t, store)
+		forgotten(t, store, unused)
+		works(t, store)
+	}
+	s.admin(t, "del", epochKey)
+	s.admin(t, "lpush", epochKey, "a list")
+	if err := store.Look(context.Background()); err == nil {
+		t.Error("a list counts as an epoch")
+	}
+}
+
+// TestALeapOfTheServersClockIsForgetting for keys expire by it. Less than a minute
+// is not: a claim outlasts its token by two.
+func TestALeapOfTheServersClockIsForgetting(t *testing.T) {
+	var mu sync.Mutex
+	var ahead time.Duration
+	var epoch string
+	client := servedBy(t, func(args []string) (string, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch args[0] {
+		case "info":
+			return bulk(fmt.Sprintf("%sserver_time_usec:%d\r\n", redisInfo, time.Now().Add(ahead).UnixMicro())), true
+		case "get":
+			return bulk(epoch), true
+		case "eval":
+			epoch = strings.ToUpper(args[5]) // the identities are in lower case, the id is not
+			epoch = strings.ReplaceAll(strings.ReplaceAll(epoch, strings.ToUpper(redisID), redisID), "MCPSEAL-EPOCH", "mcpseal-epoch")
+			return ":1\r\n", true
+		}
+		return actAsRedis(args), true
+	})
+	store := newStore(t, client)
+	unused, alsoUnused := newUse(), newUse()
+	leap := func(d time.Duration) {
+		mu.Lock()
+		ahead += d
+		mu.Unlock()
+		look(t, store)
+	}
+	leap(50 * time.Second)
+	mustClaim(t, store, unused, true)
+	leap(-time.Hour)
+	mustClaim(t, store, newUse(), true)
+	leap(70 * time.Second)
+	forgotten(t, store, alsoUnused)
+	settle()
+	mustClaim(t, store, newUse(), true)
+}
+
+// TestEachMasterHasItsEpoch flushes one of three.
+func TestEachMasterHasItsEpoch(t *testing.T) {
+	ctx := context.Background()
+	client, nodes := startCluster(t)
+	store := newStore(t, restricted(t, client, nodes))
+	var uses []mcpseal.Use
+	for range 60 {
+		uses = append(uses, newUse())
+	}
+	nodes[1].admin(t, "flushall")
+	look(t, store)
+	refused := 0
+	for _, use := range uses {
+		first, err := store.Claim(ctx, use)
+		slot := client.ClusterKeySlot(ctx, key(use.Flow)).Val()
+		if here := slot >= 5461 && slot < 10922; here == first || here != (err != nil) {
+			t.Errorf("slot %d: Claim = %v, %v", slot, first, err)
+		}
+		if err != nil {
+			refused++
+		}
+	}
+	if refused == 0 || refused == len(uses) {
+		t.Errorf("%d of %d refused", refused, len(uses))
+	}
+}
+
+// TestASlotThatMovesTakesNoEpochAlong moves the one that holds it.
+func TestASlotThatMovesTakesNoEpochAlong(t *testing.T) {
+	ctx := context.Background()
+	client, nodes := startCluster(t)
+	store := newStore(t, restricted(t, client, nodes))
+	from, to := nodes[0].client(t), nodes[1].client(t)
+	fromID, toID := from.Do(ctx, "cluster", "myid").Val(), to.Do(ctx, "cluster", "myid").Val()
+	keys := from.Keys(ctx, "mcpseal:used:epoch*").Val()
+	if len(keys) != 1 || client.ClusterKeySlot(ctx, keys[0]).Val() != 0 {
+		t.Fatalf("the first node has %q", keys)
+	}
+	nodes[1].admin(t, "cluster", "setslot", 0, "importing", fromID)
+	nodes[0].admin(t, "cluster", "setslot", 0, "migrating", toID)
+	look(t, store)
+	_, port, _ := net.SplitHostPort(nodes[1].addr)
+	if err := from.Do(ctx, "migrate", "127.0.0.1", port, keys[0], 0, 5000).Err(); err != nil {
+		t.Fatal(err)
+	}
+	look(t, store)
+	for _, s := range []*server{nodes[1], nodes[0], nodes[2]} {
+		s.admin(t, "cluster", "setslot", 0, "node", toID)
+	}
+	look(t, store)
+	started := newStore(t, restricted(t, client, nodes))
+	for range 30 {
+		for _, store := range []mcpseal.ReplayStore{store, started} {
+			works(t, store)
+		}
+	}
+}
+
+func TestTheWatchEndsWithTheClient(t *testing.T) {
+	s := startServer(t)
+	before := runtime.NumGoroutine()
+	for range 20 {
+		client := s.client(t)
+		newStore(t, client)
+		client.Close()
+	}
+	for deadline := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			stacks := make([]byte, 1<<16)
+			t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+		}
+	}
+}
+
+// TestNothingIsWatchedForAStoreThatWasRefused, however often one tries.
+func TestNothingIsWatchedForAStoreThatWasRefused(t *testing.T) {
+	s := startServer(t)
+	client := s.client(t)
+	before := runtime.NumGoroutine()
+	for range 20 {
+		clone := s.client(t)
+		refused(t, clone.WithTimeout(time.Second), redisreplay.Config{Logger: quiet}, "pass the client itself")
+	}
+	for deadline := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+	}
+	works(t, newStore(t, client))
+}
+
+// panicking is a hook that fails where the store looks.
+type panicking struct{ *counter }
+
+func (panicking) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(context.Context, []redis.Cmder) error { panic("hush") }
+}
+
+func TestAHookThatPanicsIsAFailedLook(t *testing.T) {
+	client := startServer(t).client(t)
+	client.AddHook(panicking{&counter{}})
+	refused(t, client, redisreplay.Config{}, "a hook of the Redis client panicked")
+}
+
+// TestTwoStoresOfOneClientKeepApart, each with a prefix.
+func TestTwoStoresOfOneClientKeepApart(t *testing.T) {
+	s := startServer(t)
+	client := s.client(t)
+	one := newStore(t, client)
+	two, err := redisreplay.New(context.Background(), client, redisreplay.Config{Prefix: "two:", Skew: time.Millisecond, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle()
+	unused, alsoUnused := newUse(), newUse()
+	s.admin(t, "del", epochKey)
+	look(t, one)
+	look(t, two)
+	forgotten(t, one, unused)
+	mustClaim(t, two, alsoUnused, true)
+}
+
+// TestSingleUseIsSwitchedOnReplicaByReplica as the operations page says: what an
+// old replica opened works once more, until the epoch is deleted.
+func TestSingleUseIsSwitchedOnReplicaByReplica(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "redis-cli DEL "+epochKey) {
+		t.Error("the operations page does not say how")
+	}
+	ctx := context.Background()
+	s := startServer(t)
+	secret := mcpseal.GenerateKey().Reveal()
+	store := newStore(t, s.client(t))
+	old := newBoundary(t, secret, nil, 0, quiet)
+	switched := newBoundary(t, secret, store, 0, quiet)
+	open := func(boundary *mcpseal.Boundary, token string) bool {
+		_, err := boundary.Open(ctx, request, token)
+		return err == nil
+	}
+	first, second := sealToken(t, old), sealToken(t, old)
+	if !open(old, first) || !open(old, second) || !open(switched, first) || open(switched, first) {
+		t.Fatal("a token that an old replica opened does not work once more")
+	}
+	s.admin(t, "del", epochKey)
+	look(t, store)
+	if open(switched, second) {
+		t.Error("it works although the epoch was deleted")
+	}
+	settle()
+	if !open(switched, sealToken(t, switched)) {
+		t.Error("a fresh token does not work")
+	}
+}

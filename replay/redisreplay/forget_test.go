@@ -1,0 +1,546 @@
+package redisreplay_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/replay/redisreplay"
+)
+
+// forgetEnv is for how long tokens are used before Redis forgets, as in "2s": the
+// table of the operations page takes longer than a test should.
+const forgetEnv = "MCPSEAL_FORGET"
+
+const (
+	nothing = "0"
+	aSecond = "those presented within a second"
+)
+
+// ways are all ways in which a Redis can forget, in the order of the table.
+var ways = []struct {
+	name  string
+	left  string // what works again
+	some  bool   // without the epoch some tokens work again, whatever the machine does
+	setUp func(*testing.T) scene
+}{
+	{"killed and restarted, no persistence", nothing, true, restart("--save", "")},
+	{"killed and restarted, `save 60 1`", nothing, true, restart("--save", "60 1")},
+	{"killed and restarted, `appendfsync everysec`", nothing, false, restart("--appendonly", "yes", "--appendfsync", "everysec")},
+	{"power lost, `appendfsync everysec` (the file lost its end)", nothing, true, powerLoss},
+	{"killed and restarted, `appendfsync always`", nothing, false, restart("--appendonly", "yes", "--appendfsync", "always")},
+	{"killed and restarted behind a proxy that keeps its clients' connections", aSecond, true, behindProxy},
+	{"`FLUSHALL`", aSecond, true, flush},
+	{"eviction switched on later, with too little memory", aSecond, true, evict},
+	{"a replica 50 ms behind is promoted", nothing, true, promote(50*time.Millisecond, false)},
+	{"a replica 1 s behind is promoted", nothing, true, promote(time.Second, false)},
+	{"the same with `min-replicas-to-write 1`", nothing, true, promote(time.Second, false, "--min-replicas-to-write", "1")},
+	{"`WAIT 1` after each claim, and the other replica, 1 s behind, is promoted", nothing, true, promote(time.Second, true)},
+	{"Sentinel fails over to a replica 1 s behind", nothing, true, sentinel},
+	{"a cluster fails over to a replica that lost its link", nothing, true, clusterFailover},
+}
+
+// scene is a Redis that will forget.
+type scene struct {
+	client func(*testing.T) redis.UniversalClient
+	wait   bool   // for a replica, after each claim
+	halts  bool   // no process can start afterwards
+	window bool   // of a second in which used tokens work
+	lags   bool   // what is written after before is lost: let it be more
+	before func() // while tokens are used
+	forget func() // afterwards
+}
+
+// TestWhatRedisForgetsIsRefused prints the table of the operations page. Each
+// token is used in two stores, of which one believes all that Redis says, and then
+// presented to both once more.
+func TestWhatRedisForgetsIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 20 seconds")
+	}
+	load := 200 * time.Millisecond
+	if text := os.Getenv(forgetEnv); text != "" {
+		var err error
+		if load, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var rows []string
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			used, before, after, late := way.setUp(t).play(t, load)
+			if way.some && before == 0 {
+				t.Error("Redis forgot nothing: the test shows nothing")
+			}
+			if late > 0 || way.left == nothing && after > 0 {
+				t.Errorf("of %d used tokens %d worked again, %d of them late", used, after, late)
+			}
+			left := nothing
+			if way.left != nothing {
+				left = fmt.Sprintf("%d, %s", after, way.left)
+			}
+			rows = append(rows, fmt.Sprintf("| %s | %d | %d | %s |", way.name, used, before, left))
+		})
+	}
+	t.Logf("\n| Redis | tokens used | worked again, without the epoch | with it |\n|---|---|---|---|\n%s", strings.Join(rows, "\n"))
+}
+
+// TestTheOperationsPageHasTheTable checks all but the numbers, which are those of
+// one run.
+func TestTheOperationsPageHasTheTable(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| Redis | tokens used | worked again, without the epoch | with it |\n|---|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	lines := strings.Split(table, "\n")
+	if len(lines) != len(ways) {
+		t.Fatalf("the table has %d rows, not %d", len(lines), len(ways))
+	}
+	for i, way := range ways {
+		cells := strings.Split(strings.Trim(lines[i], "| "), " | ")
+		if len(cells) != 4 || cells[0] != way.name {
+			t.Errorf("row %d is %q, not that of %q", i, lines[i], way.name)
+			continue
+		}
+		if way.left == nothing && cells[3] != nothing || !strings.HasSuffix(cells[3], way.left) {
+			t.Errorf("%s: the page says %q, not %q", way.name, cells[3], way.left)
+		}
+		used, _ := strconv.Atoi(cells[1])
+		if before, err := strconv.Atoi(cells[2]); err != nil || before > used || way.some && before == 0 {
+			t.Errorf("%s: %q of %q", way.name, cells[2], cells[1])
+		}
+	}
+}
+
+// pair is one claim in both stores.
+type pair struct {
+	trusting redisreplay.Unguarded
+	store    *redisreplay.Store
+	client   redis.UniversalClient
+}
+
+func newPair(t *testing.T, client redis.UniversalClient) pair {
+	t.Helper()
+	open := func(prefix string) *redisreplay.Store {
+		store, err := redisreplay.New(context.Background(), client, redisreplay.Config{Prefix: prefix, Logger: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	return pair{redisreplay.Unguarded{Store: open("trusting:")}, open(""), client}
+}
+
+// play uses tokens, lets Redis forget, and presents the used ones again. It
+// returns how many were used; how many of those worked again without and with the
+// epoch; and how many of the latter more than a second later.
+func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late int) {
+	t.Helper()
+	ctx := context.Background()
+	p := newPair(t, s.client(t))
+
+	// 1. Use tokens, also while the scene changes.
+	const workers = 8
+	var mu sync.Mutex
+	var spent []mcpseal.Use
+	count := func() int { mu.Lock(); defer mu.Unlock(); return len(spent) }
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	for range workers {
+		mine := p
+		if s.wait { // that is about the last write of a connection
+			mine = newPair(t, s.client(t))
+		}
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				use := newUse()
+				use.Until = use.Issued.Add(12 * time.Minute)
+				first, err := mine.trusting.Claim(ctx, use)
+				also, err2 := mine.store.Claim(ctx, use)
+				if err != nil || err2 != nil || !first || !also {
+					t.Errorf("a fresh token: %v, %v, %v, %v", first, err, also, err2)
+					return
+				}
+				if s.wait {
+					if n, err := mine.client.(*redis.Client).Wait(ctx, 1, 10*time.Second).Result(); n < 1 || err != nil {
+						t.Errorf("WAIT = %d, %v", n, err)
+						return
+					}
+				}
+				mu.Lock()
+				spent = append(spent, use)
+				mu.Unlock()
+			}
+		})
+	}
+	time.Sleep(load)
+	if s.before != nil {
+		s.before()
+	}
+	if s.lags {
+		time.Sleep(load / 2)
+	}
+	for mark := count(); count() < mark+100 && !t.Failed(); time.Sleep(time.Millisecond) {
+	}
+	close(stop)
+	group.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+
+	// 2. Forget.
+	s.forget()
+	forgot := time.Now()
+
+	// 3. Present them again, some to a process that starts only now.
+	started := p
+	if !s.halts {
+		started = newPair(t, s.client(t))
+	}
+	for half := range 2 {
+		for g := range workers {
+			group.Go(func() {
+				for i := half*workers + g; i < len(spent); i += 2 * workers {
+					mine := p
+					if i/(2*workers)%2 == 0 {
+						mine = started
+					}
+					again := decided(t, mine.trusting, spent[i])
+					begun := time.Now()
+					guarded := decided(t, mine.store, spent[i])
+					mu.Lock()
+					if again {
+						before++
+					}
+					if guarded {
+						after++
+						if begun.Sub(forgot) > time.Second {
+							late++
+						}
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		group.Wait()
+		if s.window { // the others are presented when it is over
+			time.Sleep(time.Until(forgot.Add(time.Second + time.Millisecond)))
+		}
+	}
+	return len(spent), before, after, late
+}
+
+// decided claims a token until there is an answer, or a refusal because Redis may
+// have forgotten it. Connections to a server that is gone fail first.
+func decided(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) bool {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		first, err := store.Claim(ctx, use)
+		cancel()
+		if err == nil {
+			return first
+		}
+		if strings.Contains(err.Error(), "Redis may have forgotten") || strings.Contains(err.Error(), "a server evicts keys") {
+			return false
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("no decision: %v", err)
+			return false
+		}
+	}
+}
+
+// season gives a server epochs that are old enough for fresh tokens.
+func season(t *testing.T, s *server) {
+	t.Helper()
+	client := s.client(t)
+	newPair(t, client)
+	ageEpochs(t, client, "epoch")
+}
+
+func ageEpochs(t *testing.T, client *redis.Client, name string) {
+	t.Helper()
+	ctx := context.Background()
+	for _, prefix := range []string{"trusting:", "mcpseal:used:"} {
+		text, err := client.Get(ctx, prefix+name).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Set(ctx, prefix+name, redisreplay.Backdate(text, time.Now().Add(-time.Hour)), 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (s *server) clients(t *testing.T) redis.UniversalClient {
+	return s.client(t, func(o *redis.Options) { o.PoolSize = 16 })
+}
+
+func restart(args ...string) func(*testing.T) scene {
+	return func(t *testing.T) scene {
+		s := startServer(t, args...)
+		season(t, s)
+		return scene{client: s.clients, forget: func() { s.kill(); s.start(t) }}
+	}
+}
+
+// powerLoss cuts what a machine had not written to its disk yet.
+func powerLoss(t *testing.T) scene {
+	s := startServer(t, "--appendonly", "yes", "--appendfsync", "everysec")
+	season(t, s)
+	var file string
+	var size int64
+	return scene{
+		client: s.clients,
+		lags:   true,
+		before: func() {
+			files, err := filepath.Glob(filepath.Join(s.dir, "appendonlydir", "*.incr.aof"))
+			if err != nil || len(files) != 1 {
+				t.Fatalf("files %q, %v", files, err)
+			}
+			info, err := os.Stat(files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, size = files[0], info.Size()
+		},
+		forget: func() {
+			s.kill()
+			if err := os.Truncate(file, size); err != nil {
+				t.Fatal(err)
+			}
+			s.start(t)
+		},
+	}
+}
+
+func behindProxy(t *testing.T) scene {
+	s := startServer(t)
+	season(t, s)
+	proxy := newRelay(t, s.addr)
+	proxy.keeps = true
+	return scene{
+		client: func(t *testing.T) redis.UniversalClient {
+			return s.client(t, func(o *redis.Options) { o.Addr, o.PoolSize = proxy.addr, 16 })
+		},
+		window: true,
+		forget: func() { s.kill(); s.start(t) },
+	}
+}
+
+func flush(t *testing.T) scene {
+	s := startServer(t)
+	season(t, s)
+	return scene{client: s.clients, window: true, forget: func() { s.admin(t, "flushall") }}
+}
+
+func evict(t *testing.T) scene {
+	s := startServer(t)
+	season(t, s)
+	return scene{client: s.clients, halts: true, window: true, forget: func() {
+		s.admin(t, "config", "set", "maxmemory-policy", "allkeys-random")
+		s.admin(t, "config", "set", "maxmemory", "1mb")
+		s.client(t).Set(context.Background(), "other", "1", 0) // evicts what it can
+		s.admin(t, "config", "set", "maxmemory", "0")
+	}}
+}
+
+// follow makes a server a replica, and waits until it gets all that is written.
+func (s *server) follow(t *testing.T, addr string, master *server) {
+	t.Helper()
+	host, port, _ := strings.Cut(addr, ":")
+	s.admin(t, "replicaof", host, port)
+	_, port, _ = strings.Cut(s.addr, ":")
+	s.await(t, "master_link_status:up")
+	master.await(t, "port="+port+",state=online")
+}
+
+// await waits until INFO says so.
+func (s *server) await(t *testing.T, line string) {
+	t.Helper()
+	client := s.client(t)
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		info := client.Info(context.Background()).Val()
+		if strings.Contains(info, line) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no %q in\n%s", line, info)
+		}
+	}
+}
+
+// awaitCluster waits until CLUSTER INFO says so.
+func (s *server) awaitCluster(t *testing.T, lines ...string) {
+	t.Helper()
+	client := s.client(t)
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		info := client.ClusterInfo(context.Background()).Val()
+		missing := slices.ContainsFunc(lines, func(line string) bool { return !strings.Contains(info, line) })
+		if !missing {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not %q in\n%s", lines, info)
+		}
+	}
+}
+
+// promote kills a master and lets its clients find a replica in its place, that is
+// behind by so much.
+func promote(behind time.Duration, wait bool, args ...string) func(*testing.T) scene {
+	return func(t *testing.T) scene {
+		master, replica := startServer(t), startServer(t)
+		link := newRelay(t, master.addr)
+		replica.follow(t, link.addr, master)
+		if wait {
+			startServer(t).follow(t, master.addr, master)
+		}
+		for i := 0; i < len(args); i += 2 {
+			master.admin(t, "config", "set", strings.TrimPrefix(args[i], "--"), args[i+1])
+		}
+		season(t, master)
+		link.slow(behind)
+		front := newRelay(t, master.addr)
+		return scene{
+			wait: wait,
+			client: func(t *testing.T) redis.UniversalClient {
+				return master.client(t, func(o *redis.Options) {
+					o.Addr, o.PoolSize = front.addr, 16
+					if wait {
+						o.PoolSize = 1
+					}
+				})
+			},
+			before: link.hold,
+			forget: func() {
+				master.kill()
+				replica.admin(t, "replicaof", "no", "one")
+				front.lead(replica.addr)
+			},
+		}
+	}
+}
+
+func sentinel(t *testing.T) scene {
+	master, replica := startServer(t), startServer(t)
+	link := newRelay(t, master.addr)
+	replica.follow(t, link.addr, master)
+	season(t, master)
+	host, port, _ := strings.Cut(master.addr, ":")
+	config := filepath.Join(t.TempDir(), "sentinel.conf")
+	text := fmt.Sprintf("sentinel monitor main %s %s 1\nsentinel down-after-milliseconds main 500\nsentinel failover-timeout main 5000\n", host, port)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	watcher := startSentinel(t, config)
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if strings.Contains(watcher.client(t).Info(context.Background()).Val(), "status=ok") &&
+			strings.Contains(watcher.client(t).Info(context.Background()).Val(), "slaves=1") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the sentinel does not find the servers")
+		}
+	}
+	link.slow(time.Second)
+	return scene{
+		client: func(t *testing.T) redis.UniversalClient {
+			client := redis.NewFailoverClient(&redis.FailoverOptions{
+				MasterName: "main", SentinelAddrs: []string{watcher.addr}, ContextTimeoutEnabled: true, PoolSize: 16,
+			})
+			t.Cleanup(func() { client.Close() })
+			return client
+		},
+		before: link.hold,
+		forget: func() {
+			master.kill()
+			link.cut()
+			replica.await(t, "role:master")
+			watcher.await(t, "address="+replica.addr)
+		},
+	}
+}
+
+// clusterFailover gives one of three masters a replica, and lets it lose its
+// link before the master dies.
+func clusterFailover(t *testing.T) scene {
+	ctx := context.Background()
+	cluster, nodes := startCluster(t)
+	for _, s := range nodes {
+		s.admin(t, "config", "set", "cluster-node-timeout", 1000)
+	}
+	replica, bus := startNode(t)
+	replica.admin(t, "config", "set", "cluster-node-timeout", 1000)
+	host, port, _ := strings.Cut(replica.addr, ":")
+	nodes[0].admin(t, "cluster", "meet", host, port, bus)
+	master := nodes[0].client(t).Do(ctx, "cluster", "myid").Val()
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		err := replica.client(t).Do(ctx, "cluster", "replicate", master).Err()
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	replica.await(t, "master_link_status:up")
+	nodes[0].await(t, "state=online")
+	for _, s := range append(nodes, replica) {
+		s.awaitCluster(t, "cluster_state:ok", "cluster_known_nodes:4")
+	}
+	newPair(t, cluster)
+	for _, s := range nodes {
+		client := s.client(t)
+		for _, key := range client.Keys(ctx, "trusting:epoch*").Val() {
+			ageEpochs(t, client, strings.TrimPrefix(key, "trusting:"))
+		}
+	}
+	for _, s := range append(nodes, replica) {
+		s.admin(t, "acl", "setuser", "tester", "on", ">secret", "~*", "&*", "+@all")
+	}
+	return scene{
+		client: func(t *testing.T) redis.UniversalClient {
+			options := *cluster.Options()
+			options.Username, options.Password, options.PoolSize = "tester", "secret", 16
+			client := redis.NewClusterClient(&options)
+			t.Cleanup(func() { client.Close() })
+			return client
+		},
+		lags: true,
+		before: func() {
+			// The replica is the default user, which may not come back.
+			as := nodes[0].client(t, func(o *redis.Options) { o.Username, o.Password = "tester", "secret" })
+			if err := as.Do(ctx, "acl", "setuser", "default", "off").Err(); err != nil {
+				t.Error(err)
+			}
+			if err := as.Do(ctx, "client", "kill", "type", "replica").Err(); err != nil {
+				t.Error(err)
+			}
+		},
+		forget: func() {
+			nodes[0].kill()
+			replica.await(t, "role:master")
+			for _, s := range []*server{nodes[1], nodes[2], replica} {
+				s.awaitCluster(t, "cluster_state:ok")
+			}
+		},
+	}
+}

@@ -1,0 +1,135 @@
+package redisreplay
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const someID = "0123456789abcdef0123456789abcdef01234567"
+
+func TestEverySlotHasATag(t *testing.T) {
+	if crc := crc16("123456789"); crc != 0x31c3 { // of the cluster's specification
+		t.Fatalf("crc16 = %#x", crc)
+	}
+	for range 200 {
+		slot := rand.IntN(slots)
+		if tag := slotTag(slot); int(crc16(tag))%slots != slot {
+			t.Errorf("slot %d has the tag %q", slot, tag)
+		}
+	}
+	seen := make([]bool, slots) // or slotTag would not end
+	left := slots
+	for i := 0; left > 0 && i < 1<<20; i++ {
+		if slot := int(crc16(strconv.Itoa(i))) % slots; !seen[slot] {
+			seen[slot] = true
+			left--
+		}
+	}
+	if left > 0 {
+		t.Errorf("%d slots have no tag", left)
+	}
+}
+
+// TestALookCoversASecond by each clock.
+func TestALookCoversASecond(t *testing.T) {
+	began := time.Now()
+	l := &look{began: began, dials: 3}
+	asleep := began.Add(time.Minute).Round(0) // the wall clock alone
+	for name, c := range map[string]struct {
+		look  *look
+		dials int64
+		at    time.Time
+		want  bool
+	}{
+		"at once":                         {l, 3, began, true},
+		"a second later":                  {l, 3, began.Add(time.Second), true},
+		"later":                           {l, 3, began.Add(time.Second + 1), false},
+		"a connection was made meanwhile": {l, 4, began, false},
+		"fewer connections":               {l, 2, began, true},
+		"begun after the answer":          {l, 3, began.Add(-time.Minute), true},
+		"the machine slept":               {l, 3, asleep, false},
+		"nobody looked":                   {nil, 0, began, false},
+	} {
+		if got := c.look.covers(c.dials, c.at); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestWhenARestartLosesNothing changes one thing of a server that keeps every claim.
+func TestWhenARestartLosesNothing(t *testing.T) {
+	keeping := report{aof: true, fsync: "always", alone: true}
+	if !keeping.keeps(false) {
+		t.Fatal("a server that keeps every claim does not")
+	}
+	for name, change := range map[string]func(*report){
+		"no append-only file":        func(r *report) { r.aof = false },
+		"everysec":                   func(r *report) { r.fsync = "everysec" },
+		"it does not tell":           func(r *report) { r.fsync = "" },
+		"not while the file is new":  func(r *report) { r.lazy = true },
+		"it has replicas":            func(r *report) { r.alone = false },
+		"the first file is not done": func(r *report) { r.rewriting = true },
+	} {
+		r := keeping
+		change(&r)
+		if r.keeps(false) {
+			t.Errorf("%s: a restart keeps flows", name)
+		}
+		if r.keeps(true) != r.rewriting {
+			t.Errorf("%s: kept before, a restart keeps flows: %v", name, r.keeps(true))
+		}
+	}
+}
+
+// FuzzEpoch reads what may stand in a server.
+func FuzzEpoch(f *testing.F) {
+	f.Add("mcpseal-epoch-1 abc 1790000000000 " + someID + " " + someID + " 0 1")
+	f.Add("none abc")
+	f.Fuzz(func(t *testing.T, text string) {
+		e, ok := parseEpoch(text)
+		if !ok {
+			if e != (epoch{}) {
+				t.Errorf("%q is no epoch, and yet %q", text, &e)
+			}
+			return
+		}
+		if e.String() != text {
+			t.Errorf("%q is also %q", text, e.String())
+		}
+		if e.id == "" || !isIdentity(e.run) || !isIdentity(e.history) {
+			t.Errorf("%q has no identity", text)
+		}
+	})
+}
+
+// FuzzReport reads what a server says of itself. No report that passes the check
+// lacks an identity, and one that lacks a line does not pass.
+func FuzzReport(f *testing.F) {
+	whole := "# Server\r\nrun_id:" + someID + "\r\nrole:master\r\nmaster_replid:" + someID + "\r\nmaxmemory_policy:noeviction\r\nevicted_keys:3\r\n" +
+		"connected_slaves:0\r\nrepl_backlog_active:0\r\naof_enabled:1\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n"
+	f.Add(whole, "always", "no")
+	f.Add(strings.Replace(whole, "master\r", "slave\r", 1), "everysec", "yes")
+	f.Add("", "", "")
+	f.Fuzz(func(t *testing.T, info, fsync, lazy string) {
+		r := newReport(info, map[string]string{"appendfsync": fsync, "no-appendfsync-on-rewrite": lazy})
+		if r.keeps(false) && (fsync != "always" || lazy != "no") {
+			t.Error("a server keeps claims that does not say so")
+		}
+		if r.check() != nil {
+			return
+		}
+		for _, line := range []string{"run_id:", "role:master", "master_replid:", "maxmemory_policy:noeviction"} {
+			if !strings.Contains(info, line) {
+				t.Errorf("passes without %s", line)
+			}
+		}
+		e := newEpoch(time.Now(), &r)
+		parsed, ok := parseEpoch(e.String())
+		if next, why := parsed.follow(time.Now(), &r); !ok || next != parsed && next.keeps == parsed.keeps || why != "" {
+			t.Errorf("its own epoch %q does not suit it: %q, %q", &e, &next, why)
+		}
+	})
+}

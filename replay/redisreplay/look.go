@@ -1,0 +1,146 @@
+package redisreplay
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// settle reads the server's epoch, and makes another one if there is none or if it
+// belongs to a server that may have known more.
+func (s *server) settle(ctx context.Context, l *look) error {
+	for range 5 {
+		r, text, err := s.read(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.check(); err != nil {
+			return err
+		}
+		e, _ := parseEpoch(text)
+		next, why := e.follow(time.Now(), &r)
+		if last := s.seen.Load(); last != nil && last.epoch == e && r.leapt(&last.report) {
+			next, why = newEpoch(time.Now(), &r), "its clock leapt ahead, and keys expired early"
+		}
+		if next == e {
+			l.report, l.epoch = r, e
+			s.bound(l)
+			return nil
+		}
+		// Whoever is first decides; then all read it once more.
+		swapped, err := s.client.Eval(ctx, swap, []string{s.key}, text, next.String()).Bool()
+		if err != nil {
+			return err
+		}
+		if swapped && why != "" {
+			s.store.logger.LogAttrs(ctx, slog.LevelWarn, "redisreplay: tokens issued before now are refused, because Redis may have forgotten that they were used",
+				slog.String("why", why), slog.Time("issued_before", next.made.Add(s.store.skew)))
+		}
+	}
+	return errRestless
+}
+
+const swap = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[2]) return 1 end return 0`
+
+// bound sets the time from which tokens are good. Whoever used one did so before the
+// epoch was made, but its date is by another clock.
+func (s *server) bound(l *look) {
+	now := time.Now()
+	switch last := s.seen.Load(); {
+	case last == nil:
+		l.from = earlier(l.epoch.made, now).Add(s.store.skew)
+	case last.epoch.id != l.epoch.id:
+		l.from = now.Add(s.store.skew) // whatever the clock of who made it
+	default:
+		l.from = last.from
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// read asks the server about itself and for its epoch, all on one connection. A
+// mark takes the place of an epoch that is missing. To try to write it also shows
+// that the server may write: a master that others have replaced may not.
+func (s *server) read(ctx context.Context) (report, string, error) {
+	var err error
+	for range 3 { // a cluster may be moving the slot
+		if err = s.findKey(ctx); err != nil {
+			break
+		}
+		var info, epoch *redis.StringCmd
+		var config *redis.MapStringStringCmd
+		var mark *redis.StatusCmd
+		asked := time.Now()
+		s.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			info = pipe.Info(ctx)
+			config = pipe.ConfigGet(ctx, "*append*")
+			mark = redis.NewStatusCmd(ctx, "set", s.key, "none "+rand.Text(), "nx")
+			pipe.Process(ctx, mark)
+			epoch = pipe.Get(ctx, s.key)
+			return nil
+		})
+		if err = info.Err(); err != nil {
+			break
+		}
+		if err = config.Err(); err != nil && !isReply(err) {
+			break // forbidden is not the same
+		}
+		if err = mark.Err(); err == nil || errors.Is(err, redis.Nil) {
+			err = epoch.Err()
+		}
+		if err == nil {
+			r := newReport(info.Val(), config.Val())
+			r.asked = asked
+			return r, epoch.Val(), nil
+		}
+		if !isRedirect(err) {
+			break
+		}
+		s.key = ""
+		if _, ask := redis.IsAskError(err); ask {
+			s.slot++ // the slot is still the server's, but its key is not
+		} else {
+			s.slot = 0
+		}
+	}
+	return report{}, "", err
+}
+
+// findKey sets where the epoch is. In a cluster that is a slot of this server's.
+func (s *server) findKey(ctx context.Context) error {
+	if s.key != "" {
+		return nil
+	}
+	info, err := s.client.Info(ctx).Result()
+	if err != nil {
+		return err
+	}
+	r := newReport(info, nil)
+	if err := r.check(); err != nil {
+		return err
+	}
+	if !r.clustered {
+		s.key = s.store.prefix + "epoch"
+		return nil
+	}
+	if s.slot, err = ownSlot(ctx, s.client, s.slot); err != nil {
+		return err
+	}
+	s.key = s.store.prefix + "epoch{" + slotTag(s.slot) + "}"
+	return nil
+}
+
+// isReply reports whether a server answered, and not the network.
+func isReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}

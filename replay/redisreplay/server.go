@@ -1,0 +1,189 @@
+package redisreplay
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+const (
+	// lookEvery is how often a server is looked at. An answer counts only if the
+	// last look began at most lookFresh before it.
+	lookEvery = 500 * time.Millisecond
+	lookFresh = time.Second
+
+	lookTimeout = 2 * time.Second
+
+	errForgot = mcpseal.PlainError("Redis may have forgotten whether this token was used: " +
+		"the user starts over; normal for a minute after Redis was new, restarted, flushed or failed over")
+	errUnknown  = mcpseal.PlainError("a Redis answered that nobody looked at")
+	errRestless = mcpseal.PlainError("Redis is changing too fast to be looked at")
+	errPanicked = mcpseal.PlainError("a hook of the Redis client panicked")
+)
+
+// server is one Redis that answers claims: the only one, or a node of a cluster.
+// It is a hook of its client, and so learns of every connection and every claim.
+type server struct {
+	store  *Store
+	client *redis.Client
+	dials  atomic.Int64         // connections made
+	seen   atomic.Pointer[look] // the last look that succeeded
+
+	mu      sync.Mutex
+	now     *look // the look that is under way
+	watched bool
+
+	// For the look that is under way alone.
+	key  string // where the epoch is
+	slot int
+}
+
+// look is one look at a server's epoch.
+type look struct {
+	began time.Time
+	dials int64 // connections made until then
+
+	done   chan struct{} // closed when the rest is known
+	err    error
+	report report
+	epoch  epoch
+	from   time.Time // tokens issued before that are refused
+}
+
+// covers reports whether a look tells about the server that answered at that time,
+// on a connection that was one of so many. A connection made later may lead to
+// a server that was restarted, or to another one.
+func (l *look) covers(dials int64, at time.Time) bool {
+	if l == nil || l.dials < dials {
+		return false
+	}
+	// The monotonic clock stands still while the machine sleeps, and the other can be set.
+	age, asleep := at.Sub(l.began), at.Round(0).Sub(l.began.Round(0))
+	return age <= 0 || age <= lookFresh && asleep <= lookFresh
+}
+
+// vouch refuses a claim that the server just accepted, if it may have forgotten
+// an earlier one. It sends nothing unless the connection may be new or the last
+// look is old.
+func (s *server) vouch(ctx context.Context, issued time.Time) error {
+	l, dials, now := s.seen.Load(), s.dials.Load(), time.Now()
+	if !l.covers(dials, now) {
+		var err error
+		if l, err = s.look(ctx, dials, now); err != nil {
+			return err
+		}
+	}
+	if issued.Before(l.from) {
+		return errForgot
+	}
+	return nil
+}
+
+// look waits for a look that covers this, with all others who need one.
+func (s *server) look(ctx context.Context, dials int64, at time.Time) (*look, error) {
+	for {
+		s.mu.Lock()
+		l := s.now
+		if l == nil {
+			l = &look{began: time.Now(), dials: s.dials.Load(), done: make(chan struct{})}
+			s.now = l
+			go s.run(l)
+		}
+		s.mu.Unlock()
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return nil, explain(ctx.Err())
+		}
+		if l.covers(dials, at) {
+			return l, l.err
+		}
+	}
+}
+
+func (s *server) run(l *look) {
+	defer func() {
+		if recover() != nil {
+			l.err = errPanicked
+		}
+		if l.err == nil {
+			s.seen.Store(l)
+		}
+		s.mu.Lock()
+		s.now = nil
+		if l.err == nil && !s.watched {
+			s.watched = true
+			go s.watch()
+		}
+		s.mu.Unlock()
+		close(l.done)
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+	defer cancel()
+	if err := s.settle(ctx, l); err != nil {
+		l.err = explain(err)
+	}
+}
+
+// watch looks again and again until the client is closed, and less often while
+// the server is away.
+func (s *server) watch() {
+	for wait := lookEvery; ; {
+		time.Sleep(wait)
+		if s.store.refused.Load() {
+			return
+		}
+		_, err := s.look(context.Background(), 0, time.Now())
+		switch {
+		case err == nil:
+			wait = lookEvery
+		case errors.Is(err, redis.ErrClosed):
+			s.store.forget(s.client)
+			return
+		default:
+			wait = min(2*wait, 4*lookEvery)
+		}
+	}
+}
+
+// DialHook counts a connection once it is there, before anything is sent on it.
+func (s *server) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := next(ctx, network, addr)
+		if err == nil {
+			s.dials.Add(1)
+		}
+		return conn, err
+	}
+}
+
+// ProcessHook tells a claim who answers it.
+func (s *server) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		s.answer(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook does so where a cluster's client asks another node.
+func (s *server) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			s.answer(cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (s *server) answer(cmd redis.Cmder) {
+	if c, ok := cmd.(*claim); ok && c.store == s.store {
+		c.by = s
+	}
+}

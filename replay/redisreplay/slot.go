@@ -1,0 +1,63 @@
+package redisreplay
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+const (
+	slots = 16384
+
+	errNoSlots = mcpseal.PlainError("a Redis of the cluster has no slots")
+)
+
+// ownSlot returns the first slot from a number on that the server owns: the same for
+// all who ask.
+func ownSlot(ctx context.Context, server *redis.Client, from int) (int, error) {
+	id, err := server.Do(ctx, "cluster", "myid").Text()
+	if err != nil {
+		return 0, err
+	}
+	ranges, err := server.ClusterSlots(ctx).Result()
+	if err != nil {
+		return 0, err
+	}
+	first := slots
+	for _, r := range ranges {
+		if len(r.Nodes) > 0 && r.Nodes[0].ID == id && r.End >= from {
+			first = min(first, max(r.Start, from))
+		}
+	}
+	if first < 0 || first >= slots {
+		return 0, errNoSlots
+	}
+	return first, nil
+}
+
+// slotTag returns a text that a cluster puts into the slot.
+func slotTag(slot int) string {
+	for i := 0; ; i++ {
+		if tag := strconv.Itoa(i); int(crc16(tag))%slots == slot {
+			return tag
+		}
+	}
+}
+
+// crc16 is the checksum that spreads keys over slots: CRC-16/XMODEM.
+func crc16(text string) (crc uint16) {
+	for i := range len(text) {
+		crc ^= uint16(text[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return crc
+}
