@@ -19,7 +19,7 @@ type Boundary struct {
 	singleUseTools map[string]bool
 	audience       [digestSize]byte
 	ownerSalt      [16]byte
-	claiming       *atomic.Int32 // claims that the store has not answered
+	spending       *atomic.Int32 // tokens that the store has not answered for
 }
 
 // acceptedFormat is a format and what policy knows of it.
@@ -42,7 +42,7 @@ func New(config Config) (*Boundary, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Boundary{config: config, audience: audienceDigest(config.Audience), claiming: new(atomic.Int32)}
+	b := &Boundary{config: config, audience: audienceDigest(config.Audience), spending: new(atomic.Int32)}
 	rand.Read(b.ownerSalt[:]) // never fails
 	if config.ReplayTools != nil {
 		b.singleUseTools = make(map[string]bool, len(config.ReplayTools))

@@ -74,7 +74,7 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	}
 	// 6. Last, because it spends the token: not used before.
 	if b.singleUse(&round.binding) && format.carries&ClaimSingleUse != 0 {
-		if fail := b.claim(ctx, round); fail != nil {
+		if fail := b.spend(ctx, round); fail != nil {
 			return format, fail
 		}
 	}

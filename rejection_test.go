@@ -71,7 +71,7 @@ func (e wordyError) Error() string { return string(e) }
 
 type storeFunc func(context.Context, mcpseal.Use) (bool, error)
 
-func (f storeFunc) Claim(ctx context.Context, use mcpseal.Use) (bool, error) { return f(ctx, use) }
+func (f storeFunc) Spend(ctx context.Context, use mcpseal.Use) (bool, error) { return f(ctx, use) }
 
 type sourceFunc func() *mcpseal.Ring
 

@@ -11,13 +11,13 @@ import (
 // answers true exactly once for each flow and round, whoever asks, and keeps
 // that at least until the time given. When in doubt it returns an error: the
 // token is then rejected. So it does when the context is over already, and then
-// claims nothing. It returns by the context's deadline: a boundary does not wait
-// for longer, and rejects tokens at once while 2,000 claims are outstanding. A
+// spends nothing. It returns by the context's deadline: a boundary does not wait
+// for longer, and rejects tokens at once while it waits for 2,000 answers. A
 // token stays spent even if the handler fails later.
 //
 // The suite sealtest.TestReplayStore holds a store to this.
 type ReplayStore interface {
-	Claim(ctx context.Context, use Use) (first bool, err error)
+	Spend(ctx context.Context, use Use) (first bool, err error)
 }
 
 // Use names one use of a token.
@@ -31,11 +31,11 @@ type Use struct {
 
 const (
 	errStoreSilent = plainError("the store did not answer in time")
-	errStoreBusy   = plainError("too many claims are waiting for the store")
+	errStoreBusy   = plainError("too many tokens are waiting for the store")
 )
 
-// maxClaims bounds the goroutines that a store which never returns can hold.
-const maxClaims = 2000
+// maxSpending bounds the goroutines that a store which never returns can hold.
+const maxSpending = 2000
 
 // singleUse says whether tokens for this request work only once.
 func (b *Boundary) singleUse(binding *Binding) bool {
@@ -48,8 +48,8 @@ func (b *Boundary) singleUse(binding *Binding) bool {
 	return binding.Method == methodTool && b.singleUseTools[binding.Target]
 }
 
-// claim spends the token. It comes back when the store does not.
-func (b *Boundary) claim(ctx context.Context, round *Round) *failure {
+// spend spends the token. It comes back when the store does not.
+func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	use := Use{
 		Flow:   round.claims.Flow,
 		Round:  round.claims.Round,
@@ -57,8 +57,8 @@ func (b *Boundary) claim(ctx context.Context, round *Round) *failure {
 		Until:  time.UnixMilli(round.claims.Expires).Add(2 * clockSkew),
 		Owner:  b.owner(round.binding.Principal),
 	}
-	if b.claiming.Add(1) > maxClaims {
-		b.claiming.Add(-1)
+	if b.spending.Add(1) > maxSpending {
+		b.spending.Add(-1)
 		return guard(func() error { return errStoreBusy }, ReasonStoreFailed)
 	}
 	caller := ctx
@@ -66,9 +66,9 @@ func (b *Boundary) claim(ctx context.Context, round *Round) *failure {
 	defer cancel()
 	done := make(chan *failure, 1) // an answer that comes late is for nobody
 	go func() {
-		defer b.claiming.Add(-1)
+		defer b.spending.Add(-1)
 		done <- guard(func() error {
-			first, err := b.config.Replay.Claim(ctx, use)
+			first, err := b.config.Replay.Spend(ctx, use)
 			if err == nil && !first {
 				return ReasonReplayed
 			}

@@ -19,7 +19,7 @@ type mapStore struct {
 	uses []mcpseal.Use
 }
 
-func (s *mapStore) Claim(ctx context.Context, use mcpseal.Use) (bool, error) {
+func (s *mapStore) Spend(ctx context.Context, use mcpseal.Use) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -76,7 +76,7 @@ func TestTheStoreIsAskedLast(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(t, mcpseal.Config{Keys: ring, Replay: store})
-		free := newService(t, mcpseal.Config{Keys: ring}) // seals the same, and claims nothing
+		free := newService(t, mcpseal.Config{Keys: ring}) // seals the same, and spends nothing
 		stricter := func(config mcpseal.Config) service {
 			config.Keys, config.Replay = ring, store
 			return newService(t, config)
@@ -258,12 +258,12 @@ func TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines(t *testing.T) {
 		synctest.Wait()
 		for i := range 3 {
 			if n := waiting.Load(); n != most {
-				t.Fatalf("%d claims wait, want %d", n, most)
+				t.Fatalf("%d tokens wait, want %d", n, most)
 			}
 			start := time.Now()
 			round, err := s.Open(context.Background(), deploy(), token)
 			s.checkRejection(t, round, err, mcpseal.ReasonStoreFailed)
-			if cause := s.book.last(t)["cause"]; cause != "too many claims are waiting for the store" {
+			if cause := s.book.last(t)["cause"]; cause != "too many tokens are waiting for the store" {
 				t.Errorf("the log says %v", cause)
 			}
 			if took := time.Since(start); took != 0 {

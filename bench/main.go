@@ -98,7 +98,7 @@ func comparisons() []comparison {
 		comparison{title: fmt.Sprintf("digest of the arguments, %d members", members), contenders: memberContenders(members)},
 		cursorComparison())
 	all = append(all, peerComparisons()...)
-	all = append(all, claimComparisons()...)
+	all = append(all, useComparisons()...)
 	return append(all,
 		comparison{title: "open, by the number of keys in the ring; 256 B of state", contenders: ringContenders()},
 		comparison{title: "the adapter for the official SDK, in memory", contenders: adapterContenders(inMemory)},

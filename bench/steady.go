@@ -17,11 +17,11 @@ type steadyStore struct {
 
 const (
 	lifetime = time.Second
-	pace     = 50_000          // claims a second, which are about 100,000 that are held
+	pace     = 50_000          // uses a second, which are about 100,000 that are held
 	settling = 3 * time.Second // stores may round a lifetime up
 )
 
-// steady measures claims of tokens that last for a second, when as many expire as
+// steady measures tokens that last for a second, when as many expire as
 // come. Removing is part of it, and comes in bursts: so a time is the mean of
 // seconds on end, not the median of slices, and each store runs by itself. That
 // takes longer than the budget, unless it is only a test.
@@ -32,10 +32,10 @@ func steady(stores []steadyStore, users uint64, budget time.Duration) (rows []ro
 	}
 	for _, s := range stores {
 		runtime.GC()
-		claim := claimOne(s.name, s.open(), lifetime, users)
-		paced(claim.run, settle)
-		r := row{Name: s.name, Nanos: paced(claim.run, measured), Ratio: 1}
-		allocations := allocs(claim.run, 500)
+		spend := spendOne(s.name, s.open(), lifetime, users)
+		paced(spend.run, settle)
+		r := row{Name: s.name, Nanos: paced(spend.run, measured), Ratio: 1}
+		allocations := allocs(spend.run, 500)
 		r.Allocs = &allocations
 		if len(rows) > 0 {
 			r.Ratio = r.Nanos / rows[0].Nanos
@@ -68,7 +68,7 @@ type mutexStore struct {
 	swept time.Time
 }
 
-func (s *mutexStore) Claim(_ context.Context, use mcpseal.Use) (bool, error) {
+func (s *mutexStore) Spend(_ context.Context, use mcpseal.Use) (bool, error) {
 	key, now := mapKey{use.Flow, use.Round}, time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()

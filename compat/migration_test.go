@@ -186,7 +186,7 @@ type store struct {
 	used map[mcpseal.Use]bool
 }
 
-func (s *store) Claim(_ context.Context, use mcpseal.Use) (bool, error) {
+func (s *store) Spend(_ context.Context, use mcpseal.Use) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := mcpseal.Use{Flow: use.Flow, Round: use.Round}

@@ -202,7 +202,7 @@ func TestAPrincipalFunctionReplacesTheToken(t *testing.T) {
 
 type failingStore struct{ fail func() error }
 
-func (s failingStore) Claim(context.Context, mcpseal.Use) (bool, error) { return true, s.fail() }
+func (s failingStore) Spend(context.Context, mcpseal.Use) (bool, error) { return true, s.fail() }
 
 // brokenCodec works until it is broken.
 type brokenCodec struct {

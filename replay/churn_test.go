@@ -13,7 +13,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestNoTokenIsWonTwiceWhileTimePasses lets goroutines claim tokens, again and
+// TestNoTokenIsWonTwiceWhileTimePasses lets goroutines use tokens, again and
 // again, while others expire and the clock goes back and forth, in a store that
 // is always nearly full.
 func TestNoTokenIsWonTwiceWhileTimePasses(t *testing.T) {
@@ -46,7 +46,7 @@ func TestNoTokenIsWonTwiceWhileTimePasses(t *testing.T) {
 				u.Until = u.Issued.Add(time.Duration(20+n%21) * time.Second)
 				u.Flow[0], u.Flow[1], u.Flow[2] = byte(n), byte(n>>8), byte(n>>16)
 				u.Owner[0] = byte(n % 40)
-				first, err := s.claim(context.Background(), now, u)
+				first, err := s.spend(context.Background(), now, u)
 				switch {
 				case first && won[n].Add(1) > 1:
 					t.Errorf("token %d was won twice", n)
@@ -69,6 +69,6 @@ func TestNoTokenIsWonTwiceWhileTimePasses(t *testing.T) {
 	s.drain(end)
 	check(t, s)
 	if s.used.len() != 0 {
-		t.Errorf("%d claims never end", s.used.len())
+		t.Errorf("%d uses never end", s.used.len())
 	}
 }

@@ -15,7 +15,7 @@ func (s *SingleProcess) now() moment {
 	}
 }
 
-// maxLeap is how far the wall clock may get ahead between two claims, in seconds.
+// maxLeap is how far the wall clock may get ahead between two calls, in seconds.
 const maxLeap = 60
 
 // watch looks for a wall clock that leaps ahead: it was behind, perhaps already
@@ -31,7 +31,7 @@ func (s *SingleProcess) watch(now moment) {
 	s.offset = offset
 }
 
-// lookAgain is the longest that a claim whose time is over by one clock waits
+// lookAgain is the longest that a use which has expired by one clock waits
 // for the other: the clock that was set back may be set right again.
 const lookAgain = 60
 

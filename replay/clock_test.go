@@ -57,10 +57,10 @@ func (c *clocks) opens(u mcpseal.Use) bool {
 	return now.Before(u.Until.Add(-2*time.Minute)) && !u.Issued.After(now.Add(time.Minute))
 }
 
-func (c *clocks) mustClaim(t *testing.T, u mcpseal.Use, want bool) {
+func (c *clocks) mustSpend(t *testing.T, u mcpseal.Use, want bool) {
 	t.Helper()
-	if first, err := c.claim(context.Background(), c.moment, u); err != nil || first != want {
-		t.Fatalf("with the wall clock at %d and the other at %d, Claim = %v, %v, want %v", c.wall, c.running, first, err, want)
+	if first, err := c.spend(context.Background(), c.moment, u); err != nil || first != want {
+		t.Fatalf("with the wall clock at %d and the other at %d, Spend = %v, %v, want %v", c.wall, c.running, first, err, want)
 	}
 }
 
@@ -82,67 +82,67 @@ func TestAClockThatJumpsDoesNotMakeATokenWorkTwice(t *testing.T) {
 				c.wall += behind
 				c.settle()
 				u := c.useAt(1)
-				c.mustClaim(t, u, true)
+				c.mustSpend(t, u, true)
 				jump(c, func() {
-					for i := range uint64(50) { // claims in every part of the store
+					for i := range uint64(50) { // uses in every part of the store
 						fresh := c.useAt(1000 + i + uint64(c.wall)<<10)
 						fresh.Issued = fresh.Issued.Add(time.Second) // also just after a leap
-						c.claim(context.Background(), c.moment, fresh)
+						c.spend(context.Background(), c.moment, fresh)
 					}
 				})
 				if !c.opens(u) {
 					t.Fatal("the token does not open any more: the test shows nothing")
 				}
-				c.mustClaim(t, u, false)
+				c.mustSpend(t, u, false)
 			}
 		})
 	}
 }
 
 // TestAClockThatIsSetBackDoesNotBringBackWhatWasForgotten sets it back when the
-// claim is over by every clock, to a time when the token opens again.
+// use is over by every clock, to a time when the token opens again.
 func TestAClockThatIsSetBackDoesNotBringBackWhatWasForgotten(t *testing.T) {
 	c := newClocks(t, 1000)
 	u := c.useAt(1)
-	c.mustClaim(t, u, true)
+	c.mustSpend(t, u, true)
 	c.pass(13 * 60)
-	c.mustClaim(t, c.useAt(2), true)
+	c.mustSpend(t, c.useAt(2), true)
 	if c.used.len() != 1 {
-		t.Fatal("the claim is not forgotten: the test shows nothing")
+		t.Fatal("the use is not forgotten: the test shows nothing")
 	}
 	c.wall -= 10 * 60
 	if !c.opens(u) {
 		t.Fatal("the token does not open any more: the test shows nothing")
 	}
-	if first, err := c.claim(context.Background(), c.moment, u); first || !errors.Is(err, errSetBack) {
-		t.Fatalf("Claim = %v, %v", first, err)
+	if first, err := c.spend(context.Background(), c.moment, u); first || !errors.Is(err, errSetBack) {
+		t.Fatalf("Spend = %v, %v", first, err)
 	}
-	c.mustClaim(t, c.useAt(3), true) // issued after that, it lasts longer than what was forgotten
+	c.mustSpend(t, c.useAt(3), true) // issued after that, it lasts longer than what was forgotten
 	c.wall -= 60 * 60
 	fresh := c.useAt(4)
 	fresh.Issued = c.start
-	if first, err := c.claim(context.Background(), c.moment, fresh); first || err == nil {
-		t.Fatalf("Claim = %v, %v", first, err)
+	if first, err := c.spend(context.Background(), c.moment, fresh); first || err == nil {
+		t.Fatalf("Spend = %v, %v", first, err)
 	}
 }
 
-func TestAClaimIsFreedWhenBothClocksSaySo(t *testing.T) {
+func TestAUseIsFreedWhenBothClocksSaySo(t *testing.T) {
 	full := func(t *testing.T) *clocks {
 		c := newClocks(t, 1)
-		c.mustClaim(t, c.useAt(1), true)
+		c.mustSpend(t, c.useAt(1), true)
 		return c
 	}
 	refuse := func(t *testing.T, c *clocks) {
 		t.Helper()
-		if first, err := c.claim(context.Background(), c.moment, c.useAt(2)); first || err != ErrFull {
-			t.Fatalf("Claim = %v, %v", first, err)
+		if first, err := c.spend(context.Background(), c.moment, c.useAt(2)); first || err != ErrFull {
+			t.Fatalf("Spend = %v, %v", first, err)
 		}
 	}
 	const lasts = 12*60 + 2
 	t.Run("both", func(t *testing.T) {
 		c := full(t)
 		c.pass(lasts)
-		c.mustClaim(t, c.useAt(2), true)
+		c.mustSpend(t, c.useAt(2), true)
 	})
 	t.Run("the wall clock ahead", func(t *testing.T) {
 		c := full(t)
@@ -150,7 +150,7 @@ func TestAClaimIsFreedWhenBothClocksSaySo(t *testing.T) {
 		c.settle()
 		refuse(t, c)
 		c.pass(lasts)
-		c.mustClaim(t, c.useAt(2), true)
+		c.mustSpend(t, c.useAt(2), true)
 	})
 	t.Run("the wall clock behind, then right again", func(t *testing.T) {
 		c := full(t)
@@ -161,41 +161,41 @@ func TestAClaimIsFreedWhenBothClocksSaySo(t *testing.T) {
 		c.wall += 90
 		c.settle()
 		c.pass(lookAgain)
-		c.mustClaim(t, c.useAt(2), true)
+		c.mustSpend(t, c.useAt(2), true)
 	})
-	t.Run("the machine asleep for a year, then a new claim", func(t *testing.T) {
+	t.Run("the machine asleep for a year, then a new use", func(t *testing.T) {
 		c := newClocks(t, 1)
 		c.wall += 365 * 86400
 		c.settle()
-		c.mustClaim(t, c.useAt(1), true)
+		c.mustSpend(t, c.useAt(1), true)
 		c.pass(lasts)
-		c.mustClaim(t, c.useAt(2), true)
+		c.mustSpend(t, c.useAt(2), true)
 	})
 }
 
-func TestClaimsThatWaitForAClockDoNotHoldUpOthers(t *testing.T) {
+func TestUsesThatWaitForAClockDoNotHoldUpOthers(t *testing.T) {
 	c := newClocks(t, 100)
 	c.wall += 3600 // wrong by an hour
 	c.settle()
 	for i := range uint64(50) {
-		c.mustClaim(t, c.useAt(i), true)
+		c.mustSpend(t, c.useAt(i), true)
 	}
 	c.wall -= 3600 // and right again
 	c.oldest = 0   // or fresh tokens are refused until the clock is there again
 	for i := range uint64(50) {
-		c.mustClaim(t, c.useAt(100+i), true)
+		c.mustSpend(t, c.useAt(100+i), true)
 	}
 	c.pass(722)
 	for i := range uint64(50) {
-		c.mustClaim(t, c.useAt(200+i), true)
+		c.mustSpend(t, c.useAt(200+i), true)
 	}
 	if c.used.len() != 100 {
-		t.Errorf("%d claims are held, want the 50 of the wrong hour and the 50 new ones", c.used.len())
+		t.Errorf("%d uses are held, want the 50 of the wrong hour and the 50 new ones", c.used.len())
 	}
 	c.pass(3600)
 	c.drain(c.moment)
-	c.mustClaim(t, c.useAt(300), true)
+	c.mustSpend(t, c.useAt(300), true)
 	if c.used.len() != 1 {
-		t.Errorf("%d claims are held, want 1", c.used.len())
+		t.Errorf("%d uses are held, want 1", c.used.len())
 	}
 }

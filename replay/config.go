@@ -14,7 +14,7 @@ type Config struct {
 	// Logger gets a warning when the store is 80 % full, and again once it was
 	// below 70 %. Nil means slog.Default().
 	Logger *slog.Logger
-	// Observer gets the level after every claim that changed it, for metrics.
+	// Observer gets the level after every call that changed it, for metrics.
 	// Several goroutines may call it at once, and a later level may arrive before
 	// an earlier one: for a gauge, ask [SingleProcess.Level]. Nil means nobody does.
 	Observer func(Level)

@@ -30,6 +30,6 @@
 // A use is kept until both the wall clock and the monotonic clock are past its expiry.
 // It takes less than 100 bytes while the store fills, and less than 120 while it
 // drains: memory goes back to the collector.
-// A claim removes at most 64 expired uses, and more only where there is no room;
+// Spend removes at most 64 expired uses, and more only where there is no room;
 // [SingleProcess.Level] removes all.
 package replay

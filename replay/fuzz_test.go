@@ -54,7 +54,7 @@ func FuzzSingleProcess(f *testing.F) {
 				}
 				offset = now.wall - now.running
 				tooOld := token.Issued.Before(s.start.Add(time.Duration(oldest) * time.Second))
-				first, err := s.claim(context.Background(), now, token.Use)
+				first, err := s.spend(context.Background(), now, token.Use)
 				held, owned := 0, 0
 				for _, other := range tokens {
 					if now.wall < other.wall { // the store may look at it now, and again later
@@ -78,9 +78,9 @@ func FuzzSingleProcess(f *testing.F) {
 				case err == nil && !token.won:
 					t.Fatal("a token counts as used that was not")
 				case errors.Is(err, ErrFull) && held < capacity:
-					t.Fatalf("full, with %d claims", held)
+					t.Fatalf("full, with %d uses", held)
 				case errors.Is(err, ErrOwnerFull) && (owned < limit || token.Owner == [16]byte{}):
-					t.Fatalf("a user with %d claims is refused", owned)
+					t.Fatalf("a user with %d uses is refused", owned)
 				case errors.Is(err, errSetBack) && !setBack:
 					t.Fatalf("the clock was not set back: %v", err)
 				case errors.Is(err, errTooOld) && !tooOld:
@@ -94,7 +94,7 @@ func FuzzSingleProcess(f *testing.F) {
 	})
 }
 
-// check looks at what must hold between any two claims.
+// check looks at what must hold between any two uses.
 func check(t *testing.T, s *SingleProcess) {
 	t.Helper()
 	owned, queued := map[owner]int32{}, 0

@@ -11,25 +11,25 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// refuse claims a token that the store must not let pass.
+// refuse uses a token that the store must not let pass.
 func (c *clocks) refuse(t *testing.T, token uint64, issued int64, want error) {
 	t.Helper()
 	u := c.useAt(token)
 	u.Issued = c.start.Add(time.Duration(issued) * time.Second)
-	if first, err := c.claim(context.Background(), c.moment, u); first || !errors.Is(err, want) {
-		t.Fatalf("Claim = %v, %v, want %v", first, err, want)
+	if first, err := c.spend(context.Background(), c.moment, u); first || !errors.Is(err, want) {
+		t.Fatalf("Spend = %v, %v, want %v", first, err, want)
 	}
 }
 
 // TestAfterALeapOfTheClockOlderTokensAreRefused starts a store while the clock is
 // behind. Tokens of the process before are dated after that start.
 func TestAfterALeapOfTheClockOlderTokensAreRefused(t *testing.T) {
-	for name, first := range map[string]bool{"before the first claim": true, "later": false} {
+	for name, first := range map[string]bool{"before the first use": true, "later": false} {
 		t.Run(name, func(t *testing.T) {
 			c := newClocks(t, 1000)
 			if !first {
 				c.pass(100)
-				c.mustClaim(t, c.useAt(1), true)
+				c.mustSpend(t, c.useAt(1), true)
 			}
 			c.wall += 3600
 			c.pass(5)
@@ -37,8 +37,8 @@ func TestAfterALeapOfTheClockOlderTokensAreRefused(t *testing.T) {
 			c.refuse(t, 3, c.wall, errTooOld)     // within the second
 			c.pass(1)
 			c.refuse(t, 2, c.wall-300, errTooOld)
-			c.mustClaim(t, c.useAt(4), true)
-			c.mustClaim(t, c.useAt(4), false)
+			c.mustSpend(t, c.useAt(4), true)
+			c.mustSpend(t, c.useAt(4), false)
 		})
 	}
 }
@@ -46,9 +46,9 @@ func TestAfterALeapOfTheClockOlderTokensAreRefused(t *testing.T) {
 func TestWhatWasUsedIsStillRecognisedAfterALeap(t *testing.T) {
 	c := newClocks(t, 1000)
 	u := c.useAt(1)
-	c.mustClaim(t, u, true)
+	c.mustSpend(t, u, true)
 	c.wall += 300
-	c.mustClaim(t, u, false)
+	c.mustSpend(t, u, false)
 	c.refuse(t, 2, 0, errTooOld)
 }
 
@@ -63,15 +63,15 @@ func TestALeapIsMoreThanAMinute(t *testing.T) {
 		clocks.pass(100)
 		before := clocks.useAt(1)
 		clocks.wall += c.ahead
-		first, err := clocks.claim(context.Background(), clocks.moment, before)
+		first, err := clocks.spend(context.Background(), clocks.moment, before)
 		if c.leap != errors.Is(err, errTooOld) || c.leap == first {
-			t.Errorf("%d seconds ahead: Claim = %v, %v", c.ahead, first, err)
+			t.Errorf("%d seconds ahead: Spend = %v, %v", c.ahead, first, err)
 		}
 	}
 }
 
 // TestADriftingClockRefusesNobody lets the wall clock gain an hour, but never
-// more than a minute between two claims.
+// more than a minute between two uses.
 func TestADriftingClockRefusesNobody(t *testing.T) {
 	for _, step := range []int64{1, maxLeap} {
 		c := newClocks(t, 10_000)
@@ -79,25 +79,25 @@ func TestADriftingClockRefusesNobody(t *testing.T) {
 			u := c.useAt(i)
 			c.wall += step
 			c.pass(10)
-			c.mustClaim(t, u, true)
+			c.mustSpend(t, u, true)
 		}
 	}
 }
 
-// TestALeapIsSeenFromTheLastClaimOn sets the clock back and right again, by less
+// TestALeapIsSeenFromTheLastUseOn sets the clock back and right again, by less
 // than a leap, and then by more.
-func TestALeapIsSeenFromTheLastClaimOn(t *testing.T) {
+func TestALeapIsSeenFromTheLastUseOn(t *testing.T) {
 	c := newClocks(t, 1000)
 	c.wall -= 50
 	c.pass(100)
-	c.mustClaim(t, c.useAt(1), true)
+	c.mustSpend(t, c.useAt(1), true)
 	u := c.useAt(2)
 	c.wall += 50 // right again
-	c.mustClaim(t, u, true)
+	c.mustSpend(t, u, true)
 	c.wall += maxLeap + 1
 	c.refuse(t, 3, c.wall-maxLeap-1, errTooOld)
 	c.pass(1)
-	c.mustClaim(t, c.useAt(4), true)
+	c.mustSpend(t, c.useAt(4), true)
 }
 
 // TestNobodyWinsAnOldTokenWhileALeapIsNoticed lets many goroutines be the first to
@@ -114,8 +114,8 @@ func TestNobodyWinsAnOldTokenWhileALeapIsNoticed(t *testing.T) {
 		var group sync.WaitGroup
 		for _, u := range old {
 			group.Go(func() {
-				if first, err := c.claim(context.Background(), c.moment, u); first || !errors.Is(err, errTooOld) {
-					t.Errorf("Claim = %v, %v", first, err)
+				if first, err := c.spend(context.Background(), c.moment, u); first || !errors.Is(err, errTooOld) {
+					t.Errorf("Spend = %v, %v", first, err)
 				}
 			})
 		}

@@ -23,7 +23,7 @@ func (s *SingleProcess) Level() Level {
 	}
 }
 
-// sweepOnce removes a few, so that claims come in between.
+// sweepOnce removes a few, so that others come in between.
 func (s *SingleProcess) sweepOnce(now moment) (level Level, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

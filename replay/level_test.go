@@ -23,13 +23,13 @@ func TestTheObserverGetsEveryChangeOfTheLevel(t *testing.T) {
 			}
 			held = append(held, level.Held)
 		}})
-		claim(t, store, use(1, 0, time.Minute), true)
-		claim(t, store, use(2, 0, time.Hour), true)
-		claim(t, store, use(2, 0, time.Hour), false)
-		claim(t, store, use(3, 0, time.Hour), true)
+		spend(t, store, use(1, 0, time.Minute), true)
+		spend(t, store, use(2, 0, time.Hour), true)
+		spend(t, store, use(2, 0, time.Hour), false)
+		spend(t, store, use(3, 0, time.Hour), true)
 		refuse(t, store, use(4, 0, time.Hour), replay.ErrFull)
 		time.Sleep(62 * time.Second)
-		claim(t, store, use(2, 0, time.Hour), false) // one expired, none came
+		spend(t, store, use(2, 0, time.Hour), false) // one expired, none came
 		if want := []int{1, 2, 3, 2}; !slices.Equal(held, want) {
 			t.Errorf("the observer saw %v, want %v", held, want)
 		}
@@ -48,10 +48,10 @@ func TestTheLevelCountsOnlyWhatIsNotOver(t *testing.T) {
 		}
 		level(0)
 		for i := range uint64(short) {
-			claim(t, store, use(i, 0, time.Minute), true)
+			spend(t, store, use(i, 0, time.Minute), true)
 		}
 		for i := range uint64(long) {
-			claim(t, store, use(short+i, 0, time.Hour), true)
+			spend(t, store, use(short+i, 0, time.Hour), true)
 		}
 		level(short + long)
 		time.Sleep(62 * time.Second)
@@ -75,7 +75,7 @@ func TestTheLogWarnsOnceUntilTheLevelFell(t *testing.T) {
 		fill := func(n int, lasts time.Duration) {
 			for range n {
 				next++
-				claim(t, store, use(next, 0, lasts), true)
+				spend(t, store, use(next, 0, lasts), true)
 			}
 		}
 		fill(65, time.Hour)
@@ -110,9 +110,9 @@ func TestAPanicOfObserverOrLoggerChangesNothing(t *testing.T) {
 		Logger:   slog.New(panickingHandler{slog.Default().Handler()}),
 		Observer: func(replay.Level) { panic("an observer's") },
 	})
-	claim(t, store, use(1, 0, time.Minute), true)
-	claim(t, store, use(2, 0, time.Minute), true)
-	claim(t, store, use(1, 0, time.Minute), false)
+	spend(t, store, use(1, 0, time.Minute), true)
+	spend(t, store, use(2, 0, time.Minute), true)
+	spend(t, store, use(1, 0, time.Minute), false)
 	refuse(t, store, use(3, 0, time.Minute), replay.ErrFull)
 }
 
@@ -164,7 +164,7 @@ func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	t.Cleanup(func() { slog.SetDefault(before) })
 	var log bytes.Buffer
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	claim(t, store, use(1, 0, time.Hour), true)
+	spend(t, store, use(1, 0, time.Hour), true)
 	if !strings.Contains(log.String(), "filling up") {
 		t.Errorf("the log says %q", log.String())
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// spread is by how much each claim outlasts the one before.
+// spread is by how much each use outlasts the one before.
 const spread = time.Millisecond
 
-// fill claims tokens first to last, each of another user or of one of a few.
+// fill uses tokens first to last, each of another user or of one of a few.
 func fill(t *testing.T, s *SingleProcess, first, last int, everyOwner bool, now moment) {
 	t.Helper()
 	issued := s.start.Add(time.Duration(now.wall) * time.Second)
@@ -26,8 +26,8 @@ func fill(t *testing.T, s *SingleProcess, first, last int, everyOwner bool, now 
 			owner %= 64
 		}
 		binary.BigEndian.PutUint64(u.Owner[:], uint64(owner+1))
-		if ok, err := s.claim(context.Background(), now, u); !ok || err != nil {
-			t.Fatalf("claim %d = %v, %v", i, ok, err)
+		if ok, err := s.spend(context.Background(), now, u); !ok || err != nil {
+			t.Fatalf("use %d = %v, %v", i, ok, err)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func heap() int {
 // TestAUseTakesLessThan100Bytes looks at many levels, so also at those where
 // the tables have just grown.
 func TestAUseTakesLessThan100Bytes(t *testing.T) {
-	for name, everyOwner := range map[string]bool{"every claim another user's": true, "few users": false} {
+	for name, everyOwner := range map[string]bool{"every use another user's": true, "few users": false} {
 		t.Run(name, func(t *testing.T) {
 			before := heap()
 			s, err := NewSingleProcess(Config{Capacity: 1_000_000, Logger: slog.New(slog.DiscardHandler)})
@@ -58,9 +58,9 @@ func TestAUseTakesLessThan100Bytes(t *testing.T) {
 					worst, at = each, held
 				}
 			}
-			t.Logf("%.1f bytes a claim at most, with %d claims", worst, at)
+			t.Logf("%.1f bytes a use at most, with %d uses", worst, at)
 			if worst >= 100 {
-				t.Errorf("%.1f bytes a claim with %d claims", worst, at)
+				t.Errorf("%.1f bytes a use with %d uses", worst, at)
 			}
 			runtime.KeepAlive(s)
 		})
@@ -88,9 +88,9 @@ func TestAUseTakesLessThan120BytesWhileOthersExpire(t *testing.T) {
 				worst, at = each, held
 			}
 		}
-		t.Logf("from %d down, %.1f bytes a claim at most, with %d claims", peak, worst, at)
+		t.Logf("from %d down, %.1f bytes a use at most, with %d uses", peak, worst, at)
 		if worst >= 120 {
-			t.Errorf("%.1f bytes a claim with %d claims", worst, at)
+			t.Errorf("%.1f bytes a use with %d uses", worst, at)
 		}
 		runtime.KeepAlive(s)
 	}
@@ -109,7 +109,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		s.drain(now)
 		fill(t, s, 0, 10, true, now)
 		if left := heap() - before; left > full/10 {
-			t.Errorf("turn %d: %d bytes of %d are left for 10 claims", i, left, full)
+			t.Errorf("turn %d: %d bytes of %d are left for 10 uses", i, left, full)
 		}
 		fill(t, s, 10, 60_000, true, now)
 		if again := heap() - before; again > full*11/10 {

@@ -23,18 +23,18 @@ func use(token, owner uint64, lasts time.Duration) mcpseal.Use {
 	return u
 }
 
-func claim(t *testing.T, store *replay.SingleProcess, u mcpseal.Use, want bool) {
+func spend(t *testing.T, store *replay.SingleProcess, u mcpseal.Use, want bool) {
 	t.Helper()
-	if first, err := store.Claim(context.Background(), u); err != nil || first != want {
-		t.Fatalf("Claim = %v, %v, want %v", first, err, want)
+	if first, err := store.Spend(context.Background(), u); err != nil || first != want {
+		t.Fatalf("Spend = %v, %v, want %v", first, err, want)
 	}
 }
 
 func refuse(t *testing.T, store *replay.SingleProcess, u mcpseal.Use, want error) {
 	t.Helper()
-	first, err := store.Claim(context.Background(), u)
+	first, err := store.Spend(context.Background(), u)
 	if first || err == nil || want != nil && !errors.Is(err, want) {
-		t.Fatalf("Claim = %v, %v, want %v", first, err, want)
+		t.Fatalf("Spend = %v, %v, want %v", first, err, want)
 	}
 }
 
@@ -42,30 +42,30 @@ func TestAFullStoreRefusesAndForgetsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore(t, replay.Config{Capacity: 100})
 		for i := range uint64(100) {
-			claim(t, store, use(i, 0, time.Minute), true)
+			spend(t, store, use(i, 0, time.Minute), true)
 		}
 		for i := range uint64(1000) {
 			refuse(t, store, use(1000+i, 0, time.Minute), replay.ErrFull)
 		}
 		for i := range uint64(100) {
-			claim(t, store, use(i, 0, time.Minute), false)
+			spend(t, store, use(i, 0, time.Minute), false)
 		}
 	})
 }
 
-func TestAClaimIsKeptUntilItsTimeAndFreedSoonAfter(t *testing.T) {
+func TestAUseIsKeptUntilItsTimeAndFreedSoonAfter(t *testing.T) {
 	for _, lasts := range []time.Duration{time.Millisecond, 999 * time.Millisecond, time.Second, 1500 * time.Millisecond, 12 * time.Minute, 10 * 365 * 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(123456 * time.Microsecond)
 			store := newStore(t, replay.Config{Capacity: 1})
 			time.Sleep(654321 * time.Microsecond)
 			u := use(1, 0, lasts)
-			claim(t, store, u, true)
+			spend(t, store, u, true)
 			time.Sleep(lasts - time.Nanosecond)
-			claim(t, store, u, false)
+			spend(t, store, u, false)
 			refuse(t, store, use(2, 0, time.Hour), replay.ErrFull)
 			time.Sleep(2*time.Second + time.Nanosecond)
-			claim(t, store, use(2, 0, time.Hour), true)
+			spend(t, store, use(2, 0, time.Hour), true)
 		})
 	}
 }
@@ -74,18 +74,18 @@ func TestOneUserHoldsATenthOfTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore(t, replay.Config{Capacity: 100})
 		for i := range uint64(10) {
-			claim(t, store, use(i, 7, time.Minute), true)
+			spend(t, store, use(i, 7, time.Minute), true)
 		}
 		for i := range uint64(50) {
 			refuse(t, store, use(100+i, 7, time.Minute), replay.ErrOwnerFull)
 		}
-		claim(t, store, use(3, 7, time.Minute), false)
-		claim(t, store, use(200, 8, time.Minute), true)
-		claim(t, store, use(100, 0, time.Minute), true) // what was refused was not claimed
+		spend(t, store, use(3, 7, time.Minute), false)
+		spend(t, store, use(200, 8, time.Minute), true)
+		spend(t, store, use(100, 0, time.Minute), true) // what was refused was not spent
 
 		time.Sleep(62 * time.Second)
 		for i := range uint64(10) {
-			claim(t, store, use(300+i, 7, time.Minute), true)
+			spend(t, store, use(300+i, 7, time.Minute), true)
 		}
 		refuse(t, store, use(400, 7, time.Minute), replay.ErrOwnerFull)
 	})
@@ -93,7 +93,7 @@ func TestOneUserHoldsATenthOfTheStore(t *testing.T) {
 
 func TestTheSmallestStoreHasRoomForAUser(t *testing.T) {
 	store := newStore(t, replay.Config{Capacity: 1})
-	claim(t, store, use(1, 7, time.Minute), true)
+	spend(t, store, use(1, 7, time.Minute), true)
 	refuse(t, store, use(2, 7, time.Minute), replay.ErrOwnerFull)
 	refuse(t, store, use(2, 8, time.Minute), replay.ErrFull)
 }
@@ -101,7 +101,7 @@ func TestTheSmallestStoreHasRoomForAUser(t *testing.T) {
 func TestNobodyHasNoQuota(t *testing.T) {
 	store := newStore(t, replay.Config{Capacity: 100})
 	for i := range uint64(100) {
-		claim(t, store, use(i, 0, time.Minute), true)
+		spend(t, store, use(i, 0, time.Minute), true)
 	}
 	refuse(t, store, use(100, 0, time.Minute), replay.ErrFull)
 }
@@ -110,25 +110,25 @@ func TestAUserWhoseShortNameIsZeroIsNotNobody(t *testing.T) {
 	store := newStore(t, replay.Config{Capacity: 10})
 	u := use(1, 0, time.Minute)
 	u.Owner[15] = 1
-	claim(t, store, u, true)
+	spend(t, store, u, true)
 	u.Flow[0] = 1
 	refuse(t, store, u, replay.ErrOwnerFull)
 }
 
-// TestARefusedClaimLeavesNothingBehind would fail if a user's count went up for
+// TestARefusedUseLeavesNothingBehind would fail if a user's count went up for
 // a token that did not fit.
-func TestARefusedClaimLeavesNothingBehind(t *testing.T) {
+func TestARefusedUseLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore(t, replay.Config{Capacity: 20})
 		for i := range uint64(20) {
-			claim(t, store, use(i, 0, time.Minute), true)
+			spend(t, store, use(i, 0, time.Minute), true)
 		}
 		for i := range uint64(50) {
 			refuse(t, store, use(100+i, 7, time.Hour), replay.ErrFull)
 		}
 		time.Sleep(62 * time.Second)
-		claim(t, store, use(1000, 7, time.Minute), true)
-		claim(t, store, use(1001, 7, time.Minute), true)
+		spend(t, store, use(1000, 7, time.Minute), true)
+		spend(t, store, use(1001, 7, time.Minute), true)
 		refuse(t, store, use(1002, 7, time.Minute), replay.ErrOwnerFull)
 	})
 }
@@ -139,7 +139,7 @@ func TestATokenOlderThanTheStoreIsRefused(t *testing.T) {
 		store := newStore(t, replay.Config{})
 		after := use(2, 0, time.Minute)
 		refuse(t, store, before, nil)
-		claim(t, store, after, true)
+		spend(t, store, after, true)
 	}
 }
 
@@ -163,15 +163,15 @@ func TestNonsenseIsRefused(t *testing.T) {
 		u := use(1, 0, time.Minute)
 		spoil(&u)
 		for range 2 {
-			if first, err := store.Claim(context.Background(), u); first || err == nil {
-				t.Errorf("%s: Claim = %v, %v", name, first, err)
+			if first, err := store.Spend(context.Background(), u); first || err == nil {
+				t.Errorf("%s: Spend = %v, %v", name, first, err)
 			}
 		}
 	}
-	claim(t, store, use(1, 0, time.Minute), true)
+	spend(t, store, use(1, 0, time.Minute), true)
 	last := use(2, 0, 135*365*24*time.Hour)
 	last.Round = 1<<16 - 1
-	claim(t, store, last, true)
+	spend(t, store, last, true)
 }
 
 func TestACapacityThatMakesNoSenseIsRefused(t *testing.T) {
@@ -199,7 +199,7 @@ func TestTheBoundIsExactUnderRaces(t *testing.T) {
 				group.Go(func() {
 					for i := range tokens {
 						i = (i + g*37) % tokens
-						first, err := store.Claim(context.Background(), use(round<<32|uint64(i), uint64(i)+1, time.Minute))
+						first, err := store.Spend(context.Background(), use(round<<32|uint64(i), uint64(i)+1, time.Minute))
 						if err != nil {
 							t.Error(err)
 						}
@@ -238,14 +238,14 @@ func TestRacesForTheLastPlaces(t *testing.T) {
 		for g := range uint64(8) {
 			group.Go(func() {
 				for i := range uint64(20) {
-					first, err := store.Claim(context.Background(), use(g<<8|i, g<<8|i|1<<20, time.Minute))
+					first, err := store.Spend(context.Background(), use(g<<8|i, g<<8|i|1<<20, time.Minute))
 					switch {
 					case first:
 						won.Add(1)
 					case errors.Is(err, replay.ErrFull):
 						full.Add(1)
 					default:
-						t.Errorf("Claim = %v, %v", first, err)
+						t.Errorf("Spend = %v, %v", first, err)
 					}
 				}
 			})
@@ -257,19 +257,19 @@ func TestRacesForTheLastPlaces(t *testing.T) {
 	}
 }
 
-// TestExpiredClaimsMakeRoomWhereverTheyAre lets one claim expire a minute, in
+// TestExpiredUsesMakeRoomWhereverTheyAre lets one use expire a minute, in
 // whatever part of a full store it is.
-func TestExpiredClaimsMakeRoomWhereverTheyAre(t *testing.T) {
+func TestExpiredUsesMakeRoomWhereverTheyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newStore(t, replay.Config{Capacity: 100})
 		for i := range uint64(100) {
-			claim(t, store, use(i, 0, time.Duration(i+1)*time.Minute), true)
+			spend(t, store, use(i, 0, time.Duration(i+1)*time.Minute), true)
 		}
 		time.Sleep(2 * time.Second)
 		for i := range uint64(100) {
 			refuse(t, store, use(1000+i, 0, 1000*time.Minute), replay.ErrFull)
 			time.Sleep(time.Minute)
-			claim(t, store, use(1000+i, 0, 1000*time.Minute), true)
+			spend(t, store, use(1000+i, 0, 1000*time.Minute), true)
 		}
 	})
 }

@@ -50,10 +50,10 @@ const (
 
 const (
 	maxRound = 1<<16 - 1
-	// budget is how many expired uses one claim removes: no request pays for all that
+	// budget is how many expired uses one call removes: no request pays for all that
 	// expired since the last one.
 	budget = 64
-	// maxSweeps is how often a claim that finds no room sweeps before it is refused.
+	// maxSweeps is how often a call that finds no room sweeps before it refuses.
 	maxSweeps = 32
 )
 
@@ -74,15 +74,15 @@ func newSingleProcess(config Config, start time.Time) *SingleProcess {
 	return &SingleProcess{config: config, start: start, used: newUses(), oldest: start.UnixMilli()}
 }
 
-// Claim implements [mcpseal.ReplayStore].
-func (s *SingleProcess) Claim(ctx context.Context, use mcpseal.Use) (first bool, err error) {
+// Spend implements [mcpseal.ReplayStore].
+func (s *SingleProcess) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	return s.claim(ctx, s.now(), use)
+	return s.spend(ctx, s.now(), use)
 }
 
-func (s *SingleProcess) claim(ctx context.Context, now moment, use mcpseal.Use) (first bool, err error) {
+func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) (first bool, err error) {
 	first, changed, level, err := s.decide(ctx, now, use)
 	if changed {
 		s.report(level)
@@ -112,11 +112,11 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use)
 	// 2. Some of what has expired; more of it if there is no room.
 	before := s.used.len()
 	more := s.sweep(now)
-	c := s.used.newClaim(&use, until)
-	first, err = s.mayClaim(c, use.Issued)
+	c := s.used.newEntry(&use, until)
+	first, err = s.maySpend(c, use.Issued)
 	for n := 0; n < maxSweeps && more && (err == ErrFull || err == ErrOwnerFull); n++ {
 		more = s.sweep(now)
-		first, err = s.mayClaim(c, use.Issued)
+		first, err = s.maySpend(c, use.Issued)
 	}
 	// 3. The token itself.
 	if first {
@@ -125,8 +125,8 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use)
 	return first, first || s.used.len() != before, s.level(), err
 }
 
-// mayClaim decides what a claim answers.
-func (s *SingleProcess) mayClaim(c claim, issued time.Time) (first bool, err error) {
+// maySpend decides what Spend answers.
+func (s *SingleProcess) maySpend(c entry, issued time.Time) (first bool, err error) {
 	switch {
 	case s.used.has(c.token):
 		return false, nil
@@ -144,7 +144,7 @@ func (s *SingleProcess) mayClaim(c claim, issued time.Time) (first bool, err err
 
 // sweep removes some of what has expired, and reports whether it left any.
 func (s *SingleProcess) sweep(now moment) (more bool) {
-	return s.used.expire(now, budget, func(c claim) { s.forgotten = max(s.forgotten, int64(c.until)) })
+	return s.used.expire(now, budget, func(c entry) { s.forgotten = max(s.forgotten, int64(c.until)) })
 }
 
 var _ mcpseal.ReplayStore = (*SingleProcess)(nil)

@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// TestOneClaimDoesNotPayForAllThatExpired counts what one claim removes.
-func TestOneClaimDoesNotPayForAllThatExpired(t *testing.T) {
+// TestOneUseDoesNotPayForAllThatExpired counts what one use removes.
+func TestOneUseDoesNotPayForAllThatExpired(t *testing.T) {
 	const claims = 10_000
 	c := newClocks(t, 2*claims)
 	for i := range uint64(claims) {
-		c.mustClaim(t, c.useAt(i), true)
+		c.mustSpend(t, c.useAt(i), true)
 	}
 	c.pass(1000)
 	for i := range uint64(claims/budget + 1) {
 		before := c.used.len()
-		c.mustClaim(t, c.useAt(claims+i), true)
+		c.mustSpend(t, c.useAt(claims+i), true)
 		removed := before + 1 - c.used.len()
 		if removed > budget {
-			t.Fatalf("one claim removed %d", removed)
+			t.Fatalf("one use removed %d", removed)
 		}
 		if removed < budget && before > claims/budget+budget {
-			t.Fatalf("one claim removed only %d of %d", removed, before)
+			t.Fatalf("one use removed only %d of %d", removed, before)
 		}
 	}
 	if held := c.used.len(); held != claims/budget+1 {
@@ -35,13 +35,13 @@ func TestOneClaimDoesNotPayForAllThatExpired(t *testing.T) {
 	check(t, c.SingleProcess)
 }
 
-// TestOneClaimDoesNotLookAtAllThatWait counts the claims that are put off, after
+// TestOneUseDoesNotLookAtAllThatWait counts the uses that are put off, after
 // the clock was set back.
-func TestOneClaimDoesNotLookAtAllThatWait(t *testing.T) {
+func TestOneUseDoesNotLookAtAllThatWait(t *testing.T) {
 	const claims = 5000
 	c := newClocks(t, 2*claims)
 	for i := range uint64(claims) {
-		c.mustClaim(t, c.useAt(i), true)
+		c.mustSpend(t, c.useAt(i), true)
 	}
 	c.pass(1000)
 	c.wall -= 900
@@ -55,9 +55,9 @@ func TestOneClaimDoesNotLookAtAllThatWait(t *testing.T) {
 	}
 	for i := range uint64(claims / budget) {
 		before := due()
-		c.mustClaim(t, c.useAt(claims+i), true)
+		c.mustSpend(t, c.useAt(claims+i), true)
 		if looked := before - due(); looked != budget {
-			t.Fatalf("one claim looked at %d, want %d", looked, budget)
+			t.Fatalf("one use looked at %d, want %d", looked, budget)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestOneClaimDoesNotLookAtAllThatWait(t *testing.T) {
 func TestNothingIsLeftBehind(t *testing.T) {
 	c := newClocks(t, 100_000)
 	for i := range uint64(20_000) {
-		c.mustClaim(t, c.useAt(i), true)
+		c.mustSpend(t, c.useAt(i), true)
 	}
 	c.pass(1000)
 	c.wall -= 900
@@ -80,24 +80,24 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		c.pass(1)
 	}
 	for _, list := range c.used.byDue {
-		if slices.ContainsFunc(*list, func(c claim) bool { return c.until == 1 }) {
+		if slices.ContainsFunc(*list, func(c entry) bool { return c.until == 1 }) {
 			t.Fatal("an expired use is still held")
 		}
 	}
 }
 
-// TestRoomIsFoundBehindClaimsThatWait fills a store so that a sweep or two only
-// meet claims that wait for a clock.
-func TestRoomIsFoundBehindClaimsThatWait(t *testing.T) {
+// TestRoomIsFoundBehindUsesThatWait fills a store so that a sweep or two only
+// meet uses that wait for a clock.
+func TestRoomIsFoundBehindUsesThatWait(t *testing.T) {
 	const capacity = 1000
 	c := newClocks(t, capacity)
 	for i := range uint64(capacity) {
-		c.mustClaim(t, c.useAt(i), true)
+		c.mustSpend(t, c.useAt(i), true)
 	}
 	c.pass(1000)
 	c.wall -= 900
 	(*c.used.byDue[c.used.dues[0]])[0].until = 1 // a list is looked at from its end
-	c.mustClaim(t, c.useAt(capacity), true)
+	c.mustSpend(t, c.useAt(capacity), true)
 	c.refuse(t, capacity+1, c.wall, ErrFull)
 }
 
@@ -108,22 +108,22 @@ func TestAUserIsNotRefusedForWhatIsOver(t *testing.T) {
 	for i := range uint64(capacity / 10) {
 		u := c.useAt(i)
 		u.Owner[0] = 1
-		c.mustClaim(t, u, true)
+		c.mustSpend(t, u, true)
 	}
 	c.pass(1000)
 	u := c.useAt(capacity)
 	u.Owner[0] = 1
-	c.mustClaim(t, u, true)
+	c.mustSpend(t, u, true)
 }
 
-// TestNoClaimIsRefusedWhileOthersMakeRoom lets many goroutines find a store full
+// TestNoUseIsRefusedWhileOthersMakeRoom lets many goroutines find a store full
 // of what is over.
-func TestNoClaimIsRefusedWhileOthersMakeRoom(t *testing.T) {
+func TestNoUseIsRefusedWhileOthersMakeRoom(t *testing.T) {
 	const capacity, goroutines = 512, 32
 	for turn := range uint64(50) {
 		c := newClocks(t, capacity)
 		for i := range uint64(capacity) {
-			c.mustClaim(t, c.useAt(i), true)
+			c.mustSpend(t, c.useAt(i), true)
 		}
 		c.pass(1000)
 		var group sync.WaitGroup
@@ -131,7 +131,7 @@ func TestNoClaimIsRefusedWhileOthersMakeRoom(t *testing.T) {
 		for g := range uint64(goroutines) {
 			group.Go(func() {
 				for i := range uint64(capacity / goroutines) {
-					first, err := c.claim(context.Background(), c.moment, c.useAt(turn<<40|g<<20|i|1<<60))
+					first, err := c.spend(context.Background(), c.moment, c.useAt(turn<<40|g<<20|i|1<<60))
 					if err != nil {
 						t.Error(err)
 					}
@@ -148,7 +148,7 @@ func TestNoClaimIsRefusedWhileOthersMakeRoom(t *testing.T) {
 	}
 }
 
-// TestACallerWhoGaveUpSpendsNothing ends the context while a claim waits for the
+// TestACallerWhoGaveUpSpendsNothing ends the context while a use waits for the
 // lock.
 func TestACallerWhoGaveUpSpendsNothing(t *testing.T) {
 	c := newClocks(t, 1000)
@@ -158,7 +158,7 @@ func TestACallerWhoGaveUpSpendsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() {
-		first, err := c.claim(ctx, c.moment, u)
+		first, err := c.spend(ctx, c.moment, u)
 		if first {
 			err = errors.New("won")
 		}
@@ -168,12 +168,12 @@ func TestACallerWhoGaveUpSpendsNothing(t *testing.T) {
 	cancel()
 	c.mu.Unlock()
 	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("Claim = %v", err)
+		t.Errorf("Spend = %v", err)
 	}
-	c.mustClaim(t, u, true)
+	c.mustSpend(t, u, true)
 }
 
-// TestAPanicLeavesTheStoreUnlocked breaks a store so that a claim panics.
+// TestAPanicLeavesTheStoreUnlocked breaks a store so that a use panics.
 func TestAPanicLeavesTheStoreUnlocked(t *testing.T) {
 	c := newClocks(t, 1000)
 	c.used.byDue = nil
@@ -183,7 +183,7 @@ func TestAPanicLeavesTheStoreUnlocked(t *testing.T) {
 				t.Error("no panic: the test shows nothing")
 			}
 		}()
-		c.claim(context.Background(), c.moment, c.useAt(1))
+		c.spend(context.Background(), c.moment, c.useAt(1))
 	}()
 	if !c.mu.TryLock() {
 		t.Error("the store is locked")

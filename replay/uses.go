@@ -14,10 +14,10 @@ type uses struct {
 	seed   maphash.Seed
 	tokens shrinking[token, struct{}]
 	owned  shrinking[owner, int32] // how many each user holds
-	byDue  map[int64]*[]claim      // by the second in which to look at them
+	byDue  map[int64]*[]entry      // by the second in which to look at them
 	dues   []int64                 // the keys of byDue, in order
 	last   int64                   // the due that was used last
-	list   *[]claim                // its list
+	list   *[]entry                // its list
 }
 
 type (
@@ -30,8 +30,8 @@ type (
 	owner uint32
 )
 
-// claim is what is remembered of a token.
-type claim struct {
+// entry is what is remembered of a token.
+type entry struct {
 	token token
 	until uint32 // when it expires by the wall clock, in seconds since the start
 	owner owner
@@ -39,10 +39,10 @@ type claim struct {
 
 const never = math.MaxUint32
 
-func newUses() uses { return uses{seed: maphash.MakeSeed(), byDue: make(map[int64]*[]claim)} }
+func newUses() uses { return uses{seed: maphash.MakeSeed(), byDue: make(map[int64]*[]entry)} }
 
-func (u *uses) newClaim(use *mcpseal.Use, until int64) claim {
-	c := claim{until: uint32(max(until, 0))}
+func (u *uses) newEntry(use *mcpseal.Use, until int64) entry {
+	c := entry{until: uint32(max(until, 0))}
 	c.token = token(maphash.Comparable(u.seed, struct {
 		flow  [16]byte
 		round int
@@ -66,7 +66,7 @@ func (u *uses) heldBy(o owner) int {
 }
 
 // add remembers a token that is not there yet, and will look at it when it is due.
-func (u *uses) add(c claim, due int64) {
+func (u *uses) add(c entry, due int64) {
 	u.tokens.set(c.token, struct{}{})
 	if c.owner != 0 {
 		u.owned.set(c.owner, int32(u.heldBy(c.owner)+1))
@@ -74,17 +74,17 @@ func (u *uses) add(c claim, due int64) {
 	u.enqueue(c, due)
 }
 
-func (u *uses) enqueue(c claim, due int64) {
+func (u *uses) enqueue(c entry, due int64) {
 	if u.list == nil || u.last != due {
 		u.last, u.list = due, u.listOf(due)
 	}
 	*u.list = append(*u.list, c)
 }
 
-func (u *uses) listOf(due int64) *[]claim {
+func (u *uses) listOf(due int64) *[]entry {
 	list := u.byDue[due]
 	if list == nil {
-		list = new([]claim)
+		list = new([]entry)
 		u.byDue[due] = list
 		i, _ := slices.BinarySearch(u.dues, due) // most often the end: most tokens live equally long
 		u.dues = slices.Insert(u.dues, i, due)
@@ -94,7 +94,7 @@ func (u *uses) listOf(due int64) *[]claim {
 
 // expire removes tokens that have expired by both clocks. It looks at no more than
 // most, and reports whether others are due.
-func (u *uses) expire(now moment, most int, removed func(claim)) (more bool) {
+func (u *uses) expire(now moment, most int, removed func(entry)) (more bool) {
 	for len(u.dues) > 0 && u.dues[0] <= now.running {
 		list := u.byDue[u.dues[0]]
 		for ; len(*list) > 0; most-- {
@@ -118,7 +118,7 @@ func (u *uses) expire(now moment, most int, removed func(claim)) (more bool) {
 	return false
 }
 
-func (u *uses) remove(c claim) {
+func (u *uses) remove(c entry) {
 	u.tokens.remove(c.token)
 	switch n := u.heldBy(c.owner); {
 	case n > 1:

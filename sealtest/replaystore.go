@@ -12,7 +12,7 @@ import (
 )
 
 // TestReplayStore holds a store to the contract of [mcpseal.ReplayStore], in
-// about two seconds. It cannot make a server stand still: that a claim returns by
+// about two seconds. It cannot make a server stand still: that a use returns by
 // its context's deadline even then is for the store's own tests. A store that
 // refuses tokens for a while after it started must be past that.
 func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
@@ -23,14 +23,14 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 		rand.Read(use.Flow[:])
 		return use
 	}
-	claim := func(t *testing.T, use mcpseal.Use, want bool) {
+	spend := func(t *testing.T, use mcpseal.Use, want bool) {
 		t.Helper()
-		first, err := store.Claim(ctx, use)
+		first, err := store.Spend(ctx, use)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if first != want {
-			t.Errorf("Claim = %v, want %v", first, want)
+			t.Errorf("Spend = %v, want %v", first, want)
 		}
 	}
 
@@ -39,81 +39,81 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 		for range 5 {
 			use := newUse()
 			use.Until = use.Issued.Add(lasts)
-			claim(t, use, true)
+			spend(t, use, true)
 			time.Sleep(time.Until(use.Until.Add(-margin)))
-			first, err := store.Claim(ctx, use)
+			first, err := store.Spend(ctx, use)
 			if !time.Now().Before(use.Until) {
 				continue // this machine was too slow to tell
 			}
 			if first || err != nil {
-				t.Errorf("%v after the first claim, and %v before its end, Claim = %v, %v", lasts-margin, margin, first, err)
+				t.Errorf("%v after the first use, and %v before its end, Spend = %v, %v", lasts-margin, margin, first, err)
 			}
 			return
 		}
-		t.Error("this machine is too slow to look at a claim before its end")
+		t.Error("this machine is too slow to look at a use before its end")
 	})
 	t.Run("OnceForEachRound", func(t *testing.T) {
 		use := newUse()
-		claim(t, use, true)
-		claim(t, use, false)
+		spend(t, use, true)
+		spend(t, use, false)
 		next := use
 		next.Round = 2
-		claim(t, next, true)
-		claim(t, next, false)
-		claim(t, use, false)
-		claim(t, newUse(), true)
+		spend(t, next, true)
+		spend(t, next, false)
+		spend(t, use, false)
+		spend(t, newUse(), true)
 	})
 	t.Run("RoundsAreToldApart", func(t *testing.T) {
 		use := newUse()
 		for _, round := range []int{1, 2, 3, 10, 11, 12, 21, 111, 255, 256, 257, 512, 1 << 15, 1<<16 - 1} {
 			use.Round = round
-			claim(t, use, true)
-			claim(t, use, false)
+			spend(t, use, true)
+			spend(t, use, false)
 		}
 	})
 	t.Run("FlowsAreToldApart", func(t *testing.T) {
 		use := newUse()
-		claim(t, use, true)
+		spend(t, use, true)
 		for i := range use.Flow {
 			other := use
 			other.Flow[i] ^= 1
-			claim(t, other, true)
+			spend(t, other, true)
 			other.Flow[i] ^= 0x81
-			claim(t, other, true)
+			spend(t, other, true)
 		}
 		// What a text or a number would not keep.
 		clear(use.Flow[:8])
 		for i := 8; i < 16; i++ {
 			use.Flow[i]++
-			claim(t, use, true)
+			spend(t, use, true)
 		}
-		claim(t, use, false)
+		spend(t, use, false)
 	})
 	t.Run("OnlyFlowAndRoundCount", func(t *testing.T) {
 		use := newUse()
-		claim(t, use, true)
+		spend(t, use, true)
 		use.Owner, use.Until = [16]byte{2}, use.Until.Add(time.Minute)
-		claim(t, use, false)
+		spend(t, use, false)
 	})
 	t.Run("NothingIsForgottenEarly", func(t *testing.T) {
 		first := newUse()
-		claim(t, first, true)
+		spend(t, first, true)
 		for range 2000 {
-			if _, err := store.Claim(ctx, newUse()); err != nil {
+			if _, err := store.Spend(ctx, newUse()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		claim(t, first, false)
+		spend(t, first, false)
 	})
-	t.Run("AContextThatIsOverClaimsNothing", func(t *testing.T) {
+	t.Run("AContextThatIsOverSpendsNothing", func(t *testing.T) {
 		over, cancel := context.WithCancel(ctx)
 		cancel()
 		use := newUse()
-		if first, err := store.Claim(over, use); first || err == nil {
-			t.Errorf("in a context that is over, Claim = %v, %v", first, err)
+		if first, err := store.Spend(over, use); first || err == nil {
+			t.Errorf("in a context that is over, Spend = %v, %v", first, err)
 		}
-		if first, err := store.Claim(ctx, use); !first || err != nil {
-			t.Errorf("a context that is over spent the token: Claim = %v, %v", first, err)
+		if first, err := store.Spend(ctx, use); !first || err != nil {
+			t.Errorf("a context that is over spent the token: Spend = %v, %v", first, err)
 		}
 	})
 	t.Run("AContextThatEndsMeanwhileIsNoAnswer", func(t *testing.T) {
@@ -121,18 +121,18 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 			use := newUse()
 			short, cancel := context.WithTimeout(ctx, time.Duration(i)*20*time.Microsecond)
 			start := time.Now()
-			first, err := store.Claim(short, use)
+			first, err := store.Spend(short, use)
 			cancel()
 			if took := time.Since(start); took > 5*time.Second {
-				t.Fatalf("a claim with a deadline took %v", took)
+				t.Fatalf("a use with a deadline took %v", took)
 			}
 			switch {
 			case first && err != nil:
-				t.Fatalf("Claim = true and an error: %v", err)
+				t.Fatalf("Spend = true and an error: %v", err)
 			case !first && err == nil:
 				t.Fatal("a fresh token counts as used because its context ended")
 			case first:
-				claim(t, use, false)
+				spend(t, use, false)
 			}
 		}
 	})
@@ -143,7 +143,7 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 			var group sync.WaitGroup
 			for range 32 {
 				group.Go(func() {
-					first, err := store.Claim(ctx, use)
+					first, err := store.Spend(ctx, use)
 					if err != nil {
 						t.Error(err)
 					}
@@ -154,7 +154,7 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 			}
 			group.Wait()
 			if n := winners.Load(); n != 1 {
-				t.Fatalf("%d of 32 claims of one token succeeded", n)
+				t.Fatalf("%d of 32 uses of one token succeeded", n)
 			}
 		}
 	})
@@ -170,7 +170,7 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 			group.Go(func() {
 				for i := range uses {
 					i = (i + g) % len(uses)
-					first, err := store.Claim(ctx, uses[i])
+					first, err := store.Spend(ctx, uses[i])
 					if err != nil {
 						t.Error(err)
 					}
@@ -183,7 +183,7 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 		group.Wait()
 		for i := range winners {
 			if n := winners[i].Load(); n != 1 {
-				t.Fatalf("%d of %d claims of token %d of %d succeeded", n, goroutines, i, len(uses))
+				t.Fatalf("%d of %d uses of token %d of %d succeeded", n, goroutines, i, len(uses))
 			}
 		}
 	})

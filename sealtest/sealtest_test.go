@@ -128,7 +128,7 @@ func (f sourceFunc) Ring() *mcpseal.Ring { return f() }
 
 type storeFunc func(mcpseal.Use) bool
 
-func (f storeFunc) Claim(_ context.Context, use mcpseal.Use) (bool, error) { return f(use), nil }
+func (f storeFunc) Spend(_ context.Context, use mcpseal.Use) (bool, error) { return f(use), nil }
 
 // broken maps a broken implementation to the complaint its suite must have.
 var broken = map[string]struct {
@@ -154,17 +154,17 @@ var broken = map[string]struct {
 	"format anybody": {func(t *testing.T) { sealtest.TestFormat(t, anybodyFormat{nativeFormat()}) }, "a token with no principal opens without"},
 	"format ageless": {func(t *testing.T) { sealtest.TestFormat(t, agelessFormat{nativeFormat()}) }, "the flow's start moved"},
 	"codec signed":   {func(t *testing.T) { sealtest.TestCodec(t, &signedCodec{}) }, "can be read from the text"},
-	"store small":    {func(t *testing.T) { sealtest.TestReplayStore(t, smallStore()) }, "Claim = true, want false"},
+	"store small":    {func(t *testing.T) { sealtest.TestReplayStore(t, smallStore()) }, "Spend = true, want false"},
 	"source empty": {func(t *testing.T) {
 		sealtest.TestKeySource(t, sourceFunc(func() *mcpseal.Ring { return nil }))
 	}, "no ring"},
 	"source changing": {func(t *testing.T) { sealtest.TestKeySource(t, sourceFunc(mcpseal.Ephemeral)) }, "token rejected"},
 	"store forgetful": {func(t *testing.T) {
 		sealtest.TestReplayStore(t, storeFunc(func(mcpseal.Use) bool { return true }))
-	}, "Claim = true, want false"},
+	}, "Spend = true, want false"},
 	"store refusing": {func(t *testing.T) {
 		sealtest.TestReplayStore(t, storeFunc(func(mcpseal.Use) bool { return false }))
-	}, "Claim = false, want true"},
+	}, "Spend = false, want true"},
 	"store of half a second": {func(t *testing.T) { sealtest.TestReplayStore(t, shortStore(500*time.Millisecond)) }, "/NothingIsForgottenBeforeItsTime"},
 	"store impatient":        {func(t *testing.T) { sealtest.TestReplayStore(t, impatientStore{}) }, "counts as used because its context ended"},
 	"unwrapper readable":     {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{plain: true}) }, "the secret can be read"},
@@ -172,7 +172,7 @@ var broken = map[string]struct {
 	"unwrapper unsigned":     {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{unsigned: true}) }, "unwrapped all the same"},
 	"unwrapper deaf":         {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{deaf: true}) }, "although the context is over"},
 	"unwrapper nameless":     {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{nameless: true}) }, "is not a scheme"},
-	"store racing":           {func(t *testing.T) { sealtest.TestReplayStore(t, racingStore()) }, "claims of one token succeeded"},
+	"store racing":           {func(t *testing.T) { sealtest.TestReplayStore(t, racingStore()) }, "uses of one token succeeded"},
 	"store racing later":     {func(t *testing.T) { sealtest.TestReplayStore(t, tiredStore()) }, "of 100 succeeded"},
 	"store of bytes": {func(t *testing.T) {
 		sealtest.TestReplayStore(t, keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, byte(use.Round)) }))
@@ -191,7 +191,7 @@ var broken = map[string]struct {
 	}, "/OnlyFlowAndRoundCount"},
 	"store without time": {func(t *testing.T) {
 		sealtest.TestReplayStore(t, keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round) }))
-	}, "in a context that is over, Claim = true"},
+	}, "in a context that is over, Spend = true"},
 	"store too late": {func(t *testing.T) {
 		sealtest.TestReplayStore(t, lateStore{keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round) })})
 	}, "a context that is over spent the token"},
@@ -298,7 +298,7 @@ func shortStore(keeps time.Duration) storeFunc {
 // impatientStore takes no answer for a no.
 type impatientStore struct{}
 
-func (impatientStore) Claim(ctx context.Context, _ mcpseal.Use) (bool, error) {
+func (impatientStore) Spend(ctx context.Context, _ mcpseal.Use) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -309,12 +309,12 @@ func (impatientStore) Claim(ctx context.Context, _ mcpseal.Use) (bool, error) {
 	return true, nil
 }
 
-// tiredStore begins to race only after some thousand claims.
+// tiredStore begins to race only after some thousand uses.
 func tiredStore() storeFunc {
 	fresh, racing := keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round) }), racingStore()
-	var claims atomic.Int32
+	var uses atomic.Int32
 	return func(use mcpseal.Use) bool {
-		if claims.Add(1) > 3000 {
+		if uses.Add(1) > 3000 {
 			return racing(use)
 		}
 		return fresh(use)
@@ -324,8 +324,8 @@ func tiredStore() storeFunc {
 // lateStore looks at the context when the token is spent.
 type lateStore struct{ mcpseal.ReplayStore }
 
-func (s lateStore) Claim(ctx context.Context, use mcpseal.Use) (bool, error) {
-	first, err := s.ReplayStore.Claim(ctx, use)
+func (s lateStore) Spend(ctx context.Context, use mcpseal.Use) (bool, error) {
+	first, err := s.ReplayStore.Spend(ctx, use)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}

@@ -41,7 +41,7 @@ func failsWith(t *testing.T, store mcpseal.ReplayStore, cause string) {
 	}
 }
 
-func TestTheLogSaysWhyAClaimFailed(t *testing.T) {
+func TestTheLogSaysWhyAUseFailed(t *testing.T) {
 	t.Run("away", func(t *testing.T) {
 		s := startServer(t)
 		store := newStore(t, s.client(t))
@@ -122,7 +122,7 @@ func TestTheLogSaysWhyAClaimFailed(t *testing.T) {
 	})
 }
 
-// replying is a server that says only one thing to a claim.
+// replying is a server that says only one thing to a use.
 func replying(t *testing.T, reply string) *redis.Client {
 	t.Helper()
 	return servedBy(t, func(args []string) (string, bool) {

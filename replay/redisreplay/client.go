@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// checkClient refuses clients with which a token could be claimed twice, or a
-// claim could outlast its context.
+// checkClient refuses clients with which a token could be spent twice, or Spend
+// could outlast its context.
 func checkClient(client redis.UniversalClient) error {
 	switch c := client.(type) {
 	case *redis.Client: // also for Sentinel
@@ -26,7 +26,7 @@ func checkClient(client redis.UniversalClient) error {
 		return checkDeadlines(o.ContextTimeoutEnabled, o.ReadTimeout, o.WriteTimeout)
 	case *redis.Ring:
 		return errors.New("redisreplay: the client is a *redis.Ring, which moves keys to another server when one is away, " +
-			"so that a token could be claimed on both: use a *redis.Client or a *redis.ClusterClient")
+			"so that a token could be spent on both: use a *redis.Client or a *redis.ClusterClient")
 	case nil:
 	default:
 		return fmt.Errorf("redisreplay: the client is a %T, whose options cannot be seen: "+

@@ -77,11 +77,11 @@ func TestAClusterPassesTheSuite(t *testing.T) {
 	sealtest.TestReplayStore(t, newStore(t, client))
 	for _, s := range nodes {
 		if n := s.client(t).DBSize(context.Background()).Val(); n < 500 {
-			t.Errorf("a node has %d of the claims: they are not spread", n)
+			t.Errorf("a node has %d of the uses: they are not spread", n)
 		}
 		// Nor does the client ask what SET is, which a restricted user may not.
 		if stats := s.client(t).Info(context.Background(), "commandstats").Val(); strings.Contains(stats, "cmdstat_command:") {
-			t.Errorf("a claim is more than one command:\n%s", stats)
+			t.Errorf("a use is more than one command:\n%s", stats)
 		}
 	}
 	// One that evicts is enough to refuse all.
@@ -91,7 +91,7 @@ func TestAClusterPassesTheSuite(t *testing.T) {
 	store := newStore(t, client)
 
 	// The documented rights are enough.
-	if _, err := newStore(t, restricted(t, client, nodes)).Claim(context.Background(), newUse()); err != nil {
+	if _, err := newStore(t, restricted(t, client, nodes)).Spend(context.Background(), newUse()); err != nil {
 		t.Errorf("with the documented rights: %v", err)
 	}
 
@@ -101,10 +101,10 @@ func TestAClusterPassesTheSuite(t *testing.T) {
 	for range 60 {
 		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 		start := time.Now()
-		first, err := store.Claim(ctx, newUse())
+		first, err := store.Spend(ctx, newUse())
 		cancel()
 		if took := time.Since(start); took > 3*time.Second {
-			t.Fatalf("a claim with 300 ms took %v", took)
+			t.Fatalf("a use with 300 ms took %v", took)
 		}
 		switch {
 		case first:
@@ -116,7 +116,7 @@ func TestAClusterPassesTheSuite(t *testing.T) {
 		}
 	}
 	if failed == 0 {
-		t.Error("no claim failed with a node away")
+		t.Error("no use failed with a node away")
 	}
-	t.Logf("%d claims won, %d failed with a node away", won, failed)
+	t.Logf("%d uses won, %d failed with a node away", won, failed)
 }

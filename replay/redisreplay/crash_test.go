@@ -96,7 +96,7 @@ func (r *rush) check(t *testing.T) {
 		}
 	}
 	if r.failed.Load() == 0 {
-		t.Error("no claim failed: the server was not away")
+		t.Error("no use failed: the server was not away")
 	}
 	// Afterwards all is well, without anybody doing anything.
 	for _, boundary := range r.boundaries {
@@ -111,7 +111,7 @@ func (r *rush) check(t *testing.T) {
 	}
 }
 
-// TestNothingOpensTwiceAcrossACrash kills the server among claims, starts it
+// TestNothingOpensTwiceAcrossACrash kills the server among uses, starts it
 // again and presents the same tokens once more.
 func TestNothingOpensTwiceAcrossACrash(t *testing.T) {
 	s := startServer(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -138,7 +138,7 @@ func TestNothingOpensTwiceAcrossACrash(t *testing.T) {
 	r.check(t)
 }
 
-// TestNothingOpensTwiceAcrossAPause stops the server among claims for longer
+// TestNothingOpensTwiceAcrossAPause stops the server among uses for longer
 // than they wait.
 func TestNothingOpensTwiceAcrossAPause(t *testing.T) {
 	s := startServer(t)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// epoch is a note that a server keeps among the claims. While it is there and
+// epoch is a note that a server keeps among the uses. While it is there and
 // belongs to the server, nothing was forgotten since it was made. It is lost
-// with the claims when a server loses them all, and is foreign after a restart or a
+// with the uses when a server loses them all, and is foreign after a restart or a
 // promotion, which may lose some.
 type epoch struct {
 	id      string    // no two epochs have the same

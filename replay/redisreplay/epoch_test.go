@@ -19,19 +19,19 @@ import (
 
 const epochKey = "mcpseal:used:epoch"
 
-func mustClaim(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use, want bool) {
+func mustSpend(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use, want bool) {
 	t.Helper()
-	if first, err := store.Claim(context.Background(), use); err != nil || first != want {
-		t.Fatalf("Claim = %v, %v, want %v", first, err, want)
+	if first, err := store.Spend(context.Background(), use); err != nil || first != want {
+		t.Fatalf("Spend = %v, %v, want %v", first, err, want)
 	}
 }
 
-// forgotten claims a token that the store must refuse because Redis may not know
+// forgotten uses a token that the store must refuse because Redis may not know
 // it. A connection that is gone may fail the first tries.
 func forgotten(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		first, err := store.Claim(context.Background(), use)
+		first, err := store.Spend(context.Background(), use)
 		switch {
 		case first:
 			t.Fatal("a token that Redis may have forgotten was accepted")
@@ -41,16 +41,16 @@ func forgotten(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("Claim = %v", err)
+			t.Fatalf("Spend = %v", err)
 		}
 	}
 }
 
-// works claims fresh tokens until one is accepted.
+// works uses fresh tokens until one is accepted.
 func works(t *testing.T, store mcpseal.ReplayStore) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		first, err := store.Claim(context.Background(), newUse())
+		first, err := store.Spend(context.Background(), newUse())
 		if first {
 			return
 		}
@@ -73,7 +73,7 @@ func TestWhatWasIssuedBeforeRedisForgotIsRefused(t *testing.T) {
 	s := startServer(t)
 	store, other := newStore(t, s.client(t)), newStore(t, s.client(t))
 	used, unused, alsoUnused := newUse(), newUse(), newUse()
-	mustClaim(t, store, used, true)
+	mustSpend(t, store, used, true)
 	s.admin(t, "flushall")
 	look(t, store)
 	forgotten(t, store, used)
@@ -100,17 +100,17 @@ func TestTokensAreRefusedForTheSkew(t *testing.T) {
 	forgotten(t, store, ahead)
 	ahead = newUse()
 	ahead.Issued = time.Now().Add(61 * time.Second)
-	mustClaim(t, store, ahead, true)
+	mustSpend(t, store, ahead, true)
 }
 
-// TestARestartIsSeenBeforeTheFirstClaim restarts a server just after a look.
-func TestARestartIsSeenBeforeTheFirstClaim(t *testing.T) {
+// TestARestartIsSeenBeforeTheFirstUse restarts a server just after a look.
+func TestARestartIsSeenBeforeTheFirstUse(t *testing.T) {
 	s := startServer(t)
 	client := s.client(t)
 	store := newStore(t, client)
 	for range 5 {
 		used := newUse()
-		mustClaim(t, store, used, true)
+		mustSpend(t, store, used, true)
 		look(t, store)
 		s.kill()
 		s.start(t)
@@ -136,13 +136,13 @@ func TestProcessesShareAnEpoch(t *testing.T) {
 			}
 			use := newUse()
 			use.Issued = unused.Issued
-			if first, err := other.Claim(context.Background(), use); !first || err != nil {
-				t.Errorf("Claim = %v, %v", first, err)
+			if first, err := other.Spend(context.Background(), use); !first || err != nil {
+				t.Errorf("Spend = %v, %v", first, err)
 			}
 		})
 	}
 	group.Wait()
-	mustClaim(t, store, unused, true)
+	mustSpend(t, store, unused, true)
 	if now := client.Get(context.Background(), epochKey).Val(); now != epoch {
 		t.Errorf("the epoch is %q, and was %q", now, epoch)
 	}
@@ -167,7 +167,7 @@ func TestOneEpochIsMadeByMany(t *testing.T) {
 }
 
 // TestARestartThatLosesNothingKeepsFlows where the server shows that it keeps every
-// claim.
+// use.
 func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
 	for name, c := range map[string]struct {
 		args  []string
@@ -184,7 +184,7 @@ func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
 			s := startServer(t, c.args...)
 			store := newStore(t, s.client(t))
 			used, unused, alsoUnused := newUse(), newUse(), newUse()
-			mustClaim(t, store, used, true)
+			mustSpend(t, store, used, true)
 			if c.then != nil {
 				s.admin(t, c.then...)
 				look(t, store)
@@ -197,14 +197,14 @@ func TestARestartThatLosesNothingKeepsFlows(t *testing.T) {
 				forgotten(t, started, alsoUnused)
 				return
 			}
-			mustClaim(t, started, used, false)
-			mustClaim(t, started, unused, true)
+			mustSpend(t, started, used, false)
+			mustSpend(t, started, unused, true)
 			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-				first, err := store.Claim(context.Background(), alsoUnused)
+				first, err := store.Spend(context.Background(), alsoUnused)
 				if first {
 					break
 				}
-				if err == nil { // a claim whose answer was lost with the connection
+				if err == nil { // a use whose answer was lost with the connection
 					t.Fatal("an unused token counts as used")
 				}
 				if time.Now().After(deadline) {
@@ -233,7 +233,7 @@ func TestAServerWithReplicasDoesNotKeepFlows(t *testing.T) {
 	replica.await(t, "aof_rewrite_scheduled:0")
 	link.hold()
 	used := newUse()
-	mustClaim(t, store, used, true)
+	mustSpend(t, store, used, true)
 	master.kill()
 	replica.admin(t, "replicaof", "no", "one")
 	replica.kill()
@@ -251,7 +251,7 @@ func TestAPromotionIsSeenOnALivingConnection(t *testing.T) {
 	s, other := startServer(t), startServer(t)
 	store := newStore(t, s.client(t))
 	used := newUse()
-	mustClaim(t, store, used, true)
+	mustSpend(t, store, used, true)
 	epoch := s.client(t).Get(context.Background(), epochKey).Val()
 	other.admin(t, "set", epochKey, epoch) // or it is missing afterwards, which is plain
 	s.follow(t, other.addr, other)
@@ -272,7 +272,7 @@ func TestAReplacedMasterIsNotBelieved(t *testing.T) {
 	store := newStore(t, client)
 	link.hold()
 	used := newUse()
-	mustClaim(t, store, used, true)
+	mustSpend(t, store, used, true)
 
 	old := client.Conn() // the only connection so far
 	if err := old.Ping(ctx).Err(); err != nil {
@@ -293,7 +293,7 @@ func TestAReplacedMasterIsNotBelieved(t *testing.T) {
 			idle(2)
 		})
 	}})
-	if first, _ := store.Claim(ctx, used); first {
+	if first, _ := store.Spend(ctx, used); first {
 		t.Error("a used token worked again")
 	}
 }
@@ -320,7 +320,7 @@ func TestEvictionRefusesAllAndLeavesAMark(t *testing.T) {
 		var used []mcpseal.Use
 		for range 2000 {
 			use := newUse()
-			mustClaim(t, store, use, true)
+			mustSpend(t, store, use, true)
 			used = append(used, use)
 		}
 		s.admin(t, "config", "set", "maxmemory-policy", policy)
@@ -328,12 +328,12 @@ func TestEvictionRefusesAllAndLeavesAMark(t *testing.T) {
 			t.Fatalf("Look = %v", err)
 		}
 		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-			first, err := store.Claim(context.Background(), newUse())
+			first, err := store.Spend(context.Background(), newUse())
 			if !first && strings.Contains(err.Error(), "set its maxmemory-policy to noeviction") {
 				break
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("Claim = %v, %v", first, err)
+				t.Fatalf("Spend = %v, %v", first, err)
 			}
 		}
 		s.admin(t, "config", "set", "maxmemory", "1mb")
@@ -343,7 +343,7 @@ func TestEvictionRefusesAllAndLeavesAMark(t *testing.T) {
 		look(t, store)
 		again := 0
 		for _, use := range used {
-			if first, _ := store.Claim(context.Background(), use); first {
+			if first, _ := store.Spend(context.Background(), use); first {
 				again++
 			}
 		}
@@ -354,25 +354,25 @@ func TestEvictionRefusesAllAndLeavesAMark(t *testing.T) {
 	}
 }
 
-// TestAServerThatCannotBeLookedAtIsNotBelieved takes a right away while claims would
+// TestAServerThatCannotBeLookedAtIsNotBelieved takes a right away while uses would
 // go on.
 func TestAServerThatCannotBeLookedAtIsNotBelieved(t *testing.T) {
 	s := startServer(t)
 	store := newStore(t, s.as(t, documentedRights...))
-	mustClaim(t, store, newUse(), true)
+	mustSpend(t, store, newUse(), true)
 	s.admin(t, "acl", "setuser", "store", "-info")
 	refusedOnce := false
 	for deadline := time.Now().Add(20 * time.Second); !refusedOnce; time.Sleep(10 * time.Millisecond) {
 		began := time.Now()
-		first, err := store.Claim(context.Background(), newUse())
+		first, err := store.Spend(context.Background(), newUse())
 		refusedOnce = !first && strings.Contains(err.Error(), "lacks a right")
 		if began.After(deadline) {
-			t.Fatalf("Claim = %v, %v", first, err)
+			t.Fatalf("Spend = %v, %v", first, err)
 		}
 	}
 	for range 10 {
-		if first, err := store.Claim(context.Background(), newUse()); first || err == nil {
-			t.Fatalf("Claim = %v, %v", first, err)
+		if first, err := store.Spend(context.Background(), newUse()); first || err == nil {
+			t.Fatalf("Spend = %v, %v", first, err)
 		}
 	}
 	s.admin(t, "acl", "setuser", "store", "+info")
@@ -422,7 +422,7 @@ func TestNonsenseInPlaceOfAnEpochIsReplaced(t *testing.T) {
 }
 
 // TestALeapOfTheServersClockIsForgetting for keys expire by it. Less than a minute
-// is not: a claim outlasts its token by two.
+// is not: a use outlasts its token by two.
 func TestALeapOfTheServersClockIsForgetting(t *testing.T) {
 	var mu sync.Mutex
 	var ahead time.Duration
@@ -451,13 +451,13 @@ func TestALeapOfTheServersClockIsForgetting(t *testing.T) {
 		look(t, store)
 	}
 	leap(50 * time.Second)
-	mustClaim(t, store, unused, true)
+	mustSpend(t, store, unused, true)
 	leap(-time.Hour)
-	mustClaim(t, store, newUse(), true)
+	mustSpend(t, store, newUse(), true)
 	leap(70 * time.Second)
 	forgotten(t, store, alsoUnused)
 	settle()
-	mustClaim(t, store, newUse(), true)
+	mustSpend(t, store, newUse(), true)
 }
 
 // TestEachMasterHasItsEpoch flushes one of three.
@@ -473,10 +473,10 @@ func TestEachMasterHasItsEpoch(t *testing.T) {
 	look(t, store)
 	refused := 0
 	for _, use := range uses {
-		first, err := store.Claim(ctx, use)
+		first, err := store.Spend(ctx, use)
 		slot := client.ClusterKeySlot(ctx, key(use.Flow)).Val()
 		if here := slot >= 5461 && slot < 10922; here == first || here != (err != nil) {
-			t.Errorf("slot %d: Claim = %v, %v", slot, first, err)
+			t.Errorf("slot %d: Spend = %v, %v", slot, first, err)
 		}
 		if err != nil {
 			refused++
@@ -579,7 +579,7 @@ func TestTwoStoresOfOneClientKeepApart(t *testing.T) {
 	look(t, one)
 	look(t, two)
 	forgotten(t, one, unused)
-	mustClaim(t, two, alsoUnused, true)
+	mustSpend(t, two, alsoUnused, true)
 }
 
 // TestSingleUseIsSwitchedOnReplicaByReplica as the operations page says: what an

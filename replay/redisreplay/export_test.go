@@ -11,7 +11,7 @@ import (
 // of the operations page compares the two.
 type Unguarded struct{ *Store }
 
-func (u Unguarded) Claim(ctx context.Context, use mcpseal.Use) (bool, error) {
+func (u Unguarded) Spend(ctx context.Context, use mcpseal.Use) (bool, error) {
 	by, err := u.spend(ctx, &use)
 	return by != nil, err
 }

@@ -45,7 +45,7 @@ var ways = []struct {
 	{"a replica 50 ms behind is promoted", nothing, true, promote(50*time.Millisecond, false)},
 	{"a replica 1 s behind is promoted", nothing, true, promote(time.Second, false)},
 	{"the same with `min-replicas-to-write 1`", nothing, true, promote(time.Second, false, "--min-replicas-to-write", "1")},
-	{"`WAIT 1` after each claim, and the other replica, 1 s behind, is promoted", nothing, true, promote(time.Second, true)},
+	{"`WAIT 1` after each use, and the other replica, 1 s behind, is promoted", nothing, true, promote(time.Second, true)},
 	{"Sentinel fails over to a replica 1 s behind", nothing, true, sentinel},
 	{"a cluster fails over to a replica that lost its link", nothing, true, clusterFailover},
 }
@@ -53,7 +53,7 @@ var ways = []struct {
 // scene is a Redis that will forget.
 type scene struct {
 	client func(*testing.T) redis.UniversalClient
-	wait   bool   // for a replica, after each claim
+	wait   bool   // for a replica, after each use
 	halts  bool   // no process can start afterwards
 	window bool   // of a second in which used tokens work
 	lags   bool   // what is written after before is lost: let it be more
@@ -124,7 +124,7 @@ func TestTheOperationsPageHasTheTable(t *testing.T) {
 	}
 }
 
-// pair is one claim in both stores.
+// pair is one use in both stores.
 type pair struct {
 	trusting redisreplay.Unguarded
 	store    *redisreplay.Store
@@ -172,8 +172,8 @@ func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late
 				}
 				use := newUse()
 				use.Until = use.Issued.Add(12 * time.Minute)
-				first, err := mine.trusting.Claim(ctx, use)
-				also, err2 := mine.store.Claim(ctx, use)
+				first, err := mine.trusting.Spend(ctx, use)
+				also, err2 := mine.store.Spend(ctx, use)
 				if err != nil || err2 != nil || !first || !also {
 					t.Errorf("a fresh token: %v, %v, %v, %v", first, err, also, err2)
 					return
@@ -247,12 +247,12 @@ func (s scene) play(t *testing.T, load time.Duration) (used, before, after, late
 	return len(spent), before, after, late
 }
 
-// decided claims a token until there is an answer, or a refusal because Redis may
+// decided uses a token until there is an answer, or a refusal because Redis may
 // have forgotten it. Connections to a server that is gone fail first.
 func decided(t *testing.T, store mcpseal.ReplayStore, use mcpseal.Use) bool {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		first, err := store.Claim(ctx, use)
+		first, err := store.Spend(ctx, use)
 		cancel()
 		if err == nil {
 			return first

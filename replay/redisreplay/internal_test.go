@@ -59,11 +59,11 @@ func TestALookCoversASecond(t *testing.T) {
 	}
 }
 
-// TestWhenARestartLosesNothing changes one thing of a server that keeps every claim.
+// TestWhenARestartLosesNothing changes one thing of a server that keeps every use.
 func TestWhenARestartLosesNothing(t *testing.T) {
 	keeping := report{aof: true, fsync: "always", alone: true}
 	if !keeping.keeps(false) {
-		t.Fatal("a server that keeps every claim does not")
+		t.Fatal("a server that keeps every use does not")
 	}
 	for name, change := range map[string]func(*report){
 		"no append-only file":        func(r *report) { r.aof = false },
@@ -116,7 +116,7 @@ func FuzzReport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, info, fsync, lazy string) {
 		r := newReport(info, map[string]string{"appendfsync": fsync, "no-appendfsync-on-rewrite": lazy})
 		if r.keeps(false) && (fsync != "always" || lazy != "no") {
-			t.Error("a server keeps claims that does not say so")
+			t.Error("a server keeps uses that does not say so")
 		}
 		if r.check() != nil {
 			return

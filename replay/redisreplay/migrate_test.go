@@ -7,18 +7,18 @@ import (
 	"testing"
 )
 
-// TestATokenIsClaimedOnceWhileItsSlotMoves claims before, during and after a
+// TestATokenIsSpentOnceWhileItsSlotMoves uses before, during and after a
 // slot goes from one master to another.
-func TestATokenIsClaimedOnceWhileItsSlotMoves(t *testing.T) {
+func TestATokenIsSpentOnceWhileItsSlotMoves(t *testing.T) {
 	ctx := context.Background()
 	client, nodes := startCluster(t)
 	store := newStore(t, restricted(t, client, nodes))
-	claim := func(flow [16]byte, want bool) {
+	spend := func(flow [16]byte, want bool) {
 		t.Helper()
 		use := newUse()
 		use.Flow = flow
-		if first, err := store.Claim(ctx, use); err != nil || first != want {
-			t.Fatalf("Claim = %v, %v, want %v", first, err, want)
+		if first, err := store.Spend(ctx, use); err != nil || first != want {
+			t.Fatalf("Spend = %v, %v, want %v", first, err, want)
 		}
 	}
 	// Two tokens in one slot of the first node.
@@ -34,29 +34,29 @@ func TestATokenIsClaimedOnceWhileItsSlotMoves(t *testing.T) {
 		}
 		flows[slot] = flow
 	}
-	claim(earlier, true)
+	spend(earlier, true)
 
 	from, to := nodes[0].client(t), nodes[1].client(t)
 	fromID, toID := from.Do(ctx, "cluster", "myid").Val(), to.Do(ctx, "cluster", "myid").Val()
 	nodes[1].admin(t, "cluster", "setslot", slot, "importing", fromID)
 	nodes[0].admin(t, "cluster", "setslot", slot, "migrating", toID)
-	claim(earlier, false)
-	claim(later, true) // on the node that it moves to
-	claim(later, false)
+	spend(earlier, false)
+	spend(later, true) // on the node that it moves to
+	spend(later, false)
 	if from.Exists(ctx, key(later)).Val() != 0 {
-		t.Error("the claim did not go to the new node: the test shows nothing")
+		t.Error("the use did not go to the new node: the test shows nothing")
 	}
 
 	_, port, _ := net.SplitHostPort(nodes[1].addr)
 	if err := from.Do(ctx, "migrate", "127.0.0.1", port, key(earlier), 0, 5000).Err(); err != nil {
 		t.Fatal(err)
 	}
-	claim(earlier, false)
+	spend(earlier, false)
 	for _, s := range []*server{nodes[1], nodes[0], nodes[2]} {
 		s.admin(t, "cluster", "setslot", slot, "node", toID)
 	}
-	claim(earlier, false)
-	claim(later, false)
+	spend(earlier, false)
+	spend(later, false)
 }
 
 func key(flow [16]byte) string {

@@ -25,7 +25,7 @@ const (
 	presentEnv = "REDISREPLAY_PRESENT" // the address of the server
 	numberEnv  = "REDISREPLAY_NUMBER"  // of the process
 	keyEnv     = "REDISREPLAY_KEY"
-	claimsEnv  = "MCPSEAL_CLAIMS"
+	claimsEnv  = "MCPSEAL_USES"
 
 	processes  = 4
 	goroutines = 64
@@ -189,5 +189,5 @@ func TestEveryTokenOpensOnceAmongManyProcesses(t *testing.T) {
 			t.Fatalf("token %d opened for process %d, after process %d had used it", i, won[0], owner)
 		}
 	}
-	t.Logf("%d claims of %d tokens in %v", count*processes*goroutines, count, time.Since(start).Round(time.Millisecond))
+	t.Logf("%d uses of %d tokens in %v", count*processes*goroutines, count, time.Since(start).Round(time.Millisecond))
 }

@@ -67,7 +67,7 @@ func newReport(info string, config map[string]string) report {
 	return r
 }
 
-// check refuses a server that takes no claims, forgets them before their time,
+// check refuses a server that takes no writes, forgets uses before their time,
 // or cannot be told from another.
 func (r *report) check() error {
 	switch {
@@ -81,17 +81,17 @@ func (r *report) check() error {
 	return nil
 }
 
-// maxLeap is less than what a claim outlasts its token by.
+// maxLeap is less than what a use outlasts its token by.
 const maxLeap = time.Minute
 
-// leapt reports whether the clock of the server, by which claims expire, got ahead
+// leapt reports whether the clock of the server, by which uses expire, got ahead
 // since an earlier report.
 func (r *report) leapt(since *report) bool {
 	return r.run == since.run && !r.clock.IsZero() && !since.clock.IsZero() &&
 		r.clock.Sub(since.clock)-r.asked.Sub(since.asked) > maxLeap
 }
 
-// keeps reports whether the server has all claims after a restart. It must write
+// keeps reports whether the server has all uses after a restart. It must write
 // each one to its disk before it answers. A server with replicas does not count: one
 // of them may be started in its place. kept is whether it was so before: a file
 // that is written anew was complete then.

@@ -28,8 +28,8 @@ const (
 	errPanicked = mcpseal.PlainError("a hook of the Redis client panicked")
 )
 
-// server is one Redis that answers claims: the only one, or a node of a cluster.
-// It is a hook of its client, and so learns of every connection and every claim.
+// server is one Redis that keeps uses: the only one, or a node of a cluster.
+// It is a hook of its client, and so learns of every connection and every use.
 type server struct {
 	store  *Store
 	client *redis.Client
@@ -69,7 +69,7 @@ func (l *look) covers(dials int64, at time.Time) bool {
 	return age <= 0 || age <= lookFresh && asleep <= lookFresh
 }
 
-// vouch refuses a claim that the server just accepted, if it may have forgotten
+// vouch refuses a token that the server just took for unused, if it may have forgotten
 // an earlier one. It sends nothing unless the connection may be new or the last
 // look is old.
 func (s *server) vouch(ctx context.Context, issued time.Time) error {
@@ -164,7 +164,7 @@ func (s *server) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
-// ProcessHook tells a claim who answers it.
+// ProcessHook tells a command who answers it.
 func (s *server) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		s.answer(cmd)
@@ -183,7 +183,7 @@ func (s *server) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 }
 
 func (s *server) answer(cmd redis.Cmder) {
-	if c, ok := cmd.(*claim); ok && c.store == s.store {
+	if c, ok := cmd.(*command); ok && c.store == s.store {
 		c.by = s
 	}
 }

@@ -172,7 +172,7 @@ func TestWithoutConfigARestartIsForgetting(t *testing.T) {
 	client := s.client(t, func(o *redis.Options) { o.Username, o.Password = "store", "secret" })
 	store := newStore(t, client)
 	used := newUse()
-	mustClaim(t, store, used, true)
+	mustSpend(t, store, used, true)
 	unused := newUse()
 	s.kill()
 	s.start(t)

@@ -61,8 +61,8 @@ func New(ctx context.Context, client redis.UniversalClient, config Config) (*Sto
 	return s, nil
 }
 
-// Claim implements [mcpseal.ReplayStore]. It returns by the context's deadline.
-func (s *Store) Claim(ctx context.Context, use mcpseal.Use) (first bool, err error) {
+// Spend implements [mcpseal.ReplayStore]. It returns by the context's deadline.
+func (s *Store) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
 	by, err := s.spend(ctx, &use)
 	if by == nil || err != nil {
 		return false, err
@@ -73,7 +73,7 @@ func (s *Store) Claim(ctx context.Context, use mcpseal.Use) (first bool, err err
 	return true, nil
 }
 
-// spend returns who accepted the claim, or nil if somebody else was first.
+// spend returns who took the use, or nil if somebody else was first.
 func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 		return nil, errOver
 	}
 	milliseconds := int64((keep(use, left)-1)/time.Millisecond) + 1
-	cmd := &claim{StatusCmd: redis.NewStatusCmd(ctx, "set", s.key(use), "1", "nx", "px", milliseconds), store: s}
+	cmd := &command{StatusCmd: redis.NewStatusCmd(ctx, "set", s.key(use), "1", "nx", "px", milliseconds), store: s}
 	cmd.SetStepCount(1) // or a cluster's client asks the server for it
 	switch err := s.client.Process(ctx, cmd); {
 	case errors.Is(err, redis.Nil):
@@ -126,14 +126,14 @@ func (s *Store) key(use *mcpseal.Use) string {
 	return string(strconv.AppendInt(key, int64(use.Round), 10))
 }
 
-// claim is a command that the client does not send again when the answer is
+// command is one that the client does not send again when the answer is
 // lost.
-type claim struct {
+type command struct {
 	*redis.StatusCmd
 	store *Store
 	by    *server // who answered
 }
 
-func (*claim) NoRetry() bool { return true }
+func (*command) NoRetry() bool { return true }
 
 var _ mcpseal.ReplayStore = (*Store)(nil)

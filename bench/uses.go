@@ -19,20 +19,20 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-// claimComparisons are about tokens that work once.
-func claimComparisons() []comparison {
+// useComparisons are about tokens that work once.
+func useComparisons() []comparison {
 	all := []comparison{
-		{title: "a claim in memory, of a new token of a new user, while others expire", rows: memoryClaims(0)},
-		{title: "a claim in memory, of a new token of one of 64 users, while others expire", rows: memoryClaims(64)},
-		{title: "the longest claim in memory, of 100,000 with 100,000 held", rows: longestClaims},
-		{title: "memory of one claim that is held", sizes: claimSizes},
+		{title: "a use in memory, of a new token of a new user, while others expire", rows: memoryUses(0)},
+		{title: "a use in memory, of a new token of one of 64 users, while others expire", rows: memoryUses(64)},
+		{title: "the longest use in memory, of 100,000 with 100,000 held", rows: longestUses},
+		{title: "memory of one use that is held", sizes: useSizes},
 	}
 	client, err := startRedis()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "left out, claims in Redis: %v\n", err)
+		fmt.Fprintf(os.Stderr, "left out, uses in Redis: %v\n", err)
 		return all
 	}
-	return append(all, comparison{title: "a claim in Redis, of a token that is new", contenders: []contender{rawClaim(client), redisClaim(client)}})
+	return append(all, comparison{title: "a use in Redis, of a token that is new", contenders: []contender{rawUse(client), redisUse(client)}})
 }
 
 var memoryStores = []steadyStore{
@@ -41,25 +41,25 @@ var memoryStores = []steadyStore{
 	{name: "mcpseal, bounded and expiring", open: func() mcpseal.ReplayStore { return memoryStore() }},
 }
 
-func memoryClaims(users uint64) func(time.Duration) []row {
+func memoryUses(users uint64) func(time.Duration) []row {
 	return func(budget time.Duration) []row { return steady(memoryStores, users, budget) }
 }
 
-// longestClaims shows what a request may have to wait for: a sweep, or a map that
+// longestUses shows what a request may have to wait for: a sweep, or a map that
 // grows. The machine's own pauses are in it too, so the best of several runs counts.
-func longestClaims(budget time.Duration) (rows []row) {
+func longestUses(budget time.Duration) (rows []row) {
 	const held, runs = 100_000, 5
 	for _, s := range memoryStores {
 		best := time.Duration(math.MaxInt64)
 		for range runs {
-			claim := claimOne(s.name, s.open(), lifetime, 0)
+			spend := spendOne(s.name, s.open(), lifetime, 0)
 			for range held {
-				claim.run()
+				spend.run()
 			}
 			longest := time.Duration(0)
 			for range held {
 				start := time.Now()
-				claim.run()
+				spend.run()
 				longest = max(longest, time.Since(start))
 			}
 			best = min(best, longest)
@@ -89,12 +89,12 @@ func newUse(n uint64, lasts time.Duration, users uint64) mcpseal.Use {
 	return use
 }
 
-func claimOne(name string, store mcpseal.ReplayStore, lasts time.Duration, users uint64) contender {
+func spendOne(name string, store mcpseal.ReplayStore, lasts time.Duration, users uint64) contender {
 	ctx := context.Background()
 	var n uint64
 	return contender{name: name, run: func() {
 		n++
-		first, err := store.Claim(ctx, newUse(n, lasts, users))
+		first, err := store.Spend(ctx, newUse(n, lasts, users))
 		check(err)
 		if !first {
 			panic("not the first")
@@ -116,12 +116,12 @@ type mapKey struct {
 	round int
 }
 
-func (s *syncMapStore) Claim(_ context.Context, use mcpseal.Use) (bool, error) {
+func (s *syncMapStore) Spend(_ context.Context, use mcpseal.Use) (bool, error) {
 	_, used := s.used.LoadOrStore(mapKey{use.Flow, use.Round}, use.Until)
 	return !used, nil
 }
 
-func claimSizes() (all []size) {
+func useSizes() (all []size) {
 	for _, count := range []int{5_000, 25_000, 100_000, 400_000} {
 		for _, kind := range []struct {
 			name   string
@@ -135,12 +135,12 @@ func claimSizes() (all []size) {
 			before := heapInUse()
 			store := kind.store()
 			for i := range count {
-				_, err := store.Claim(context.Background(), newUse(uint64(i), 12*time.Minute, uint64(kind.owners)))
+				_, err := store.Spend(context.Background(), newUse(uint64(i), 12*time.Minute, uint64(kind.owners)))
 				check(err)
 			}
 			bytes := float64(heapInUse()-before) / float64(count)
 			runtime.KeepAlive(store)
-			all = append(all, size{fmt.Sprintf("%d claims, %s", count, kind.name), bytes})
+			all = append(all, size{fmt.Sprintf("%d uses, %s", count, kind.name), bytes})
 		}
 	}
 	return all
@@ -154,8 +154,8 @@ func heapInUse() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// rawClaim is the same command, without all that makes it safe to use.
-func rawClaim(client *redis.Client) contender {
+// rawUse is the same command, without all that makes it safe to use.
+func rawUse(client *redis.Client) contender {
 	ctx := context.Background()
 	n := 0
 	return contender{name: "SET NX through the same client", run: func() {
@@ -168,10 +168,10 @@ func rawClaim(client *redis.Client) contender {
 	}}
 }
 
-func redisClaim(client *redis.Client) contender {
+func redisUse(client *redis.Client) contender {
 	const skew = time.Millisecond // a new server: what is issued after that counts
 	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{Skew: skew})
 	check(err)
 	time.Sleep(2 * skew)
-	return claimOne("mcpseal", store, 12*time.Minute, 0)
+	return spendOne("mcpseal", store, 12*time.Minute, 0)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-func TestAClaimIsOneKeyThatEndsWithTheToken(t *testing.T) {
+func TestAUseIsOneKeyThatEndsWithTheToken(t *testing.T) {
 	ctx := context.Background()
 	client := startServer(t).client(t)
 	store, err := redisreplay.New(ctx, client, redisreplay.Config{Prefix: "app:", Skew: time.Millisecond, Logger: quiet})
@@ -29,8 +29,8 @@ func TestAClaimIsOneKeyThatEndsWithTheToken(t *testing.T) {
 	settle()
 	use := newUse()
 	use.Flow, use.Round = [16]byte{0xff, 15: 1}, 12
-	if first, err := store.Claim(ctx, use); !first || err != nil {
-		t.Fatalf("Claim = %v, %v", first, err)
+	if first, err := store.Spend(ctx, use); !first || err != nil {
+		t.Fatalf("Spend = %v, %v", first, err)
 	}
 	keys := client.Keys(ctx, "*").Val()
 	slices.Sort(keys)
@@ -51,9 +51,9 @@ func lastsAbout(t *testing.T, client *redis.Client, key string, want time.Durati
 	}
 }
 
-// TestAClockThatIsAheadDoesNotShortenAClaim claims where it seems to be late, and
+// TestAClockThatIsAheadDoesNotShortenAUse uses where it seems to be late, and
 // where nobody can tell.
-func TestAClockThatIsAheadDoesNotShortenAClaim(t *testing.T) {
+func TestAClockThatIsAheadDoesNotShortenAUse(t *testing.T) {
 	client := startServer(t).client(t)
 	store := newStore(t, client)
 	now := time.Now()
@@ -73,28 +73,28 @@ func TestAClockThatIsAheadDoesNotShortenAClaim(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			use := newUse()
 			use.Issued, use.Until = c.issued, now.Add(time.Minute)
-			store.Claim(context.Background(), use) // spent also if Redis may have forgotten it
+			store.Spend(context.Background(), use) // spent also if Redis may have forgotten it
 			lastsAbout(t, client, key(use.Flow), c.want-time.Since(now))
 		})
 	}
 }
 
-// TestAClaimIsOneCommand counts what is sent for claims, and what for looks.
-func TestAClaimIsOneCommand(t *testing.T) {
+// TestAUseIsOneCommand counts what is sent for uses, and what for looks.
+func TestAUseIsOneCommand(t *testing.T) {
 	client := startServer(t).client(t)
 	store := newStore(t, client)
 	hook := &counter{}
 	client.AddHook(hook)
-	ctx := context.WithValue(context.Background(), hook, "a claim")
+	ctx := context.WithValue(context.Background(), hook, "a use")
 	start := time.Now()
 	for range 1000 {
-		if first, err := store.Claim(ctx, newUse()); !first || err != nil {
-			t.Fatalf("Claim = %v, %v", first, err)
+		if first, err := store.Spend(ctx, newUse()); !first || err != nil {
+			t.Fatalf("Spend = %v, %v", first, err)
 		}
 	}
 	most := 2 + hook.dials.Load() + int64(time.Since(start)/redisreplay.LookEvery)
 	if n := hook.claims.Load(); n != 1000 {
-		t.Errorf("%d commands for 1000 claims", n)
+		t.Errorf("%d commands for 1000 uses", n)
 	}
 	if n := hook.looks.Load(); n > most {
 		t.Errorf("%d looks, more than %d", n, most)
@@ -151,15 +151,15 @@ func TestNonsenseIsRefused(t *testing.T) {
 	} {
 		use := newUse()
 		spoil(&use)
-		if first, err := store.Claim(context.Background(), use); first || err == nil {
-			t.Errorf("%s: Claim = %v, %v", name, first, err)
+		if first, err := store.Spend(context.Background(), use); first || err == nil {
+			t.Errorf("%s: Spend = %v, %v", name, first, err)
 		}
 	}
 	use := newUse()
 	use.Until = time.UnixMilli(math.MaxInt64) // further than a duration reaches
 	for _, want := range []bool{true, false} {
-		if first, err := store.Claim(context.Background(), use); first != want || err != nil {
-			t.Errorf("Claim = %v, %v, want %v", first, err, want)
+		if first, err := store.Spend(context.Background(), use); first != want || err != nil {
+			t.Errorf("Spend = %v, %v, want %v", first, err, want)
 		}
 	}
 	keys := client.Keys(context.Background(), "*.1").Val()
@@ -171,7 +171,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 	}
 }
 
-// TestALostAnswerIsNotAReplay loses the first answer to a claim on the way, and
+// TestALostAnswerIsNotAReplay loses the first answer to a use on the way, and
 // nothing else.
 func TestALostAnswerIsNotAReplay(t *testing.T) {
 	ctx := context.Background()
@@ -185,21 +185,21 @@ func TestALostAnswerIsNotAReplay(t *testing.T) {
 	client := s.client(t, func(o *redis.Options) { o.Addr, o.MaxRetries = relay.addr, 3 })
 	store := newStore(t, client)
 	use.Issued = time.Now()
-	first, err := store.Claim(ctx, use)
+	first, err := store.Spend(ctx, use)
 	if first || err == nil || !strings.Contains(err.Error(), "Redis closed the connection") {
-		t.Errorf("Claim = %v, %v", first, err)
+		t.Errorf("Spend = %v, %v", first, err)
 	}
-	if first, err = store.Claim(ctx, use); first || err != nil {
-		t.Errorf("the token was not spent: Claim = %v, %v", first, err)
+	if first, err = store.Spend(ctx, use); first || err != nil {
+		t.Errorf("the token was not spent: Spend = %v, %v", first, err)
 	}
 	if n := sent.Load(); n != 2 {
-		t.Errorf("SET was sent %d times, not once for each claim", n)
+		t.Errorf("SET was sent %d times, not once for each use", n)
 	}
 }
 
-// TestAClaimEndsWithItsContext asks a server that stands still, from more
+// TestAUseEndsWithItsContext asks a server that stands still, from more
 // goroutines than there are connections.
-func TestAClaimEndsWithItsContext(t *testing.T) {
+func TestAUseEndsWithItsContext(t *testing.T) {
 	s := startServer(t)
 	client := s.client(t, func(o *redis.Options) { o.PoolSize = 4 })
 	store := newStore(t, client)
@@ -211,12 +211,12 @@ func TestAClaimEndsWithItsContext(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 			defer cancel()
 			start := time.Now()
-			first, err := store.Claim(ctx, newUse())
+			first, err := store.Spend(ctx, newUse())
 			if first || err == nil {
-				t.Errorf("Claim = %v, %v", first, err)
+				t.Errorf("Spend = %v, %v", first, err)
 			}
 			if took := time.Since(start); took > 3*time.Second { // go-redis would wait for 5 seconds, four times
-				t.Errorf("a claim with 300 ms took %v", took)
+				t.Errorf("a use with 300 ms took %v", took)
 			}
 		})
 	}
