@@ -1,6 +1,10 @@
 // Package mcpseal protects the requestState of MCP servers (protocol revision
 // 2026-07-28, multi round-trip requests).
 //
+// Most servers want another package: gosdk protects a server of the official Go SDK
+// with one line, and gosdk/elicit lets its handlers ask as if they called a function.
+// This one is what they stand on. Use it to write an adapter for another SDK.
+//
 // A handler that needs something from the user writes down what it has to
 // remember, its state. The client keeps that text and sends it back with the
 // answers, so whoever holds it can read it, change it, send it as somebody
@@ -16,9 +20,7 @@
 //	…
 //	token, err := boundary.Seal(ctx, &round, &state, mcpseal.Question{Key: "confirm", Kind: mcpseal.KindForm})
 //
-// Use this package when you write an adapter or drive an SDK of your own; an
-// adapter does the two calls for you. It imports only the standard library and
-// keeps nothing between two rounds.
+// It imports only the standard library and keeps nothing between two rounds.
 //
 // The keys come from a [KeySource]: a [Ring] of keys that every replica
 // shares, or [Ephemeral] for a single process. The parts that can be replaced

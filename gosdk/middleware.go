@@ -20,7 +20,7 @@ func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		returned := false
 		defer func() {
 			if !returned {
-				p.Logger().ErrorContext(ctx, "gosdk: a handler ended its goroutine with runtime.Goexit, so that its call gets no answer", "method", mcpseal.PlainText(method))
+				p.logger().ErrorContext(ctx, "gosdk: a handler ended its goroutine with runtime.Goexit, so that its call gets no answer", "method", mcpseal.PlainText(method))
 			}
 		}()
 		panicked := mcpseal.Guard(func() error {
@@ -31,7 +31,7 @@ func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		})
 		returned = true
 		if panicked != nil {
-			p.Logger().ErrorContext(ctx, "gosdk: a handler panicked", "method", mcpseal.PlainText(method),
+			p.logger().ErrorContext(ctx, "gosdk: a handler panicked", "method", mcpseal.PlainText(method),
 				"cause", panicked.Error(), "stack", stackOf(panicked))
 			return nil, internalError()
 		}
@@ -216,7 +216,7 @@ func (p *Protected) seal(ctx context.Context, by *caller, round *mcpseal.Round, 
 
 // refuse tells the operator why and the client nothing.
 func (p *Protected) refuse(ctx context.Context, method, why string) error {
-	p.Logger().ErrorContext(ctx, "gosdk: "+why, "method", method)
+	p.logger().ErrorContext(ctx, "gosdk: "+why, "method", method)
 	return internalError()
 }
 

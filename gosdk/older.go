@@ -163,7 +163,7 @@ func (o *olderCall) unanswered(err error) error {
 	if !o.Asking() || errors.As(err, &own) || !o.hasAsked() || o.Context.Err() != nil {
 		return err
 	}
-	o.p.Logger().WarnContext(o, "gosdk: a client's answer was not taken: it does not fit what was asked, or the client failed")
+	o.p.logger().WarnContext(o, "gosdk: a client's answer was not taken: it does not fit what was asked, or the client failed")
 	return errMisfit()
 }
 

@@ -155,7 +155,7 @@ type pagedTool[In, At, Item any] struct {
 
 // refuse tells the operator why and the client only that.
 func (t *pagedTool[In, At, Item]) refuse(ctx context.Context, why string) error {
-	t.p.Logger().WarnContext(ctx, "gosdk: the arguments of a paged tool were refused", "tool", t.name, "cause", why)
+	t.p.logger().WarnContext(ctx, "gosdk: the arguments of a paged tool were refused", "tool", t.name, "cause", why)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params"}
 }
 

@@ -107,7 +107,7 @@ func (p *Protected) warnUsers(ctx context.Context, c *caller) {
 		return
 	}
 	if !p.anonymous.Swap(true) {
-		p.Logger().WarnContext(ctx, "gosdk: nobody is authenticated, so states are bound to no user and anybody who "+
+		p.logger().WarnContext(ctx, "gosdk: nobody is authenticated, so states are bound to no user and anybody who "+
 			"gets one can use it: add auth.RequireBearerToken, or set Options.Principal, or Options.AllowAnonymous if that is meant")
 	}
 }
@@ -130,6 +130,6 @@ func (p *Protected) warnHalfNamed(ctx context.Context, c *caller) {
 			"the access token's user or to nobody, and whoever shares that can use them: set Options.Principal too"
 	}
 	if problem != "" && !p.halfNamed.Swap(true) {
-		p.Logger().ErrorContext(ctx, "gosdk: "+problem)
+		p.logger().ErrorContext(ctx, "gosdk: "+problem)
 	}
 }

@@ -108,7 +108,7 @@ func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
 	if !p.options.PlainLists {
 		p.lists = nativeCursors(boundary, maxListPosition)
 		if p.lists == nil {
-			p.Logger().Warn("gosdk: list cursors are not sealed, because the boundary has no keys of its own: " +
+			p.logger().Warn("gosdk: list cursors are not sealed, because the boundary has no keys of its own: " +
 				"add mcpseal.NativeFormat to Config.AlsoOpen")
 		}
 	}
@@ -116,7 +116,7 @@ func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
 	p.strangers.expect("gosdk.Options.Unsolicited", p.options.Unsolicited)
 	for _, tool := range p.options.Unsolicited {
 		p.unsolicited[tool] = true
-		p.Logger().Warn("gosdk: answers that were not asked for reach this tool on its first call", "tool", tool)
+		p.logger().Warn("gosdk: answers that were not asked for reach this tool on its first call", "tool", tool)
 	}
 	return p
 }

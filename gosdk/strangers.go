@@ -45,7 +45,7 @@ func (s *strangers) meet(ctx context.Context, p *Protected, number int, page *mc
 		return
 	}
 	for tool, option := range s.names {
-		p.Logger().WarnContext(ctx, "gosdk: an option names a tool that the server does not list: check its spelling", "option", option, "tool", tool)
+		p.logger().WarnContext(ctx, "gosdk: an option names a tool that the server does not list: check its spelling", "option", option, "tool", tool)
 	}
 	s.names = nil
 }

@@ -464,7 +464,7 @@ func TestMistakesOfTheAuthor(t *testing.T) {
 		"enum for a number": elicit.CheckForm[struct{ N int }](elicit.Enum("N", "x")),
 		"no such field":     elicit.CheckForm[value](elicit.Enum("valu", "x")),
 		"no values":         elicit.CheckForm[value](elicit.Enum("value")),
-		"unknown format":    elicit.CheckForm[value](elicit.Format("value", "phone")),
+		"unknown format":    elicit.CheckForm[value](elicit.TextFormat("value", "phone")),
 	} {
 		if err == nil {
 			t.Errorf("%s is not noticed", name)
@@ -486,7 +486,7 @@ func TestFormsAreWhatElicitationAllows(t *testing.T) {
 		Toppers []string `json:"toppers,omitempty"`
 	}
 	s := newService(t, nil)
-	options := []elicit.FormOption{elicit.Format("mail", "email"), elicit.Enum("size", "S", "M"), elicit.Enum("toppers", "olives", "ham")}
+	options := []elicit.FormOption{elicit.TextFormat("mail", "email"), elicit.Enum("size", "S", "M"), elicit.Enum("toppers", "olives", "ham")}
 	var got everything
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (r result, err error) {
 		got, err = elicit.Form[everything](ask, "order", "Order", options...).Value()

@@ -97,8 +97,8 @@ func hasFormat(text, format string) bool {
 // formats are those that elicitation knows.
 var formats = []string{"email", "uri", "date", "date-time"}
 
-// Format says that a string is an email, a uri, a date or a date-time.
-func Format(field, format string) FormOption {
+// TextFormat says that a string is an email, a uri, a date or a date-time.
+func TextFormat(field, format string) FormOption {
 	return FormOption{field, func(s *jsonschema.Schema) error {
 		if s.Type != "string" || !slices.Contains(formats, format) {
 			return fmt.Errorf("the Format %q for type %s: it is one of %s, for a string", format, s.Type, strings.Join(formats, ", "))

@@ -40,6 +40,8 @@ func (b *book) Write(p []byte) (int, error) {
 	return b.buf.Write(p)
 }
 
+func (b *book) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
+
 func (b *book) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,8 +58,7 @@ type service struct {
 func newService(t testing.TB, change func(*mcpseal.Config)) service {
 	t.Helper()
 	b := &book{}
-	logger := slog.New(slog.NewTextHandler(b, nil))
-	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: logger}
+	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: b.logger()}
 	if change != nil {
 		change(&config)
 	}
@@ -66,7 +67,7 @@ func newService(t testing.TB, change func(*mcpseal.Config)) service {
 		t.Fatal(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	return service{gosdk.Protect(server, boundary, &gosdk.Options{Logger: logger}), b, config.Keys.(*mcpseal.Ring)}
+	return service{gosdk.Protect(server, boundary, &gosdk.Options{Logger: b.logger()}), b, config.Keys.(*mcpseal.Ring)}
 }
 
 // user answers questions and remembers them.

@@ -26,7 +26,7 @@ func behind(t *testing.T, middleware mcp.Middleware) service {
 	s := newService(t, nil)
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	server.AddReceivingMiddleware(middleware)
-	return service{gosdk.Protect(server, s.Boundary(), &gosdk.Options{Logger: s.Logger()}), s.book, s.keys}
+	return service{gosdk.Protect(server, s.Boundary(), &gosdk.Options{Logger: s.book.logger()}), s.book, s.keys}
 }
 
 // TestAMiddlewareMayAskAnOlderClientToo: its question is not a round of elicit's.
@@ -483,10 +483,10 @@ func TestAChoiceThatHasNotItsFormatIsTheAuthorsBug(t *testing.T) {
 	type day struct {
 		Day string `json:"day"`
 	}
-	if err := elicit.CheckForm[day](elicit.Enum("day", "low", "high"), elicit.Format("day", "date")); err == nil {
+	if err := elicit.CheckForm[day](elicit.Enum("day", "low", "high"), elicit.TextFormat("day", "date")); err == nil {
 		t.Error("a form that no answer fits")
 	}
-	if err := elicit.CheckForm[day](elicit.Enum("day", "2026-01-02"), elicit.Format("day", "date")); err != nil {
+	if err := elicit.CheckForm[day](elicit.Enum("day", "2026-01-02"), elicit.TextFormat("day", "date")); err != nil {
 		t.Error(err)
 	}
 }

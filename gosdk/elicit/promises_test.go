@@ -192,7 +192,7 @@ func TestFormatsAreChecked(t *testing.T) {
 	} {
 		s := newService(t, nil)
 		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
-			v, err := elicit.Form[value](ask, "k", "?", elicit.Format("value", format)).Value()
+			v, err := elicit.Form[value](ask, "k", "?", elicit.TextFormat("value", format)).Value()
 			return result{v.Value}, err
 		})
 		session := connect(t, s.Server(), reply(nil).options(true), revision2026)

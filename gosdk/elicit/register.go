@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
 // ToolHandler is a tool that can ask. Its result goes out as that of the SDK's
@@ -123,7 +124,7 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*asking, error) 
 		a.log(ctx, "elicit: "+a.mistake)
 		return nil, internalError()
 	}
-	if err := a.p.CheckCapabilities(a.req, a.questions); err != nil {
+	if err := passage.CheckCapabilities(a.req, a.questions); err != nil {
 		return nil, err
 	}
 	state, err := a.state.text()
@@ -154,7 +155,7 @@ func coded(err error) error {
 }
 
 func (a *Asker) log(ctx context.Context, message string) {
-	a.p.Logger().ErrorContext(ctx, message, "name", a.name)
+	passage.LoggerOf(a.p).ErrorContext(ctx, message, "name", a.name)
 }
 
 func internalError() error {

@@ -93,7 +93,7 @@ func TestAStateThatWasReplacedIsRefused(t *testing.T) {
 		}
 	})
 	s := newService(t, nil)
-	protected := gosdk.Protect(server, s.Boundary(), &gosdk.Options{Logger: s.Logger()})
+	protected := gosdk.Protect(server, s.Boundary(), &gosdk.Options{Logger: s.book.logger()})
 	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
 	elicit.AddTool(protected, &mcp.Tool{Name: "ask"}, tool.handle)
 	session := connect(t, server, reply(nil).options(true), revision2026)

@@ -4,12 +4,22 @@ package passage
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+)
+
+// What gosdk lends to elicit.
+var (
+	// LoggerOf returns the logger for the author and operator of a *gosdk.Protected.
+	LoggerOf func(protected any) *slog.Logger
+	// CheckCapabilities returns the -32021 of the protocol for questions that the
+	// client of a request has not declared it can answer, or nil.
+	CheckCapabilities func(req mcp.Request, questions mcp.InputRequestMap) error
 )
 
 // Call is the context of a call whose state and answers have passed a boundary.
