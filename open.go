@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/subtle"
 	"time"
+
+	"github.com/mcpseal/mcpseal/internal/native"
 )
 
 // Open begins a round. An empty token is a first round and always opens. Any
@@ -126,7 +128,7 @@ const errNoDigest = plainError("the format carries the arguments but has no dige
 // sameArguments compares the round's digest with the one in its token.
 func (f *acceptedFormat) sameArguments(round *Round) bool {
 	if f.record != nil {
-		return sameDigest(round.digests.plain[:digestSize], &round.sealed)
+		return native.Same(round.digests.plain[:digestSize], &round.sealed)
 	}
 	return subtle.ConstantTimeCompare(round.arguments, round.claims.Arguments) == 1
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 	"github.com/mcpseal/mcpseal/internal/inspect"
+	"github.com/mcpseal/mcpseal/internal/native"
 )
 
 // The native record, to the byte as docs/token.md has it.
@@ -18,9 +19,7 @@ const (
 	flagPrincipal = 1 << 2
 	flagsKnown    = flagState | flagAudience | flagPrincipal
 
-	maxMilli48 = 1<<48 - 1
-	maxMilli40 = 1<<40 - 1
-	maxRound   = 1<<16 - 1
+	maxRound = 1<<16 - 1
 )
 
 // Where the fields stand that every record has.
@@ -40,8 +39,8 @@ const (
 // record cannot hold; the questions are well-formed.
 func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) {
 	lifetime, age := c.Expires-c.Issued, c.Issued-c.FlowStart
-	fits := 0 <= c.Issued && c.Issued <= maxMilli48 && 0 < lifetime && lifetime <= maxMilli40 &&
-		0 <= age && age <= maxMilli40 && 1 <= c.Round && c.Round <= maxRound
+	fits := 0 <= c.Issued && c.Issued <= native.MaxInstant && 0 < lifetime && lifetime <= native.MaxSpan &&
+		0 <= age && age <= native.MaxSpan && 1 <= c.Round && c.Round <= maxRound
 	if !fits {
 		return nil, false
 	}
@@ -56,11 +55,9 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 		flags |= flagPrincipal
 	}
 	var head [headSize]byte
-	// Eight bytes are written for fewer, from the back to the front: the zeros
-	// of each number are overwritten by what stands before it.
-	binary.BigEndian.PutUint64(head[atAge+5-8:], uint64(age))
-	binary.BigEndian.PutUint64(head[atLifetime+5-8:], uint64(lifetime))
-	binary.BigEndian.PutUint64(head[atIssued+6-8:], uint64(c.Issued))
+	native.PutSpan(head[:], atAge, age) // from the back to the front
+	native.PutSpan(head[:], atLifetime, lifetime)
+	native.PutInstant(head[:], atIssued, c.Issued)
 	head[0], head[1], head[atFlags] = PurposeState.Mark(), recordVersion, flags
 	binary.BigEndian.PutUint16(head[atRound:], uint16(c.Round))
 	copy(head[atFlow:], c.Flow[:])
@@ -118,26 +115,17 @@ func (rec *record) digest(field *[]byte, present bool) bool {
 	return true
 }
 
-func (rec *record) issued() int64 {
-	return int64(binary.BigEndian.Uint64(rec.head[atIssued+6-8:]) & maxMilli48)
-}
-
-func (rec *record) lifetime() int64 {
-	return int64(binary.BigEndian.Uint64(rec.head[atLifetime+5-8:]) & maxMilli40)
-}
-
-func (rec *record) age() int64 {
-	return int64(binary.BigEndian.Uint64(rec.head[atAge+5-8:]) & maxMilli40)
-}
-
-func (rec *record) round() int     { return int(binary.BigEndian.Uint16(rec.head[atRound:])) }
-func (rec *record) flow() [16]byte { return [16]byte(rec.head[atFlow:atRequest]) }
+func (rec *record) issued() int64   { return native.Instant(rec.head[:], atIssued) }
+func (rec *record) lifetime() int64 { return native.Span(rec.head[:], atLifetime) }
+func (rec *record) age() int64      { return native.Span(rec.head[:], atAge) }
+func (rec *record) round() int      { return int(binary.BigEndian.Uint16(rec.head[atRound:])) }
+func (rec *record) flow() [16]byte  { return [16]byte(rec.head[atFlow:atRequest]) }
 
 // boundTo returns why the record is not bound to b, or "". The arguments come
 // later.
 func (rec *record) boundTo(b *Binding, d *digests) Reason {
 	switch {
-	case !sameDigest(rec.head[atRequest:atArguments], &d.request):
+	case !native.Same(rec.head[atRequest:atArguments], &d.request):
 		return ReasonRequest
 	case !sameClaim(rec.audience, b.Audience != "", &d.audience):
 		return ReasonAudience
@@ -152,16 +140,7 @@ func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
 	if !present {
 		return sealed == nil
 	}
-	return sealed != nil && sameDigest(sealed, digest)
-}
-
-// sameDigest compares in constant time, as subtle.ConstantTimeCompare does, but
-// not byte by byte.
-func sameDigest(sealed []byte, digest *[digestSize]byte) bool {
-	other := (*[digestSize]byte)(sealed)
-	difference := binary.NativeEndian.Uint64(other[:8]) ^ binary.NativeEndian.Uint64(digest[:8])
-	difference |= binary.NativeEndian.Uint64(other[8:]) ^ binary.NativeEndian.Uint64(digest[8:])
-	return difference == 0
+	return sealed != nil && native.Same(sealed, digest)
 }
 
 // claims copies what must outlive the payload, in one allocation. The questions
@@ -184,7 +163,7 @@ func (rec *record) claims() (Claims, questionList, error) {
 	return c, questions, nil
 }
 
-const digestSize = 16
+const digestSize = native.DigestSize
 
 // digests is a binding as the native record writes it, computed when it is
 // needed and kept for the round. It belongs to one binding that does not
@@ -221,8 +200,8 @@ func (d *digests) salt(b *Binding, flow [16]byte) {
 	var scratch [128]byte
 	buf := append(scratch[:0], "ms1r"...)
 	buf = append(buf, flow[:]...)
-	buf = appendFramed(buf, b.Method)
-	request := sha256.Sum256(appendFramed(buf, b.Target))
+	buf = native.AppendFramed(buf, b.Method)
+	request := sha256.Sum256(native.AppendFramed(buf, b.Target))
 	// The second half of the hash salts the digest of the arguments: it is as
 	// good as random, and the same whenever the first half is.
 	d.request, d.mask = [digestSize]byte(request[:]), [digestSize]byte(request[digestSize:])
@@ -233,7 +212,7 @@ func (d *digests) salt(b *Binding, flow [16]byte) {
 	if b.Principal != "" {
 		buf = append(scratch[:0], "ms1p"...)
 		buf = append(buf, flow[:]...)
-		d.principal = shortSum(appendFramed(buf, b.Principal))
+		d.principal = native.Sum(native.AppendFramed(buf, b.Principal))
 	}
 	d.known, d.flow = true, flow
 }
@@ -247,17 +226,7 @@ func (d *digests) masked(arguments []byte) (masked [digestSize]byte) {
 }
 
 func audienceDigest(audience string) [digestSize]byte {
-	return shortSum(appendFramed([]byte("ms1s"), audience))
-}
-
-func appendFramed(buf []byte, text string) []byte {
-	buf = binary.BigEndian.AppendUint32(buf, uint32(len(text)))
-	return append(buf, text...)
-}
-
-func shortSum(b []byte) [digestSize]byte {
-	sum := sha256.Sum256(b)
-	return [digestSize]byte(sum[:])
+	return native.Sum(native.AppendFramed([]byte("ms1s"), audience))
 }
 
 func init() { inspect.ReadState = inspectState }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/mcpseal/mcpseal/internal/native"
 )
 
 // RecordFormat is the native record sealed by a codec of one's own, for
@@ -26,11 +26,12 @@ type recordFormat struct {
 	prefix string
 	codec  Codec
 	ring   *ringCodec // the codec, if it is the native one
+	texts  native.Texts
 }
 
 func newRecordFormat(prefix string, codec Codec) *recordFormat {
 	ring, _ := codec.(*ringCodec)
-	return &recordFormat{prefix, codec, ring}
+	return &recordFormat{prefix, codec, ring, native.NewTexts(prefix, codec)}
 }
 
 func (f *recordFormat) Prefix() string    { return f.prefix }
@@ -62,23 +63,24 @@ func (f *recordFormat) Open(ctx context.Context, binding *Binding, token string)
 	return claims, nil
 }
 
-const (
-	errClaims    = plainError("the claims do not fit the record")
-	errCodecText = plainError("the codec's text has characters that a token may not have")
-)
+const errClaims = plainError("the claims do not fit the record")
 
 // seal is Seal with digests to reuse, the arguments' among them, for claims with
 // well-formed questions.
 func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, claims *Claims) (string, error) {
 	d.salt(binding, claims.Flow)
-	s := recordScratches.Get().(*recordScratch)
-	defer s.release()
-	payload, ok := appendRecord(s.payload[:0], claims, binding, d)
+	s := native.Borrow()
+	defer s.Release()
+	payload, ok := appendRecord(s.Payload[:0], claims, binding, d)
 	if !ok {
 		return "", errClaims
 	}
-	s.payload = payload
-	return f.sealText(ctx, s, payload)
+	s.Payload = payload
+	token, err := f.texts.Seal(ctx, s)
+	if err != nil {
+		return "", f.codecError(err)
+	}
+	return token, nil
 }
 
 // open is Open with digests to fill, and with the questions as they are written.
@@ -87,11 +89,11 @@ func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, t
 	if !ok {
 		return c, "", arguments, ReasonMalformed
 	}
-	s := recordScratches.Get().(*recordScratch)
-	defer s.release()
-	payload, err := f.openText(ctx, s, text)
+	s := native.Borrow()
+	defer s.Release()
+	payload, err := f.texts.Open(ctx, s, text)
 	if err != nil {
-		return c, "", arguments, err
+		return c, "", arguments, f.codecError(err)
 	}
 	rec, err := parseRecord(payload)
 	if err != nil {
@@ -115,41 +117,11 @@ type genuineError struct {
 func (e *genuineError) Error() string { return e.reason.Error() }
 func (e *genuineError) Unwrap() error { return e.reason }
 
-// sealText and openText call the codec. They lend the native codec pooled buffers. A codec of the
-// user's gets none: it might keep them.
-
-func (f *recordFormat) sealText(ctx context.Context, s *recordScratch, payload []byte) (token string, err error) {
-	if f.ring != nil {
-		s.text = slices.Grow(s.text[:0], len(f.prefix)+f.ring.room(len(payload)))
-		text, err := f.ring.Seal(ctx, append(s.text, f.prefix...), payload)
-		return string(text), err // nil beside an error
-	}
-	text, err := f.codec.Seal(ctx, nil, slices.Clone(payload))
-	if err == nil && !isTokenText(text) {
-		err = errCodecText
-	}
-	if err != nil {
-		return "", codecError(err)
-	}
-	return f.prefix + string(text), nil
-}
-
-func (f *recordFormat) openText(ctx context.Context, s *recordScratch, text string) ([]byte, error) {
-	if f.ring == nil {
-		payload, err := f.codec.Open(ctx, nil, text)
-		if err != nil {
-			return nil, codecError(err)
-		}
-		return payload, nil
-	}
-	s.payload = slices.Grow(s.payload[:0], 2*len(text))
-	payload, err := f.ring.Open(ctx, s.payload, text)
-	s.payload = s.payload[:len(payload)] // what release clears
-	return payload, err
-}
-
 // codecError lets a codec give the reasons that are a codec's to give.
-func codecError(err error) error {
+func (f *recordFormat) codecError(err error) error {
+	if f.ring != nil {
+		return err
+	}
 	if reason, ok := callback.Find[Reason](err); ok && slices.Contains([]Reason{ReasonMalformed, ReasonUnknownKey, ReasonForged}, reason) {
 		return reason
 	}
@@ -161,38 +133,10 @@ type codecFailure struct{ err error }
 
 func (e *codecFailure) Error() string { return "the codec failed" }
 
-// recordScratch holds what must not be allocated for every token.
-type recordScratch struct{ payload, text []byte }
-
-var recordScratches = sync.Pool{New: func() any { return new(recordScratch) }}
-
-// maxPooled is the largest buffer kept for reuse.
-const maxPooled = 256 << 10
-
-func (s *recordScratch) release() {
-	if cap(s.payload) > maxPooled || cap(s.text) > maxPooled {
-		return
-	}
-	clear(s.payload) // plaintext does not linger in the pool
-	recordScratches.Put(s)
-}
-
 // KeyID reads the key's id from a token, genuine or not.
 func (f *recordFormat) KeyID(token string) string {
 	if f.ring == nil || !strings.HasPrefix(token, f.prefix) {
 		return ""
 	}
 	return f.ring.keyID(token[len(f.prefix):])
-}
-
-// isTokenText says whether text keeps to base64url and the full stop.
-func isTokenText(text []byte) bool {
-	for _, c := range text {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.':
-		default:
-			return false
-		}
-	}
-	return true
 }

@@ -68,7 +68,7 @@ func (c *ringCodec) Seal(_ context.Context, dst, payload []byte) ([]byte, error)
 	// The sealed bytes stand behind the text they are encoded to, in one buffer.
 	size := len(id) + nonceSize + len(payload) + tagSize
 	start := len(dst) + b64u.EncodedLen(size)
-	dst = slices.Grow(dst, c.room(len(payload)))
+	dst = slices.Grow(dst, c.Room(len(payload)))
 	sealed := append(dst[start:start], id[:]...)
 	sealed = key.aead.Seal(sealed, nil, payload, key.aad)
 	return b64u.Append(dst, sealed), nil
@@ -114,8 +114,8 @@ func (c *ringCodec) Outlast(ttl time.Duration) error {
 	return source.Outlast(ttl)
 }
 
-// room is the space that Seal needs behind dst.
-func (c *ringCodec) room(payload int) int {
+// Room is the space that Seal needs behind dst.
+func (c *ringCodec) Room(payload int) int {
 	size := len(KeyID{}) + nonceSize + payload + tagSize
 	return b64u.EncodedLen(size) + size
 }

@@ -5,10 +5,11 @@ import (
 	"encoding/binary"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/native"
 )
 
 const (
-	digestSize = 16
+	digestSize = native.DigestSize
 	hintSize   = 2
 	maxNamed   = 1<<16 - 1 // bytes of a method or a target
 )
@@ -28,13 +29,7 @@ type hints struct{ arguments, user [hintSize]byte }
 
 // serviceDigest does not change while the process runs.
 func serviceDigest(audience, epoch string) [digestSize]byte {
-	sum := sha256.Sum256(appendFramed(appendFramed([]byte("mc1s"), audience), epoch))
-	return [digestSize]byte(sum[:])
-}
-
-func appendFramed(buf []byte, text string) []byte {
-	buf = binary.BigEndian.AppendUint32(buf, uint32(len(text)))
-	return append(buf, text...)
+	return native.Sum(native.AppendFramed(native.AppendFramed([]byte("mc1s"), audience), epoch))
 }
 
 // bind computes the binding of a request, whose names are not too long, and of
@@ -45,8 +40,7 @@ func bind(service *[digestSize]byte, request *mcpseal.Request, arguments *[sha25
 	buf = append(binary.BigEndian.AppendUint16(buf, uint16(len(request.Method))), request.Method...)
 	buf = append(binary.BigEndian.AppendUint16(buf, uint16(len(request.Target))), request.Target...)
 	buf = append(append(buf, who), user...)
-	sum := sha256.Sum256(buf)
-	b.service, b.digest = service, [digestSize]byte(sum[:])
+	b.service, b.digest = service, native.Sum(buf)
 	b.hints = hints{[hintSize]byte(arguments[digestSize:]), hint(who, user)}
 	return b
 }

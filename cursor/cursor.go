@@ -1,11 +1,8 @@
 package cursor
 
 import (
-	"bytes"
 	"context"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
@@ -27,7 +24,7 @@ type Issuer interface {
 // Cursors issues and opens native cursors. It is safe for concurrent use.
 type Cursors struct {
 	config  Config
-	native  bool // the codec is of this module: it may have pooled buffers
+	texts   native.Texts
 	service [digestSize]byte
 }
 
@@ -36,8 +33,7 @@ func New(config Config) (*Cursors, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
 	}
-	_, ours := config.Codec.(native.Codec)
-	return &Cursors{config, ours, serviceDigest(config.Audience, config.Epoch)}, nil
+	return &Cursors{config, native.NewTexts(prefix, config.Codec), serviceDigest(config.Audience, config.Epoch)}, nil
 }
 
 // prefix is what every cursor begins with.
@@ -69,16 +65,12 @@ func (c *Cursors) open(ctx context.Context, page *Page, cursor string) *failure 
 	if len(cursor) > c.maxCursor() || len(page.caller.Arguments) > c.config.MaxArguments {
 		return failed(mcpseal.ReasonTooLarge)
 	}
-	s := scratches.Get().(*scratch)
-	defer s.release()
-	s.buf = slices.Grow(s.buf[:0], 2*len(text)+64)
+	s := native.Borrow()
+	defer s.Release()
 	page.calling = mcpseal.ReasonCodecFailed
-	payload, err := c.config.Codec.Open(ctx, c.lend(s.buf), text)
+	payload, err := c.texts.Open(ctx, s, text)
 	if err != nil {
 		return codecFailure(err)
-	}
-	if s.owns(payload) {
-		s.buf = payload // what release clears
 	}
 	r, head, reason := parseRecord(payload)
 	if reason != "" {
@@ -131,50 +123,14 @@ func codecFailure(err error) *failure {
 	return &failure{mcpseal.ReasonCodecFailed, callback.Failed(err)}
 }
 
-// lend returns a buffer for the codec. A codec of the user's gets none: it might
-// keep it.
-func (c *Cursors) lend(buf []byte) []byte {
-	if c.native {
-		return buf
-	}
-	return nil
-}
-
 // issue seals a record.
-func (c *Cursors) issue(ctx context.Context, r *record, b *binding) (cursor string, fail *failure) {
-	s := scratches.Get().(*scratch)
-	defer s.release()
-	s.buf = appendRecord(s.buf[:0], r, b)
-	s.text = append(slices.Grow(s.text[:0], len(prefix)+4*len(s.buf)+256), prefix...)
-	dst, payload := s.text, s.buf
-	if !c.native {
-		dst, payload = []byte(prefix), bytes.Clone(s.buf)
-	}
-	text, err := c.config.Codec.Seal(ctx, dst, payload)
+func (c *Cursors) issue(ctx context.Context, r *record, b *binding) (string, *failure) {
+	s := native.Borrow()
+	defer s.Release()
+	s.Payload = appendRecord(s.Payload[:0], r, b)
+	text, err := c.texts.Seal(ctx, s)
 	if err != nil {
 		return "", &failure{mcpseal.ReasonCodecFailed, callback.Failed(err)}
 	}
-	if !bytes.HasPrefix(text, []byte(prefix)) {
-		return "", &failure{mcpseal.ReasonCodecFailed, callback.Explain("the codec did not append to what it was given")}
-	}
-	return string(text), nil
-}
-
-// scratch holds what need not be allocated for every cursor.
-type scratch struct{ buf, text []byte }
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-// owns says whether a codec appended to our buffer, as it should; another's
-// memory is not ours to clear or to keep.
-func (s *scratch) owns(b []byte) bool {
-	return cap(b) > 0 && cap(s.buf) > 0 && &b[:1][0] == &s.buf[:1][0]
-}
-
-func (s *scratch) release() {
-	if cap(s.buf) > 2*maxPosition {
-		return
-	}
-	clear(s.buf) // positions do not linger in the pool
-	scratches.Put(s)
+	return text, nil
 }

@@ -2,10 +2,10 @@ package cursor
 
 import (
 	"bytes"
-	"crypto/subtle"
 	"encoding/binary"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/native"
 )
 
 // The record in a cursor, to the byte as docs/token.md has it.
@@ -16,9 +16,7 @@ const (
 	forUser      = 1
 	forEverybody = 2
 
-	maxMilli48 = 1<<48 - 1
-	maxMilli40 = 1<<40 - 1
-	maxNumber  = 1<<32 - 1
+	maxNumber = 1<<32 - 1
 )
 
 // Where the fields stand.
@@ -47,17 +45,16 @@ type record struct {
 }
 
 func (r *record) fits() bool {
-	return r.who <= forEverybody && 0 <= r.issued && r.issued <= maxMilli48 &&
-		0 < r.lifetime && r.lifetime <= maxMilli40 && 1 <= r.number && r.number <= maxNumber
+	return r.who <= forEverybody && 0 <= r.issued && r.issued <= native.MaxInstant &&
+		0 < r.lifetime && r.lifetime <= native.MaxSpan && 1 <= r.number && r.number <= maxNumber
 }
 
 // appendRecord appends the record, bound to b.
 func appendRecord(dst []byte, r *record, b *binding) []byte {
 	var head [headSize]byte
-	// Eight bytes are written for fewer, from the back to the front.
-	binary.BigEndian.PutUint64(head[atNumber+4-8:], uint64(r.number))
-	binary.BigEndian.PutUint64(head[atLifetime+5-8:], uint64(r.lifetime))
-	binary.BigEndian.PutUint64(head[atIssued+6-8:], uint64(r.issued))
+	binary.BigEndian.PutUint32(head[atNumber:], uint32(r.number))
+	native.PutSpan(head[:], atLifetime, r.lifetime) // from the back to the front
+	native.PutInstant(head[:], atIssued, r.issued)
 	head[0], head[1], head[atWho] = mcpseal.PurposeCursor.Mark(), recordVersion, r.who
 	copy(head[atService:], b.service[:])
 	copy(head[atDigest:], b.digest[:])
@@ -83,8 +80,8 @@ func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal
 	}
 	head = (*[headSize]byte)(payload)
 	r.who = head[atWho]
-	r.issued = int64(binary.BigEndian.Uint64(head[atIssued+6-8:]) & maxMilli48)
-	r.lifetime = int64(binary.BigEndian.Uint64(head[atLifetime+5-8:]) & maxMilli40)
+	r.issued = native.Instant(head[:], atIssued)
+	r.lifetime = native.Span(head[:], atLifetime)
 	r.number = int64(binary.BigEndian.Uint32(head[atNumber:]))
 	length, rest := int(binary.BigEndian.Uint16(head[atLength:])), payload[headSize:]
 	if len(rest) != length+padded(length) || !r.fits() || !bytes.Equal(rest[length:], padding[:padded(length)]) {
@@ -97,11 +94,11 @@ func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal
 // boundTo returns why the record is not bound to b, or "". The hints only choose
 // the word; two users in 65,536 look alike to them, but not to the digest.
 func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
-	if !same(head[atService:atDigest], b.service) {
+	if !native.Same(head[atService:atDigest], b.service) {
 		return mcpseal.ReasonAudience
 	}
 	switch {
-	case same(head[atDigest:atHints], &b.digest):
+	case native.Same(head[atDigest:atHints], &b.digest):
 		return ""
 	case [hintSize]byte(head[atHints:]) != b.hints.arguments:
 		return mcpseal.ReasonArguments
@@ -109,12 +106,4 @@ func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
 		return mcpseal.ReasonPrincipal
 	}
 	return mcpseal.ReasonRequest
-}
-
-// same compares in constant time, as subtle.ConstantTimeCompare does, but not
-// byte by byte.
-func same(sealed []byte, digest *[digestSize]byte) bool {
-	var difference [digestSize]byte
-	subtle.XORBytes(difference[:], sealed, digest[:])
-	return binary.NativeEndian.Uint64(difference[:8])|binary.NativeEndian.Uint64(difference[8:]) == 0
 }

@@ -1,0 +1,103 @@
+package native
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/mcpseal/mcpseal/internal/plain"
+)
+
+// Codec is a codec of this module: it keeps nothing of what it is given. No other
+// module can implement it.
+type Codec interface {
+	Native(Mark)
+	Room(payload int) int // what Seal needs behind dst
+}
+
+// Mark is a type that no other module has.
+type Mark struct{}
+
+// AnyCodec is mcpseal.Codec.
+type AnyCodec interface {
+	Seal(ctx context.Context, dst, payload []byte) (text []byte, err error)
+	Open(ctx context.Context, dst []byte, text string) (payload []byte, err error)
+}
+
+// Texts seals payloads into texts behind a prefix, and opens them. It lends a codec
+// of this module pooled memory. A codec of the user's gets none: it might keep it.
+type Texts struct {
+	Prefix string
+	codec  AnyCodec
+	ours   Codec // the same, if it is of this module
+}
+
+// NewTexts makes Texts.
+func NewTexts(prefix string, codec AnyCodec) Texts {
+	ours, _ := codec.(Codec)
+	return Texts{prefix, codec, ours}
+}
+
+const errText = plain.Error("the codec's text has characters that a token may not have")
+
+// Seal returns the text of the payload in s.
+func (t *Texts) Seal(ctx context.Context, s *Scratch) (string, error) {
+	if t.ours != nil {
+		s.text = slices.Grow(s.text[:0], len(t.Prefix)+t.ours.Room(len(s.Payload)))
+		text, err := t.codec.Seal(ctx, append(s.text, t.Prefix...), s.Payload)
+		return string(text), err // nil beside an error
+	}
+	text, err := t.codec.Seal(ctx, nil, bytes.Clone(s.Payload))
+	if err == nil && !isText(text) {
+		err = errText
+	}
+	if err != nil {
+		return "", err
+	}
+	return t.Prefix + string(text), nil
+}
+
+// Open returns the payload of a text, without the prefix. It is gone when s is
+// released.
+func (t *Texts) Open(ctx context.Context, s *Scratch, text string) ([]byte, error) {
+	if t.ours == nil {
+		return t.codec.Open(ctx, nil, text)
+	}
+	s.Payload = slices.Grow(s.Payload[:0], 2*len(text))
+	payload, err := t.codec.Open(ctx, s.Payload, text)
+	s.Payload = s.Payload[:len(payload)] // what Release clears
+	return payload, err
+}
+
+// isText reports whether a text keeps to base64url and the full stop.
+func isText(text []byte) bool {
+	for _, c := range text {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Scratch holds what must not be allocated for every text.
+type Scratch struct{ Payload, text []byte }
+
+var scratches = sync.Pool{New: func() any { return new(Scratch) }}
+
+// Borrow returns a Scratch, to be released.
+func Borrow() *Scratch { return scratches.Get().(*Scratch) }
+
+// maxPooled is the largest buffer kept for reuse.
+const maxPooled = 256 << 10
+
+// Release gives s back.
+func (s *Scratch) Release() {
+	if cap(s.Payload) > maxPooled || cap(s.text) > maxPooled {
+		return
+	}
+	clear(s.Payload) // plaintext does not linger in the pool
+	scratches.Put(s)
+}
