@@ -134,7 +134,7 @@ func (f *acceptedFormat) sameArguments(round *Round) bool {
 }
 
 // timeReason states what is accepted, so that a nonsense number is not. Flows
-// says whether the token's format knows of them.
+// reports whether the token's format knows of them.
 func timeReason(now int64, c *Claims, flows bool, maxFlow time.Duration, maxRounds int) Reason {
 	if !(now < c.Expires) {
 		return ReasonExpired

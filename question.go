@@ -31,7 +31,7 @@ func (q *Question) wellFormed() bool {
 	return len(q.Key) <= maxQuestionKey && KindForm <= q.Kind && q.Kind <= KindRoots
 }
 
-// wellFormed says whether questions fit into one round.
+// wellFormed reports whether questions fit into one round.
 func wellFormed(questions []Question) bool {
 	if len(questions) > maxQuestions {
 		return false

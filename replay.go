@@ -37,7 +37,7 @@ const (
 // maxSpending bounds the goroutines that a store which never returns can hold.
 const maxSpending = 2000
 
-// singleUse says whether tokens for this request work only once.
+// singleUse reports whether tokens for this request work only once.
 func (b *Boundary) singleUse(binding *Binding) bool {
 	if b.config.Replay == nil {
 		return false

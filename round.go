@@ -51,7 +51,7 @@ func (r Round) LogValue() slog.Value { return slog.StringValue(r.String()) }
 // it wrote nothing or this is the first round.
 func (r *Round) State() (state string, ok bool) { return r.claims.State, r.claims.HasState }
 
-// First says whether no token was accepted: the request brought none, or it
+// First reports whether no token was accepted: the request brought none, or it
 // was rejected and [Config.AskAgain] is set.
 func (r *Round) First() bool { return !r.opened }
 

@@ -64,7 +64,7 @@ func (e *envelope) named(name string) *claim {
 
 func (c *claim) absent() bool { return c.Raw == "" }
 
-// none says whether a claim is absent or null.
+// none reports whether a claim is absent or null.
 func (c *claim) none() bool { return c.absent() || c.Kind == jsonvalue.Null }
 
 // text returns a claim that must be a string.
@@ -75,10 +75,10 @@ func (c *claim) utf8() (string, bool) {
 	return c.Text, c.Kind == jsonvalue.String && utf8.ValidString(c.Text)
 }
 
-// names says whether a claim is this name, which is no secret.
+// names reports whether a claim is this name, which is no secret.
 func (c *claim) names(name string) bool { return c.Kind == jsonvalue.String && c.Text == name }
 
-// is says whether a claim is this string. The time it takes tells nothing about
+// is reports whether a claim is this string. The time it takes tells nothing about
 // where the two differ. It is subtle.ConstantTimeCompare for strings, which need
 // no copy here.
 func (c *claim) is(want string) bool {

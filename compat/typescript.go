@@ -92,7 +92,7 @@ func checkBinds(options *TypeScriptOptions) error {
 	return nil
 }
 
-// alike says whether bind has one text for two bindings. It must have one for
+// alike reports whether bind has one text for two bindings. It must have one for
 // the first; where it refuses the second, it tells the two apart.
 func alike(bind func(*mcpseal.Binding) (string, error), one, other mcpseal.Binding) (same bool, err error) {
 	var a, b string

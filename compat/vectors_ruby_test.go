@@ -67,7 +67,7 @@ func checkRuby(t *testing.T, c *vector) verdict {
 	return verdict{ok, state, want}
 }
 
-// isFloatTTL says whether Ruby was given a float, which makes it write one.
+// isFloatTTL reports whether Ruby was given a float, which makes it write one.
 func isFloatTTL(c *vector) bool {
 	var envelope struct{ Exp json.Number }
 	if err := json.Unmarshal([]byte(orEmpty(c.Internals.EnvelopeJSON)), &envelope); err != nil {

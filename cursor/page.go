@@ -63,7 +63,7 @@ func (p Page) Format(s fmt.State, _ rune) { io.WriteString(s, p.String()) }
 // LogValue is String, for slog.
 func (p Page) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// First says whether this is the first page.
+// First reports whether this is the first page.
 func (p *Page) First() bool { return p.number == 0 }
 
 // Number returns how many pages came before.

@@ -28,7 +28,7 @@ func needs(question mcp.InputRequest) (capability, part string) {
 	return "", ""
 }
 
-// declares says whether capabilities, as JSON has them, cover a question.
+// declares reports whether capabilities, as JSON has them, cover a question.
 // Elicitation without a mode means forms.
 func declares(capabilities map[string]any, question mcp.InputRequest) bool {
 	capability, part := needs(question)

@@ -168,7 +168,7 @@ func withListCursor(req mcp.Request, text string) mcp.Request {
 	return req
 }
 
-// isListResult says whether a page's cursor can be told.
+// isListResult reports whether a page's cursor can be told.
 func isListResult(result mcp.Result) bool {
 	switch r := result.(type) {
 	case *mcp.ListToolsResult:

@@ -16,7 +16,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// isOlder says whether the client knows no multi round-trip requests, as the
+// isOlder reports whether the client knows no multi round-trip requests, as the
 // SDK decides it.
 func isOlder(req mcp.Request) bool {
 	session, ok := req.GetSession().(*mcp.ServerSession)

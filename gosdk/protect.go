@@ -70,7 +70,7 @@ type Protected struct {
 
 // Protect installs the middleware on server. Call it once, after any
 // middleware that must see plaintext and before any that must see tokens:
-// what is added later is further out.
+// middleware added later runs first.
 func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
 	p := newProtected(boundary, options)
 	p.server = server

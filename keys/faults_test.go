@@ -32,7 +32,7 @@ func serve(t testing.TB, f *keys.File) service {
 	return service{boundary}
 }
 
-// works says whether the service seals, and opens what it sealed.
+// works reports whether the service seals, and opens what it sealed.
 func (s service) works() error {
 	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy"}
 	round, err := s.boundary.Open(ctx, request, "")

@@ -29,7 +29,7 @@ func revoked(t testing.TB, text []byte, ids ...mcpseal.KeyID) []byte {
 	return d.Bytes()
 }
 
-// opens says whether a token of this key would open.
+// opens reports whether a token of this key would open.
 func opens(f *keys.File, key mcpseal.Key) bool { return slices.Contains(f.Ring().IDs(), key.ID()) }
 
 // TestFileThatLacksALivingKeyIsRefused: an older copy, or a line that somebody

@@ -51,7 +51,7 @@ func (c *clocks) useAt(token uint64) mcpseal.Use {
 	return u
 }
 
-// opens says whether the boundary would still ask about the token.
+// opens reports whether the boundary would still ask about the token.
 func (c *clocks) opens(u mcpseal.Use) bool {
 	now := c.start.Add(time.Duration(c.wall) * time.Second)
 	return now.Before(u.Until.Add(-2*time.Minute)) && !u.Issued.After(now.Add(time.Minute))

@@ -75,7 +75,7 @@ func version() string {
 	return "of unknown version"
 }
 
-// mustHaveCommand makes it an error to name no command, or one that is none.
+// mustHaveCommand reports a missing or unknown command.
 func mustHaveCommand(cmd *cobra.Command) {
 	cmd.DisableFlagsInUseLine = true
 	cmd.SuggestionsMinimumDistance = 2

@@ -202,7 +202,7 @@ func (i *Issuer) verify(cursor string) (*payload, error) {
 	return decodePayload(body)
 }
 
-// boundAs says whether two payloads are for one request.
+// boundAs reports whether two payloads are for one request.
 func (p *payload) boundAs(want *payload) bool {
 	same := func(a, b *string) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 	return p.Tool == want.Tool && same(p.Caller, want.Caller) && slices.Equal(p.Fingerprint, want.Fingerprint)

@@ -34,8 +34,8 @@ func numbersOf(b []byte) numbers {
 	return n
 }
 
-// areBytes says whether n are so many bytes.
-func (n numbers) areBytes(size int) bool {
+// fits reports whether n is as many bytes as a size says.
+func (n numbers) fits(size int) bool {
 	return len(n) == size && !slices.ContainsFunc(n, func(b uint16) bool { return b > 0xFF })
 }
 
@@ -74,7 +74,7 @@ func decodePayload(body []byte) (*payload, error) {
 	if err := decoding.Unmarshal(body, p); err != nil {
 		return nil, ErrFormat
 	}
-	if !p.Fingerprint.areBytes(fingerprintSize) || !p.Session.areBytes(sessionSize) || len(p.State) > MaxState {
+	if !p.Fingerprint.fits(fingerprintSize) || !p.Session.fits(sessionSize) || len(p.State) > MaxState {
 		return nil, ErrFormat
 	}
 	if again, err := p.encode(); err != nil || !bytes.Equal(again, body) {

@@ -49,7 +49,7 @@ type pkg struct {
 
 func (p *pkg) isInternal() bool { return strings.Contains(p.ImportPath+"/", "/internal/") }
 
-// isImportable says whether somebody else may import the package.
+// isImportable reports whether somebody else may import the package.
 func (p *pkg) isImportable() bool {
 	return p.Name != "main" && len(p.GoFiles) > 0 && !p.isInternal()
 }

@@ -24,7 +24,7 @@ func (a Action) valid() bool { return a == Accept || a == Decline || a == Cancel
 // it does not matter: the call asks.
 var errPending = errors.New("elicit: not answered yet")
 
-// IsPending says whether an error means that a question is not answered yet.
+// IsPending reports whether an error means that a question is not answered yet.
 // Handlers need not look: any error may be returned.
 func IsPending(err error) bool { return errors.Is(err, errPending) }
 

@@ -68,7 +68,7 @@ func Enum(field string, values ...string) FormOption {
 	}}
 }
 
-// hasFormat says whether a text has a format; the schema alone does not.
+// hasFormat reports whether a text has a format; the schema alone does not.
 func hasFormat(text, format string) bool {
 	var err error
 	switch format {

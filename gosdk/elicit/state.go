@@ -37,7 +37,7 @@ type answer struct {
 
 // readState reads what an earlier round wrote. A text that is none, from a
 // handler that was written by hand before, is no state. Nor is one that only
-// looks like it: the token says whether elicit wrote it.
+// looks like it: the token reports whether elicit wrote it.
 func readState(text string) (s state, ok bool) {
 	if json.Unmarshal([]byte(text), &s) != nil || s.Version != stateVersion {
 		return s, false
@@ -63,7 +63,7 @@ func (s *state) wording() map[string][16]byte {
 	return wording
 }
 
-// isOf says whether a question is of a kind.
+// isOf reports whether a question is of a kind.
 func isOf(digest, kind string) bool { return strings.HasPrefix(digest, kind) }
 
 func (s *state) text() (string, error) {

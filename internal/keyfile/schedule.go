@@ -143,7 +143,7 @@ func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
 	return &TooShort{k, e, room, needed}
 }
 
-// Opens says whether the key opens tokens at t.
+// Opens reports whether the key opens tokens at t.
 func (k *Key) Opens(t time.Time) bool { return k.OpensUntil.IsZero() || t.Before(k.OpensUntil) }
 
 // Sealing returns the key that seals at t: the newest whose time has come. Where

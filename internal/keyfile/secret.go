@@ -29,7 +29,7 @@ func Plain(key mcpseal.Key) Secret { return Secret{key: key} }
 // Wrap is a key that was encrypted for a scheme, such as age.
 func Wrap(scheme string, wrapped []byte) Secret { return Secret{scheme: scheme, wrapped: wrapped} }
 
-// Wrapped says whether the secret is encrypted.
+// Wrapped reports whether the secret is encrypted.
 func (s Secret) Wrapped() bool { return s.scheme != "" }
 
 // Scheme names who can unwrap it; "" when anybody can read it.
@@ -54,7 +54,7 @@ func parseSecret(text string) (Secret, error) {
 	return Wrap(scheme, raw), nil
 }
 
-// ValidScheme says whether a scheme can be written into a file.
+// ValidScheme reports whether a scheme can be written into a file.
 func ValidScheme(scheme string) bool {
 	return 0 < len(scheme) && len(scheme) <= 32 && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }

@@ -88,7 +88,7 @@ func isType[T error](err error) bool {
 	return errors.As(err, &found)
 }
 
-// isRedirect says whether the key is on another server. A cluster's client would
+// isRedirect reports whether the key is on another server. A cluster's client would
 // have gone there.
 func isRedirect(err error) bool {
 	_, moved := redis.IsMovedError(err)
