@@ -19,8 +19,8 @@ type File struct {
 	text    func() ([]byte, error) // of the file
 	options Options
 
-	phase atomic.Pointer[phase]
-	turn  sync.Mutex // held to replace phase
+	current atomic.Pointer[datedRing]
+	turn    sync.Mutex // held to replace current
 
 	load       sync.Mutex                 // held to read the file; guards what follows
 	good       fileSum                    // of the text in use
@@ -67,15 +67,15 @@ func newFile(path string, text func() ([]byte, error), options *Options) (*File,
 // Ring implements [mcpseal.KeySource].
 func (f *File) Ring() *mcpseal.Ring {
 	now := time.Now()
-	p := f.phase.Load()
+	p := f.current.Load()
 	if p.covers(now) {
 		return p.ring
 	}
 	f.turn.Lock()
 	defer f.turn.Unlock()
-	if p = f.phase.Load(); !p.covers(now) {
-		p = p.schedule.phaseAt(now)
-		f.phase.Store(p)
+	if p = f.current.Load(); !p.covers(now) {
+		p = p.schedule.ringAt(now)
+		f.current.Store(p)
 	}
 	return p.ring
 }
@@ -106,7 +106,7 @@ func (f *File) Outlast(ttl time.Duration) error {
 	defer f.load.Unlock()
 	room := f.options.room()
 	room.TTL = max(room.TTL, ttl)
-	if err := f.phase.Load().schedule.document.Check(time.Now(), room); err != nil {
+	if err := f.current.Load().schedule.document.Check(time.Now(), room); err != nil {
 		return f.refused(err)
 	}
 	f.options.LongestTTL = room.TTL

@@ -31,7 +31,7 @@ func (l lastSeals) note(s *schedule, since, until time.Time) {
 		if !next.IsZero() && next.Before(until) {
 			end = next
 		}
-		if k := s.keys.Sealing(from); k != nil && end.After(l[k.ID].at) {
+		if k := s.keys.SealerAt(from); k != nil && end.After(l[k.ID].at) {
 			if secret, known := s.secrets[k.ID]; known {
 				l[k.ID] = lastSeal{secret, end}
 			}

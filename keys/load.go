@@ -21,7 +21,7 @@ func (f *File) read(again bool) error {
 	}
 	defer clear(text)
 	sum := fileSum(sha256.Sum256(text))
-	if f.phase.Load() != nil && sum == f.good {
+	if f.current.Load() != nil && sum == f.good {
 		return nil
 	}
 	if err := f.unwrapping.tooSoon(sum); err != nil && !again {
@@ -44,12 +44,12 @@ func (f *File) use(next *schedule) {
 	f.turn.Lock()
 	defer f.turn.Unlock()
 	now := time.Now()
-	if before := f.phase.Load(); before != nil {
+	if before := f.current.Load(); before != nil {
 		f.sealed.note(before.schedule, f.since, now)
 	}
 	f.since = now
 	next.late = f.sealed.late(next.document, f.revoked, now, f.options.room())
-	f.phase.Store(next.phaseAt(now))
+	f.current.Store(next.ringAt(now))
 }
 
 // check makes a schedule of the text, or says why it cannot be used.
@@ -89,7 +89,7 @@ func (f *File) checkChange(next *keyfile.Document, now time.Time) error {
 				"or restart the service if that was a mistake", id)
 		}
 	}
-	p := f.phase.Load()
+	p := f.current.Load()
 	if p == nil {
 		return nil
 	}

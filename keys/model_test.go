@@ -325,7 +325,7 @@ func (m *model) command() {
 		}
 		m.saw["rotation"]++
 	case n < 10:
-		if s.Sealing(host) == pick {
+		if s.SealerAt(host) == pick {
 			if err := d.Add(m.newKey(host)); err != nil {
 				return
 			}

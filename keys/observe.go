@@ -38,7 +38,7 @@ const remindEvery = 10 * time.Minute
 
 // report is what log and observer were told last.
 type report struct {
-	phase   *phase
+	ring    *datedRing
 	err     string
 	told    time.Time // when err was told
 	exposed string
@@ -48,11 +48,11 @@ type report struct {
 func (f *File) tell(err error) {
 	r := &f.report
 	now := time.Now()
-	if f.phase.Load() == nil {
+	if f.current.Load() == nil {
 		return // OpenFile returns the error
 	}
-	f.Ring() // turns the phase if its time has come
-	p := f.phase.Load()
+	f.Ring() // turns the ring if its time has come
+	p := f.current.Load()
 	f.tellExposed()
 	switch {
 	case err != nil && (err.Error() != r.err || now.Sub(r.told) >= remindEvery):
@@ -66,13 +66,13 @@ func (f *File) tell(err error) {
 	case err == nil && r.err != "":
 		r.err = ""
 		f.log(slog.LevelInfo, "keys: the file is good again")
-		if p == r.phase {
+		if p == r.ring {
 			f.observe(f.event(p, nil))
 		}
 	}
-	if p != r.phase {
-		f.tellPhase(r.phase, p, err)
-		r.phase = p
+	if p != r.ring {
+		f.tellRing(r.ring, p, err)
+		r.ring = p
 	}
 }
 
@@ -91,9 +91,9 @@ func (f *File) tellExposed() {
 	f.report.exposed = exposed
 }
 
-// tellPhase says which keys are in use now, which were revoked, and which came
+// tellRing says which keys are in use now, which were revoked, and which came
 // late.
-func (f *File) tellPhase(before, p *phase, err error) {
+func (f *File) tellRing(before, p *datedRing, err error) {
 	e := f.event(p, err)
 	if before != nil && before.schedule != p.schedule {
 		now := time.Now()
@@ -125,7 +125,7 @@ func (f *File) tellPhase(before, p *phase, err error) {
 	f.observe(e)
 }
 
-func (f *File) event(p *phase, err error) Event {
+func (f *File) event(p *datedRing, err error) Event {
 	e := Event{Path: f.path, Err: err, Opens: p.ring.IDs(), Next: p.until}
 	if len(e.Opens) > 0 {
 		e.Seals = e.Opens[0]

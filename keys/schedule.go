@@ -18,22 +18,22 @@ type schedule struct {
 // secretsOf is the secrets of the keys in a file, by id.
 type secretsOf map[mcpseal.KeyID]mcpseal.Key
 
-// phase is the ring between two dates of a schedule.
-type phase struct {
+// datedRing is the ring between two dates of a schedule.
+type datedRing struct {
 	schedule     *schedule
 	ring         *mcpseal.Ring // nil when no key is left, which fails every token
 	since, until time.Time     // zero where nothing came before, or nothing follows
 }
 
 // covers also looks back: a clock may be set.
-func (p *phase) covers(t time.Time) bool {
+func (p *datedRing) covers(t time.Time) bool {
 	return !t.Before(p.since) && (p.until.IsZero() || t.Before(p.until))
 }
 
-func (s *schedule) phaseAt(t time.Time) *phase {
-	p := &phase{schedule: s}
+func (s *schedule) ringAt(t time.Time) *datedRing {
+	p := &datedRing{schedule: s}
 	p.since, p.until = s.keys.Around(t)
-	opening := s.secretsOf(s.keys.Opening(t))
+	opening := s.secretsOf(s.keys.OpenersAt(t))
 	for _, l := range s.late {
 		switch {
 		case !t.Before(l.until):

@@ -24,7 +24,7 @@ func TestPhaseEndsBothWays(t *testing.T) {
 		}
 	}
 	s := &schedule{document: &d, keys: d.Schedule(), secrets: secretsOf{a.ID(): a, b.ID(): b}}
-	p := s.phaseAt(noon.Add(90 * time.Minute))
+	p := s.ringAt(noon.Add(90 * time.Minute))
 	for at, want := range map[time.Duration]bool{
 		0: false, time.Hour - 1: false, time.Hour: true, 2 * time.Hour: true, 3*time.Hour - 1: true, 3 * time.Hour: false,
 	} {
@@ -34,7 +34,7 @@ func TestPhaseEndsBothWays(t *testing.T) {
 	}
 	// What was not unwrapped because it was over is left out.
 	delete(s.secrets, a.ID())
-	if ids := s.phaseAt(noon.Add(2 * time.Hour)).ring.IDs(); len(ids) != 1 || ids[0] != b.ID() {
+	if ids := s.ringAt(noon.Add(2 * time.Hour)).ring.IDs(); len(ids) != 1 || ids[0] != b.ID() {
 		t.Errorf("ids %v", ids)
 	}
 }

@@ -163,7 +163,7 @@ func differences(old, d *keyfile.Document, now time.Time, needed keyfile.Room) (
 		line(format, args...)
 		lost = append(lost, lines[len(lines)-1])
 	}
-	was, is := old.Schedule().Sealing(now), d.Schedule().Sealing(now)
+	was, is := old.Schedule().SealerAt(now), d.Schedule().SealerAt(now)
 	changed := was != nil && is != nil && was.ID != is.ID
 	if changed {
 		line("%s seals instead of %s", is.ID, was.ID)

@@ -63,7 +63,7 @@ itself leaked, revoke every key in it.`,
 
 // revoke takes keys out of d, and lets successor seal if one of them does.
 func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileView, room keyfile.Room, successor *keyfile.Key, secrets *secrets) error {
-	sealing := d.Schedule().Sealing(now)
+	sealing := d.Schedule().SealerAt(now)
 	var revoked, already []string
 	for _, id := range ids {
 		k := d.Find(id)

@@ -68,7 +68,7 @@ func viewOf(path string, d *keyfile.Document, now time.Time) fileView {
 		v.Skew = keyfile.FormatDuration(said.Skew)
 	}
 	schedule := d.Schedule()
-	sealing := schedule.Sealing(now)
+	sealing := schedule.SealerAt(now)
 	for _, k := range schedule {
 		view := keyView{ID: k.ID.String(), Phase: keyfile.PhaseOf(k, sealing, now), Made: k.Made, SealsFrom: k.SealsFrom, Wrapped: k.Secret.Scheme()}
 		if now.Before(k.SealsFrom) {

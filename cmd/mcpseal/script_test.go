@@ -140,7 +140,7 @@ func mint(ts *testscript.TestScript, neg bool, args []string) {
 	d, err := keyfile.Read(ts.MkAbs(args[0]))
 	ts.Check(err)
 	var keys []mcpseal.Key
-	for _, k := range d.Schedule().Opening(time.Now()) {
+	for _, k := range d.Schedule().OpenersAt(time.Now()) {
 		key, err := k.Open(ctx, nil)
 		ts.Check(err)
 		keys = append(keys, key)

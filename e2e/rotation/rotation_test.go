@@ -145,7 +145,7 @@ func sealing(t *testing.T, path string) *keyfile.Key {
 	t.Helper()
 	d, err := keyfile.Read(path)
 	must(t, err)
-	return d.Schedule().Sealing(time.Now())
+	return d.Schedule().SealerAt(time.Now())
 }
 
 // steal seals a token that lives for an hour, as only who has the key can: those

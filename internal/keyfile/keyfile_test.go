@@ -246,12 +246,12 @@ func TestPhases(t *testing.T) {
 				t.Errorf("minute %d: %v, want minute %d", c.minute, m.got, m.want)
 			}
 		}
-		open := s.Opening(at)
-		if open[0] != s.Sealing(at) || len(open) != map[bool]int{true: 1, false: 2}[c.first == keyfile.Retired] {
+		open := s.OpenersAt(at)
+		if open[0] != s.SealerAt(at) || len(open) != map[bool]int{true: 1, false: 2}[c.first == keyfile.Retired] {
 			t.Errorf("minute %d: %d keys open", c.minute, len(open))
 		}
 	}
-	if s := schedule(t, [2]int{0, 10}).Schedule(); s.Sealing(noon.Add(time.Hour)) != nil || s.Opening(noon.Add(time.Hour)) != nil {
+	if s := schedule(t, [2]int{0, 10}).Schedule(); s.SealerAt(noon.Add(time.Hour)) != nil || s.OpenersAt(noon.Add(time.Hour)) != nil {
 		t.Error("a key past its time seals")
 	}
 }
@@ -274,7 +274,7 @@ func FuzzParse(f *testing.F) {
 		}
 		if s := d.Schedule(); d.Check(noon, room) == nil {
 			for _, at := range []time.Time{noon, noon.Add(time.Hour), noon.Add(1e6 * time.Hour)} {
-				if sealing := s.Sealing(at); sealing == nil || !sealing.Opens(at) {
+				if sealing := s.SealerAt(at); sealing == nil || !sealing.Opens(at) {
 					t.Fatalf("a schedule that was accepted has nothing to seal with at %v", at)
 				}
 			}

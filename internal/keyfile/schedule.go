@@ -146,10 +146,10 @@ func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
 // Opens reports whether the key opens tokens at t.
 func (k *Key) Opens(t time.Time) bool { return k.OpensUntil.IsZero() || t.Before(k.OpensUntil) }
 
-// Sealing returns the key that seals at t: the newest whose time has come. Where
+// SealerAt returns the key that seals at t: the newest whose time has come. Where
 // none has, clocks disagree about a new file, and the first one seals. It is nil
 // when no key opens any more.
-func (s Schedule) Sealing(t time.Time) (sealing *Key) {
+func (s Schedule) SealerAt(t time.Time) (sealing *Key) {
 	for _, k := range s {
 		if k.Opens(t) && (sealing == nil || !t.Before(k.SealsFrom)) {
 			sealing = k
@@ -158,9 +158,9 @@ func (s Schedule) Sealing(t time.Time) (sealing *Key) {
 	return sealing
 }
 
-// Opening returns the keys that open at t; the first seals.
-func (s Schedule) Opening(t time.Time) (open []*Key) {
-	sealing := s.Sealing(t)
+// OpenersAt returns the keys that open at t; the first seals.
+func (s Schedule) OpenersAt(t time.Time) (open []*Key) {
+	sealing := s.SealerAt(t)
 	if sealing == nil {
 		return nil
 	}
@@ -203,7 +203,7 @@ const (
 )
 
 // Phase returns what k does at t.
-func (s Schedule) Phase(k *Key, t time.Time) Phase { return PhaseOf(k, s.Sealing(t), t) }
+func (s Schedule) Phase(k *Key, t time.Time) Phase { return PhaseOf(k, s.SealerAt(t), t) }
 
 // PhaseOf returns what k does at t, when sealing seals.
 func PhaseOf(k, sealing *Key, t time.Time) Phase {
