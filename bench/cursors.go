@@ -42,13 +42,13 @@ func nativeCursor(position string) contender {
 	check(err)
 	page, err := cursors.Open(ctx, request, "")
 	check(err)
-	next := cursor.Next{Position: []byte(position)}
+	next := cursor.NextPage{Position: []byte(position)}
 	token, err := page.Next(ctx, next)
 	check(err)
 	return contender{"mcpseal/cursor", len(token), func() {
 		page, err := cursors.Open(ctx, request, token)
 		check(err)
-		_, err = page.Next(ctx, cursor.Next{Position: page.Position()})
+		_, err = page.Next(ctx, cursor.NextPage{Position: page.Position()})
 		check(err)
 	}}
 }

@@ -26,7 +26,7 @@ func TestACallerWhoGaveUpIsNoFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := first.Next(ctx, cursor.Next{Position: []byte("x")})
+	text, err := first.Next(ctx, cursor.NextPage{Position: []byte("x")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestACallerWhoGaveUpIsNoFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failed *cursor.IssueError
-	if _, err := first.Next(ctx, cursor.Next{Position: []byte("x")}); !errors.As(err, &failed) || failed.Reason != mcpseal.ReasonCanceled {
+	if _, err := first.Next(ctx, cursor.NextPage{Position: []byte("x")}); !errors.As(err, &failed) || failed.Reason != mcpseal.ReasonCanceled {
 		t.Errorf("issued: %v", err)
 	}
 	if strings.Contains(log.String(), "level=ERROR") {

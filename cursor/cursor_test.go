@@ -88,7 +88,7 @@ func list() mcpseal.Request {
 	}
 }
 
-func (s service) first(t testing.TB, request mcpseal.Request, next cursor.Next) string {
+func (s service) first(t testing.TB, request mcpseal.Request, next cursor.NextPage) string {
 	t.Helper()
 	page, err := s.Open(t.Context(), request, "")
 	if err != nil {
@@ -137,7 +137,7 @@ func (s service) reject(t testing.TB, request mcpseal.Request, token string, wan
 	}
 }
 
-var at = cursor.Next{Position: []byte("hush-row-100")}
+var at = cursor.NextPage{Position: []byte("hush-row-100")}
 
 func TestAWalk(t *testing.T) {
 	s := newService(t, cursor.Config{})
@@ -151,7 +151,7 @@ func TestAWalk(t *testing.T) {
 			t.Fatalf("page %d begins at %q, want %q", n, page.Position(), want)
 		}
 		var err error
-		if token, err = page.Next(t.Context(), cursor.Next{Position: fmt.Append(nil, "hush-", n)}); err != nil {
+		if token, err = page.Next(t.Context(), cursor.NextPage{Position: fmt.Append(nil, "hush-", n)}); err != nil {
 			t.Fatal(err)
 		}
 		if seen[token] || !strings.HasPrefix(token, "mc1.") {
@@ -245,7 +245,7 @@ func TestTTL(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		s.reject(t, list(), token, mcpseal.ReasonExpired)
 
-		cached := s.first(t, list(), cursor.Next{Position: at.Position, Cached: 24 * time.Hour})
+		cached := s.first(t, list(), cursor.NextPage{Position: at.Position, Cached: 24 * time.Hour})
 		time.Sleep(25*time.Hour - time.Millisecond)
 		s.accept(t, list(), cached)
 		time.Sleep(time.Millisecond)
@@ -274,7 +274,7 @@ func Test256BytesOfPositionAlwaysFit(t *testing.T) {
 	s := newService(t, cursor.Config{Audience: strings.Repeat("a", 1024), Epoch: strings.Repeat("e", 1024)})
 	request := mcpseal.Request{Method: "tools/call", Target: strings.Repeat("t", 200), Principal: mcpseal.User(strings.Repeat("u", 200))}
 	for _, position := range [][]byte{bytes.Repeat([]byte{0}, 256), bytes.Repeat([]byte{0xff}, 256)} {
-		token := s.first(t, request, cursor.Next{Position: position})
+		token := s.first(t, request, cursor.NextPage{Position: position})
 		if len(token) > 512 {
 			t.Errorf("a cursor of %d characters", len(token))
 		}
@@ -287,7 +287,7 @@ func Test256BytesOfPositionAlwaysFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := page.Next(t.Context(), cursor.Next{Position: make([]byte, 257)})
+	token, err := page.Next(t.Context(), cursor.NextPage{Position: make([]byte, 257)})
 	var issue *cursor.IssueError
 	if token != "" || !errors.As(err, &issue) || issue.Reason != mcpseal.ReasonTooLarge || !strings.Contains(issue.Cause().Error(), "257") {
 		t.Errorf("257 bytes: %q, %v", token, err)
@@ -419,7 +419,7 @@ func TestRotationDropsNoWalk(t *testing.T) {
 func TestASharedCursorOpensForEverybody(t *testing.T) {
 	s := newService(t, cursor.Config{})
 	request := mcpseal.Request{Method: "tools/list", Principal: mcpseal.User("hush-alice")}
-	token := s.first(t, request, cursor.Next{Position: at.Position, Shared: true})
+	token := s.first(t, request, cursor.NextPage{Position: at.Position, Shared: true})
 	for _, principal := range []mcpseal.Principal{mcpseal.User("hush-alice"), mcpseal.User("hush-bob"), nil} {
 		other := request
 		other.Principal = principal
@@ -630,14 +630,14 @@ func TestACursorMayDemandAUser(t *testing.T) {
 		t.Errorf("issued for nobody: %q", token)
 	}
 	strict.accept(t, list(), strict.first(t, list(), at))
-	strict.accept(t, nobody, strict.first(t, nobody, cursor.Next{Shared: true}))
+	strict.accept(t, nobody, strict.first(t, nobody, cursor.NextPage{Shared: true}))
 }
 
 func TestAReplicaWithASmallerLimitRefusesWhatItWouldNotIssue(t *testing.T) {
 	ring := newRing(t)
 	wide, narrow := newService(t, cursor.Config{Keys: ring, MaxPosition: 1000}), newService(t, cursor.Config{Keys: ring})
-	narrow.accept(t, list(), wide.first(t, list(), cursor.Next{Position: make([]byte, 256)}))
-	narrow.reject(t, list(), wide.first(t, list(), cursor.Next{Position: make([]byte, 257)}), mcpseal.ReasonTooLarge)
+	narrow.accept(t, list(), wide.first(t, list(), cursor.NextPage{Position: make([]byte, 256)}))
+	narrow.reject(t, list(), wide.first(t, list(), cursor.NextPage{Position: make([]byte, 257)}), mcpseal.ReasonTooLarge)
 }
 
 type Left struct{ Value any }
@@ -761,7 +761,7 @@ func TestACodecsOwnMemoryIsLeftAlone(t *testing.T) {
 		if page := s.accept(t, list(), token); string(page.Position()) != string(at.Position) {
 			t.Fatalf("the position is %q", page.Position())
 		}
-		s.first(t, list(), cursor.Next{Position: []byte("another")})
+		s.first(t, list(), cursor.NextPage{Position: []byte("another")})
 	}
 }
 
@@ -792,7 +792,7 @@ func TestAForgedCursorBuysNoDigest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good, err := page.Next(t.Context(), cursor.Next{Position: []byte("1")})
+	good, err := page.Next(t.Context(), cursor.NextPage{Position: []byte("1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -811,7 +811,7 @@ func TestAForgedCursorBuysNoDigest(t *testing.T) {
 		}
 	}
 	page, _ = cursors.Open(t.Context(), request, "")
-	if _, err := page.Next(t.Context(), cursor.Next{}); cursor.Wire(err).Message != "Invalid params" {
+	if _, err := page.Next(t.Context(), cursor.NextPage{}); cursor.Wire(err).Message != "Invalid params" {
 		t.Errorf("issued for arguments beyond the limit: %v", err)
 	}
 }
@@ -870,7 +870,7 @@ func TestACodecOfTheUsersGetsBuffersOfItsOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := page.Next(t.Context(), cursor.Next{Position: []byte(position)})
+		token, err := page.Next(t.Context(), cursor.NextPage{Position: []byte(position)})
 		if err != nil {
 			t.Fatal(err)
 		}

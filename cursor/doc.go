@@ -5,7 +5,7 @@
 //	…
 //	page, err := cursors.Open(ctx, request, token) // "" is the first page
 //	rows := query(page.Position())
-//	next, err := page.Next(ctx, cursor.Next{Position: last(rows)})
+//	next, err := page.Next(ctx, cursor.NextPage{Position: last(rows)})
 //
 // A cursor opens only for the request that it was issued for: the same tool or
 // list, the same caller, the same arguments, the same service. It cannot be read,

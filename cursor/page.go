@@ -20,7 +20,7 @@ import (
 type Page struct {
 	number   int
 	position []byte
-	next     func(context.Context, Next) (string, error) // of another issuer
+	next     func(context.Context, NextPage) (string, error) // of another issuer
 
 	opened  int64          // Unix time in milliseconds; 0 on the first page
 	calling mcpseal.Reason // what a part of the user's that is being called has failed with, if it panics
@@ -37,8 +37,8 @@ type Page struct {
 	}
 }
 
-// Next is where the page behind a page begins.
-type Next struct {
+// NextPage is where the page after a page begins.
+type NextPage struct {
 	Position []byte // what the next page's Position returns
 	// Shared lets everybody who makes the same request use the cursor: the page
 	// that it stands on may be served to others from a cache.
@@ -49,8 +49,8 @@ type Next struct {
 }
 
 // NewPage makes a page of another issuer: next issues the cursor of the page
-// behind it.
-func NewPage(number int, position []byte, next func(context.Context, Next) (string, error)) Page {
+// after it.
+func NewPage(number int, position []byte, next func(context.Context, NextPage) (string, error)) Page {
 	return Page{number: number, position: position, next: next}
 }
 
@@ -75,10 +75,10 @@ func (p *Page) Position() []byte { return p.position }
 
 const errNoPage = plain.Error("the Page does not come from a successful Open")
 
-// Next returns the cursor of the page behind this one. Its TTL begins when this
+// Next returns the cursor of the page after this one. Its TTL begins when this
 // page was opened, or on the first page with the first Next. The error is an
 // *[IssueError].
-func (p *Page) Next(ctx context.Context, next Next) (string, error) {
+func (p *Page) Next(ctx context.Context, next NextPage) (string, error) {
 	if p.next != nil {
 		return p.next(ctx, next)
 	}
@@ -96,14 +96,14 @@ func (p *Page) Next(ctx context.Context, next Next) (string, error) {
 	return cursor, nil
 }
 
-func (p *Page) issue(ctx context.Context, next *Next) (string, *failure) {
+func (p *Page) issue(ctx context.Context, next *NextPage) (string, *failure) {
 	c := p.cursors
 	if len(next.Position) > c.config.MaxPosition {
 		return "", &failure{mcpseal.ReasonTooLarge, callback.Explain("the position has %d bytes, more than %d: "+
 			"keep a key in it, not a row", len(next.Position), c.config.MaxPosition)}
 	}
 	if next.Cached < 0 || next.Cached > maxTTL {
-		return "", &failure{mcpseal.ReasonMisuse, callback.Explain("Next.Cached is %v, not between 0 and %v", next.Cached, maxTTL)}
+		return "", &failure{mcpseal.ReasonMisuse, callback.Explain("NextPage.Cached is %v, not between 0 and %v", next.Cached, maxTTL)}
 	}
 	if fail := p.digestArguments(); fail != nil {
 		return "", fail
@@ -183,7 +183,7 @@ func (p *Page) identify(ctx context.Context) *failure {
 }
 
 // guardedIssue is issue, in which parts of the user's are called.
-func (p *Page) guardedIssue(ctx context.Context, next *Next) (cursor string, fail *failure) {
+func (p *Page) guardedIssue(ctx context.Context, next *NextPage) (cursor string, fail *failure) {
 	defer p.recovered(&fail)
 	return p.issue(ctx, next)
 }

@@ -61,7 +61,7 @@ func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
 		}
 		return "", &IssueError{fail.reason, fail.cause}
 	}
-	return p.Page.Next(ctx, Next{Position: position})
+	return p.Page.Next(ctx, NextPage{Position: position})
 }
 
 // encodePosition writes a position, and refuses one whose text would come back as

@@ -191,7 +191,7 @@ func (v *vector) mint(t *testing.T) {
 	s, request := v.service(t), v.request()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.UnixMilli(1_766_620_800_000)))
-		v.Cursor = s.first(t, request, cursor.Next{Position: position, Shared: v.Who == 2})
+		v.Cursor = s.first(t, request, cursor.NextPage{Position: position, Shared: v.Who == 2})
 	})
 	v.Issued, v.Lifetime, v.Page = 1_766_620_800_000, time.Hour.Milliseconds(), 1
 	if v.User != "" {

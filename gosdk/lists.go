@@ -100,7 +100,7 @@ func sealedList(ctx context.Context, page *cursor.Page, result mcp.Result) (mcp.
 	if plain == "" {
 		return result, nil
 	}
-	next := cursor.Next{Position: []byte(plain)}
+	next := cursor.NextPage{Position: []byte(plain)}
 	if cacheable, ok := result.(mcp.CacheableResult); ok && cacheable.GetTTLMs() > 0 {
 		scope := cacheable.GetCacheScope()
 		next.Shared = scope == "public" || scope == "" // which means the same

@@ -184,7 +184,7 @@ func mint(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		page, err := cursors.Open(ctx, request, "")
 		ts.Check(err)
-		token, err = page.Next(ctx, cursor.Next{Position: []byte("order 17"), Shared: args[2] == "public"})
+		token, err = page.Next(ctx, cursor.NextPage{Position: []byte("order 17"), Shared: args[2] == "public"})
 		ts.Check(err)
 	default:
 		ts.Fatalf("mint %q?", args[2])

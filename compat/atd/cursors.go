@@ -82,7 +82,7 @@ func isParams(err error) bool {
 // page issues the cursor of the next one. Bound is what it is bound to, nil on a
 // first page.
 func (c cursors) page(request mcpseal.Request, page Page, bound *payload) cursor.Page {
-	return cursor.NewPage(int(page.Index), page.State, func(ctx context.Context, next cursor.Next) (string, error) {
+	return cursor.NewPage(int(page.Index), page.State, func(ctx context.Context, next cursor.NextPage) (string, error) {
 		token, reason := c.next(ctx, request, page, bound, next)
 		if reason != "" {
 			c.log(ctx, slog.LevelError, "atd: cursor not issued", "reason", string(reason), "tool", mcpseal.PlainText(request.Target), "state_bytes", len(next.Position))
@@ -92,7 +92,7 @@ func (c cursors) page(request mcpseal.Request, page Page, bound *payload) cursor
 	})
 }
 
-func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, bound *payload, next cursor.Next) (string, mcpseal.Reason) {
+func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, bound *payload, next cursor.NextPage) (string, mcpseal.Reason) {
 	if next.Shared || next.Cached != 0 || request.Method != methodTool {
 		return "", mcpseal.ReasonMisuse
 	}

@@ -36,7 +36,7 @@ func TestTheAdapterKeepsTheContractOfCursors(t *testing.T) {
 		if err != nil || !page.First() {
 			t.Fatal(err)
 		}
-		token, err := page.Next(t.Context(), cursor.Next{Position: []byte("p")})
+		token, err := page.Next(t.Context(), cursor.NextPage{Position: []byte("p")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestTheAdapterKeepsTheContractOfCursors(t *testing.T) {
 		failing.Principal = func(context.Context) (string, error) { return "", fmt.Errorf("hush: %w", cursor.ErrExpired) }
 		if first, err := c.Open(t.Context(), failing, ""); err != nil {
 			t.Errorf("a first page does not open: %v", err)
-		} else if _, err := first.Next(t.Context(), cursor.Next{}); err == nil {
+		} else if _, err := first.Next(t.Context(), cursor.NextPage{}); err == nil {
 			t.Error("a cursor for nobody knows whom")
 		}
 		other := request
@@ -56,7 +56,7 @@ func TestTheAdapterKeepsTheContractOfCursors(t *testing.T) {
 		prompt.Method = "prompts/get"
 		if first, err := c.Open(t.Context(), prompt, ""); err != nil {
 			t.Error(err)
-		} else if _, err := first.Next(t.Context(), cursor.Next{}); err == nil {
+		} else if _, err := first.Next(t.Context(), cursor.NextPage{}); err == nil {
 			t.Error("a cursor for another method is issued: it would be one for a tool")
 		}
 		for name, err := range map[string]error{
@@ -71,7 +71,7 @@ func TestTheAdapterKeepsTheContractOfCursors(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		for name, next := range map[string]cursor.Next{
+		for name, next := range map[string]cursor.NextPage{
 			"shared": {Shared: true}, "cached": {Cached: time.Hour}, "too long": {Position: make([]byte, 300)},
 		} {
 			_, err := page.Next(t.Context(), next)
@@ -112,7 +112,7 @@ func TestTheNextCursorIsForWhatArrived(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := first.Next(t.Context(), cursor.Next{Position: []byte("1")})
+	token, err := first.Next(t.Context(), cursor.NextPage{Position: []byte("1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestTheNextCursorIsForWhatArrived(t *testing.T) {
 		t.Fatal(err)
 	}
 	copy(request.Arguments, `{"tenant":"b"}`)
-	if token, err = page.Next(t.Context(), cursor.Next{Position: []byte("2")}); err != nil {
+	if token, err = page.Next(t.Context(), cursor.NextPage{Position: []byte("2")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := issuer.Cursors().Open(t.Context(), arrived(), token); err != nil {
