@@ -31,7 +31,7 @@ func (p *Protected) callerOf(req mcp.Request) (c caller) {
 		return c
 	}
 	c.hasHeader = extra.Header != nil
-	c.onSession = extra.Header.Get(sessionHeader) != ""
+	c.onSession = extra.Header.Get(sessionHeader) != "" && isOlder(req)
 	if extra.TokenInfo != nil {
 		c.hasToken, c.token = true, nameOf(extra.TokenInfo)
 	}

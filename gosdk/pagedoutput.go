@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"math/big"
 	"reflect"
 	"slices"
 	"time"
@@ -63,7 +62,7 @@ func isDescribed(t reflect.Type) bool {
 	described := true
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) bool {
 		switch t {
-		case reflect.TypeFor[time.Time](), reflect.TypeFor[slog.Level](), reflect.TypeFor[big.Rat](), reflect.TypeFor[big.Float]():
+		case reflect.TypeFor[time.Time](), reflect.TypeFor[slog.Level]():
 			return false // jsonschema knows them
 		}
 		own := reflect.PointerTo(t)

@@ -26,13 +26,16 @@ type PageOptions struct {
 	NextCursor string // the member of the result. "" means nextCursor
 	Items      string // the member of the result. "" means items
 
-	// MaxArguments is the longest text of the arguments that is read, in bytes: the
-	// schema library takes much more memory than that to refuse them. At most
+	// MaxArguments is the longest text of the arguments that is read, in bytes, beside
+	// the cursor: the schema library takes much more memory than that to refuse them. At most
 	// mcpseal.Config.MaxArguments. 0 means 64 KiB, or that if it is less.
 	MaxArguments int
 }
 
-const defaultPagedArguments = 64 << 10
+const (
+	defaultPagedArguments = 64 << 10
+	cursorRoom            = 4 << 10 // a cursor and its name
+)
 
 // AddPagedTool registers a tool that returns its items page by page. Its
 // arguments gain an optional cursor, its result is the items and, unless the
@@ -174,10 +177,13 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req *mcp.CallToolRe
 }
 
 func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if len(req.Params.Arguments) > t.names.MaxArguments {
+	if len(req.Params.Arguments) > t.names.MaxArguments+cursorRoom {
 		return nil, t.refuse(ctx, "more than PageOptions.MaxArguments")
 	}
 	in, bound, token, err := t.arguments.read(req.Params.Arguments)
+	if token == "" && len(req.Params.Arguments) > t.names.MaxArguments {
+		return nil, t.refuse(ctx, "more than PageOptions.MaxArguments")
+	}
 	if errors.Is(err, errMalformed) {
 		return nil, t.refuse(ctx, err.Error())
 	} else if err != nil {

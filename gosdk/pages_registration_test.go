@@ -608,3 +608,19 @@ func TestInvalidParamsOfAPagedToolAreLogged(t *testing.T) {
 		}
 	}
 }
+
+// TestTheCursorDoesNotCountAsAnArgument: a walk that begins can go on.
+func TestTheCursorDoesNotCountAsAnArgument(t *testing.T) {
+	for most, length := range map[int]int{200: 180, 0: 65_500} {
+		session := connect(t, pagedServer(t, &book{}, nil, &gosdk.PageOptions{MaxArguments: most}), nil, revision2026)
+		arguments := map[string]any{"prefix": strings.Repeat("x", length)}
+		first, err := listPage(t, session, arguments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		arguments["cursor"] = first.Next
+		if second, err := listPage(t, session, arguments); err != nil || second.Items[0].ID != 10 {
+			t.Errorf("with %d bytes of at most %d: %v", length, most, err)
+		}
+	}
+}

@@ -129,7 +129,10 @@ func (p *Protected) warnHalfNamed(ctx context.Context, c *caller) {
 		problem = "HandlerOptions.Principal is set and Options.Principal is not, so states and cursors are bound to " +
 			"the access token's user or to nobody, and whoever shares that can use them: set Options.Principal too"
 	}
-	if problem != "" && !p.halfNamed.Swap(true) {
+	if problem == "" {
+		return
+	}
+	if _, said := p.halfNamed.LoadOrStore(problem, nil); !said {
 		p.logger().ErrorContext(ctx, "gosdk: "+problem)
 	}
 }

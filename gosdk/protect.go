@@ -3,6 +3,7 @@ package gosdk
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -63,7 +64,7 @@ type Protected struct {
 
 	unsolicited map[string]bool
 	anonymous   atomic.Bool // the log has said that nobody is authenticated
-	halfNamed   atomic.Bool // the log has said that sessions and calls name users in two ways
+	halfNamed   sync.Map    // what the log has said about sessions and calls that name users in two ways
 	paired      atomic.Bool // both halves of the middleware are on one server
 	strangers   strangers
 }

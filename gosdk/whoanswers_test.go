@@ -154,3 +154,40 @@ func TestAnOlderClientCannotListen(t *testing.T) {
 		}
 	}
 }
+
+// TestAStraySessionHeaderHidesNoError: a newer client has no session, whatever it sends,
+// and what it makes the log say must not take the place of what is wrong.
+func TestAStraySessionHeaderHidesNoError(t *testing.T) {
+	for _, stray := range []bool{false, true} {
+		b, server := &book{}, newServer()
+		gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{
+			Logger:    b.logger(),
+			Principal: func(_ context.Context, r mcp.Request) (string, error) { return r.GetExtra().Header.Get("X-User"), nil },
+		})
+		addSteps(server, "t", 1)
+		handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{Logger: b.logger()})
+		send := func(body string, headers map[string]string) *httptest.ResponseRecorder {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept", "application/json, text/event-stream")
+			r.Header.Set("X-User", "alice")
+			for name, value := range headers {
+				r.Header.Set(name, value)
+			}
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			return w
+		}
+		if stray {
+			send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+				`"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`,
+				map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "t", "Mcp-Session-Id": "x"})
+		}
+		id := send(initialize, nil).Header().Get("Mcp-Session-Id")
+		send(initialized, map[string]string{"Mcp-Session-Id": id})
+		send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"t"}}`, map[string]string{"Mcp-Session-Id": id}) // it cannot be asked
+		if log := b.String(); !strings.Contains(log, "set HandlerOptions.Principal too") || strings.Contains(log, "serve it with gosdk.Handler") {
+			t.Errorf("with a stray header %v, the log: %s", stray, log)
+		}
+	}
+}

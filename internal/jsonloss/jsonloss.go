@@ -46,6 +46,7 @@ const (
 	changed   = " comes back from JSON as another value"
 	notUTF8   = " holds text that is not UTF-8: keep bytes in a []byte"
 	hidden    = " is not carried by JSON: export it, and give it a name of its own"
+	beside    = " is not carried by JSON: the embedded type has its own, which does not write it; give the embedded field a name"
 	bytesInIt = " holds bytes in an any, which come back as text: give them a field of type []byte"
 )
 
@@ -60,7 +61,7 @@ func compare(a, b reflect.Value) []string {
 		if b.IsZero() && !sameJSON(a, b) {
 			return []string{hidden}
 		}
-		return nil
+		return besides(a, b)
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -133,8 +134,41 @@ func compare(a, b reflect.Value) []string {
 	return nil
 }
 
+// besides compares the fields beside an embedded type with its own JSON: the struct has
+// that type's methods, which know nothing of them.
+func besides(a, b reflect.Value) []string {
+	t := a.Type()
+	for i := 0; borrowsJSON(t) && i < t.NumField(); i++ {
+		field := t.Field(i)
+		if field.Anonymous || !field.IsExported() || field.Tag.Get("json") == "-" {
+			continue
+		}
+		if compare(a.Field(i), b.Field(i)) != nil {
+			return []string{"." + field.Name, beside}
+		}
+	}
+	return nil
+}
+
+// borrowsJSON reports whether a struct embeds a type with its own JSON.
+func borrowsJSON(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	return slices.ContainsFunc(reflect.VisibleFields(t), func(field reflect.StructField) bool {
+		embedded := field.Type
+		if embedded.Kind() == reflect.Pointer {
+			embedded = embedded.Elem()
+		}
+		return field.Anonymous && (readsItself(embedded) || writesItself(reflect.PointerTo(embedded)) || embedded.Kind() == reflect.Interface)
+	})
+}
+
 // inAny looks for what is lost of a value in an any, which has lost its type.
 func inAny(v reflect.Value) []string {
+	if borrowsJSON(v.Type()) {
+		return inItsType(v)
+	}
 	if hasOwnJSON(v) {
 		return nil
 	}
@@ -255,7 +289,7 @@ func isPlain(t reflect.Type, within []reflect.Type) bool {
 	case kind == reflect.Pointer:
 		plain = t.Elem().Kind() != reflect.Pointer && isPlain(t.Elem(), within)
 	case writesItself(t) || readsItself(t) || writesItself(reflect.PointerTo(t)):
-		plain = writesItself(t) && readsItself(t)
+		plain = writesItself(t) && readsItself(t) && !borrowsJSON(t)
 	case kind == reflect.Struct:
 		plain = isPlainStruct(t, within)
 	case kind == reflect.Slice, kind == reflect.Array:

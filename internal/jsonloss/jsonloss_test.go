@@ -172,6 +172,65 @@ func TestWhatIsLostOfAMapIsFound(t *testing.T) {
 	}
 }
 
+type (
+	timed struct {
+		time.Time
+		Owner string
+	}
+	addressed struct {
+		netip.Addr
+		Port int
+	}
+	deeper struct {
+		timed
+		Level int
+	}
+	whole struct { // writes what is beside, too
+		time.Time
+		Owner string
+		cache int
+	}
+)
+
+func (w whole) MarshalJSON() ([]byte, error) { return json.Marshal([]any{w.Time, w.Owner}) }
+func (w *whole) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal(text, &[]any{&w.Time, &w.Owner})
+}
+
+// TestWhatIsBesideAnEmbeddedTypeIsNotLost: the struct has the methods of that type, which
+// write the type alone.
+func TestWhatIsBesideAnEmbeddedTypeIsNotLost(t *testing.T) {
+	now := time.Now()
+	for name, value := range map[string]any{
+		"a time":     timed{now, "alice"},
+		"a pointer":  &timed{now, "alice"},
+		"a list":     []timed{{now, "alice"}},
+		"a field":    struct{ A *timed }{&timed{now, "alice"}},
+		"an any":     map[string]any{"a": timed{now, "alice"}},
+		"an address": addressed{netip.MustParseAddr("::1"), 7},
+		"deeper":     deeper{timed{now, ""}, 7},
+	} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if jsonloss.Of(reflect.ValueOf(value), text) == "" {
+			t.Errorf("%s: nothing is lost in %s", name, text)
+		}
+	}
+	for name, value := range map[string]any{
+		"nothing beside": timed{now, ""}, "no more than the type": struct{ time.Time }{now}, "its own JSON": whole{now, "alice", 7}, "zero": timed{},
+	} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if problem := jsonloss.Of(reflect.ValueOf(value), text); problem != "" {
+			t.Errorf("%s: %s in %s", name, problem, text)
+		}
+	}
+}
+
 func TestWhatIsLostInJSONIsFound(t *testing.T) {
 	id, none := 7, (*int)(nil)
 	twoTags := reflect.New(reflect.StructOf([]reflect.StructField{
