@@ -90,7 +90,7 @@ func (b *Boundary) addFormat(a Accepted) error {
 		return nil
 	}, ReasonCodecFailed)
 	if fail != nil {
-		return fmt.Errorf("mcpseal: a format of type %T cannot be used: %w", a.Format, fail.cause)
+		return fmt.Errorf("mcpseal: a format of type %T cannot be used: %w", a.Format, fail.Cause)
 	}
 	if err := checkPrefix(f.prefix); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (b *Boundary) outlast() (err error) {
 	}
 	fail := guard(func() error { err = record.ring.Outlast(max(b.config.TTL, b.config.URLTTL)); return nil }, ReasonCodecFailed)
 	if fail != nil {
-		err = fail.cause
+		err = fail.Cause
 	}
 	if err != nil {
 		return fmt.Errorf("mcpseal: Config.Keys: %w", err)

@@ -1,7 +1,6 @@
 package mcpseal
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"log/slog"
@@ -74,14 +73,14 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 
 // rejected tells the operator why and returns what the caller may know.
 func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, token string, fail *failure) error {
-	fail.excuse(ctx)
+	fail.Excuse(ctx, ReasonCanceled)
 	e := b.event(OpOpen, start, round, format, token)
 	e.StateBytes = 0
 	if fail.params != nil { // beside a token it is one more rejection
-		fail = &failure{reason: ReasonArguments, cause: callback.Explain("%s", fail.params.Error())}
+		fail.Reason = ReasonArguments
 	}
-	b.report(ctx, fail.reason.Level(), "mcpseal: token rejected", &e, fail)
-	return &RejectError{fail.reason, fail.cause}
+	b.report(ctx, fail.Reason.Level(), "mcpseal: token rejected", &e, fail)
+	return &RejectError{fail.Reason, fail.Cause}
 }
 
 // notSealed tells the operator why and returns what the caller may know.
@@ -93,25 +92,20 @@ func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round,
 		return &ParamsError{fail.params}
 	}
 	level := slog.LevelError
-	if fail.excuse(ctx); fail.reason == ReasonCanceled {
-		level = fail.reason.Level()
+	if fail.Excuse(ctx, ReasonCanceled); fail.Reason == ReasonCanceled {
+		level = fail.Reason.Level()
 	}
 	b.report(ctx, level, "mcpseal: state not sealed", &e, fail)
-	return &SealError{fail.reason, fail.cause}
+	return &SealError{fail.Reason, fail.Cause}
 }
 
 // report completes the event and hands it to log and observer.
 func (b *Boundary) report(ctx context.Context, level slog.Level, message string, e *Event, fail *failure) {
-	e.Reason = fail.reason
-	if fail.genuine != nil {
-		e.Flow, e.Round = hex.EncodeToString(fail.genuine.flow[:]), fail.genuine.round
+	e.Reason = fail.Reason
+	if fail.flow != [16]byte{} {
+		e.Flow, e.Round = hex.EncodeToString(fail.flow[:]), fail.round
 	}
-	switch {
-	case fail.cause != nil:
-		e.Cause = fail.cause
-	case fail.params != nil:
-		e.Cause = fail.params
-	}
+	e.Cause = fail.Cause.OrNil()
 	attrs := []slog.Attr{
 		slog.String("reason", string(e.Reason)),
 		slog.String("method", e.Method),
@@ -125,13 +119,7 @@ func (b *Boundary) report(ctx context.Context, level slog.Level, message string,
 	if fail.missing != 0 {
 		attrs = append(attrs, slog.String("claims", fail.missing.String()))
 	}
-	if e.Cause != nil {
-		attrs = append(attrs, slog.String("cause", e.Cause.Error()))
-	}
-	if fail.cause != nil && fail.cause.Stack() != "" {
-		attrs = append(attrs, slog.String("stack", fail.cause.Stack()))
-	}
-	b.logContext(ctx, level, message, attrs...)
+	b.logContext(ctx, level, message, append(attrs, fail.Attrs()...)...)
 	b.observe(ctx, *e)
 }
 
@@ -180,7 +168,7 @@ func (b *Boundary) observe(ctx context.Context, e Event) {
 }
 
 func (b *Boundary) logContext(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
-	callback.Quietly(func() { cmp.Or(b.config.Logger, slog.Default()).LogAttrs(ctx, level, message, attrs...) })
+	callback.Log(ctx, b.config.Logger, level, message, attrs...)
 }
 
 func (b *Boundary) log(level slog.Level, message string, attrs ...slog.Attr) {

@@ -56,7 +56,7 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 		return format, failed(ReasonPrincipal)
 	}
 	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
-		return format, &failure{reason: ReasonClaimMissing, missing: missing}
+		return format, lacking(missing)
 	}
 	// 3. Genuine, and bound to this method and target, service and user.
 	if fail := format.open(ctx, round, token); fail != nil {
@@ -104,7 +104,7 @@ func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure
 
 // digest computes what tokens of the format say of the round's arguments.
 func (f *acceptedFormat) digest(round *Round) *failure {
-	return guard(func() error {
+	return guardFormat(func() error {
 		if f.record != nil {
 			return round.digests.digestArguments(&round.binding)
 		}
@@ -120,7 +120,7 @@ func (f *acceptedFormat) digest(round *Round) *failure {
 			round.arguments = digest
 		}
 		return err
-	}, ReasonCodecFailed, formatReasons...)
+	})
 }
 
 const errNoDigest = plainError("the format carries the arguments but has no digest of them")
@@ -160,20 +160,21 @@ func timeReason(now int64, c *Claims, flows bool, maxFlow time.Duration, maxRoun
 // open opens the token into round and drops claims that the format cannot
 // prove.
 func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *failure {
-	fail := guard(func() (err error) {
-		if f.record != nil {
-			// Called directly, it leaves the round on the caller's stack.
-			round.claims, round.questions, round.sealed, err = f.record.open(ctx, &round.binding, &round.digests, token)
+	var fail *failure
+	if f.record != nil {
+		// Called directly, it leaves the round on the caller's stack.
+		round.claims, round.questions, round.sealed, fail = f.record.open(ctx, &round.binding, &round.digests, token)
+	} else {
+		fail = guardFormat(func() (err error) {
+			onHeap := round.binding
+			round.claims, err = f.Format.Open(ctx, &onHeap, token)
+			if err == nil && (!wellFormed(round.claims.Questions) || !round.claims.HasState && round.claims.State != "") {
+				return ReasonMalformed
+			}
+			round.questions = questionList(appendQuestions(nil, round.claims.Questions))
 			return err
-		}
-		onHeap := round.binding
-		round.claims, err = f.Format.Open(ctx, &onHeap, token)
-		if err == nil && (!wellFormed(round.claims.Questions) || !round.claims.HasState && round.claims.State != "") {
-			return ReasonMalformed
-		}
-		round.questions = questionList(appendQuestions(nil, round.claims.Questions))
-		return err
-	}, ReasonCodecFailed, formatReasons...)
+		})
+	}
 	if fail != nil {
 		round.claims, round.questions = Claims{}, ""
 		return fail
@@ -183,10 +184,4 @@ func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *
 		round.questions = ""
 	}
 	return nil
-}
-
-// formatReasons are those that a format may give.
-var formatReasons = []Reason{
-	ReasonInvalidParams, ReasonMalformed, ReasonUnknownKey, ReasonForged, ReasonTooLarge, ReasonVersion,
-	ReasonRequest, ReasonArguments, ReasonAudience, ReasonPrincipal,
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"slices"
 
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 	"github.com/mcpseal/mcpseal/internal/callback"
@@ -54,62 +53,72 @@ func (p Principal) Identify(ctx context.Context) (user string, err error) {
 // slog.Default() returns now.
 func Logger(l *slog.Logger) *slog.Logger { return callback.Logger(cmp.Or(l, slog.Default())) }
 
-// failure is a failed check with all that the operator may learn of it.
+// failure is a failed check with all that the operator may learn of it. As an error
+// it is what a format of this package returns to a format that wraps it.
 type failure struct {
-	reason  Reason
-	cause   *callback.Error  // what a part supplied by the user returned
+	callback.Failure[Reason]
 	params  *argdigest.Error // why the arguments have no digest
-	genuine *genuineError    // names the flow of a token that is genuine
+	flow    [16]byte         // of a token that is genuine; zero means unknown
+	round   int              // the same
 	missing ClaimSet         // the claims that the format cannot carry
 }
 
-func failed(reason Reason) *failure { return &failure{reason: reason} }
+func (f *failure) Error() string { return f.Reason.Error() }
+func (f *failure) Unwrap() error { return f.Reason }
+
+func failed(reason Reason) *failure { return failedWith(reason, nil) }
+
+func failedWith(reason Reason, cause *callback.Error) *failure {
+	return &failure{Failure: callback.Failure[Reason]{Reason: reason, Cause: cause}}
+}
 
 // failedBecause adds what to do about it, in words that hold no secret.
 func failedBecause(reason Reason, format string, args ...any) *failure {
-	return &failure{reason: reason, cause: callback.Explain(format, args...)}
+	return failedWith(reason, callback.Explain(format, args...))
 }
 
-// excuse takes a part's failure for what it is when the caller has given up: nobody
-// must mend anything.
-func (f *failure) excuse(ctx context.Context) {
-	if f.reason.Level() == slog.LevelError && callback.GaveUp(ctx, f.cause) {
-		f.reason = ReasonCanceled
+func lacking(claims ClaimSet) *failure {
+	fail := failed(ReasonClaimMissing)
+	fail.missing = claims
+	return fail
+}
+
+func undigested(problem *argdigest.Error) *failure {
+	fail := failedBecause(ReasonInvalidParams, "%s", problem) // repeats nothing of the arguments
+	fail.params = problem
+	return fail
+}
+
+// guard calls a part that the user may have supplied: its error, and a panic, is
+// otherwise, unless it may give that reason.
+func guard(part func() error, otherwise Reason, mayGive ...Reason) *failure {
+	if checked := callback.Check(part, otherwise, mayGive...); checked != nil {
+		return &failure{Failure: *checked}
 	}
+	return nil
 }
 
-// guard calls a part that the user may have supplied. An error that wraps one
-// of the reasons it may give is that reason; any other error, and a panic, is
-// otherwise. The error's own methods are called here too, and nowhere else.
-func guard(f func() error, otherwise Reason, mayGive ...Reason) (fail *failure) {
-	panicked := callback.Guard(func() {
-		if err := f(); err != nil {
-			fail = classify(err, otherwise, mayGive)
+// guardFormat calls a format.
+func guardFormat(call func() error) (fail *failure) {
+	other := guard(func() error {
+		err := call()
+		if params, ok := callback.Find[*argdigest.Error](err); ok {
+			fail = undigested(params)
+			return nil
 		}
-	})
-	if panicked != nil {
-		fail = &failure{reason: otherwise, cause: panicked}
-	}
-	return fail
+		var ours bool
+		if fail, ours = err.(*failure); ours {
+			return nil
+		}
+		return err
+	}, ReasonCodecFailed, formatReasons...)
+	return cmp.Or(fail, other)
 }
 
-func classify(err error, otherwise Reason, mayGive []Reason) *failure {
-	fail := failed(otherwise)
-	if hidden, ok := err.(*codecFailure); ok {
-		fail.cause = callback.Failed(hidden.err)
-		return fail
-	}
-	if params, ok := callback.Find[*argdigest.Error](err); ok && slices.Contains(mayGive, ReasonInvalidParams) {
-		fail.reason, fail.params = ReasonInvalidParams, params
-		return fail
-	}
-	fail.genuine, _ = err.(*genuineError)
-	if reason, ok := callback.Find[Reason](err); ok && reason != ReasonInvalidParams && slices.Contains(mayGive, reason) {
-		fail.reason = reason
-		return fail
-	}
-	fail.cause = callback.Failed(err)
-	return fail
+// formatReasons are those that a format may give.
+var formatReasons = []Reason{
+	ReasonMalformed, ReasonUnknownKey, ReasonForged, ReasonTooLarge, ReasonVersion,
+	ReasonRequest, ReasonArguments, ReasonAudience, ReasonPrincipal,
 }
 
 // plainError is an error of this module whose text is fit for the log.

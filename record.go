@@ -85,7 +85,7 @@ type record struct {
 	rest                []byte // the questions and the state
 }
 
-func parseRecord(payload []byte) (record, error) {
+func parseRecord(payload []byte) (record, Reason) {
 	if len(payload) < 2 || payload[0] != PurposeState.Mark() || payload[1] != recordVersion {
 		return record{}, ReasonVersion
 	}
@@ -100,7 +100,7 @@ func parseRecord(payload []byte) (record, error) {
 		return record{}, ReasonMalformed
 	}
 	rec.questions, rec.rest = int(rec.rest[0]), rec.rest[1:]
-	return rec, nil
+	return rec, ""
 }
 
 // digest takes a digest off the rest if the record has it.
@@ -145,7 +145,7 @@ func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
 
 // claims copies what must outlive the payload, in one allocation. The questions
 // stay as they are written.
-func (rec *record) claims() (Claims, questionList, error) {
+func (rec *record) claims() (Claims, questionList, Reason) {
 	issued := rec.issued()
 	c := Claims{
 		Issued:    issued,
@@ -160,7 +160,7 @@ func (rec *record) claims() (Claims, questionList, error) {
 		return Claims{}, "", ReasonMalformed
 	}
 	c.State = state
-	return c, questions, nil
+	return c, questions, ""
 }
 
 const digestSize = native.DigestSize
@@ -233,13 +233,13 @@ func init() { inspect.ReadState = inspectState }
 
 // inspectState is for the command alone.
 func inspectState(payload []byte) (inspect.State, error) {
-	rec, err := parseRecord(payload)
-	if err != nil {
-		return inspect.State{}, err
+	rec, reason := parseRecord(payload)
+	if reason != "" {
+		return inspect.State{}, reason
 	}
-	c, questions, err := rec.claims()
-	if err != nil {
-		return inspect.State{}, err
+	c, questions, reason := rec.claims()
+	if reason != "" {
+		return inspect.State{}, reason
 	}
 	s := inspect.State{
 		Issued: c.Issued, Expires: c.Expires, FlowStart: c.FlowStart, Flow: c.Flow, Round: c.Round,

@@ -43,12 +43,12 @@ func TestEveryTruncatedRecordIsRefusedOrShortensTheState(t *testing.T) {
 	claims := testClaims()
 	payload := testRecord(t, claims, testBinding())
 	for n := range payload {
-		rec, err := parseRecord(payload[:n])
-		if err == nil {
-			_, _, err = rec.claims()
+		rec, reason := parseRecord(payload[:n])
+		if reason == "" {
+			_, _, reason = rec.claims()
 		}
-		if inState := n >= len(payload)-len(claims.State); (err == nil) != inState {
-			t.Errorf("%d of %d bytes: %v", n, len(payload), err)
+		if inState := n >= len(payload)-len(claims.State); (reason == "") != inState {
+			t.Errorf("%d of %d bytes: %v", n, len(payload), reason)
 		}
 	}
 }
@@ -75,12 +75,12 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 		"key too long":       {func(p []byte) []byte { p[questions+2] = 200; return append(p, make([]byte, 500)...) }, ReasonMalformed},
 		"zero digest":        {func(p []byte) []byte { clear(p[questions+3+7+2:][:16]); return p }, ReasonMalformed},
 	} {
-		rec, err := parseRecord(c.change(bytes.Clone(good)))
-		if err == nil {
-			_, _, err = rec.claims()
+		rec, reason := parseRecord(c.change(bytes.Clone(good)))
+		if reason == "" {
+			_, _, reason = rec.claims()
 		}
-		if err != c.want {
-			t.Errorf("%s: %v, want %v", name, err, c.want)
+		if reason != c.want {
+			t.Errorf("%s: %v, want %v", name, reason, c.want)
 		}
 	}
 	twice := testClaims()
@@ -90,8 +90,8 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 	}
 	payload := testRecord(t, testClaims(), testBinding())
 	payload = bytes.Replace(payload, []byte("\x82\x00\x07"), []byte("\x82\x07confirm\x07"), 1)
-	if rec, err := parseRecord(payload); err != nil {
-		t.Error(err)
+	if rec, reason := parseRecord(payload); reason != "" {
+		t.Error(reason)
 	} else if _, _, err := rec.claims(); err != ReasonMalformed {
 		t.Errorf("two questions of one key open: %v", err)
 	}
@@ -242,12 +242,12 @@ func FuzzRecord(f *testing.F) {
 	f.Add(testRecord(f, Claims{Expires: 1, Round: 1, HasState: true}, &Binding{Principal: "p"}))
 	f.Add(bytes.Repeat([]byte{'S', 1}, 100))
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		rec, err := parseRecord(payload)
-		if err != nil {
+		rec, reason := parseRecord(payload)
+		if reason != "" {
 			return
 		}
-		claims, questions, err := rec.claims()
-		if err != nil {
+		claims, questions, reason := rec.claims()
+		if reason != "" {
 			return
 		}
 		claims.Questions = slices.Collect(questions.all)

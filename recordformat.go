@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcpseal/mcpseal/internal/callback"
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
@@ -26,12 +25,13 @@ type recordFormat struct {
 	prefix string
 	codec  Codec
 	ring   *ringCodec // the codec, if it is the native one
-	texts  native.Texts
+	texts  native.Texts[Reason]
 }
 
 func newRecordFormat(prefix string, codec Codec) *recordFormat {
 	ring, _ := codec.(*ringCodec)
-	return &recordFormat{prefix, codec, ring, native.NewTexts(prefix, codec)}
+	texts := native.NewTexts(prefix, codec, ReasonCodecFailed, ReasonMalformed, ReasonUnknownKey, ReasonForged)
+	return &recordFormat{prefix, codec, ring, texts}
 }
 
 func (f *recordFormat) Prefix() string    { return f.prefix }
@@ -51,13 +51,17 @@ func (f *recordFormat) Seal(ctx context.Context, binding *Binding, claims *Claim
 	}
 	d := &digests{plainKnown: true}
 	copy(d.plain[:], claims.Arguments)
-	return f.seal(ctx, binding, d, claims)
+	token, fail := f.seal(ctx, binding, d, claims)
+	if fail != nil {
+		return "", fail
+	}
+	return token, nil
 }
 
 func (f *recordFormat) Open(ctx context.Context, binding *Binding, token string) (Claims, error) {
-	claims, questions, arguments, err := f.open(ctx, binding, new(digests), token)
-	if err != nil {
-		return Claims{}, err
+	claims, questions, arguments, fail := f.open(ctx, binding, new(digests), token)
+	if fail != nil {
+		return Claims{}, fail
 	}
 	claims.Questions, claims.Arguments = slices.Collect(questions.all), arguments[:]
 	return claims, nil
@@ -67,71 +71,50 @@ const errClaims = plainError("the claims do not fit the record")
 
 // seal is Seal with digests to reuse, the arguments' among them, for claims with
 // well-formed questions.
-func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, claims *Claims) (string, error) {
+func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, claims *Claims) (string, *failure) {
 	d.salt(binding, claims.Flow)
 	s := native.Borrow()
 	defer s.Release()
 	payload, ok := appendRecord(s.Payload[:0], claims, binding, d)
 	if !ok {
-		return "", errClaims
+		return "", failedBecause(ReasonCodecFailed, "%s", errClaims)
 	}
 	s.Payload = payload
-	token, err := f.texts.Seal(ctx, s)
-	if err != nil {
-		return "", f.codecError(err)
+	token, failed := f.texts.Seal(ctx, s)
+	if failed != nil {
+		return "", &failure{Failure: *failed}
 	}
 	return token, nil
 }
 
 // open is Open with digests to fill, and with the questions as they are written.
-func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (c Claims, questions questionList, arguments [digestSize]byte, err error) {
+func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (c Claims, questions questionList, arguments [digestSize]byte, fail *failure) {
 	text, ok := strings.CutPrefix(token, f.prefix)
 	if !ok {
-		return c, "", arguments, ReasonMalformed
+		return c, "", arguments, failed(ReasonMalformed)
 	}
 	s := native.Borrow()
 	defer s.Release()
-	payload, err := f.texts.Open(ctx, s, text)
-	if err != nil {
-		return c, "", arguments, f.codecError(err)
+	payload, unopened := f.texts.Open(ctx, s, text)
+	if unopened != nil {
+		return c, "", arguments, &failure{Failure: *unopened}
 	}
-	rec, err := parseRecord(payload)
-	if err != nil {
-		return c, "", arguments, err
+	rec, reason := parseRecord(payload)
+	if reason != "" {
+		return c, "", arguments, failed(reason)
 	}
 	d.salt(binding, rec.flow())
 	if reason := rec.boundTo(binding, d); reason != "" {
-		return c, "", arguments, &genuineError{reason, rec.flow(), rec.round()}
+		fail := failed(reason)
+		fail.flow, fail.round = rec.flow(), rec.round()
+		return c, "", arguments, fail
 	}
-	c, questions, err = rec.claims()
-	return c, questions, d.masked(rec.head[atArguments:]), err
-}
-
-// genuineError refuses a token that is genuine, so the log may name its flow.
-type genuineError struct {
-	reason Reason
-	flow   [16]byte
-	round  int
-}
-
-func (e *genuineError) Error() string { return e.reason.Error() }
-func (e *genuineError) Unwrap() error { return e.reason }
-
-// codecError lets a codec give the reasons that are a codec's to give.
-func (f *recordFormat) codecError(err error) error {
-	if f.ring != nil {
-		return err
+	c, questions, reason = rec.claims()
+	if reason != "" {
+		return c, "", arguments, failed(reason)
 	}
-	if reason, ok := callback.Find[Reason](err); ok && slices.Contains([]Reason{ReasonMalformed, ReasonUnknownKey, ReasonForged}, reason) {
-		return reason
-	}
-	return &codecFailure{err}
+	return c, questions, d.masked(rec.head[atArguments:]), nil
 }
-
-// codecFailure hides reasons that are not a codec's to give.
-type codecFailure struct{ err error }
-
-func (e *codecFailure) Error() string { return "the codec failed" }
 
 // KeyID reads the key's id from a token, genuine or not.
 func (f *recordFormat) KeyID(token string) string {

@@ -102,7 +102,7 @@ func (r *Round) identify(ctx context.Context) *failure {
 	}
 	user, cause := callback.Identify(ctx, r.caller)
 	if cause != nil {
-		return &failure{reason: ReasonPrincipalFailed, cause: cause}
+		return failedWith(ReasonPrincipalFailed, cause)
 	}
 	r.binding.Principal, r.caller = user, nil
 	return nil

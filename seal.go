@@ -53,7 +53,7 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 		return "", failed(ReasonPrincipal)
 	}
 	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
-		return "", &failure{reason: ReasonClaimMissing, missing: missing}
+		return "", lacking(missing)
 	}
 
 	if fail := b.bindArguments(round); fail != nil {
@@ -67,14 +67,7 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	if state != nil {
 		claims.State, claims.HasState = *state, true
 	}
-	var token string
-	fail := guard(func() (err error) {
-		token, err = format.seal(ctx, round, &claims)
-		if err == nil && !strings.HasPrefix(token, format.prefix) {
-			return errPrefix
-		}
-		return err
-	}, ReasonCodecFailed, formatReasons...)
+	token, fail := format.seal(ctx, round, &claims)
 	if fail != nil {
 		return "", fail
 	}
@@ -93,7 +86,7 @@ func (b *Boundary) bindArguments(round *Round) *failure {
 		return nil
 	}
 	if len(round.binding.Arguments) > b.config.MaxArguments {
-		return &failure{reason: ReasonInvalidParams, params: argdigest.Whole("longer than Config.MaxArguments")}
+		return undigested(argdigest.Whole("longer than Config.MaxArguments"))
 	}
 	return sealing.digest(round)
 }
@@ -102,7 +95,7 @@ const errPrefix = plainError("the format sealed a token without its prefix")
 
 // seal calls the native format directly, which leaves its arguments on the
 // caller's stack. Others get copies.
-func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims) (string, error) {
+func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims) (token string, fail *failure) {
 	if f.record != nil {
 		return f.record.seal(ctx, &round.binding, &round.digests, claims)
 	}
@@ -112,7 +105,14 @@ func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims)
 	}{round.binding, *claims}
 	onHeap.binding.Arguments = nil // may have changed since they were digested
 	onHeap.claims.Arguments, onHeap.claims.Questions = slices.Clone(round.arguments), slices.Clone(claims.Questions)
-	return f.Format.Seal(ctx, &onHeap.binding, &onHeap.claims)
+	fail = guardFormat(func() (err error) {
+		token, err = f.Format.Seal(ctx, &onHeap.binding, &onHeap.claims)
+		if err == nil && !strings.HasPrefix(token, f.prefix) {
+			return errPrefix
+		}
+		return err
+	})
+	return token, fail
 }
 
 // stamp returns the claims of the round's next token, or why the flow cannot

@@ -36,6 +36,6 @@ func inspectCursor(payload []byte) (inspect.Cursor, error) {
 			bound := bind(&service, &mcpseal.Request{Method: b.Method, Target: b.Target}, &arguments, who, b.Principal)
 			return string(boundTo(head, &bound)), nil
 		},
-		InTime: func(at time.Time) string { return string(inTime(&r, at.UnixMilli())) },
+		InTime: func(at time.Time) string { return string(r.inTime(at.UnixMilli())) },
 	}, nil
 }

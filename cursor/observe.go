@@ -1,7 +1,6 @@
 package cursor
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -18,12 +17,14 @@ const (
 )
 
 // failure is a failed check with all that the operator may learn of it.
-type failure struct {
-	reason mcpseal.Reason
-	cause  *callback.Error
-}
+type failure = callback.Failure[mcpseal.Reason]
 
-func failed(reason mcpseal.Reason) *failure { return &failure{reason: reason} }
+func failed(reason mcpseal.Reason) *failure { return &failure{Reason: reason} }
+
+// failedBecause adds what to do about it, in words that hold no secret.
+func failedBecause(reason mcpseal.Reason, format string, args ...any) *failure {
+	return &failure{Reason: reason, Cause: callback.Explain(format, args...)}
+}
 
 func (c *Cursors) start() (start time.Time) {
 	if c.config.Observer != nil {
@@ -32,7 +33,11 @@ func (c *Cursors) start() (start time.Time) {
 	return start
 }
 
-func (c *Cursors) event(op mcpseal.Op, start time.Time, request *mcpseal.Request, size int) mcpseal.Event {
+// report tells the observer what was done, and the log too if that failed.
+func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, request *mcpseal.Request, size int, fail *failure) {
+	if fail == nil && c.config.Observer == nil {
+		return
+	}
 	e := mcpseal.Event{Op: op, Method: plain.Text(request.Method), Format: prefix, TokenBytes: size}
 	if request.Method == "tools/call" {
 		e.Target = plain.Text(request.Target)
@@ -40,42 +45,26 @@ func (c *Cursors) event(op mcpseal.Op, start time.Time, request *mcpseal.Request
 	if !start.IsZero() {
 		e.Duration = time.Since(start)
 	}
-	return e
-}
-
-func (c *Cursors) observe(ctx context.Context, op mcpseal.Op, start time.Time, request *mcpseal.Request, size int) {
+	if fail != nil {
+		fail.Excuse(ctx, mcpseal.ReasonCanceled)
+		e.Reason, e.Cause = fail.Reason, fail.Cause.OrNil()
+		c.log(ctx, &e, fail)
+	}
 	if c.config.Observer != nil {
-		e := c.event(op, start, request, size)
 		callback.Quietly(func() { c.config.Observer(ctx, e) })
 	}
 }
 
-// report tells the operator why.
-func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, request *mcpseal.Request, size int, fail *failure) {
-	if fail.reason.Level() == slog.LevelError && callback.GaveUp(ctx, fail.cause) {
-		fail.reason = mcpseal.ReasonCanceled
-	}
-	e := c.event(op, start, request, size)
-	e.Reason, e.Cause = fail.reason, fail.cause.OrNil()
+func (c *Cursors) log(ctx context.Context, e *mcpseal.Event, fail *failure) {
 	level, message := e.Reason.Level(), "mcpseal: cursor rejected"
-	if op == OpIssue {
+	if e.Op == OpIssue {
 		message = "mcpseal: cursor not issued"
 		if e.Reason != mcpseal.ReasonCanceled {
 			level = slog.LevelError
 		}
 	}
-	attrs := []slog.Attr{
+	callback.Log(ctx, c.config.Logger, level, message, append([]slog.Attr{
 		slog.String("reason", string(e.Reason)), slog.String("method", e.Method), slog.String("target", e.Target),
 		slog.Int("cursor_bytes", e.TokenBytes),
-	}
-	if fail.cause != nil {
-		attrs = append(attrs, slog.String("cause", fail.cause.Error()))
-		if stack := fail.cause.Stack(); stack != "" {
-			attrs = append(attrs, slog.String("stack", stack))
-		}
-	}
-	callback.Quietly(func() { cmp.Or(c.config.Logger, slog.Default()).LogAttrs(ctx, level, message, attrs...) })
-	if c.config.Observer != nil {
-		callback.Quietly(func() { c.config.Observer(ctx, e) })
-	}
+	}, fail.Attrs()...)...)
 }

@@ -7,11 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/mcpseal/mcpseal/internal/native"
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
@@ -22,10 +24,9 @@ type Page struct {
 	position []byte
 	next     func(context.Context, NextPage) (string, error) // of another issuer
 
-	opened  int64          // Unix time in milliseconds; 0 on the first page
-	calling mcpseal.Reason // what a part of the user's that is being called has failed with, if it panics
 	cursors *Cursors
-	caller  mcpseal.Request
+	request mcpseal.Request
+	opened  int64 // Unix time in milliseconds; 0 on the first page
 
 	arguments [sha256.Size]byte
 	user      string
@@ -87,23 +88,65 @@ func (p *Page) Next(ctx context.Context, next NextPage) (string, error) {
 		return "", &IssueError{mcpseal.ReasonMisuse, callback.Failed(errNoPage)}
 	}
 	start := c.start()
-	cursor, fail := p.guardedIssue(ctx, &next)
+	cursor, fail := p.issue(ctx, &next)
+	c.report(ctx, OpIssue, start, &p.request, len(cursor), fail)
 	if fail != nil {
-		c.report(ctx, OpIssue, start, &p.caller, 0, fail)
-		return "", &IssueError{fail.reason, fail.cause}
+		return "", &IssueError{fail.Reason, fail.Cause}
 	}
-	c.observe(ctx, OpIssue, start, &p.caller, len(cursor))
 	return cursor, nil
 }
 
+// open opens a cursor into the page.
+func (p *Page) open(ctx context.Context, cursor string) *failure {
+	config := &p.cursors.config
+	text, ok := strings.CutPrefix(cursor, prefix)
+	if !ok {
+		return failed(mcpseal.ReasonMalformed)
+	}
+	if len(cursor) > p.cursors.maxCursor() || len(p.request.Arguments) > config.MaxArguments {
+		return failed(mcpseal.ReasonTooLarge)
+	}
+	s := native.Borrow()
+	defer s.Release()
+	payload, fail := p.cursors.texts.Open(ctx, s, text)
+	if fail != nil {
+		return fail
+	}
+	r, head, reason := parseRecord(payload)
+	if reason != "" {
+		return failed(reason)
+	}
+	if fail := p.digestArguments(); fail != nil { // only now: a forged cursor buys no digest
+		fail.Reason = mcpseal.ReasonArguments
+		return fail
+	}
+	if fail := p.bind(ctx, r.who == forEverybody); fail != nil {
+		return fail
+	}
+	if reason := boundTo(head, &p.binding); reason != "" {
+		return failed(reason)
+	}
+	if len(r.position) > config.MaxPosition {
+		return failed(mcpseal.ReasonTooLarge)
+	}
+	// Last, so that only who it was issued to learns that it is too old.
+	p.opened = time.Now().UnixMilli()
+	if reason := r.inTime(p.opened); reason != "" {
+		return failed(reason)
+	}
+	p.number, p.position = int(r.number), append(make([]byte, 0, len(r.position)), r.position...)
+	return nil
+}
+
+// issue seals the cursor of the next page.
 func (p *Page) issue(ctx context.Context, next *NextPage) (string, *failure) {
-	c := p.cursors
-	if len(next.Position) > c.config.MaxPosition {
-		return "", &failure{mcpseal.ReasonTooLarge, callback.Explain("the position has %d bytes, more than %d: "+
-			"keep a key in it, not a row", len(next.Position), c.config.MaxPosition)}
+	config := &p.cursors.config
+	if len(next.Position) > config.MaxPosition {
+		return "", failedBecause(mcpseal.ReasonTooLarge, "the position has %d bytes, more than %d: "+
+			"keep a key in it, not a row", len(next.Position), config.MaxPosition)
 	}
 	if next.Cached < 0 || next.Cached > maxTTL {
-		return "", &failure{mcpseal.ReasonMisuse, callback.Explain("NextPage.Cached is %v, not between 0 and %v", next.Cached, maxTTL)}
+		return "", failedBecause(mcpseal.ReasonMisuse, "NextPage.Cached is %v, not between 0 and %v", next.Cached, maxTTL)
 	}
 	if fail := p.digestArguments(); fail != nil {
 		return "", fail
@@ -115,14 +158,16 @@ func (p *Page) issue(ctx context.Context, next *NextPage) (string, *failure) {
 		p.opened = time.Now().UnixMilli()
 	}
 	r := record{
-		who: p.bound.who, issued: p.opened, lifetime: (c.config.TTL + next.Cached).Milliseconds(),
+		who: p.bound.who, issued: p.opened, lifetime: (config.TTL + next.Cached).Milliseconds(),
 		number: int64(p.number) + 1, position: next.Position,
 	}
 	if !r.fits() {
-		return "", &failure{mcpseal.ReasonTooLarge, callback.Explain("a walk has at most %d pages", int64(maxNumber))}
+		return "", failedBecause(mcpseal.ReasonTooLarge, "a walk has at most %d pages", int64(maxNumber))
 	}
-	p.calling = mcpseal.ReasonCodecFailed
-	return c.issue(ctx, &r, &p.binding)
+	s := native.Borrow()
+	defer s.Release()
+	s.Payload = appendRecord(s.Payload[:0], &r, &p.binding)
+	return p.cursors.texts.Seal(ctx, s)
 }
 
 // digestArguments digests the arguments once.
@@ -130,21 +175,21 @@ func (p *Page) digestArguments() *failure {
 	if p.known.arguments {
 		return nil
 	}
-	if len(p.caller.Method) > maxNamed || len(p.caller.Target) > maxNamed {
+	if len(p.request.Method) > maxNamed || len(p.request.Target) > maxNamed {
 		return failed(mcpseal.ReasonInvalidParams)
 	}
-	if most := p.cursors.config.MaxArguments; len(p.caller.Arguments) > most {
-		return &failure{mcpseal.ReasonInvalidParams, callback.Explain("the arguments have %d bytes, Config.MaxArguments is %d", len(p.caller.Arguments), most)}
+	if most := p.cursors.config.MaxArguments; len(p.request.Arguments) > most {
+		return failedBecause(mcpseal.ReasonInvalidParams, "the arguments have %d bytes, Config.MaxArguments is %d", len(p.request.Arguments), most)
 	}
-	arguments, err := argdigest.Sum(p.caller.Arguments)
-	if err != nil {
-		fail := failed(mcpseal.ReasonInvalidParams)
-		if problem, ok := err.(*argdigest.Error); ok {
-			fail.cause = callback.Explain("%s", problem.Error()) // repeats nothing of them
-		}
-		return fail
+	var problem error
+	panicked := callback.Guard(func() { p.arguments, problem = argdigest.Sum(p.request.Arguments) })
+	switch {
+	case panicked != nil:
+		return &failure{Reason: mcpseal.ReasonCodecFailed, Cause: panicked}
+	case problem != nil:
+		return failedBecause(mcpseal.ReasonInvalidParams, "%s", problem) // repeats nothing of them
 	}
-	p.arguments, p.known.arguments = arguments, true
+	p.known.arguments = true
 	return nil
 }
 
@@ -160,7 +205,7 @@ func (p *Page) bind(ctx context.Context, shared bool) *failure {
 		}
 	}
 	if !p.bound.known || p.bound.who != who {
-		p.binding = bind(&p.cursors.service, &p.caller, &p.arguments, who, user)
+		p.binding = bind(&p.cursors.service, &p.request, &p.arguments, who, user)
 		p.bound.known, p.bound.who = true, who
 	}
 	return nil
@@ -170,27 +215,13 @@ func (p *Page) identify(ctx context.Context) *failure {
 	if p.known.user {
 		return nil
 	}
-	p.calling = mcpseal.ReasonPrincipalFailed
-	user, err := callback.Ask(ctx, p.caller.Principal)
+	user, cause := callback.Identify(ctx, p.request.Principal)
 	switch {
-	case err != nil:
-		return &failure{mcpseal.ReasonPrincipalFailed, callback.Failed(err)}
+	case cause != nil:
+		return &failure{Reason: mcpseal.ReasonPrincipalFailed, Cause: cause}
 	case user == "" && p.cursors.config.RequirePrincipal:
 		return failed(mcpseal.ReasonPrincipal)
 	}
 	p.user, p.known.user = user, true
 	return nil
-}
-
-// guardedIssue is issue, in which parts of the user's are called.
-func (p *Page) guardedIssue(ctx context.Context, next *NextPage) (cursor string, fail *failure) {
-	defer p.recovered(&fail)
-	return p.issue(ctx, next)
-}
-
-// recovered is deferred: a part that panics has failed.
-func (p *Page) recovered(fail **failure) {
-	if v := recover(); v != nil {
-		*fail = &failure{p.calling, callback.Panicked(v)}
-	}
 }

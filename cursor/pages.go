@@ -43,11 +43,11 @@ func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor stri
 		problem = decoder.Decode(&place.After)
 	})
 	if panicked != nil || problem != nil {
-		fail := &failure{mcpseal.ReasonVersion, callback.Explain("the position does not fit %T", place.After)}
+		fail := failedBecause(mcpseal.ReasonVersion, "the position does not fit %T", place.After)
 		if page.cursors != nil {
 			page.cursors.report(ctx, OpOpen, page.cursors.start(), &request, len(cursor), fail)
 		}
-		return Place[T]{}, &RejectError{fail.reason, fail.cause}
+		return Place[T]{}, &RejectError{fail.Reason, fail.Cause}
 	}
 	return place, nil
 }
@@ -57,9 +57,9 @@ func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
 	position, fail := encodePosition(after)
 	if fail != nil {
 		if p.cursors != nil {
-			p.cursors.report(ctx, OpIssue, p.cursors.start(), &p.caller, 0, fail)
+			p.cursors.report(ctx, OpIssue, p.cursors.start(), &p.request, 0, fail)
 		}
-		return "", &IssueError{fail.reason, fail.cause}
+		return "", &IssueError{fail.Reason, fail.Cause}
 	}
 	return p.Page.Next(ctx, NextPage{Position: position})
 }
@@ -81,9 +81,9 @@ func encodePosition[T any](after T) ([]byte, *failure) {
 	})
 	switch {
 	case panicked != nil || err != nil:
-		return nil, &failure{mcpseal.ReasonMisuse, callback.Explain("a position of type %T cannot be written as JSON and read back", after)}
+		return nil, failedBecause(mcpseal.ReasonMisuse, "a position of type %T cannot be written as JSON and read back", after)
 	case problem != "":
-		return nil, &failure{mcpseal.ReasonMisuse, callback.Explain("a position of type %T would come back as another: %s", after, problem)}
+		return nil, failedBecause(mcpseal.ReasonMisuse, "a position of type %T would come back as another: %s", after, problem)
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }

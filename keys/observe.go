@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -148,9 +147,7 @@ func some(name string, ids []mcpseal.KeyID) slog.Attr {
 
 // log and observe change nothing when their receiver panics.
 func (f *File) log(level slog.Level, message string, attrs ...slog.Attr) {
-	callback.Quietly(func() {
-		cmp.Or(f.options.Logger, slog.Default()).LogAttrs(context.Background(), level, message, append(attrs, slog.String("file", f.path))...)
-	})
+	callback.Log(context.Background(), f.options.Logger, level, message, append(attrs, slog.String("file", f.path))...)
 }
 
 func (f *File) observe(e Event) {

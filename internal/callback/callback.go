@@ -39,21 +39,14 @@ func Guard(f func()) (panicked *Error) {
 		if finished {
 			return
 		}
-		panicked = Panicked(v)
+		panicked = &Error{kind: fmt.Sprintf("panic of type %T", v), stack: stack()}
+		if err, ok := v.(error); ok {
+			panicked.err = &err
+		}
 	}()
 	f()
 	finished = true
 	return nil
-}
-
-// Panicked is what a part panicked with, for a caller that recovers by itself, in
-// a function that it defers.
-func Panicked(v any) *Error {
-	e := &Error{kind: fmt.Sprintf("panic of type %T", v), stack: stack()}
-	if err, ok := v.(error); ok {
-		e.err = &err
-	}
-	return e
 }
 
 // Quietly calls f and does not care how it ends.
@@ -145,7 +138,7 @@ func describe(err error) string {
 func stack() string {
 	const maxFrames, maxStack = 24, 4 << 10
 	var pcs [maxFrames]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(5, pcs[:])]) // from where it panicked
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])]) // from where it panicked
 	var b strings.Builder
 	for {
 		frame, more := frames.Next()

@@ -15,29 +15,22 @@ const (
 // Identify asks who is calling; nil is nobody. An error, a panic and a text that
 // is too long fail the check.
 func Identify(ctx context.Context, principal func(context.Context) (string, error)) (user string, failed *Error) {
-	var err error
+	if principal == nil {
+		return "", nil
+	}
 	panicked := Guard(func() {
-		if user, err = Ask(ctx, principal); err != nil {
+		name, err := principal(ctx)
+		switch {
+		case err != nil:
 			failed = Failed(err)
+		case len(name) > maxPrincipal:
+			failed = Failed(errLongPrincipal)
+		default:
+			user = name
 		}
 	})
 	if panicked != nil {
 		return "", panicked
 	}
 	return user, failed
-}
-
-// Ask is Identify within a [Guard].
-func Ask(ctx context.Context, principal func(context.Context) (string, error)) (string, error) {
-	if principal == nil {
-		return "", nil
-	}
-	user, err := principal(ctx)
-	switch {
-	case err != nil:
-		return "", err
-	case len(user) > maxPrincipal:
-		return "", errLongPrincipal
-	}
-	return user, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mcpseal/mcpseal/internal/callback"
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
@@ -25,24 +26,35 @@ type AnyCodec interface {
 	Open(ctx context.Context, dst []byte, text string) (payload []byte, err error)
 }
 
-// Texts seals payloads into texts behind a prefix, and opens them. It lends a codec
-// of this module pooled memory. A codec of the user's gets none: it might keep it.
-type Texts struct {
-	Prefix string
-	codec  AnyCodec
-	ours   Codec // the same, if it is of this module
+// Texts seals payloads into texts that begin with a prefix, and opens them. It lends
+// a codec of this module pooled memory. A codec of the user's gets none: it might
+// keep it.
+type Texts[R callback.Reason] struct {
+	Prefix  string
+	codec   AnyCodec
+	ours    Codec // the same, if it is of this module
+	failed  R     // why a text is refused when the codec failed
+	mayGive []R   // what a codec may say of a text that it does not open
 }
 
 // NewTexts makes Texts.
-func NewTexts(prefix string, codec AnyCodec) Texts {
+func NewTexts[R callback.Reason](prefix string, codec AnyCodec, failed R, mayGive ...R) Texts[R] {
 	ours, _ := codec.(Codec)
-	return Texts{prefix, codec, ours}
+	return Texts[R]{prefix, codec, ours, failed, mayGive}
 }
 
 const errText = plain.Error("the codec's text has characters that a token may not have")
 
 // Seal returns the text of the payload in s.
-func (t *Texts) Seal(ctx context.Context, s *Scratch) (string, error) {
+func (t *Texts[R]) Seal(ctx context.Context, s *Scratch) (text string, failed *callback.Failure[R]) {
+	failed = callback.Check(func() (err error) {
+		text, err = t.seal(ctx, s)
+		return err
+	}, t.failed)
+	return text, failed
+}
+
+func (t *Texts[R]) seal(ctx context.Context, s *Scratch) (string, error) {
 	if t.ours != nil {
 		s.text = slices.Grow(s.text[:0], len(t.Prefix)+t.ours.Room(len(s.Payload)))
 		text, err := t.codec.Seal(ctx, append(s.text, t.Prefix...), s.Payload)
@@ -60,7 +72,15 @@ func (t *Texts) Seal(ctx context.Context, s *Scratch) (string, error) {
 
 // Open returns the payload of a text, without the prefix. It is gone when s is
 // released.
-func (t *Texts) Open(ctx context.Context, s *Scratch, text string) ([]byte, error) {
+func (t *Texts[R]) Open(ctx context.Context, s *Scratch, text string) (payload []byte, failed *callback.Failure[R]) {
+	failed = callback.Check(func() (err error) {
+		payload, err = t.open(ctx, s, text)
+		return err
+	}, t.failed, t.mayGive...)
+	return payload, failed
+}
+
+func (t *Texts[R]) open(ctx context.Context, s *Scratch, text string) ([]byte, error) {
 	if t.ours == nil {
 		return t.codec.Open(ctx, nil, text)
 	}
