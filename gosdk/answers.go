@@ -9,17 +9,12 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// solicited returns the answers that a handler may see: sound ones that the round
-// accepts.
-func solicited(round *mcpseal.Round, answers mcp.InputResponseMap) mcp.InputResponseMap {
-	return keep(answers, func(key string, answer mcp.InputResponse) bool { return round.Accepts(key, kindOfAnswer(answer)) })
-}
-
-// keep returns the sound answers for which more holds.
-func keep(answers mcp.InputResponseMap, more func(string, mcp.InputResponse) bool) mcp.InputResponseMap {
+// keep returns the answers that a handler may see: sound ones that accepts lets
+// through.
+func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) mcp.InputResponseMap {
 	var kept mcp.InputResponseMap
 	for key, answer := range answers {
-		if answer = sound(answer); answer != nil && more(key, answer) {
+		if answer = sound(answer); answer != nil && accepts(key, kindOfAnswer(answer)) {
 			if kept == nil {
 				kept = make(mcp.InputResponseMap, len(answers))
 			}

@@ -43,6 +43,13 @@ func (p *Protected) as(c *caller) mcpseal.Principal {
 	return func(ctx context.Context) (string, error) { return p.principal(ctx, c) }
 }
 
+// callerOfContext tells who sent the call that a context belongs to. One function
+// serves all calls: a principal for each would be an allocation that most do not need.
+func (p *Protected) callerOfContext(ctx context.Context) (string, error) {
+	call := passage.From(ctx)
+	return p.principal(call.Context, call.Caller.(*caller))
+}
+
 // callerIn returns who sent the call that a handler's context belongs to.
 func (p *Protected) callerIn(ctx context.Context, req mcp.Request) mcpseal.Principal {
 	passing := passage.From(ctx)

@@ -80,71 +80,58 @@ func (p *Protected) serveCarrier(ctx context.Context, next mcp.MethodHandler, me
 	return result, nil
 }
 
-// openedCall is a call that brought a token, in one allocation.
-type openedCall struct {
+// openCall is a call and the round that it opened, in one allocation.
+type openCall struct {
 	passing
 	round mcpseal.Round
 }
 
-// serveCall opens what came in, runs the handler, and seals what it asks.
+// serveCall opens what came in, runs the handler, and seals what it asks. For older
+// clients bridge does the same, in as many rounds as it takes.
 func (p *Protected) serveCall(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
 	if isOlder(req) {
 		return p.bridge(ctx, next, req, c)
 	}
-	if c.token == "" {
-		inner := req
-		if answers := p.firstAnswers(c); len(answers) != len(c.answers) {
-			inner = withInput(req, "", answers)
-			p.dropped(ctx, c, len(c.answers)-len(answers))
-		}
-		first := new(passing)
-		p.begin(first, ctx, req)
-		result, a, err := p.run(first, next, inner, c)
-		if err != nil || a.questions == nil {
-			return result, err
-		}
-		round, err := p.open(ctx, &first.caller, c, "")
-		if err != nil {
-			return nil, err
-		}
-		return p.sealed(first, req, c, &round, result, a)
-	}
-	opened := new(openedCall)
-	p.begin(&opened.passing, ctx, req)
+	o := new(openCall)
+	p.begin(&o.passing, ctx, req)
 	var err error
-	if opened.round, err = p.open(ctx, &opened.caller, c, c.token); err != nil {
+	if o.round, err = p.open(&o.passing, c, c.token); err != nil {
 		return nil, err
 	}
-	opened.Begin(&opened.round)
-	state, _ := opened.round.State()
-	answers := solicited(&opened.round, c.answers)
-	opened.round.Dropped(ctx, len(c.answers)-len(answers))
-	result, a, err := p.run(&opened.passing, next, withInput(req, state, answers), c)
-	if err != nil || a.questions == nil {
-		return uncached(result), err
+	o.Begin(&o.round)
+	inner := req
+	if state, answers := p.input(ctx, &o.round, c); c.token != "" || len(answers) != len(c.answers) {
+		inner = withInput(req, state, answers)
 	}
-	return p.sealed(&opened.passing, req, c, &opened.round, result, a)
+	result, a, err := p.run(&o.passing, &o.round, next, inner, c)
+	if err != nil {
+		return nil, err
+	}
+	if a.questions != nil {
+		return p.sealed(&o.passing, req, c, &o.round, result, a)
+	}
+	if c.token != "" {
+		result = uncached(result)
+	}
+	return result, nil
 }
 
-// firstAnswers are the answers that a first round passes on: nobody asked for
-// them, so they are none, but for tools that the operator named.
-func (p *Protected) firstAnswers(c call) mcp.InputResponseMap {
-	if c.method == methodTool && p.unsolicited[c.target] {
-		return keep(c.answers, func(string, mcp.InputResponse) bool { return true })
+// input returns what the handler may see of what came in. On a first round nobody
+// asked for the answers, so they are none, but for tools that the operator named.
+func (p *Protected) input(ctx context.Context, round *mcpseal.Round, c call) (state string, answers mcp.InputResponseMap) {
+	accepts := round.Accepts
+	if c.token == "" && c.method == methodTool && p.unsolicited[c.target] {
+		accepts = func(string, mcpseal.Kind) bool { return true }
 	}
-	return nil
-}
-
-// dropped says that answers of a first round were dropped.
-func (p *Protected) dropped(ctx context.Context, c call, n int) {
-	if round, err := p.open(ctx, nil, c, ""); err == nil {
-		round.Dropped(ctx, n)
-	}
+	state, _ = round.State()
+	answers = keep(c.answers, accepts)
+	round.Dropped(ctx, len(c.answers)-len(answers))
+	return state, answers
 }
 
 // run calls the handler and makes sure that what it returns can be told: a state
 // must not leave in a result that nobody looked into.
-func (p *Protected) run(ctx *passing, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
+func (p *Protected) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
 	result, err := next(ctx, c.method, req)
 	if err != nil {
 		return nil, asking{}, err
@@ -154,9 +141,7 @@ func (p *Protected) run(ctx *passing, next mcp.MethodHandler, req mcp.Request, c
 		return nil, asking{}, p.refuse(ctx, c.method, "a result that is nil, has a nil in it, or is of an unknown type was refused")
 	}
 	if a.questions == nil && a.state != "" {
-		if round, err := p.open(ctx, nil, c, ""); err == nil {
-			round.Completed(ctx)
-		}
+		round.Completed(ctx)
 		result = withState(result, "")
 	}
 	return result, a, nil
@@ -181,19 +166,19 @@ func (p *Protected) sealed(asked *passing, req mcp.Request, c call, round *mcpse
 			return nil, err
 		}
 	}
-	token, err := p.seal(ctx, &asked.caller, round, a.state, questions)
+	token, err := p.seal(asked, round, a.state, questions)
 	if err != nil {
 		return nil, err
 	}
 	return withState(uncached(result), token), nil
 }
 
-func (p *Protected) open(ctx context.Context, by *caller, c call, token string) (mcpseal.Round, error) {
-	round, err := p.boundary.Open(ctx, mcpseal.Request{
+func (p *Protected) open(of *passing, c call, token string) (mcpseal.Round, error) {
+	round, err := p.boundary.Open(of, mcpseal.Request{
 		Method:    c.method,
 		Target:    c.target,
 		Arguments: c.arguments,
-		Principal: p.as(by),
+		Principal: p.caller,
 	}, token)
 	if err != nil {
 		return mcpseal.Round{}, wireError(err)
@@ -201,13 +186,13 @@ func (p *Protected) open(ctx context.Context, by *caller, c call, token string) 
 	return round, nil
 }
 
-func (p *Protected) seal(ctx context.Context, by *caller, round *mcpseal.Round, text string, questions []mcpseal.Question) (string, error) {
-	p.warnUsers(ctx, by)
+func (p *Protected) seal(of *passing, round *mcpseal.Round, text string, questions []mcpseal.Question) (string, error) {
+	p.warnUsers(of, &of.caller)
 	var state *string
 	if text != "" {
 		state = &text
 	}
-	token, err := p.boundary.Seal(ctx, round, state, questions...)
+	token, err := p.boundary.Seal(of, round, state, questions...)
 	if err != nil {
 		return "", wireError(err)
 	}

@@ -83,24 +83,17 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 	p.begin(&o.passing, ctx, req)
 	o.Older = o
 	p.warnHalfNamed(ctx, &o.caller)
-	round, err := p.open(ctx, &o.caller, c, c.token)
-	if err != nil {
+	var err error
+	if o.round, err = p.open(&o.passing, c, c.token); err != nil {
 		return nil, err
 	}
-	o.round = round
 	defer o.leave()
-
-	state, _ := round.State()
-	answers := p.firstAnswers(c)
-	if c.token != "" {
-		answers = solicited(&round, c.answers)
-	}
-	round.Dropped(ctx, len(c.answers)-len(answers))
+	state, answers := p.input(ctx, &o.round, c)
 	for {
-		o.enter()
+		round := o.enter()
 		// A handler may change its params, and the next round needs them as they
 		// arrived: each run gets a copy.
-		result, a, err := p.run(&o.passing, next, withInput(o.pristine(), state, answers), c)
+		result, a, err := p.run(&o.passing, round, next, withInput(o.pristine(), state, answers), c)
 		if err != nil {
 			return nil, o.unanswered(err)
 		}
@@ -118,12 +111,13 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 
 // enter and leave stand around the runs of the handler.
 
-func (o *olderCall) enter() {
+func (o *olderCall) enter() *mcpseal.Round {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	entered := o.round // a copy: a run that nobody waits for may still look at it
 	o.sdk = nil
 	o.Begin(&entered)
+	return &entered
 }
 
 // leave ends the call for handlers that outlive it: the memory of its arguments is
@@ -204,7 +198,7 @@ func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, ans
 		return "", nil, err
 	}
 	state, _ = o.round.State()
-	return state, solicited(&o.round, answers), nil
+	return state, keep(answers, o.round.Accepts), nil
 }
 
 // sealRound begins a round of our own. A question that the handler left open is
@@ -216,7 +210,7 @@ func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token
 	if o.sdk != nil {
 		o.sdk.ended = true
 	}
-	token, err = o.p.seal(o.Context, &o.caller, &o.round, state, questions)
+	token, err = o.p.seal(&o.passing, &o.round, state, questions)
 	return token, o.round.Expires(), err
 }
 
@@ -227,7 +221,7 @@ func (o *olderCall) reopen(token string) error {
 	if err := o.Context.Err(); err != nil {
 		return err
 	}
-	round, err := o.p.open(o.Context, &o.caller, o.c, token)
+	round, err := o.p.open(&o.passing, o.c, token)
 	if err == nil && round.First() {
 		err = wireError(mcpseal.ErrRejected)
 	}

@@ -60,7 +60,8 @@ type Protected struct {
 	boundary *mcpseal.Boundary
 	policy   mcpseal.Config // the boundary's
 	options  Options
-	lists    cursor.Issuer // nil where list cursors stay plain
+	caller   mcpseal.Principal // of the call whose context it gets
+	lists    cursor.Issuer     // nil where list cursors stay plain
 
 	unsolicited map[string]bool
 	anonymous   atomic.Bool // the log has said that nobody is authenticated
@@ -98,6 +99,7 @@ func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
 	if options != nil {
 		p.options = *options
 	}
+	p.caller = p.callerOfContext
 	if cursors, ok := p.options.Cursors.(*cursor.Cursors); ok && cursors == nil {
 		panic("gosdk: Options.Cursors is nil; check the error of cursor.New")
 	}

@@ -39,7 +39,7 @@ func (o *olderCall) begin(question mcp.InputRequest) (*sdkRound, error) {
 	}
 	r := o.sdk
 	if r.kind == 0 || kind == mcpseal.KindURL && r.kind != kind {
-		token, err := o.p.seal(o.Context, &o.caller, &o.round, "", []mcpseal.Question{{Kind: kind}})
+		token, err := o.p.seal(&o.passing, &o.round, "", []mcpseal.Question{{Kind: kind}})
 		if err != nil {
 			return nil, err
 		}
