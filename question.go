@@ -11,29 +11,33 @@ const (
 	KindRoots                    // the client's roots
 )
 
-// elicits reports whether an answer is what a user entered, or a no.
+// Takes reports whether an answer of a kind fits a question of this kind. Answers
+// to a form and to a URL look alike, so that either fits both.
+func (k Kind) Takes(answer Kind) bool { return k == answer || k.elicits() && answer.elicits() }
+
 func (k Kind) elicits() bool { return k == KindForm || k == KindURL }
 
+// What one round can ask.
 const (
-	maxQuestions   = 64
-	maxQuestionKey = 128
+	MaxQuestions   = 64
+	MaxQuestionKey = 128 // bytes
 )
 
 // Question is one entry of inputRequests, as far as an answer must match it.
 // Two questions are the same when they are equal.
 type Question struct {
-	Key    string   // its name in inputRequests, at most 128 bytes
+	Key    string   // its name in inputRequests, at most [MaxQuestionKey] bytes
 	Kind   Kind     // what sort of answer fits
 	Digest [16]byte // of its exact wording, where the caller has one; zero means none
 }
 
 func (q *Question) wellFormed() bool {
-	return len(q.Key) <= maxQuestionKey && KindForm <= q.Kind && q.Kind <= KindRoots
+	return len(q.Key) <= MaxQuestionKey && KindForm <= q.Kind && q.Kind <= KindRoots
 }
 
 // wellFormed reports whether questions fit into one round.
 func wellFormed(questions []Question) bool {
-	if len(questions) > maxQuestions {
+	if len(questions) > MaxQuestions {
 		return false
 	}
 	for i := range questions {

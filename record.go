@@ -96,7 +96,7 @@ func parseRecord(payload []byte) (record, Reason) {
 	flags := rec.head[atFlags]
 	short := !rec.digest(&rec.audience, flags&flagAudience != 0) ||
 		!rec.digest(&rec.principal, flags&flagPrincipal != 0) || len(rec.rest) == 0
-	if short || flags&^flagsKnown != 0 || rec.lifetime() == 0 || rec.round() == 0 || rec.rest[0] > maxQuestions {
+	if short || flags&^flagsKnown != 0 || rec.lifetime() == 0 || rec.round() == 0 || rec.rest[0] > MaxQuestions {
 		return record{}, ReasonMalformed
 	}
 	rec.questions, rec.rest = int(rec.rest[0]), rec.rest[1:]

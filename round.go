@@ -80,16 +80,15 @@ func (r *Round) Expires() (at time.Time) {
 }
 
 // Accepts reports whether an answer may reach the handler: the round before asked a
-// question with this key, to which an answer of this kind fits. Answers to a form and
-// to a URL look alike, so that either kind fits both. Where the operator waived the
-// questions, every answer is accepted. On a first round none is.
+// question with this key, which takes an answer of this kind. Where the operator
+// waived the questions, every answer is accepted. On a first round none is.
 func (r *Round) Accepts(key string, kind Kind) bool {
 	if r.waived&ClaimQuestions != 0 {
 		return true
 	}
 	for q := range r.questions.all {
 		if q.Key == key {
-			return q.Kind.elicits() && kind.elicits() || q.Kind == kind
+			return q.Kind.Takes(kind)
 		}
 	}
 	return false

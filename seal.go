@@ -44,7 +44,7 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	}
 	if !wellFormed(questions) {
 		return "", failedBecause(ReasonBadQuestions,
-			"%d questions: at most %d, each with a Kind and a key of its own of at most %d bytes", len(questions), maxQuestions, maxQuestionKey)
+			"%d questions: at most %d, each with a Kind and a key of its own of at most %d bytes", len(questions), MaxQuestions, MaxQuestionKey)
 	}
 	if fail := round.identify(ctx); fail != nil {
 		return "", fail

@@ -6,6 +6,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
@@ -14,7 +15,7 @@ import (
 func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) mcp.InputResponseMap {
 	var kept mcp.InputResponseMap
 	for key, answer := range answers {
-		if answer = sound(answer); answer != nil && accepts(key, kindOfAnswer(answer)) {
+		if answer = sound(answer); answer != nil && accepts(key, passage.KindOfAnswer(answer)) {
 			if kept == nil {
 				kept = make(mcp.InputResponseMap, len(answers))
 			}
@@ -22,19 +23,6 @@ func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Ki
 		}
 	}
 	return kept
-}
-
-// kindOfAnswer returns a kind of question that the answer fits, or 0.
-func kindOfAnswer(answer mcp.InputResponse) mcpseal.Kind {
-	switch answer.(type) {
-	case *mcp.ElicitResult:
-		return mcpseal.KindForm
-	case *mcp.CreateMessageResult, *mcp.CreateMessageWithToolsResult:
-		return mcpseal.KindSampling
-	case *mcp.ListRootsResult:
-		return mcpseal.KindRoots
-	}
-	return 0
 }
 
 // sound returns an answer that a handler may see, or nil for one that is not whole:

@@ -7,12 +7,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
 // needs names the capability, and within it the part, that a client must
 // declare before it is asked a question.
 func needs(question mcp.InputRequest) (capability, part string) {
-	switch kindOfQuestion(question) {
+	switch passage.KindOf(question) {
 	case mcpseal.KindForm:
 		return "elicitation", "form"
 	case mcpseal.KindURL:

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
@@ -29,7 +27,7 @@ func (p *Protected) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Que
 	}
 	questions := make([]mcpseal.Question, 0, len(requests))
 	for key, request := range requests {
-		kind := kindOfQuestion(request)
+		kind := passage.KindOf(request)
 		if kind == 0 || !whole.Question(request) || !utf8.ValidString(key) {
 			return nil, p.refuse(ctx, c.method, fmt.Sprintf("the question %.40q is nil, has a nil message, content, tool or hint, is of a type that cannot be asked, %T, "+
 				"or its key is not UTF-8", key, request))
@@ -57,35 +55,4 @@ func (p *Protected) checkWritable(ctx context.Context, method string, asking any
 		return p.refuse(ctx, method, "a question, or the _meta beside it, cannot be written as JSON: "+err.Error())
 	}
 	return nil
-}
-
-func kindOfQuestion(request mcp.InputRequest) mcpseal.Kind {
-	switch q := request.(type) {
-	case *mcp.ElicitParams:
-		if q == nil {
-			return 0
-		}
-		if isURL(q) {
-			return mcpseal.KindURL
-		}
-		return mcpseal.KindForm
-	case *mcp.CreateMessageParams:
-		if q != nil {
-			return mcpseal.KindSampling
-		}
-	case *mcp.CreateMessageWithToolsParams:
-		if q != nil {
-			return mcpseal.KindSampling
-		}
-	case *mcp.ListRootsParams:
-		if q != nil {
-			return mcpseal.KindRoots
-		}
-	}
-	return 0
-}
-
-// isURL is how the SDK infers the mode of an elicitation.
-func isURL(q *mcp.ElicitParams) bool {
-	return q.Mode == "url" || q.Mode == "" && (q.URL != "" || q.ElicitationID != "")
 }

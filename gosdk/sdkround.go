@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
 // sdkRound is the questions that the SDK asks by itself after the first run of a
@@ -33,7 +34,7 @@ func (o *olderCall) begin(question mcp.InputRequest) (*sdkRound, error) {
 		return nil, nil
 	}
 	o.asked = true
-	kind := kindOfQuestion(question)
+	kind := passage.KindOf(question)
 	if o.sdk == nil {
 		o.sdk = new(sdkRound)
 	}
@@ -91,7 +92,7 @@ func (r *sdkRound) waiting(ctx context.Context, patience time.Duration) (context
 
 // patience is how long a token with such a question lives.
 func (p *Protected) patience(question mcp.InputRequest) time.Duration {
-	if kindOfQuestion(question) == mcpseal.KindURL && p.policy.URLTTL != 0 {
+	if passage.KindOf(question) == mcpseal.KindURL && p.policy.URLTTL != 0 {
 		return p.policy.URLTTL
 	}
 	return p.policy.TTL

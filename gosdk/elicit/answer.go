@@ -24,10 +24,6 @@ func (a Action) valid() bool { return a == Accept || a == Decline || a == Cancel
 // it does not matter: the call asks.
 var errPending = errors.New("elicit: not answered yet")
 
-// IsPending reports whether an error means that a question is not answered yet.
-// Handlers need not look: any error may be returned.
-func IsPending(err error) bool { return errors.Is(err, errPending) }
-
 // RefusedError is a question that the user declined or cancelled. Its text names
 // the question. Returned by a tool it becomes a tool error; returned by a prompt or
 // a resource, a JSON-RPC error with the code -32602.
@@ -59,35 +55,35 @@ type Answer[T any] struct {
 	question mcp.InputRequest
 	digest   string
 	recorded *answer // nil while it is pending
-	decode   func(content []byte) (T, error)
+	value    T       // of an accepted one
 }
 
-// newAnswer asks a question whose accepted answer decode reads. Trim, if it is not
-// nil, leaves of a fresh answer what was asked for: nothing else is kept.
-func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, decode func([]byte) (T, error), trim func([]byte) []byte) *Answer[T] {
-	a := &Answer[T]{ask: ask, key: key, question: question, decode: decode}
+// newAnswer asks a question whose accepted answer read reads. What read returns
+// beside the value is all that is kept of a fresh answer.
+func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read func(content []byte) (value T, kept []byte, err error)) *Answer[T] {
+	a := &Answer[T]{ask: ask, key: key, question: question}
 	a.recorded = ask.ask(key, question)
-	if _, fresh := ask.fresh[key]; fresh && trim != nil && a.recorded != nil && a.recorded.Action == Accept {
-		a.recorded.Content = trim(a.recorded.Content)
-		ask.state.Answers[key] = *a.recorded
-	}
 	a.digest = ask.digests[key]
 	if a.recorded == nil || a.recorded.Action != Accept {
 		return a
 	}
-	if _, err := decode(a.recorded.Content); err == nil {
-		return a
-	}
-	// A fresh answer that does not fit is the client's fault and fails the call; a
-	// recorded one was good once, so the question is new.
-	if _, fresh := ask.fresh[key]; fresh {
+	value, kept, err := read(a.recorded.Content)
+	_, fresh := ask.fresh[key]
+	switch {
+	case err == nil:
+		a.value = value
+		if fresh {
+			a.recorded.Content = kept
+			ask.state.Answers[key] = *a.recorded
+		}
+	case fresh: // the client's fault, which fails the call
 		ask.misfit = &MisfitError{key}
-		return a
-	}
-	delete(ask.state.Answers, key)
-	a.recorded = nil
-	if !ask.asks {
-		ask.put(key, a.digest, question)
+	default: // it was good once, so the question is new
+		delete(ask.state.Answers, key)
+		a.recorded = nil
+		if !ask.asks {
+			ask.put(key, a.digest, question)
+		}
 	}
 	return a
 }
@@ -115,14 +111,7 @@ func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 		a.ask.asks = true
 		return "", value, errPending
 	}
-	if a.recorded.Action != Accept {
-		return a.recorded.Action, value, nil
-	}
-	if value, err = a.decode(a.recorded.Content); err != nil {
-		var zero T
-		return "", zero, &MisfitError{a.key}
-	}
-	return Accept, value, nil
+	return a.recorded.Action, a.value, nil
 }
 
 // again drops the answer and asks the same question once more.

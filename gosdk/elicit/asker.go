@@ -66,36 +66,19 @@ func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, te
 
 // recordOf is an answer as the state keeps it.
 func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
-	switch r := response.(type) {
-	case *mcp.ElicitResult:
-		if r == nil || !Action(r.Action).valid() || !isOf(digest, passage.Elicitation) {
-			return answer{}, false
+	if !takes(digest, response) {
+		return answer{}, false
+	}
+	var content any = response
+	if r, ok := response.(*mcp.ElicitResult); ok {
+		if action := Action(r.Action); action != Accept {
+			return answer{digest, action, nil}, action.valid()
 		}
-		if Action(r.Action) != Accept {
-			return answer{digest, Action(r.Action), nil}, true
-		}
-		content := r.Content
-		if content == nil {
+		content = r.Content
+		if r.Content == nil {
 			content = map[string]any{}
 		}
-		return record(digest, content)
-	case *mcp.CreateMessageWithToolsResult:
-		if r != nil && isOf(digest, passage.Sampling) {
-			return record(digest, r)
-		}
-	case *mcp.CreateMessageResult:
-		if r != nil && isOf(digest, passage.Sampling) {
-			return record(digest, r)
-		}
-	case *mcp.ListRootsResult:
-		if r != nil && isOf(digest, passage.Roots) {
-			return record(digest, r)
-		}
 	}
-	return answer{}, false
-}
-
-func record(digest string, content any) (answer, bool) {
 	text, err := json.Marshal(content)
 	return answer{digest, Accept, text}, err == nil
 }
@@ -107,8 +90,8 @@ func (a *Asker) Request() mcp.Request { return a.req }
 // ask registers a question. It returns the answer that it has, or nil.
 func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 	digest, ok := digestOf(question)
-	if len(key) > maxKey || !utf8.ValidString(key) {
-		a.wrong("the key %s has more than %d bytes, or is not UTF-8", mcpseal.PlainText(key), maxKey)
+	if len(key) > mcpseal.MaxQuestionKey || !utf8.ValidString(key) {
+		a.wrong("the key %s has more than %d bytes, or is not UTF-8", mcpseal.PlainText(key), mcpseal.MaxQuestionKey)
 		return nil
 	}
 	if !ok {
@@ -159,16 +142,10 @@ func (a *Asker) reworded(key string) {
 	}
 }
 
-// What one round can ask.
-const (
-	maxQuestions = 64
-	maxKey       = 128
-)
-
 // checkQuestions makes sure that what goes out is what was digested.
 func (a *Asker) checkQuestions() {
-	if len(a.questions) > maxQuestions {
-		a.wrong("%d questions are asked in one round, more than %d", len(a.questions), maxQuestions)
+	if len(a.questions) > mcpseal.MaxQuestions {
+		a.wrong("%d questions are asked in one round, more than %d", len(a.questions), mcpseal.MaxQuestions)
 	}
 	for key, question := range a.questions {
 		if digest, ok := digestOf(question); !ok || digest != a.state.Asked[key] {

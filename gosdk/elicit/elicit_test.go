@@ -3,6 +3,7 @@ package elicit_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -258,7 +259,7 @@ func TestAnAnswerThatDoesNotFit(t *testing.T) {
 	}
 	elicit.AddTool(s.Protected, &mcp.Tool{Name: "age"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
 		v, err := elicit.Form[age](ask, "age", "Age?").Value()
-		if err != nil && !elicit.IsPending(err) {
+		if misfit := new(elicit.MisfitError); errors.As(err, &misfit) {
 			return result{"swallowed"}, nil // it fails the call all the same
 		}
 		return result{fmt.Sprint(v.Years)}, err

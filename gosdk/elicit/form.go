@@ -28,9 +28,10 @@ func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer
 		ask.wrong("the question %q: %v", key, err)
 		return &Answer[T]{ask: ask, key: key}
 	}
-	return newAnswer(ask, key, &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: f.schema.CloneSchemas()}, func(content []byte) (value T, err error) {
-		return value, f.decode(content, &value)
-	}, f.trim)
+	return newAnswer(ask, key, &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: f.schema.CloneSchemas()}, func(content []byte) (value T, kept []byte, err error) {
+		kept, err = f.read(content, &value)
+		return value, kept, err
+	})
 }
 
 // CheckForm says what is wrong with a form, naming the field. Call it when the
@@ -246,30 +247,12 @@ func checkField(s *jsonschema.Schema) error {
 	return fmt.Errorf("is of the type %q; a form has only strings, numbers, booleans and choices", strings.Join(append(s.Types, s.Type), " "))
 }
 
-// trim drops what the form has no field for.
-func (f *form) trim(content []byte) []byte {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(content, &fields) != nil {
-		return content // decode says that it does not fit
-	}
-	for name := range fields {
-		if f.schema.Properties[name] == nil {
-			delete(fields, name)
-		}
-	}
-	trimmed, err := json.Marshal(fields)
-	if err != nil {
-		return content
-	}
-	return trimmed
-}
-
-// decode reads an answer that fits. Its errors may repeat the answer, so nobody
-// sees them.
-func (f *form) decode(content []byte, value any) error {
+// read reads an answer that fits, and returns what is left of it without what the
+// form has no field for. Its errors may repeat the answer, so nobody sees them.
+func (f *form) read(content []byte, value any) (kept []byte, err error) {
 	var fields map[string]any
 	if err := json.Unmarshal(content, &fields); err != nil {
-		return err
+		return nil, err
 	}
 	if fields == nil {
 		fields = map[string]any{}
@@ -280,16 +263,15 @@ func (f *form) decode(content []byte, value any) error {
 		}
 	}
 	if err := f.resolved.Validate(fields); err != nil {
-		return err
+		return nil, err
 	}
 	for name, property := range f.schema.Properties {
 		if text, ok := fields[name].(string); ok && !hasFormat(text, property.Format) {
-			return fmt.Errorf("not a %s", property.Format)
+			return nil, fmt.Errorf("not a %s", property.Format)
 		}
 	}
-	text, err := json.Marshal(fields)
-	if err != nil {
-		return err
+	if kept, err = json.Marshal(fields); err != nil {
+		return nil, err
 	}
-	return json.Unmarshal(text, value)
+	return kept, json.Unmarshal(kept, value)
 }

@@ -21,7 +21,7 @@ type Consent struct{ *Answer[struct{}] }
 // that with who is signed in when the page is opened.
 func URL(ask *Asker, key, message, url string) *Consent {
 	question := &mcp.ElicitParams{Mode: "url", Message: message, URL: url, ElicitationID: ask.elicitationID(key)}
-	return &Consent{newAnswer(ask, key, question, func([]byte) (struct{}, error) { return struct{}{}, nil }, func([]byte) []byte { return nil })}
+	return &Consent{newAnswer(ask, key, question, func([]byte) (consent struct{}, kept []byte, err error) { return })}
 }
 
 // NotYet has the same question go out again. Return its error.
@@ -30,31 +30,28 @@ func (c *Consent) NotYet() error { return c.again() }
 // Sample asks the client's model. The protocol has deprecated sampling: prefer
 // calling a model yourself.
 func Sample(ask *Asker, key string, params *mcp.CreateMessageParams) *Answer[*mcp.CreateMessageWithToolsResult] {
-	return newAnswer(ask, key, params, decodeInto[mcp.CreateMessageWithToolsResult], nil)
+	return newAnswer(ask, key, params, readInto[mcp.CreateMessageWithToolsResult])
 }
 
 // SampleWithTools is [Sample] with tools, for a client that declared that its
 // model can use them; any other is refused.
 func SampleWithTools(ask *Asker, key string, params *mcp.CreateMessageWithToolsParams) *Answer[*mcp.CreateMessageWithToolsResult] {
-	return newAnswer(ask, key, params, decodeInto[mcp.CreateMessageWithToolsResult], nil)
+	return newAnswer(ask, key, params, readInto[mcp.CreateMessageWithToolsResult])
 }
 
 // Roots asks for the client's roots. The protocol has deprecated them: prefer an
 // argument of the tool.
 func Roots(ask *Asker, key string) *Answer[[]*mcp.Root] {
-	return newAnswer(ask, key, &mcp.ListRootsParams{}, func(content []byte) ([]*mcp.Root, error) {
-		result, err := decodeInto[mcp.ListRootsResult](content)
-		if err != nil {
-			return nil, err
+	return newAnswer(ask, key, &mcp.ListRootsParams{}, func(content []byte) ([]*mcp.Root, []byte, error) {
+		result, kept, err := readInto[mcp.ListRootsResult](content)
+		if err == nil && slices.Contains(result.Roots, nil) {
+			err = errors.New("a root is null")
 		}
-		if slices.Contains(result.Roots, nil) {
-			return nil, errors.New("a root is null")
-		}
-		return result.Roots, nil
-	}, nil)
+		return result.Roots, kept, err
+	})
 }
 
-func decodeInto[T any](content []byte) (*T, error) {
+func readInto[T any](content []byte) (*T, []byte, error) {
 	value := new(T)
-	return value, json.Unmarshal(content, value)
+	return value, content, json.Unmarshal(content, value)
 }

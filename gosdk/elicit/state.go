@@ -3,10 +3,10 @@ package elicit
 import (
 	"encoding/base64"
 	"encoding/json"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
@@ -63,16 +63,19 @@ func (s *state) wording() map[string][16]byte {
 	return wording
 }
 
-// isOf reports whether a question is of a kind.
-func isOf(digest, kind string) bool { return strings.HasPrefix(digest, kind) }
-
 func (s *state) text() (string, error) {
 	text, err := json.Marshal(s)
 	return string(text), err
 }
 
-// digestOf names a question: by its kind first.
+// digestOf names a question: its kind, as a digit, and the digest of its wording.
 func digestOf(question mcp.InputRequest) (string, bool) {
 	kind, digest, ok := passage.DigestOf(question)
-	return kind + base64.RawURLEncoding.EncodeToString(digest[:]), ok
+	return string('0'+rune(kind)) + base64.RawURLEncoding.EncodeToString(digest[:]), ok
+}
+
+// takes reports whether the question that has a digest takes an answer.
+func takes(digest string, answer mcp.InputResponse) bool {
+	kind := passage.KindOfAnswer(answer)
+	return kind != 0 && digest != "" && mcpseal.Kind(digest[0]-'0').Takes(kind)
 }

@@ -1,0 +1,62 @@
+package passage
+
+import (
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// KindOf returns the kind of a question, or 0 for what is none.
+func KindOf(question mcp.InputRequest) mcpseal.Kind {
+	switch q := question.(type) {
+	case *mcp.ElicitParams:
+		if q == nil {
+			return 0
+		}
+		if isURL(q) {
+			return mcpseal.KindURL
+		}
+		return mcpseal.KindForm
+	case *mcp.CreateMessageParams:
+		if q != nil {
+			return mcpseal.KindSampling
+		}
+	case *mcp.CreateMessageWithToolsParams:
+		if q != nil {
+			return mcpseal.KindSampling
+		}
+	case *mcp.ListRootsParams:
+		if q != nil {
+			return mcpseal.KindRoots
+		}
+	}
+	return 0
+}
+
+// isURL is how the SDK infers the mode of an elicitation.
+func isURL(q *mcp.ElicitParams) bool {
+	return q.Mode == "url" || q.Mode == "" && (q.URL != "" || q.ElicitationID != "")
+}
+
+// KindOfAnswer returns a kind of question that takes the answer, or 0.
+func KindOfAnswer(answer mcp.InputResponse) mcpseal.Kind {
+	switch a := answer.(type) {
+	case *mcp.ElicitResult:
+		if a != nil {
+			return mcpseal.KindForm
+		}
+	case *mcp.CreateMessageResult:
+		if a != nil {
+			return mcpseal.KindSampling
+		}
+	case *mcp.CreateMessageWithToolsResult:
+		if a != nil {
+			return mcpseal.KindSampling
+		}
+	case *mcp.ListRootsResult:
+		if a != nil {
+			return mcpseal.KindRoots
+		}
+	}
+	return 0
+}
