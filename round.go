@@ -55,10 +55,6 @@ func (r *Round) State() (state string, ok bool) { return r.claims.State, r.claim
 // was rejected and [Config.AskAgain] is set.
 func (r *Round) First() bool { return !r.opened }
 
-// Number returns how many rounds came before: 0 on a first round, and where the
-// token's format does not count them.
-func (r *Round) Number() int { return r.claims.Round }
-
 // Questions returns what the round before asked. An answer to anything else
 // was not asked for. Pinned is false when the token's format could not carry
 // the questions and the operator waived them.

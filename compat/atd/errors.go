@@ -31,17 +31,3 @@ type argumentsError struct{ problem error }
 
 func (e *argumentsError) Error() string { return "atd: " + e.problem.Error() }
 func (e *argumentsError) Unwrap() error { return e.problem }
-
-// The codes that the peer puts on the wire.
-const (
-	CodeExpired = 1020 // ERR_CURSOR_EXPIRED
-	CodeInvalid = 1021 // ERR_CURSOR_INVALID
-)
-
-// Code is what the peer answers for an error of [Issuer.Open].
-func Code(err error) int {
-	if errors.Is(err, ErrExpired) {
-		return CodeExpired
-	}
-	return CodeInvalid
-}

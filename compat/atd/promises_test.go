@@ -48,7 +48,7 @@ func TestACursorOpensForItsRequestAlone(t *testing.T) {
 	} {
 		request := list
 		change(&request)
-		if _, err := i.Open(request, cursor); !errors.Is(err, ErrMismatch) || Code(err) != CodeInvalid {
+		if _, err := i.Open(request, cursor); !errors.Is(err, ErrMismatch) {
 			t.Errorf("another %s: %v", name, err)
 		}
 		reverse := mustIssue(t, i, request, page)
@@ -98,7 +98,7 @@ func TestTimeIsCheckedLast(t *testing.T) {
 			t.Errorf("at the last instant: %v", err)
 		}
 		time.Sleep(time.Second)
-		if _, err := i.Open(list, cursor); !errors.Is(err, ErrExpired) || Code(err) != CodeExpired {
+		if _, err := i.Open(list, cursor); !errors.Is(err, ErrExpired) {
 			t.Errorf("a second later: %v", err)
 		}
 		if _, err := i.Open(other, cursor); !errors.Is(err, ErrMismatch) {
