@@ -209,7 +209,7 @@ func (b *Boundary) formatOf(token string) *acceptedFormat {
 // alwaysDemanded is what policy demands of every token.
 func (b *Boundary) alwaysDemanded() ClaimSet {
 	// The user too: a token without one would open for whoever is nobody.
-	demanded := ClaimRequest | ClaimArguments | ClaimPrincipal | ClaimQuestions
+	demanded := ClaimRequest | ClaimArguments | ClaimUser | ClaimQuestions
 	if b.config.Audience != "" {
 		demanded |= ClaimAudience
 	}

@@ -35,7 +35,7 @@ const (
 	ClaimRequest   ClaimSet = 1 << iota // method and target
 	ClaimArguments                      // the request's arguments
 	ClaimAudience                       // the service
-	ClaimPrincipal                      // the user
+	ClaimUser                           // the user
 	ClaimQuestions                      // what was asked
 	ClaimFlow                           // when the flow began, and how many rounds it has had
 	ClaimSingleUse                      // a name for this round that is good for a single use
@@ -45,7 +45,7 @@ const (
 	allClaims = claimsEnd - 1
 )
 
-var claimNames = []string{"request", "arguments", "audience", "principal", "questions", "flow", "single use", "wording"}
+var claimNames = []string{"request", "arguments", "audience", "user", "questions", "flow", "single use", "wording"}
 
 // String lists the names in the set.
 func (c ClaimSet) String() string {
@@ -67,7 +67,7 @@ type Binding struct {
 	Target    string // the tool, the prompt or the resource's URI
 	Arguments []byte // JSON text; nil counts as {}. Nil in Seal, where Claims.Arguments counts
 	Audience  string // this service; "" means none
-	Principal string // the user; "" means nobody
+	User      string // the user; "" means nobody
 }
 
 // ArgumentsDigest is the digest of the arguments' JSON value as docs/token.md

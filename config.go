@@ -30,9 +30,9 @@ type Config struct {
 	// Audience names this service, at most 1024 bytes, so that services that
 	// share keys refuse each other's tokens. Required, unless Keys is Ephemeral.
 	Audience string
-	// RequirePrincipal opens and seals tokens only for calls with a user. Calls
+	// RequireUser opens and seals tokens only for calls with a user. Calls
 	// that neither bring nor get a token are not touched.
-	RequirePrincipal bool
+	RequireUser bool
 
 	// TTL is how long a token opens. 0 means 10 minutes. A token keeps the time that
 	// it was sealed with: less TTL shortens none that is out.

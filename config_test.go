@@ -59,12 +59,12 @@ func TestConfigErrorsTeach(t *testing.T) {
 		"empty prefix":                {mcpseal.Config{Format: own(""), Audience: "a"}, "full stop"},
 		"one prefix twice":            {mcpseal.Config{Keys: ring, Audience: "a", AlsoOpen: []mcpseal.Accepted{{Format: native}}}, "two formats"},
 		"one prefix twice (2)":        {mcpseal.Config{Keys: ring, Audience: "a", AlsoOpen: []mcpseal.Accepted{{Format: own("own1.")}, {Format: own("own1.")}}}, "two formats"},
-		"idle waiver":                 {mcpseal.Config{Format: own("own1."), Waive: mcpseal.ClaimPrincipal, Audience: "a"}, "carries principal"},
+		"idle waiver":                 {mcpseal.Config{Format: own("own1."), Waive: mcpseal.ClaimUser, Audience: "a"}, "carries user"},
 		"unknown waiver":              {mcpseal.Config{Keys: ring, Audience: "a", AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: 1 << 9}}}, "unknown claim"},
 		"a format without claims": {mcpseal.Config{Format: readable{}, Audience: "a"},
-			"cannot carry request, arguments, audience, principal, questions, flow"},
+			"cannot carry request, arguments, audience, user, questions, flow"},
 		"single use without a claim": {mcpseal.Config{Format: readable{}, Audience: "a", Replay: storeFunc(nil), Waive: mcpseal.ClaimRequest |
-			mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal | mcpseal.ClaimQuestions | mcpseal.ClaimFlow}, "cannot carry single use"},
+			mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser | mcpseal.ClaimQuestions | mcpseal.ClaimFlow}, "cannot carry single use"},
 	} {
 		boundary, err := mcpseal.New(c.config)
 		if err == nil || boundary != nil || !strings.Contains(err.Error(), c.want) {

@@ -92,7 +92,7 @@ const (
 	ReasonRequest       Reason = "request"         // sealed for another method or target
 	ReasonArguments     Reason = "arguments"       // sealed for other arguments, or these have no digest
 	ReasonAudience      Reason = "audience"        // sealed by another service
-	ReasonPrincipal     Reason = "principal"       // sealed for another user, for nobody, or nobody is calling
+	ReasonUser          Reason = "user"            // sealed for another user, for nobody, or nobody is calling
 	ReasonExpired       Reason = "expired"         // too old
 	ReasonFromTheFuture Reason = "from_the_future" // issued by a clock that is ahead
 	ReasonFlowExpired   Reason = "flow_expired"    // all rounds together took too long

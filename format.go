@@ -12,7 +12,7 @@ import "context"
 // each token. A format is called concurrently and keeps neither the binding nor
 // the claims.
 //
-// An error that wraps a [Reason] up to [ReasonPrincipal] says why the token is
+// An error that wraps a [Reason] up to [ReasonUser] says why the token is
 // refused; any other error, and a panic, says that the format failed. A token
 // that carries a user or a service for a request that has none, or the
 // reverse, is refused.

@@ -16,7 +16,7 @@ const allClaims mcpseal.ClaimSet = 1<<8 - 1
 // a user would be refused for that user and open for whoever is not authenticated.
 func TestAFormatThatLacksAClaimNeedsAWaiver(t *testing.T) {
 	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
-	demanded := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+	demanded := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
 	for _, c := range []struct {
 		name   string
 		config mcpseal.Config
@@ -89,7 +89,7 @@ func TestClaimsThatAFormatCannotProveAreDropped(t *testing.T) {
 
 func TestWaiversAreLogged(t *testing.T) {
 	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims &^ mcpseal.ClaimSingleUse}}})
-	if logged := s.book.last(t); logged["claims"] != "request, arguments, audience, principal, questions, flow, wording" || logged["format"] != "plain." {
+	if logged := s.book.last(t); logged["claims"] != "request, arguments, audience, user, questions, flow, wording" || logged["format"] != "plain." {
 		t.Errorf("the log says %v", logged)
 	}
 }
@@ -219,13 +219,13 @@ func TestAFormatMayWrapAnother(t *testing.T) {
 	// And a binding that is used again after a change is looked at again.
 	ctx := context.Background()
 	format := mcpseal.NativeFormat(keys)
-	binding := mcpseal.Binding{Method: "tools/call", Target: "deploy", Principal: "hush-alice"}
+	binding := mcpseal.Binding{Method: "tools/call", Target: "deploy", User: "hush-alice"}
 	now := time.Now().UnixMilli()
 	token, err := format.Seal(ctx, &binding, &mcpseal.Claims{Issued: now, Expires: now + 1000, FlowStart: now, Round: 1, Arguments: make([]byte, 16)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	binding.Principal, binding.Target = "hush-mallory", "destroy"
+	binding.User, binding.Target = "hush-mallory", "destroy"
 	if _, err := format.Open(ctx, &binding, token); err == nil {
 		t.Error("a binding that was changed still opens")
 	}

@@ -21,8 +21,7 @@ const (
 )
 
 // Event is one of these, for metrics. It holds nothing that a client or a
-// user must not see in a dashboard: no token, state, key, argument or
-// principal.
+// user must not see in a dashboard: no token, state, key, argument or user.
 type Event struct {
 	Op       Op
 	Reason   Reason        // why it failed; "" when it went well

@@ -52,8 +52,8 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	if fail := round.identify(ctx); fail != nil {
 		return format, fail
 	}
-	if round.binding.Principal == "" && b.config.RequirePrincipal {
-		return format, failed(ReasonPrincipal)
+	if round.binding.User == "" && b.config.RequireUser {
+		return format, failed(ReasonUser)
 	}
 	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
 		return format, lacking(missing)

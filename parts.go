@@ -118,7 +118,7 @@ func guardFormat(call func() error) (fail *failure) {
 // formatReasons are those that a format may give.
 var formatReasons = []Reason{
 	ReasonMalformed, ReasonUnknownKey, ReasonForged, ReasonTooLarge, ReasonVersion,
-	ReasonRequest, ReasonArguments, ReasonAudience, ReasonPrincipal,
+	ReasonRequest, ReasonArguments, ReasonAudience, ReasonUser,
 }
 
 // plainError is an error of this module whose text is fit for the log.

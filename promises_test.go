@@ -54,7 +54,7 @@ func TestNoStateAndEmptyStateStayTwoThings(t *testing.T) {
 }
 
 func TestEmptyTokenIsAFirstRound(t *testing.T) {
-	s := newService(t, mcpseal.Config{RequirePrincipal: true})
+	s := newService(t, mcpseal.Config{RequireUser: true})
 	round, err := s.Open(context.Background(), mcpseal.Request{Method: "tools/call", Target: "x", Arguments: []byte("{{")}, "")
 	if err != nil {
 		t.Fatal(err)
@@ -256,8 +256,8 @@ func TestTokenForAnotherRequestIsRejected(t *testing.T) {
 			r.Arguments = []byte(`{"region":"hush-eu","replicas":3,"hush":null}`)
 		}, mcpseal.ReasonArguments},
 		{"no arguments", func(r *mcpseal.Request) { r.Arguments = nil }, mcpseal.ReasonArguments},
-		{"principal", func(r *mcpseal.Request) { r.Principal = mcpseal.User("hush-mallory") }, mcpseal.ReasonPrincipal},
-		{"no principal", func(r *mcpseal.Request) { r.Principal = nil }, mcpseal.ReasonPrincipal},
+		{"principal", func(r *mcpseal.Request) { r.Principal = mcpseal.User("hush-mallory") }, mcpseal.ReasonUser},
+		{"no principal", func(r *mcpseal.Request) { r.Principal = nil }, mcpseal.ReasonUser},
 	} {
 		t.Run(other.name, func(t *testing.T) {
 			request := deploy()
@@ -293,17 +293,17 @@ func TestTokenOfAnotherServiceIsRejected(t *testing.T) {
 func TestRequirePrincipalRefusesNobody(t *testing.T) {
 	ctx := context.Background()
 	keys := newRing(t, newKey(t))
-	strict := newService(t, mcpseal.Config{Keys: keys, RequirePrincipal: true})
+	strict := newService(t, mcpseal.Config{Keys: keys, RequireUser: true})
 	lax := newService(t, mcpseal.Config{Keys: keys})
 	anonymous := deploy()
 	anonymous.Principal = nil
 	token := lax.first(t, anonymous, step)
 	lax.accept(t, anonymous, token)
-	strict.reject(t, anonymous, token, mcpseal.ReasonPrincipal)
+	strict.reject(t, anonymous, token, mcpseal.ReasonUser)
 	round, _ := strict.Open(ctx, anonymous, "")
 	state := step
 	sealed, err := strict.Seal(ctx, &round, &state)
-	strict.notSealed(t, sealed, err, mcpseal.ReasonPrincipal)
+	strict.notSealed(t, sealed, err, mcpseal.ReasonUser)
 }
 
 func TestRoundsAreLimited(t *testing.T) {
@@ -504,7 +504,7 @@ func TestWithATokenEveryFailureIsTheFrozenError(t *testing.T) {
 	frozen, _ := json.Marshal(mcpseal.Wire(mcpseal.ErrRejected))
 	for _, require := range []bool{false, true} {
 		s := newService(t, mcpseal.Config{
-			RequirePrincipal: require, Replay: storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil }), ReplayTools: []string{"deploy"},
+			RequireUser: require, Replay: storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil }), ReplayTools: []string{"deploy"},
 			AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims &^ mcpseal.ClaimSingleUse}},
 		})
 		good := s.first(t, deploy(), step)

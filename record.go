@@ -14,10 +14,10 @@ import (
 const (
 	recordVersion = 1
 
-	flagState     = 1 << 0
-	flagAudience  = 1 << 1
-	flagPrincipal = 1 << 2
-	flagsKnown    = flagState | flagAudience | flagPrincipal
+	flagState    = 1 << 0
+	flagAudience = 1 << 1
+	flagUser     = 1 << 2
+	flagsKnown   = flagState | flagAudience | flagUser
 
 	maxRound = 1<<16 - 1
 )
@@ -51,8 +51,8 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 	if b.Audience != "" {
 		flags |= flagAudience
 	}
-	if b.Principal != "" {
-		flags |= flagPrincipal
+	if b.User != "" {
+		flags |= flagUser
 	}
 	var head [headSize]byte
 	native.PutSpan(head[:], atAge, age) // from the back to the front
@@ -68,8 +68,8 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 	if flags&flagAudience != 0 {
 		dst = append(dst, d.audience[:]...)
 	}
-	if flags&flagPrincipal != 0 {
-		dst = append(dst, d.principal[:]...)
+	if flags&flagUser != 0 {
+		dst = append(dst, d.user[:]...)
 	}
 	dst = append(dst, byte(len(c.Questions)))
 	dst = appendQuestions(dst, c.Questions)
@@ -79,10 +79,10 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 // record is a payload in which the fields before the questions were found. Its
 // slices point into the payload.
 type record struct {
-	head                *[headSize]byte
-	audience, principal []byte
-	questions           int
-	rest                []byte // the questions and the state
+	head           *[headSize]byte
+	audience, user []byte
+	questions      int
+	rest           []byte // the questions and the state
 }
 
 func parseRecord(payload []byte) (record, Reason) {
@@ -95,7 +95,7 @@ func parseRecord(payload []byte) (record, Reason) {
 	rec := record{head: (*[headSize]byte)(payload), rest: payload[headSize:]}
 	flags := rec.head[atFlags]
 	short := !rec.digest(&rec.audience, flags&flagAudience != 0) ||
-		!rec.digest(&rec.principal, flags&flagPrincipal != 0) || len(rec.rest) == 0
+		!rec.digest(&rec.user, flags&flagUser != 0) || len(rec.rest) == 0
 	if short || flags&^flagsKnown != 0 || rec.lifetime() == 0 || rec.round() == 0 || rec.rest[0] > MaxQuestions {
 		return record{}, ReasonMalformed
 	}
@@ -129,8 +129,8 @@ func (rec *record) boundTo(b *Binding, d *digests) Reason {
 		return ReasonRequest
 	case !sameClaim(rec.audience, b.Audience != "", &d.audience):
 		return ReasonAudience
-	case !sameClaim(rec.principal, b.Principal != "", &d.principal):
-		return ReasonPrincipal
+	case !sameClaim(rec.user, b.User != "", &d.user):
+		return ReasonUser
 	}
 	return ""
 }
@@ -179,7 +179,7 @@ type digests struct {
 	known         bool // the salted ones, in flow
 	flow          [16]byte
 
-	request, mask, audience, principal [digestSize]byte // mask salts the arguments
+	request, mask, audience, user [digestSize]byte // mask salts the arguments
 }
 
 // digestArguments is what costs. It alone can fail.
@@ -209,10 +209,10 @@ func (d *digests) salt(b *Binding, flow [16]byte) {
 	if b.Audience != "" && !d.audienceKnown {
 		d.audience, d.audienceKnown = audienceDigest(b.Audience), true
 	}
-	if b.Principal != "" {
+	if b.User != "" {
 		buf = append(scratch[:0], "ms1p"...)
 		buf = append(buf, flow[:]...)
-		d.principal = native.Sum(native.AppendFramed(buf, b.Principal))
+		d.user = native.Sum(native.AppendFramed(buf, b.User))
 	}
 	d.known, d.flow = true, flow
 }
@@ -243,7 +243,7 @@ func inspectState(payload []byte) (inspect.State, error) {
 	}
 	s := inspect.State{
 		Issued: c.Issued, Expires: c.Expires, FlowStart: c.FlowStart, Flow: c.Flow, Round: c.Round,
-		Audience: rec.audience != nil, Principal: rec.principal != nil,
+		Audience: rec.audience != nil, User: rec.user != nil,
 		State: c.State, HasState: c.HasState,
 	}
 	for q := range questions.all {

@@ -9,7 +9,7 @@ import (
 )
 
 func testBinding() *Binding {
-	return &Binding{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"a":1}`), Audience: "svc", Principal: "alice"}
+	return &Binding{Method: "tools/call", Target: "deploy", Arguments: []byte(`{"a":1}`), Audience: "svc", User: "alice"}
 }
 
 func testClaims() Claims {
@@ -122,7 +122,7 @@ func TestDigestsAreComputedOnceARound(t *testing.T) {
 	b := testBinding()
 	d := testDigests(t, b, [16]byte{1})
 	want := *d
-	b.Target, b.Principal, b.Arguments = "changed", "changed", []byte("{{") // would show if it were looked at again
+	b.Target, b.User, b.Arguments = "changed", "changed", []byte("{{") // would show if it were looked at again
 	if err := d.digestArguments(b); err != nil {
 		t.Fatal("computed again:", err)
 	}
@@ -130,7 +130,7 @@ func TestDigestsAreComputedOnceARound(t *testing.T) {
 		t.Error("computed again")
 	}
 	if other := testDigests(t, testBinding(), [16]byte{2}); other.request == want.request || other.mask == want.mask ||
-		other.principal == want.principal || other.audience != want.audience {
+		other.user == want.user || other.audience != want.audience {
 		t.Errorf("the salt of another flow: %+v", other)
 	}
 }
@@ -239,7 +239,7 @@ func TestTokenLength(t *testing.T) {
 func FuzzRecord(f *testing.F) {
 	f.Add(testRecord(f, testClaims(), testBinding()))
 	f.Add(testRecord(f, Claims{Expires: 1, Round: 1}, &Binding{}))
-	f.Add(testRecord(f, Claims{Expires: 1, Round: 1, HasState: true}, &Binding{Principal: "p"}))
+	f.Add(testRecord(f, Claims{Expires: 1, Round: 1, HasState: true}, &Binding{User: "p"}))
 	f.Add(bytes.Repeat([]byte{'S', 1}, 100))
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		rec, reason := parseRecord(payload)
@@ -259,9 +259,9 @@ func FuzzRecord(f *testing.F) {
 			b.Audience = "present"
 			copy(d.audience[:], rec.audience)
 		}
-		if rec.principal != nil {
-			b.Principal = "present"
-			copy(d.principal[:], rec.principal)
+		if rec.user != nil {
+			b.User = "present"
+			copy(d.user[:], rec.user)
 		}
 		again, ok := appendRecord(nil, &claims, &b, &d)
 		if !ok || !bytes.Equal(again, payload) {

@@ -151,10 +151,10 @@ var causes = []cause{
 		other := newService(t, mcpseal.Config{Keys: keys, Audience: "other"})
 		return newService(t, mcpseal.Config{Keys: keys}), deploy(), other.first(t, deploy(), step)
 	}},
-	{"another user", mcpseal.ReasonPrincipal, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"another user", mcpseal.ReasonUser, func(t *testing.T) (service, mcpseal.Request, string) {
 		return withPrincipal(t, mcpseal.User("hush-mallory"))
 	}},
-	{"nobody", mcpseal.ReasonPrincipal, func(t *testing.T) (service, mcpseal.Request, string) {
+	{"nobody", mcpseal.ReasonUser, func(t *testing.T) (service, mcpseal.Request, string) {
 		return withPrincipal(t, nil)
 	}},
 	{"a user without a name", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
@@ -188,7 +188,7 @@ var causes = []cause{
 		return overCodec(t, func(c *failingCodec) { c.openErr = mcpseal.ReasonReplayed })
 	}},
 	{"a codec that claims a reason of a format", mcpseal.ReasonCodecFailed, func(t *testing.T) (service, mcpseal.Request, string) {
-		return overCodec(t, func(c *failingCodec) { c.openErr = mcpseal.ReasonPrincipal })
+		return overCodec(t, func(c *failingCodec) { c.openErr = mcpseal.ReasonUser })
 	}},
 	{"an error that wraps itself", mcpseal.ReasonPrincipalFailed, func(t *testing.T) (service, mcpseal.Request, string) {
 		return withPrincipal(t, func(context.Context) (string, error) { return "", &loopError{} })
@@ -344,7 +344,7 @@ func TestEveryReasonToRejectIsTested(t *testing.T) {
 		tested[c.want] = true
 	}
 	for _, reason := range []mcpseal.Reason{"malformed", "unknown_key", "forged", "version", "request", "arguments", "audience",
-		"principal", "expired", "from_the_future", "flow_expired", "too_many_rounds", "replayed", "too_large", "codec_failed",
+		"user", "expired", "from_the_future", "flow_expired", "too_many_rounds", "replayed", "too_large", "codec_failed",
 		"principal_failed", "store_failed", "claim_missing", "canceled"} {
 		if !tested[reason] {
 			t.Errorf("no cause for %s", reason)

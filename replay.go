@@ -55,7 +55,7 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 		Round:  round.claims.Round,
 		Issued: time.UnixMilli(round.claims.Issued),
 		Until:  time.UnixMilli(round.claims.Expires).Add(2 * clockSkew),
-		Owner:  b.owner(round.binding.Principal),
+		Owner:  b.owner(round.binding.User),
 	}
 	if b.spending.Add(1) > maxSpending {
 		b.spending.Add(-1)
@@ -84,13 +84,13 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 }
 
 // owner is the same for every token of one user in this process only.
-func (b *Boundary) owner(principal string) (id [16]byte) {
-	if principal == "" {
+func (b *Boundary) owner(user string) (id [16]byte) {
+	if user == "" {
 		return id
 	}
 	h := sha256.New()
 	h.Write(b.ownerSalt[:])
-	h.Write([]byte(principal))
+	h.Write([]byte(user))
 	copy(id[:], h.Sum(nil))
 	return id
 }

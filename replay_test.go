@@ -88,7 +88,7 @@ func TestTheStoreIsAskedLast(t *testing.T) {
 		s.reject(t, other, token, mcpseal.ReasonRequest)
 		other = deploy()
 		other.Principal = mcpseal.User("hush-mallory")
-		s.reject(t, other, token, mcpseal.ReasonPrincipal)
+		s.reject(t, other, token, mcpseal.ReasonUser)
 		other = deploy()
 		other.Arguments = []byte(`{"region":"hush-us","replicas":3}`)
 		s.reject(t, other, token, mcpseal.ReasonArguments)

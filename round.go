@@ -99,7 +99,7 @@ func (r *Round) identify(ctx context.Context) *failure {
 	if cause != nil {
 		return failedWith(ReasonPrincipalFailed, cause)
 	}
-	r.binding.Principal, r.caller = user, nil
+	r.binding.User, r.caller = user, nil
 	return nil
 }
 

@@ -49,8 +49,8 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	if fail := round.identify(ctx); fail != nil {
 		return "", fail
 	}
-	if round.binding.Principal == "" && b.config.RequirePrincipal {
-		return "", failed(ReasonPrincipal)
+	if round.binding.User == "" && b.config.RequireUser {
+		return "", failed(ReasonUser)
 	}
 	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
 		return "", lacking(missing)

@@ -93,7 +93,7 @@ func (v vector) format(t *testing.T) Format {
 }
 
 func (v vector) binding() *Binding {
-	b := &Binding{Method: v.Method, Target: v.Target, Audience: v.Audience, Principal: v.Principal}
+	b := &Binding{Method: v.Method, Target: v.Target, Audience: v.Audience, User: v.Principal}
 	if v.Arguments != nil {
 		b.Arguments = []byte(*v.Arguments)
 	}
@@ -112,8 +112,8 @@ func describeClaims(t *testing.T, c Claims, b *Binding) *vectorClaims {
 	if b.Audience != "" {
 		v.Audience = hex.EncodeToString(d.audience[:])
 	}
-	if b.Principal != "" {
-		v.Principal = hex.EncodeToString(d.principal[:])
+	if b.User != "" {
+		v.Principal = hex.EncodeToString(d.user[:])
 	}
 	for _, q := range c.Questions {
 		vq := vectorQuestion{Key: q.Key, Kind: q.Kind}

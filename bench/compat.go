@@ -35,10 +35,10 @@ func peerComparisons() (all []comparison) {
 
 	python, err := compat.Python([][]byte{key}, compat.PythonOptions{})
 	check(err)
-	bind := func(b *mcpseal.Binding) (string, error) { return b.Method + " " + b.Target + " " + b.Principal, nil }
-	given["bind"], err = bind(&mcpseal.Binding{Method: request.Method, Target: request.Target, Principal: principal})
+	bind := func(b *mcpseal.Binding) (string, error) { return b.Method + " " + b.Target + " " + b.User, nil }
+	given["bind"], err = bind(&mcpseal.Binding{Method: request.Method, Target: request.Target, User: principal})
 	check(err)
-	typeScript, err := compat.TypeScript(key, compat.TypeScriptOptions{Text: true, Bind: bind, Binds: mcpseal.ClaimPrincipal})
+	typeScript, err := compat.TypeScript(key, compat.TypeScriptOptions{Text: true, Bind: bind, Binds: mcpseal.ClaimUser})
 	check(err)
 
 	for _, peer := range []struct {

@@ -98,11 +98,11 @@ func TestWhatMcpDBinds(t *testing.T) {
 		}
 		return tag
 	}
-	tool := mcpseal.Binding{Method: "tools/call", Target: "x", Principal: "alice"}
-	prompt := mcpseal.Binding{Method: "prompts/get", Target: "x", Principal: "alice"}
-	resource := mcpseal.Binding{Method: "resources/read", Target: "x", Principal: "alice"}
-	none := mcpseal.Binding{Method: "resources/read", Principal: "alice"}
-	zero := mcpseal.Binding{Method: "tools/call", Target: "\x00", Principal: "{\x00"}
+	tool := mcpseal.Binding{Method: "tools/call", Target: "x", User: "alice"}
+	prompt := mcpseal.Binding{Method: "prompts/get", Target: "x", User: "alice"}
+	resource := mcpseal.Binding{Method: "resources/read", Target: "x", User: "alice"}
+	none := mcpseal.Binding{Method: "resources/read", User: "alice"}
+	zero := mcpseal.Binding{Method: "tools/call", Target: "\x00", User: "{\x00"}
 	if tag(BindSubjectAndTool, tool) != tag(BindSubjectAndTool, prompt) {
 		t.Error("a tool and a prompt of one name have different tags, as they have not in mcp.d")
 	}

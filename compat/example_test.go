@@ -65,8 +65,8 @@ func Example() {
 }
 
 // The user must have one name on both sides.
-func ExamplePythonPrincipal() {
-	principal, _ := compat.PythonPrincipal("cli", "https://issuer.example.com", "alice")
-	fmt.Println(principal)
+func ExamplePythonUser() {
+	user, _ := compat.PythonUser("cli", "https://issuer.example.com", "alice")
+	fmt.Println(user)
 	// Output: ["cli","https://issuer.example.com","alice"]
 }

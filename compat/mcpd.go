@@ -115,7 +115,7 @@ func (f *mcpdFormat) Carries() mcpseal.ClaimSet {
 	if f.options.Bind == BindNone {
 		return 0
 	}
-	return mcpseal.ClaimPrincipal
+	return mcpseal.ClaimUser
 }
 
 const (
@@ -130,7 +130,7 @@ func (f *mcpdFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil 
 
 // bindTag is the claim that names the binding.
 func (f *mcpdFormat) bindTag(b *mcpseal.Binding) (string, error) {
-	subject, name := b.Principal, b.Target
+	subject, name := b.User, b.Target
 	if b.Method == methodReadResource {
 		name = "" // mcp.d binds params.name, which a resource does not have
 	}
@@ -195,7 +195,7 @@ func (f *mcpdFormat) sign(payload []byte) string {
 func (f *mcpdFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
 	tag, err := f.bindTag(b)
 	if err != nil {
-		return mcpseal.Claims{}, mcpseal.ReasonPrincipal
+		return mcpseal.Claims{}, mcpseal.ReasonUser
 	}
 	payload, err := f.open(token, tag)
 	if err != nil {
@@ -211,7 +211,7 @@ func (f *mcpdFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	}
 	if !e.bind.is(tag) {
-		return mcpseal.Claims{}, mcpseal.ReasonPrincipal
+		return mcpseal.Claims{}, mcpseal.ReasonUser
 	}
 	return mcpseal.Claims{Expires: throughSecond(exp), State: state, HasState: true}, nil
 }

@@ -22,7 +22,7 @@ var (
 
 // lacks is what a format cannot carry of what a boundary demands by default.
 func lacks(format mcpseal.Format) mcpseal.ClaimSet {
-	return (mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal |
+	return (mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser |
 		mcpseal.ClaimQuestions | mcpseal.ClaimFlow) &^ format.Carries()
 }
 

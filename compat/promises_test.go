@@ -41,10 +41,10 @@ func sealed(t testing.TB, format mcpseal.Format, binding *mcpseal.Binding, claim
 // bindAll is a bind option that tells everything apart.
 func bindAll(b *mcpseal.Binding) (string, error) {
 	digest, err := b.ArgumentsDigest()
-	return fmt.Sprintf("%q %q %x %q %q", b.Method, b.Target, digest, b.Audience, b.Principal), err
+	return fmt.Sprintf("%q %q %x %q %q", b.Method, b.Target, digest, b.Audience, b.User), err
 }
 
-const bindable = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal
+const bindable = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser
 
 // formats are all of them, in all modes, under one secret.
 func formats(t testing.TB, secret []byte) map[string]mcpseal.Format {
@@ -105,9 +105,9 @@ func TestNoFormatAcceptsASecondText(t *testing.T) {
 	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \n\r\t\x00\xff"
 	for name, format := range formats(t, secret) {
 		t.Run(name, func(t *testing.T) {
-			binding := &mcpseal.Binding{Method: "tools/call", Target: "t", Principal: "alice"}
-			if format.Carries()&mcpseal.ClaimPrincipal == 0 {
-				binding.Principal = ""
+			binding := &mcpseal.Binding{Method: "tools/call", Target: "t", User: "alice"}
+			if format.Carries()&mcpseal.ClaimUser == 0 {
+				binding.User = ""
 			}
 			token, err := sealed(t, format, binding, mcpseal.Claims{Issued: now, Expires: now + 60_000, State: "s", HasState: true})
 			if err != nil {
@@ -191,24 +191,24 @@ func TestShortSecretsAndNonsenseAreRefused(t *testing.T) {
 }
 
 func TestBindsIsHeldToWhatBindDoes(t *testing.T) {
-	principal := func(b *mcpseal.Binding) (string, error) { return b.Principal, nil }
+	principal := func(b *mcpseal.Binding) (string, error) { return b.User, nil }
 	target := func(b *mcpseal.Binding) (string, error) { return b.Target, nil }
 	for name, options := range map[string]compat.TypeScriptOptions{
-		"no function":           {Binds: mcpseal.ClaimPrincipal},
-		"a constant":            {Binds: mcpseal.ClaimPrincipal, Bind: func(*mcpseal.Binding) (string, error) { return "x", nil }},
+		"no function":           {Binds: mcpseal.ClaimUser},
+		"a constant":            {Binds: mcpseal.ClaimUser, Bind: func(*mcpseal.Binding) (string, error) { return "x", nil }},
 		"the target alone":      {Binds: mcpseal.ClaimRequest, Bind: target},
 		"principal as audience": {Binds: mcpseal.ClaimAudience, Bind: principal},
 		"one too many":          {Binds: bindable, Bind: principal},
 		"flow":                  {Binds: mcpseal.ClaimFlow, Bind: bindAll},
-		"an error":              {Binds: mcpseal.ClaimPrincipal, Bind: func(*mcpseal.Binding) (string, error) { return "", errors.New("no") }},
-		"a panic":               {Binds: mcpseal.ClaimPrincipal, Bind: func(*mcpseal.Binding) (string, error) { panic("no") }},
+		"an error":              {Binds: mcpseal.ClaimUser, Bind: func(*mcpseal.Binding) (string, error) { return "", errors.New("no") }},
+		"a panic":               {Binds: mcpseal.ClaimUser, Bind: func(*mcpseal.Binding) (string, error) { panic("no") }},
 	} {
 		if _, err := compat.TypeScript(secret, options); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	format, err := compat.TypeScript(secret, compat.TypeScriptOptions{Binds: mcpseal.ClaimPrincipal, Bind: principal})
-	if must(t, format, err).Carries() != mcpseal.ClaimPrincipal {
+	format, err := compat.TypeScript(secret, compat.TypeScriptOptions{Binds: mcpseal.ClaimUser, Bind: principal})
+	if must(t, format, err).Carries() != mcpseal.ClaimUser {
 		t.Errorf("carries %v", format.Carries())
 	}
 }
@@ -224,7 +224,7 @@ func TestABindThatFailsIsAFailedCheck(t *testing.T) {
 	var log strings.Builder
 	boundary, err := mcpseal.New(mcpseal.Config{
 		Keys: mcpseal.Ephemeral(), Logger: slog.New(slog.NewJSONHandler(&log, nil)),
-		AlsoOpen: []mcpseal.Accepted{{Format: must(t, format, err), Waive: mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimPrincipal | mcpseal.ClaimQuestions | mcpseal.ClaimFlow}},
+		AlsoOpen: []mcpseal.Accepted{{Format: must(t, format, err), Waive: mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimUser | mcpseal.ClaimQuestions | mcpseal.ClaimFlow}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func TestABindThatFailsIsAFailedCheck(t *testing.T) {
 func TestWhatArrivedIsBoundInEveryFormat(t *testing.T) {
 	all := formats(t, secret)
 	all["native"] = mcpseal.NativeFormat(mcpseal.Ephemeral())
-	every := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+	every := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
 	for name, format := range all {
 		for before, opened := range all {
 			if format.Carries()&mcpseal.ClaimArguments == 0 || name != before && format.Prefix() == opened.Prefix() {
@@ -301,7 +301,7 @@ func TestWhatArrivedIsBoundInEveryFormat(t *testing.T) {
 // TestAForgedTokenBuysNoDigest gives every format arguments that have none: the
 // reason tells which of the two was looked at first.
 func TestAForgedTokenBuysNoDigest(t *testing.T) {
-	every := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+	every := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
 	all := formats(t, secret)
 	all["native"] = mcpseal.NativeFormat(mcpseal.Ephemeral())
 	for name, format := range all {
@@ -413,14 +413,14 @@ func TestPythonPrincipal(t *testing.T) {
 		`["c","https://iss","s"]`:         {"c", "https://iss", "s"},
 		`["cl\u00efent","i\"","\u007f/"]`: {"clïent", `i"`, "\x7f/"},
 	} {
-		if got, err := compat.PythonPrincipal(parts[0], parts[1], parts[2]); err != nil || got != want {
+		if got, err := compat.PythonUser(parts[0], parts[1], parts[2]); err != nil || got != want {
 			t.Errorf("%s, %v, want %s", got, err, want)
 		}
 	}
 	for name, parts := range map[string][3]string{
 		"a name that is not text": {"\xff", "", ""}, "nobody": {"", "", ""}, "no client": {"", "https://iss", "s"},
 	} {
-		if got, err := compat.PythonPrincipal(parts[0], parts[1], parts[2]); err == nil || got != "" {
+		if got, err := compat.PythonUser(parts[0], parts[1], parts[2]); err == nil || got != "" {
 			t.Errorf("%s is %q", name, got)
 		}
 	}

@@ -31,7 +31,7 @@ const (
 
 // PythonOptions are how the Python servers are set up beside their keys.
 type PythonOptions struct {
-	// ClaimEmpty names those of ClaimAudience and ClaimPrincipal that tokens
+	// ClaimEmpty names those of ClaimAudience and ClaimUser that tokens
 	// carry even when they are empty, as they do where a Python server was
 	// given "" in place of None.
 	ClaimEmpty mcpseal.ClaimSet
@@ -46,13 +46,13 @@ type PythonOptions struct {
 // not count. A state that a handler did not write comes back as "".
 //
 // For a user to be the same to both, the boundary's principals must be the
-// Python servers': [PythonPrincipal] makes what the SDK uses unless it is told
+// Python servers': [PythonUser] makes what the SDK uses unless it is told
 // otherwise.
 func Python(secrets [][]byte, options PythonOptions) (mcpseal.Format, error) {
 	if len(secrets) == 0 {
 		return nil, errors.New("compat: the Python format needs at least one secret, the first seals")
 	}
-	if unknown := options.ClaimEmpty &^ (mcpseal.ClaimAudience | mcpseal.ClaimPrincipal); unknown != 0 {
+	if unknown := options.ClaimEmpty &^ (mcpseal.ClaimAudience | mcpseal.ClaimUser); unknown != 0 {
 		return nil, fmt.Errorf("compat: PythonOptions.ClaimEmpty cannot name %v", unknown)
 	}
 	f := &pythonFormat{
@@ -115,7 +115,7 @@ type pythonFormat struct {
 func (f *pythonFormat) Prefix() string { return pythonPrefix }
 
 func (f *pythonFormat) Carries() mcpseal.ClaimSet {
-	return mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal
+	return mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser
 }
 
 // KeyID reads the key's id from a token, genuine or not.
@@ -184,7 +184,7 @@ func (f *pythonFormat) envelope(b *mcpseal.Binding, c *mcpseal.Claims, salt []by
 		member(`,"aud":`, b.Audience)
 	}
 	if f.hasPrincipal(b) {
-		member(`,"p":`, pythonUser(b.Principal, salt))
+		member(`,"p":`, pythonUser(b.User, salt))
 	}
 	if !ok {
 		return nil, errName
@@ -197,7 +197,7 @@ func (f *pythonFormat) hasAudience(b *mcpseal.Binding) bool {
 }
 
 func (f *pythonFormat) hasPrincipal(b *mcpseal.Binding) bool {
-	return b.Principal != "" || f.options.ClaimEmpty&mcpseal.ClaimPrincipal != 0
+	return b.User != "" || f.options.ClaimEmpty&mcpseal.ClaimUser != 0
 }
 
 func (f *pythonFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
@@ -224,7 +224,7 @@ func (f *pythonFormat) Open(_ context.Context, b *mcpseal.Binding, token string)
 	case !f.sameAudience(&e, b):
 		return mcpseal.Claims{}, mcpseal.ReasonAudience
 	case !f.samePrincipal(&e, b):
-		return mcpseal.Claims{}, mcpseal.ReasonPrincipal
+		return mcpseal.Claims{}, mcpseal.ReasonUser
 	}
 	return mcpseal.Claims{Issued: issued, Expires: expires, Arguments: []byte(arguments), State: state, HasState: true}, nil
 }
@@ -302,6 +302,6 @@ func (f *pythonFormat) samePrincipal(e *envelope, b *mcpseal.Binding) bool {
 	if err != nil || len(user) != pythonSaltSize+pythonDigestSize {
 		return false
 	}
-	want := pythonUserDigest(b.Principal, user[:pythonSaltSize])
+	want := pythonUserDigest(b.User, user[:pythonSaltSize])
 	return subtle.ConstantTimeCompare(user[pythonSaltSize:], want[:]) == 1
 }

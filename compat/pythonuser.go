@@ -11,10 +11,10 @@ import (
 const errNoClient = plain.Error("the access token names no client, which is part of a user's name for the Python SDK: " +
 	"have the TokenVerifier set TokenInfo.Extra[\"client_id\"]")
 
-// PythonPrincipal is the user as the Python SDK names it, from the parts of a
+// PythonUser is the user as the Python SDK names it, from the parts of a
 // verified access token; "" stands for an issuer or a subject that the token does not
 // have. Every token has a client: without one, all users would have one name.
-func PythonPrincipal(clientID, issuer, subject string) (string, error) {
+func PythonUser(clientID, issuer, subject string) (string, error) {
 	if clientID == "" {
 		return "", errNoClient
 	}
@@ -36,13 +36,13 @@ func PythonPrincipal(clientID, issuer, subject string) (string, error) {
 }
 
 // pythonUser is the claim that names a user under a salt.
-func pythonUser(principal string, salt []byte) string {
-	digest := pythonUserDigest(principal, salt)
+func pythonUser(user string, salt []byte) string {
+	digest := pythonUserDigest(user, salt)
 	return string(b64u.Append(nil, append(append([]byte(nil), salt...), digest[:]...)))
 }
 
-func pythonUserDigest(principal string, salt []byte) [pythonDigestSize]byte {
+func pythonUserDigest(user string, salt []byte) [pythonDigestSize]byte {
 	buf := append(make([]byte, 0, 256), pythonUserLabel...)
-	sum := sha256.Sum256(append(append(buf, salt...), principal...))
+	sum := sha256.Sum256(append(append(buf, salt...), user...))
 	return [pythonDigestSize]byte(sum[:])
 }

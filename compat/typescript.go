@@ -57,7 +57,7 @@ func TypeScript(key []byte, options TypeScriptOptions) (mcpseal.Format, error) {
 
 // checkBinds holds Bind to what Binds says, as far as that can be seen.
 func checkBinds(options *TypeScriptOptions) error {
-	const possible = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal
+	const possible = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser
 	switch {
 	case options.Binds&^possible != 0:
 		return fmt.Errorf("compat: TypeScriptOptions.Binds cannot name %v", options.Binds&^possible)
@@ -72,13 +72,13 @@ func checkBinds(options *TypeScriptOptions) error {
 		{mcpseal.ClaimRequest, func(b *mcpseal.Binding) { b.Target = "other" }},
 		{mcpseal.ClaimArguments, func(b *mcpseal.Binding) { b.Arguments = []byte(`{"a":2}`) }},
 		{mcpseal.ClaimAudience, func(b *mcpseal.Binding) { b.Audience = "other" }},
-		{mcpseal.ClaimPrincipal, func(b *mcpseal.Binding) { b.Principal = "other" }},
-		{mcpseal.ClaimPrincipal, func(b *mcpseal.Binding) { b.Principal = "" }},
+		{mcpseal.ClaimUser, func(b *mcpseal.Binding) { b.User = "other" }},
+		{mcpseal.ClaimUser, func(b *mcpseal.Binding) { b.User = "" }},
 	} {
 		if options.Binds&change.claim == 0 {
 			continue
 		}
-		one := mcpseal.Binding{Method: "tools/call", Target: "tool", Arguments: []byte(`{"a":1}`), Audience: "service", Principal: "user"}
+		one := mcpseal.Binding{Method: "tools/call", Target: "tool", Arguments: []byte(`{"a":1}`), Audience: "service", User: "user"}
 		other := one
 		change.apply(&other)
 		same, err := alike(options.Bind, one, other)
@@ -258,8 +258,8 @@ func floorSeconds(seconds float64) int64 {
 // notBound says what a binding that differs is about: the user, where there is
 // one in it.
 func (f *typeScriptFormat) notBound() mcpseal.Reason {
-	if f.options.Binds&mcpseal.ClaimPrincipal != 0 {
-		return mcpseal.ReasonPrincipal
+	if f.options.Binds&mcpseal.ClaimUser != 0 {
+		return mcpseal.ReasonUser
 	}
 	return mcpseal.ReasonRequest
 }

@@ -27,7 +27,7 @@ func mcpdSide(t *testing.T, s *side, encrypted bool) (*mcpdFormat, error) {
 }
 
 func mcpdBinding(s *side) mcpseal.Binding {
-	return mcpseal.Binding{Method: "tools/call", Target: s.Tool, Principal: s.Subject}
+	return mcpseal.Binding{Method: "tools/call", Target: s.Tool, User: s.Subject}
 }
 
 func checkMcpD(t *testing.T, c *vector) verdict {

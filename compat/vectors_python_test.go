@@ -174,11 +174,11 @@ func pythonSide(t *testing.T, s *side) (mcpseal.Binding, PythonOptions) {
 		options.ClaimEmpty |= mcpseal.ClaimAudience
 	}
 	if s.Principal != nil && *s.Principal == "" {
-		options.ClaimEmpty |= mcpseal.ClaimPrincipal
+		options.ClaimEmpty |= mcpseal.ClaimUser
 	}
 	return mcpseal.Binding{
 		Method: s.Method, Target: target, Arguments: params.Arguments,
-		Audience: orEmpty(s.Audience), Principal: orEmpty(s.Principal),
+		Audience: orEmpty(s.Audience), User: orEmpty(s.Principal),
 	}, options
 }
 
@@ -191,11 +191,11 @@ func checkPythonMint(t *testing.T, c *vector) {
 		equal(t, "the target", binding.Target, *in.Target)
 	}
 	if len(c.Mint.Components) > 0 {
-		principal, err := PythonPrincipal(orEmpty(c.Mint.Components[0]), orEmpty(c.Mint.Components[1]), orEmpty(c.Mint.Components[2]))
+		principal, err := PythonUser(orEmpty(c.Mint.Components[0]), orEmpty(c.Mint.Components[1]), orEmpty(c.Mint.Components[2]))
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "the principal", principal, binding.Principal)
+		equal(t, "the principal", principal, binding.User)
 	}
 	digest, err := new(pythonFormat).Digest(&binding)
 	if err != nil {
@@ -213,7 +213,7 @@ func checkPythonMint(t *testing.T, c *vector) {
 	equal(t, "the canonical arguments", string(canonical), in.CanonicalArgs)
 	salt := unhex(t, in.PrincipalSalt)
 	if in.PrincipalClaim != "" {
-		equal(t, "the principal's claim", pythonUser(binding.Principal, salt), in.PrincipalClaim)
+		equal(t, "the principal's claim", pythonUser(binding.User, salt), in.PrincipalClaim)
 	}
 	state := orEmpty(c.Mint.State)
 	if c.Mint.StateJSON != nil {

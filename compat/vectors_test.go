@@ -219,8 +219,8 @@ func open(t *testing.T, format mcpseal.Format, now float64, binding mcpseal.Bind
 		t.Fatal(err)
 	}
 	request := mcpseal.Request{Method: binding.Method, Target: binding.Target, Arguments: binding.Arguments}
-	if binding.Principal != "" {
-		request.Principal = mcpseal.User(binding.Principal)
+	if binding.User != "" {
+		request.Principal = mcpseal.User(binding.User)
 	}
 	// In the bubble stands only what needs the clock: no randomness, whose
 	// source measures time under FIPS 140-3.
@@ -235,7 +235,7 @@ func open(t *testing.T, format mcpseal.Format, now float64, binding mcpseal.Bind
 	return state, hasState, ok
 }
 
-const everyClaim = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimPrincipal |
+const everyClaim = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser |
 	mcpseal.ClaimQuestions | mcpseal.ClaimFlow | mcpseal.ClaimSingleUse
 
 // sleepUntil moves the clock of a bubble to an instant.

@@ -27,9 +27,9 @@ type Config struct {
 	// after a change of the schema for example, and every outstanding cursor
 	// dies. "" is an epoch too.
 	Epoch string
-	// RequirePrincipal issues and opens cursors only for calls with a user, but
+	// RequireUser issues and opens cursors only for calls with a user, but
 	// for those that are for everybody.
-	RequirePrincipal bool
+	RequireUser bool
 	// TTL is how long a cursor opens. 0 means 1 hour. A cursor keeps the time that it
 	// was issued with.
 	TTL time.Duration
@@ -67,7 +67,7 @@ func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 	}
 	policy := boundary.Config()
 	config = Config{
-		Codec: codec, Audience: policy.Audience, RequirePrincipal: policy.RequirePrincipal,
+		Codec: codec, Audience: policy.Audience, RequireUser: policy.RequireUser,
 		MaxArguments: policy.MaxArguments, Logger: policy.Logger, Observer: policy.Observer,
 	}
 	if config.Audience == "" {

@@ -204,8 +204,8 @@ func TestACursorIsForOneRequestOfOneUserAtOneService(t *testing.T) {
 				"another tool":        {mcpseal.ReasonRequest, func(r *mcpseal.Request) { r.Target = "list_rows2" }},
 				"another method":      {mcpseal.ReasonRequest, func(r *mcpseal.Request) { r.Method = "tools/list" }},
 				"method and target":   {mcpseal.ReasonRequest, func(r *mcpseal.Request) { r.Method, r.Target = "tools/calll", "ist_rows" }},
-				"another caller":      {mcpseal.ReasonPrincipal, func(r *mcpseal.Request) { r.Principal = mcpseal.User("hush-bob") }},
-				"nobody":              {mcpseal.ReasonPrincipal, func(r *mcpseal.Request) { r.Principal = nil }},
+				"another caller":      {mcpseal.ReasonUser, func(r *mcpseal.Request) { r.Principal = mcpseal.User("hush-bob") }},
+				"nobody":              {mcpseal.ReasonUser, func(r *mcpseal.Request) { r.Principal = nil }},
 				"another argument":    {mcpseal.ReasonArguments, func(r *mcpseal.Request) { r.Arguments = []byte(`{"table":"hush","limit":11}`) }},
 				"no arguments":        {mcpseal.ReasonArguments, func(r *mcpseal.Request) { r.Arguments = nil }},
 				"broken arguments":    {mcpseal.ReasonArguments, func(r *mcpseal.Request) { r.Arguments = []byte(`{"a":1,"a":2}`) }},
@@ -432,7 +432,7 @@ func TestASharedCursorOpensForEverybody(t *testing.T) {
 		s.accept(t, other, next)
 		stranger := request
 		stranger.Principal = mcpseal.User("hush-mallory")
-		s.reject(t, stranger, next, mcpseal.ReasonPrincipal)
+		s.reject(t, stranger, next, mcpseal.ReasonUser)
 	}
 	other := request
 	other.Method = "prompts/list"
@@ -621,10 +621,10 @@ func FuzzCursor(f *testing.F) {
 
 func TestACursorMayDemandAUser(t *testing.T) {
 	ring := newRing(t)
-	lenient, strict := newService(t, cursor.Config{Keys: ring}), newService(t, cursor.Config{Keys: ring, RequirePrincipal: true})
+	lenient, strict := newService(t, cursor.Config{Keys: ring}), newService(t, cursor.Config{Keys: ring, RequireUser: true})
 	nobody := list()
 	nobody.Principal = nil
-	strict.reject(t, nobody, lenient.first(t, nobody, at), mcpseal.ReasonPrincipal)
+	strict.reject(t, nobody, lenient.first(t, nobody, at), mcpseal.ReasonUser)
 	page, _ := strict.Open(t.Context(), nobody, "")
 	if token, err := page.Next(t.Context(), at); token != "" || err == nil {
 		t.Errorf("issued for nobody: %q", token)

@@ -20,7 +20,7 @@ func inspectCursor(payload []byte) (inspect.Cursor, error) {
 	}
 	return inspect.Cursor{
 		Issued: r.issued, Expires: r.issued + r.lifetime, Number: r.number, Position: r.position,
-		Principal: r.who == forUser, Everybody: r.who == forEverybody,
+		User: r.who == forUser, Everybody: r.who == forEverybody,
 		BoundTo: func(b inspect.Binding) (string, error) {
 			arguments, err := argdigest.Sum(b.Arguments)
 			if err != nil {
@@ -29,11 +29,11 @@ func inspectCursor(payload []byte) (inspect.Cursor, error) {
 			service, who := serviceDigest(b.Audience, b.Epoch), byte(forNobody)
 			switch {
 			case r.who == forEverybody:
-				who, b.Principal = forEverybody, ""
-			case b.Principal != "":
+				who, b.User = forEverybody, ""
+			case b.User != "":
 				who = forUser
 			}
-			bound := bind(&service, &mcpseal.Request{Method: b.Method, Target: b.Target}, &arguments, who, b.Principal)
+			bound := bind(&service, &mcpseal.Request{Method: b.Method, Target: b.Target}, &arguments, who, b.User)
 			return string(boundTo(head, &bound)), nil
 		},
 		InTime: func(at time.Time) string { return string(r.inTime(at.UnixMilli())) },

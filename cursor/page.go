@@ -219,8 +219,8 @@ func (p *Page) identify(ctx context.Context) *failure {
 	switch {
 	case cause != nil:
 		return &failure{Reason: mcpseal.ReasonPrincipalFailed, Cause: cause}
-	case user == "" && p.cursors.config.RequirePrincipal:
-		return failed(mcpseal.ReasonPrincipal)
+	case user == "" && p.cursors.config.RequireUser:
+		return failed(mcpseal.ReasonUser)
 	}
 	p.user, p.known.user = user, true
 	return nil

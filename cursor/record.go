@@ -104,7 +104,7 @@ func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
 	case [hintSize]byte(head[atHints:]) != b.hints.arguments:
 		return mcpseal.ReasonArguments
 	case [hintSize]byte(head[atHints+hintSize:]) != b.hints.user:
-		return mcpseal.ReasonPrincipal
+		return mcpseal.ReasonUser
 	}
 	return mcpseal.ReasonRequest
 }

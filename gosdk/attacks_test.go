@@ -64,7 +64,7 @@ func TestTheOlderSSETransportNeedsAPrincipal(t *testing.T) {
 		options := &gosdk.Options{Logger: b.logger()}
 		if named {
 			options.Principal = func(ctx context.Context, _ mcp.Request) (string, error) {
-				return gosdk.TokenPrincipal(auth.TokenInfoFromContext(ctx))
+				return gosdk.TokenUser(auth.TokenInfoFromContext(ctx))
 			}
 		}
 		gosdk.Protect(server, boundary(t, b, nil), options)
@@ -188,7 +188,7 @@ func TestTheBoundarysLimitsHoldForOlderClients(t *testing.T) {
 		want      string
 		runs      int
 	}{
-		"nobody, one question":      {func(c *mcpseal.Config) { c.RequirePrincipal = true }, 1, answering(), internal, 1},
+		"nobody, one question":      {func(c *mcpseal.Config) { c.RequireUser = true }, 1, answering(), internal, 1},
 		"slow answer, one question": {func(c *mcpseal.Config) { c.TTL = 150 * time.Millisecond }, 1, slow, invalidState, 1},
 		"slow answer, ask again":    {func(c *mcpseal.Config) { c.TTL, c.AskAgain = 150*time.Millisecond, true }, 1, slow, invalidState, 1},
 		"slow answer, the second":   {func(c *mcpseal.Config) { c.MaxFlow = 650 * time.Millisecond }, 2, slow, invalidState, 2},

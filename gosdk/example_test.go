@@ -32,9 +32,9 @@ func ExampleOptions_python() {
 				return "", nil // refused, unless AllowAnonymous is set
 			}
 			info := extra.TokenInfo
-			client, _ := info.Extra["client_id"].(string) // without one, PythonPrincipal fails
+			client, _ := info.Extra["client_id"].(string) // without one, PythonUser fails
 			issuer, _ := info.Extra["iss"].(string)
-			return compat.PythonPrincipal(client, issuer, info.UserID)
+			return compat.PythonUser(client, issuer, info.UserID)
 		},
 	}
 	_ = options

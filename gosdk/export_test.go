@@ -15,7 +15,7 @@ func PromptArguments(arguments map[string]string) []byte { return appendStrings(
 // CallerOf is whom the access token of a request names.
 func CallerOf(ctx context.Context, req mcp.Request) (string, error) {
 	c := new(Protected).callerOf(req)
-	return c.tokenPrincipal(ctx)
+	return c.tokenUser(ctx)
 }
 
 // Bubble runs a test with a clock of its own.

@@ -41,16 +41,16 @@ type HandlerOptions struct {
 	// Principal tells who sent an HTTP request, for identity that something else
 	// than the SDK's bearer middleware verified; "" means nobody. It must name a
 	// user in the same way for as long as a session lasts. An error or a panic
-	// refuses the request. Nil means the access token's user, as [TokenPrincipal]
+	// refuses the request. Nil means the access token's user, as [TokenUser]
 	// names it. Set it where Options.Principal is set, and only there.
 	Principal func(*http.Request) (string, error)
 	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
 	MaxSessions int
-	// MaxSessionsPerPrincipal is how many of them one principal may have. 0 means
+	// MaxSessionsPerUser is how many of them one user may have. 0 means
 	// 100. By default the client is part of it, so that a user with several clients
 	// has as many times that.
-	MaxSessionsPerPrincipal int
-	// MaxAnonymousSessions is how many of them callers without a principal may
+	MaxSessionsPerUser int
+	// MaxAnonymousSessions is how many of them callers without a name may
 	// have together. 0 means half of MaxSessions, so that such callers cannot
 	// keep users out. A server without users can set it to MaxSessions.
 	MaxAnonymousSessions int
@@ -102,7 +102,7 @@ func Handler(getServer func(*http.Request) *mcp.Server, options *HandlerOptions)
 		newer:    mcp.NewStreamableHTTPHandler(getServer, &stateless),
 		older:    mcp.NewStreamableHTTPHandler(noteServer(getServer), &stateful),
 		options:  o,
-		sessions: newSessions(o.MaxSessions, o.MaxSessionsPerPrincipal, o.MaxAnonymousSessions),
+		sessions: newSessions(o.MaxSessions, o.MaxSessionsPerUser, o.MaxAnonymousSessions),
 
 		namesUsers: namesUsers,
 	}
@@ -260,7 +260,7 @@ func tokenUser(r *http.Request) (string, error) {
 	if info == nil {
 		return "", nil
 	}
-	return TokenPrincipal(info)
+	return TokenUser(info)
 }
 
 type (

@@ -217,7 +217,7 @@ func TestTheSameUserIDOfAnotherIssuerIsAnotherUser(t *testing.T) {
 }
 
 func TestAUserAtTheirLimitKeepsNobodyElseOut(t *testing.T) {
-	s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: 5, MaxSessionsPerPrincipal: 2})
+	s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: 5, MaxSessionsPerUser: 2})
 	first, second := s.open(t, "alice"), s.open(t, "alice")
 	s.refused(t, "alice")
 	bob := s.open(t, "bob")
@@ -229,7 +229,7 @@ func TestAUserAtTheirLimitKeepsNobodyElseOut(t *testing.T) {
 	if !s.isOpen("alice", first) || s.count() != 3 {
 		t.Errorf("%d sessions", s.count())
 	}
-	if log := s.log.String(); !strings.Contains(log, "limit=MaxSessionsPerPrincipal") {
+	if log := s.log.String(); !strings.Contains(log, "limit=MaxSessionsPerUser") {
 		t.Errorf("the log says %q", log)
 	}
 }
@@ -251,7 +251,7 @@ func TestAnonymousCallersKeepNoUserOut(t *testing.T) {
 
 func TestASessionThatNeverInitializedMakesRoom(t *testing.T) {
 	t.Run("of the same user, the oldest first", func(t *testing.T) {
-		s := serveOlder(t, gosdk.HandlerOptions{MaxSessionsPerPrincipal: 3})
+		s := serveOlder(t, gosdk.HandlerOptions{MaxSessionsPerUser: 3})
 		bob := s.begin(t, "bob")
 		kept := s.open(t, "alice")
 		oldest, newer := s.begin(t, "alice"), s.begin(t, "alice")
@@ -324,7 +324,7 @@ func TestOnlyTheNotificationInitializes(t *testing.T) {
 		"malformed":      "{" + initialized,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serveOlder(t, gosdk.HandlerOptions{MaxSessionsPerPrincipal: 1})
+			s := serveOlder(t, gosdk.HandlerOptions{MaxSessionsPerUser: 1})
 			session := s.begin(t, "alice")
 			s.send("POST", "alice", session, message)
 			s.begin(t, "alice")
@@ -338,7 +338,7 @@ func TestOnlyTheNotificationInitializes(t *testing.T) {
 // TestASessionInUseIsNotDisplaced: there are clients that never send the
 // notification, and go on.
 func TestASessionInUseIsNotDisplaced(t *testing.T) {
-	s := serveOlder(t, gosdk.HandlerOptions{MaxSessionsPerPrincipal: 2})
+	s := serveOlder(t, gosdk.HandlerOptions{MaxSessionsPerUser: 2})
 	started, finish := make(chan bool), make(chan bool)
 	s.AddTool(&mcp.Tool{Name: "slow", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		started <- true
@@ -370,7 +370,7 @@ func TestASessionInUseIsNotDisplaced(t *testing.T) {
 // takes memory.
 func TestASessionCountsUntilItsHandlersReturn(t *testing.T) {
 	gosdk.Bubble(t, func(t *testing.T) {
-		s := serveOlder(t, gosdk.HandlerOptions{MaxSessionsPerPrincipal: 1})
+		s := serveOlder(t, gosdk.HandlerOptions{MaxSessionsPerUser: 1})
 		finish := make(chan bool)
 		s.AddTool(&mcp.Tool{Name: "slow", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			<-finish
@@ -486,7 +486,7 @@ func TestASlowBodyTakesNoRoom(t *testing.T) {
 }
 
 func TestConcurrentInitializesStayWithinTheLimits(t *testing.T) {
-	s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: 10, MaxSessionsPerPrincipal: 3})
+	s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: 10, MaxSessionsPerUser: 3})
 	var most atomic.Int32
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -576,7 +576,7 @@ func TestNewerRevisionsNeedNoSession(t *testing.T) {
 }
 
 func TestNoLimitSwitchesALimitOff(t *testing.T) {
-	s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: mcpseal.NoLimit, MaxSessionsPerPrincipal: mcpseal.NoLimit})
+	s := serveOlder(t, gosdk.HandlerOptions{MaxSessions: mcpseal.NoLimit, MaxSessionsPerUser: mcpseal.NoLimit})
 	for range 150 {
 		s.begin(t, "alice")
 		s.begin(t, "")
@@ -591,7 +591,7 @@ func TestNoLimitSwitchesALimitOff(t *testing.T) {
 func TestASessionIDThatIsNotUniqueServesNobody(t *testing.T) {
 	gosdk.Bubble(t, func(t *testing.T) {
 		server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{GetSessionID: func() string { return "same" }})
-		s := serveServer(t, server, gosdk.HandlerOptions{MaxSessions: 1, MaxSessionsPerPrincipal: 1})
+		s := serveServer(t, server, gosdk.HandlerOptions{MaxSessions: 1, MaxSessionsPerUser: 1})
 		two := serveServer(t, server, gosdk.HandlerOptions{MaxSessions: 2})
 		s.open(t, "alice")
 		s.refused(t, "bob")

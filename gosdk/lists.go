@@ -34,7 +34,7 @@ func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
 	return cursors
 }
 
-// forUsers has another issuer keep to [mcpseal.Config.RequirePrincipal].
+// forUsers has another issuer keep to [mcpseal.Config.RequireUser].
 type forUsers struct{ cursor.Issuer }
 
 func (f forUsers) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {

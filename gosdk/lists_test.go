@@ -216,7 +216,7 @@ func TestABoundaryWithoutKeysOfItsOwnSaysThatListsStayPlain(t *testing.T) {
 	b := &book{}
 	foreign := func(also ...mcpseal.Accepted) *mcpseal.Boundary {
 		return boundary(t, b, func(c *mcpseal.Config) {
-			c.Keys, c.Format, c.AlsoOpen, c.Waive = nil, format, also, mcpseal.ClaimQuestions|mcpseal.ClaimFlow|mcpseal.ClaimPrincipal
+			c.Keys, c.Format, c.AlsoOpen, c.Waive = nil, format, also, mcpseal.ClaimQuestions|mcpseal.ClaimFlow|mcpseal.ClaimUser
 		})
 	}
 	server := listServer(150, "public", 0)
@@ -313,7 +313,7 @@ func TestAListThatNobodyCanLookIntoDoesNotLeave(t *testing.T) {
 func TestAListDemandsAUserWhereOneIsRequired(t *testing.T) {
 	for scope, want := range map[string]bool{"private": false, "public": true} {
 		server := listServer(150, scope, 1000)
-		gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.RequirePrincipal = true }), nil)
+		gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.RequireUser = true }), nil)
 		_, err := connect(t, server, nil, revision2026).ListTools(t.Context(), nil)
 		if (err == nil) != want {
 			t.Errorf("%s: %v", scope, err)

@@ -74,7 +74,7 @@ func TestAnIssuerOrClientThatIsNoStringIsRefused(t *testing.T) {
 	for _, name := range []string{"iss", "client_id"} {
 		for _, value := range []any{5, nil, []string{"a"}, map[string]any{}, true} {
 			info := &auth.TokenInfo{UserID: "u", Extra: map[string]any{name: value}, Expiration: time.Now().Add(time.Hour)}
-			if principal, err := gosdk.TokenPrincipal(info); err == nil || principal != "" {
+			if principal, err := gosdk.TokenUser(info); err == nil || principal != "" {
 				t.Errorf("%s = %v is the principal %q", name, value, principal)
 			}
 			b := &book{}

@@ -226,15 +226,15 @@ func TestAPagedToolThatCannotBeIsRefusedAtRegistration(t *testing.T) {
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t"}, handler, &gosdk.PageOptions{Cursor: "page"})
 }
 
-// TestOtherIssuersKeepToRequirePrincipal: they know nothing of the boundary's policy.
-func TestOtherIssuersKeepToRequirePrincipal(t *testing.T) {
+// TestOtherIssuersKeepToRequireUser: they know nothing of the boundary's policy.
+func TestOtherIssuersKeepToRequireUser(t *testing.T) {
 	for user, want := range map[string]bool{"alice": true, "": false} {
 		issuer, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "rows.example.com", Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		server := newServer()
-		protected := gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.RequirePrincipal = true }), &gosdk.Options{
+		protected := gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.RequireUser = true }), &gosdk.Options{
 			Cursors: issuer, AllowAnonymous: true,
 			Principal: func(context.Context, mcp.Request) (string, error) { return user, nil },
 		})

@@ -12,7 +12,7 @@ import (
 // principal tells who is calling.
 func (p *Protected) principal(ctx context.Context, c *caller) (principal string, err error) {
 	if p.options.Principal == nil {
-		principal, err = c.tokenPrincipal(ctx)
+		principal, err = c.tokenUser(ctx)
 	} else if principal, err = p.options.Principal(ctx, c.request); err == nil && principal == "" && !p.options.AllowAnonymous {
 		err = errNoName
 	}
@@ -22,11 +22,11 @@ func (p *Protected) principal(ctx context.Context, c *caller) (principal string,
 	return principal, err
 }
 
-// tokenPrincipal is whom the SDK's bearer middleware verified for this request, ""
+// tokenUser is whom the SDK's bearer middleware verified for this request, ""
 // for nobody. The context does not count: it is that of the connection. Where it
 // alone has a token, over the older SSE transport for example, the caller cannot be
 // told.
-func (c *caller) tokenPrincipal(ctx context.Context) (string, error) {
+func (c *caller) tokenUser(ctx context.Context) (string, error) {
 	switch {
 	case c.hasToken:
 		return c.token.principal()
@@ -39,18 +39,18 @@ func (c *caller) tokenPrincipal(ctx context.Context) (string, error) {
 // What the log says as the cause of principal_failed.
 const (
 	errNoName   = mcpseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
-	errNobody   = mcpseal.PlainError("nobody is calling, and mcpseal.Config.RequirePrincipal is set")
+	errNobody   = mcpseal.PlainError("nobody is calling, and mcpseal.Config.RequireUser is set")
 	errNobodys  = mcpseal.PlainError("the caller has a name, but HandlerOptions.Principal named nobody when the session was opened: have it name the same users")
 	errOpener   = mcpseal.PlainError("the access token is that of whoever opened the connection, who need not be who sends this: set Options.Principal")
 	errNoUserID = mcpseal.PlainError("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
 	errNoString = mcpseal.PlainError("TokenInfo.Extra holds an iss or client_id that is not a string: set it to one, or set Options.Principal")
 )
 
-// TokenPrincipal is the principal of an access token: the user's id with the
+// TokenUser is how the user of an access token is named: the user's id with the
 // issuer and the client that the token names ("iss" and "client_id" in Extra),
 // since a user id alone is not unique among issuers. It is what [Protect] binds
 // states to unless [Options.Principal] is set.
-func TokenPrincipal(info *auth.TokenInfo) (string, error) {
+func TokenUser(info *auth.TokenInfo) (string, error) {
 	name := nameOf(info)
 	return name.principal()
 }

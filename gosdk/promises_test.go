@@ -96,7 +96,7 @@ func TestTwoUsersCannotUseEachOthersState(t *testing.T) {
 	if result, err := callTool(t, alice, params); err != nil || text(result) != "done after 1" {
 		t.Errorf("alice gets %s, %v", text(result), err)
 	}
-	if !strings.Contains(b.String(), "reason=principal") || strings.Contains(b.String(), "alice") {
+	if !strings.Contains(b.String(), "reason=user") || strings.Contains(b.String(), "alice") {
 		t.Errorf("the log: %s", b)
 	}
 }
@@ -175,7 +175,7 @@ func TestAPrincipalFunctionReplacesTheToken(t *testing.T) {
 	b := &book{}
 	server := newServer()
 	addSteps(server, "steps", 1)
-	gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.RequirePrincipal = true }), &gosdk.Options{
+	gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.RequireUser = true }), &gosdk.Options{
 		Logger:    b.logger(),
 		Principal: func(context.Context, mcp.Request) (string, error) { return user.Load().(string), nil },
 	})

@@ -105,7 +105,7 @@ func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
 	}
 	if p.options.Cursors == nil {
 		p.options.Cursors = nativeCursors(boundary, 0)
-	} else if p.policy.RequirePrincipal {
+	} else if p.policy.RequireUser {
 		p.options.Cursors = forUsers{p.options.Cursors}
 	}
 	if !p.options.PlainLists {

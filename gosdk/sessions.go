@@ -132,7 +132,7 @@ func (s *sessions) crowdOf(user string) *crowd {
 	if owner := s.users[user]; owner != nil {
 		return owner
 	}
-	return &crowd{name: "MaxSessionsPerPrincipal", limit: s.perUser}
+	return &crowd{name: "MaxSessionsPerUser", limit: s.perUser}
 }
 
 // name binds a session that was counted to the one that the SDK made under id. The

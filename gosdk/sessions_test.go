@@ -43,7 +43,7 @@ func closeAll(server *mcp.Server) {
 // TestNothingIsKeptOfASessionThatEnded looks at everything that could grow.
 func TestNothingIsKeptOfASessionThatEnded(t *testing.T) {
 	Bubble(t, func(t *testing.T) {
-		h, server := newHandler(HandlerOptions{MaxSessions: 20, MaxSessionsPerPrincipal: 3})
+		h, server := newHandler(HandlerOptions{MaxSessions: 20, MaxSessionsPerUser: 3})
 		for i := range 200 {
 			user := fmt.Sprint("user", i%7)
 			if i%7 == 0 {

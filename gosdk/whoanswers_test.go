@@ -60,7 +60,7 @@ func TestNobodyAnswersForAnotherInSilence(t *testing.T) {
 			if c.named {
 				options.Principal = ofHeader
 			}
-			gosdk.Protect(server, boundary(t, b, func(config *mcpseal.Config) { config.RequirePrincipal, config.TTL = true, 2*time.Second }), options)
+			gosdk.Protect(server, boundary(t, b, func(config *mcpseal.Config) { config.RequireUser, config.TTL = true, 2*time.Second }), options)
 			addSteps(server, "steps", 1)
 			handler := c.handler(func(*http.Request) *mcp.Server { return server }, b)
 			if c.bearer {

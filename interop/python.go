@@ -47,8 +47,8 @@ func playPython(p *peer, r *random, n int) (rep report, err error) {
 			c.Audience = &binding.Audience
 		}
 		if r.IntN(2) == 0 {
-			binding.Principal = r.name()
-			c.Principal = &binding.Principal
+			binding.User = r.name()
+			c.Principal = &binding.User
 		}
 		if err := pythonOne(p, r, format, binding, c, &rep); err != nil {
 			return rep, fmt.Errorf("%w; the case is %+v", err, c)

@@ -27,7 +27,7 @@ func playTypeScript(p *peer, r *random, n int) (rep report, err error) {
 		c := typeScriptCase{Key: hex.EncodeToString(key)}
 		options := compat.TypeScriptOptions{}
 		if r.IntN(2) == 0 {
-			options.Bind = func(b *mcpseal.Binding) (string, error) { return b.Method + " " + b.Principal, nil }
+			options.Bind = func(b *mcpseal.Binding) (string, error) { return b.Method + " " + b.User, nil }
 			text := "tools/call " + r.name()
 			c.Bind = &text
 		}
@@ -46,7 +46,7 @@ func typeScriptOne(p *peer, r *random, format mcpseal.Format, c typeScriptCase, 
 	ctx := context.Background()
 	binding := mcpseal.Binding{Method: "tools/call"}
 	if c.Bind != nil {
-		binding.Principal = (*c.Bind)[len("tools/call "):]
+		binding.User = (*c.Bind)[len("tools/call "):]
 	}
 	state, now := r.spell(r.value(3)), time.Now().UnixMilli()
 	token, err := seal(ctx, format, binding, mcpseal.Claims{Issued: now, Expires: now + 600_000, State: state, HasState: true})
@@ -90,7 +90,7 @@ func typeScriptOne(p *peer, r *random, format mcpseal.Format, c typeScriptCase, 
 	}
 	rep.refuse++
 	if c.Bind != nil {
-		binding.Principal += "x"
+		binding.User += "x"
 		if _, err := open(ctx, format, binding, a.Token); err == nil {
 			return fmt.Errorf("we accept another user's token")
 		}

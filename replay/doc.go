@@ -15,7 +15,7 @@
 //     are still recognised.
 //   - One user holds at most a tenth of it, in each boundary that uses it. Calls
 //     without a user have no such limit: it would limit the whole server. Where both
-//     kinds mix, set [mcpseal.Config.RequirePrincipal], or those without a user can
+//     kinds mix, set [mcpseal.Config.RequireUser], or those without a user can
 //     fill the store for all.
 //   - A token that was issued before the store started may have been used. Users who
 //     were asked something when the process restarted start over.

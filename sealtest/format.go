@@ -33,8 +33,8 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 		if carries&mcpseal.ClaimAudience != 0 {
 			b.Audience = "service"
 		}
-		if carries&mcpseal.ClaimPrincipal != 0 {
-			b.Principal = "alice"
+		if carries&mcpseal.ClaimUser != 0 {
+			b.User = "alice"
 		}
 		return b
 	}
@@ -152,8 +152,8 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 			{"no arguments", mcpseal.ClaimArguments, func(b *mcpseal.Binding) { b.Arguments = nil }},
 			{"another audience", mcpseal.ClaimAudience, func(b *mcpseal.Binding) { b.Audience = "other" }},
 			{"no audience", mcpseal.ClaimAudience, func(b *mcpseal.Binding) { b.Audience = "" }},
-			{"another principal", mcpseal.ClaimPrincipal, func(b *mcpseal.Binding) { b.Principal = "mallory" }},
-			{"no principal", mcpseal.ClaimPrincipal, func(b *mcpseal.Binding) { b.Principal = "" }},
+			{"another user", mcpseal.ClaimUser, func(b *mcpseal.Binding) { b.User = "mallory" }},
+			{"no user", mcpseal.ClaimUser, func(b *mcpseal.Binding) { b.User = "" }},
 		} {
 			if carries&change.claim == 0 {
 				continue

@@ -146,12 +146,12 @@ var broken = map[string]struct {
 		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *mcpseal.Binding) { b.Target = "" }})
 	}, "with another target the token still opens"},
 	"format userless": {func(t *testing.T) {
-		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *mcpseal.Binding) { b.Principal = "" }})
-	}, "with another principal the token still opens"},
+		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *mcpseal.Binding) { b.User = "" }})
+	}, "with another user the token still opens"},
 	"format argless": {func(t *testing.T) {
 		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *mcpseal.Binding) { b.Arguments = nil }})
 	}, "with other arguments the token still opens"},
-	"format anybody": {func(t *testing.T) { sealtest.TestFormat(t, anybodyFormat{nativeFormat()}) }, "a token with no principal opens without"},
+	"format anybody": {func(t *testing.T) { sealtest.TestFormat(t, anybodyFormat{nativeFormat()}) }, "a token with no user opens without"},
 	"format ageless": {func(t *testing.T) { sealtest.TestFormat(t, agelessFormat{nativeFormat()}) }, "the flow's start moved"},
 	"codec signed":   {func(t *testing.T) { sealtest.TestCodec(t, &signedCodec{}) }, "can be read from the text"},
 	"store small":    {func(t *testing.T) { sealtest.TestReplayStore(t, smallStore()) }, "Spend = true, want false"},
@@ -202,8 +202,8 @@ type anybodyFormat struct{ mcpseal.Format }
 
 func (f anybodyFormat) Open(ctx context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
 	claims, err := f.Format.Open(ctx, b, token)
-	if err != nil && b.Principal != "" {
-		b.Principal = ""
+	if err != nil && b.User != "" {
+		b.User = ""
 		return f.Format.Open(ctx, b, token)
 	}
 	return claims, err

@@ -20,7 +20,7 @@ func TestDemo(t *testing.T) {
 	}{
 		{[]string{"demo"}, []string{
 			"the handler wrote  step=1&traffic=10", "the client saw     ms1.", "alice gets         deployed frontend 1.4.2 in eu",
-			"forged", "malformed", "principal", "request", "arguments", "the question again", "expired", "audience", "All 8 attacks failed.",
+			"forged", "malformed", "user", "request", "arguments", "the question again", "expired", "audience", "All 8 attacks failed.",
 		}},
 		{[]string{"demo", "--unprotected"}, []string{"the client saw     step=1&traffic=10", "restored frontend", "database 9.9.9", "All 8 attacks succeeded."}},
 	} {

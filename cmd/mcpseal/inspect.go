@@ -26,7 +26,7 @@ type inspection struct {
 	unwrap         unwrap
 	binding        inspect.Binding
 	arguments      string
-	principal      string
+	user           string
 	issuer, client string
 	at             string
 	limits         limits
@@ -40,7 +40,7 @@ func newInspect() *cobra.Command {
 		Short: "Show what a token says, and whether it would be accepted",
 		Long: `Shows which format a requestState or cursor has and what its holder can read of it.
 With --keys, everything that a native one says. With the request that it came with
-(--method, --target, --args, --principal, --audience), whether it would be accepted,
+(--method, --target, --args, --user, --audience), whether it would be accepted,
 and if not, why. Not looked at are single use, and whether the service requires a user.
 
 The token is an argument or, better, standard input (also -): arguments show in the
@@ -50,7 +50,7 @@ list of processes. What is printed with --keys is what the handler wrote: treat 
 		Example: `  mcpseal inspect < token
   mcpseal inspect --keys keys < token
   mcpseal inspect --keys keys --method tools/call --target deploy \
-      --args '{"service":"frontend"}' --principal alice --audience release.example.com < token`,
+      --args '{"service":"frontend"}' --user alice --audience release.example.com < token`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -85,7 +85,7 @@ list of processes. What is printed with --keys is what the handler wrote: treat 
 	flags.StringVar(&in.binding.Method, "method", "tools/call", "the method that it comes with")
 	flags.StringVar(&in.binding.Target, "target", "", "the tool, the prompt or the resource's URI")
 	flags.StringVar(&in.arguments, "args", "{}", "the arguments, as JSON; @FILE reads a file")
-	flags.StringVar(&in.principal, "principal", "", "the user: the principal, or an access token's user id; empty is nobody")
+	flags.StringVar(&in.user, "user", "", "the user: what the principal returns, or an access token's user id; empty is nobody")
 	flags.StringVar(&in.issuer, "issuer", "", "the access token's issuer (iss), if it has one")
 	flags.StringVar(&in.client, "client", "", "the access token's client (client_id), if it has one")
 	flags.StringVar(&in.binding.Audience, "audience", "", "the service; empty is none")
@@ -123,13 +123,13 @@ func (l limits) resolve() (limits, error) {
 
 // asked is what the command line asks for.
 type asked struct {
-	keys       string
-	unwrap     *unwrap
-	verdict    bool // a request was described
-	binding    inspect.Binding
-	principals []string // ways to write the user
-	at         time.Time
-	limits     limits
+	keys    string
+	unwrap  *unwrap
+	verdict bool // a request was described
+	binding inspect.Binding
+	users   []string // ways to write the user
+	at      time.Time
+	limits  limits
 }
 
 func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
@@ -141,7 +141,7 @@ func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 		return any
 	}
 	a.verdict = given("method", "target")
-	switch described := given("args", "principal", "issuer", "client", "audience", "epoch"); {
+	switch described := given("args", "user", "issuer", "client", "audience", "epoch"); {
 	case described && !a.verdict:
 		return a, errors.New("name the request too: --target, or --method for what has no target")
 	case a.verdict && in.keys == "":
@@ -157,7 +157,7 @@ func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 			return a, fmt.Errorf("--at %q is not a time such as 2026-07-28T09:30:00Z", in.at)
 		}
 	}
-	if a.principals, err = in.principals(); err != nil {
+	if a.users, err = in.users(); err != nil {
 		return a, err
 	}
 	a.binding.Arguments = []byte(in.arguments)
@@ -172,26 +172,26 @@ func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 	return a, nil
 }
 
-// principals are the ways in which a boundary may have been told of the user: as
+// users are the ways in which a boundary may have been told of the user: as
 // the text itself, or by the adapter for the SDK, which adds issuer and client.
-func (in *inspection) principals() ([]string, error) {
-	if in.principal == "" {
+func (in *inspection) users() ([]string, error) {
+	if in.user == "" {
 		if in.issuer != "" || in.client != "" {
-			return nil, errors.New("--issuer and --client are about the user that --principal names")
+			return nil, errors.New("--issuer and --client are about the user that --user names")
 		}
 		return []string{""}, nil
 	}
-	info := &auth.TokenInfo{UserID: in.principal, Extra: make(map[string]any)}
+	info := &auth.TokenInfo{UserID: in.user, Extra: make(map[string]any)}
 	for name, value := range map[string]string{"iss": in.issuer, "client_id": in.client} {
 		if value != "" {
 			info.Extra[name] = value
 		}
 	}
-	adapted, err := gosdk.TokenPrincipal(info)
+	adapted, err := gosdk.TokenUser(info)
 	if in.issuer != "" || in.client != "" {
 		return []string{adapted}, err
 	}
-	return []string{in.principal, adapted}, err
+	return []string{in.user, adapted}, err
 }
 
 func readToken(cmd *cobra.Command, args []string) (text string, err error) {

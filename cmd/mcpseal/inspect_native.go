@@ -106,7 +106,7 @@ func (r *report) state(ctx context.Context, token string, payload []byte, all *m
 	r.add("flow", "flow", fmt.Sprintf("%s, round %d", flow, s.Round), flow)
 	r.add("", "round", "", s.Round)
 	r.time("flow began", "flow_start", s.FlowStart)
-	r.bound(s.Audience, s.Principal, "nobody")
+	r.bound(s.Audience, s.User, "nobody")
 	var questions []string
 	asked := []map[string]any{}
 	for _, q := range s.Questions {
@@ -141,12 +141,12 @@ func (r *report) state(ctx context.Context, token string, payload []byte, all *m
 	}
 	var claims mcpseal.Claims
 	format := mcpseal.NativeFormat(all)
-	for i, principal := range a.principals {
-		binding.Principal = principal
+	for i, user := range a.users {
+		binding.User = user
 		if claims, err = format.Open(ctx, binding, token); err == nil {
 			break
 		}
-		if i == len(a.principals)-1 || reasonOf(err) != mcpseal.ReasonPrincipal {
+		if i == len(a.users)-1 || reasonOf(err) != mcpseal.ReasonUser {
 			return r.verdict(reasonOf(err), "")
 		}
 	}
@@ -172,7 +172,7 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 	if c.Everybody {
 		who = "anybody"
 	}
-	r.bound(true, c.Principal, who)
+	r.bound(true, c.User, who)
 	r.add("position", "position", fmt.Sprintf("%s: %s", count(len(c.Position), "byte"), quoted(string(c.Position))), c.Position)
 	if !a.verdict {
 		return nil
@@ -180,13 +180,13 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 	if phase == keyfile.Retired {
 		return r.verdict(mcpseal.ReasonUnknownKey, "")
 	}
-	reason := mcpseal.ReasonPrincipal
-	for _, a.binding.Principal = range a.principals {
+	reason := mcpseal.ReasonUser
+	for _, a.binding.User = range a.users {
 		why, err := c.BoundTo(a.binding)
 		if err != nil {
 			return usage("--args: %w", err)
 		}
-		if reason = mcpseal.Reason(why); reason != mcpseal.ReasonPrincipal {
+		if reason = mcpseal.Reason(why); reason != mcpseal.ReasonUser {
 			break // this is the user, and anything else decides
 		}
 	}
@@ -197,16 +197,16 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 }
 
 // bound says what is bound as a digest, which only a guess can be compared with.
-func (r *report) bound(audience, principal bool, otherwise string) {
-	service, user := "no service", otherwise
+func (r *report) bound(audience, user bool, otherwise string) {
+	service, who := "no service", otherwise
 	if audience {
 		service = "a service (compare with --audience)"
 	}
-	if principal {
-		user = "a user (compare with --principal)"
+	if user {
+		who = "a user (compare with --user)"
 	}
-	r.add("bound to", "bound_to", fmt.Sprintf("its request and arguments, %s, %s", service, user),
-		map[string]any{"audience": audience, "principal": principal})
+	r.add("bound to", "bound_to", fmt.Sprintf("its request and arguments, %s, %s", service, who),
+		map[string]any{"audience": audience, "user": user})
 }
 
 func atWords(at time.Time) string { return " at " + clock(at) + " UTC" }

@@ -104,7 +104,7 @@ var whyNot = map[mcpseal.Reason]string{
 	mcpseal.ReasonRequest:       "it was sealed for another method or target",
 	mcpseal.ReasonArguments:     "it was sealed for other arguments",
 	mcpseal.ReasonAudience:      "it was sealed by another service, or with another epoch",
-	mcpseal.ReasonPrincipal:     "it was sealed for another user, or for nobody",
+	mcpseal.ReasonUser:          "it was sealed for another user, or for nobody",
 	mcpseal.ReasonExpired:       "it is too old",
 	mcpseal.ReasonFromTheFuture: "it was issued by a clock that is ahead",
 	mcpseal.ReasonFlowExpired:   "all rounds together took too long",

@@ -162,7 +162,7 @@ func mint(ts *testscript.TestScript, neg bool, args []string) {
 			info.Extra = map[string]any{"iss": "https://id.example.com"}
 			fallthrough
 		case "sdk-plain":
-			alice, err := gosdk.TokenPrincipal(info)
+			alice, err := gosdk.TokenUser(info)
 			ts.Check(err)
 			request.Principal = mcpseal.User(alice)
 		}

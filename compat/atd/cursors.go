@@ -11,7 +11,7 @@ import (
 )
 
 // Cursors has the issuer serve wherever native cursors do. The tool is the
-// request's target, the caller its principal; the method is not in a cursor, so that
+// request's target, the caller its user; the method is not in a cursor, so that
 // there are none for any but tools/call. A cursor of another session is invalid there,
 // not expired: it is not this service's. A cursor for everybody cannot be issued, nor
 // one that waits for a cache.

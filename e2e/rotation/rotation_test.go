@@ -161,7 +161,7 @@ func steal(t *testing.T, k *keyfile.Key) string {
 	must(t, err)
 	text, err := json.Marshal(arguments)
 	must(t, err)
-	alice, err := gosdk.TokenPrincipal(&auth.TokenInfo{UserID: "alice"})
+	alice, err := gosdk.TokenUser(&auth.TokenInfo{UserID: "alice"})
 	must(t, err)
 	round, err := boundary.Open(ctx, mcpseal.Request{Method: "tools/call", Target: "deploy", Arguments: text, Principal: mcpseal.User(alice)}, "")
 	must(t, err)

@@ -17,7 +17,7 @@ type Consent struct{ *Answer[struct{}] }
 // if it was not.
 //
 // Whoever opens the URL need not be who called the tool. Put an id made with
-// [Once] into it, remember on your side which principal it is for, and compare
+// [Once] into it, remember on your side which user it is for, and compare
 // that with who is signed in when the page is opened.
 func URL(ask *Asker, key, message, url string) *Consent {
 	question := &mcp.ElicitParams{Mode: "url", Message: message, URL: url, ElicitationID: ask.elicitationID(key)}

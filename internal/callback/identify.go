@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	maxPrincipal = 4096
+	maxUser = 4096
 
-	errLongPrincipal = plain.Error("the principal is longer than 4096 bytes")
+	errLongUser = plain.Error("the user's name is longer than 4096 bytes")
 )
 
 // Identify asks who is calling; nil is nobody. An error, a panic and a text that
@@ -23,8 +23,8 @@ func Identify(ctx context.Context, principal func(context.Context) (string, erro
 		switch {
 		case err != nil:
 			failed = Failed(err)
-		case len(name) > maxPrincipal:
-			failed = Failed(errLongPrincipal)
+		case len(name) > maxUser:
+			failed = Failed(errLongUser)
 		default:
 			user = name
 		}

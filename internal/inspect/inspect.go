@@ -10,7 +10,7 @@ type State struct {
 	Issued, Expires, FlowStart int64
 	Flow                       [16]byte
 	Round                      int
-	Audience, Principal        bool // it is bound to one
+	Audience, User             bool // it is bound to one
 	Questions                  []Question
 	State                      string
 	HasState                   bool
@@ -31,7 +31,7 @@ type Cursor struct {
 	Issued, Expires int64
 	Number          int64
 	Position        []byte
-	Principal       bool // it is for one user
+	User            bool // it is for one user
 	Everybody       bool // it is for anybody, not just for those without a name
 
 	// BoundTo says why it is not for this request, or "".
@@ -42,9 +42,9 @@ type Cursor struct {
 
 // Binding is what a cursor may be bound to.
 type Binding struct {
-	Method, Target             string
-	Arguments                  []byte
-	Principal, Audience, Epoch string
+	Method, Target        string
+	Arguments             []byte
+	User, Audience, Epoch string
 }
 
 var (
