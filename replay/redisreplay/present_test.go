@@ -25,7 +25,7 @@ const (
 	presentEnv = "REDISREPLAY_PRESENT" // the address of the server
 	numberEnv  = "REDISREPLAY_NUMBER"  // of the process
 	keyEnv     = "REDISREPLAY_KEY"
-	claimsEnv  = "MCPSEAL_USES"
+	usesEnv    = "MCPSEAL_USES"
 
 	processes  = 4
 	goroutines = 64
@@ -119,10 +119,10 @@ func ownerOf(token int) int { return token % (2 * processes) }
 // having won its own; for the others all compete.
 func TestEveryTokenOpensOnceAmongManyProcesses(t *testing.T) {
 	count := 300
-	if text := os.Getenv(claimsEnv); text != "" {
+	if text := os.Getenv(usesEnv); text != "" {
 		var err error
 		if count, err = strconv.Atoi(text); err != nil || count < 2*processes {
-			t.Fatalf("%s=%q is not a number of tokens, at least %d", claimsEnv, text, 2*processes)
+			t.Fatalf("%s=%q is not a number of tokens, at least %d", usesEnv, text, 2*processes)
 		}
 	}
 	s := startServer(t)
