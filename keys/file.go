@@ -22,13 +22,13 @@ type File struct {
 	current atomic.Pointer[datedRing]
 	turn    sync.Mutex // held to replace current
 
-	load       sync.Mutex                 // held to read the file; guards what follows
+	loading    sync.Mutex                 // held to read the file; guards what follows
 	good       fileSum                    // of the text in use
 	since      time.Time                  // when that was taken into use
 	sealed     lastSeals                  // what this replica has to open in any case
 	revoked    map[mcpseal.KeyID]struct{} // keys that must not come back
 	unwrapping *unwrapping
-	report     report
+	reported   reported
 
 	ctx     context.Context // over when Close was called
 	stop    context.CancelFunc
@@ -80,18 +80,18 @@ func (f *File) Ring() *mcpseal.Ring {
 	return p.ring
 }
 
-// Reload looks at the file now, for example on a signal. An error says why it is
+// Reload reads the file now, for example on a signal. An error says why it is
 // not used; the last good one then stays in use.
-func (f *File) Reload() error { return f.look(true) }
+func (f *File) Reload() error { return f.refresh(true) }
 
-// look reads the file; again also if its secrets could not be unwrapped a moment
-// ago.
-func (f *File) look(again bool) error {
-	f.load.Lock()
-	defer f.load.Unlock()
-	err := f.read(again)
+// refresh loads the file and reports what came of it. With force it does so even if
+// the secrets could not be unwrapped a moment ago.
+func (f *File) refresh(force bool) error {
+	f.loading.Lock()
+	defer f.loading.Unlock()
+	err := f.load(force)
 	if f.ctx.Err() == nil {
-		f.tell(err)
+		f.report(err)
 	}
 	return err
 }
@@ -102,8 +102,8 @@ func (f *File) Outlast(ttl time.Duration) error {
 	if ttl > keyfile.MaxTTL {
 		return fmt.Errorf("keys: no schedule has room for a TTL of %v", ttl)
 	}
-	f.load.Lock()
-	defer f.load.Unlock()
+	f.loading.Lock()
+	defer f.loading.Unlock()
 	room := f.options.room()
 	room.TTL = max(room.TTL, ttl)
 	if err := f.current.Load().schedule.document.Check(time.Now(), room); err != nil {
@@ -129,7 +129,7 @@ func (f *File) follow() {
 		case <-f.ctx.Done():
 			return
 		case <-ticker.C:
-			f.look(false) // tells log and observer by itself
+			f.refresh(false) // log and observer learn what came of it
 		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 
 type fileSum [sha256.Size]byte
 
-// read takes the file into use if it changed: all of it is read and checked
+// load takes the file into use if it changed: all of it is read and checked
 // first, then one pointer is swapped. The text itself is compared, because
 // times and sizes can stay the same when a file is edited in place.
-func (f *File) read(again bool) error {
+func (f *File) load(force bool) error {
 	text, err := f.text()
 	if err != nil {
 		return f.refused(err)
@@ -24,10 +24,10 @@ func (f *File) read(again bool) error {
 	if f.current.Load() != nil && sum == f.good {
 		return nil
 	}
-	if err := f.unwrapping.tooSoon(sum); err != nil && !again {
+	if err := f.unwrapping.tooSoon(sum); err != nil && !force {
 		return f.refused(err)
 	}
-	next, err := f.check(text, sum)
+	next, err := f.verify(text, sum)
 	if err != nil {
 		return f.refused(err)
 	}
@@ -52,8 +52,8 @@ func (f *File) use(next *schedule) {
 	f.current.Store(next.ringAt(now))
 }
 
-// check makes a schedule of the text, or says why it cannot be used.
-func (f *File) check(text []byte, sum fileSum) (*schedule, error) {
+// verify makes a schedule of the text, or says why it cannot be used.
+func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	document, err := keyfile.Parse(text)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (f *File) check(text []byte, sum fileSum) (*schedule, error) {
 		return nil, err
 	}
 	s := &schedule{document: document, keys: document.Schedule()}
-	if err := f.checkChange(document, now); err != nil {
+	if err := f.verifyChange(document, now); err != nil {
 		return nil, err
 	}
 	var needed []*keyfile.Key
@@ -79,9 +79,9 @@ func (f *File) check(text []byte, sum fileSum) (*schedule, error) {
 	return s, err
 }
 
-// checkChange says what is wrong with a file for whoever uses the one before it:
+// verifyChange says what is wrong with a file for whoever uses the one before it:
 // it brings a revoked key back, or lacks one that is still needed.
-func (f *File) checkChange(next *keyfile.Document, now time.Time) error {
+func (f *File) verifyChange(next *keyfile.Document, now time.Time) error {
 	keys, revoked := next.ByID()
 	for id := range keys {
 		if _, ok := f.revoked[id]; ok {

@@ -208,7 +208,7 @@ func (m *model) start(r *replica) {
 		if err != nil {
 			m.Fatal(err)
 		}
-		if err = file.read(true); err == nil {
+		if err = file.load(true); err == nil {
 			r.file, r.codec = file, mcpseal.RingCodec(file, mcpseal.PurposeState)
 			break
 		}
@@ -392,7 +392,7 @@ func (m *model) deliver(r *replica, v *version) {
 			back = append(back, id)
 		}
 	}
-	err := r.file.read(true)
+	err := r.file.load(true)
 	switch {
 	case len(lacks) > 0 && err == nil:
 		m.Errorf("a file without %v, which still opens, was taken", lacks)

@@ -35,27 +35,27 @@ type Event struct {
 // remindEvery is how often a file that stays bad is mentioned again.
 const remindEvery = 10 * time.Minute
 
-// report is what log and observer were told last.
-type report struct {
+// reported is what log and observer were told last.
+type reported struct {
 	ring    *datedRing
 	err     string
-	told    time.Time // when err was told
+	at      time.Time // when err was
 	exposed string
 }
 
-// tell says what changed since it was last called, and does not repeat itself.
-func (f *File) tell(err error) {
-	r := &f.report
+// report says what changed since it was last called, and does not repeat itself.
+func (f *File) report(err error) {
+	r := &f.reported
 	now := time.Now()
 	if f.current.Load() == nil {
 		return // OpenFile returns the error
 	}
 	f.Ring() // turns the ring if its time has come
 	p := f.current.Load()
-	f.tellExposed()
+	f.reportExposed()
 	switch {
-	case err != nil && (err.Error() != r.err || now.Sub(r.told) >= remindEvery):
-		r.err, r.told = err.Error(), now
+	case err != nil && (err.Error() != r.err || now.Sub(r.at) >= remindEvery):
+		r.err, r.at = err.Error(), now
 		cause := err.Error()
 		if e, ok := err.(*fileError); ok {
 			cause = e.cause()
@@ -70,13 +70,13 @@ func (f *File) tell(err error) {
 		}
 	}
 	if p != r.ring {
-		f.tellRing(r.ring, p, err)
+		f.reportRing(r.ring, p, err)
 		r.ring = p
 	}
 }
 
-// tellExposed warns about files with secrets that others can reach.
-func (f *File) tellExposed() {
+// reportExposed warns about files with secrets that others can reach.
+func (f *File) reportExposed() {
 	var all []string
 	for _, path := range append([]string{f.path}, f.unwrapping.files...) {
 		for _, how := range keyfile.Exposed(path, os.Geteuid()) {
@@ -84,15 +84,15 @@ func (f *File) tellExposed() {
 		}
 	}
 	exposed := strings.Join(all, "; ")
-	if exposed != f.report.exposed && exposed != "" {
+	if exposed != f.reported.exposed && exposed != "" {
 		f.log(slog.LevelWarn, "keys: others can reach a file with secrets", slog.String("cause", exposed))
 	}
-	f.report.exposed = exposed
+	f.reported.exposed = exposed
 }
 
-// tellRing says which keys are in use now, which were revoked, and which came
+// reportRing says which keys are in use now, which were revoked, and which came
 // late.
-func (f *File) tellRing(before, p *datedRing, err error) {
+func (f *File) reportRing(before, p *datedRing, err error) {
 	e := f.event(p, err)
 	if before != nil && before.schedule != p.schedule {
 		now := time.Now()

@@ -1,6 +1,15 @@
 package keys
 
-import "context"
+import (
+	"context"
+	"crypto/sha256"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/callback"
+	"github.com/mcpseal/mcpseal/internal/keyfile"
+	"github.com/mcpseal/mcpseal/internal/plain"
+)
 
 // Unwrapper decrypts secrets that a key service, or age, encrypted. It is called
 // when a file is loaded, once for each secret that is new in it, and never for a
@@ -22,4 +31,127 @@ type Unwrapper interface {
 	// seconds; what does not come back by then has failed. The bytes it returns
 	// are copied.
 	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
+}
+
+const (
+	// unwrapTimeout bounds how long the secrets of one file may take.
+	unwrapTimeout = 30 * time.Second
+	// longestPause is how long a file whose secrets cannot be unwrapped waits at
+	// most before it is tried again.
+	longestPause = time.Minute
+
+	errUnwrapSlow  = plain.Error("the secrets were not unwrapped in time")
+	errUnwrapStuck = plain.Error("an unwrapper has not come back since an earlier try")
+)
+
+// unwrapping asks for secrets as rarely as possible. It is not safe for
+// concurrent use.
+type unwrapping struct {
+	unwrappers []keyfile.Unwrapper
+	files      []string      // that they got their own secrets from
+	busy       chan struct{} // holds one while an unwrapper works
+
+	// What need not be asked for again: secrets of the file in use, and of the
+	// last one that failed.
+	inUse, tried map[wrappedSum]mcpseal.Key
+
+	// The last failure, what it was about, and when to try that again.
+	err   error
+	sum   fileSum
+	pause time.Duration
+	retry time.Time
+}
+
+// wrappedSum tells wrapped secrets apart.
+type wrappedSum struct {
+	id  mcpseal.KeyID
+	sum [sha256.Size]byte
+}
+
+func newUnwrapping(unwrappers []Unwrapper) *unwrapping {
+	u := &unwrapping{busy: make(chan struct{}, 1)}
+	for _, each := range unwrappers {
+		u.unwrappers = append(u.unwrappers, each)
+		if from, ok := each.(interface{ Files() []string }); ok {
+			callback.Quietly(func() { u.files = append(u.files, from.Files()...) })
+		}
+	}
+	return u
+}
+
+// tooSoon returns the last failure if it was about the same file and not long
+// ago.
+func (u *unwrapping) tooSoon(sum fileSum) error {
+	if u.err != nil && u.sum == sum && time.Now().Before(u.retry) {
+		return u.err
+	}
+	return nil
+}
+
+// all returns the secrets of keys.
+func (u *unwrapping) all(ctx context.Context, keys []*keyfile.Key, sum fileSum) (secretsOf, error) {
+	ctx, cancel := context.WithTimeout(ctx, unwrapTimeout)
+	defer cancel()
+	secrets, known := make(secretsOf), make(map[wrappedSum]mcpseal.Key)
+	for _, k := range keys {
+		wrapped := wrappedSum{k.ID, k.Secret.Sum()}
+		key, err := u.one(ctx, k, wrapped)
+		if err != nil {
+			u.tried = known
+			u.failed(err, sum)
+			return nil, err
+		}
+		secrets[k.ID] = key
+		if k.Secret.Wrapped() {
+			known[wrapped] = key
+		}
+	}
+	u.inUse, u.tried, u.err = known, nil, nil
+	return secrets, nil
+}
+
+func (u *unwrapping) failed(err error, sum fileSum) {
+	if u.err == nil || u.sum != sum {
+		u.pause = time.Second
+	}
+	u.pause = min(2*u.pause, longestPause)
+	u.err, u.sum, u.retry = err, sum, time.Now().Add(u.pause)
+}
+
+// one returns a secret, from memory if it can.
+func (u *unwrapping) one(ctx context.Context, k *keyfile.Key, wrapped wrappedSum) (mcpseal.Key, error) {
+	if !k.Secret.Wrapped() {
+		return k.Open(ctx, nil)
+	}
+	for _, known := range []map[wrappedSum]mcpseal.Key{u.inUse, u.tried} {
+		if key, ok := known[wrapped]; ok {
+			return key, nil
+		}
+	}
+	return u.ask(ctx, k)
+}
+
+// ask unwraps a secret, and comes back when the unwrapper does not.
+func (u *unwrapping) ask(ctx context.Context, k *keyfile.Key) (mcpseal.Key, error) {
+	select {
+	case u.busy <- struct{}{}:
+	default:
+		return mcpseal.Key{}, errUnwrapStuck
+	}
+	type result struct {
+		key mcpseal.Key
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		key, err := k.Open(ctx, u.unwrappers)
+		<-u.busy
+		done <- result{key, err}
+	}()
+	select {
+	case r := <-done:
+		return r.key, r.err
+	case <-ctx.Done():
+		return mcpseal.Key{}, errUnwrapSlow
+	}
 }
