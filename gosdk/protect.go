@@ -26,10 +26,12 @@ type Options struct {
 	// session or the connection, whoever sends on it now. Over the older SSE
 	// transport GetExtra has neither: make sure in front of it that whoever posts to
 	// a session is the user that opened it, then set Principal to take the user
-	// from the context. Without Principal such calls are refused a token.
+	// from the context. Without Principal, a connection that was opened with an access
+	// token is refused states and cursors, and any other has those of nobody.
 	//
 	// With [Handler], set HandlerOptions.Principal too: it binds the sessions of
-	// older clients. With one of the two alone, the log has an error.
+	// older clients. With one of the two alone, the log has an error. If they name a
+	// user differently, older clients can neither be asked nor use cursors.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// AllowAnonymous says that callers without a name are expected: their tokens
 	// are bound to nobody, and anybody who gets one can use it. False means that an
