@@ -75,6 +75,11 @@ type Protected struct {
 // Protect installs the middleware on server. Call it once, after any
 // middleware that must see plaintext and before any that must see tokens:
 // middleware added later runs first.
+//
+// Middleware added later gets questions after they are sealed, and must leave them
+// alone: nobody compares what the client shows with what was sealed, so a reworded
+// question gets an answer that counts for the original one. The same goes for any
+// sending middleware and the questions to older clients.
 func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
 	p := newProtected(boundary, options)
 	p.server = server
