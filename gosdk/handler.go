@@ -42,7 +42,12 @@ type HandlerOptions struct {
 	// than the SDK's bearer middleware verified; "" means nobody. It must name a
 	// user in the same way for as long as a session lasts. An error or a panic
 	// refuses the request. Nil means the access token's user, as [TokenUser]
-	// names it. Set it where Options.Principal is set, and only there.
+	// names it.
+	//
+	// Set it where Options.Principal is set, and only there, and have both return
+	// the same name for a user. If they differ on a session of an older client,
+	// its calls can neither ask nor use cursors: whoever shares the session's name
+	// could answer for another user.
 	Principal func(*http.Request) (string, error)
 	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
 	MaxSessions int
@@ -124,7 +129,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Revisions are dates, so they compare as texts.
 	if r.Header.Get(versionHeader) >= firstStateless {
 		if h.namesUsers { // all others are spared the copy
-			r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, sessionMark{named: true}))
+			r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, markNamed))
 		}
 		h.newer.ServeHTTP(w, r)
 		return
@@ -162,7 +167,7 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	var server *mcp.Server
 	ctx := context.WithValue(r.Context(), serverKey{}, &server)
 	if opening != nil { // the context of every call on the session is derived from it
-		ctx = context.WithValue(ctx, sessionKey{}, sessionMark{named: h.namesUsers, nobodys: opening.user == ""})
+		ctx = context.WithValue(ctx, sessionKey{}, &sessionMark{named: h.namesUsers, onSession: true, owner: opening.user})
 	}
 	r = r.WithContext(ctx)
 	answer := &answer{ResponseWriter: w, before: func(status int) {
@@ -270,9 +275,13 @@ type (
 
 // sessionMark is what [Handler] says of a request, to calls on it.
 type sessionMark struct {
-	named   bool // HandlerOptions.Principal names the users of sessions
-	nobodys bool // it named nobody when the session was opened
+	named     bool   // HandlerOptions.Principal names the users of sessions
+	onSession bool   // of an older client
+	owner     string // who opened the session; "" for nobody
 }
+
+// markNamed is for requests without a session.
+var markNamed = &sessionMark{named: true}
 
 // noteServer passes getServer on, and notes what it returned where the request's
 // context has a place for it.

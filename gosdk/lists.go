@@ -88,14 +88,14 @@ func (p *Protected) serveList(ctx context.Context, next mcp.MethodHandler, metho
 	if tools, ok := result.(*mcp.ListToolsResult); ok {
 		p.strangers.meet(ctx, p, page.Number(), tools)
 	}
-	return sealedList(ctx, &page, result)
+	return p.sealedList(ctx, &by, &page, result)
 }
 
 // sealedList replaces the cursor of a page. A page that may be served to others
 // from a cache has a cursor that serves them too, and outlives the cache. Any
 // other is bound to the user: the SDK calls every page public, but one with a ttlMs
 // of 0 is in nobody's cache.
-func sealedList(ctx context.Context, page *cursor.Page, result mcp.Result) (mcp.Result, error) {
+func (p *Protected) sealedList(ctx context.Context, by *caller, page *cursor.Page, result mcp.Result) (mcp.Result, error) {
 	plain, with := nextListCursor(result)
 	if plain == "" {
 		return result, nil
@@ -105,6 +105,9 @@ func sealedList(ctx context.Context, page *cursor.Page, result mcp.Result) (mcp.
 		scope := cacheable.GetCacheScope()
 		next.Shared = scope == "public" || scope == "" // which means the same
 		next.Cached = time.Duration(min(int64(cacheable.GetTTLMs()), maxCachedMs)) * time.Millisecond
+	}
+	if !next.Shared {
+		p.warnUsers(ctx, by)
 	}
 	sealed, err := page.Next(ctx, next)
 	if err != nil {

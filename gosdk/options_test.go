@@ -3,6 +3,7 @@ package gosdk_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -66,6 +67,70 @@ func TestAnonymousCallersThatAreExpectedAreNoWarning(t *testing.T) {
 	}
 	if strings.Contains(b.String(), "nobody is authenticated") {
 		t.Errorf("the log: %s", b)
+	}
+}
+
+// TestAnHTTPServerThatAuthenticatesNobodySaysSoOnce: an authentication of the author's own,
+// which Options.Principal knows nothing of, looks the same.
+func TestAnHTTPServerThatAuthenticatesNobodySaysSoOnce(t *testing.T) {
+	for name, handler := range map[string]func(func(*http.Request) *mcp.Server) http.Handler{
+		"ours": func(get func(*http.Request) *mcp.Server) http.Handler { return gosdk.Handler(get, nil) },
+		"the SDK's": func(get func(*http.Request) *mcp.Server) http.Handler {
+			return mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true})
+		},
+		"SSE":     func(get func(*http.Request) *mcp.Server) http.Handler { return mcp.NewSSEHandler(get, nil) },
+		"no HTTP": nil,
+	} {
+		for what, send := range map[string]func(*mcp.ClientSession) error{
+			"a state": func(session *mcp.ClientSession) error {
+				_, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"})
+				return err
+			},
+			"a list cursor": func(session *mcp.ClientSession) error {
+				page, err := session.ListTools(t.Context(), nil)
+				if err == nil && page.NextCursor == "" {
+					err = errors.New("there is one page")
+				}
+				return err
+			},
+		} {
+			for _, expected := range []bool{false, true} {
+				b := &book{}
+				server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 1})
+				gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger(), AllowAnonymous: expected})
+				addSteps(server, "steps", 1)
+				addSteps(server, "others", 1)
+				var session *mcp.ClientSession
+				switch {
+				case handler == nil:
+					session = connect(t, server, answering(), revision2025)
+				default:
+					web := httptest.NewServer(handler(func(*http.Request) *mcp.Server { return server }))
+					t.Cleanup(web.Close)
+					var transport mcp.Transport = &mcp.StreamableClientTransport{Endpoint: web.URL}
+					if name == "SSE" {
+						transport = &mcp.SSEClientTransport{Endpoint: web.URL}
+					}
+					var err error
+					if session, err = mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, answering()).Connect(t.Context(), transport, nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range 2 {
+					if err := send(session); err != nil {
+						t.Fatal(name, what, err)
+					}
+				}
+				session.Close()
+				want := 1
+				if handler == nil || expected {
+					want = 0
+				}
+				if said := strings.Count(b.String(), "nobody is authenticated"); said != want {
+					t.Errorf("%s, %s, anonymous callers expected: %v: said %d times: %s", name, what, expected, said, b)
+				}
+			}
+		}
 	}
 }
 

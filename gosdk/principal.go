@@ -3,6 +3,7 @@ package gosdk
 import (
 	"context"
 	"encoding/binary"
+	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
@@ -16,10 +17,38 @@ func (p *Protected) principal(ctx context.Context, c *caller) (principal string,
 	} else if principal, err = p.options.Principal(ctx, c.request); err == nil && principal == "" && !p.options.AllowAnonymous {
 		err = errNoName
 	}
-	if mark, _ := ctx.Value(sessionKey{}).(sessionMark); err == nil && principal != "" && mark.named && mark.nobodys {
-		err = errNobodys
+	if err == nil {
+		err = p.checkOwner(ctx, c, principal)
 	}
-	return principal, err
+	if err != nil {
+		return "", err
+	}
+	return principal, nil
+}
+
+// checkOwner refuses a caller whom Options.Principal names otherwise than
+// HandlerOptions.Principal named the owner of the session: whoever shares the owner's
+// name could answer for the caller.
+func (p *Protected) checkOwner(ctx context.Context, c *caller, principal string) error {
+	mark, ok := c.markIn(ctx)
+	switch {
+	case !ok || !mark.named || !mark.onSession || mark.owner == principal:
+		return nil
+	case mark.owner == "":
+		return errNobodys
+	case p.options.Principal != nil:
+		return errOtherName
+	}
+	return nil // warnHalfNamed has said it
+}
+
+// markIn returns what [Handler] says of the request. A server that a handler connects
+// to in memory may have its context too, but no headers.
+func (c *caller) markIn(ctx context.Context) (mark *sessionMark, ok bool) {
+	if c.hasHeader {
+		mark, ok = ctx.Value(sessionKey{}).(*sessionMark)
+	}
+	return mark, ok
 }
 
 // tokenUser is whom the SDK's bearer middleware verified for this request, ""
@@ -38,12 +67,13 @@ func (c *caller) tokenUser(ctx context.Context) (string, error) {
 
 // What the log says as the cause of principal_failed.
 const (
-	errNoName   = mcpseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
-	errNobody   = mcpseal.PlainError("nobody is calling, and mcpseal.Config.RequireUser is set")
-	errNobodys  = mcpseal.PlainError("the caller has a name, but HandlerOptions.Principal named nobody when the session was opened: have it name the same users")
-	errOpener   = mcpseal.PlainError("the access token is that of whoever opened the connection, who need not be who sends this: set Options.Principal")
-	errNoUserID = mcpseal.PlainError("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
-	errNoString = mcpseal.PlainError("TokenInfo.Extra holds an iss or client_id that is not a string: set it to one, or set Options.Principal")
+	errNoName    = mcpseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
+	errNobody    = mcpseal.PlainError("nobody is calling, and mcpseal.Config.RequireUser is set")
+	errNobodys   = mcpseal.PlainError("the caller has a name, but HandlerOptions.Principal named nobody when the session was opened: have it name the same users")
+	errOtherName = mcpseal.PlainError("Options.Principal names the caller otherwise than HandlerOptions.Principal named the owner of the session: have both name every user alike")
+	errOpener    = mcpseal.PlainError("the access token is that of whoever opened the connection, who need not be who sends this: set Options.Principal")
+	errNoUserID  = mcpseal.PlainError("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
+	errNoString  = mcpseal.PlainError("TokenInfo.Extra holds an iss or client_id that is not a string: set it to one, or set Options.Principal")
 )
 
 // TokenUser is how the user of an access token is named: the user's id with the
@@ -103,19 +133,25 @@ func appendPart(buf []byte, text string, present bool) []byte {
 // to.
 func (p *Protected) warnUsers(ctx context.Context, c *caller) {
 	p.warnHalfNamed(ctx, c)
-	if p.options.Principal != nil || p.options.AllowAnonymous || !c.hasHeader || c.hasToken {
+	if p.options.Principal != nil || p.options.AllowAnonymous || c.hasToken || !c.overHTTP(ctx) {
 		return
 	}
 	if !p.anonymous.Swap(true) {
-		p.logger().WarnContext(ctx, "gosdk: nobody is authenticated, so states are bound to no user and anybody who "+
+		p.logger().WarnContext(ctx, "gosdk: nobody is authenticated, so states and cursors are bound to no user and anybody who "+
 			"gets one can use it: add auth.RequireBearerToken, or set Options.Principal, or Options.AllowAnonymous if that is meant")
 	}
+}
+
+// overHTTP reports whether a request came over HTTP. The older SSE transport passes no
+// headers on, but the context is that of the HTTP request which opened the stream.
+func (c *caller) overHTTP(ctx context.Context) bool {
+	return c.hasHeader || ctx.Value(http.ServerContextKey) != nil
 }
 
 // warnHalfNamed says once that sessions of older clients are bound to other names than
 // states and cursors.
 func (p *Protected) warnHalfNamed(ctx context.Context, c *caller) {
-	mark, ofHandler := ctx.Value(sessionKey{}).(sessionMark)
+	mark, ofHandler := c.markIn(ctx)
 	ofCalls := p.options.Principal != nil
 	problem := ""
 	switch {

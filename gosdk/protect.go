@@ -26,10 +26,12 @@ type Options struct {
 	// session or the connection, whoever sends on it now. Over the older SSE
 	// transport GetExtra has neither: make sure in front of it that whoever posts to
 	// a session is the user that opened it, then set Principal to take the user
-	// from the context. Without Principal such calls are refused a token.
+	// from the context. Without Principal, a connection that was opened with an access
+	// token is refused states and cursors, and any other has those of nobody.
 	//
 	// With [Handler], set HandlerOptions.Principal too: it binds the sessions of
-	// older clients. With one of the two alone, the log has an error.
+	// older clients. With one of the two alone, the log has an error. If they name a
+	// user differently, older clients can neither be asked nor use cursors.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// AllowAnonymous says that callers without a name are expected: their tokens
 	// are bound to nobody, and anybody who gets one can use it. False means that an
@@ -73,6 +75,11 @@ type Protected struct {
 // Protect installs the middleware on server. Call it once, after any
 // middleware that must see plaintext and before any that must see tokens:
 // middleware added later runs first.
+//
+// Middleware added later gets questions after they are sealed, and must leave them
+// alone: nobody compares what the client shows with what was sealed, so a reworded
+// question gets an answer that counts for the original one. The same goes for any
+// sending middleware and the questions to older clients.
 func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
 	p := newProtected(boundary, options)
 	p.server = server

@@ -30,6 +30,7 @@ func TestNobodyAnswersForAnotherInSilence(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		named   bool // by Options.Principal
+		nobodys bool // by Options.Principal, which is allowed
 		bearer  bool
 		handler func(func(*http.Request) *mcp.Server, *book) http.Handler
 		says    string // if bob can answer
@@ -47,6 +48,12 @@ func TestNobodyAnswersForAnotherInSilence(t *testing.T) {
 		"ours, with one that names nobody": {named: true, refuses: true, says: "have it name the same users", handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
 			return gosdk.Handler(get, &gosdk.HandlerOptions{Logger: b.logger(), Principal: func(r *http.Request) (string, error) { return r.Header.Get("X-Usr"), nil }})
 		}},
+		"ours, with a coarser one": {named: true, refuses: true, says: "have both name every user alike", handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
+			return gosdk.Handler(get, &gosdk.HandlerOptions{Logger: b.logger(), Principal: func(*http.Request) (string, error) { return "tenant-7", nil }})
+		}},
+		"ours, where a call is nobody's": {named: true, nobodys: true, refuses: true, says: "have both name every user alike", handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
+			return gosdk.Handler(get, &gosdk.HandlerOptions{Logger: b.logger(), Principal: func(*http.Request) (string, error) { return "tenant-7", nil }})
+		}},
 		"ours": {named: true, handler: func(get func(*http.Request) *mcp.Server, b *book) http.Handler {
 			return gosdk.Handler(get, &gosdk.HandlerOptions{Logger: b.logger(), Principal: func(r *http.Request) (string, error) { return r.Header.Get("X-User"), nil }})
 		}},
@@ -60,7 +67,10 @@ func TestNobodyAnswersForAnotherInSilence(t *testing.T) {
 			if c.named {
 				options.Principal = ofHeader
 			}
-			gosdk.Protect(server, boundary(t, b, func(config *mcpseal.Config) { config.RequireUser, config.TTL = true, 2*time.Second }), options)
+			if c.nobodys {
+				options.Principal, options.AllowAnonymous = func(context.Context, mcp.Request) (string, error) { return "", nil }, true
+			}
+			gosdk.Protect(server, boundary(t, b, func(config *mcpseal.Config) { config.RequireUser, config.TTL = !c.nobodys, 2*time.Second }), options)
 			addSteps(server, "steps", 1)
 			handler := c.handler(func(*http.Request) *mcp.Server { return server }, b)
 			if c.bearer {
@@ -120,6 +130,62 @@ func TestNobodyAnswersForAnotherInSilence(t *testing.T) {
 				t.Errorf("the log: %s", b)
 			}
 		})
+	}
+}
+
+// TestAServerBehindAnotherIsNotHeldToItsSessions: it is connected in memory, with the
+// context of a call on alice's session, and names its callers in a way of its own.
+func TestAServerBehindAnotherIsNotHeldToItsSessions(t *testing.T) {
+	b, inner, outer := &book{}, newServer(), newServer()
+	gosdk.Protect(inner, boundary(t, b, nil), &gosdk.Options{
+		Logger:    b.logger(),
+		Principal: func(context.Context, mcp.Request) (string, error) { return "gateway", nil },
+	})
+	addSteps(inner, "steps", 1)
+	outer.AddTool(&mcp.Tool{Name: "gateway", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		clientSide, serverSide := mcp.NewInMemoryTransports()
+		if _, err := inner.Connect(ctx, serverSide, nil); err != nil {
+			return nil, err
+		}
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "gateway", Version: "1"}, answering()).Connect(ctx, clientSide, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer session.Close()
+		return session.CallTool(ctx, &mcp.CallToolParams{Name: "steps"})
+	})
+	s := serveServer(t, outer, gosdk.HandlerOptions{})
+	answer := s.send(http.MethodPost, "alice", s.open(t, "alice"), `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"gateway","arguments":{}}}`)
+	if !strings.Contains(answer.Body.String(), "done after 1") || strings.Contains(b.String(), "level=ERROR") {
+		t.Errorf("%d %s\n%s", answer.Code, answer.Body, b)
+	}
+}
+
+// TestACursorIsRefusedWhereTheSessionHasAnotherName: a tenant owns the session, and alice
+// would own the cursor.
+func TestACursorIsRefusedWhereTheSessionHasAnotherName(t *testing.T) {
+	for owner, refused := range map[string]bool{"alice": false, "tenant-7": true} {
+		b := &book{}
+		server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 1})
+		protected := gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{
+			Logger:    b.logger(),
+			Principal: func(_ context.Context, r mcp.Request) (string, error) { return r.GetExtra().Header.Get("X-User"), nil },
+		})
+		addSteps(server, "steps", 1)
+		gosdk.AddPagedTool(protected, &mcp.Tool{Name: "pages"}, func(context.Context, *mcp.CallToolRequest, struct{}, *int) ([]int, *int, error) {
+			return []int{1}, new(int), nil
+		}, nil)
+		s := serveServer(t, server, gosdk.HandlerOptions{Principal: func(*http.Request) (string, error) { return owner, nil }})
+		id := s.open(t, "alice")
+		for _, body := range []string{
+			`{"jsonrpc":"2.0","id":5,"method":"tools/list"}`,
+			`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"pages","arguments":{}}}`,
+		} {
+			answer := s.send(http.MethodPost, "alice", id, body).Body.String()
+			if strings.Contains(answer, "nextCursor\":") == refused || refused && !strings.Contains(b.String(), "have both name every user alike") {
+				t.Errorf("owned by %s: %s\n%s", owner, answer, b)
+			}
+		}
 	}
 }
 

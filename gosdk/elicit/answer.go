@@ -48,7 +48,10 @@ func (e *MisfitError) Error() string {
 	return fmt.Sprintf("the answer to the question %s does not fit what was asked", mcpseal.PlainText(e.Key))
 }
 
-// Answer is a question that was asked, answered or not.
+// Answer is a question that was asked, answered or not. Read it with Value or
+// Outcome: a question goes out only with one that is read, and a call fails that
+// completes although a question of its last run was declined or cancelled and nobody
+// read that.
 type Answer[T any] struct {
 	ask      *Asker
 	key      string
@@ -111,6 +114,7 @@ func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 		a.ask.asks = true
 		return "", value, errPending
 	}
+	a.ask.read[a.key] = true
 	return a.recorded.Action, a.value, nil
 }
 

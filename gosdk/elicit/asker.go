@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,6 +30,7 @@ type Asker struct {
 	digests   map[string]string // of every question of this run
 	onces     map[string]reflect.Type
 	questions mcp.InputRequestMap // that are to go out, if any does
+	read      map[string]bool     // answers that the handler has looked at
 	asks      bool                // a pending answer was read
 	mistake   string              // of the author
 	misfit    error               // an answer that does not fit its question
@@ -41,6 +44,7 @@ func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, te
 	a := &Asker{
 		p: p, req: req, name: mcpseal.PlainText(name), state: state{Version: stateVersion}, fresh: make(mcp.InputResponseMap),
 		digests: make(map[string]string), onces: make(map[string]reflect.Type), questions: make(mcp.InputRequestMap),
+		read: make(map[string]bool),
 	}
 	if passing := passage.From(ctx); passing != nil && passing.By == any(p) {
 		a.passing = passing
@@ -150,6 +154,17 @@ func (a *Asker) checkQuestions() {
 	for key, question := range a.questions {
 		if digest, ok := digestOf(question); !ok || digest != a.state.Asked[key] {
 			a.wrong("the question %s was changed after it was asked: give each question params of its own", mcpseal.PlainText(key))
+		}
+	}
+}
+
+// checkRefusals makes sure that a handler which completes has seen what the user
+// refused: otherwise it may have done what it asked about.
+func (a *Asker) checkRefusals() {
+	for _, key := range slices.Sorted(maps.Keys(a.digests)) {
+		if recorded, ok := a.state.Answers[key]; ok && recorded.Action != Accept && !a.read[key] {
+			a.wrong("the question %s was declined or cancelled, and nobody read its answer: read it with Value or Outcome before you act, "+
+				"or ask it only where it is read", mcpseal.PlainText(key))
 		}
 	}
 }

@@ -111,6 +111,9 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*asking, error) 
 		return nil, internalError()
 	}
 	err := handler()
+	if err == nil && !a.asks && a.misfit == nil {
+		a.checkRefusals()
+	}
 	switch {
 	case a.mistake != "":
 		a.log(ctx, "elicit: "+a.mistake)
