@@ -53,6 +53,21 @@ func wellFormed(questions []Question) bool {
 	return true
 }
 
+// Accepts reports whether an answer may reach the handler: the round before asked a
+// question with this key, which takes an answer of this kind. Where the operator
+// waived the questions, every answer is accepted. On a first round none is.
+func (r *Round) Accepts(key string, kind Kind) bool {
+	if r.waived&ClaimQuestions != 0 {
+		return true
+	}
+	for q := range r.questions.all {
+		if q.Key == key {
+			return q.Kind.Takes(kind)
+		}
+	}
+	return false
+}
+
 // questionList is questions as the record writes them. A round keeps them so
 // and reads them when it is asked, which costs no allocation.
 type questionList string

@@ -75,21 +75,6 @@ func (r *Round) Expires() (at time.Time) {
 	return at
 }
 
-// Accepts reports whether an answer may reach the handler: the round before asked a
-// question with this key, which takes an answer of this kind. Where the operator
-// waived the questions, every answer is accepted. On a first round none is.
-func (r *Round) Accepts(key string, kind Kind) bool {
-	if r.waived&ClaimQuestions != 0 {
-		return true
-	}
-	for q := range r.questions.all {
-		if q.Key == key {
-			return q.Kind.Takes(kind)
-		}
-	}
-	return false
-}
-
 // identify asks once who is calling.
 func (r *Round) identify(ctx context.Context) *failure {
 	if r.caller == nil {

@@ -2,6 +2,7 @@ package gosdk
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
 // Options changes what [Protect] does. The zero value is the safe choice.
@@ -130,3 +132,58 @@ func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
 	}
 	return p
 }
+
+// Server returns the server.
+func (p *Protected) Server() *mcp.Server { return p.server }
+
+// Boundary returns the boundary.
+func (p *Protected) Boundary() *mcpseal.Boundary { return p.boundary }
+
+// logger returns the logger for the server's author and operator.
+func (p *Protected) logger() *slog.Logger { return mcpseal.Logger(p.options.Logger) }
+
+func init() {
+	passage.LoggerOf = func(protected any) *slog.Logger { return protected.(*Protected).logger() }
+	passage.CheckCapabilities = func(req mcp.Request, questions mcp.InputRequestMap) error {
+		c, _ := anyCall(req)
+		return checkCapabilities(req, c, questions)
+	}
+}
+
+// The middleware has two halves, of one type, which an author may install swapped, or
+// on two servers. Either must not go unnoticed.
+
+const swapped = "the two halves of the middleware are swapped, so nothing is sealed: install them as Middleware returns them, receiving and sending"
+
+// isQuestion reports whether only servers send this method.
+func isQuestion(method string) bool {
+	switch method {
+	case "elicitation/create", "sampling/createMessage", "roots/list":
+		return true
+	}
+	return false
+}
+
+// pair finds out whether the sending half is on the server of an older client's
+// session too, with a ping that it catches. A server that does not know that its
+// halves are together neither serves such a client nor asks it anything.
+func (p *Protected) pair(ctx context.Context, method string, req mcp.Request) {
+	session, ok := req.GetSession().(*mcp.ServerSession)
+	if !ok || session == nil || method != "initialize" && !isOlder(req) {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, pairKey{}, p))
+	cancel() // a ping that nobody catches need not arrive
+	if errors.Is(session.Ping(ctx, nil), errCaught) {
+		p.paired.Store(true)
+	}
+}
+
+// catches reports whether the sending half has got such a ping.
+func (p *Protected) catches(ctx context.Context, method string) bool {
+	return method == "ping" && ctx.Value(pairKey{}) == any(p)
+}
+
+type pairKey struct{}
+
+var errCaught = errors.New("gosdk: both halves of the middleware are on this server")

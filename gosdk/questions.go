@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
@@ -55,4 +58,117 @@ func (p *Protected) checkWritable(ctx context.Context, method string, asking any
 		return p.refuse(ctx, method, "a question, or the _meta beside it, cannot be written as JSON: "+err.Error())
 	}
 	return nil
+}
+
+// needs names the capability, and within it the part, that a client must
+// declare before it is asked a question.
+func needs(question mcp.InputRequest) (capability, part string) {
+	switch passage.KindOf(question) {
+	case mcpseal.KindForm:
+		return "elicitation", "form"
+	case mcpseal.KindURL:
+		return "elicitation", "url"
+	case mcpseal.KindSampling:
+		if q, ok := question.(*mcp.CreateMessageWithToolsParams); ok && len(q.Tools) > 0 {
+			return "sampling", "tools"
+		}
+		return "sampling", ""
+	case mcpseal.KindRoots:
+		return "roots", ""
+	}
+	return "", ""
+}
+
+// declares reports whether capabilities, as JSON has them, cover a question.
+// Elicitation without a mode means forms.
+func declares(capabilities map[string]any, question mcp.InputRequest) bool {
+	capability, part := needs(question)
+	declared, ok := capabilities[capability].(map[string]any)
+	if !ok {
+		return false
+	}
+	_, ok = declared[part]
+	return ok || part == "" || part == "form" && len(declared) == 0
+}
+
+// checkCapabilities refuses questions that the client has not declared it can
+// answer, as revision 2026-07-28 asks. The capabilities come with each request,
+// or else from a handshake.
+func checkCapabilities(req mcp.Request, c call, questions mcp.InputRequestMap) error {
+	capabilities := declaredIn(c.meta)
+	if capabilities == nil {
+		if session, ok := req.GetSession().(*mcp.ServerSession); ok && session != nil {
+			capabilities = declaredBy(session)
+		}
+	}
+	for _, question := range questions {
+		if !declares(capabilities, question) {
+			return missingCapabilities(questions)
+		}
+	}
+	return nil
+}
+
+func declaredIn(meta map[string]any) (capabilities map[string]any) {
+	switch value := meta[mcp.MetaKeyClientCapabilities].(type) {
+	case nil:
+	case map[string]any:
+		return value
+	default: // a Go value, from a client in the same process
+		if text, err := json.Marshal(value); err == nil && json.Unmarshal(text, &capabilities) == nil {
+			return capabilities
+		}
+	}
+	return nil
+}
+
+// missingCapabilities says all that the questions need.
+func missingCapabilities(questions mcp.InputRequestMap) error {
+	required := make(map[string]map[string]any)
+	for _, question := range questions {
+		capability, part := needs(question)
+		if required[capability] == nil {
+			required[capability] = make(map[string]any)
+		}
+		if part != "" {
+			required[capability][part] = struct{}{}
+		}
+	}
+	data, err := json.Marshal(map[string]any{"requiredCapabilities": required})
+	if err != nil {
+		return internalError()
+	}
+	return &jsonrpc.Error{
+		Code:    mcp.CodeMissingRequiredClientCapabilities,
+		Message: "Missing required client capabilities",
+		Data:    data,
+	}
+}
+
+// declaredBy returns the capabilities of an older client's handshake.
+func declaredBy(session *mcp.ServerSession) map[string]any {
+	params := session.InitializeParams()
+	if params == nil || params.Capabilities == nil {
+		return nil
+	}
+	declared := make(map[string]any)
+	part := func(capability string, parts map[string]bool) {
+		present := make(map[string]any)
+		for name, ok := range parts {
+			if ok {
+				present[name] = true
+			}
+		}
+		declared[capability] = present
+	}
+	if e := params.Capabilities.Elicitation; e != nil {
+		part("elicitation", map[string]bool{"form": e.Form != nil, "url": e.URL != nil})
+	}
+	if s := params.Capabilities.Sampling; s != nil {
+		part("sampling", map[string]bool{"tools": s.Tools != nil})
+	}
+	if params.Capabilities.RootsV2 != nil {
+		part("roots", nil)
+	}
+	return declared
 }

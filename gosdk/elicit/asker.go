@@ -1,7 +1,6 @@
 package elicit
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -39,53 +38,6 @@ type Asker struct {
 // maxRewordings is how often in a row a question may be answered and then read
 // differently. Once is a release; this is a clock in its text.
 const maxRewordings = 3
-
-func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, text string, answers mcp.InputResponseMap) *Asker {
-	a := &Asker{
-		p: p, req: req, name: mcpseal.PlainText(name), state: state{Version: stateVersion}, fresh: make(mcp.InputResponseMap),
-		digests: make(map[string]string), onces: make(map[string]reflect.Type), questions: make(mcp.InputRequestMap),
-		read: make(map[string]bool),
-	}
-	if passing := passage.From(ctx); passing != nil && passing.By == any(p) {
-		a.passing = passing
-		if s, ok := readState(text); ok && passing.Written(text, s.wording()) {
-			a.state = s
-		}
-		passing.Began()
-	}
-	// Answers to what the last round asked are recorded; whether they are
-	// looked at, the handler decides.
-	for key, digest := range a.state.Asked {
-		if recorded, ok := recordOf(answers[key], digest); ok {
-			if a.state.Answers == nil {
-				a.state.Answers = make(map[string]answer)
-			}
-			a.state.Answers[key] = recorded
-			a.fresh[key] = answers[key]
-		}
-	}
-	a.state.Asked = nil
-	return a
-}
-
-// recordOf is an answer as the state keeps it.
-func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
-	if !takes(digest, response) {
-		return answer{}, false
-	}
-	var content any = response
-	if r, ok := response.(*mcp.ElicitResult); ok {
-		if action := Action(r.Action); action != Accept {
-			return answer{digest, action, nil}, action.valid()
-		}
-		content = r.Content
-		if r.Content == nil {
-			content = map[string]any{}
-		}
-	}
-	text, err := json.Marshal(content)
-	return answer{digest, Accept, text}, err == nil
-}
 
 // Request returns the request: a *mcp.CallToolRequest, a *mcp.GetPromptRequest or
 // a *mcp.ReadResourceRequest. Its state and answers are this package's.

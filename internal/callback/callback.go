@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"runtime"
 	"strings"
 	"syscall"
@@ -149,3 +150,50 @@ func stack() string {
 		}
 	}
 }
+
+const (
+	maxUser = 4096
+
+	errLongUser = plain.Error("the user's name is longer than 4096 bytes")
+)
+
+// Identify asks who is calling; nil is nobody. An error, a panic and a text that
+// is too long fail the check.
+func Identify(ctx context.Context, principal func(context.Context) (string, error)) (user string, failed *Error) {
+	if principal == nil {
+		return "", nil
+	}
+	panicked := Guard(func() {
+		name, err := principal(ctx)
+		switch {
+		case err != nil:
+			failed = Failed(err)
+		case len(name) > maxUser:
+			failed = Failed(errLongUser)
+		default:
+			user = name
+		}
+	})
+	if panicked != nil {
+		return "", panicked
+	}
+	return user, failed
+}
+
+// Logger returns a logger that goes on when its handler panics.
+func Logger(l *slog.Logger) *slog.Logger { return slog.New(quiet{l.Handler()}) }
+
+type quiet struct{ slog.Handler }
+
+func (q quiet) Enabled(ctx context.Context, level slog.Level) (enabled bool) {
+	Quietly(func() { enabled = q.Handler.Enabled(ctx, level) })
+	return enabled
+}
+
+func (q quiet) Handle(ctx context.Context, r slog.Record) (err error) {
+	Quietly(func() { err = q.Handler.Handle(ctx, r) })
+	return err
+}
+
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
+func (q quiet) WithGroup(name string) slog.Handler       { return quiet{q.Handler.WithGroup(name)} }
