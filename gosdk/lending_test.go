@@ -15,11 +15,14 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
-// lendingServer has something of everything that hands out tokens or cursors.
-func lendingServer(t *testing.T, b *book, ring *mcpseal.Ring, audience string) *mcp.Server {
+// lendingServer has something of everything that hands out tokens or cursors. It is a
+// replica that one user is connected to.
+func lendingServer(t *testing.T, b *book, ring *mcpseal.Ring, audience, user string) *mcp.Server {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{PageSize: 2})
-	protected := gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.Keys, c.Audience = ring, audience }), &gosdk.Options{Logger: b.logger()})
+	protected := gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) { c.Keys, c.Audience = ring, audience }), &gosdk.Options{
+		Logger: b.logger(), Principal: func(context.Context, mcp.Request) (string, error) { return user, nil },
+	})
 	endless := func(_ context.Context, _ *mcp.CallToolRequest, in listArgs, after *key) ([]row, *key, error) {
 		if after == nil {
 			after = &key{}
@@ -126,8 +129,6 @@ var places = map[string]place{
 func TestWhatOneUserGotAtOnePlaceWorksThereForThatUserAlone(t *testing.T) {
 	var b book
 	ring := mcpseal.Ephemeral()
-	url := serve(t, lendingServer(t, &b, ring, "one"), byName)
-	otherURL := serve(t, lendingServer(t, &b, ring, "two"), byName)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 
@@ -136,11 +137,9 @@ func TestWhatOneUserGotAtOnePlaceWorksThereForThatUserAlone(t *testing.T) {
 		client
 		place, text string
 	}
-	sessions := map[client]*mcp.ClientSession{
-		{"one", "alice", revision2026}: dial(t, url, "alice", raw(), revision2026),
-		{"one", "alice", revision2025}: dial(t, url, "alice", raw(), revision2025),
-		{"one", "bob", revision2026}:   dial(t, url, "bob", raw(), revision2026),
-		{"two", "alice", revision2026}: dial(t, otherURL, "alice", raw(), revision2026),
+	sessions := map[client]*mcp.ClientSession{}
+	for _, c := range []client{{"one", "alice", revision2026}, {"one", "alice", revision2025}, {"one", "bob", revision2026}, {"two", "alice", revision2026}} {
+		sessions[c] = connect(t, lendingServer(t, &b, ring, c.service, c.user), raw(), c.revision)
 	}
 	var all []held
 	issued := map[string]int{}

@@ -181,7 +181,7 @@ func TestArgumentsThatCountAsTheSameAreTheSameToTheHandler(t *testing.T) {
 	r := speller{rand.New(rand.NewPCG(1, 2))}
 	opened, others := 0, 0
 	for range 300 {
-		value := map[string]any{"v": r.value(3), "w": r.value(2)}
+		value := map[string]any{"v": r.value(3), "w": r.value(2), "n": r.number()}
 		for _, tool := range []string{"asks", "pages"} {
 			first := r.spell(value)
 			seen = nil
@@ -189,9 +189,10 @@ func TestArgumentsThatCountAsTheSameAreTheSameToTheHandler(t *testing.T) {
 			if !ok {
 				continue // half a pair, or a number that the tool does not take
 			}
-			other := maps.Clone(value)
+			other, near := maps.Clone(value), maps.Clone(value)
 			other["w"] = r.value(1)
-			for _, again := range []map[string]any{value, other} {
+			near["n"] = value["n"].(json.Number) + "0" // another exponent
+			for _, again := range []map[string]any{value, other, near} {
 				same, text := reflect.DeepEqual(again, value), r.spell(again)
 				seen = seen[:1]
 				if tool == "asks" {
