@@ -29,6 +29,8 @@ type Config struct {
 
 	// Audience names this service, at most 1024 bytes, so that services that
 	// share keys refuse each other's tokens. Required, unless Keys is Ephemeral.
+	// Boundaries without one that share an Ephemeral ring are one service: name
+	// each, or give each its own ring.
 	Audience string
 	// RequireUser opens and seals tokens only for calls with a user. Calls
 	// that neither bring nor get a token are not touched.

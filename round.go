@@ -94,7 +94,8 @@ type Request struct {
 	Method string
 	// Target is the tool's or prompt's name, or the resource's URI.
 	Target string
-	// Arguments is the JSON text of params.arguments, as it arrived. Nil and null
+	// Arguments is the JSON text of params.arguments, as it arrived, without the
+	// cursor if that is one of them. Nil and null
 	// count as {}. With a token, Open digests them and Seal uses that digest. On a
 	// first round Seal reads them, so they must not change until then: give Open
 	// a copy where a handler can reach these bytes.

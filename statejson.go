@@ -12,7 +12,8 @@ import (
 
 // EncodeState writes a value as a state, in JSON. It refuses a value that would
 // come back as another: what is in fields that JSON does not carry, text that is not
-// UTF-8, bytes in an any. A number in an any comes back as a float64 all the same.
+// UTF-8, and in an any bytes, or a number that a float64 does not hold, such as most
+// integers beyond 2^53. Any other number in an any comes back as a float64.
 func EncodeState(value any) (string, error) {
 	v := reflect.ValueOf(value)
 	if v.IsValid() { // DecodeState reads with the methods of the pointer: write with them

@@ -59,7 +59,9 @@ const (
 )
 
 // ConfigOf returns the policy of cursors that follows from a boundary's: its keys,
-// its service, its log. It returns false if the boundary has no native keys.
+// its service, its log. Boundaries without an audience that share one
+// [mcpseal.Ephemeral] ring are one service here too. It returns false if the boundary
+// has no native keys.
 func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 	codec := boundary.Codec(mcpseal.PurposeCursor)
 	if codec == nil {
@@ -71,7 +73,7 @@ func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 		MaxArguments: policy.MaxArguments, Logger: policy.Logger, Observer: policy.Observer,
 	}
 	if config.Audience == "" {
-		config.Audience = "nobody else" // has the keys: they are ephemeral
+		config.Audience = "nobody else" // outside this process has the keys: they are ephemeral
 	}
 	return config, true
 }

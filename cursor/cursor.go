@@ -13,8 +13,9 @@ type Issuer interface {
 	// Open returns the page that a cursor leads to. An empty cursor leads to the
 	// first page and always opens. Any other must be one that was issued for
 	// this request, to this user, by this service; otherwise the error is
-	// ErrExpired or ErrInvalid. The arguments of a first page are read by
-	// [Page.Next], so they must not change until then.
+	// ErrExpired or ErrInvalid. The arguments are those without the cursor, which
+	// is another on every page. On a first page [Page.Next] reads them, so they
+	// must not change until then.
 	Open(ctx context.Context, request mcpseal.Request, cursor string) (Page, error)
 }
 

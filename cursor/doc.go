@@ -12,5 +12,9 @@
 // changed or made by a client, and it expires. It carries a page number and up to
 // 256 bytes of position, in at most 512 characters.
 //
+// Where the cursor is one of a tool's arguments, take it out of [mcpseal.Request.Arguments]
+// and keep the others there: with it no second page opens, and without any arguments a
+// cursor works for all of them. The example of this package shows such a tool.
+//
 // [Pages] does the same with a Go value for a position.
 package cursor

@@ -1,6 +1,7 @@
 package cursor
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -74,7 +75,10 @@ func (p *Page) Number() int { return p.number }
 // first page.
 func (p *Page) Position() []byte { return p.position }
 
-const errNoPage = plain.Error("the Page does not come from a successful Open")
+const (
+	errNoPage         = plain.Error("the Page does not come from a successful Open")
+	errAmongArguments = plain.Error("the cursor is among the arguments: give Request.Arguments without the cursor, which is another on every page")
+)
 
 // Next returns the cursor of the page after this one. Its TTL begins when this
 // page was opened, or on the first page with the first Next. The error is an
@@ -124,6 +128,9 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 		return fail
 	}
 	if reason := boundTo(head, &p.binding); reason != "" {
+		if bytes.Contains(p.request.Arguments, []byte(cursor)) { // so no cursor ever opens
+			return failedBecause(reason, "%s", errAmongArguments)
+		}
 		return failed(reason)
 	}
 	if len(r.position) > config.MaxPosition {

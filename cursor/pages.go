@@ -14,8 +14,8 @@ import (
 // Pages are pages whose position is a Go value: a key of the last row, for
 // example. It is written as JSON, so it has as many bytes to fit into as
 // Config.MaxPosition says. One that would come back as another is not issued: with
-// something in fields that JSON does not carry, text that is not UTF-8, or bytes in
-// an any.
+// something in fields that JSON does not carry, text that is not UTF-8, or in an any
+// bytes or a number that a float64 does not hold, such as most integers beyond 2^53.
 type Pages[T any] struct{ issuer Issuer }
 
 // For makes Pages.
@@ -65,7 +65,7 @@ func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
 }
 
 // encodePosition writes a position, and refuses one whose text would come back as
-// another. (A number in an any comes back as a float64, as with any JSON.)
+// another.
 func encodePosition[T any](after T) ([]byte, *failure) {
 	var (
 		buf     bytes.Buffer

@@ -170,13 +170,17 @@ func eachInGo(v reflect.Value, depth int, visit func(*jsonschema.Schema) error) 
 	return nil
 }
 
-// keepKeywords refuses keywords that jsonschema takes for others, or drops.
+// keepKeywords refuses keywords that jsonschema takes for others, drops or does not
+// know: a rule that is misspelt would be none.
 func keepKeywords(document map[string]any) error {
 	for name, value := range document {
-		if keywords().misspelt(name) {
+		known := len(keywords()[fold(name)]) > 0
+		switch {
+		case keywords().misspelt(name):
 			return fmt.Errorf("the schema has the keyword %q in another case", name)
-		}
-		if value == nil && len(keywords()[fold(name)]) > 0 && name != "const" && name != "default" {
+		case !known && !strings.HasPrefix(name, "x-"):
+			return fmt.Errorf("the schema has the keyword %q, which the schema library does not apply: correct it, leave it out, or begin it with x- if it only describes", name)
+		case known && value == nil && name != "const" && name != "default":
 			return fmt.Errorf("the schema has the keyword %q with null: leave it out", name)
 		}
 	}
@@ -222,7 +226,6 @@ func idleRule(schema *jsonschema.Schema, older bool) string {
 		"then or else without if":                     schema.If == nil && (schema.Then != nil || schema.Else != nil),
 		"minContains or maxContains without contains": schema.Contains == nil && (schema.MinContains != nil || schema.MaxContains != nil),
 		"additionalItems without a list in items":     schema.ItemsArray == nil && schema.AdditionalItems != nil,
-		"$recursiveRef":                               schema.Extra["$recursiveRef"] != nil,
 	}
 	if older {
 		rules["prefixItems"] = schema.PrefixItems != nil

@@ -82,12 +82,17 @@ const (
 //
 // It panics, as mcp.AddTool does, when the tool cannot be registered: because a
 // name clashes with one of the arguments, a default does not fit its schema or its
-// field, no field gets an argument that a schema made from In has, a field has the
-// option string, or the schema has a rule that would not be applied: one beside a
-// $ref in draft-07, for example. In a schema made from In, a struct that embeds a type
-// with its own UnmarshalJSON is refused, and so is a number with one: set InputSchema.
-// A $ref is one within the schema, and comes back to itself only with a step into the
-// value.
+// field, no field gets an argument that a schema made from In has, or a field has the
+// option string. In a schema made from In, a struct that embeds a type with its own
+// UnmarshalJSON is refused, and so is a number with one: set InputSchema. A $ref is
+// one within the schema, and comes back to itself only with a step into the value.
+//
+// It panics as well when the schema has a rule that would not be applied: one of
+// another draft than its $schema names, one beside a $ref in draft-07, one without
+// the rule that it needs, as then needs if, or a keyword that neither draft has, which
+// may be a rule that is misspelt. Keywords of your own begin with x-. A format and
+// what begins with content only describe, as the drafts have it: check those in the
+// handler.
 func AddPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if tool == nil || handler == nil {
 		panic("gosdk: the paged tool: it needs a tool and a handler")

@@ -2,7 +2,9 @@
 // crate atd-runtime): a CBOR body with an HMAC, bound to the tool, the caller,
 // the arguments and the server's session. It is for a fleet that moves from one
 // to the other; for anything new the package cursor is the better choice: its
-// cursors are encrypted and always hold 256 bytes of position.
+// cursors are encrypted, bound to the service, and always hold 256 bytes of position.
+// A client can read these: the position, and the caller's name in clear text. They work
+// at every service with the same key and session, whatever its mcpseal.Config.Audience.
 //
 // It is stricter than the peer. Only the text that was issued opens. A cursor
 // from more than 60 seconds in the future is refused. Open checks tool, caller
@@ -13,11 +15,11 @@ package atd
 import (
 	"bytes"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -41,17 +43,20 @@ const (
 
 // Options are what an [Issuer] may be told beside its key.
 type Options struct {
-	// Session names the servers that accept each other's cursors, in 8 bytes.
-	// Nil means one that is derived from the key, so that all who share the key
-	// do. (Each server of the peer makes a random one.)
+	// Session names the servers that accept each other's cursors, in 8 bytes. It
+	// is all that keeps two services with one key apart: give each its own, the
+	// first bytes of a SHA-256 of its host name for example. Nil means one that is
+	// derived from the key, so that all who share the key accept them. (Each server
+	// of the peer makes a random one.)
 	Session []byte
 	// TTL is how long a cursor opens. 0 means 5 minutes.
 	TTL time.Duration
 	// PlainExponents has cursors fingerprint large floats as older builds of the
 	// peer do: 1e16, where newer ones write 1e+16. Both are opened.
 	PlainExponents bool
-	// Logger is told when the key is random, and of cursors that [Issuer.Cursors]
-	// rejects. Nil means slog.Default().
+	// Logger is told when the key is random, what the cursors of [Issuer.Cursors] do
+	// not protect, and which of them are rejected or not issued, and why. Nil means
+	// slog.Default().
 	Logger *slog.Logger
 }
 
@@ -62,7 +67,9 @@ type Issuer struct {
 	session numbers
 	ttl     uint64 // in seconds
 	plain   bool   // exponents
+	derived bool   // the session is, from the key
 	logger  *slog.Logger
+	warned  sync.Once
 }
 
 // NewIssuer makes an issuer. A key has 32 bytes. Nil means the one that the
@@ -83,7 +90,7 @@ func NewIssuer(key []byte, options Options) (*Issuer, error) {
 		return nil, err
 	}
 	i := &Issuer{mac: newMACKey(key), ttl: uint64(options.TTL / time.Second), plain: options.PlainExponents, logger: options.Logger}
-	if options.Session == nil {
+	if i.derived = options.Session == nil; i.derived {
 		sum := i.mac.sum([]byte(sessionLabel))
 		options.Session = sum[:sessionSize]
 	}
@@ -111,7 +118,7 @@ type Page struct {
 }
 
 // Issue returns the cursor for a page of a request. Beside ErrStateTooLarge and
-// ErrTooLarge it fails on arguments that are not JSON.
+// ErrTooLarge it fails on arguments that are not JSON and on names that are not UTF-8.
 func (i *Issuer) Issue(request Request, page Page) (string, error) {
 	p, err := i.payloadOf(request, i.plain)
 	if err != nil {
@@ -142,10 +149,13 @@ func (i *Issuer) payloadOf(request Request, plainExponents bool) (*payload, erro
 
 func (i *Issuer) issue(p *payload) (string, error) {
 	if len(p.State) > MaxState {
-		return "", ErrStateTooLarge
+		return "", fmt.Errorf("%w: it has %d; keep a key in it, not a row", ErrStateTooLarge, len(p.State))
 	}
-	if !utf8.ValidString(p.Tool) || p.Caller != nil && !utf8.ValidString(*p.Caller) {
-		return "", errors.New("atd: the tool or the caller is not text in UTF-8")
+	if !utf8.ValidString(p.Tool) {
+		return "", errToolText
+	}
+	if p.Caller != nil && !utf8.ValidString(*p.Caller) {
+		return "", errCallerText
 	}
 	body, err := p.encode()
 	if err != nil {
@@ -153,7 +163,7 @@ func (i *Issuer) issue(p *payload) (string, error) {
 	}
 	sum := i.mac.sum(body)
 	if base64.RawURLEncoding.EncodedLen(len(body)+len(sum)) > MaxCursor {
-		return "", ErrTooLarge
+		return "", p.tooLarge()
 	}
 	return base64.RawURLEncoding.EncodeToString(append(body, sum...)), nil
 }

@@ -1,6 +1,7 @@
 package atd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -14,8 +15,18 @@ import (
 // request's target, the caller its user; the method is not in a cursor, so that
 // there are none for any but tools/call. A cursor of another session is invalid there,
 // not expired: it is not this service's. A cursor for everybody cannot be issued, nor
-// one that waits for a cache.
-func (i *Issuer) Cursors() cursor.Issuer { return cursors{i} }
+// one that waits for a cache. The log says once what these cursors do not protect.
+func (i *Issuer) Cursors() cursor.Issuer {
+	i.warned.Do(func() {
+		session := "Options.Session"
+		if i.derived {
+			session = "derived from the key: set Options.Session to keep services apart"
+		}
+		mcpseal.Logger(i.logger).Warn("atd: these cursors can be read, name their user in clear text, "+
+			"and work at every service with the same key and session", "session", session)
+	})
+	return cursors{i}
+}
 
 type cursors struct{ *Issuer }
 
@@ -27,13 +38,21 @@ func (c cursors) Open(ctx context.Context, request mcpseal.Request, text string)
 	}
 	page, bound, reason := c.open(ctx, request, text)
 	if reason != "" {
-		c.log(ctx, reason.Level(), "atd: cursor rejected", "reason", string(reason), "tool", mcpseal.PlainText(request.Target), "cursor_bytes", len(text))
+		var cause error
+		if reason == mcpseal.ReasonRequest && bytes.Contains(request.Arguments, []byte(text)) {
+			cause = errAmongArguments
+		}
+		c.log(ctx, reason.Level(), "atd: cursor rejected", cause, "reason", string(reason), "tool", mcpseal.PlainText(request.Target), "cursor_bytes", len(text))
 		return cursor.Page{}, &cursor.RejectError{Reason: reason}
 	}
 	return c.page(request, page, bound), nil
 }
 
-func (c cursors) log(ctx context.Context, level slog.Level, message string, args ...any) {
+// log adds the cause, if there is one that holds no secret.
+func (c cursors) log(ctx context.Context, level slog.Level, message string, cause error, args ...any) {
+	if cause != nil {
+		args = append(args, "cause", cause.Error())
+	}
 	mcpseal.Logger(c.logger).Log(ctx, level, message, args...)
 }
 
@@ -83,37 +102,48 @@ func isParams(err error) bool {
 // first page.
 func (c cursors) page(request mcpseal.Request, page Page, bound *payload) cursor.Page {
 	return cursor.NewPage(int(page.Index), page.State, func(ctx context.Context, next cursor.NextPage) (string, error) {
-		token, reason := c.next(ctx, request, page, bound, next)
+		token, reason, cause := c.next(ctx, request, page, bound, next)
 		if reason != "" {
-			c.log(ctx, slog.LevelError, "atd: cursor not issued", "reason", string(reason), "tool", mcpseal.PlainText(request.Target), "state_bytes", len(next.Position))
+			c.log(ctx, slog.LevelError, "atd: cursor not issued", cause, "reason", string(reason), "tool", mcpseal.PlainText(request.Target), "state_bytes", len(next.Position))
 			return "", &cursor.IssueError{Reason: reason}
 		}
 		return token, nil
 	})
 }
 
-func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, bound *payload, next cursor.NextPage) (string, mcpseal.Reason) {
-	if next.Shared || next.Cached != 0 || request.Method != methodTool {
-		return "", mcpseal.ReasonMisuse
-	}
-	if page.Index == math.MaxUint32 {
-		return "", mcpseal.ReasonTooLarge
+// What cannot be issued, for the log.
+var (
+	errEverybody      = errors.New("these cursors carry neither NextPage.Shared nor NextPage.Cached")
+	errMethod         = errors.New("these cursors are for " + methodTool + " alone")
+	errPages          = errors.New("a walk has at most 4294967295 pages")
+	errAmongArguments = errors.New("the cursor is among the arguments: give Request.Arguments without the cursor, which is another on every page")
+)
+
+// next also returns the cause, if it holds no secret.
+func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, bound *payload, next cursor.NextPage) (string, mcpseal.Reason, error) {
+	switch {
+	case next.Shared || next.Cached != 0:
+		return "", mcpseal.ReasonMisuse, errEverybody
+	case request.Method != methodTool:
+		return "", mcpseal.ReasonMisuse, errMethod
+	case page.Index == math.MaxUint32:
+		return "", mcpseal.ReasonTooLarge, errPages
 	}
 	if bound == nil {
 		user, err := request.Principal.Identify(ctx)
 		if err != nil {
-			return "", unknownCaller(ctx)
+			return "", unknownCaller(ctx), nil
 		}
 		if bound, err = c.payloadOf(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, c.plain); err != nil {
-			return "", mcpseal.ReasonInvalidParams
+			return "", mcpseal.ReasonInvalidParams, err
 		}
 	}
 	token, err := c.issuePage(*bound, Page{page.Index + 1, next.Position})
 	switch {
 	case err == nil:
-		return token, ""
+		return token, "", nil
 	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrStateTooLarge):
-		return "", mcpseal.ReasonTooLarge
+		return "", mcpseal.ReasonTooLarge, err
 	}
-	return "", mcpseal.ReasonMisuse
+	return "", mcpseal.ReasonMisuse, err
 }

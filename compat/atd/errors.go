@@ -26,6 +26,30 @@ var (
 // errSession is ErrExpired because of the session.
 var errSession = fmt.Errorf("%w: it is of another session", ErrExpired)
 
+// Names that a cursor does not carry.
+var (
+	errToolText   = errors.New("atd: the tool's name is not UTF-8")
+	errCallerText = errors.New("atd: the caller's name is not UTF-8: " + nameUsers)
+)
+
+const nameUsers = "name users by short text, as the peer names its callers; gosdk.Options.Principal does"
+
+// tooLarge is ErrTooLarge with what to shorten.
+func (p *payload) tooLarge() error {
+	caller := 0
+	if p.Caller != nil {
+		caller = len(*p.Caller)
+	}
+	advice := "keep a key in the state, not a row"
+	switch max(len(p.Tool), caller, len(p.State)) {
+	case caller:
+		advice = nameUsers
+	case len(p.Tool):
+		advice = "shorten the tool's name"
+	}
+	return fmt.Errorf("%w: the tool's name has %d bytes, the caller's %d, the state %d; %s", ErrTooLarge, len(p.Tool), caller, len(p.State), advice)
+}
+
 // argumentsError is arguments without a fingerprint, the client's fault.
 type argumentsError struct{ problem error }
 

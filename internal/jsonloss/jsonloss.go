@@ -14,12 +14,14 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
 // Of says what of a value is lost in its JSON, or "". It reads the text as whoever
 // gets it will, and compares. What a type with its own JSON makes of itself is its
 // own business, and what is in an any comes back as encoding/json has it: numbers as
-// float64, for example.
+// float64, for example, but none that a float64 does not hold.
 func Of(v reflect.Value, text []byte) string {
 	// GOEXPERIMENT=jsonv2 writes text that is not UTF-8 without the escape.
 	replaced := bytes.Contains(text, []byte(`\ufffd`)) || bytes.ContainsRune(text, utf8.RuneError)
@@ -29,6 +31,7 @@ func Of(v reflect.Value, text []byte) string {
 	back := reflect.New(v.Type())
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
+	decoder.UseNumber() // in an any, to see what a float64 would make of it
 	if decoder.Decode(back.Interface()) != nil {
 		return "it cannot be read back from its JSON"
 	}
@@ -48,6 +51,7 @@ const (
 	hidden    = " is not carried by JSON: export it, and give it a name of its own"
 	beside    = " is not carried by JSON: the embedded type has its own, which does not write it; give the embedded field a name"
 	bytesInIt = " holds bytes in an any, which come back as text: give them a field of type []byte"
+	rounded   = " holds a number in an any, which comes back as a float64 and another value: give it a field of its type, or write it as text"
 )
 
 // compare says where two values differ and how, or nothing.
@@ -76,8 +80,14 @@ func compare(a, b reflect.Value) []string {
 		switch {
 		case a.IsNil():
 			return []string{changed}
-		case b.IsNil() && !isNil(a) && !sameJSON(a, b):
+		case b.IsNil() && isNil(a):
+			return nil
+		case b.IsNil() && !sameJSON(a, b):
 			return []string{hidden}
+		case !b.IsNil():
+			if problem := rounds(b.Interface()); problem != nil {
+				return problem
+			}
 		}
 		return inAny(a.Elem())
 	case reflect.Slice, reflect.Array:
@@ -164,6 +174,46 @@ func borrowsJSON(t reflect.Type) bool {
 	})
 }
 
+// rounds finds a number that a float64 does not hold in what came back in an any.
+func rounds(value any) []string {
+	switch value := value.(type) {
+	case json.Number:
+		if !isFloat(string(value)) {
+			return []string{rounded}
+		}
+	case []any:
+		for i, item := range value {
+			if problem := rounds(item); problem != nil {
+				return append([]string{"[" + strconv.Itoa(i) + "]"}, problem...)
+			}
+		}
+	case map[string]any:
+		for _, member := range value {
+			if problem := rounds(member); problem != nil {
+				return append([]string{"[…]"}, problem...)
+			}
+		}
+	}
+	return nil
+}
+
+// isFloat reports whether a number is that of a float64: exactly, or as the shortest
+// text for it, like 0.1.
+func isFloat(number string) bool {
+	if len(number) <= 15 && !strings.ContainsAny(number, "eE") {
+		return true // every float64 keeps so many digits
+	}
+	f, err := strconv.ParseFloat(number, 64)
+	return err == nil && (sameNumber(number, strconv.FormatFloat(f, 'g', -1, 64)) || sameNumber(number, strconv.FormatFloat(f, 'f', 0, 64)))
+}
+
+// sameNumber compares decimal values.
+func sameNumber(a, b string) bool {
+	first, err := argdigest.Sum([]byte(a))
+	second, err2 := argdigest.Sum([]byte(b))
+	return err == nil && err2 == nil && first == second
+}
+
 // inAny looks for what is lost of a value in an any, which has lost its type.
 func inAny(v reflect.Value) []string {
 	if borrowsJSON(v.Type()) {
@@ -172,11 +222,16 @@ func inAny(v reflect.Value) []string {
 	if hasOwnJSON(v) {
 		return nil
 	}
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
-			return inAny(v.Elem())
+	switch kind := v.Kind(); {
+	case kind == reflect.Pointer, kind == reflect.Interface:
+		if v.IsNil() {
+			return nil
 		}
+		return inAny(v.Elem())
+	case isWritten(v): // by itself, but not read
+		return inItsType(v)
+	}
+	switch v.Kind() {
 	case reflect.String:
 		if !utf8.ValidString(v.String()) {
 			return []string{notUTF8}
@@ -211,11 +266,15 @@ func inAny(v reflect.Value) []string {
 
 // inItsType looks for what is lost of a value when its own type is read back.
 func inItsType(v reflect.Value) []string {
-	text, err := json.Marshal(v.Interface())
+	written := v.Interface()
+	if v.CanAddr() {
+		written = v.Addr().Interface() // with the methods of the pointer
+	}
+	text, err := json.Marshal(written)
 	if err != nil {
 		return []string{changed}
 	}
-	if problem := Of(reflect.ValueOf(v.Interface()), text); problem != "" {
+	if problem := Of(v, text); problem != "" {
 		return []string{" (" + v.Type().String() + "): ", problem}
 	}
 	return nil
@@ -256,8 +315,11 @@ func readsItself(t reflect.Type) bool {
 }
 
 // hasOwnJSON reports whether encoding/json leaves a value to its type, both ways.
-func hasOwnJSON(v reflect.Value) bool {
-	return (writesItself(v.Type()) || v.CanAddr() && writesItself(reflect.PointerTo(v.Type()))) && readsItself(v.Type())
+func hasOwnJSON(v reflect.Value) bool { return isWritten(v) && readsItself(v.Type()) }
+
+// isWritten reports whether a value is written by its own method.
+func isWritten(v reflect.Value) bool {
+	return writesItself(v.Type()) || v.CanAddr() && writesItself(reflect.PointerTo(v.Type()))
 }
 
 func sameJSON(a, b reflect.Value) bool {

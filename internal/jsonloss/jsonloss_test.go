@@ -1,8 +1,10 @@
 package jsonloss_test
 
 import (
+	"encoding"
 	"encoding/json"
 	"errors"
+	"math"
 	"math/big"
 	"net/netip"
 	"net/url"
@@ -342,6 +344,111 @@ func TestWhatJSONCarriesPasses(t *testing.T) {
 	} {
 		if problem := of(t, value); problem != "" {
 			t.Errorf("%T %+v: %s", value, value, problem)
+		}
+	}
+}
+
+// TestANumberThatAFloat64ChangesIsRefusedInAnAny: whatever writes it, it is read back as
+// a float64 there.
+func TestANumberThatAFloat64ChangesIsRefusedInAnAny(t *testing.T) {
+	const odd = 1<<53 + 1
+	large := new(big.Int).Add(new(big.Int).Lsh(big.NewInt(1), 70), big.NewInt(1))
+	var typed any = int64(odd)
+	for name, value := range map[string]any{
+		"an integer":                   map[string]any{"id": int64(odd)},
+		"a negative one":               []any{int64(-odd)},
+		"the largest":                  []any{int64(math.MaxInt64)},
+		"an unsigned one":              []any{uint64(1<<63 + 1)},
+		"the largest unsigned one":     []any{uint64(math.MaxUint64)},
+		"of a type of its own":         struct{ A any }{time.Duration(odd)},
+		"in a typed map":               []any{map[string]int64{"id": odd}},
+		"in a map with other keys":     []any{map[int]int64{1: odd}},
+		"in a struct":                  struct{ A any }{struct{ ID int64 }{odd}},
+		"in a list in a struct":        []any{&struct{ IDs []uint64 }{[]uint64{1, odd}}},
+		"behind a pointer":             &typed,
+		"a json.Number":                []any{json.Number("9007199254740993")},
+		"a json.Number with an e":      []any{json.Number("9007199254740993e0")},
+		"digits that a float drops":    []any{json.Number("0.1000000000000000000001")},
+		"a json.Number out of range":   []any{json.Number("1e999")},
+		"a json.Number next to zero":   []any{json.Number("1e-999999999")},
+		"raw JSON":                     []any{json.RawMessage(`{"id":[9007199254740993]}`)},
+		"a number with its own JSON":   []any{large},
+		"in an any within a typed map": map[string]struct{ A any }{"a": {int64(odd)}},
+	} {
+		if problem := of(t, value); problem == "" || strings.Contains(problem, "900719") {
+			t.Errorf("%s: %q", name, problem)
+		}
+	}
+	for name, value := range map[string]any{
+		"exact":        []any{int64(odd - 1), int64(1) << 60, int64(math.MinInt64), uint64(1) << 63, -1, uint8(7), time.Hour},
+		"floats":       []any{0.1, math.Copysign(0, -1), math.Pi, math.MaxFloat64, math.SmallestNonzeroFloat64, float32(0.1), 1e21, 123456789012345680000.0},
+		"json.Number":  []any{json.Number("1.50"), json.Number("1E3"), json.Number("0.1"), json.Number("1152921504606846976"), json.Number("1.7976931348623157e308")},
+		"raw JSON":     []any{json.RawMessage(`{"id":[1, 0.30000000000000004]}`)},
+		"its own JSON": []any{big.NewInt(1 << 60)},
+		"text":         []any{"9007199254740993", map[int64]string{odd: "x"}},
+		"in a field":   struct{ ID int64 }{odd},
+		"in a map":     map[string]int64{"id": odd},
+		"a string by a tag": []any{struct {
+			ID int64 `json:",string"`
+		}{odd}},
+		"raw JSON in a field":   struct{ A json.RawMessage }{json.RawMessage(`9007199254740993`)},
+		"a json.Number's field": struct{ A json.Number }{"9007199254740993"},
+	} {
+		if problem := of(t, value); problem != "" {
+			t.Errorf("%s: %s", name, problem)
+		}
+	}
+	if problem := of(t, struct{ A map[string]any }{map[string]any{"x": []any{1, int64(odd)}}}); !strings.HasPrefix(problem, ".A[…][1] holds a number") {
+		t.Errorf("%s", problem)
+	}
+}
+
+type (
+	redacted      string
+	redactedBytes []string
+	redactedMap   map[string]string
+	redactedFlag  bool
+	lowHigh       int
+	behind        int // writes itself through its pointer
+	faithful      string
+	nothing       int
+)
+
+func (redacted) MarshalJSON() ([]byte, error)      { return []byte(`"[redacted]"`), nil }
+func (redactedBytes) MarshalJSON() ([]byte, error) { return []byte(`["[redacted]"]`), nil }
+func (redactedMap) MarshalText() ([]byte, error)   { return []byte("[redacted]"), nil }
+func (redactedFlag) MarshalJSON() ([]byte, error)  { return []byte(`false`), nil }
+func (lowHigh) MarshalText() ([]byte, error)       { return []byte("low"), nil }
+func (*behind) MarshalText() ([]byte, error)       { return []byte("low"), nil }
+func (nothing) MarshalJSON() ([]byte, error)       { return []byte("null"), nil }
+func (f faithful) MarshalText() ([]byte, error)    { return []byte(f), nil }
+
+// TestATypeThatOnlyWritesItselfIsRefusedInAnAnyAsInAField: what it wrote is not what it was.
+func TestATypeThatOnlyWritesItselfIsRefusedInAnAnyAsInAField(t *testing.T) {
+	low := behind(3)
+	for name, values := range map[string][2]any{ // in a field, and in an any
+		"a string":         {struct{ A redacted }{"x"}, struct{ A any }{redacted("x")}},
+		"a list":           {struct{ A redactedBytes }{redactedBytes{"x"}}, struct{ A any }{redactedBytes{"x"}}},
+		"a map":            {struct{ A redactedMap }{redactedMap{"x": "y"}}, map[string]any{"a": redactedMap{"x": "y"}}},
+		"a bool":           {struct{ A redactedFlag }{true}, []any{redactedFlag(true)}},
+		"an integer":       {struct{ A lowHigh }{3}, map[string]any{"a": lowHigh(3)}},
+		"a pointer to one": {struct{ A *lowHigh }{new(lowHigh)}, []any{new(lowHigh)}},
+		"a pointer's own":  {struct{ A *behind }{&low}, []any{&low}},
+		"one that is null": {struct{ A nothing }{3}, struct{ A any }{nothing(3)}},
+		"in a list":        {[]redacted{"x"}, []any{[]redacted{"x"}}},
+		"in a map":         {map[string]lowHigh{"a": 3}, []any{map[string]lowHigh{"a": 3}}},
+		"in a list's any":  {[]lowHigh{3}, []any{[]any{lowHigh(3)}}},
+		"an interface":     {[]redacted{"x"}, []any{[]json.Marshaler{redacted("x")}}},
+	} {
+		for i, place := range []string{"a field", "an any"} {
+			if problem := of(t, values[i]); problem == "" || strings.Contains(problem, "redacted]") {
+				t.Errorf("%s in %s: %q", name, place, problem)
+			}
+		}
+	}
+	for _, value := range []any{[]any{faithful("x"), []faithful{"x"}}, []any{redacted("[redacted]")}, []any{behind(3)}, []any{(*lowHigh)(nil)}, struct{ any }{(*lowHigh)(nil)}, struct{ any }{map[int]int(nil)}, []any{[]encoding.TextMarshaler{faithful("x"), nil}}} {
+		if problem := of(t, value); problem != "" {
+			t.Errorf("%#v: %s", value, problem)
 		}
 	}
 }

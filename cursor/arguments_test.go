@@ -1,0 +1,62 @@
+package cursor_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+)
+
+// TestTheLogSaysWhenTheCursorIsAmongTheArguments: such a walk ends after one page, and
+// dropping the arguments would drop what the cursor is bound to.
+func TestTheLogSaysWhenTheCursorIsAmongTheArguments(t *testing.T) {
+	const hint = "without the cursor"
+	s := newService(t, cursor.Config{})
+	request := list()
+	token := s.first(t, request, at)
+
+	request.Arguments = fmt.Appendf(nil, `{"table":"hush","limit":10,"cursor":%q}`, token)
+	if _, err := s.Open(t.Context(), request, token); !errors.Is(err, cursor.ErrInvalid) {
+		t.Errorf("as it arrived: %v", err)
+	}
+	if cause := s.book.last().Cause; cause == nil || !strings.Contains(cause.Error(), hint) || strings.Contains(cause.Error(), token) {
+		t.Errorf("the cause: %v", cause)
+	}
+	if log := s.book.buf.String(); !strings.Contains(log, hint) || strings.Contains(log, token) {
+		t.Errorf("the log: %s", log)
+	}
+	other := list()
+	other.Arguments = []byte(`{"table":"hush","limit":11}`)
+	s.reject(t, other, token, mcpseal.ReasonArguments)
+	if cause := s.book.last().Cause; cause != nil {
+		t.Errorf("other arguments: %v", cause)
+	}
+	s.accept(t, list(), token)
+}
+
+func TestAPositionThatAnAnyWouldChangeIsNotIssued(t *testing.T) {
+	s := newService(t, cursor.Config{})
+	for _, id := range []any{int64(1<<53 + 1), uint64(math.MaxUint64)} {
+		place, err := cursor.For[map[string]any](s).Open(t.Context(), list(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := place.Next(t.Context(), map[string]any{"id": id}); err == nil || s.book.last().Reason != mcpseal.ReasonMisuse {
+			t.Errorf("%v: %v", id, err)
+		}
+		if _, err := place.Next(t.Context(), map[string]any{"id": fmt.Sprint(id)}); err != nil {
+			t.Errorf("%v as text: %v", id, err)
+		}
+		alone, err := cursor.For[any](s).Open(t.Context(), list(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := alone.Next(t.Context(), id); err == nil {
+			t.Errorf("%v alone has a cursor", id)
+		}
+	}
+}

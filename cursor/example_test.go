@@ -1,0 +1,60 @@
+package cursor_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+)
+
+// A tool with a cursor among its arguments takes it out before it opens it: the cursor
+// is bound to the other arguments, and is itself another on every page.
+func Example() {
+	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "rows.example.com"})
+	if err != nil {
+		panic(err)
+	}
+	type arguments struct {
+		Status string `json:"status"`
+		Cursor string `json:"cursor,omitempty"`
+	}
+	type key struct{ ID int }
+	pages := cursor.For[key](cursors)
+
+	listRows := func(ctx context.Context, user string, params []byte) (ids []int, next string, err error) {
+		var in arguments
+		if err := json.Unmarshal(params, &in); err != nil {
+			return nil, "", err
+		}
+		token := in.Cursor
+		in.Cursor = ""
+		bound, err := json.Marshal(in) // what this handler understood, without the cursor
+		if err != nil {
+			return nil, "", err
+		}
+		page, err := pages.Open(ctx, mcpseal.Request{
+			Method: "tools/call", Target: "list_rows", Arguments: bound, Principal: mcpseal.User(user),
+		}, token)
+		if err != nil {
+			return nil, "", err
+		}
+		last := page.After.ID + 2
+		ids = []int{last - 1, last} // rows with that status
+		next, err = page.Next(ctx, key{ID: last})
+		return ids, next, err
+	}
+
+	ctx := context.Background()
+	ids, next, err := listRows(ctx, "alice", []byte(`{"status":"open"}`))
+	fmt.Println(ids, err)
+	ids, _, err = listRows(ctx, "alice", fmt.Appendf(nil, `{"status":"open","cursor":%q}`, next))
+	fmt.Println(ids, err)
+	_, _, err = listRows(ctx, "alice", fmt.Appendf(nil, `{"status":"closed","cursor":%q}`, next))
+	fmt.Println(err)
+	// Output:
+	// [1 2] <nil>
+	// [3 4] <nil>
+	// mcpseal: invalid cursor
+}

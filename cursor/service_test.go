@@ -1,0 +1,30 @@
+package cursor_test
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+)
+
+// TestBoundariesOnOneEphemeralRingAreOneServiceUntilTheyAreNamed, as Config.Audience says.
+func TestBoundariesOnOneEphemeralRingAreOneServiceUntilTheyAreNamed(t *testing.T) {
+	ring := mcpseal.Ephemeral()
+	serviceOf := func(ring *mcpseal.Ring, audience string) service {
+		boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: audience, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, ok := cursor.ConfigOf(boundary)
+		if !ok {
+			t.Fatal("no keys")
+		}
+		return newService(t, config)
+	}
+	token := serviceOf(ring, "").first(t, list(), at)
+	serviceOf(ring, "").accept(t, list(), token)
+	serviceOf(ring, "one").reject(t, list(), token, mcpseal.ReasonAudience)
+	serviceOf(ring, "two").reject(t, list(), serviceOf(ring, "one").first(t, list(), at), mcpseal.ReasonAudience)
+	serviceOf(mcpseal.Ephemeral(), "").reject(t, list(), token, mcpseal.ReasonUnknownKey)
+}
