@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/gosdk/internal/exactargs"
 )
 
 // PageHandler returns one page. After is where the page before ended, as its
@@ -32,10 +35,7 @@ type PageOptions struct {
 	MaxArguments int
 }
 
-const (
-	defaultPagedArguments = 64 << 10
-	cursorRoom            = 4 << 10 // a cursor and its name
-)
+const cursorRoom = 4 << 10 // for a cursor and its name
 
 // AddPagedTool registers a tool that returns its items page by page. Its
 // arguments gain an optional cursor, its result is the items and, unless the
@@ -113,13 +113,9 @@ func addPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHa
 	if err != nil {
 		return err
 	}
-	schema, listed, err := pagedInput[In](tool, names.Cursor)
+	arguments, listed, err := exactargs.New[In](tool.InputSchema, names.Cursor)
 	if err != nil {
 		return err
-	}
-	arguments, err := newPagedArguments[In](schema, tool.InputSchema == nil, names.Cursor)
-	if err != nil {
-		return fmt.Errorf("the arguments: %w", err)
 	}
 	output, err := pagedOutput[Item](tool, names)
 	if err != nil {
@@ -141,7 +137,7 @@ func (o *PageOptions) withDefaults(most int) (PageOptions, error) {
 	resolved.Cursor = cmp.Or(resolved.Cursor, "cursor")
 	resolved.NextCursor = cmp.Or(resolved.NextCursor, "nextCursor")
 	resolved.Items = cmp.Or(resolved.Items, "items")
-	resolved.MaxArguments = cmp.Or(resolved.MaxArguments, min(defaultPagedArguments, most))
+	resolved.MaxArguments = cmp.Or(resolved.MaxArguments, min(exactargs.DefaultMax, most))
 	if resolved.NextCursor == resolved.Items {
 		return resolved, fmt.Errorf("the result cannot have two members called %q", resolved.Items)
 	}
@@ -156,7 +152,7 @@ type pagedTool[In, At, Item any] struct {
 	p         *Protected
 	name      string
 	names     PageOptions
-	arguments *pagedArguments[In]
+	arguments *exactargs.Reader[In]
 	pages     cursor.Pages[At]
 	handler   PageHandler[In, At, Item]
 }
@@ -185,11 +181,11 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 	if len(req.Params.Arguments) > t.names.MaxArguments+cursorRoom {
 		return nil, t.refuse(ctx, "more than PageOptions.MaxArguments")
 	}
-	in, bound, token, err := t.arguments.read(req.Params.Arguments)
+	in, bound, token, err := t.arguments.Read(req.Params.Arguments)
 	if token == "" && len(req.Params.Arguments) > t.names.MaxArguments {
 		return nil, t.refuse(ctx, "more than PageOptions.MaxArguments")
 	}
-	if errors.Is(err, errMalformed) {
+	if errors.Is(err, exactargs.ErrMalformed) {
 		return nil, t.refuse(ctx, err.Error())
 	} else if err != nil {
 		return nil, err
@@ -228,4 +224,20 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 		return nil, fmt.Errorf("the items cannot be written as JSON: %w", err)
 	}
 	return &mcp.CallToolResult{StructuredContent: json.RawMessage(text), Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, nil
+}
+
+// pagedOutput is the schema of the result.
+func pagedOutput[Item any](tool *mcp.Tool, names PageOptions) (*jsonschema.Schema, error) {
+	if tool.OutputSchema != nil {
+		return nil, errors.New("the output schema is made from the items; leave it out")
+	}
+	return &jsonschema.Schema{
+		Type: "object",
+		Properties: map[string]*jsonschema.Schema{
+			names.Items:      {Type: "array", Items: exactargs.ItemSchema(reflect.TypeFor[Item]())},
+			names.NextCursor: {Type: "string", Description: "Where the next page begins. There is none on the last page."},
+		},
+		PropertyOrder: []string{names.Items, names.NextCursor},
+		Required:      []string{names.Items},
+	}, nil
 }

@@ -1,4 +1,4 @@
-package gosdk
+package exactargs
 
 import (
 	"cmp"
@@ -14,13 +14,11 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// pagedInput returns the schema of the arguments, and the one that is listed,
-// with the cursor among them. They share no memory, and none with the caller.
-func pagedInput[In any](tool *mcp.Tool, name string) (arguments, listed *jsonschema.Schema, err error) {
-	if arguments, err = schemaOf[In](tool.InputSchema); err != nil {
+// schemas returns the schema of the arguments, and the one that is listed.
+func schemas[In any](given any, name string) (arguments, listed *jsonschema.Schema, err error) {
+	if arguments, err = schemaOf[In](given); err != nil {
 		return nil, nil, fmt.Errorf("the arguments: %w", err)
 	}
 	if slices.Equal(arguments.Types, []string{"object"}) {
@@ -43,7 +41,7 @@ func pagedInput[In any](tool *mcp.Tool, name string) (arguments, listed *jsonsch
 			return nil, nil, fmt.Errorf("the cursor %q is required, but the first page has none", required)
 		}
 	}
-	if listed, err = schemaOf[In](tool.InputSchema); err != nil {
+	if listed, err = schemaOf[In](given); err != nil {
 		return nil, nil, err
 	}
 	listed.Type, listed.Types = "object", nil

@@ -1,4 +1,4 @@
-package gosdk
+package exactargs
 
 import (
 	"encoding/json"
@@ -17,7 +17,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func TestNamesFoldAsEncodingJSONFoldsThem(t *testing.T) {
@@ -116,7 +115,7 @@ func TestEverySchemaIsVisited(t *testing.T) {
 // TestHostileArgumentsCostABoundedAmountOfMemory: the schema library wraps errors
 // that quote the value at every level of it.
 func TestHostileArgumentsCostABoundedAmountOfMemory(t *testing.T) {
-	const most, bound = defaultPagedArguments, 32 << 20
+	const most, bound = DefaultMax, 32 << 20
 	tree := readerOf[treeNode](t, `{"type":"object","properties":{"kids":{"additionalProperties":{"$ref":"#"}},"n":{"type":"integer"},"time":{"maxLength":9}}}`)
 	fill := func(before, repeated, after string) []byte {
 		const levels = 60
@@ -129,7 +128,7 @@ func TestHostileArgumentsCostABoundedAmountOfMemory(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _, _, err := tree.read(text)
+		_, _, _, err := tree.Read(text)
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > bound {
 			t.Errorf("%.20q...: %d bytes for %d, %v", text[60*13:], took, len(text), err)
@@ -153,17 +152,13 @@ func TestANameOfTwoFieldsIsRefused(t *testing.T) {
 	}
 }
 
-func readerOf[In any](t testing.TB, schema string) *pagedArguments[In] {
+func readerOf[In any](t testing.TB, schema string) *Reader[In] {
 	t.Helper()
-	parsed, _, err := pagedInput[In](&mcp.Tool{InputSchema: json.RawMessage(schema)}, "cursor")
+	reader, _, err := New[In](json.RawMessage(schema), "cursor")
 	if err != nil {
 		t.Fatal(err)
 	}
-	arguments, err := newPagedArguments[In](parsed, false, "cursor")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return arguments
+	return reader
 }
 
 type treeNode struct {
@@ -182,10 +177,10 @@ func TestAnErrorRepeatsLittleOfTheArguments(t *testing.T) {
 	for _, inner := range []string{
 		`{"n":"` + long + `"}`, `{"time":"` + long + `"}`, `{"kids":{"` + long + `":{"n":"x"}}}`, `{"n":{"` + long + `":1}}`,
 	} {
-		for _, arguments := range []*pagedArguments[treeNode]{open, closed} {
+		for _, arguments := range []*Reader[treeNode]{open, closed} {
 			for _, levels := range []int{0, 60} {
-				_, _, _, err := arguments.read(nested(levels, inner))
-				if err == nil || errors.Is(err, errMalformed) || len(err.Error()) > 1100 || !utf8.ValidString(err.Error()) || errors.Unwrap(err) != nil {
+				_, _, _, err := arguments.Read(nested(levels, inner))
+				if err == nil || errors.Is(err, ErrMalformed) || len(err.Error()) > 1100 || !utf8.ValidString(err.Error()) || errors.Unwrap(err) != nil {
 					t.Errorf("%.30s: %.100v", inner, err)
 				}
 			}
@@ -195,7 +190,7 @@ func TestAnErrorRepeatsLittleOfTheArguments(t *testing.T) {
 		text := nested(levels, `{"kids":{"`+long+`":{"n":"x"}}}`)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, _, _, err := open.read(text); err == nil {
+		if _, _, _, err := open.Read(text); err == nil {
 			t.Error("a text is a number")
 		}
 		runtime.ReadMemStats(&after)
@@ -313,7 +308,7 @@ func TestWhatLandsIsWhatEncodingJSONPutsThere(t *testing.T) {
 			got, want := reflect.New(typ), reflect.New(typ)
 			wrong := json.Unmarshal([]byte(text), want.Interface())
 			if err := new(intoGo).put(value, got.Elem()); err != nil {
-				if wrong == nil && !errors.Is(err, errMalformed) && !strings.Contains(err.Error(), "the name is not one") && !strings.Contains(err.Error(), "an array does not fit the Go type [2]int") {
+				if wrong == nil && !errors.Is(err, ErrMalformed) && !strings.Contains(err.Error(), "the name is not one") && !strings.Contains(err.Error(), "an array does not fit the Go type [2]int") {
 					t.Errorf("%s into %v: %v", text, typ, err)
 				}
 				continue
@@ -385,7 +380,7 @@ func FuzzPagedArguments(f *testing.F) {
 	}
 	arguments := readerOf[fuzzIn](f, fuzzSchema)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		in, bound, cursor, err := arguments.read(text)
+		in, bound, cursor, err := arguments.Read(text)
 		if err != nil {
 			if !reflect.DeepEqual(in, fuzzIn{}) || bound != nil || cursor != "" {
 				t.Fatalf("%q: %v, and yet %+v", text, err, in)
@@ -439,7 +434,7 @@ func FuzzPagedArguments(f *testing.F) {
 			}
 		}
 		// What was bound is what would be bound.
-		if _, twice, _, err := arguments.read(bound); err != nil || string(twice) != string(bound) {
+		if _, twice, _, err := arguments.Read(bound); err != nil || string(twice) != string(bound) {
 			t.Fatalf("%s is bound as %s, %v", bound, twice, err)
 		}
 	})

@@ -1,4 +1,4 @@
-package gosdk
+package exactargs
 
 import (
 	"bytes"
@@ -19,9 +19,10 @@ import (
 // However a value is written, it has one form, and one text.
 
 var (
-	// Answered with -32602. The text is for the log, and repeats nothing.
-	errMalformed = errors.New("not a text with one meaning")
-	errCase      = fmt.Errorf("%w: a name differs from another in case alone", errMalformed)
+	// ErrMalformed is for arguments that are answered with -32602. The text is for the
+	// log, and repeats nothing of them.
+	ErrMalformed = errors.New("not a text with one meaning")
+	errCase      = fmt.Errorf("%w: a name differs from another in case alone", ErrMalformed)
 
 	errNumber = errors.New("a number is out of range: a whole number has at most 64 bits, any other is a double that is not whole")
 )
@@ -41,12 +42,12 @@ func readNumbers(text []byte) (value any, err error) {
 	// deep or too long.
 	binding := mcpseal.Binding{Arguments: text}
 	if _, err := binding.ArgumentsDigest(); err != nil {
-		return nil, errMalformed
+		return nil, ErrMalformed
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&value); err != nil {
-		return nil, errMalformed
+		return nil, ErrMalformed
 	}
 	return value, nil
 }
@@ -67,7 +68,7 @@ func exactly(value any) (any, error) {
 		for name, member := range v {
 			// Half a surrogate pair became this, and may have become one with another.
 			if strings.ContainsRune(name, utf8.RuneError) {
-				return nil, errMalformed
+				return nil, ErrMalformed
 			}
 			if v[name], err = exactly(member); err != nil {
 				return nil, err

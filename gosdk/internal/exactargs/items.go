@@ -1,37 +1,19 @@
-package gosdk
+package exactargs
 
 import (
 	"encoding"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"reflect"
 	"slices"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// pagedOutput is the schema of the result.
-func pagedOutput[Item any](tool *mcp.Tool, names PageOptions) (*jsonschema.Schema, error) {
-	if tool.OutputSchema != nil {
-		return nil, errors.New("the output schema is made from the items; leave it out")
-	}
-	return &jsonschema.Schema{
-		Type: "object",
-		Properties: map[string]*jsonschema.Schema{
-			names.Items:      {Type: "array", Items: itemSchema(reflect.TypeFor[Item]())},
-			names.NextCursor: {Type: "string", Description: "Where the next page begins. There is none on the last page."},
-		},
-		PropertyOrder: []string{names.Items, names.NextCursor},
-		Required:      []string{names.Items},
-	}, nil
-}
-
-// itemSchema is the schema of an item, or nil where none can be made from the type,
+// ItemSchema is the schema of an item, or nil where none can be made from the type,
 // or one that would not say how encoding/json writes it.
-func itemSchema(t reflect.Type) *jsonschema.Schema {
+func ItemSchema(t reflect.Type) *jsonschema.Schema {
 	if !isDescribed(t) {
 		return nil
 	}

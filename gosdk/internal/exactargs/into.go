@@ -1,4 +1,4 @@
-package gosdk
+package exactargs
 
 import (
 	"encoding"
@@ -247,7 +247,7 @@ func within(name string, err error) error { return about(strconv.Quote(short(nam
 
 // about puts a text before an error for the client. It keeps no other text alive.
 func about(what string, err error) error {
-	if errors.Is(err, errMalformed) {
+	if errors.Is(err, ErrMalformed) {
 		return err
 	}
 	return errors.New(short(what + ": " + err.Error()))

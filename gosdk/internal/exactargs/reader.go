@@ -1,4 +1,7 @@
-package gosdk
+// Package exactargs reads the arguments of a paged tool into a Go value, exactly: what
+// the schema checks, what the handler gets and what the cursor is bound to is one
+// value. Names count as they are written, and whole numbers keep all their digits.
+package exactargs
 
 import (
 	"errors"
@@ -11,9 +14,12 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// pagedArguments reads the arguments of a paged tool. What the schema checks,
-// what the handler gets and what the cursor is bound to is one value.
-type pagedArguments[In any] struct {
+// DefaultMax is how many bytes of arguments are read unless an author wants another
+// limit: the schema library takes much more memory than that to refuse them.
+const DefaultMax = 64 << 10
+
+// Reader reads the arguments of one tool.
+type Reader[In any] struct {
 	cursor  string // the name of its argument
 	schema  *jsonschema.Schema
 	check   *jsonschema.Resolved
@@ -22,8 +28,21 @@ type pagedArguments[In any] struct {
 	into    intoGo
 }
 
-// newPagedArguments takes a schema that was given, or inferred from In.
-func newPagedArguments[In any](schema *jsonschema.Schema, inferred bool, cursor string) (*pagedArguments[In], error) {
+// New makes the reader of a tool whose arguments have the schema that is given, or
+// if that is nil, one made from In. It also returns the schema to list, with the cursor
+// among the arguments. They share no memory, and none with the caller.
+func New[In any](given any, cursor string) (reader *Reader[In], listed *jsonschema.Schema, err error) {
+	schema, listed, err := schemas[In](given, cursor)
+	if err != nil {
+		return nil, nil, err
+	}
+	if reader, err = newReader[In](schema, given == nil, cursor); err != nil {
+		return nil, nil, fmt.Errorf("the arguments: %w", err)
+	}
+	return reader, listed, nil
+}
+
+func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) (*Reader[In], error) {
 	check, err := schema.Resolve(nil)
 	if err != nil {
 		return nil, err
@@ -46,7 +65,7 @@ func newPagedArguments[In any](schema *jsonschema.Schema, inferred bool, cursor 
 	if err := (&fitting{refs, inferred, map[fit]bool{}}).check(schema, in); err != nil {
 		return nil, err
 	}
-	a := &pagedArguments[In]{cursor: cursor, schema: schema, check: check}
+	a := &Reader[In]{cursor: cursor, schema: schema, check: check}
 	a.names.add(cursor)
 	for name := range schema.Properties {
 		a.names.add(name)
@@ -71,10 +90,10 @@ func newPagedArguments[In any](schema *jsonschema.Schema, inferred bool, cursor 
 	return a, a.checkDefaults()
 }
 
-// read returns the arguments without the cursor, in Go and as the text that the
+// Read returns the arguments without the cursor, in Go and as the text that the
 // cursor is bound to, and the cursor. The text is of the value after defaults:
 // it says all that the handler got, and a default that changes is another value.
-func (a *pagedArguments[In]) read(text []byte) (in In, bound []byte, cursor string, err error) {
+func (a *Reader[In]) Read(text []byte) (in In, bound []byte, cursor string, err error) {
 	var none In
 	arguments, err := readObject(text)
 	if err != nil {
@@ -97,7 +116,7 @@ func (a *pagedArguments[In]) read(text []byte) (in In, bound []byte, cursor stri
 }
 
 // validate keeps integers from a schema that would divide them as doubles.
-func (a *pagedArguments[In]) validate(check *jsonschema.Resolved, value any) error {
+func (a *Reader[In]) validate(check *jsonschema.Resolved, value any) error {
 	if a.divides && rounds(value) {
 		return errors.New("a number is out of range: with multipleOf in the schema, every integer must be between -2^53 and 2^53")
 	}
@@ -107,7 +126,7 @@ func (a *pagedArguments[In]) validate(check *jsonschema.Resolved, value any) err
 // checkDefaults validates the defaults that fill adds, and puts them where they
 // will land. ValidateDefaults of [jsonschema.ResolveOptions] puts their numbers
 // through a float.
-func (a *pagedArguments[In]) checkDefaults() error {
+func (a *Reader[In]) checkDefaults() error {
 	probe := &jsonschema.Schema{Schema: a.schema.Schema, Properties: map[string]*jsonschema.Schema{}}
 	values := map[string]any{}
 	if err := eachFilled(a.schema, "", reflect.TypeFor[In](), func(pointer string, property *jsonschema.Schema, value any, t reflect.Type) error {
@@ -175,11 +194,11 @@ func readObject(text []byte) (map[string]any, error) {
 	case nil:
 		return map[string]any{}, nil
 	}
-	return nil, fmt.Errorf("%w: not an object", errMalformed)
+	return nil, fmt.Errorf("%w: not an object", ErrMalformed)
 }
 
 // cut takes the cursor out of the arguments: no rule of the schema is about it.
-func (a *pagedArguments[In]) cut(arguments map[string]any) (cursor string, err error) {
+func (a *Reader[In]) cut(arguments map[string]any) (cursor string, err error) {
 	for name := range arguments {
 		if a.names.misspelt(name) {
 			return "", errCase
@@ -189,7 +208,7 @@ func (a *pagedArguments[In]) cut(arguments map[string]any) (cursor string, err e
 	delete(arguments, a.cursor)
 	cursor, isText := value.(string)
 	if value != nil && !isText {
-		return "", fmt.Errorf("%w: the cursor is not a text", errMalformed)
+		return "", fmt.Errorf("%w: the cursor is not a text", ErrMalformed)
 	}
 	return cursor, nil
 }
