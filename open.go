@@ -105,8 +105,14 @@ func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure
 // digest computes what tokens of the format say of the round's arguments.
 func (f *acceptedFormat) digest(round *Round) *failure {
 	return guardFormat(func() error {
-		if f.record != nil {
-			return round.digests.digestArguments(&round.binding)
+		if d := &round.digests; f.record != nil {
+			if d.plainKnown {
+				return nil
+			}
+			var err error
+			d.plain, err = round.binding.ArgumentsDigest()
+			d.plainKnown = err == nil
+			return err
 		}
 		onHeap := round.binding
 		digest, err := f.Format.Digest(&onHeap)

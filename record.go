@@ -182,15 +182,6 @@ type digests struct {
 	request, mask, audience, user [digestSize]byte // mask salts the arguments
 }
 
-// digestArguments is what costs. It alone can fail.
-func (d *digests) digestArguments(b *Binding) (err error) {
-	if !d.plainKnown {
-		d.plain, err = b.ArgumentsDigest()
-		d.plainKnown = err == nil
-	}
-	return err
-}
-
 // salt computes the digests in flow, all but the arguments', unless the last call
 // was for the same one.
 func (d *digests) salt(b *Binding, flow [16]byte) {
