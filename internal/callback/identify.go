@@ -12,8 +12,8 @@ const (
 	errLongUser = plain.Error("the user's name is longer than 4096 bytes")
 )
 
-// Identify asks who is calling; nil is nobody. An error, a panic and a text that
-// is too long fail the check.
+// Identify returns the user that is calling, and "" for a nil principal. An error, a
+// panic and a name that is too long fail the check.
 func Identify(ctx context.Context, principal func(context.Context) (string, error)) (user string, failed *Error) {
 	if principal == nil {
 		return "", nil

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 )
 
-// Logger returns a logger that goes on when its handler panics.
+// Logger returns a logger that ignores a panic of its handler.
 func Logger(l *slog.Logger) *slog.Logger { return slog.New(quiet{l.Handler()}) }
 
 type quiet struct{ slog.Handler }
