@@ -11,32 +11,33 @@ import (
 
 const methodTool, methodPrompt = "tools/call", "prompts/get"
 
-// Boundary decides: it seals what goes to the client and checks what comes
-// back. It is safe for concurrent use.
+// Boundary seals what goes to the client and checks what comes back. It is
+// safe for concurrent use.
 type Boundary struct {
 	config         Config
 	formats        []acceptedFormat // the first seals
 	singleUseTools map[string]bool
 	audience       [digestSize]byte
 	ownerSalt      [16]byte
-	spending       *atomic.Int32 // tokens that the store has not answered for
+	spending       *atomic.Int32 // calls of the store that have not returned yet
 }
 
-// acceptedFormat is a format and what policy knows of it.
+// acceptedFormat is a format with what policy must know about it.
 type acceptedFormat struct {
 	Format
 	prefix  string
 	carries ClaimSet
 	waives  ClaimSet
-	record  *recordFormat // nil where the format is another implementation's
+	record  *recordFormat // nil if the format is not a RecordFormat
 }
 
-// missing returns the claims that the format's tokens lack.
+// missing returns the demanded claims that the format does not carry and that
+// are not waived.
 func (f *acceptedFormat) missing(demanded ClaimSet) ClaimSet {
 	return demanded &^ f.carries &^ f.waives
 }
 
-// New makes a boundary. An error says what to configure.
+// New returns a boundary. An error says what to change in the config.
 func New(config Config) (*Boundary, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -69,17 +70,17 @@ func New(config Config) (*Boundary, error) {
 				where = "its Waive in Config.AlsoOpen"
 			}
 			return nil, fmt.Errorf("mcpseal: tokens of the format %q cannot carry %s; use the native format, "+
-				"or do without by naming that in %s", b.formats[i].prefix, missing, where)
+				"or waive what is missing by naming it in %s", b.formats[i].prefix, missing, where)
 		}
 	}
-	if err := b.outlast(); err != nil { // last: a boundary that is not made asks for nothing
+	if err := b.outlast(); err != nil { // last, so that a config that is refused asks nothing of its keys
 		return nil, err
 	}
 	return b, nil
 }
 
-// addFormat checks a format. Prefixes must not overlap, so that a token
-// belongs to one format at most.
+// addFormat checks a format and adds it. Prefixes must not overlap, so that a
+// token belongs to one format at most.
 func (b *Boundary) addFormat(a Accepted) error {
 	if a.Format == nil {
 		return fmt.Errorf("mcpseal: format %d of Config.AlsoOpen is nil", len(b.formats))
@@ -120,7 +121,7 @@ func (b *Boundary) addFormat(a Accepted) error {
 	return nil
 }
 
-// checkRecordFormat returns the format as this boundary uses it.
+// checkRecordFormat checks a record format and returns the one to use here.
 func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 	ring := f.ring
 	if ring == nil {
@@ -162,7 +163,7 @@ func (b *Boundary) outlast() (err error) {
 	return nil
 }
 
-// currentRing asks a source for its ring as a token will.
+// currentRing returns the source's ring, or an error if it has none.
 func currentRing(keys KeySource) (ring *Ring, err error) {
 	fail := guard(func() error { ring = keys.Ring(); return nil }, ReasonCodecFailed)
 	if fail != nil || ring == nil || ring.keys == nil {
@@ -171,9 +172,9 @@ func currentRing(keys KeySource) (ring *Ring, err error) {
 	return ring, nil
 }
 
-// Codec returns what seals for a purpose under this boundary's keys: cursors,
-// for example. It is nil where the boundary knows the formats of other
-// implementations alone.
+// Codec returns the codec that seals under this boundary's keys for a purpose,
+// such as cursors. It is nil if the boundary only has formats of other
+// implementations.
 func (b *Boundary) Codec(purpose Purpose) Codec {
 	for i := range b.formats {
 		record := b.formats[i].record
@@ -188,15 +189,15 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 	return nil
 }
 
-// Missing returns those of the claims that the tokens sealed here do not prove,
-// and that [Config.Waive] does not name either.
+// Missing returns which of the claims the tokens sealed here do not prove, apart
+// from those that [Config.Waive] names.
 func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }
 
-// Config returns the policy, with every default in place but the logger's, which
-// may change.
+// Config returns the policy with its defaults filled in. A zero Format, URLTTL or
+// Logger stays zero: the default logger may change.
 func (b *Boundary) Config() Config { return b.config }
 
-// formatOf finds the one format that a token can belong to.
+// formatOf returns the one format that a token can belong to, or nil.
 func (b *Boundary) formatOf(token string) *acceptedFormat {
 	for i := range b.formats {
 		if strings.HasPrefix(token, b.formats[i].prefix) {
@@ -206,9 +207,9 @@ func (b *Boundary) formatOf(token string) *acceptedFormat {
 	return nil
 }
 
-// alwaysDemanded is what policy demands of every token.
+// alwaysDemanded returns the claims that policy demands of every token.
 func (b *Boundary) alwaysDemanded() ClaimSet {
-	// The user too: a token without one would open for whoever is nobody.
+	// The user too: a token that does not carry it would open for callers without a name.
 	demanded := ClaimRequest | ClaimArguments | ClaimUser | ClaimQuestions
 	if b.config.Audience != "" {
 		demanded |= ClaimAudience
@@ -222,7 +223,7 @@ func (b *Boundary) alwaysDemanded() ClaimSet {
 	return demanded
 }
 
-// demanded is what policy demands of a token for this request.
+// demanded returns the claims that policy demands of a token for this request.
 func (b *Boundary) demanded(binding *Binding) ClaimSet {
 	demanded := b.alwaysDemanded()
 	if b.singleUse(binding) {

@@ -6,11 +6,11 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Claims is what a token says beside what it is bound to. Times are Unix time
-// in milliseconds.
+// Claims is what a token asserts, apart from what it is bound to: see [Binding].
+// Times are Unix time in milliseconds.
 type Claims struct {
-	Issued  int64 // when it was sealed; 0 where the format does not say
-	Expires int64 // from when on it does not open
+	Issued  int64 // when it was sealed; 0 if the format does not say
+	Expires int64 // it opens only before this time
 
 	Flow      [16]byte // names all rounds of one logical request; random
 	FlowStart int64    // when the first round was sealed
@@ -19,16 +19,16 @@ type Claims struct {
 	Questions []Question // what this round asked
 
 	// Arguments is what [Format.Digest] returns for the request's arguments. The
-	// boundary sets it before Seal, and compares what Open returns.
+	// boundary sets it before Seal, and compares it after Open.
 	Arguments []byte
 
 	State    string // what the handler wrote
 	HasState bool   // false when it wrote nothing, which is not the same as ""
 }
 
-// ClaimSet is a set of things that a token can prove beside its state. Policy
-// demands claims; a [Format] carries some; an operator may waive, by name,
-// those that a format cannot carry.
+// ClaimSet is a set of things that a token can prove. Policy demands some of
+// them, and a [Format] carries some. An operator may waive, by name, those that
+// a format cannot carry.
 type ClaimSet uint16
 
 const (
@@ -38,7 +38,7 @@ const (
 	ClaimUser                           // the user
 	ClaimQuestions                      // what was asked
 	ClaimFlow                           // when the flow began, and how many rounds it has had
-	ClaimSingleUse                      // a name for this round that is good for a single use
+	ClaimSingleUse                      // an id of this round, so that a store can make the token work once
 	ClaimWording                        // the exact wording of what was asked, which also tells who asked it
 
 	claimsEnd
@@ -65,11 +65,12 @@ func (c ClaimSet) String() string {
 type Binding struct {
 	Method    string // such as tools/call
 	Target    string // the tool, the prompt or the resource's URI
-	Arguments []byte // JSON text; nil counts as {}. Nil in Seal, where Claims.Arguments counts
+	Arguments []byte // JSON text; nil counts as {}. In Seal it is nil: use Claims.Arguments
 	Audience  string // this service; "" means none
 	User      string // the user; "" means nobody
 }
 
-// ArgumentsDigest is the digest of the arguments' JSON value as docs/token.md
-// defines it. An error is the client's fault; a [Format] returns it as it is.
+// ArgumentsDigest returns the digest of the arguments' JSON value that
+// docs/token.md defines. An error is the client's fault; a [Format] returns it
+// unchanged.
 func (b *Binding) ArgumentsDigest() ([32]byte, error) { return argdigest.Sum(b.Arguments) }

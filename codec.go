@@ -4,22 +4,23 @@ import (
 	"context"
 )
 
-// Codec proves that a payload is genuine and gives it back. It knows nothing of
-// time, users or requests. Implement one to seal with a key that this process
-// does not hold (an HSM, a key service); [RingCodec] is the native one.
+// Codec seals payloads into texts, and opens only texts that it sealed. It knows
+// nothing about time, users or requests. Implement one to seal with a key that
+// this process does not hold (an HSM, a key service); [RingCodec] is the native
+// one.
 //
-// Exactly one text may open for each sealed value, any other text is an
-// error, and a payload must not be readable from its text. A text consists of
-// the characters of base64url and the full stop. A codec is called
-// concurrently, honours the context, and keeps neither payload nor dst after
-// it returns. The payload's first two bytes name its purpose and version,
-// and whoever opens it checks them, so one codec can serve several purposes.
+// Exactly one text opens for each sealed value, and any other text is an error.
+// Nobody can read the payload from its text. A text consists of the characters
+// of base64url and the full stop. A codec is called concurrently, honours the
+// context, and keeps neither payload nor dst after it returns. The payload's
+// first two bytes name its purpose and version, and the caller of Open checks
+// them, so one codec can serve several purposes.
 //
 // An error that wraps [ReasonMalformed], [ReasonUnknownKey] or [ReasonForged]
 // says that the text is not genuine; any other error, and a panic, says that
 // the codec failed. The token is rejected either way.
 //
-// The suite sealtest.TestCodec holds a codec to all this.
+// The suite sealtest.TestCodec tests a codec for all this.
 type Codec interface {
 	// Seal appends the text that carries payload to dst.
 	Seal(ctx context.Context, dst, payload []byte) (text []byte, err error)
@@ -27,9 +28,8 @@ type Codec interface {
 	Open(ctx context.Context, dst []byte, text string) (payload []byte, err error)
 }
 
-// Purpose keeps apart what one ring seals. Every purpose has keys, a prefix
-// and a first payload byte of its own, so that a token made for one is never
-// accepted for another.
+// Purpose is what a token is for. Every purpose has its own keys, prefix and
+// first payload byte, so a ring never accepts a token of one purpose for another.
 type Purpose uint8
 
 const (
@@ -52,7 +52,7 @@ var purposeDetails = [purposes]struct {
 
 func (p Purpose) valid() bool { return p < purposes }
 
-// Prefix is what every token of this purpose begins with.
+// Prefix returns what every token of this purpose begins with.
 func (p Purpose) Prefix() string {
 	if !p.valid() {
 		return ""
@@ -60,7 +60,7 @@ func (p Purpose) Prefix() string {
 	return purposeDetails[p].prefix
 }
 
-// Mark is the first byte of every payload of this purpose.
+// Mark returns the first byte of every payload of this purpose.
 func (p Purpose) Mark() byte {
 	if !p.valid() {
 		return 0

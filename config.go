@@ -11,48 +11,49 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Config is the policy of a boundary. It is copied.
+// Config is the policy of a boundary. New copies it.
 type Config struct {
 	// Keys seals and opens native tokens. Required, unless Format is set. A
 	// *Ring is its own source.
 	Keys KeySource
-	// Format seals tokens of another kind: RecordFormat over a codec of your
-	// own, or the token of another MCP implementation. Nil means native tokens
-	// under Keys.
+	// Format seals tokens that are not native: RecordFormat with your own codec,
+	// or the format of another MCP implementation. Nil means native tokens under
+	// Keys.
 	Format Format
-	// Waive names claims that policy demands and Format cannot carry. Zero
-	// means none.
+	// Waive names the claims that policy demands but Format cannot carry, and
+	// does without them. Zero means none.
 	Waive ClaimSet
-	// AlsoOpen names formats whose tokens are opened but never sealed. Cursors are
-	// sealed with the first ring among Keys, Format and these. Nil means none.
+	// AlsoOpen lists formats whose tokens are opened but never sealed. Cursors are
+	// sealed with the first ring or codec among Keys, Format and these. Nil means
+	// none.
 	AlsoOpen []Accepted
 
-	// Audience names this service, at most 1024 bytes, so that services that
-	// share keys refuse each other's tokens. Required, unless Keys is Ephemeral.
-	// Boundaries without one that share an Ephemeral ring are one service: name
-	// each, or give each its own ring.
+	// Audience names this service, in at most 1024 bytes. Services that share keys
+	// then refuse each other's tokens. Required, unless Keys is Ephemeral. Boundaries
+	// without one that share an Ephemeral ring are one service: name each, or give
+	// each its own ring.
 	Audience string
-	// RequireUser opens and seals tokens only for calls with a user. Calls
-	// that neither bring nor get a token are not touched.
+	// RequireUser opens and seals tokens only for calls with a user. It does not
+	// affect calls that neither bring nor get a token.
 	RequireUser bool
 
-	// TTL is how long a token opens. 0 means 10 minutes. A token keeps the time that
-	// it was sealed with: less TTL shortens none that is out.
+	// TTL is how long a token opens. 0 means 10 minutes. A lower TTL does not
+	// shorten tokens that were sealed before.
 	TTL time.Duration
-	// URLTTL is the same for a round that asks the user to open a URL, whatever
-	// else it asks. 0 means TTL.
+	// URLTTL is the TTL of a round that asks the user to open a URL, whatever else
+	// it asks. 0 means TTL.
 	URLTTL time.Duration
 	// MaxFlow is how long all rounds of a flow may take, from its first seal. 0
-	// means 1 hour, NoLimit any time.
+	// means 1 hour, NoLimit means no limit.
 	MaxFlow time.Duration
-	// MaxRounds is how often a flow may be sealed. 0 means 20, NoLimit 65535,
-	// all that a token can count.
+	// MaxRounds is how often a flow may be sealed. 0 means 20, NoLimit means
+	// 65535, the most that a token can count.
 	MaxRounds int
 
 	// Replay makes tokens work once. Nil means that they work until they
 	// expire.
 	Replay ReplayStore
-	// ReplayTools limits that to the tools named. Empty means every request.
+	// ReplayTools limits single use to these tools. Empty means every request.
 	ReplayTools []string
 	// ReplayTimeout is how long the store may take. 0 means 2 seconds.
 	ReplayTimeout time.Duration
@@ -60,24 +61,23 @@ type Config struct {
 	// MaxState is the longest state, in bytes. 0 means 16 KiB.
 	MaxState int
 	// MaxToken is the longest token, in bytes; a longer one is not even
-	// decoded. 0 means 64 KiB, or four times MaxState where that is more.
+	// decoded. 0 means 64 KiB, or four times MaxState if that is more.
 	MaxToken int
 
-	// MaxArguments is the longest text of a request's arguments that is digested,
-	// in bytes. A call that gets neither a token nor a cursor, and brings none, may
-	// have more, but for paged tools. 0 means 4 MiB.
+	// MaxArguments is the longest text of a request's arguments, in bytes. It
+	// limits calls of paged tools, and calls that bring or get a token or a cursor;
+	// other calls may have longer arguments. 0 means 4 MiB.
 	MaxArguments int
 
-	// AskAgain treats a token that is rejected as none, whatever the reason:
-	// Open returns a first round, so that the handler asks again. Log and
-	// observer learn of the rejection all the same. Servers of mcp.d do this;
-	// the official conformance suite counts it as a failure, since it expects
-	// the error.
+	// AskAgain treats a rejected token as if there were none, whatever the reason:
+	// Open returns a first round, so that the handler asks again. The log and the
+	// observer still get the rejection. Servers of mcp.d do this; the official
+	// conformance suite counts it as a failure, because it expects the error.
 	AskAgain bool
 
 	// Logger gets one record for each rejection. Nil means slog.Default().
 	Logger *slog.Logger
-	// Observer gets every seal and open, for metrics. Nil means nobody does.
+	// Observer gets every seal and open, for metrics. Nil means none.
 	Observer func(context.Context, Event)
 }
 
@@ -105,13 +105,14 @@ var errNoKeys = errors.New(`mcpseal: Config.Keys is missing; choose one of
 	Keys: mcpseal.Ephemeral()  a random key that dies with this process
 	Format: …                  a codec of your own: mcpseal.RecordFormat(prefix, codec)`)
 
-// withDefaults returns the config with every zero resolved, or what is wrong.
+// withDefaults returns the config with its defaults filled in, or what is wrong.
 func (c Config) withDefaults() (Config, error) {
 	if nilSource(c.Keys) && c.Format == nil {
 		return c, errNoKeys
 	}
 	if c.Keys != nil && c.Format != nil {
-		return c, errors.New("mcpseal: Config has both Keys and Format; name Format alone, or NativeFormat(keys) in AlsoOpen")
+		return c, errors.New("mcpseal: Config has both Keys and Format; set only Format, " +
+			"and add NativeFormat(keys) to AlsoOpen if native tokens must open too")
 	}
 	ring, _ := c.Keys.(*Ring)
 	ephemeral := ring != nil && ring.keys != nil && ring.keys.ephemeral
@@ -149,7 +150,8 @@ func (c Config) withDefaults() (Config, error) {
 	)
 }
 
-// nilSource also finds a nil *Ring, which a caller who ignored an error has.
+// nilSource reports whether there are no keys. A nil *Ring counts: a caller who
+// ignored an error has one.
 func nilSource(keys KeySource) bool {
 	ring, ok := keys.(*Ring)
 	return keys == nil || ok && (ring == nil || ring.keys == nil)
@@ -180,7 +182,7 @@ func orNoLimit(value time.Duration, err error) error {
 	return err
 }
 
-// checkPrefix says what is wrong with the prefix of a format.
+// checkPrefix returns an error if no format may have this prefix.
 func checkPrefix(prefix string) error {
 	name, ok := strings.CutSuffix(prefix, ".")
 	if !ok || len(name) < 2 || len(name) > 16 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {

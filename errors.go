@@ -9,11 +9,11 @@ import (
 	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
-// ErrRejected is what every rejection is: errors.Is(err, ErrRejected).
+// ErrRejected matches every rejection: use errors.Is(err, ErrRejected).
 var ErrRejected = errors.New("mcpseal: token rejected")
 
-// RejectError is a token that [Boundary.Open] did not accept. Its text is the
-// same for every reason, so that it can go anywhere.
+// RejectError says that [Boundary.Open] did not accept a token. Its text is the
+// same for every reason, so everybody may see it.
 type RejectError struct {
 	Reason Reason `json:"-"` // for the operator, never for the client
 	cause  *callback.Error
@@ -24,13 +24,13 @@ func (e *RejectError) Error() string { return ErrRejected.Error() }
 // Is makes every RejectError an [ErrRejected].
 func (e *RejectError) Is(target error) bool { return target == ErrRejected }
 
-// Cause returns what a codec, a store or another part of yours did, if that
-// was the reason. Its text is safe to log; errors.Unwrap reaches the original,
-// whose text may not be.
+// Cause returns more about the reason, if there is more: for example, how a codec
+// or a store of yours failed. Its text is safe to log; errors.Unwrap returns the
+// original error, whose text may not be.
 func (e *RejectError) Cause() error { return e.cause.OrNil() }
 
-// SealError is a state that [Boundary.Seal] did not seal: the service's fault,
-// an internal error to the client.
+// SealError says that [Boundary.Seal] did not seal a state. That is the service's
+// fault, and an internal error to the client.
 type SealError struct {
 	Reason Reason
 	cause  *callback.Error
@@ -38,21 +38,20 @@ type SealError struct {
 
 func (e *SealError) Error() string { return "mcpseal: state not sealed: " + string(e.Reason) }
 
-// Cause returns what a codec or another part of yours did, if that was the
-// reason, as for a [RejectError].
+// Cause returns more about the reason, as for a [RejectError].
 func (e *SealError) Cause() error { return e.cause.OrNil() }
 
-// ParamsError is a first round that cannot be sealed, because the request's
-// arguments have no digest: not JSON, two members of one name, too deep, too
-// long. It is the client's fault.
+// ParamsError says that a first round cannot be sealed, because the request's
+// arguments have no digest: they are not JSON, have two members of one name, nest
+// too deep or are too long. It is the client's fault.
 type ParamsError struct {
-	problem *argdigest.Error // says what and where, repeats nothing
+	problem *argdigest.Error // says what and where, and repeats nothing of them
 }
 
 func (e *ParamsError) Error() string { return "mcpseal: " + e.problem.Error() }
 
-// WireError is what a client may see of an error, as JSON-RPC has it. It can
-// be returned as an error itself.
+// WireError is what a client may see of an error, in the form of JSON-RPC. It is
+// itself an error, so it can be returned.
 type WireError struct {
 	Code    int64           `json:"code"`
 	Message string          `json:"message"`
@@ -61,8 +60,8 @@ type WireError struct {
 
 func (e WireError) Error() string { return e.Message }
 
-// Wire returns the client's view of an error of [Boundary.Open] or
-// [Boundary.Seal]. All rejections look alike.
+// Wire returns what a client may see of an error of [Boundary.Open] or
+// [Boundary.Seal]. All rejections look the same.
 func Wire(err error) WireError {
 	var params *ParamsError
 	switch {
@@ -80,39 +79,40 @@ func Wire(err error) WireError {
 // A Reason is an error, so that a [Codec] or a [Format] can return it.
 type Reason string
 
-// Why a token is rejected. The first four are about a token that did not prove
-// genuine; the others about genuine tokens, or about the service itself.
+// Why a token is rejected, or a state not sealed. The first four are about tokens
+// that were not shown to be genuine; the others are about genuine tokens, about
+// the request, or about the service itself.
 const (
 	ReasonMalformed  Reason = "malformed"   // not the text of any token
 	ReasonUnknownKey Reason = "unknown_key" // sealed with a key that is not, or no longer, in the ring
 	ReasonForged     Reason = "forged"      // changed, or never sealed
-	ReasonTooLarge   Reason = "too_large"   // longer than a token, or a state, may be
+	ReasonTooLarge   Reason = "too_large"   // the token, state or arguments are longer than allowed
 
-	ReasonVersion       Reason = "version"         // of another purpose, or of a newer release
+	ReasonVersion       Reason = "version"         // sealed for another purpose, or by a newer release
 	ReasonRequest       Reason = "request"         // sealed for another method or target
-	ReasonArguments     Reason = "arguments"       // sealed for other arguments, or these have no digest
+	ReasonArguments     Reason = "arguments"       // sealed for other arguments, or the request's have no digest
 	ReasonAudience      Reason = "audience"        // sealed by another service
-	ReasonUser          Reason = "user"            // sealed for another user, for nobody, or nobody is calling
+	ReasonUser          Reason = "user"            // sealed for another user or for none, or the call has no user
 	ReasonExpired       Reason = "expired"         // too old
 	ReasonFromTheFuture Reason = "from_the_future" // issued by a clock that is ahead
 	ReasonFlowExpired   Reason = "flow_expired"    // all rounds together took too long
-	ReasonTooManyRounds Reason = "too_many_rounds" // all rounds together are too many
+	ReasonTooManyRounds Reason = "too_many_rounds" // the flow has too many rounds
 	ReasonReplayed      Reason = "replayed"        // used before
-	ReasonClaimMissing  Reason = "claim_missing"   // of a format that cannot carry what policy demands
+	ReasonClaimMissing  Reason = "claim_missing"   // its format cannot carry what policy demands
 
 	ReasonCodecFailed     Reason = "codec_failed"     // the codec, format or key source failed
-	ReasonPrincipalFailed Reason = "principal_failed" // who is calling could not be told
+	ReasonPrincipalFailed Reason = "principal_failed" // the principal could not tell who is calling
 	ReasonStoreFailed     Reason = "store_failed"     // the single-use store failed or took too long
 
-	ReasonCanceled Reason = "canceled" // the caller gave up while a part of the service was asked; perhaps spent
+	ReasonCanceled Reason = "canceled" // the caller gave up during the check; the token may be spent
 
-	ReasonInvalidParams Reason = "invalid_params" // the arguments of a first round have no digest, the client's fault
+	ReasonInvalidParams Reason = "invalid_params" // the arguments of a first round have no digest: the client's fault
 	ReasonBadQuestions  Reason = "bad_questions"  // too many questions to seal, or malformed ones
-	ReasonMisuse        Reason = "misuse"         // a Round of another boundary, or of none
+	ReasonMisuse        Reason = "misuse"         // the Round is of another boundary, or of none
 )
 
-// Level is how urgent a rejection is: an error where the service failed and its
-// operator must act, a warning where a client did something.
+// Level returns how urgent a rejection is: an error if the service failed and its
+// operator must act, a warning if a client did something.
 func (r Reason) Level() slog.Level {
 	switch r {
 	case ReasonCodecFailed, ReasonPrincipalFailed, ReasonStoreFailed:

@@ -2,51 +2,50 @@ package mcpseal
 
 import "context"
 
-// Format is how claims and state become a token and back. The native one,
-// [RecordFormat], carries every claim. Others exist to speak with servers that
-// use another token.
+// Format turns claims and state into a token and back. [NativeFormat] and
+// [RecordFormat] carry every claim. Others exist to work with servers that use
+// other tokens.
 //
 // A format proves that a token is genuine and that it is bound to this method
 // and target, user and service, as far as it carries those claims; the boundary
 // checks everything else, the arguments included. Exactly one text opens for
 // each token. A format is called concurrently and keeps neither the binding nor
-// the claims.
+// the claims. It refuses a token with a user for a request without one, and the
+// reverse; the same goes for the service.
 //
-// An error that wraps a [Reason] up to [ReasonUser] says why the token is
-// refused; any other error, and a panic, says that the format failed. A token
-// that carries a user or a service for a request that has none, or the
-// reverse, is refused.
+// An error that wraps one of the reasons from [ReasonMalformed] to [ReasonUser]
+// says why the token is refused; any other error, and a panic, says that the
+// format failed.
 //
-// A format may have a method KeyID(token string) string that reads from a
-// token, genuine or not, the id of its key for the log.
+// A format may have a method KeyID(token string) string, for the log: it reads
+// the id of the key from a token, genuine or not.
 //
-// The suite sealtest.TestFormat holds a format to all this.
+// The suite sealtest.TestFormat tests a format for all this.
 type Format interface {
-	// Prefix is what every token begins with. A boundary tells formats apart
-	// by it and never tries a token against several.
+	// Prefix returns what every token begins with. A boundary chooses the format
+	// of a token by it, and never tries several.
 	Prefix() string
 	// Carries returns the claims that a token of this format proves.
 	Carries() ClaimSet
-	// Digest returns what a token says of the request's arguments, or nil if it
-	// says nothing. A boundary calls it once a round: what it returned is what
-	// the round seals, whatever happens to the arguments meanwhile. An error of
-	// [Binding.ArgumentsDigest] is the client's fault; any other says that the
-	// format failed.
+	// Digest returns what a token says about the request's arguments, or nil if it
+	// says nothing. A boundary calls it once a round, and seals what it returned
+	// even if the arguments change later. An error of [Binding.ArgumentsDigest] is
+	// the client's fault; any other says that the format failed.
 	Digest(binding *Binding) ([]byte, error)
-	// Seal returns the token for claims, bound to binding. The arguments are in
-	// claims.Arguments, as Digest returned them.
+	// Seal returns the token for claims, bound to binding. What Digest returned is
+	// in claims.Arguments.
 	Seal(ctx context.Context, binding *Binding, claims *Claims) (token string, err error)
-	// Open returns the claims of a genuine token that is bound to binding, with
-	// the arguments' digest that was sealed: the boundary compares it. Only a
-	// format that cannot tell whether a token is genuine without the arguments
-	// digests them here.
+	// Open returns the claims of a genuine token that is bound to binding. They
+	// include the digest of the arguments that was sealed: the boundary compares
+	// it. Open itself digests the arguments only if it needs them to tell whether
+	// the token is genuine.
 	Open(ctx context.Context, binding *Binding, token string) (Claims, error)
 }
 
-// Accepted is a format that a boundary opens beside its own.
+// Accepted is a format that a boundary opens in addition to its own.
 type Accepted struct {
 	Format Format
-	// Waive names claims that policy demands and the format cannot carry, and
+	// Waive names the claims that policy demands but the format cannot carry, and
 	// does without them. New refuses a format that lacks any other.
 	Waive ClaimSet
 }

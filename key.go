@@ -31,14 +31,14 @@ type Key struct {
 }
 
 // keyMaterial holds the secret behind a second pointer: fmt follows the first
-// where a Key is an unexported field and the verb does not fit, as in %e.
+// one if a Key is in an unexported field and the verb does not fit, such as %e.
 type keyMaterial struct {
 	id     KeyID
 	secret *[]byte
 }
 
-// KeyID is the public name of a key. It is derived from the secret and stands
-// at the front of every token that the key sealed.
+// KeyID is the public name of a key. It is derived from the secret, and is at the
+// front of every token that the key sealed.
 type KeyID [4]byte
 
 // String returns the id as eight hexadecimal digits.
@@ -56,9 +56,9 @@ func GenerateKey() Key {
 }
 
 // NewKey makes a key from a secret of 32 to 1024 bytes with at least 256 bits
-// of entropy, such as a key service gives out. The bytes are copied. A
-// password is not a secret: run it through a password hash first, or better
-// use [GenerateKey].
+// of entropy, for example from a key service. The bytes are copied. A password
+// is not such a secret: run it through a password hash first, or better use
+// [GenerateKey].
 func NewKey(secret []byte) (Key, error) {
 	if len(secret) < minSecret || len(secret) > maxSecret {
 		return Key{}, fmt.Errorf("mcpseal: a secret has %d to %d bytes, this one has %d; %s",
@@ -109,8 +109,7 @@ var (
 )
 
 // ParseKey reads the text that [Key.Reveal] returns. A checksum catches a text
-// that was cut, mistyped or encoded once too often. The error never repeats
-// the text.
+// that was cut, mistyped or encoded twice. The error never repeats the text.
 func ParseKey(text string) (Key, error) {
 	body, ok := strings.CutPrefix(text, keyTextPrefix)
 	switch {
@@ -152,9 +151,9 @@ func keyChecksum(secret []byte) []byte {
 	return h.Sum(nil)[:keyChecksumSize]
 }
 
-// Keys and rings print as their ids under every verb and in every log. Where a
-// printer cannot call these methods (an unexported field of another struct),
-// it finds pointers and stops there.
+// Keys and rings print as their ids under every verb and in every log. A printer
+// that cannot call these methods (in an unexported field of another struct)
+// prints a pointer and goes no further.
 
 // String names the key without its secret.
 func (k Key) String() string {

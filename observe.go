@@ -20,26 +20,26 @@ const (
 	OpDrop Op = "drop" // kept answers from the handler
 )
 
-// Event is one of these, for metrics. It holds nothing that a client or a
-// user must not see in a dashboard: no token, state, key, argument or user.
+// Event is one operation of a boundary, for metrics. It holds nothing that must
+// not be on a dashboard: no token, state, key, argument or user.
 type Event struct {
 	Op       Op
-	Reason   Reason        // why it failed; "" when it went well
-	Cause    error         // what failed behind the reason, if a part of yours did; its text is safe
+	Reason   Reason        // why it failed; "" if it succeeded
+	Cause    error         // more about the reason, such as how a store of yours failed; its text is safe to log
 	Duration time.Duration // how long it took
 
-	Method string // quoted if need be, and at most 128 bytes
+	Method string // quoted if it is not plain ASCII, and at most 128 bytes
 	Target string // the same; only the scheme of a resource's URI
 
-	Format     string // the prefix of the token's format; "" when it has none
-	KeyID      string // from the token, genuine or not; "" where the format does not say
+	Format     string // the prefix of the token's format; "" if it has none
+	KeyID      string // from the token, genuine or not; "" if the format does not say
 	TokenBytes int
 	StateBytes int
 
-	Dropped int // with OpDrop, answers that nobody had asked for, or that were not whole
+	Dropped int // with OpDrop, how many answers were not asked for or not complete
 
-	Flow  string // names the flow; "" unless the token proved genuine, or was to be sealed
-	Round int    // the token's round; 0 unless the token proved genuine
+	Flow  string // the flow's id; "" unless the token is genuine or being sealed
+	Round int    // the token's round; 0 unless the token is genuine or being sealed
 }
 
 func (b *Boundary) startEvent() (start time.Time) {
@@ -75,7 +75,7 @@ func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, 
 	fail.Excuse(ctx, ReasonCanceled)
 	e := b.event(OpOpen, start, round, format, token)
 	e.StateBytes = 0
-	if fail.params != nil { // beside a token it is one more rejection
+	if fail.params != nil { // with a token it is a rejection like any other
 		fail.Reason = ReasonArguments
 	}
 	b.report(ctx, fail.Reason.Level(), "mcpseal: token rejected", &e, fail)
@@ -98,7 +98,7 @@ func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round,
 	return &SealError{fail.Reason, fail.Cause}
 }
 
-// report completes the event and hands it to log and observer.
+// report completes the event and passes it to the log and the observer.
 func (b *Boundary) report(ctx context.Context, level slog.Level, message string, e *Event, fail *failure) {
 	e.Reason = fail.Reason
 	if fail.flow != [16]byte{} {
@@ -130,8 +130,8 @@ func (e *Event) flow() []slog.Attr {
 	return []slog.Attr{slog.String("flow", e.Flow), slog.Int("round", e.Round)}
 }
 
-// Dropped tells log and observer that n answers of this request were kept from
-// the handler, because nobody had asked for them or they were not whole. An adapter
+// Dropped tells the log and the observer that n answers of this request were kept
+// from the handler, because they were not asked for or not complete. An adapter
 // calls it at most once a round.
 func (r *Round) Dropped(ctx context.Context, n int) {
 	b := r.boundary
@@ -146,8 +146,8 @@ func (r *Round) Dropped(ctx context.Context, n int) {
 	b.observe(ctx, e)
 }
 
-// Completed tells the log that a result which asks nothing had a state, which an
-// adapter must not send: nobody would get it back, and everybody could read it.
+// Completed logs that a result which asks nothing had a state. An adapter must not
+// send that state: it would never come back, and everybody could read it.
 func (r *Round) Completed(ctx context.Context) {
 	b := r.boundary
 	if b == nil {
@@ -159,7 +159,7 @@ func (r *Round) Completed(ctx context.Context) {
 		slog.String("method", e.Method), slog.String("target", e.Target))
 }
 
-// observe and log change nothing when their receiver panics.
+// observe and log ignore a panic of the observer or the log's handler.
 func (b *Boundary) observe(ctx context.Context, e Event) {
 	if b.config.Observer != nil {
 		callback.Quietly(func() { b.config.Observer(ctx, e) })
@@ -179,8 +179,8 @@ func (b *Boundary) warnHalfUsed(id KeyID) {
 		slog.String("key", id.String()))
 }
 
-// targetOf is the target as far as it may be logged: tools and prompts by name,
-// anything else is or may be a URI, which can hold secrets, by its scheme.
+// targetOf returns what a log may show of the target: the name of a tool or prompt.
+// Anything else may be a URI, which can hold secrets, so only its scheme is shown.
 func targetOf(b *Binding) string {
 	if b.Method == methodTool || b.Method == methodPrompt {
 		return b.Target

@@ -8,10 +8,10 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// Open begins a round. An empty token is a first round and always opens. Any
-// other must be one that this policy sealed, unchanged, for this request, user
-// and service, in time; otherwise the error is a *[RejectError], whatever is
-// wrong. [Config.AskAgain] makes a first round of a rejection.
+// Open begins a round. An empty token means a first round and is always accepted.
+// Any other must be one that this policy sealed for this request, user and
+// service, unchanged and not expired. Otherwise the error is a *[RejectError],
+// whatever is wrong; with [Config.AskAgain] there is no error but a first round.
 func (b *Boundary) Open(ctx context.Context, request Request, token string) (round Round, err error) {
 	round.begin(b, &request)
 	if token == "" {
@@ -70,7 +70,7 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	if len(round.claims.State) > b.config.MaxState {
 		return format, failed(ReasonTooLarge)
 	}
-	// 5. For these arguments: a token that fails until here buys no digest.
+	// 5. For these arguments. A token that failed before this costs no digest.
 	if fail := b.checkArguments(round, format); fail != nil {
 		return format, fail
 	}
@@ -102,7 +102,7 @@ func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure
 	return nil
 }
 
-// digest computes what tokens of the format say of the round's arguments.
+// digest computes what tokens of the format say about the round's arguments.
 func (f *acceptedFormat) digest(round *Round) *failure {
 	return guardFormat(func() error {
 		if d := &round.digests; f.record != nil {
@@ -139,8 +139,9 @@ func (f *acceptedFormat) sameArguments(round *Round) bool {
 	return subtle.ConstantTimeCompare(round.arguments, round.claims.Arguments) == 1
 }
 
-// timeReason states what is accepted, so that a nonsense number is not. Flows
-// reports whether the token's format knows of them.
+// timeReason returns why the token's times or round are refused, or "". Each
+// condition states what is accepted, so that a nonsense number is refused. flows
+// is whether the token's format carries [ClaimFlow].
 func timeReason(now int64, c *Claims, flows bool, maxFlow time.Duration, maxRounds int) Reason {
 	if !(now < c.Expires) {
 		return ReasonExpired

@@ -10,25 +10,26 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// What follows is for authors of adapters, formats and stores: how to call code of
-// their users, and what may be said about it in a log.
+// What follows is for authors of adapters, formats and stores: how to call parts
+// that a server's author supplied, and what a log may show about them.
 
 // PlainError is an error whose text holds no secret. A log shows the text of a
 // PlainError that a codec, a format, a store or a principal returns or wraps; of
 // any other error it shows the type only.
 type PlainError = plain.Error
 
-// PlainText returns a text that a client chose as a log may show it: quoted, unless
-// it is plain ASCII, and cut at 128 bytes.
+// PlainText returns a client's text in a form that a log may show: quoted unless it
+// is plain ASCII, and cut at 128 bytes.
 func PlainText(text string) string { return plain.Text(text) }
 
-// PartError is what a part that a user supplied returned or panicked with. Its text
-// names the kind of failure only, because the original's may hold anything. Stack
-// names the functions that led to a panic; Unwrap reaches the original error.
+// PartError is the error or panic of a part that a server's author supplied, such as
+// a store. Its text names only the type of the failure, because the original text
+// may hold anything. Stack names the functions that led to a panic; Unwrap returns
+// the original error.
 type PartError = callback.Error
 
-// Guard calls a part that a user supplied. Its error, and what it panics with, come
-// back as a [*PartError].
+// Guard calls a part that a server's author supplied. It returns the part's error or
+// panic as a [*PartError].
 func Guard(part func() error) error {
 	var failed *PartError
 	panicked := callback.Guard(func() {
@@ -42,19 +43,19 @@ func Guard(part func() error) error {
 	return failed.OrNil()
 }
 
-// Identify asks who is calling; a nil Principal is nobody. An error, a panic and
-// a text of more than 4096 bytes come back as a [*PartError].
+// Identify returns the user that is calling, and "" for a nil Principal. An error, a
+// panic and a name of more than 4096 bytes come back as a [*PartError].
 func (p Principal) Identify(ctx context.Context) (user string, err error) {
 	user, failed := callback.Identify(ctx, p)
 	return user, failed.OrNil()
 }
 
-// Logger returns a logger that goes on when its handler panics. Nil means what
+// Logger returns a logger that survives a panic of its handler. Nil means what
 // slog.Default() returns now.
 func Logger(l *slog.Logger) *slog.Logger { return callback.Logger(cmp.Or(l, slog.Default())) }
 
-// failure is a failed check with all that the operator may learn of it. As an error
-// it is what a format of this package returns to a format that wraps it.
+// failure is a failed check with all that the operator may learn about it. It is an
+// error so that a format of this package can return it to a format that wraps it.
 type failure struct {
 	callback.Failure[Reason]
 	params  *argdigest.Error // why the arguments have no digest
@@ -72,7 +73,7 @@ func failedWith(reason Reason, cause *callback.Error) *failure {
 	return &failure{Failure: callback.Failure[Reason]{Reason: reason, Cause: cause}}
 }
 
-// failedBecause adds what to do about it, in words that hold no secret.
+// failedBecause adds an explanation, in words that hold no secret.
 func failedBecause(reason Reason, format string, args ...any) *failure {
 	return failedWith(reason, callback.Explain(format, args...))
 }
@@ -89,8 +90,9 @@ func undigested(problem *argdigest.Error) *failure {
 	return fail
 }
 
-// guard calls a part that the user may have supplied: its error, and a panic, is
-// otherwise, unless it may give that reason.
+// guard calls a part that the server's author may have supplied. If its error wraps
+// one of the reasons in mayGive, that is the reason; for any other error, and for a
+// panic, the reason is otherwise.
 func guard(part func() error, otherwise Reason, mayGive ...Reason) *failure {
 	if checked := callback.Check(part, otherwise, mayGive...); checked != nil {
 		return &failure{Failure: *checked}
@@ -98,7 +100,7 @@ func guard(part func() error, otherwise Reason, mayGive ...Reason) *failure {
 	return nil
 }
 
-// guardFormat calls a format.
+// guardFormat calls a format, and keeps a failure that this package returned.
 func guardFormat(call func() error) (fail *failure) {
 	other := guard(func() error {
 		err := call()
@@ -115,7 +117,7 @@ func guardFormat(call func() error) (fail *failure) {
 	return cmp.Or(fail, other)
 }
 
-// formatReasons are those that a format may give.
+// formatReasons are the reasons that a format may give.
 var formatReasons = []Reason{
 	ReasonMalformed, ReasonUnknownKey, ReasonForged, ReasonTooLarge, ReasonVersion,
 	ReasonRequest, ReasonArguments, ReasonAudience, ReasonUser,

@@ -12,23 +12,23 @@ const (
 )
 
 // Takes reports whether an answer of a kind fits a question of this kind. Answers
-// to a form and to a URL look alike, so that either fits both.
+// to a form and to a URL look the same, so each fits both.
 func (k Kind) Takes(answer Kind) bool { return k == answer || k.elicits() && answer.elicits() }
 
 func (k Kind) elicits() bool { return k == KindForm || k == KindURL }
 
-// What one round can ask.
+// The most that one round can ask.
 const (
 	MaxQuestions   = 64
 	MaxQuestionKey = 128 // bytes
 )
 
-// Question is one entry of inputRequests, as far as an answer must match it.
-// Two questions are the same when they are equal.
+// Question is what an answer must match of one entry of inputRequests. Two
+// questions are the same if they are equal.
 type Question struct {
 	Key    string   // its name in inputRequests, at most [MaxQuestionKey] bytes
 	Kind   Kind     // what sort of answer fits
-	Digest [16]byte // of its exact wording, where the caller has one; zero means none
+	Digest [16]byte // of its exact wording, if the caller has one; zero means none
 }
 
 func (q *Question) wellFormed() bool {
@@ -53,8 +53,8 @@ func wellFormed(questions []Question) bool {
 	return true
 }
 
-// Accepts reports whether an answer may reach the handler: the round before asked a
-// question with this key, which takes an answer of this kind. Where the operator
+// Accepts reports whether an answer may reach the handler: the previous round asked
+// a question with this key that takes an answer of this kind. If the operator
 // waived the questions, every answer is accepted. On a first round none is.
 func (r *Round) Accepts(key string, kind Kind) bool {
 	if r.waived&ClaimQuestions != 0 {
@@ -68,8 +68,8 @@ func (r *Round) Accepts(key string, kind Kind) bool {
 	return false
 }
 
-// questionList is questions as the record writes them. A round keeps them so
-// and reads them when it is asked, which costs no allocation.
+// questionList is questions in the form that the record has. A round keeps this
+// form and decodes it when asked, which costs no allocation.
 type questionList string
 
 const flagQuestionDigest = 1 << 7
@@ -123,7 +123,7 @@ func cutQuestion(text string) (q Question, rest string, ok bool) {
 	return q, rest, q.wellFormed()
 }
 
-// all yields the questions of a list that was cut or appended.
+// all yields the questions in a list that cutQuestions or appendQuestions made.
 func (l questionList) all(yield func(Question) bool) {
 	for text := string(l); text != ""; {
 		q, rest, ok := cutQuestion(text)

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// The native record, to the byte as docs/token.md has it.
+// The native record. docs/token.md defines every byte.
 const (
 	recordVersion = 1
 
@@ -22,7 +22,7 @@ const (
 	maxRound = 1<<16 - 1
 )
 
-// Where the fields stand that every record has.
+// The offsets of the fields that every record has.
 const (
 	atFlags     = 2
 	atIssued    = 3  // 6 bytes
@@ -35,8 +35,8 @@ const (
 	headSize    = 69
 )
 
-// appendRecord appends the record to dst. It fails on times and rounds that the
-// record cannot hold; the questions are well-formed.
+// appendRecord appends the record to dst. It fails if the record cannot hold the
+// times or the round. The questions must be well-formed.
 func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) {
 	lifetime, age := c.Expires-c.Issued, c.Issued-c.FlowStart
 	fits := 0 <= c.Issued && c.Issued <= native.MaxInstant && 0 < lifetime && lifetime <= native.MaxSpan &&
@@ -55,7 +55,7 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 		flags |= flagUser
 	}
 	var head [headSize]byte
-	native.PutSpan(head[:], atAge, age) // from the back to the front
+	native.PutSpan(head[:], atAge, age) // last field first: each one overwrites bytes before it
 	native.PutSpan(head[:], atLifetime, lifetime)
 	native.PutInstant(head[:], atIssued, c.Issued)
 	head[0], head[1], head[atFlags] = PurposeState.Mark(), recordVersion, flags
@@ -76,8 +76,8 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 	return append(dst, c.State...), true
 }
 
-// record is a payload in which the fields before the questions were found. Its
-// slices point into the payload.
+// record is a payload, parsed up to the questions. Its slices point into the
+// payload.
 type record struct {
 	head           *[headSize]byte
 	audience, user []byte
@@ -103,7 +103,8 @@ func parseRecord(payload []byte) (record, Reason) {
 	return rec, ""
 }
 
-// digest takes a digest off the rest if the record has it.
+// digest cuts a digest off the rest if it is present, and reports whether the rest
+// was long enough.
 func (rec *record) digest(field *[]byte, present bool) bool {
 	if !present {
 		return true
@@ -121,8 +122,8 @@ func (rec *record) age() int64      { return native.Span(rec.head[:], atAge) }
 func (rec *record) round() int      { return int(binary.BigEndian.Uint16(rec.head[atRound:])) }
 func (rec *record) flow() [16]byte  { return [16]byte(rec.head[atFlow:atRequest]) }
 
-// boundTo returns why the record is not bound to b, or "". The arguments come
-// later.
+// boundTo returns why the record is not bound to b, or "". The arguments are
+// compared later.
 func (rec *record) boundTo(b *Binding, d *digests) Reason {
 	switch {
 	case !native.Same(rec.head[atRequest:atArguments], &d.request):
@@ -144,7 +145,7 @@ func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
 }
 
 // claims copies what must outlive the payload, in one allocation. The questions
-// stay as they are written.
+// stay encoded.
 func (rec *record) claims() (Claims, questionList, Reason) {
 	issued := rec.issued()
 	c := Claims{
@@ -165,25 +166,25 @@ func (rec *record) claims() (Claims, questionList, Reason) {
 
 const digestSize = native.DigestSize
 
-// digests is a binding as the native record writes it, computed when it is
-// needed and kept for the round. It belongs to one binding that does not
-// change.
+// digests is a binding in the form that the native record has. Digests are computed
+// when they are needed and kept for the round. They belong to one binding, which
+// does not change.
 //
-// The flow's id salts the digests, so that equal users or arguments do not show
-// across flows; within a flow they stay the same. The audience needs no salt,
-// it is the same public name in every token of a service.
+// The flow's id salts the digests, so that nobody sees whether two flows have the
+// same user or arguments; within a flow they stay the same. The audience needs no
+// salt: it is the same public name in every token of a service.
 type digests struct {
 	plain         [argdigest.Size]byte // of the arguments, without salt
 	plainKnown    bool
 	audienceKnown bool
-	known         bool // the salted ones, in flow
+	known         bool // the salted ones are known, for flow
 	flow          [16]byte
 
 	request, mask, audience, user [digestSize]byte // mask salts the arguments
 }
 
-// salt computes the digests in flow, all but the arguments', unless the last call
-// was for the same one.
+// salt computes all digests for flow except the arguments', unless the last call
+// was for the same flow.
 func (d *digests) salt(b *Binding, flow [16]byte) {
 	if d.known && d.flow == flow {
 		return
@@ -208,7 +209,7 @@ func (d *digests) salt(b *Binding, flow [16]byte) {
 	d.known, d.flow = true, flow
 }
 
-// masked salts the digest of the arguments, or takes the salt off.
+// masked salts the digest of the arguments, or removes the salt.
 func (d *digests) masked(arguments []byte) (masked [digestSize]byte) {
 	for i := 0; i < digestSize; i += 8 {
 		binary.NativeEndian.PutUint64(masked[i:], binary.NativeEndian.Uint64(arguments[i:])^binary.NativeEndian.Uint64(d.mask[i:]))
@@ -222,7 +223,7 @@ func audienceDigest(audience string) [digestSize]byte {
 
 func init() { inspect.ReadState = inspectState }
 
-// inspectState is for the command alone.
+// inspectState is only for the mcpseal command.
 func inspectState(payload []byte) (inspect.State, error) {
 	rec, reason := parseRecord(payload)
 	if reason != "" {

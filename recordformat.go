@@ -8,15 +8,16 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// RecordFormat is the native record sealed by a codec of one's own, for
-// [Config.Format]. Tokens begin with prefix: 2 to 16 lower-case letters and
-// digits, then a full stop, and none of the prefixes that mcpseal uses.
+// RecordFormat returns a format that seals the native record with your own codec,
+// for [Config.Format]. Tokens begin with prefix: 2 to 16 lower-case letters and
+// digits, then a full stop. It must not be a prefix that mcpseal uses.
 func RecordFormat(prefix string, codec Codec) Format {
 	return newRecordFormat(prefix, codec)
 }
 
-// NativeFormat is the native record sealed by a ring, what [Config.Keys] stands
-// for. Name it to open native tokens beside another format, or under other keys.
+// NativeFormat returns the format that [Config.Keys] implies: the native record,
+// sealed by a ring. Name it in [Config.AlsoOpen] if [Config.Format] is another
+// format and native tokens must open too.
 func NativeFormat(keys KeySource) Format {
 	return newRecordFormat(PurposeState.Prefix(), RingCodec(keys, PurposeState))
 }
@@ -69,8 +70,8 @@ func (f *recordFormat) Open(ctx context.Context, binding *Binding, token string)
 
 const errClaims = plainError("the claims do not fit the record")
 
-// seal is Seal with digests to reuse, the arguments' among them, for claims with
-// well-formed questions.
+// seal is Seal with digests to reuse. The digest of the arguments must be known, and
+// the questions well-formed.
 func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, claims *Claims) (string, *failure) {
 	d.salt(binding, claims.Flow)
 	s := native.Borrow()
@@ -87,7 +88,7 @@ func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, c
 	return token, nil
 }
 
-// open is Open with digests to fill, and with the questions as they are written.
+// open is Open with digests to fill in. It returns the questions encoded.
 func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (c Claims, questions questionList, arguments [digestSize]byte, fail *failure) {
 	text, ok := strings.CutPrefix(token, f.prefix)
 	if !ok {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// ReplayStore remembers which tokens were used, so that each works once. It
-// answers true exactly once for each flow and round, whoever asks, and keeps
-// that at least until the time given. When in doubt it returns an error: the
-// token is then rejected. So it does when the context is over already, and then
-// spends nothing. It returns by the context's deadline: a boundary does not wait
-// for longer, and rejects tokens at once while it waits for 2,000 answers. A
+// ReplayStore remembers which tokens were used, so that each works once. Spend
+// returns true exactly once for each flow and round, whoever calls it, and
+// remembers that at least until use.Until. When in doubt it returns an error, and
+// the token is rejected. If the context has already ended, it returns an error
+// and spends nothing. It returns by the context's deadline: a boundary does not
+// wait longer, and rejects tokens at once while 2,000 calls have not returned. A
 // token stays spent even if the handler fails later.
 //
-// The suite sealtest.TestReplayStore holds a store to this.
+// The suite sealtest.TestReplayStore tests a store for this.
 type ReplayStore interface {
 	Spend(ctx context.Context, use Use) (first bool, err error)
 }
@@ -25,8 +25,8 @@ type Use struct {
 	Flow   [16]byte
 	Round  int
 	Issued time.Time // a store that started later cannot know whether it was used
-	Until  time.Time // remember it at least so long
-	Owner  [16]byte  // the same for all tokens of one user at one boundary; zero means nobody
+	Until  time.Time // remember the use at least until then
+	Owner  [16]byte  // the same for all tokens of one user at one boundary; zero means no user
 }
 
 const (
@@ -34,7 +34,7 @@ const (
 	errStoreBusy   = plainError("too many tokens are waiting for the store")
 )
 
-// maxSpending bounds the goroutines that a store which never returns can hold.
+// maxSpending limits how many goroutines wait for a store that does not return.
 const maxSpending = 2000
 
 // singleUse reports whether tokens for this request work only once.
@@ -48,7 +48,7 @@ func (b *Boundary) singleUse(binding *Binding) bool {
 	return binding.Method == methodTool && b.singleUseTools[binding.Target]
 }
 
-// spend spends the token. It comes back when the store does not.
+// spend spends the token. It returns in time even if the store does not.
 func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	use := Use{
 		Flow:   round.claims.Flow,
@@ -64,7 +64,7 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(caller, b.config.ReplayTimeout)
 	defer cancel()
-	done := make(chan *failure, 1) // an answer that comes late is for nobody
+	done := make(chan *failure, 1) // nobody reads an answer that comes late
 	go func() {
 		defer b.spending.Add(-1)
 		done <- guard(func() error {
@@ -83,7 +83,7 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	}
 }
 
-// owner is the same for every token of one user in this process only.
+// owner returns the same id for all tokens of one user, at this boundary only.
 func (b *Boundary) owner(user string) (id [16]byte) {
 	if user == "" {
 		return id

@@ -19,8 +19,8 @@ type ringKeys struct {
 }
 
 // NewRing makes a ring. To rotate, add the new key last on every replica, then
-// move it to the front, then drop the old one once its last token has expired:
-// after TTL or URLTTL, whichever is longer.
+// move it to the front, then drop the old one after its last token or cursor has
+// expired: after TTL, URLTTL or the TTL of cursors, whichever is longest.
 func NewRing(keys ...Key) (*Ring, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("mcpseal: a ring needs at least one key; " + howToMakeAKey)
@@ -48,9 +48,9 @@ func NewRing(keys ...Key) (*Ring, error) {
 	return &Ring{ring}, nil
 }
 
-// Ephemeral is a ring with one random key that dies with the process. It suits
-// a server that one client starts for itself: no restart and no other replica
-// can open its tokens. A boundary with such keys says so in the log.
+// Ephemeral returns a ring with one random key that dies with the process. It
+// suits a server that one client starts for itself: its tokens do not open after
+// a restart or on another replica. A boundary with such keys says so in the log.
 func Ephemeral() *Ring {
 	ring, err := NewRing(GenerateKey())
 	if err != nil {
@@ -69,8 +69,8 @@ func (r *Ring) IDs() []KeyID {
 }
 
 // Seals returns how many values the key with this id has sealed for purpose in
-// this process, whatever ring held it. Add up all replicas: a key is good for
-// 2³² seals.
+// this process, in whatever ring. Add up the counts of all replicas: a key is good
+// for 2³² seals.
 func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 	if r == nil || r.keys == nil || !purpose.valid() {
 		return 0
@@ -81,13 +81,13 @@ func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 	return 0
 }
 
-// KeySource hands out the ring to use now. It is asked for every token, so a
-// source that reloads its keys swaps the ring it returns. Ring must be quick,
-// safe for concurrent use, and never nil.
+// KeySource returns the ring to use now. It is asked for every token, so a source
+// that reloads its keys only has to return another ring. Ring must be fast, safe
+// for concurrent use, and never return nil.
 //
 // A source may have a method Outlast(ttl time.Duration) error. New calls it with
-// the longest that a token of its boundary lives, and fails with its error: a
-// source whose keys come and go refuses to let one go before its tokens. The
+// the longest lifetime of the boundary's tokens, and returns its error. A source
+// whose keys expire returns an error if a key would expire before its tokens. The
 // package keys has sources.
 type KeySource interface {
 	Ring() *Ring

@@ -16,12 +16,12 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// RingCodec is the native codec, AES-256-GCM over the keys of a ring:
+// RingCodec returns the native codec, AES-256-GCM under the keys of a ring:
 //
 //	text = base64url(key id ‖ nonce ‖ ciphertext ‖ tag)
 //
-// What is authenticated along with the payload is the purpose's prefix and the
-// key id. The caller puts the prefix in front of the text.
+// The purpose's prefix and the key id are authenticated along with the payload.
+// The caller puts the prefix in front of the text.
 func RingCodec(keys KeySource, purpose Purpose) Codec {
 	return &ringCodec{keys: keys, purpose: purpose}
 }
@@ -29,7 +29,7 @@ func RingCodec(keys KeySource, purpose Purpose) Codec {
 type ringCodec struct {
 	keys     KeySource
 	purpose  Purpose
-	halfUsed func(KeyID) // told once when a key has spent half its seals; may be nil
+	halfUsed func(KeyID) // called once when a key has made half its seals; may be nil
 }
 
 const (
@@ -38,7 +38,7 @@ const (
 	errPurpose = plainError("the purpose is unknown")
 )
 
-// Native makes it a codec that may be lent pooled buffers.
+// Native marks a codec that may get pooled buffers.
 func (c *ringCodec) Native(native.Mark) {}
 
 func (c *ringCodec) ring() (*ringKeys, error) {
@@ -65,7 +65,7 @@ func (c *ringCodec) Seal(_ context.Context, dst, payload []byte) ([]byte, error)
 	case n == maxSeals/2 && c.halfUsed != nil:
 		c.halfUsed(id)
 	}
-	// The sealed bytes stand behind the text they are encoded to, in one buffer.
+	// One buffer holds the text and, after it, the sealed bytes to encode.
 	size := len(id) + nonceSize + len(payload) + tagSize
 	start := len(dst) + b64u.EncodedLen(size)
 	dst = slices.Grow(dst, c.Room(len(payload)))
@@ -83,7 +83,7 @@ func (c *ringCodec) Open(_ context.Context, dst []byte, text string) ([]byte, er
 	if size < 0 {
 		return nil, ReasonMalformed
 	}
-	// The sealed bytes stand behind the payload they are opened to, in one buffer.
+	// One buffer holds the payload and, after it, the sealed bytes to open.
 	start := len(dst) + size
 	dst = slices.Grow(dst, start-len(dst)+b64u.DecodedLen(len(text)))
 	sealed, err := b64u.Decode(dst[start:start], text)
@@ -104,8 +104,7 @@ func (c *ringCodec) Open(_ context.Context, dst []byte, text string) ([]byte, er
 	return payload, nil
 }
 
-// Outlast asks the source, if it can be asked, to keep keys for so long after
-// they sealed.
+// Outlast tells the source, if it has such a method, how long tokens live.
 func (c *ringCodec) Outlast(ttl time.Duration) error {
 	source, ok := c.keys.(interface{ Outlast(time.Duration) error })
 	if !ok {
@@ -114,7 +113,7 @@ func (c *ringCodec) Outlast(ttl time.Duration) error {
 	return source.Outlast(ttl)
 }
 
-// Room is the space that Seal needs behind dst.
+// Room returns how much space Seal needs after dst.
 func (c *ringCodec) Room(payload int) int {
 	size := len(KeyID{}) + nonceSize + payload + tagSize
 	return b64u.EncodedLen(size) + size
@@ -171,7 +170,7 @@ func newKeySealers(key *keyMaterial) (*keySealers, error) {
 	return &s, nil
 }
 
-// sealCounts lets a key that is loaded again go on counting where it was.
+// sealCounts keeps the count of a key that is loaded again.
 var sealCounts sync.Map // sealCountKey to *atomic.Uint64
 
 type sealCountKey struct {

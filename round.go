@@ -12,9 +12,9 @@ import (
 	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
-// Round is one request of a flow, as [Boundary.Open] found it. What was computed
-// to open it is reused when the same round seals. It is not safe for
-// concurrent use, and a copy is a round of its own.
+// Round is one request of a flow, as [Boundary.Open] returned it. Seal reuses what
+// Open computed. A Round is not safe for concurrent use, and a copy is
+// independent of the original.
 type Round struct {
 	boundary  *Boundary
 	binding   Binding
@@ -47,17 +47,17 @@ func (r Round) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }
 // LogValue is String, for slog.
 func (r Round) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
-// State returns what the handler wrote in the round before, and false when
-// it wrote nothing or this is the first round.
+// State returns what the handler wrote in the previous round, and false if it
+// wrote nothing or this is the first round.
 func (r *Round) State() (state string, ok bool) { return r.claims.State, r.claims.HasState }
 
 // First reports whether no token was accepted: the request brought none, or it
 // was rejected and [Config.AskAgain] is set.
 func (r *Round) First() bool { return !r.opened }
 
-// Questions returns what the round before asked. An answer to anything else
-// was not asked for. Pinned is false when the token's format could not carry
-// the questions and the operator waived them.
+// Questions returns what the previous round asked. An answer to anything else
+// was not asked for. Pinned is false if the token's format could not carry the
+// questions and the operator waived them.
 func (r *Round) Questions() (questions []Question, pinned bool) {
 	return slices.Collect(r.questions.all), r.waived&ClaimQuestions == 0
 }
@@ -94,25 +94,25 @@ type Request struct {
 	Method string
 	// Target is the tool's or prompt's name, or the resource's URI.
 	Target string
-	// Arguments is the JSON text of params.arguments, as it arrived, without the
-	// cursor if that is one of them. Nil and null
-	// count as {}. With a token, Open digests them and Seal uses that digest. On a
-	// first round Seal reads them, so they must not change until then: give Open
-	// a copy where a handler can reach these bytes.
+	// Arguments is the JSON text of params.arguments as it arrived, without the
+	// cursor if that is one of them. Nil and null count as {}. With a token, Open
+	// digests them and Seal uses that digest. On a first round Seal reads them, so
+	// they must not change until then: give Open a copy if a handler can change
+	// these bytes.
 	Arguments []byte
 	// Principal tells who is calling; nil means nobody. It is called when a
-	// token is opened or sealed, once a round, or twice where a token was
-	// rejected and [Config.AskAgain] is set.
+	// token is opened or sealed: once a round, or twice if a token was rejected
+	// and [Config.AskAgain] is set.
 	Principal Principal
 }
 
-// Principal returns the verified identity of the caller: whatever names one
-// user for good, at most 4096 bytes, or "" for nobody. An error, a panic and a
-// longer text fail the check.
+// Principal returns the verified user that is calling: a name that always means
+// the same user, of at most 4096 bytes, or "" for nobody. An error, a panic and a
+// longer name fail the check.
 type Principal func(ctx context.Context) (string, error)
 
-// User is a principal that is already known. An empty id fails the check: a
-// caller who is authenticated but has no name must not pass for nobody.
+// User returns a principal for a user that is already known. An empty id fails the
+// check: a caller who is authenticated but has no name must not count as nobody.
 func User(id string) Principal {
 	return func(context.Context) (string, error) {
 		if id == "" {

@@ -10,10 +10,10 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Seal returns the token to send in place of state, with the questions that go
-// out beside it. A nil state means that the handler wrote none. Seal refuses
-// whatever Open would refuse. The error is a *[SealError], or a
-// *[ParamsError] on a first round whose arguments have no digest.
+// Seal returns the token to send in place of state. Questions are those that go
+// out with it. A nil state means that the handler wrote none. Seal refuses
+// whatever Open would refuse. The error is a *[SealError], or a *[ParamsError]
+// on a first round whose arguments have no digest.
 func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questions ...Question) (string, error) {
 	start := b.startEvent()
 	format := &b.formats[0]
@@ -34,7 +34,7 @@ func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questi
 	return token, nil
 }
 
-// mint stamps the claims and seals them.
+// mint makes the claims and seals them.
 func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedFormat, state *string, questions []Question) (string, *failure) {
 	if round == nil || round.boundary != b {
 		return "", failedBecause(ReasonMisuse, "the Round does not come from a successful Open of this boundary")
@@ -78,8 +78,8 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	return token, nil
 }
 
-// bindArguments digests the arguments of a first round. Any other keeps what its
-// token was opened with.
+// bindArguments digests the arguments of a first round. Any other round keeps the
+// digest that its token was opened with.
 func (b *Boundary) bindArguments(round *Round) *failure {
 	sealing := &b.formats[0]
 	if sealing.record != nil && round.digests.plainKnown || round.arguments != nil {

@@ -10,13 +10,14 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonloss"
 )
 
-// EncodeState writes a value as a state, in JSON. It refuses a value that would
-// come back as another: what is in fields that JSON does not carry, text that is not
-// UTF-8, and in an any bytes, or a number that a float64 does not hold, such as most
-// integers beyond 2^53. Any other number in an any comes back as a float64.
+// EncodeState returns a value as JSON, to be used as a state. It refuses a value
+// that would come back changed: one with data in fields that JSON does not carry,
+// text that is not UTF-8, or in an any bytes, or a number that a float64 does not
+// hold, such as most integers beyond 2^53. Other numbers in an any come back as a
+// float64.
 func EncodeState(value any) (string, error) {
 	v := reflect.ValueOf(value)
-	if v.IsValid() { // DecodeState reads with the methods of the pointer: write with them
+	if v.IsValid() { // DecodeState uses the methods of the pointer, so use them here too
 		pointer := reflect.New(v.Type())
 		pointer.Elem().Set(v)
 		value, v = pointer.Interface(), pointer.Elem()

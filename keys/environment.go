@@ -11,16 +11,15 @@ import (
 // Variable is the environment variable that [Environment] reads.
 const Variable = "MCPSEAL_KEYS"
 
-// Environment returns the ring in MCPSEAL_KEYS: keys with white space between
-// them, of which the first seals. An error names the key by its place and never
-// repeats it.
+// Environment returns the ring in MCPSEAL_KEYS: keys separated by white space, of
+// which the first seals. An error names a key by its position and never repeats it.
 //
-// A process passes its environment on to those it starts, and the keys change
-// only when it is started again: prefer [OpenFile].
+// Prefer [OpenFile]: a process passes its environment on to the processes that it
+// starts, and the keys change only when it is restarted.
 func Environment() (*mcpseal.Ring, error) {
 	texts := strings.Fields(os.Getenv(Variable))
 	if len(texts) == 0 {
-		return nil, fmt.Errorf("keys: the environment variable %s is empty or not set; it holds keys with spaces between them, "+
+		return nil, fmt.Errorf("keys: the environment variable %s is empty or not set; set it to keys separated by spaces, "+
 			"the first of which seals; make one with mcpseal keys new --print", Variable)
 	}
 	var all []mcpseal.Key

@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// File is a source of keys that follows a file. Its dates are kept by the clock
-// for every token, whether the file can still be read or not.
+// File is a source of keys that follows a file. It checks the keys' dates for every
+// token, even if the file can no longer be read.
 type File struct {
 	path    string
 	text    func() ([]byte, error) // of the file
@@ -24,20 +24,20 @@ type File struct {
 
 	loading    sync.Mutex                 // held to read the file; guards what follows
 	good       fileSum                    // of the text in use
-	since      time.Time                  // when that was taken into use
-	sealed     lastSeals                  // what this replica has to open in any case
+	since      time.Time                  // when that came into use
+	sealed     lastSeals                  // what this replica must open whatever the file says
 	revoked    map[mcpseal.KeyID]struct{} // keys that must not come back
 	unwrapping *unwrapping
 	reported   reported
 
-	ctx     context.Context // over when Close was called
+	ctx     context.Context // canceled by Close
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
 
-// OpenFile reads the file, which must be good now, and follows it until Close. A
-// file that cannot be used later on leaves the last good one in use; log and
-// observer say so, and when it is good again. Nil options are the zero value.
+// OpenFile reads the file, which must be good now, and follows it until Close. If
+// the file later cannot be used, the last good one stays in use. Log and observer
+// report that, and also when the file is good again. Nil options mean the zero value.
 func OpenFile(path string, options *Options) (*File, error) {
 	f, err := newFile(path, func() ([]byte, error) { return keyfile.ReadText(path) }, options)
 	if err != nil {
@@ -80,11 +80,11 @@ func (f *File) Ring() *mcpseal.Ring {
 	return p.ring
 }
 
-// Reload reads the file now, for example on a signal. An error says why it is
-// not used; the last good one then stays in use.
+// Reload reads the file now, for example on a signal. An error says why the file
+// cannot be used; the last good one then stays in use.
 func (f *File) Reload() error { return f.refresh(true) }
 
-// refresh loads the file and reports what came of it. With force it does so even if
+// refresh loads the file and reports the result. With force it tries again even if
 // the secrets could not be unwrapped a moment ago.
 func (f *File) refresh(force bool) error {
 	f.loading.Lock()
@@ -96,11 +96,12 @@ func (f *File) refresh(force bool) error {
 	return err
 }
 
-// Outlast makes room for tokens that live so long. A boundary calls it with its
-// longest TTL. An error says that the file in use lets a key go sooner.
+// Outlast makes sure that keys open for as long as tokens with this TTL live. A
+// boundary calls it with its longest TTL. It returns an error if a key in the file
+// in use ends earlier.
 func (f *File) Outlast(ttl time.Duration) error {
 	if ttl > keyfile.MaxTTL {
-		return fmt.Errorf("keys: no schedule has room for a TTL of %v", ttl)
+		return fmt.Errorf("keys: a TTL of %v is longer than a file of keys can allow", ttl)
 	}
 	f.loading.Lock()
 	defer f.loading.Unlock()
@@ -113,7 +114,7 @@ func (f *File) Outlast(ttl time.Duration) error {
 	return nil
 }
 
-// Close stops following the file. The keys stay usable until their dates.
+// Close stops following the file. The keys stay usable until they expire.
 func (f *File) Close() error {
 	f.stop()
 	<-f.stopped
@@ -129,12 +130,12 @@ func (f *File) follow() {
 		case <-f.ctx.Done():
 			return
 		case <-ticker.C:
-			f.refresh(false) // log and observer learn what came of it
+			f.refresh(false) // log and observer get the result
 		}
 	}
 }
 
-// refused is a problem with the file, as an error of this package.
+// refused returns a problem with the file as an error of this package.
 func (f *File) refused(err error) error {
 	return &fileError{f.path, err}
 }
@@ -146,7 +147,7 @@ type fileError struct {
 
 func (e *fileError) Error() string { return fmt.Sprintf("keys: %q: %v", e.path, e.cause()) }
 
-// cause is the problem without the path, and how to repair it.
+// cause returns the problem without the path, and how to repair it.
 func (e *fileError) cause() string {
 	var short *keyfile.TooShort
 	if errors.As(e.err, &short) {

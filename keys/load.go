@@ -11,9 +11,9 @@ import (
 
 type fileSum [sha256.Size]byte
 
-// load takes the file into use if it changed: all of it is read and checked
-// first, then one pointer is swapped. The text itself is compared, because
-// times and sizes can stay the same when a file is edited in place.
+// load puts the file into use if it changed: it reads and checks all of it first,
+// then swaps one pointer. It compares the text itself, because times and sizes can
+// stay the same when a file is edited in place.
 func (f *File) load(force bool) error {
 	text, err := f.text()
 	if err != nil {
@@ -39,7 +39,7 @@ func (f *File) load(force bool) error {
 	return nil
 }
 
-// use swaps the schedule, and keeps what this replica still has to open.
+// use swaps the schedule, and keeps the keys that this replica still has to open with.
 func (f *File) use(next *schedule) {
 	f.turn.Lock()
 	defer f.turn.Unlock()
@@ -52,7 +52,7 @@ func (f *File) use(next *schedule) {
 	f.current.Store(next.ringAt(now))
 }
 
-// verify makes a schedule of the text, or says why it cannot be used.
+// verify returns the schedule in the text, or an error if it cannot be used.
 func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	document, err := keyfile.Parse(text)
 	if err != nil {
@@ -69,7 +69,7 @@ func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	var needed []*keyfile.Key
 	for _, k := range s.keys {
 		if k.Opens(now) || !k.Secret.Wrapped() {
-			needed = append(needed, k) // what is over need not be unwrapped any more
+			needed = append(needed, k) // keys that have expired need not be unwrapped
 		}
 	}
 	if s.secrets, err = f.unwrapping.all(f.ctx, needed, sum); err != nil {
@@ -79,8 +79,8 @@ func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	return s, err
 }
 
-// verifyChange says what is wrong with a file for whoever uses the one before it:
-// it brings a revoked key back, or lacks one that is still needed.
+// verifyChange returns an error if the file cannot follow the one in use: it brings
+// back a revoked key, or lacks a key that still opens tokens.
 func (f *File) verifyChange(next *keyfile.Document, now time.Time) error {
 	keys, revoked := next.ByID()
 	for id := range keys {

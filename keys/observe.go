@@ -16,41 +16,42 @@ import (
 // Event is something that happened to a [File].
 type Event struct {
 	Path string
-	// Err says why the file cannot be used as it is; the last good one is then
-	// in use. Nil when the file is in use.
+	// Err says why the file cannot be used; the last good one is then in use. It
+	// is nil if the file itself is in use.
 	Err error
-	// Seals is the key that seals now, and Opens all that open.
+	// Seals is the key that seals now, and Opens are all keys that open.
 	Seals mcpseal.KeyID
 	Opens []mcpseal.KeyID
-	// Removed are keys that were revoked while they opened.
+	// Removed are keys that were revoked while they still opened tokens.
 	Removed []mcpseal.KeyID
-	// Late are keys that arrived after they were to seal: until then this
-	// replica sealed with an older one.
+	// Late are keys that arrived after the time at which they should have begun to
+	// seal. Until they arrived, this replica sealed with an older key.
 	Late []mcpseal.KeyID
-	// Next is when the next key begins to seal or stops to open; zero if that
-	// is not planned.
+	// Next is when the next key begins to seal or stops opening; zero if nothing
+	// is planned.
 	Next time.Time
 }
 
-// remindEvery is how often a file that stays bad is mentioned again.
+// remindEvery is how often a file that stays bad is reported again.
 const remindEvery = 10 * time.Minute
 
-// reported is what log and observer were told last.
+// reported is what was last reported to log and observer.
 type reported struct {
 	ring    *datedRing
 	err     string
-	at      time.Time // when err was
+	at      time.Time // when err was reported
 	exposed string
 }
 
-// report says what changed since it was last called, and does not repeat itself.
+// report reports what changed since the last call, and repeats nothing but a file
+// that stays bad.
 func (f *File) report(err error) {
 	r := &f.reported
 	now := time.Now()
 	if f.current.Load() == nil {
 		return // OpenFile returns the error
 	}
-	f.Ring() // turns the ring if its time has come
+	f.Ring() // moves on to the next ring if its time has come
 	p := f.current.Load()
 	f.reportExposed()
 	switch {
@@ -90,7 +91,7 @@ func (f *File) reportExposed() {
 	f.reported.exposed = exposed
 }
 
-// reportRing says which keys are in use now, which were revoked, and which came
+// reportRing reports which keys are in use now, which were revoked, and which came
 // late.
 func (f *File) reportRing(before, p *datedRing, err error) {
 	e := f.event(p, err)
@@ -132,7 +133,7 @@ func (f *File) event(p *datedRing, err error) Event {
 	return e
 }
 
-// some is as many ids as fit into a line of the log.
+// some returns as many ids as fit into a line of the log.
 func some(name string, ids []mcpseal.KeyID) slog.Attr {
 	const most = 10
 	var all []string
@@ -145,7 +146,7 @@ func some(name string, ids []mcpseal.KeyID) slog.Attr {
 	return slog.Any(name, all)
 }
 
-// log and observe change nothing when their receiver panics.
+// log and observe ignore a panic of the log's handler or the observer.
 func (f *File) log(level slog.Level, message string, attrs ...slog.Attr) {
 	callback.Log(context.Background(), f.options.Logger, level, message, append(attrs, slog.String("file", f.path))...)
 }

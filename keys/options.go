@@ -12,22 +12,22 @@ import (
 
 // Options changes how [OpenFile] treats its file. The zero value suits most.
 type Options struct {
-	// LongestTTL is the longest that a token or cursor under these keys lives. A
-	// file in which a key stops opening sooner than that, and twice Skew, after
-	// its successor began to seal is refused. 0 means 1 hour, what cursors
-	// live; a boundary whose TTL or URLTTL is longer raises it by itself.
+	// LongestTTL is the longest lifetime of a token or cursor under these keys. A
+	// key must open for LongestTTL plus twice Skew after its successor begins to
+	// seal; a file in which one ends earlier is refused. 0 means 1 hour, the
+	// default of cursors; a boundary with a longer TTL or URLTTL raises it by itself.
 	LongestTTL time.Duration
 	// Skew is how far the clocks of the replicas may be off. 0 means 1 minute.
 	Skew time.Duration
-	// Every is how often the file is looked at. 0 means 2 seconds.
+	// Every is how often the file is checked for changes. 0 means 2 seconds.
 	Every time.Duration
-	// Unwrap decrypts secrets that are wrapped, one for each scheme. Nil means
-	// that none is.
+	// Unwrap decrypts wrapped secrets, with one unwrapper for each scheme. Nil
+	// means that no secret is wrapped.
 	Unwrap []Unwrapper
 	// Logger gets what happens to the file. Nil means slog.Default().
 	Logger *slog.Logger
-	// Observer gets the same, for metrics. It must not call the source, but for
-	// Ring, nor make a boundary with it. Nil means nobody does.
+	// Observer gets the same, for metrics. It may call no method of the source
+	// except Ring, and must not make a boundary with it. Nil means none.
 	Observer func(Event)
 }
 
@@ -64,7 +64,7 @@ func (o *Options) setDefaults() error {
 			return fmt.Errorf("keys: the scheme of Options.Unwrap[%d] is not 1 to 32 lower-case letters, digits and hyphens", i)
 		}
 		if schemes[scheme] {
-			return fmt.Errorf("keys: two of Options.Unwrap have the scheme %s: give one of them what both know", scheme)
+			return fmt.Errorf("keys: two of Options.Unwrap have the scheme %s: use one unwrapper that can do what both do", scheme)
 		}
 		schemes[scheme] = true
 	}

@@ -16,17 +16,18 @@ type schedule struct {
 	late     []lateKey
 }
 
-// secretsOf is the secrets of the keys in a file, by id.
+// secretsOf holds the secrets of the keys in a file, by id.
 type secretsOf map[mcpseal.KeyID]mcpseal.Key
 
-// datedRing is the ring between two dates of a schedule.
+// datedRing is the ring that is valid between two dates of a schedule.
 type datedRing struct {
 	schedule     *schedule
-	ring         *mcpseal.Ring // nil when no key is left, which fails every token
-	since, until time.Time     // zero where nothing came before, or nothing follows
+	ring         *mcpseal.Ring // nil if no key is left; every token then fails
+	since, until time.Time     // zero if nothing came before, or nothing follows
 }
 
-// covers also looks back: a clock may be set.
+// covers reports whether the ring is valid at t. It also checks since, because a
+// clock may be set back.
 func (p *datedRing) covers(t time.Time) bool {
 	return !t.Before(p.since) && (p.until.IsZero() || t.Before(p.until))
 }
@@ -45,7 +46,7 @@ func (s *schedule) ringAt(t time.Time) *datedRing {
 		case p.until.IsZero() || l.until.Before(p.until):
 			p.until = l.until
 		}
-		if len(opening) > 0 && !contains(opening, l.key.ID()) { // one that is late only opens
+		if len(opening) > 0 && !contains(opening, l.key.ID()) { // a late key only opens
 			opening = append(opening, l.key)
 		}
 	}
@@ -64,8 +65,9 @@ func contains(keys []mcpseal.Key, id mcpseal.KeyID) bool {
 	return false
 }
 
-// secretsOf leaves out keys that were over when the file was loaded and so were
-// not unwrapped: only a clock that is set back asks for them.
+// secretsOf returns the secrets of keys. It leaves out keys that had expired when
+// the file was loaded and so were not unwrapped: they are asked for only after a
+// clock was set back.
 func (s *schedule) secretsOf(keys []*keyfile.Key) (secrets []mcpseal.Key) {
 	for _, k := range keys {
 		if secret, ok := s.secrets[k.ID]; ok {
@@ -76,10 +78,10 @@ func (s *schedule) secretsOf(keys []*keyfile.Key) (secrets []mcpseal.Key) {
 }
 
 // A file that comes late, or with other dates, may end a key that this replica
-// sealed with a moment ago. What it sealed it opens until that has expired,
-// whatever the file says; only a revocation ends that.
+// sealed with a moment ago. The replica still opens what it sealed until that has
+// expired, whatever the file says. Only a revocation ends that.
 
-// lastSeals is until when keys sealed here at most, since the process started.
+// lastSeals holds when each key can last have sealed here, since the process started.
 type lastSeals map[mcpseal.KeyID]lastSeal
 
 type lastSeal struct {
@@ -87,7 +89,7 @@ type lastSeal struct {
 	at  time.Time
 }
 
-// note remembers the keys of s that sealed while it was in use.
+// note remembers which keys of s sealed while it was in use.
 func (l lastSeals) note(s *schedule, since, until time.Time) {
 	if until.Before(since) {
 		since, until = until, since // the clock was set back
@@ -110,8 +112,8 @@ func (l lastSeals) note(s *schedule, since, until time.Time) {
 	}
 }
 
-// late returns the keys that open for longer than d says, and forgets those that
-// need not be remembered.
+// late returns the keys that must open for longer than d says, and forgets those
+// that are no longer needed.
 func (l lastSeals) late(d *keyfile.Document, revoked map[mcpseal.KeyID]struct{}, now time.Time, room keyfile.Room) (late []lateKey) {
 	room = room.AtLeast(d.Room())
 	keys, _ := d.ByID()
@@ -129,7 +131,7 @@ func (l lastSeals) late(d *keyfile.Document, revoked map[mcpseal.KeyID]struct{},
 	return late
 }
 
-// lateKey is a key that opens for longer than the file says.
+// lateKey is a key that opens longer than the file says.
 type lateKey struct {
 	key   mcpseal.Key
 	until time.Time

@@ -12,13 +12,13 @@ import (
 )
 
 // Unwrapper decrypts secrets that a key service, or age, encrypted. It is called
-// when a file is loaded, once for each secret that is new in it, and never for a
-// token. An error and a panic mean that the file cannot be loaded; it is then
-// tried again, ever less often, until the file changes.
+// when a file is loaded, once for each new secret in it, and never for a token.
+// After an error or a panic the file cannot be loaded; it is then tried again, less
+// and less often, until the file changes.
 //
-// What is encrypted is the text of a key, mcpseal_key1_…; in the file it stands
-// as secret=SCHEME:BASE64. The package keys/agekeys is one implementation; the
-// suite sealtest.TestUnwrapper holds others to the contract.
+// What is encrypted is the text of a key, mcpseal_key1_…; the file has it as
+// secret=SCHEME:BASE64. The package keys/agekeys is one implementation; the suite
+// sealtest.TestUnwrapper tests others.
 //
 // An unwrapper may have a method Files() []string that names the files with its
 // own secrets: the log warns if others can reach them, as for the file of keys.
@@ -26,43 +26,43 @@ type Unwrapper interface {
 	// Scheme names what wraps the secrets: up to 32 lower-case letters, digits
 	// and hyphens.
 	Scheme() string
-	// Unwrap returns what was encrypted, or an error for any bytes that were
-	// not encrypted as they are. It honours the context, which ends after 30
-	// seconds; what does not come back by then has failed. The bytes it returns
-	// are copied.
+	// Unwrap returns what was encrypted. Bytes that were changed, or never
+	// encrypted, are an error. Unwrap honours the context, which ends after 30
+	// seconds; a call that has not returned by then has failed. The bytes that
+	// it returns are copied.
 	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
 }
 
 const (
-	// unwrapTimeout bounds how long the secrets of one file may take.
+	// unwrapTimeout is how long unwrapping all secrets of one file may take.
 	unwrapTimeout = 30 * time.Second
-	// longestPause is how long a file whose secrets cannot be unwrapped waits at
-	// most before it is tried again.
+	// longestPause is the longest wait before a file whose secrets could not be
+	// unwrapped is tried again.
 	longestPause = time.Minute
 
 	errUnwrapSlow  = plain.Error("the secrets were not unwrapped in time")
-	errUnwrapStuck = plain.Error("an unwrapper has not come back since an earlier try")
+	errUnwrapStuck = plain.Error("an unwrapper has not returned since an earlier try")
 )
 
 // unwrapping asks for secrets as rarely as possible. It is not safe for
 // concurrent use.
 type unwrapping struct {
 	unwrappers []keyfile.Unwrapper
-	files      []string      // that they got their own secrets from
-	busy       chan struct{} // holds one while an unwrapper works
+	files      []string      // that hold the unwrappers' own secrets
+	busy       chan struct{} // full while an unwrapper works
 
-	// What need not be asked for again: secrets of the file in use, and of the
-	// last one that failed.
+	// Secrets that are known: those of the file in use, and those of the last
+	// file that failed.
 	inUse, tried map[wrappedSum]mcpseal.Key
 
-	// The last failure, what it was about, and when to try that again.
+	// The last failure, the file it was about, and when to try that again.
 	err   error
 	sum   fileSum
 	pause time.Duration
 	retry time.Time
 }
 
-// wrappedSum tells wrapped secrets apart.
+// wrappedSum identifies a wrapped secret.
 type wrappedSum struct {
 	id  mcpseal.KeyID
 	sum [sha256.Size]byte
@@ -79,8 +79,8 @@ func newUnwrapping(unwrappers []Unwrapper) *unwrapping {
 	return u
 }
 
-// tooSoon returns the last failure if it was about the same file and not long
-// ago.
+// tooSoon returns the last failure if it was about the same file and it is too soon
+// to try again.
 func (u *unwrapping) tooSoon(sum fileSum) error {
 	if u.err != nil && u.sum == sum && time.Now().Before(u.retry) {
 		return u.err
@@ -118,7 +118,7 @@ func (u *unwrapping) failed(err error, sum fileSum) {
 	u.err, u.sum, u.retry = err, sum, time.Now().Add(u.pause)
 }
 
-// one returns a secret, from memory if it can.
+// one returns a secret, from memory if possible.
 func (u *unwrapping) one(ctx context.Context, k *keyfile.Key, wrapped wrappedSum) (mcpseal.Key, error) {
 	if !k.Secret.Wrapped() {
 		return k.Open(ctx, nil)
@@ -131,7 +131,7 @@ func (u *unwrapping) one(ctx context.Context, k *keyfile.Key, wrapped wrappedSum
 	return u.ask(ctx, k)
 }
 
-// ask unwraps a secret, and comes back when the unwrapper does not.
+// ask unwraps a secret. It returns in time even if the unwrapper does not.
 func (u *unwrapping) ask(ctx context.Context, k *keyfile.Key) (mcpseal.Key, error) {
 	select {
 	case u.busy <- struct{}{}:

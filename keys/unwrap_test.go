@@ -172,7 +172,7 @@ func TestUnwrapperThatHangs(t *testing.T) {
 			t.Error(err)
 		}
 		said, _ := l.take()
-		if !strings.Contains(said, "not unwrapped in time") || !strings.Contains(said, "has not come back") {
+		if !strings.Contains(said, "not unwrapped in time") || !strings.Contains(said, "has not returned") {
 			t.Errorf("said %s", said)
 		}
 		close(release)

@@ -2,9 +2,9 @@ package replay
 
 import "time"
 
-// moment is a time, in whole seconds since the store started, by both clocks.
-// The wall clock is what tokens are dated by, but it can be set. The other only
-// goes forward, but stands still while a machine sleeps.
+// moment is a time by both clocks, in whole seconds since the store started. Tokens
+// are dated by the wall clock, but it can be set. The monotonic clock, running, only
+// goes forward, but it stops while the machine sleeps.
 type moment struct{ wall, running int64 }
 
 func (s *SingleProcess) now() moment {
@@ -15,13 +15,13 @@ func (s *SingleProcess) now() moment {
 	}
 }
 
-// maxLeap is how far the wall clock may get ahead between two calls, in seconds.
+// maxLeap is how far the wall clock may leap ahead between two calls, in seconds.
 const maxLeap = 60
 
-// watch looks for a wall clock that leaps ahead: it was behind, perhaps already
-// when the store started, or the machine slept. Tokens that an earlier process
-// issued, and saw used, may then be dated after the start of the store. So all
-// that was issued before is as old as what was issued before the start.
+// watch notices a wall clock that leaps ahead: it was behind, perhaps since before
+// the store started, or the machine slept. A token that was issued and used under an
+// earlier process may then be dated after the start of the store. So all tokens
+// issued before the leap are refused, like those issued before the start.
 func (s *SingleProcess) watch(now moment) {
 	offset := now.wall - now.running
 	if offset-s.offset > maxLeap {
@@ -31,8 +31,9 @@ func (s *SingleProcess) watch(now moment) {
 	s.offset = offset
 }
 
-// lookAgain is the longest that a use which has expired by one clock waits
-// for the other: the clock that was set back may be set right again.
+// lookAgain is after how many seconds, at most, a use that has expired by the
+// monotonic clock only is checked again: a wall clock that was set back may be right
+// again.
 const lookAgain = 60
 
 func floorSeconds(d time.Duration) int64 {

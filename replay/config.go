@@ -8,15 +8,16 @@ import (
 // Config is how a store is set up. It is copied.
 type Config struct {
 	// Capacity is how many uses the store holds, at less than 100 bytes each; more are
-	// refused. Take the most tokens that are used in one lifetime: with
-	// the boundary's default of 10 minutes, in 12. 0 means 100,000.
+	// refused. A use is held for the token's lifetime and two minutes, 12 minutes with
+	// the boundary's default: choose the most tokens that are used in that time. 0
+	// means 100,000.
 	Capacity int
-	// Logger gets a warning when the store is 80 % full, and again once it was
-	// below 70 %. Nil means slog.Default().
+	// Logger gets a warning when the store is 80 % full. It gets another only after
+	// the store was below 70 %. Nil means slog.Default().
 	Logger *slog.Logger
-	// Observer gets the level after every call that changed it, for metrics.
-	// Several goroutines may call it at once, and a later level may arrive before
-	// an earlier one: for a gauge, ask [SingleProcess.Level]. Nil means nobody does.
+	// Observer gets the level after every call that changed it, for metrics. It may be
+	// called by several goroutines at once, and a later level may arrive before an
+	// earlier one: for a gauge, call [SingleProcess.Level]. Nil means none.
 	Observer func(Level)
 }
 

@@ -13,8 +13,8 @@ type Level struct {
 	Capacity int
 }
 
-// Level removes what has expired and returns how full the store is. Metrics may ask
-// for it at any time.
+// Level removes what has expired and returns how full the store is. It may be called
+// at any time, for metrics.
 func (s *SingleProcess) Level() Level {
 	for now := s.now(); ; {
 		if level, more := s.sweepOnce(now); !more {
@@ -23,7 +23,8 @@ func (s *SingleProcess) Level() Level {
 	}
 }
 
-// sweepOnce removes a few, so that others come in between.
+// sweepOnce removes a few expired uses, and then lets go of the lock so that other
+// calls can run.
 func (s *SingleProcess) sweepOnce(now moment) (level Level, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +35,8 @@ func (s *SingleProcess) sweepOnce(now moment) (level Level, more bool) {
 
 func (s *SingleProcess) level() Level { return Level{s.used.len(), s.config.Capacity} }
 
-// report tells log and observer, without the lock: they are the user's code.
+// report tells log and observer. It does not hold the lock, because it calls code that
+// this package does not control.
 func (s *SingleProcess) report(level Level) {
 	switch {
 	case level.Held*10 >= level.Capacity*8:

@@ -20,19 +20,19 @@ type SingleProcess struct {
 	mu   sync.Mutex // guards what follows
 	used uses
 
-	oldest int64 // what a token may be dated, in Unix milliseconds
-	offset int64 // how far the wall clock was last seen ahead of the running one
+	oldest int64 // tokens issued before are refused; in Unix milliseconds
+	offset int64 // how far the wall clock was ahead of the monotonic one at the last call
 
 	// forgotten is the latest expiry of a use that was removed. The wall clock was
-	// past it then. If it is not any more, it was set back, and a token that expires
-	// no later may have been used.
+	// past it then. If it no longer is, it was set back, and a token that expires at
+	// that time or earlier may have been used.
 	forgotten int64
 }
 
 var (
-	// ErrFull is why a token is refused when the store is full.
+	// ErrFull refuses a token because the store is full.
 	ErrFull error = plain.Error("the store of used tokens is full: raise replay.Config.Capacity, or lower the boundary's TTL")
-	// ErrOwnerFull is why a token is refused to a user who holds a tenth of the
+	// ErrOwnerFull refuses a token because its user already holds a tenth of the
 	// store.
 	ErrOwnerFull error = plain.Error("this user holds a tenth of the store of used tokens: " +
 		"limit how many calls a user can make, or raise replay.Config.Capacity")
@@ -50,15 +50,15 @@ const (
 
 const (
 	maxRound = 1<<16 - 1
-	// budget is how many expired uses one call removes: no request pays for all that
-	// expired since the last one.
+	// budget is how many expired uses one sweep removes, so that no request pays for
+	// all that expired since the last one.
 	budget = 64
 	// maxSweeps is how often a call that finds no room sweeps before it refuses.
 	maxSweeps = 32
 )
 
-// NewSingleProcess returns an empty store. It takes a millisecond: tokens that
-// were issued before are refused, and times are told apart by that much.
+// NewSingleProcess returns an empty store. It sleeps for a millisecond: the store
+// refuses tokens that were issued before it, and tokens are dated in milliseconds.
 func NewSingleProcess(config Config) (*SingleProcess, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
@@ -90,7 +90,8 @@ func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) 
 	return first, err
 }
 
-// decide also returns the level, and whether it changed.
+// decide spends the token if it may. It also returns the level, and whether that
+// changed.
 func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use) (first, changed bool, level Level, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +99,7 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use)
 		return false, false, level, err // the caller gave up while this waited
 	}
 	s.watch(now)
-	// 1. What makes no sense.
+	// 1. Refuse what makes no sense.
 	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // rounded up
 	due := now.running + 1 + until - now.wall               // now is rounded down
 	switch {
@@ -109,7 +110,7 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use)
 	case until >= never || due >= never:
 		return false, false, level, errTooFar
 	}
-	// 2. Some of what has expired; more of it if there is no room.
+	// 2. Remove some of what has expired, and more of it if there is no room.
 	before := s.used.len()
 	more := s.sweep(now)
 	c := s.used.newEntry(&use, until)
@@ -118,14 +119,14 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use)
 		more = s.sweep(now)
 		first, err = s.maySpend(c, use.Issued)
 	}
-	// 3. The token itself.
+	// 3. Remember the token.
 	if first {
 		s.used.add(c, due)
 	}
 	return first, first || s.used.len() != before, s.level(), err
 }
 
-// maySpend decides what Spend answers.
+// maySpend returns what Spend answers.
 func (s *SingleProcess) maySpend(c entry, issued time.Time) (first bool, err error) {
 	switch {
 	case s.used.has(c.token):

@@ -8,25 +8,25 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// uses are the tokens that were used, to be found by name and in the order in which
+// uses holds the tokens that were used. It finds them by hash and in the order in which
 // they expire.
 type uses struct {
 	seed   maphash.Seed
 	tokens shrinking[token, struct{}]
 	owned  shrinking[owner, int32] // how many each user holds
-	byDue  map[int64]*[]entry      // by the second in which to look at them
+	byDue  map[int64]*[]entry      // by the second in which to check whether they expired
 	dues   []int64                 // the keys of byDue, in order
-	last   int64                   // the due that was used last
+	last   int64                   // the key of byDue that was used last
 	list   *[]entry                // its list
 }
 
 type (
-	// token is a hash, under a seed that only this process knows. Of a billion fresh
-	// tokens among 100,000 used ones, less than one in a hundred thousand is refused
-	// because it shares its hash.
+	// token is a hash under a seed that only this process knows. A fresh token with the
+	// hash of a used one is refused. With 100,000 used tokens, the chance that this
+	// happens to any of a billion fresh ones is less than one in a hundred thousand.
 	token uint64
-	// owner is a hash too. Two users who share one share their bound, and nothing
-	// else. 0 is nobody.
+	// owner is a hash too. Two users with the same hash share their limit, and nothing
+	// else. 0 means no user.
 	owner uint32
 )
 
@@ -65,7 +65,7 @@ func (u *uses) heldBy(o owner) int {
 	return int(n)
 }
 
-// add remembers a token that is not there yet, and will look at it when it is due.
+// add remembers a token that is not there yet, and checks it when it is due.
 func (u *uses) add(c entry, due int64) {
 	u.tokens.set(c.token, struct{}{})
 	if c.owner != 0 {
@@ -92,8 +92,8 @@ func (u *uses) listOf(due int64) *[]entry {
 	return list
 }
 
-// expire removes tokens that have expired by both clocks. It looks at no more than
-// most, and reports whether others are due.
+// expire removes tokens that have expired by both clocks. It checks at most as many as
+// most says, and reports whether others are due.
 func (u *uses) expire(now moment, most int, removed func(entry)) (more bool) {
 	for len(u.dues) > 0 && u.dues[0] <= now.running {
 		list := u.byDue[u.dues[0]]

@@ -1,5 +1,5 @@
-// Package argdigest digests the JSON text of a request's arguments so that two
-// texts share a digest exactly when they denote the same value.
+// Package argdigest digests the JSON text of a request's arguments, so that two
+// texts have the same digest exactly if they have the same value.
 //
 // White space, member order, escapes and the spelling of a number do not
 // count; everything else does. Numbers are compared by their exact decimal
@@ -42,16 +42,15 @@ func (e *Error) Error() string {
 // Whole returns an error about the whole text rather than one position.
 func Whole(problem string) *Error { return &Error{-1, problem} }
 
-// noArguments is the digest of {}, what most requests that carry no arguments
-// are given.
+// noArguments is the digest of {}, for requests without arguments.
 var noArguments = sha256.Sum256(emptyObject)
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
 // Sum returns the digest of text. A missing text and null count as {}.
 //
-// What it allocates is at most four times the length of the text, and nothing for
-// a text of a few kilobytes.
+// It allocates at most four times the length of the text, and nothing for a text of
+// a few kilobytes.
 func Sum(text []byte) (sum [Size]byte, err error) {
 	if len(text) == 0 {
 		return noArguments, nil

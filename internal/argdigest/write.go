@@ -84,7 +84,7 @@ func (w *writer) value() {
 
 func (w *writer) tag(t byte) { w.Buf = append(w.Buf, t) }
 
-// count writes a count or a length, and returns where.
+// count writes a count or a length, and returns its offset in Buf.
 func (w *writer) count(n int) int {
 	w.Buf = binary.BigEndian.AppendUint32(w.Buf, uint32(n))
 	return len(w.Buf) - 4
@@ -97,7 +97,7 @@ func (w *writer) correct(at, n int) {
 	}
 }
 
-// frame writes a length and as many bytes.
+// frame writes the length of b and then b.
 func (w *writer) frame(b []byte) {
 	const short = 64
 	if len(b) > short {
@@ -130,7 +130,7 @@ func (w *writer) units(raw []byte, hasEscapes bool) {
 	}
 }
 
-// unitsLen is the length of what a string stands for.
+// unitsLen returns the length of a string after its escapes are resolved.
 func unitsLen(raw []byte) (n int) {
 	for {
 		plain, escape := cutEscape(raw)
@@ -209,7 +209,7 @@ func cutDigits(literal []byte) (digits, rest []byte) {
 	return literal, nil
 }
 
-// parseExponent reads an exponent with its letter, or nothing.
+// parseExponent reads an exponent with its letter, or returns 0 for an empty text.
 func parseExponent(text []byte) (n int64) {
 	if len(text) == 0 {
 		return 0

@@ -1,9 +1,9 @@
 // Package b64u is base64url without padding (RFC 4648, section 5) in which
 // every byte string has exactly one text.
 //
-// The standard library's decoder skips CR and LF wherever they stand. This
-// one rejects every text but the one that [Append] writes, and is about twice
-// as fast, which matters because most of the cost of a token is its text.
+// The standard library's decoder skips CR and LF anywhere. This one rejects every
+// text except the one that [Append] writes. It is also about twice as fast, which
+// matters because most of the cost of a token is its text.
 package b64u
 
 import (
@@ -18,11 +18,11 @@ var ErrText = errors.New("not canonical base64url")
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 var (
-	// pairs holds the two characters of every 12 bits.
+	// pairs holds the two characters for every value of 12 bits.
 	pairs [1 << 12]uint16
 	// values holds the six bits of every character, for each of four places in
-	// 24 bits, and -1 for the bytes that are none: combined with others it
-	// stays negative.
+	// 24 bits. A byte that is no such character has -1, which stays negative when
+	// it is combined with others.
 	values [4][256]int32
 )
 
@@ -40,10 +40,10 @@ func init() {
 	}
 }
 
-// EncodedLen is the length of the text of n bytes.
+// EncodedLen returns the length of the text of n bytes.
 func EncodedLen(n int) int { return n/3*4 + (n%3*8+5)/6 }
 
-// DecodedLen is how many bytes a text of n characters stands for.
+// DecodedLen returns how many bytes a text of n characters encodes.
 func DecodedLen(n int) int { return n/4*3 + n%4*6/8 }
 
 // Append appends the text of src to dst.
@@ -51,7 +51,7 @@ func Append(dst, src []byte) []byte {
 	start, end := len(dst), len(dst)+EncodedLen(len(src))
 	dst = slices.Grow(dst, end-start)[:end]
 	out := dst[start:]
-	for len(src) >= 26 && len(out) >= 32 { // 24 bytes at a time, of which 26 are read
+	for len(src) >= 26 && len(out) >= 32 { // encodes 24 bytes at a time, but reads 26
 		binary.BigEndian.PutUint64(out, eight(binary.BigEndian.Uint64(src)))
 		binary.BigEndian.PutUint64(out[8:], eight(binary.BigEndian.Uint64(src[6:])))
 		binary.BigEndian.PutUint64(out[16:], eight(binary.BigEndian.Uint64(src[12:])))
@@ -79,8 +79,8 @@ func eight(v uint64) uint64 {
 		uint64(pairs[v>>28&0xFFF])<<16 | uint64(pairs[v>>16&0xFFF])
 }
 
-// Decode appends the bytes that text stands for to dst. It rejects padding,
-// the standard alphabet, white space and non-zero trailing bits.
+// Decode appends the bytes that text encodes to dst. It rejects padding, the
+// standard alphabet, white space and non-zero trailing bits.
 func Decode(dst []byte, text string) ([]byte, error) {
 	if len(text)%4 == 1 {
 		return nil, ErrText
@@ -88,7 +88,7 @@ func Decode(dst []byte, text string) ([]byte, error) {
 	start, end := len(dst), len(dst)+DecodedLen(len(text))
 	dst = slices.Grow(dst, end-start)[:end]
 	out := dst[start:]
-	for len(text) >= 32 && len(out) >= 26 { // 24 bytes at a time, of which 26 are written
+	for len(text) >= 32 && len(out) >= 26 { // decodes 24 bytes at a time, but writes 26
 		a, b, c, d := four(text), four(text[4:]), four(text[8:]), four(text[12:])
 		binary.BigEndian.PutUint64(out, uint64(a)<<40|uint64(b)<<16)
 		binary.BigEndian.PutUint64(out[6:], uint64(c)<<40|uint64(d)<<16)
@@ -120,7 +120,7 @@ func Decode(dst []byte, text string) ([]byte, error) {
 }
 
 // four returns the 24 bits of the first four characters of text, or a negative
-// number.
+// number if one of them is not base64url.
 func four(text string) int32 {
 	return values[0][text[0]] | values[1][text[1]] | values[2][text[2]] | values[3][text[3]]
 }

@@ -1,5 +1,5 @@
-// Package callback calls parts that a user supplied: whatever they do is a
-// failed check, and nothing that they say reaches a log.
+// Package callback calls parts that a server's author supplied. An error or a panic
+// of such a part is a failed check, and a log shows nothing of it that may be secret.
 package callback
 
 import (
@@ -14,25 +14,25 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// Error is what such a part returned or panicked with. Its text names the kind
-// of failure only, because the original's may hold anything; errors.Unwrap
-// reaches the original.
+// Error is the error or panic of such a part. Its text names only the type of the
+// failure, because the original text may hold anything; errors.Unwrap returns the
+// original.
 type Error struct {
 	kind  string
 	err   *error // behind a pointer, where no formatting verb looks
 	stack string // of a panic
 }
 
-// Explain is an Error in words that hold no secret.
+// Explain returns an Error with this text, which must hold no secret.
 func Explain(format string, args ...any) *Error {
 	return &Error{kind: fmt.Sprintf(format, args...)}
 }
 
-// Failed is what a part returned.
+// Failed returns the Error for an error that a part returned.
 func Failed(err error) *Error { return &Error{kind: describe(err), err: &err} }
 
-// Guard calls f and returns what it panicked with, or nil. Methods of an error
-// that f received belong into f: they may panic too.
+// Guard calls f and returns what it panicked with, or nil. If f gets an error from a
+// part, it must also call that error's methods inside f, because they may panic too.
 func Guard(f func()) (panicked *Error) {
 	finished := false
 	defer func() {
@@ -50,7 +50,7 @@ func Guard(f func()) (panicked *Error) {
 	return nil
 }
 
-// Quietly calls f and does not care how it ends.
+// Quietly calls f and ignores a panic.
 func Quietly(f func()) {
 	defer func() { recover() }()
 	f()
@@ -72,7 +72,7 @@ func (e *Error) Unwrap() error {
 // Stack names the functions that led to a panic.
 func (e *Error) Stack() string { return e.stack }
 
-// OrNil is a nil error for a nil Error.
+// OrNil returns e as an error, which is nil if e is nil.
 func (e *Error) OrNil() error {
 	if e == nil {
 		return nil
@@ -80,7 +80,7 @@ func (e *Error) OrNil() error {
 	return e
 }
 
-// maxChain bounds how many errors are unwrapped: an error may wrap itself.
+// maxChain limits how many errors are unwrapped, because an error may wrap itself.
 const maxChain = 100
 
 // chain yields err and what it wraps.
@@ -115,8 +115,8 @@ func Find[T error](err error) (found T, ok bool) {
 	return found, false
 }
 
-// describe says what an error is in words that cannot hold a secret: fixed
-// texts and the names of types.
+// describe describes an error without its secrets: by fixed texts and the names of
+// types.
 func describe(err error) string {
 	last := err
 	for e := range chain(err) {
@@ -157,8 +157,8 @@ const (
 	errLongUser = plain.Error("the user's name is longer than 4096 bytes")
 )
 
-// Identify asks who is calling; nil is nobody. An error, a panic and a text that
-// is too long fail the check.
+// Identify returns the user that is calling, and "" for a nil principal. An error, a
+// panic and a name that is too long fail the check.
 func Identify(ctx context.Context, principal func(context.Context) (string, error)) (user string, failed *Error) {
 	if principal == nil {
 		return "", nil
@@ -180,7 +180,7 @@ func Identify(ctx context.Context, principal func(context.Context) (string, erro
 	return user, failed
 }
 
-// Logger returns a logger that goes on when its handler panics.
+// Logger returns a logger that ignores a panic of its handler.
 func Logger(l *slog.Logger) *slog.Logger { return slog.New(quiet{l.Handler()}) }
 
 type quiet struct{ slog.Handler }

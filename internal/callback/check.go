@@ -14,15 +14,15 @@ type Reason interface {
 	Level() slog.Level
 }
 
-// Failure is a failed check: why, and what a part of the user's did, if that was it.
+// Failure is a failed check: the reason, and the cause if there is more to say.
 type Failure[R Reason] struct {
 	Reason R
 	Cause  *Error
 }
 
-// Check calls a part that the user may have supplied. An error that wraps one of
-// the reasons it may give is that reason; any other error, and a panic, is
-// otherwise. The error's own methods are called here too, and nowhere else.
+// Check calls a part that the server's author may have supplied. If its error wraps
+// one of the reasons in mayGive, that is the reason; for any other error, and for a
+// panic, the reason is otherwise. Methods of the error are called only here.
 func Check[R Reason](part func() error, otherwise R, mayGive ...R) (failed *Failure[R]) {
 	panicked := Guard(func() {
 		err := part()
@@ -41,9 +41,9 @@ func Check[R Reason](part func() error, otherwise R, mayGive ...R) (failed *Fail
 	return failed
 }
 
-// Excuse changes the reason to canceled when a part failed because the caller has
-// given up: nobody must mend anything then. A panic stays a failure, and so does a
-// deadline: only the service sets one, perhaps because a part is slow.
+// Excuse changes the reason to canceled if a part failed because the caller gave up:
+// then there is nothing to repair. A panic stays a failure. So does a deadline: only
+// the service sets one, so a part may be slow.
 func (f *Failure[R]) Excuse(ctx context.Context, canceled R) {
 	panicked := f.Cause != nil && f.Cause.stack != ""
 	if f.Reason.Level() == slog.LevelError && ctx.Err() == context.Canceled && !panicked {
@@ -51,7 +51,7 @@ func (f *Failure[R]) Excuse(ctx context.Context, canceled R) {
 	}
 }
 
-// Attrs are what a log is told of the cause.
+// Attrs returns what a log may show of the cause.
 func (f *Failure[R]) Attrs() (attrs []slog.Attr) {
 	if f.Cause == nil {
 		return nil
@@ -63,8 +63,8 @@ func (f *Failure[R]) Attrs() (attrs []slog.Attr) {
 	return attrs
 }
 
-// Log writes a record, to slog.Default() if there is no logger. A handler that
-// panics changes nothing.
+// Log writes a record, to slog.Default() if the logger is nil. It ignores a panic of
+// the handler.
 func Log(ctx context.Context, logger *slog.Logger, level slog.Level, message string, attrs ...slog.Attr) {
 	Quietly(func() { cmp.Or(logger, slog.Default()).LogAttrs(ctx, level, message, attrs...) })
 }

@@ -1,5 +1,5 @@
-// Package hostile has the JSON texts that cost most to digest for their length,
-// for tests of what a digest may cost.
+// Package hostile has JSON texts that are expensive to digest for their length, for
+// tests of what a digest may cost.
 package hostile
 
 import (
@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// Text is one of them.
+// Text is one such text.
 type Text struct{ Name, JSON string }
 
-// Texts returns the list, each of about size bytes. Every digest accepts all of
-// them: none nests deeper than the strictest peer reads.
+// Texts returns the texts, each of about size bytes. Every digest accepts all of
+// them: none nests deeper than the strictest peer allows.
 func Texts(size int) []Text {
 	list := []Text{
 		{"zeros", array("0", size)},
@@ -67,8 +67,9 @@ func Texts(size int) []Text {
 	return list
 }
 
-// Allocated is how many bytes f allocates in all, which bounds what it ever holds
-// at once, and is the same on a busy machine. Nothing else may run meanwhile.
+// Allocated returns how many bytes f allocates in total. That is at least what it
+// holds at any time, and is the same on a busy machine. Nothing else may run at the
+// same time.
 func Allocated(f func()) int {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -77,14 +78,15 @@ func Allocated(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// May is how many bytes a digest of a text may allocate.
+// May returns how many bytes a digest of a text may allocate.
 func May(text string) int { return 4*len(text) + 64<<10 }
 
 func array(element string, size int) string {
 	return "[" + strings.Repeat(element+",", size/(len(element)+1)) + element + "]"
 }
 
-// maxLevels is one array around what nests, and what the strictest peer reads.
+// maxLevels is how deep a text nests inside the array around it: together that is
+// what the strictest peer allows.
 const maxLevels = 98
 
 func nested(open, closing string) string {
@@ -97,7 +99,7 @@ func aroundLong(size int) string {
 
 func quoted(s string, size int) string { return `"` + strings.Repeat(s, size/len(s)) + `"` }
 
-// letters are those that a string may have as they are, in order.
+// letters are ASCII characters that a JSON string needs no escape for, in order.
 const letters = "!#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
 // names returns the n shortest names, in order.
@@ -149,8 +151,8 @@ func prefixes(size int) (list []string) {
 	return list
 }
 
-// object returns an object whose members have these names, as they are written,
-// and one value.
+// object returns an object whose members have these names, which are written as they
+// are, and all the same value.
 func object(names []string, value ...string) string {
 	value = append(value, "0")
 	var b strings.Builder

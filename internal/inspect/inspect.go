@@ -1,6 +1,6 @@
-// Package inspect lets the command show what a genuine token says without the
-// request that it is bound to. Nobody else may have that: the packages that own
-// the records fill these functions in.
+// Package inspect lets the mcpseal command show what a genuine token says, without
+// the request that it is bound to. Nothing else may do that, so it is internal. The
+// packages that own the records set these functions.
 package inspect
 
 import "time"
@@ -10,12 +10,12 @@ type State struct {
 	Issued, Expires, FlowStart int64
 	Flow                       [16]byte
 	Round                      int
-	Audience, User             bool // it is bound to one
+	Audience, User             bool // whether it is bound to one
 	Questions                  []Question
 	State                      string
 	HasState                   bool
 
-	// Limits says why policy refuses it at a time, or "".
+	// Limits returns why policy refuses it at a time, or "".
 	Limits func(at time.Time, maxFlow time.Duration, maxRounds int) (reason string)
 }
 
@@ -23,7 +23,7 @@ type State struct {
 type Question struct {
 	Key    string
 	Kind   uint8
-	Worded bool // its exact words are sealed too
+	Worded bool // a digest of its exact wording is sealed too
 }
 
 // Cursor is what the record of a cursor says. Times are in milliseconds.
@@ -32,11 +32,11 @@ type Cursor struct {
 	Number          int64
 	Position        []byte
 	User            bool // it is for one user
-	Everybody       bool // it is for anybody, not just for those without a name
+	Everybody       bool // it is for everybody, not just for callers without a user
 
-	// BoundTo says why it is not for this request, or "".
+	// BoundTo returns why it is not for this request, or "".
 	BoundTo func(b Binding) (reason string, err error)
-	// InTime says why it is refused at a time, or "".
+	// InTime returns why it is refused at a time, or "".
 	InTime func(at time.Time) (reason string)
 }
 

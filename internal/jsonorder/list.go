@@ -6,14 +6,14 @@ const (
 	blockSize = 1 << blockBits
 )
 
-// What may be kept for reuse: blocks of each list, and keys.
+// How much may be kept for reuse: blocks of each list, and keys.
 const (
 	maxBlocks = 2
 	maxKeys   = 1 << 10
 )
 
-// list grows without copying: growing a slice would hold, and leave behind,
-// several times its length.
+// list grows without copying. A slice that grows would allocate several times its
+// length.
 type list[T any] struct {
 	blocks []*[blockSize]T
 	len    int

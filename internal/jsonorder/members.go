@@ -2,22 +2,22 @@ package jsonorder
 
 import "unicode/utf8"
 
-// Members reads the members of a text that is an object, one by one, as the text
-// has them, and keeps none of them.
+// Members reads the members of an object one by one, in the order of the text, and
+// keeps none of them.
 type Members struct {
 	scanner[string]
 	begun bool
 	whole bool
 }
 
-// Member is one of them.
+// Member is one member of an object.
 type Member struct {
 	Name string
-	Text string // what a string stands for, a number's literal
+	Text string // a string with its escapes resolved, or a number's literal
 	Raw  string // the value as it is written
 }
 
-// ReadMembers begins.
+// ReadMembers begins to read the members of text.
 func ReadMembers(text string) Members {
 	m := Members{scanner: scanner[string]{text: text}}
 	if !utf8.ValidString(text) {
@@ -26,8 +26,8 @@ func ReadMembers(text string) Members {
 	return m
 }
 
-// Next returns the next member. When there is none, or none that can be read, it
-// returns false, and [Members.Whole] tells which.
+// Next returns the next member. It returns false at the end, and where the text
+// cannot be read; [Members.Whole] tells which.
 func (m *Members) Next() (v Member, ok bool) {
 	switch c := m.next(); {
 	case !m.begun && c == '{':
@@ -61,7 +61,7 @@ func (m *Members) Next() (v Member, ok bool) {
 	return v, ok
 }
 
-// text reads a string and returns what it stands for.
+// text reads a string and resolves its escapes.
 func (m *Members) text() (string, bool) {
 	if m.next() != '"' {
 		return "", m.fail("no string")
@@ -89,7 +89,7 @@ func (m *Members) text() (string, bool) {
 	return string(buf), true
 }
 
-// colon reads what is between a name and its value.
+// colon reads the colon between a name and its value.
 func (s *scanner[T]) colon() bool {
 	if s.next() != ':' {
 		return s.fail("a member name without a colon")
@@ -99,7 +99,7 @@ func (s *scanner[T]) colon() bool {
 	return true
 }
 
-// skip reads a value, which is inside level arrays and objects.
+// skip reads a value that is nested inside level arrays and objects.
 func (s *scanner[T]) skip(level int) bool {
 	open := s.next()
 	if open != '[' && open != '{' {
@@ -133,7 +133,8 @@ func (s *scanner[T]) skip(level int) bool {
 	}
 }
 
-// end reports that there is no more, and finds out whether nothing else follows.
+// end ends the object and notes whether any text follows it. It returns false, for
+// Next.
 func (m *Members) end() bool {
 	m.pos++
 	m.skipSpace()

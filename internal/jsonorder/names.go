@@ -8,20 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// A piece of a name is the next seven bytes of what it stands for, in the upper
-// bytes of a number, and in the lowest byte how many there are: pieces compare as
-// names do. Names are sorted piece by piece, and each piece is taken from the text
+// A piece of a name is seven bytes of it, with its escapes resolved, in the upper
+// bytes of a number. The lowest byte says how many there are. Pieces compare like
+// names. Names are sorted piece by piece, and each piece is read from the text only
 // once, however often its name is compared.
 const (
 	pieceSize = 7
-	more      = pieceSize + 1 // the lowest byte, if the name goes on
+	more      = pieceSize + 1 // the lowest byte if the name goes on
 )
 
 func isLast(piece uint64) bool { return byte(piece) != more }
 
-// piece returns the piece of a name at a position in the text, and the position
-// of the next, which is that of a character. The bytes of one that is cut are in
-// both pieces: where a name is cut must not depend on its escapes.
+// piece returns the piece of a name at a position in the text, and the position of
+// the next piece. The next piece starts at a character: if a character does not fit,
+// its first bytes are in both pieces. Where a name is cut must not depend on its
+// escapes.
 func (r *Reader) piece(at int) (piece uint64, next int) {
 	if at+8 <= len(r.text) {
 		v := binary.BigEndian.Uint64(r.text[at:])
@@ -36,7 +37,7 @@ func (r *Reader) piece(at int) (piece uint64, next int) {
 	return r.mixedPiece(at)
 }
 
-// mixedPiece is for names that are not all plain.
+// mixedPiece is piece for names that are not all plain.
 func (r *Reader) mixedPiece(at int) (piece uint64, next int) {
 	var scratch [utf8.UTFMax]byte
 	for taken := 0; ; {
@@ -65,8 +66,9 @@ func (r *Reader) mixedPiece(at int) (piece uint64, next int) {
 	}
 }
 
-// key is a member while its object is being sorted. Its piece is in two halves,
-// which saves four bytes; the member's next is the position of the next piece.
+// key is a member while its object is being sorted. The piece is in two halves,
+// which saves four bytes. The member's next then holds the position of its next
+// piece.
 type key struct {
 	high, low uint32
 	member    uint32
@@ -74,8 +76,8 @@ type key struct {
 
 func (k key) piece() uint64 { return uint64(k.high)<<32 | uint64(k.low) }
 
-// sort links the members of an object by name, and returns them in this order; or
-// none, if there are two of one name.
+// sort links the members of an object by name and returns them in this order. If two
+// members have one name and that is refused, it returns none.
 func (r *Reader) sort(o *Object) []key {
 	count := o.Len
 	if cap(r.keys) < count {
@@ -100,9 +102,9 @@ func (r *Reader) sort(o *Object) []key {
 	return keys
 }
 
-// sortKeys sorts members whose names are the same so far. It returns those that
-// count: of members of one name the last, if there may be several; if there may
-// not, none.
+// sortKeys sorts members whose names are the same so far, and returns those that
+// count. Of members with one name only the last counts; if that is refused, it
+// returns none.
 func (r *Reader) sortKeys(keys []key) []key {
 	for differ := false; !differ; {
 		for i := range keys {
@@ -136,11 +138,11 @@ func (r *Reader) sortKeys(keys []key) []key {
 	return counting
 }
 
-// fewKeys are sorted by insertion, which takes less than setting out to do better.
+// fewKeys is how many keys are sorted by insertion, which is faster for a few.
 const fewKeys = 32
 
-// sortPieces sorts keys by their pieces, which are equal above the byte at shift.
-// It swaps each key to where those with its byte belong, then sorts those.
+// sortPieces sorts keys by their pieces, which are equal above the byte at shift. It
+// is a radix sort in place: it groups the keys by that byte, then sorts each group.
 func sortPieces(keys []key, shift int) {
 	if len(keys) <= fewKeys {
 		for i := 1; i < len(keys); i++ {
@@ -192,7 +194,8 @@ func sortPieces(keys []key, shift int) {
 	}
 }
 
-// lastOf returns the last of members of one name, if there may be several.
+// lastOf returns the last of several members with one name, or none if that is
+// refused.
 func (r *Reader) lastOf(keys []key) []key {
 	slices.SortFunc(keys, func(a, b key) int { return cmp.Compare(a.member, b.member) })
 	if !r.anyNames {

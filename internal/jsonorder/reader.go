@@ -1,14 +1,14 @@
 // Package jsonorder reads a JSON text so that a digest can write its values with
 // the members of every object in order.
 //
-// The digest writes while the text is read and checked. As long as that is short,
-// an object's members are put in order where they were written. Otherwise, the
-// text is read again, members by name.
+// The digest writes while the text is read and checked. While its output is short,
+// the members of an object are put in order there. If it gets long, the text is read
+// a second time, with the members of each object in the order of their names.
 //
-// What it notes for that is bounded by the length of the text: four bytes for
-// each array, eight for each object with members, twelve for each member, and
-// twelve more for each member of the one object that is being sorted. The
-// shortest texts for these make that less than four times their length in all.
+// The notes for the second reading take four bytes for each array, eight for each
+// object with members, twelve for each member, and twelve more for each member of
+// the one object that is being sorted. Even for the worst texts that is less than
+// four times their length in total.
 package jsonorder
 
 import (
@@ -23,8 +23,8 @@ const (
 	MaxText = 16 << 20
 )
 
-// Lenience is what a [Reader] accepts that it would refuse. No request's arguments
-// are read with any: it is for comparing with peers that accept it.
+// Lenience is what a [Reader] accepts in addition. It is only for comparing with
+// peers that accept the same, never for the arguments of a request.
 type Lenience uint8
 
 const (
@@ -35,16 +35,16 @@ const (
 	Constants
 )
 
-// Refusal is why a text is refused, and where. It never repeats the text.
+// Refusal says why a text is refused, and where. It never repeats the text.
 type Refusal struct {
 	Offset  int
 	Problem string
 }
 
-// Reader reads a text once or twice. After [Reader.Begin], and again if
-// [Reader.Check] says so, its user reads the one value there is: [Reader.Next]
-// tells what it is, and the method for that reads it. When something is not JSON
-// or not allowed, there is nothing more to read; Check tells why.
+// Reader reads a text once or twice. The caller reads its one value after
+// [Reader.Begin], and again if [Reader.Check] says so: [Reader.Next] tells what a
+// value is, and the method for that reads it. If something is not JSON or not
+// allowed, there is nothing more to read; Check tells why.
 type Reader struct {
 	scanner[[]byte]
 	Stream
@@ -52,38 +52,39 @@ type Reader struct {
 	level    int
 	levels   int
 
-	// notes are, for each array or object in the order in which they open, how many
-	// elements or members it has. After that of an object with members is the
-	// first of them by name, if the text has them in disorder.
+	// notes hold how many elements or members each array or object has, in the order
+	// in which they open. An object with members has a second note: its first member
+	// by name, if the text does not have the members in order.
 	notes      list[uint32]
-	note       int // the next one, when the text is read again
+	note       int // the next one, in the second reading
 	members    list[member]
-	disordered int   // objects whose members the text has in disorder
+	disordered int   // how many objects do not have their members in order
 	keys       []key // of the object that is being sorted
 	keysUsed   int
 
-	// drafts are where members are in Buf, as long as it has all that was written.
+	// drafts hold where members are in Buf, as long as Buf has all that was written.
 	drafts [maxDrafts]draft
 }
 
 // draft is where a member is in Buf.
 type draft struct{ start, end uint16 }
 
-// maxDrafts is how many members a stream of a chunk may have about: the shortest
-// take five bytes.
+// maxDrafts is about how many members fit into a stream of one chunk: the shortest
+// member takes five bytes.
 const maxDrafts = chunk / 5
 
-// disorder marks the note of an object whose members the text has in disorder.
+// disorder marks the note of an object whose members are not in order in the text.
 const disorder = 1 << 31
 
-// member is a member of an object that is open, or whose members are in disorder.
+// member is a member of an object that is open, or that does not have its members in
+// order.
 type member struct {
-	start uint32 // of its name, in the text, after the quote
+	start uint32 // position of its name in the text, after the quote
 	note  uint32 // of the first array or object in its value
-	next  uint32 // member of the object; in the order of the text, once sorted by name
+	next  uint32 // the next member of the object: in the order of the text, then by name
 }
 
-// Begin begins with a text, which must stay as it is until the reader is released.
+// Begin begins with a text, which must not change until the reader is released.
 func (r *Reader) Begin(text []byte, accept Lenience) {
 	r.text, r.pos, r.problem = text, 0, ""
 	r.constants = accept&Constants != 0
@@ -108,8 +109,8 @@ func firstInvalid(text []byte) (at int) {
 	}
 }
 
-// Check ends the first reading. It reports whether the value must be read again,
-// from the start, or why the text is refused.
+// Check ends the first reading. It returns whether the value must be read again from
+// the start, or why the text is refused.
 func (r *Reader) Check() (again bool, refusal *Refusal) {
 	if r.skipSpace(); r.pos < len(r.text) {
 		r.fail("text after the value")
@@ -126,23 +127,24 @@ func (r *Reader) Check() (again bool, refusal *Refusal) {
 // Refused reports whether something was not JSON or not allowed.
 func (r *Reader) Refused() bool { return r.problem != "" }
 
-// Levels is how deep arrays and objects nest, once the text was read.
+// Levels returns how deep arrays and objects nest, after the text was read.
 func (r *Reader) Levels() int { return r.levels }
 
 // Release forgets the text. It reports whether the reader is small enough to be
 // kept for reuse.
 func (r *Reader) Release() bool {
 	r.text = nil
-	clear(r.keys[:r.keysUsed]) // they have pieces of the text
+	clear(r.keys[:r.keysUsed]) // they hold pieces of the text
 	r.keysUsed = 0
 	return r.Stream.release() && r.notes.small() && r.members.small() && cap(r.keys) <= maxKeys
 }
 
-// Next goes to the next value and returns its first byte, which tells what it is;
-// or something else, if there is no value.
+// Next goes to the next value and returns its first byte, which tells what it is. If
+// there is no value, it returns another byte.
 func (r *Reader) Next() byte { return r.next() }
 
-// Scalar reads a number, null, false or true as it is written, or nothing.
+// Scalar reads a number, null, false or true as it is written. It returns nil if
+// there is none.
 func (r *Reader) Scalar() []byte {
 	start := r.pos
 	if !r.scalar() {
@@ -161,8 +163,7 @@ func (r *Reader) Peek() []byte {
 	return literal
 }
 
-// Empty reports whether the string, array or object that comes next has nothing
-// in it.
+// Empty reports whether the string, array or object that comes next is empty.
 func (r *Reader) Empty() bool {
 	switch rest := r.text[r.pos:]; rest[0] {
 	case '"':
@@ -187,7 +188,7 @@ func (r *Reader) String() (raw []byte, hasEscapes bool) {
 
 // Array is an array that is being read.
 type Array struct {
-	Len  int // 0 until the array was read once
+	Len  int // 0 until the array has been read once
 	read int
 	note int
 }
@@ -243,17 +244,17 @@ func (r *Reader) Element(a *Array) bool {
 
 // Object is an object that is being read.
 type Object struct {
-	Len        int // 0 until the object was read once
+	Len        int // 0 until the object has been read once
 	read       int
 	note       int
 	first      int  // member
 	last       int  // member that was read
-	before     name // of the last
+	before     name // of the last member
 	inOrder    bool
-	disordered int // objects before this one
+	disordered int // Reader.disordered before this object
 
-	// When the members are read by name: the next one, and the end in the text of
-	// those that were read.
+	// If members are read by name: the next member, and the furthest position and
+	// note that was reached.
 	next, pos, endNote int
 }
 
@@ -277,9 +278,10 @@ func (r *Reader) Object(o *Object) {
 	}
 }
 
-// Member reads the name of the next member, as it is written between its quotes,
-// and goes to its value; or it goes to the end of the object. What is written from
-// here to the next call is the member, and must not depend on the others.
+// Member reads the name of the next member, as it is written between its quotes, and
+// goes to its value. After the last member it goes to the end of the object. What is
+// written to the stream until the next call is this member, and must not depend on
+// other members.
 func (r *Reader) Member(o *Object) (raw []byte, hasEscapes, ok bool) {
 	if r.again && !o.inOrder {
 		o.pos, o.endNote = max(o.pos, r.pos), max(o.endNote, r.note)
@@ -357,14 +359,13 @@ func (r *Reader) addMember(o *Object, this name) {
 	o.last, o.before = m, this
 }
 
-// endObject puts the object's members in order, where they were written or for the
-// text to be read again.
+// endObject puts the object's members in order: in Buf, and for the second reading.
 func (r *Reader) endObject(o *Object) {
 	o.Len = o.read
 	if o.inOrder {
 		*r.notes.at(o.note) = uint32(o.Len)
 		if r.disordered == o.disordered {
-			r.members.len = o.first // nobody needs them
+			r.members.len = o.first // they are no longer needed
 		}
 		return
 	}
@@ -389,7 +390,7 @@ func (r *Reader) endObject(o *Object) {
 	r.Buf = r.Buf[:start+copy(r.Buf[start:], r.Buf[sorted:])]
 }
 
-// less reports whether a comes before b, and is not the same.
+// less reports whether a comes before b.
 func (r *Reader) less(a, b name) bool {
 	if a.form == literal && b.form == literal {
 		if v, w := r.text[a.start], r.text[b.start]; v != w && v != '"' && w != '"' {
@@ -408,8 +409,8 @@ func (r *Reader) less(a, b name) bool {
 	}
 }
 
-// Unescape returns what the escape stands for that raw begins with, a code point
-// or half a surrogate pair, and the rest of raw.
+// Unescape returns the character of the escape at the start of raw, a code point or
+// half a surrogate pair, and the rest of raw.
 func Unescape(raw []byte) (r rune, rest []byte) {
 	r, end := unescape(raw, 0)
 	return r, raw[end:]

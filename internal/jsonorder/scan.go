@@ -6,12 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxExponentDigits keeps an exponent, and what normalising adds to it, within
-// an int64.
+// maxExponentDigits makes sure that an exponent fits an int64, even after a number
+// is normalised.
 const maxExponentDigits = 18
 
-// scanner knows the grammar of RFC 8259. The text is valid UTF-8. Its methods
-// report whether what they read was there and allowed; if not, nothing more is.
+// scanner reads the grammar of RFC 8259 from a text that is valid UTF-8. Its methods
+// report whether what they read was there and allowed. After a problem, there is
+// nothing more to read.
 type scanner[T string | []byte] struct {
 	text      T
 	pos       int
@@ -32,8 +33,8 @@ func (s *scanner[T]) refuse(at int, problem string) {
 	s.pos = len(s.text)
 }
 
-// next skips white space, of which most texts have none, and returns the next byte,
-// or 0 at the end.
+// next skips white space, which most texts do not have, and returns the next byte, or
+// 0 at the end.
 func (s *scanner[T]) next() byte {
 	if s.pos < len(s.text) && s.text[s.pos] > ' ' {
 		return s.text[s.pos]
@@ -53,7 +54,7 @@ func (s *scanner[T]) skipSpace() {
 	}
 }
 
-// peek is the next byte, or 0, which begins nothing in JSON, at the end.
+// peek returns the next byte, or 0 at the end: no JSON value begins with 0.
 func (s *scanner[T]) peek() byte {
 	if s.pos < len(s.text) {
 		return s.text[s.pos]
@@ -135,12 +136,12 @@ type form uint8
 
 const (
 	broken  form = iota // not a string
-	literal             // it stands for itself
+	literal             // it has no escapes
 	escaped             // it has escapes
-	lone                // it has escapes, and half a surrogate pair among them
+	lone                // it has escapes, and one is half a surrogate pair
 )
 
-// str reads a string from its quote on.
+// str reads a string, beginning at its quote.
 func (s *scanner[T]) str() form {
 	f := literal
 	text, at := s.text, s.pos+1
@@ -203,8 +204,8 @@ func (s *scanner[T]) escape() form {
 	return broken
 }
 
-// unescape returns what the escape at a position stands for, and where it ends.
-// Two that make a surrogate pair are one.
+// unescape returns the character of the escape at a position, and where the escape
+// ends. Two escapes that make a surrogate pair count as one.
 func unescape[T string | []byte](text T, at int) (rune, int) {
 	c := text[at+1]
 	switch c {
@@ -255,8 +256,8 @@ func hex4[T string | []byte](text T, at int) (r rune, ok bool) {
 	return r, true
 }
 
-// AppendRune appends a code point in UTF-8, and half a surrogate pair in the three
-// bytes that the same scheme gives it.
+// AppendRune appends a code point in UTF-8. Half a surrogate pair becomes the three
+// bytes that UTF-8 would give it.
 func AppendRune(dst []byte, r rune) []byte {
 	if utf16.IsSurrogate(r) {
 		return append(dst, 0xE0|byte(r>>12), 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
@@ -270,8 +271,8 @@ const (
 )
 
 // SkipPlain returns the position of the first byte, from i on, that is not plain:
-// a control character, a quote, a backslash, DEL or not ASCII. It looks at eight
-// bytes at a time, since most bytes of most texts are plain.
+// a control character, a quote, a backslash, DEL or not ASCII. It reads eight bytes
+// at a time, because most bytes of most texts are plain.
 func SkipPlain[T string | []byte](text T, i int) int {
 	for ; i+8 <= len(text); i += 8 {
 		if special := notPlain(load8(text, i)); special != 0 {
@@ -287,8 +288,8 @@ func SkipPlain[T string | []byte](text T, i int) int {
 // IsPlain reports whether a byte is one that [SkipPlain] skips.
 func IsPlain(c byte) bool { return ' ' <= c && c < 0x7F && c != '"' && c != '\\' }
 
-// notPlain sets the high bit of the first byte that is not plain, from the lowest
-// on, and none if all are. What it sets above that means nothing.
+// notPlain sets the high bit of the lowest byte that is not plain, or none if all
+// bytes are plain. Bits above that one mean nothing.
 func notPlain(eight uint64) uint64 {
 	quote, backslash := eight^(everyByte*'"'), eight^(everyByte*'\\')
 	return ((eight - everyByte*' ') | (quote - everyByte) | (backslash - everyByte) | (eight + everyByte) | eight) & everyHigh

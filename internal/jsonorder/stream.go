@@ -6,26 +6,27 @@ import (
 )
 
 const (
-	// chunk is how much of a stream is hashed at once, and how long it may be to be
-	// written while the text is read for the first time.
+	// chunk is how much of a stream is hashed at once. A longer stream cannot be
+	// written in the first reading of the text.
 	chunk = 8 << 10
 	// maxStream is the largest buffer that is kept for reuse.
 	maxStream = 2 * chunk
 )
 
-// Stream is what a digest is the SHA-256 of. It holds little of it at once.
+// Stream is the bytes whose SHA-256 is the digest. It holds only a little of them at
+// once.
 type Stream struct {
-	// Buf is where it is written to; call [Stream.Settle] after each value.
+	// Buf is where to write; call [Stream.Settle] after each value.
 	Buf []byte
-	// Lost tells that it is too long for the first reading, so that what is written
-	// is of no use. It need not be written then.
+	// Lost means that the stream is too long for the first reading. What is written
+	// then is not used, so nothing need be written.
 	Lost bool
-	// Whole has Buf keep all of the stream, for tests.
+	// Whole makes Buf keep the whole stream, for tests.
 	Whole bool
 
 	again bool      // the text is read for the second time
 	hash  hash.Hash // of what was in Buf before; nil if nothing was
-	most  int       // how much Buf had
+	most  int       // the most that Buf has held
 }
 
 func (s *Stream) begin() {
@@ -43,17 +44,17 @@ func (s *Stream) settled(again bool) {
 	}
 }
 
-// Drafting reports whether Buf has all that was written in the first reading.
+// Drafting reports whether this is the first reading and Buf has all of it so far.
 func (s *Stream) Drafting() bool { return !s.again && !s.Lost }
 
-// Settle makes room in Buf.
+// Settle empties Buf if it is full.
 func (s *Stream) Settle() {
 	if len(s.Buf) >= chunk {
 		s.flush()
 	}
 }
 
-// Write appends p, which is not copied if it is long.
+// Write appends p. It does not copy p if it is long.
 func (s *Stream) Write(p []byte) {
 	if len(p) < chunk || s.Whole && s.again {
 		s.Buf = append(s.Buf, p...)
@@ -82,7 +83,7 @@ func (s *Stream) flush() {
 	s.Buf = s.Buf[:0]
 }
 
-// lose gives up what was written: the text will be read again.
+// lose discards what was written: the text will be read again.
 func (s *Stream) lose() {
 	s.Lost = true
 	s.most = max(s.most, len(s.Buf))
@@ -103,7 +104,7 @@ func (s *Stream) Sum(sum *[sha256.Size]byte) {
 // release empties the stream. It reports whether it is small enough to be kept
 // for reuse.
 func (s *Stream) release() bool {
-	s.hash = nil // it has pieces of the text
+	s.hash = nil // it holds parts of the text
 	clear(s.Buf[:max(s.most, len(s.Buf))])
 	s.Buf, s.most, s.Whole = s.Buf[:0], 0, false
 	return cap(s.Buf) <= maxStream

@@ -14,18 +14,17 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
-// Arguments are the arguments of a request that are being rewritten.
+// Arguments reads the arguments of a request and rewrites them.
 type Arguments struct{ jsonorder.Reader }
 
 var readers = sync.Pool{New: func() any { return new(Arguments) }}
 
-// SumArguments is the SHA-256 of the JSON text of a request's arguments as rewrite
-// writes it. It refuses what the native digest refuses, such as two members of one
-// name: a peer may keep the last of them where encoding/json merges them. A
-// missing text counts as {}. An error is the client's fault, an *argdigest.Error.
+// SumArguments returns the SHA-256 of a request's arguments as rewrite writes them. It
+// refuses what the native digest refuses, such as two members of one name: a peer
+// may keep the last of them where encoding/json merges them. A missing text counts
+// as {}. An error is the client's fault, an *argdigest.Error.
 //
-// The memory that it takes is bounded as the native digest's is. rewrite may be
-// called twice.
+// It needs no more memory than the native digest. rewrite may be called twice.
 func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size]byte, err error) {
 	a := readers.Get().(*Arguments)
 	defer a.release()
@@ -36,7 +35,7 @@ func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size
 	return sum, nil
 }
 
-// RewriteArguments returns what rewrite writes, for comparing it with a peer, which
+// RewriteArguments returns what rewrite writes. It is for comparing with a peer that
 // may accept more than this module does.
 func RewriteArguments(text []byte, accept jsonorder.Lenience, rewrite func(*Arguments) error) ([]byte, error) {
 	a := &Arguments{Reader: jsonorder.Reader{Stream: jsonorder.Stream{Whole: true}}}
@@ -64,7 +63,7 @@ func (a *Arguments) rewrite(text []byte, accept jsonorder.Lenience, rewrite func
 	return nil
 }
 
-// Kind is what comes next.
+// Kind returns the kind of the value that comes next.
 func (a *Arguments) Kind() Kind { return kindOf(a.Next()) }
 
 func (a *Arguments) release() {

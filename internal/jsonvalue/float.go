@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Float reads a literal as the nearest double. It may be infinite.
+// Float returns the double that is nearest to a literal. It may be infinite.
 func Float[T string | []byte](literal T) float64 {
 	text := []byte(literal)
 	if overflows(text) {
@@ -18,8 +18,8 @@ func Float[T string | []byte](literal T) float64 {
 	return f
 }
 
-// overflow is the least number that is nearest to infinity, 2^1024 - 2^970: the
-// digits of 1.797…e308.
+// overflow is the digits of 2^1024 - 2^970, or 1.797…e308: the smallest number that
+// is rounded to infinity.
 var overflow = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 1024), new(big.Int).Lsh(big.NewInt(1), 970)).String()
 
 // overflows reports whether the nearest double of a number is infinite.

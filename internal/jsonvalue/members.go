@@ -15,7 +15,7 @@ const (
 	Object
 )
 
-// kindOf returns what a value is that begins with c.
+// kindOf returns the kind of a value that begins with c.
 func kindOf(c byte) Kind {
 	switch c {
 	case 'n':
@@ -34,21 +34,20 @@ func kindOf(c byte) Kind {
 	return Number
 }
 
-// Members reads the members of a text that is an object, one by one, as the text
-// has them, and keeps none of them.
+// Members is [jsonorder.Members] that also tells the kind of each value.
 type Members struct{ jsonorder.Members }
 
-// Member is one of them.
+// Member is one member of an object.
 type Member struct {
 	Kind Kind
 	jsonorder.Member
 }
 
-// ReadMembers begins.
+// ReadMembers begins to read the members of text.
 func ReadMembers(text string) Members { return Members{jsonorder.ReadMembers(text)} }
 
-// Next returns the next member. When there is none, or none that can be read, it
-// returns false, and Whole tells which.
+// Next returns the next member. It returns false at the end, and where the text
+// cannot be read; Whole tells which.
 func (m *Members) Next() (v Member, ok bool) {
 	if v.Member, ok = m.Members.Next(); ok {
 		v.Kind = kindOf(v.Raw[0])

@@ -27,10 +27,11 @@ type StringStyle struct {
 	Upper      bool   // hexadecimal digits in upper case
 }
 
-// Usual is what most write: short escapes, everything else as it is.
+// Usual is what most implementations write: short escapes, everything else as it is.
 var Usual = StringStyle{Short: "\b\f\n\r\t"}
 
-// Append reads a value and appends it as the style writes it, or refuses.
+// Append reads a value and appends it in the style. It returns false if the value is
+// refused.
 func (a *Arguments) Append(style *Style) bool {
 	switch a.Next() {
 	case '"':
@@ -84,7 +85,8 @@ func (a *Arguments) Append(style *Style) bool {
 	return ok
 }
 
-// end ends an array or object of n values, each of which has a comma after it.
+// end ends an array or object of n values. Each value has a comma after it, so end
+// replaces the last comma.
 func (a *Arguments) end(bracket byte, n int) {
 	if last := len(a.Buf) - 1; n > 0 && last >= 0 {
 		a.Buf[last] = bracket
@@ -94,10 +96,11 @@ func (a *Arguments) end(bracket byte, n int) {
 	a.Settle()
 }
 
-// run is how much of a string is appended at once. It may take six times as much.
+// run is how many bytes of a string are appended at once. Escaped, they may take six
+// times as many.
 const run = 1 << 10
 
-// appendString appends a string that is written as raw.
+// appendString appends a string. raw is how the text writes it.
 func (a *Arguments) appendString(raw []byte, hasEscapes bool, style *Style) bool {
 	if a.Lost {
 		a.Settle()
@@ -125,7 +128,7 @@ func (a *Arguments) appendString(raw []byte, hasEscapes bool, style *Style) bool
 	return true
 }
 
-// cutRun cuts raw before its first escape, or where it becomes long.
+// cutRun cuts raw before its first escape, or at run bytes if that is earlier.
 func cutRun(raw []byte, hasEscapes bool) (first, rest []byte) {
 	end := len(raw)
 	if end > run {
@@ -146,8 +149,8 @@ const (
 	upperHex = "0123456789ABCDEF"
 )
 
-// AppendString appends the JSON string for text, or refuses a text that is not
-// in this package's form.
+// AppendString appends the JSON string for text. It returns false if the style cannot
+// write text, or if text is not in this package's form.
 func AppendString(dst []byte, text string, style *StringStyle) ([]byte, bool) {
 	dst, ok := appendText(append(dst, '"'), []byte(text), style)
 	return append(dst, '"'), ok
@@ -159,7 +162,7 @@ func appendText(dst, text []byte, style *StringStyle) ([]byte, bool) {
 	if style.Upper {
 		hex = upperHex
 	}
-	afterHigh := false // the unit before is a high surrogate without its partner
+	afterHigh := false // whether the previous unit is a high surrogate without a partner
 	for i := 0; i < len(text); {
 		if plain := i; jsonorder.IsPlain(text[i]) {
 			i = jsonorder.SkipPlain(text, i)
@@ -230,10 +233,10 @@ func IsInteger[T string | []byte](literal T) bool {
 	return true
 }
 
-// AppendFloat appends the shortest text that reads back as f, with a decimal
-// point or an exponent in it: without exponent when the power of ten of the
-// first digit is between low and high. Exponents are as Go writes them, with a
-// sign and two digits.
+// AppendFloat appends the shortest text that reads back as f, always with a decimal
+// point or an exponent. It has no exponent if the power of ten of the first digit is
+// between low and high. Exponents are as Go writes them, with a sign and at least two
+// digits.
 func AppendFloat(dst []byte, f float64, low, high int) []byte {
 	var scratch [32]byte
 	text := strconv.AppendFloat(scratch[:0], f, 'e', -1, 64)

@@ -7,15 +7,15 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// keepRevoked is how long the id of a revoked key stays at least.
+// keepRevoked is how long the id of a revoked key stays in the file at least.
 const keepRevoked = 30 * 24 * time.Hour
 
-// Rotate adds k, whose dates are set, and has the keys that had no end open until
-// no token of theirs can be left.
+// Rotate adds k, whose dates are set, and ends the keys that had no end: they open
+// until their last token has expired.
 func (d *Document) Rotate(k *Key, now time.Time, room Room) error {
 	if s := d.Schedule(); len(s) > 0 && !s[len(s)-1].SealsFrom.Before(k.SealsFrom) {
 		last := s[len(s)-1]
-		return problem(fmt.Errorf("the new key would seal from %s, but key %s seals from %s, so the new one never would: is the clock of this machine right?",
+		return problem(fmt.Errorf("the new key would seal from %s, but key %s seals from %s, so the new one would never seal: is the clock of this machine right?",
 			formatTime(k.SealsFrom), last.ID, formatTime(last.SealsFrom)))
 	}
 	for _, old := range d.Keys() {
@@ -30,9 +30,9 @@ func (d *Document) Rotate(k *Key, now time.Time, room Room) error {
 	return d.Check(now, room)
 }
 
-// Extend lets keys open for as long as tokens of theirs may live, and returns
-// those that it lengthened. One that is over opens again, if a token may be left.
-// The last one gets no end.
+// Extend makes keys open for as long as their tokens may live, and returns the keys
+// that it changed. A key that has expired opens again if one of its tokens may not
+// have. The last key gets no end.
 func (d *Document) Extend(now time.Time, room Room) (extended []*Key) {
 	s := d.Schedule()
 	if len(s) == 0 {
@@ -51,7 +51,7 @@ func (d *Document) Extend(now time.Time, room Room) (extended []*Key) {
 	return extended
 }
 
-// Revoke puts a revocation in the place of a key and its secret.
+// Revoke replaces a key and its secret with a revocation.
 func (d *Document) Revoke(id mcpseal.KeyID, at time.Time) {
 	for i, l := range d.lines {
 		if l.key != nil && l.key.ID == id {
@@ -60,8 +60,8 @@ func (d *Document) Revoke(id mcpseal.KeyID, at time.Time) {
 	}
 }
 
-// Prune takes out keys that open nothing by any clock, and revocations that are
-// old, and returns how many.
+// Prune removes keys that have expired by every clock, and old revocations. It
+// returns how many of each.
 func (d *Document) Prune(now time.Time) (keys, revoked int) {
 	over := now.Add(-2 * d.Room().AtLeast(Room{Skew: UsualSkew}).Skew)
 	d.remove(func(k *Key, _ *Revocation) bool {
@@ -73,7 +73,7 @@ func (d *Document) Prune(now time.Time) (keys, revoked int) {
 	})
 	s := d.Schedule()
 	d.remove(func(_ *Key, r *Revocation) bool {
-		// While an older key is there, this one says when it stopped sealing.
+		// While an older key is in the file, the revocation says when that one stopped sealing.
 		if r == nil || now.Sub(r.At) <= keepRevoked || len(s) > 0 && s[0].SealsFrom.Before(r.SealsFrom) {
 			return false
 		}

@@ -8,9 +8,9 @@ import (
 
 const maxLinks = 40
 
-// Exposed says how others can read a file with secrets, or change or replace it:
-// by its mode, its owner, or a folder that it, or a link to it, is in. Uid is the
-// user that the file is for; that user and root are not others.
+// Exposed returns the ways in which others can read, change or replace a file with
+// secrets: through its mode, its owner, its folder, or the folder of a link to it.
+// Others are all users except uid, whom the file is for, and root.
 func Exposed(path string, uid int) (all []string) {
 	if info, err := os.Stat(path); err == nil && modesWork {
 		if mode := info.Mode().Perm(); mode&0o026 != 0 {
@@ -43,7 +43,7 @@ func Exposed(path string, uid int) (all []string) {
 	return all
 }
 
-// Owner returns the user that owns a file, if that can be told.
+// Owner returns the user that owns a file, if the system tells.
 func Owner(path string) (uid int, ok bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -58,8 +58,8 @@ func ownedByOther(info os.FileInfo, uid int) (id int, foreign bool) {
 	return id, ok && id != uid && id != 0
 }
 
-// replaceable says how others can put something else in the place of an entry of
-// a folder. In a sticky folder only the owners of entry and folder can.
+// replaceable returns how others can replace an entry of a folder, or "". In a
+// sticky folder only the owners of the entry and of the folder can.
 func replaceable(path string, entry os.FileInfo, uid int) string {
 	dir := filepath.Dir(path)
 	folder, err := os.Stat(dir)

@@ -1,5 +1,5 @@
-// Package keyfile is the file that holds the keys of a ring: how it is read,
-// checked and written. docs/operations.md describes the format for people.
+// Package keyfile reads, checks and writes the file that holds the keys of a ring.
+// docs/operations.md describes the format.
 package keyfile
 
 import (
@@ -17,7 +17,7 @@ const (
 	header = "mcpseal-keys 1"
 	footer = "end"
 
-	// MaxSize and MaxKeys bound what is read.
+	// MaxSize and MaxKeys limit what is read.
 	MaxSize = 1 << 20
 	MaxKeys = 1000
 )
@@ -27,7 +27,7 @@ type Document struct {
 	lines []line
 }
 
-// line is a key, a revocation, a setting, or else a comment or nothing.
+// line is a key, a revocation, a setting, a comment, or empty.
 type line struct {
 	key     *Key
 	revoked *Revocation
@@ -41,18 +41,18 @@ type Key struct {
 	ID         mcpseal.KeyID
 	Made       time.Time
 	SealsFrom  time.Time
-	OpensUntil time.Time // from then on it opens nothing; zero means never
+	OpensUntil time.Time // from then on it opens nothing; zero means that it has no end
 	Secret     Secret
 }
 
-// Revocation remembers a key whose secret was taken out of the file.
+// Revocation remembers a key whose secret was removed from the file.
 type Revocation struct {
 	ID        mcpseal.KeyID
 	SealsFrom time.Time // as the key had it
 	At        time.Time
 }
 
-// Problem is why a file that could be read cannot be used.
+// Problem says why a file that could be read cannot be used.
 type Problem struct{ error }
 
 func (p *Problem) Unwrap() error { return p.error }
@@ -64,8 +64,8 @@ func problem(err error) error {
 	return &Problem{err}
 }
 
-// Parse reads a document. Errors are a *[Problem]. They name lines and fields but
-// repeat nothing: the path may be wrong, and the text somebody else's secret.
+// Parse reads a document. An error is a *[Problem]. It names lines and fields but
+// repeats nothing of the text: the path may be wrong, and lead to another secret.
 func Parse(text []byte) (*Document, error) {
 	d, err := parse(text)
 	if err != nil {
@@ -99,7 +99,8 @@ func parse(text []byte) (*Document, error) {
 	return d, d.checkUnique()
 }
 
-// checkUnique makes sure that an id means one thing, and that nothing is set twice.
+// checkUnique returns an error if two lines have the same id or setting, or if there
+// are too many keys.
 func (d *Document) checkUnique() error {
 	seen := make(map[mcpseal.KeyID]int)
 	set := make(map[string]int)
@@ -133,7 +134,7 @@ func (d *Document) checkUnique() error {
 	return nil
 }
 
-// Bytes is the document as text.
+// Bytes returns the document as text.
 func (d *Document) Bytes() []byte {
 	var b strings.Builder
 	b.WriteString(header + "\n")
@@ -164,7 +165,7 @@ func (d *Document) Revoked() (revoked []Revocation) {
 	return revoked
 }
 
-// Find returns the key with this id, or nil. For many, use [Document.ByID].
+// Find returns the key with this id, or nil. To find many, use [Document.ByID].
 func (d *Document) Find(id mcpseal.KeyID) *Key {
 	for _, l := range d.lines {
 		if l.key != nil && l.key.ID == id {
@@ -198,8 +199,8 @@ func (d *Document) ByID() (keys map[mcpseal.KeyID]*Key, revoked map[mcpseal.KeyI
 	return keys, revoked
 }
 
-// Room returns what the file says about the tokens and clocks of the services
-// that use it. Zero is what it does not say.
+// Room returns the lifetime and skew that the file sets, and zero for what it does
+// not set.
 func (d *Document) Room() (room Room) {
 	for _, l := range d.lines {
 		switch l.setting {
@@ -212,7 +213,7 @@ func (d *Document) Room() (room Room) {
 	return room
 }
 
-// Raise has the file say what room has, where that is more than it says.
+// Raise sets the file's lifetime and skew to those in room, if they are larger.
 func (d *Document) Raise(room Room) {
 	said := d.Room()
 	if room.Skew > said.Skew {
@@ -239,7 +240,7 @@ func (d *Document) Add(k *Key) error {
 	return problem(d.checkUnique())
 }
 
-// remove takes out the keys and the revocations that over names.
+// remove removes the keys and revocations for which over returns true.
 func (d *Document) remove(over func(*Key, *Revocation) bool) {
 	d.lines = slices.DeleteFunc(d.lines, func(l line) bool {
 		return (l.key != nil || l.revoked != nil) && over(l.key, l.revoked)

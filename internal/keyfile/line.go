@@ -25,17 +25,17 @@ const (
 	fieldAt         = "at" // of a revocation
 )
 
-// settings are lines that say one duration.
+// settings are lines with one duration.
 const (
 	settingLifetime = "lifetime" // the longest that a token of a service lives
 	settingSkew     = "skew"     // how far a clock may be off
 
-	// MaxTTL and MaxSkew bound them.
+	// MaxTTL and MaxSkew are their largest values.
 	MaxTTL  = 10 * 365 * 24 * time.Hour
 	MaxSkew = time.Hour
 )
 
-// parseLine reads one line between the first and the last.
+// parseLine reads one line between the header and the footer.
 func parseLine(text string) (line, error) {
 	words := strings.Fields(text)
 	if len(words) == 0 || strings.HasPrefix(words[0], "#") {
@@ -65,9 +65,9 @@ func parseLine(text string) (line, error) {
 	case settingSkew:
 		return parseSetting(words, MaxSkew)
 	case footer:
-		return line{}, errors.New(`"end" stands before the last line`)
+		return line{}, errors.New(`"end" is not on the last line`)
 	}
-	// Whatever it says may matter, so it is not skipped.
+	// An unknown line may matter, so it is not skipped.
 	return line{}, errors.New(`the line begins with neither "key" nor "revoked" nor "lifetime" nor "skew" nor #: it is wrong, or of a newer release`)
 }
 
@@ -80,7 +80,7 @@ func parseSetting(words []string, most time.Duration) (line, error) {
 	return line{}, fmt.Errorf("%s is not one duration such as 90m or 2h, of at most %s", words[0], FormatDuration(most))
 }
 
-// FormatDuration writes a duration without the units that are 0: 2h, not 2h0m0s.
+// FormatDuration returns a duration without units that are 0: 2h, not 2h0m0s.
 func FormatDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -136,7 +136,7 @@ func newKey(id mcpseal.KeyID, fields map[string]string) (*Key, error) {
 	return k, k.holds(k.Secret.key)
 }
 
-// holds says what is wrong with a secret for this key.
+// holds returns an error if the secret is not this key's.
 func (k *Key) holds(key mcpseal.Key) error {
 	if key.ID() != k.ID {
 		return fmt.Errorf("the secret is that of another key, %s", key.ID())

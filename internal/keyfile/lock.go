@@ -9,9 +9,9 @@ import (
 
 const lockPause = 20 * time.Millisecond
 
-var lockTimeout = 10 * time.Second // changed by a test alone
+var lockTimeout = 10 * time.Second // a test changes it
 
-// openLocked opens the file that is at path once it has the lock.
+// openLocked opens and locks the file at path. It waits for the lock.
 func openLocked(path string) (*os.File, os.FileInfo, error) {
 	deadline := time.Now().Add(lockTimeout)
 	for {
@@ -26,9 +26,9 @@ func openLocked(path string) (*os.File, os.FileInfo, error) {
 	}
 }
 
-// tryOpenLocked returns nil if it has to be tried again.
+// tryOpenLocked returns a nil file if the caller must try again.
 func tryOpenLocked(path string) (opened *os.File, info os.FileInfo, err error) {
-	// Some file systems lock only what is open for writing.
+	// Some file systems lock only files that are open for writing.
 	file, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrPermission) {
 		file, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -51,7 +51,7 @@ func tryOpenLocked(path string) (opened *os.File, info os.FileInfo, err error) {
 	if !info.Mode().IsRegular() {
 		return nil, nil, ErrNotRegular
 	}
-	// Whoever had the lock may have put another file in its place.
+	// The previous holder of the lock may have replaced the file.
 	if current, err := os.Stat(path); err != nil || !os.SameFile(info, current) {
 		return nil, nil, nil
 	}

@@ -9,15 +9,15 @@ import (
 )
 
 var (
-	// ErrNotRegular is a folder, a pipe or the like.
+	// ErrNotRegular means that the path is a folder, a pipe or the like.
 	ErrNotRegular = errors.New("not a regular file")
-	// ErrBusy is a file that somebody is writing.
+	// ErrBusy means that the file is being written.
 	ErrBusy = errors.New("the file changed while it was read")
 )
 
-var readAll = io.ReadAll // changed by a test alone
+var readAll = io.ReadAll // a test changes it
 
-// ReadText reads the text of a file that does not change meanwhile.
+// ReadText returns the text of a file, or an error if it changed while it was read.
 func ReadText(path string) (text []byte, err error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, cannot("read the file", err)
@@ -49,7 +49,7 @@ func ReadText(path string) (text []byte, err error) {
 	return text, nil
 }
 
-// cannot says what could not be done, and drops the path, which the caller names.
+// cannot says what could not be done. It drops the path, because the caller names it.
 func cannot(do string, err error) error {
 	var path *os.PathError
 	var link *os.LinkError

@@ -11,16 +11,16 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Room is what a schedule leaves between the moment a key stops sealing and the
-// moment it stops opening.
+// Room is how much time a schedule must leave between the moment a key stops sealing
+// and the moment it stops opening.
 type Room struct {
 	TTL  time.Duration // the longest that a token lives
 	Skew time.Duration // how far a clock may be off
 }
 
-// Span is how long a key goes on opening after its successor began to seal: a
-// replica whose clock is behind seals with it for one skew more, and its last
-// token is judged by one whose clock is ahead.
+// Span is how long a key must open after its successor began to seal: one TTL and
+// two skews. A replica whose clock is behind seals with the old key for one skew
+// more, and a replica whose clock is ahead may open the last token.
 func (r Room) Span() time.Duration { return r.TTL + 2*r.Skew }
 
 // What services need unless their keys.Options say otherwise.
@@ -29,7 +29,7 @@ const (
 	UsualSkew = time.Minute
 )
 
-// AtLeast returns the larger of both, each by itself.
+// AtLeast returns the larger TTL and the larger skew of the two.
 func (r Room) AtLeast(other Room) Room {
 	return Room{max(r.TTL, other.TTL), max(r.Skew, other.Skew)}
 }
@@ -44,8 +44,8 @@ func (d *Document) Schedule() Schedule {
 	return s
 }
 
-// Check says what is wrong with the schedule. What can no longer hurt a token is
-// not looked at. An error is a *[Problem].
+// Check returns an error if the schedule would lose tokens or is ambiguous. It
+// ignores what can no longer affect a token. An error is a *[Problem].
 func (d *Document) Check(now time.Time, room Room) error {
 	return problem(d.check(now, room))
 }
@@ -59,7 +59,7 @@ func (d *Document) check(now time.Time, room Room) error {
 	for i, end := range ends {
 		k := s[i]
 		if next := s[i+1]; next.SealsFrom.Equal(k.SealsFrom) {
-			return fmt.Errorf("keys %s and %s seal from the same moment, so it is open which one does: change one of the two", k.ID, next.ID)
+			return fmt.Errorf("keys %s and %s have the same seals-from, so it is unclear which one seals: change one of the two", k.ID, next.ID)
 		}
 		if short := end.tooShort(k, now, room); short != nil {
 			return short
@@ -71,7 +71,7 @@ func (d *Document) check(now time.Time, room Room) error {
 	return nil
 }
 
-// TooShort is a key that stops opening before its last token has expired.
+// TooShort says that a key stops opening before its last token has expired.
 type TooShort struct {
 	key    *Key
 	end    endOfSealing
@@ -84,7 +84,7 @@ func (e *TooShort) Error() string {
 		"so it is needed until %s", e.key.ID, formatTime(e.key.OpensUntil), e.end.by, formatTime(e.end.at), e.room.TTL, e.room.Skew, formatTime(e.needed))
 }
 
-// Repair is the command that lengthens the keys of a file enough.
+// Repair returns the command that makes the keys of a file open for long enough.
 func (e *TooShort) Repair(path string) string {
 	command := "mcpseal keys extend " + shellWord(path) + " --ttl " + FormatDuration(e.room.TTL)
 	if e.room.Skew > UsualSkew {
@@ -93,7 +93,7 @@ func (e *TooShort) Repair(path string) string {
 	return command
 }
 
-// shellWord is a path as a shell reads it.
+// shellWord returns a path as one word for a shell, or FILE if it does not print.
 func shellWord(path string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._+:@-", r)
@@ -107,14 +107,14 @@ func shellWord(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// endOfSealing is which key ended the sealing of another one, and when.
+// endOfSealing says when a key stopped sealing, and which key took over.
 type endOfSealing struct {
 	by mcpseal.KeyID
 	at time.Time
 }
 
-// endsOfSealing returns, for every key of s but the last, the next one in the
-// file, or one before that which was revoked only once the next one sealed.
+// endsOfSealing returns who took over from each key of s except the last: the next
+// key in s, or an earlier one that was revoked only after the next one sealed.
 func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 	revoked := d.Revoked()
 	slices.SortStableFunc(revoked, func(a, b Revocation) int { return a.SealsFrom.Compare(b.SealsFrom) })
@@ -133,8 +133,8 @@ func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 	return ends
 }
 
-// tooShort returns an error if tokens of k may outlive it. What can no longer
-// hurt a token is not looked at.
+// tooShort returns an error if tokens of k may outlive it. It ignores what can no
+// longer affect a token.
 func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
 	needed := e.at.Add(room.Span())
 	if k.OpensUntil.IsZero() || !k.OpensUntil.Before(needed) || !now.Before(needed) {
@@ -146,9 +146,9 @@ func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
 // Opens reports whether the key opens tokens at t.
 func (k *Key) Opens(t time.Time) bool { return k.OpensUntil.IsZero() || t.Before(k.OpensUntil) }
 
-// SealerAt returns the key that seals at t: the newest whose time has come. Where
-// none has, clocks disagree about a new file, and the first one seals. It is nil
-// when no key opens any more.
+// SealerAt returns the key that seals at t: of the keys that open, the newest whose
+// SealsFrom has come. If none has, because clocks disagree about a new file, the
+// first one seals. It is nil if no key opens any more.
 func (s Schedule) SealerAt(t time.Time) (sealing *Key) {
 	for _, k := range s {
 		if k.Opens(t) && (sealing == nil || !t.Before(k.SealsFrom)) {
@@ -173,8 +173,8 @@ func (s Schedule) OpenersAt(t time.Time) (open []*Key) {
 	return open
 }
 
-// Around returns the last moment up to t and the next one after it at which
-// anything changes; zero where there is none.
+// Around returns when anything last changed, up to t, and when it next changes after
+// t; zero if never.
 func (s Schedule) Around(t time.Time) (since, until time.Time) {
 	for _, k := range s {
 		for _, moment := range []time.Time{k.SealsFrom, k.OpensUntil} {
@@ -205,7 +205,7 @@ const (
 // Phase returns what k does at t.
 func (s Schedule) Phase(k *Key, t time.Time) Phase { return PhaseOf(k, s.SealerAt(t), t) }
 
-// PhaseOf returns what k does at t, when sealing seals.
+// PhaseOf returns what k does at t, given the key that seals then.
 func PhaseOf(k, sealing *Key, t time.Time) Phase {
 	switch {
 	case !k.Opens(t):

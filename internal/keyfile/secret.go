@@ -12,27 +12,27 @@ import (
 	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
-// MaxWrapped bounds an encrypted secret, in bytes.
+// MaxWrapped is the longest encrypted secret, in bytes.
 const MaxWrapped = 8 << 10
 
-// Secret is a key, or a key encrypted for whoever can unwrap it. It does not
-// print: the key by itself does not, the rest is encrypted.
+// Secret is a key, in plain or encrypted. Printing it reveals nothing: a Key does
+// not print, and the rest is encrypted.
 type Secret struct {
 	key     mcpseal.Key
 	scheme  string // "" when the key is not wrapped
 	wrapped []byte
 }
 
-// Plain is a key as it is.
+// Plain returns the secret of a key that is not encrypted.
 func Plain(key mcpseal.Key) Secret { return Secret{key: key} }
 
-// Wrap is a key that was encrypted for a scheme, such as age.
+// Wrap returns the secret of a key that was encrypted for a scheme, such as age.
 func Wrap(scheme string, wrapped []byte) Secret { return Secret{scheme: scheme, wrapped: wrapped} }
 
 // Wrapped reports whether the secret is encrypted.
 func (s Secret) Wrapped() bool { return s.scheme != "" }
 
-// Scheme names who can unwrap it; "" when anybody can read it.
+// Scheme names what can unwrap it; "" if it is not encrypted.
 func (s Secret) Scheme() string { return s.scheme }
 
 func parseSecret(text string) (Secret, error) {
@@ -59,7 +59,7 @@ func ValidScheme(scheme string) bool {
 	return 0 < len(scheme) && len(scheme) <= 32 && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
-// reveal is the secret as the file has it.
+// reveal returns the secret as the file has it.
 func (s Secret) reveal() string {
 	if s.Wrapped() {
 		return s.scheme + ":" + base64.StdEncoding.EncodeToString(s.wrapped)
@@ -73,8 +73,8 @@ type Unwrapper interface {
 	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
 }
 
-// Open returns the key, unwrapped if need be. Whatever an unwrapper does is an
-// error, in words that hold no secret.
+// Open returns the key, unwrapped if necessary. If an unwrapper fails or panics, the
+// error holds no secret.
 func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key mcpseal.Key, err error) {
 	if !k.Secret.Wrapped() {
 		return k.Secret.key, nil
@@ -104,8 +104,8 @@ func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key mcpseal.Key
 	return mcpseal.Key{}, fmt.Errorf("key %s: its secret is wrapped with %s, and nothing was given that unwraps that", k.ID, k.Secret.scheme)
 }
 
-// unwrapped reads what was encrypted: the text of a key, with or without the
-// line end that tools put behind it.
+// unwrapped parses what was encrypted: the text of a key, with or without a line end
+// after it.
 func (k *Key) unwrapped(text []byte) (mcpseal.Key, error) {
 	key, err := mcpseal.ParseKey(strings.TrimRight(string(text), "\r\n"))
 	if err != nil {
@@ -117,6 +117,6 @@ func (k *Key) unwrapped(text []byte) (mcpseal.Key, error) {
 	return key, nil
 }
 
-// Sum tells secrets apart without keeping them: it is the same for the same
-// text in a file.
+// Sum identifies a secret without keeping it: it is the same for the same text in a
+// file.
 func (s Secret) Sum() [sha256.Size]byte { return sha256.Sum256([]byte(s.reveal())) }

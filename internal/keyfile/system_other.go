@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// Here files have neither locks nor owners that the standard library knows: two
-// commands at once are noticed by the text alone.
+// On these systems the standard library knows neither locks nor owners of files. If
+// two commands run at once, only the changed text shows it.
 
 const (
 	locksWork = false

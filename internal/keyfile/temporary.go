@@ -9,8 +9,8 @@ import (
 
 const fileMode = 0o600
 
-// modeLike is the mode of a file that replaces like: a group that was let in by
-// itself still is, nobody else.
+// modeLike returns the mode of a file that replaces like. Its group may read it if
+// the group, but not everybody, could read like. Nobody else may.
 func modeLike(like os.FileInfo) os.FileMode {
 	if like != nil && like.Mode().Perm()&0o044 == 0o040 {
 		return fileMode | 0o040
@@ -18,8 +18,8 @@ func modeLike(like os.FileInfo) os.FileMode {
 	return fileMode
 }
 
-// writeBeside writes a file in the same folder, with the owner of like, if there
-// is one.
+// writeBeside writes a temporary file in the same folder. If like is not nil, the
+// file gets the owner of like.
 func writeBeside(path string, text []byte, like os.FileInfo) (name string, err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), temporaryName(path))
 	if err != nil {
@@ -56,7 +56,7 @@ func synced(folder *os.File) error {
 
 func temporaryName(path string) string { return "." + filepath.Base(path) + ".*.new" }
 
-// LeftBehind returns files of commands that were killed, or are at work.
+// LeftBehind returns temporary files of commands that were killed or still run.
 func LeftBehind(path string) []string {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -71,7 +71,7 @@ func LeftBehind(path string) []string {
 	return left
 }
 
-// escapeMatch takes a name literally.
+// escapeMatch escapes a name for filepath.Match.
 func escapeMatch(name string) string {
 	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(name)
 }

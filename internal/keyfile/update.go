@@ -10,13 +10,13 @@ import (
 )
 
 var (
-	// ErrExists is a file that was to be made and is there.
+	// ErrExists means that the file to create already exists.
 	ErrExists = errors.New("the file exists already")
-	// ErrChanged is a file that somebody changed at the same time.
+	// ErrChanged means that something else changed the file at the same time.
 	ErrChanged = errors.New("somebody else changed the file meanwhile; nothing was written")
-	// ErrLocked is a file that another command does not let go.
+	// ErrLocked means that another command holds the lock for too long.
 	ErrLocked = errors.New("another command is changing the file")
-	// ErrTooLong is a document that could not be read again.
+	// ErrTooLong means that the document would be too long to be read again.
 	ErrTooLong = fmt.Errorf("the file would have more than %d bytes: prune it", MaxSize)
 )
 
@@ -29,7 +29,7 @@ func Read(path string) (*Document, error) {
 	return Parse(text)
 }
 
-// Create makes a file, and never replaces one.
+// Create creates a file. It never replaces one.
 func Create(path string, d *Document) error {
 	temporary, err := writeBeside(path, d.Bytes(), nil)
 	if err != nil {
@@ -49,11 +49,11 @@ func Create(path string, d *Document) error {
 	return synced(folder)
 }
 
-// Update lets change work on the document in the file and puts the result in its
-// place, at once or not at all. Commands wait for each other; whoever writes in
-// another way is noticed. It returns the modes that the file had and has.
+// Update applies change to the document in the file and replaces the file with the
+// result, completely or not at all. Commands wait for each other; a change by
+// anything else is an error. It returns the file's mode before and after.
 func Update(path string, change func(*Document) error) (before, after os.FileMode, err error) {
-	// A link stays a link: what it leads to is replaced.
+	// A link stays a link: the file that it leads to is replaced.
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return 0, 0, cannot("read the file", err)
@@ -82,13 +82,13 @@ func Update(path string, change func(*Document) error) (before, after os.FileMod
 	if err != nil {
 		return 0, 0, err
 	}
-	defer os.Remove(temporary) // fails once it was renamed
+	defer os.Remove(temporary) // fails after it was renamed
 	folder, err := os.Open(filepath.Dir(target))
 	if err != nil {
 		return 0, 0, cannot("open its folder", err)
 	}
 	defer folder.Close()
-	// What happens between this look and the rename cannot be noticed.
+	// A change between this check and the rename goes unnoticed.
 	again, err := ReadText(target)
 	if err != nil || !bytes.Equal(again, text) {
 		return 0, 0, ErrChanged

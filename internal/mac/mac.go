@@ -1,4 +1,4 @@
-// Package mac is HMAC-SHA256 under a key that is set up once.
+// Package mac computes HMAC-SHA256 with a key that is set up once.
 package mac
 
 import (
@@ -21,7 +21,7 @@ func NewKey(key []byte) Key {
 	return Key{&sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
 }
 
-// Sum is the MAC of the parts as one message.
+// Sum returns the MAC of the parts as one message.
 func (k Key) Sum(parts ...string) (sum [Size]byte) {
 	h := k.hashes.Get().(hash.Hash)
 	h.Reset()
@@ -33,7 +33,7 @@ func (k Key) Sum(parts ...string) (sum [Size]byte) {
 	return sum
 }
 
-// Verify says in constant time whether sum is the MAC of the message.
+// Verify reports, in constant time, whether sum is the MAC of the message.
 func (k Key) Verify(sum []byte, message string) bool {
 	want := k.Sum(message)
 	return hmac.Equal(sum, want[:])

@@ -1,3 +1,3 @@
-// Package native is what states and cursors share: the pieces of a record, and the
-// way from a payload to its text and back.
+// Package native holds what states and cursors share: the fields of a record, and
+// how a payload becomes a text and a text a payload.
 package native

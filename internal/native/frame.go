@@ -17,8 +17,8 @@ func Sum(b []byte) Digest {
 	return Digest(sum[:])
 }
 
-// Same compares a digest in a record in constant time, as
-// subtle.ConstantTimeCompare does, but not byte by byte.
+// Same reports whether a digest in a record is this one. Like
+// subtle.ConstantTimeCompare it takes constant time, but it does not go byte by byte.
 func Same(sealed []byte, digest *Digest) bool {
 	other := (*Digest)(sealed)
 	difference := binary.NativeEndian.Uint64(other[:8]) ^ binary.NativeEndian.Uint64(digest[:8])
@@ -26,8 +26,8 @@ func Same(sealed []byte, digest *Digest) bool {
 	return difference == 0
 }
 
-// AppendFramed appends a text behind its length, so that no two lists of texts are
-// alike.
+// AppendFramed appends the length of a text and then the text, so that two different
+// lists of texts never have the same bytes.
 func AppendFramed(buf []byte, text string) []byte {
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(text)))
 	return append(buf, text...)
@@ -40,13 +40,13 @@ const (
 	MaxSpan    = 1<<40 - 1
 )
 
-// PutInstant and PutSpan write a time, and zeros into the bytes before it: write
-// those later.
+// PutInstant and PutSpan also write zeros into the two or three bytes before the
+// time: write those bytes later.
 
-// PutInstant writes the six bytes at a place.
+// PutInstant writes the six bytes of an instant at an offset.
 func PutInstant(head []byte, at int, t int64) { binary.BigEndian.PutUint64(head[at+6-8:], uint64(t)) }
 
-// PutSpan writes the five bytes at a place.
+// PutSpan writes the five bytes of a span at an offset.
 func PutSpan(head []byte, at int, t int64) { binary.BigEndian.PutUint64(head[at+5-8:], uint64(t)) }
 
 // Instant reads what PutInstant wrote.

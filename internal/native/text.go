@@ -10,14 +10,14 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// Codec is a codec of this module: it keeps nothing of what it is given. No other
+// Codec is a codec of this module, which keeps nothing that it is given. No other
 // module can implement it.
 type Codec interface {
 	Native(Mark)
-	Room(payload int) int // what Seal needs behind dst
+	Room(payload int) int // how much space Seal needs after dst
 }
 
-// Mark is a type that no other module has.
+// Mark is a type that no other module can use.
 type Mark struct{}
 
 // AnyCodec is mcpseal.Codec.
@@ -26,15 +26,15 @@ type AnyCodec interface {
 	Open(ctx context.Context, dst []byte, text string) (payload []byte, err error)
 }
 
-// Texts seals payloads into texts that begin with a prefix, and opens them. It lends
-// a codec of this module pooled memory. A codec of the user's gets none: it might
+// Texts seals payloads into texts that begin with a prefix, and opens them. It gives
+// pooled memory to a codec of this module, but not to any other codec, which might
 // keep it.
 type Texts[R callback.Reason] struct {
 	Prefix  string
 	codec   AnyCodec
 	ours    Codec // the same, if it is of this module
-	failed  R     // why a text is refused when the codec failed
-	mayGive []R   // what a codec may say of a text that it does not open
+	failed  R     // the reason if the codec failed
+	mayGive []R   // the reasons that a codec may give for a text that it does not open
 }
 
 // NewTexts makes Texts.
@@ -58,7 +58,7 @@ func (t *Texts[R]) seal(ctx context.Context, s *Scratch) (string, error) {
 	if t.ours != nil {
 		s.text = slices.Grow(s.text[:0], len(t.Prefix)+t.ours.Room(len(s.Payload)))
 		text, err := t.codec.Seal(ctx, append(s.text, t.Prefix...), s.Payload)
-		return string(text), err // nil beside an error
+		return string(text), err // text is nil if there is an error
 	}
 	text, err := t.codec.Seal(ctx, nil, bytes.Clone(s.Payload))
 	if err == nil && !isText(text) {
@@ -70,8 +70,8 @@ func (t *Texts[R]) seal(ctx context.Context, s *Scratch) (string, error) {
 	return t.Prefix + string(text), nil
 }
 
-// Open returns the payload of a text, without the prefix. It is gone when s is
-// released.
+// Open returns the payload of a text from which the prefix was cut. The payload is
+// valid until s is released.
 func (t *Texts[R]) Open(ctx context.Context, s *Scratch, text string) (payload []byte, failed *callback.Failure[R]) {
 	failed = callback.Check(func() (err error) {
 		payload, err = t.open(ctx, s, text)
@@ -86,11 +86,11 @@ func (t *Texts[R]) open(ctx context.Context, s *Scratch, text string) ([]byte, e
 	}
 	s.Payload = slices.Grow(s.Payload[:0], 2*len(text))
 	payload, err := t.codec.Open(ctx, s.Payload, text)
-	s.Payload = s.Payload[:len(payload)] // what Release clears
+	s.Payload = s.Payload[:len(payload)] // so that Release clears it
 	return payload, err
 }
 
-// isText reports whether a text keeps to base64url and the full stop.
+// isText reports whether a text has only characters of base64url and full stops.
 func isText(text []byte) bool {
 	for _, c := range text {
 		switch {
@@ -102,12 +102,12 @@ func isText(text []byte) bool {
 	return true
 }
 
-// Scratch holds what must not be allocated for every text.
+// Scratch holds buffers, so that they are not allocated for every text.
 type Scratch struct{ Payload, text []byte }
 
 var scratches = sync.Pool{New: func() any { return new(Scratch) }}
 
-// Borrow returns a Scratch, to be released.
+// Borrow returns a Scratch. The caller must release it.
 func Borrow() *Scratch { return scratches.Get().(*Scratch) }
 
 // maxPooled is the largest buffer kept for reuse.

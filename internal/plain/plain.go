@@ -1,4 +1,4 @@
-// Package plain is about texts that a log may show.
+// Package plain has texts and errors that a log may show.
 package plain
 
 import "strconv"
@@ -8,10 +8,10 @@ type Error string
 
 func (e Error) Error() string { return string(e) }
 
-// MaxText bounds what a client chose and a log repeats.
+// MaxText is the most that a log repeats of a client's text, in bytes.
 const MaxText = 128
 
-// Text quotes a text that is not plain ASCII and bounds its length.
+// Text quotes a text if it is not plain ASCII, and limits its length.
 func Text(text string) string {
 	cut := text[:min(len(text), MaxText)]
 	quoted := strconv.QuoteToASCII(cut)

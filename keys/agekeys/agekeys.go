@@ -1,13 +1,13 @@
 // Package agekeys keeps the secrets of a file of keys encrypted with age
-// (https://age-encryption.org): the file can then be kept and copied like any
-// other, and only who holds an identity can use it.
+// (https://age-encryption.org). The file can then be kept and copied like any
+// other, and only the holder of an identity can use it.
 //
 //	unwrapper, err := agekeys.IdentityFile("/etc/release/identity")
 //	…
 //	source, err := keys.OpenFile("/etc/release/keys", &keys.Options{Unwrap: []keys.Unwrapper{unwrapper}})
 //
 // age uses X25519 and ChaCha20-Poly1305, which a process that enforces FIPS 140
-// refuses: use the key service of your platform there.
+// refuses. In such a process, use the key service of your platform instead.
 package agekeys
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// Scheme is how the file marks secrets that are wrapped with age.
+// Scheme marks secrets in the file that are wrapped with age.
 const Scheme = "age"
 
 const (
@@ -78,14 +78,14 @@ func readIdentities(path string) ([]age.Identity, error) {
 	defer file.Close()
 	identities, err := age.ParseIdentities(io.LimitReader(file, maxIdentityFile))
 	if err != nil {
-		// The parser's words may repeat a secret.
+		// The parser's error may repeat a secret.
 		return nil, fmt.Errorf("agekeys: %q is not a file of age identities, as age-keygen writes them", path)
 	}
 	return identities, nil
 }
 
-// unwrapper holds the identities where no formatting verb looks: they print as
-// the secrets that they are.
+// unwrapper holds the identities behind a pointer, where no formatting verb looks:
+// printing an identity would show its secret.
 type unwrapper struct {
 	identities *[]age.Identity
 	files      []string
@@ -93,7 +93,7 @@ type unwrapper struct {
 
 func (unwrapper) Scheme() string { return Scheme }
 
-// Files names the files that the identities came from, for keys.OpenFile.
+// Files returns the files that the identities came from, for keys.OpenFile.
 func (u unwrapper) Files() []string { return u.files }
 
 // Format writes the unwrapper's name under every verb.
@@ -127,8 +127,8 @@ func (u unwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// Wrap encrypts the text of a key for the recipients. In a file of keys it
-// stands as secret=age: and its base64, as mcpseal keys new --recipient writes it.
+// Wrap encrypts the text of a key for the recipients. A file of keys has the result
+// as secret=age: and its base64, as mcpseal keys new --recipient writes it.
 func Wrap(key mcpseal.Key, recipients ...age.Recipient) ([]byte, error) {
 	if key.ID() == (mcpseal.KeyID{}) {
 		return nil, errors.New("agekeys: the key is empty")
