@@ -231,3 +231,14 @@ func (b *Boundary) demanded(binding *Binding) ClaimSet {
 	}
 	return demanded
 }
+
+// singleUse reports whether tokens for this request work only once.
+func (b *Boundary) singleUse(binding *Binding) bool {
+	if b.config.Replay == nil {
+		return false
+	}
+	if len(b.singleUseTools) == 0 {
+		return true
+	}
+	return binding.Method == methodTool && b.singleUseTools[binding.Target]
+}

@@ -35,6 +35,15 @@ func (b *Boundary) Open(ctx context.Context, request Request, token string) (rou
 	return round, nil
 }
 
+// begin makes a first round. The fields are set one by one, in the caller's
+// memory: a Round is large.
+func (r *Round) begin(b *Boundary, request *Request) {
+	r.boundary, r.caller = b, request.Principal
+	r.binding.Method, r.binding.Target = request.Method, request.Target
+	r.binding.Arguments, r.binding.Audience = request.Arguments, b.config.Audience
+	r.digests.audience, r.digests.audienceKnown = b.audience, true
+}
+
 // check opens the token into round.
 func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acceptedFormat, *failure) {
 	// 1. What costs nothing.
@@ -48,15 +57,15 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	if format == nil {
 		return nil, failed(ReasonMalformed)
 	}
-	// 2. Who is calling, and whether tokens of this format can prove enough.
+	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
+		return format, lacking(missing)
+	}
+	// 2. Who is calling.
 	if fail := round.identify(ctx); fail != nil {
 		return format, fail
 	}
 	if round.binding.User == "" && b.config.RequireUser {
 		return format, failed(ReasonUser)
-	}
-	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
-		return format, lacking(missing)
 	}
 	// 3. Genuine, and bound to this method and target, service and user.
 	if fail := format.open(ctx, round, token); fail != nil {

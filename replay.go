@@ -37,17 +37,6 @@ const (
 // maxSpending limits how many goroutines wait for a store that does not return.
 const maxSpending = 2000
 
-// singleUse reports whether tokens for this request work only once.
-func (b *Boundary) singleUse(binding *Binding) bool {
-	if b.config.Replay == nil {
-		return false
-	}
-	if len(b.singleUseTools) == 0 {
-		return true
-	}
-	return binding.Method == methodTool && b.singleUseTools[binding.Target]
-}
-
 // spend spends the token. It returns in time even if the store does not.
 func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	use := Use{

@@ -29,15 +29,6 @@ type Round struct {
 	opened    bool             // a token was accepted
 }
 
-// begin makes a first round. The fields are set one by one, in the caller's
-// memory: a Round is large.
-func (r *Round) begin(b *Boundary, request *Request) {
-	r.boundary, r.caller = b, request.Principal
-	r.binding.Method, r.binding.Target = request.Method, request.Target
-	r.binding.Arguments, r.binding.Audience = request.Arguments, b.config.Audience
-	r.digests.audience, r.digests.audienceKnown = b.audience, true
-}
-
 // String names the round by its number, without state, user or arguments.
 func (r Round) String() string { return "mcpseal.Round(" + strconv.Itoa(r.claims.Round) + ")" }
 

@@ -36,6 +36,7 @@ func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questi
 
 // mint makes the claims and seals them.
 func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedFormat, state *string, questions []Question) (string, *failure) {
+	// 1. What costs nothing.
 	if round == nil || round.boundary != b {
 		return "", failedBecause(ReasonMisuse, "the Round does not come from a successful Open of this boundary")
 	}
@@ -46,20 +47,20 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 		return "", failedBecause(ReasonBadQuestions,
 			"%d questions: at most %d, each with a Kind and a key of its own of at most %d bytes", len(questions), MaxQuestions, MaxQuestionKey)
 	}
+	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
+		return "", lacking(missing)
+	}
+	// 2. Who is calling.
 	if fail := round.identify(ctx); fail != nil {
 		return "", fail
 	}
 	if round.binding.User == "" && b.config.RequireUser {
 		return "", failed(ReasonUser)
 	}
-	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
-		return "", lacking(missing)
-	}
-
+	// 3. What the token asserts.
 	if fail := b.bindArguments(round); fail != nil {
 		return "", fail
 	}
-
 	claims, reason := b.stamp(round, questions)
 	if reason != "" {
 		return "", failed(reason)
@@ -67,6 +68,7 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	if state != nil {
 		claims.State, claims.HasState = *state, true
 	}
+	// 4. The token.
 	token, fail := format.seal(ctx, round, &claims)
 	if fail != nil {
 		return "", fail
