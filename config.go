@@ -69,17 +69,31 @@ type Config struct {
 	// other calls may have longer arguments. 0 means 4 MiB.
 	MaxArguments int
 
-	// AskAgain treats a rejected token as if there were none, whatever the reason:
-	// Open returns a first round, so that the handler asks again. The log and the
-	// observer still get the rejection. Servers of mcp.d do this; the official
-	// conformance suite counts it as a failure, because it expects the error.
-	AskAgain bool
+	// AskAgain names the rejected tokens that count as none: Open then returns a
+	// first round, so that the handler asks again. The log and the observer still
+	// get the rejection. Zero means that every rejection is the error.
+	AskAgain AskAgain
 
 	// Logger gets one record for each rejection. Nil means slog.Default().
 	Logger *slog.Logger
 	// Observer gets every seal and open, for metrics. Nil means none.
 	Observer func(context.Context, Event)
 }
+
+// AskAgain is a choice of rejected tokens, for [Config.AskAgain].
+type AskAgain uint8
+
+const (
+	// AskAgainIfExpired is for tokens that are too old, and nothing else is wrong:
+	// they are genuine, and sealed for this very request, user and service. Only the
+	// rightful user then learns that a token is too old, who can tell that by the
+	// clock. Tokens of formats with a waived claim are not among them.
+	AskAgainIfExpired AskAgain = iota + 1
+	// AskAgainAlways is for every rejected token, whatever the reason. Servers of
+	// mcp.d do this. The official conformance suite counts it as a failure, because
+	// it expects the error.
+	AskAgainAlways
+)
 
 // NoLimit switches a limit off.
 const NoLimit = -1
@@ -125,6 +139,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Replay == nil && c.ReplayTools != nil {
 		return c, errors.New("mcpseal: Config.ReplayTools is set but Config.Replay is not; name the store that remembers used tokens")
+	}
+	if c.AskAgain > AskAgainAlways {
+		return c, fmt.Errorf("mcpseal: Config.AskAgain is %d; choose AskAgainIfExpired or AskAgainAlways", c.AskAgain)
 	}
 	orDefault(&c.TTL, defaultTTL)
 	orDefault(&c.MaxFlow, defaultMaxFlow)

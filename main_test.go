@@ -152,7 +152,7 @@ type service struct {
 
 // askAgain is Config.AskAgain of every service, for the test that runs all
 // causes of a rejection with it.
-var askAgain bool
+var askAgain mcpseal.AskAgain
 
 // newService makes a boundary; keys and audience have defaults.
 func newService(t *testing.T, config mcpseal.Config) service {
@@ -163,7 +163,7 @@ func newService(t *testing.T, config mcpseal.Config) service {
 	if config.Audience == "" {
 		config.Audience = "deploy.example.com"
 	}
-	config.AskAgain = config.AskAgain || askAgain
+	config.AskAgain = max(config.AskAgain, askAgain)
 	book := &logbook{}
 	config.Logger = slog.New(slog.NewJSONHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if config.Observer == nil {

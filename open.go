@@ -22,7 +22,7 @@ func (b *Boundary) Open(ctx context.Context, request Request, token string) (rou
 	if fail != nil {
 		err = b.rejected(ctx, start, &round, format, token, fail)
 		round = Round{}
-		if b.config.AskAgain {
+		if b.config.AskAgain == AskAgainAlways || fail.merelyOld {
 			round.begin(b, &request) // knows nothing of the token
 			err = nil
 		}
@@ -74,7 +74,10 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	// 4. In time, and within the flow's limits.
 	now, flows := time.Now().UnixMilli(), format.carries&ClaimFlow != 0
 	if reason := timeReason(now, &round.claims, flows, b.config.MaxFlow, b.config.MaxRounds); reason != "" {
-		return format, failed(reason)
+		fail := failed(reason)
+		fail.merelyOld = b.config.AskAgain == AskAgainIfExpired && (reason == ReasonExpired || reason == ReasonFlowExpired) &&
+			format.waives == 0 && b.checkArguments(round, format) == nil
+		return format, fail
 	}
 	if len(round.claims.State) > b.config.MaxState {
 		return format, failed(ReasonTooLarge)

@@ -62,6 +62,8 @@ type failure struct {
 	flow    [16]byte         // of a token that is genuine; zero means unknown
 	round   int              // the same
 	missing ClaimSet         // the claims that the format cannot carry
+
+	merelyOld bool // the token is too old, and its rightful user may be asked again
 }
 
 func (f *failure) Error() string { return f.Reason.Error() }

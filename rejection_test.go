@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -279,8 +280,8 @@ func TestEveryRejectionLooksTheSameFromOutside(t *testing.T) {
 func TestAskAgainTreatsEveryRejectionAsNoState(t *testing.T) {
 	for _, c := range causes {
 		t.Run(c.name, func(t *testing.T) {
-			askAgain = true
-			defer func() { askAgain = false }()
+			askAgain = mcpseal.AskAgainAlways
+			defer func() { askAgain = 0 }()
 			s, request, token := c.setup(t)
 			round, err := s.Open(context.Background(), request, token)
 			if err != nil {
@@ -307,9 +308,70 @@ func TestAskAgainTreatsEveryRejectionAsNoState(t *testing.T) {
 	}
 }
 
+// TestOnlyTheRightfulUserOfAnExpiredTokenIsAskedAgain: whatever else is wrong beside
+// its age, and whatever is wrong with a token that is not too old, is the error.
+func TestOnlyTheRightfulUserOfAnExpiredTokenIsAskedAgain(t *testing.T) {
+	askAgain = mcpseal.AskAgainIfExpired
+	defer func() { askAgain = 0 }()
+	for _, c := range causes {
+		t.Run(c.name, func(t *testing.T) {
+			s, request, token := c.setup(t)
+			round, err := s.Open(context.Background(), request, token)
+			if !errors.Is(err, mcpseal.ErrRejected) || !reflect.DeepEqual(round, mcpseal.Round{}) {
+				t.Fatalf("%s: %v", c.want, err)
+			}
+			if logged := s.book.last(t); logged["reason"] != string(c.want) {
+				t.Errorf("the log says %v, want reason %s", logged, c.want)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, mcpseal.Config{})
+		token := s.first(t, deploy(), step, confirm)
+		time.Sleep(time.Hour)
+		for name, change := range map[string]func(*mcpseal.Request){
+			"another tool":    func(r *mcpseal.Request) { r.Target = "rollback" },
+			"other arguments": func(r *mcpseal.Request) { r.Arguments = []byte(`{"hush":2}`) },
+			"no digest":       func(r *mcpseal.Request) { r.Arguments = []byte(`{"a":1,"a":2}`) },
+			"another user":    func(r *mcpseal.Request) { r.Principal = mcpseal.User("hush-mallory") },
+			"nobody":          func(r *mcpseal.Request) { r.Principal = nil },
+			"a failed user":   func(r *mcpseal.Request) { r.Principal = func(context.Context) (string, error) { panic("hush") } },
+		} {
+			request := deploy()
+			change(&request)
+			if round, err := s.Open(context.Background(), request, token); !errors.Is(err, mcpseal.ErrRejected) || !reflect.DeepEqual(round, mcpseal.Round{}) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := s.Open(context.Background(), deploy(), token[:len(token)-1]); err == nil {
+			t.Error("a forged token is asked about again")
+		}
+		if round, err := s.Open(context.Background(), deploy(), token); err != nil || !round.First() {
+			t.Errorf("the rightful user is not asked again: %v", err)
+		}
+		other := newService(t, mcpseal.Config{Audience: "other.example.com", Keys: s.Config().Keys})
+		if _, err := other.Open(context.Background(), deploy(), token); err == nil {
+			t.Error("another service asks again")
+		}
+		state, first := step, s.accept(t, deploy(), s.first(t, deploy(), step))
+		second, err := s.Seal(context.Background(), &first, &state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short := newService(t, mcpseal.Config{MaxRounds: 1, Keys: s.Config().Keys})
+		if _, err := short.Open(context.Background(), deploy(), second); err == nil {
+			t.Error("a flow of too many rounds is asked about again")
+		}
+		waived := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: stale{}, Waive: allClaims}}})
+		if _, err := waived.Open(context.Background(), deploy(), "plain.hush"); err == nil {
+			t.Error("a token that proves nothing is asked about again")
+		}
+	})
+}
+
 func TestAskAgainBeginsANewFlow(t *testing.T) {
 	ctx := context.Background()
-	s := newService(t, mcpseal.Config{AskAgain: true, MaxRounds: 1})
+	s := newService(t, mcpseal.Config{AskAgain: mcpseal.AskAgainAlways, MaxRounds: 1})
 	token := s.first(t, deploy(), step, confirm)
 	if round := s.accept(t, deploy(), token); round.First() {
 		t.Error("a token that was accepted left a first round")
@@ -454,6 +516,13 @@ func (readable) Open(_ context.Context, _ *mcpseal.Binding, token string) (mcpse
 		Expires: time.Now().UnixMilli() + 1000, State: strings.TrimPrefix(token, "plain."), HasState: true,
 		Arguments: []byte("arguments"), Flow: [16]byte{1}, Round: -7, Questions: []mcpseal.Question{confirm}, // not carried: must be dropped
 	}, nil
+}
+
+// stale opens tokens that are too old.
+type stale struct{ readable }
+
+func (stale) Open(context.Context, *mcpseal.Binding, string) (mcpseal.Claims, error) {
+	return mcpseal.Claims{Expires: 1, Arguments: []byte("arguments")}, nil
 }
 
 // forgetful carries everything, but not its prefix.

@@ -190,7 +190,7 @@ func TestTheBoundarysLimitsHoldForOlderClients(t *testing.T) {
 	}{
 		"nobody, one question":      {func(c *mcpseal.Config) { c.RequireUser = true }, 1, answering(), internal, 1},
 		"slow answer, one question": {func(c *mcpseal.Config) { c.TTL = 150 * time.Millisecond }, 1, slow, invalidState, 1},
-		"slow answer, ask again":    {func(c *mcpseal.Config) { c.TTL, c.AskAgain = 150*time.Millisecond, true }, 1, slow, invalidState, 1},
+		"slow answer, ask again":    {func(c *mcpseal.Config) { c.TTL, c.AskAgain = 150*time.Millisecond, mcpseal.AskAgainAlways }, 1, slow, invalidState, 1},
 		"slow answer, the second":   {func(c *mcpseal.Config) { c.MaxFlow = 650 * time.Millisecond }, 2, slow, invalidState, 2},
 		"five questions in four":    {func(c *mcpseal.Config) { c.MaxRounds = 4 }, 5, answering(), internal, 5},
 		"five questions in five":    {func(c *mcpseal.Config) { c.MaxRounds = 5 }, 5, answering(), "", 6},
