@@ -13,7 +13,7 @@ import (
 
 const (
 	errNoMaster = mcpseal.PlainError("the cluster has no master")
-	errClone    = mcpseal.PlainError("the client does not report new connections, for example because WithTimeout returned it: pass the original client")
+	errClone    = mcpseal.PlainError("the client does not report new connections, for example because WithTimeout returned it: pass the client itself")
 )
 
 // attachAll takes the first look at the server, or at every master of a cluster. Nodes
