@@ -12,11 +12,11 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
 
-// maxLevels is how deep arguments may nest for serde_json to read them.
+// maxLevels is how deep arguments may nest so that serde_json still reads them.
 const maxLevels = 127
 
-// exponents is how a build of the peer writes large floats: serde_json changed
-// that within its first version.
+// exponents is how a build of the peer writes large floats: serde_json changed that
+// within version 1.
 type exponents bool
 
 const (
@@ -24,10 +24,11 @@ const (
 	signedExponents exponents = true  // 1e+16
 )
 
-// ATDFingerprint is the digest of the JSON text of a tool's arguments in a cursor
-// of the ATD runtime, for the package compat/atd. A missing text counts as {}.
-// PlainExponents has large floats written as older builds do: 1e16, where newer
-// ones write 1e+16. An error is the client's fault, and repeats nothing.
+// ATDFingerprint returns the digest of a tool's arguments that a cursor of the ATD
+// runtime has, for the package compat/atd. Arguments are JSON text; a missing text
+// counts as {}. With plainExponents, large floats are written as older builds do:
+// 1e16, where newer builds write 1e+16. An error is the client's fault, and repeats
+// nothing of the arguments.
 func ATDFingerprint(arguments []byte, plainExponents bool) ([sha256.Size]byte, error) {
 	return jsonvalue.SumArguments(arguments, exponents(!plainExponents).serialize)
 }
@@ -67,7 +68,7 @@ func (style exponents) appendNumber(dst, literal []byte) ([]byte, bool) {
 	start := len(dst)
 	dst = jsonvalue.AppendFloat(dst, f, -5, 15)
 	if mantissa, exponent, ok := strings.Cut(string(dst[start:]), "e"); ok {
-		power, _ := strconv.Atoi(exponent) // in at least two digits, where serde_json writes as many as it takes
+		power, _ := strconv.Atoi(exponent) // Go writes at least two digits, serde_json only as many as needed
 		dst = append(append(dst[:start], mantissa...), 'e')
 		if power > 0 && style == signedExponents {
 			dst = append(dst, '+')
@@ -77,9 +78,9 @@ func (style exponents) appendNumber(dst, literal []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// serdeFloat reads a number without its sign. serde_json does not round to the
-// nearest double: it takes as many digits as fit into 64 bits, then multiplies
-// or divides by a power of ten. To agree with it, so must this.
+// serdeFloat reads a number without its sign. serde_json does not round to the nearest
+// double: it takes as many digits as fit into 64 bits, then multiplies or divides by a
+// power of ten. serdeFloat does the same, to get the same double.
 func serdeFloat(text string) (float64, bool) {
 	whole, rest := cutDigits(text)
 	fraction, exponentText := "", ""
@@ -113,7 +114,7 @@ func cutDigits(text string) (digits, rest string) {
 	return text, ""
 }
 
-// takeDigits appends digits to n, as long as they fit, and says how many.
+// takeDigits appends digits to n as long as they fit, and returns how many did.
 func takeDigits(n uint64, digits string) (uint64, int) {
 	for i := range len(digits) {
 		digit := uint64(digits[i] - '0')
@@ -127,8 +128,7 @@ func takeDigits(n uint64, digits string) (uint64, int) {
 
 const maxPower = 308
 
-// powers are the doubles nearest to the powers of ten, which math.Pow10 misses
-// here and there.
+// powers holds the doubles nearest to the powers of ten. math.Pow10 is not always exact.
 var powers = sync.OnceValue(func() (table [maxPower + 1]float64) {
 	for i := range table {
 		table[i], _ = strconv.ParseFloat("1e"+strconv.Itoa(i), 64)
@@ -136,7 +136,7 @@ var powers = sync.OnceValue(func() (table [maxPower + 1]float64) {
 	return table
 })
 
-// scale multiplies f by a power of ten. It fails when that is too large.
+// scale multiplies f by a power of ten. It returns false if the result is too large.
 func scale(f float64, exponent int) (float64, bool) {
 	for exponent < -maxPower && f != 0 {
 		f /= powers()[maxPower]

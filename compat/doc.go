@@ -1,15 +1,15 @@
-// Package compat speaks the tokens of other MCP implementations: the Python
-// SDK, the TypeScript SDK, the Ruby SDK and mcp.d. It is for a fleet that moves
-// to Go, or that runs both side by side for a while, without dropping a flow.
+// Package compat seals and opens the tokens of other MCP implementations: the Python
+// SDK, the TypeScript SDK, the Ruby SDK and mcp.d. It is for a fleet that moves to Go,
+// or that runs both side by side for a while, without dropping a flow.
 //
-// Each constructor returns a [mcpseal.Format]. Name it in Config.Format to seal
-// what the peer opens, or in Config.AlsoOpen to open what the peer sealed while
-// new tokens are native. None of these formats carries all that a native token
-// does; a boundary refuses to go without a claim unless it is waived by name.
-// docs/migration.md walks through both moves.
+// Each constructor returns a [mcpseal.Format]. Name it in Config.Format to seal what
+// the peer opens, or in Config.AlsoOpen to open what the peer sealed while new tokens
+// are native. None of these formats carries all that a native token does; a boundary
+// refuses to go without a claim unless it is waived by name. docs/migration.md
+// describes both steps.
 //
-// Where a peer is loose, this package is strict: exactly one text opens for
-// each token, secrets have at least 32 bytes, and a claim or an argument that
-// stands twice is refused. States are in UTF-8; a lone surrogate that a peer
-// wrote arrives as the three bytes that UTF-8 would give it.
+// This package is strict even where a peer is not: exactly one text opens for each
+// token, secrets have at least 32 bytes, and a claim or an argument that appears twice
+// is refused. States are in UTF-8; a lone surrogate that a peer wrote arrives as the
+// three bytes that UTF-8 would give it.
 package compat

@@ -11,16 +11,16 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// envelope is the JSON object in a token that proved genuine. No two peers
-// have all of these claims; two of them mean different things by p.
+// envelope is the JSON object in a genuine token. No peer has all of these claims; p
+// means the user to one peer and the payload to another.
 type envelope struct {
 	version, issued, expires, method, target, arguments, audience, state, bind, payload claim
 }
 
-// claim is a member of an envelope; absent if it has no raw text.
+// claim is a member of an envelope. It is absent if it has no raw text.
 type claim struct{ jsonvalue.Member }
 
-// read reads an object in which no claim stands twice.
+// read reads an object. It returns false if a claim appears twice.
 func (e *envelope) read(text string) bool {
 	members := jsonvalue.ReadMembers(text)
 	for v, ok := members.Next(); ok; v, ok = members.Next() {
@@ -70,17 +70,16 @@ func (c *claim) none() bool { return c.absent() || c.Kind == jsonvalue.Null }
 // text returns a claim that must be a string.
 func (c *claim) text() (string, bool) { return c.Text, c.Kind == jsonvalue.String }
 
-// utf8 is text for peers that know no lone surrogates.
+// utf8 is text for peers that have no lone surrogates.
 func (c *claim) utf8() (string, bool) {
 	return c.Text, c.Kind == jsonvalue.String && utf8.ValidString(c.Text)
 }
 
-// names reports whether a claim is this name, which is no secret.
+// names reports whether a claim is this name, which must not be secret.
 func (c *claim) names(name string) bool { return c.Kind == jsonvalue.String && c.Text == name }
 
-// is reports whether a claim is this string. The time it takes tells nothing about
-// where the two differ. It is subtle.ConstantTimeCompare for strings, which need
-// no copy here.
+// is reports whether a claim is this string. The time it takes does not show where the
+// two differ. It is subtle.ConstantTimeCompare for strings, without a copy.
 func (c *claim) is(want string) bool {
 	if c.Kind != jsonvalue.String || len(c.Text) != len(want) {
 		return false
@@ -110,11 +109,11 @@ func (c *claim) integer() (int64, bool) {
 	return n, err == nil
 }
 
-// maxSeconds keeps every time within the milliseconds of an int64.
+// maxSeconds is the latest time that fits an int64 in milliseconds.
 const maxSeconds = math.MaxInt64/1000 - 1
 
-// throughSecond is when a token ends that is still good in the second exp. A
-// time that is too far away counts as the last there is.
+// throughSecond returns when a token expires that is still valid throughout the second
+// exp, in milliseconds. A time that is too late becomes the latest possible one.
 func throughSecond(exp int64) int64 {
 	if exp > maxSeconds {
 		return math.MaxInt64
@@ -122,8 +121,8 @@ func throughSecond(exp int64) int64 {
 	return (max(exp, -maxSeconds) + 1) * 1000
 }
 
-// lastSecond is the last full second before a token ends: peers that count in
-// whole seconds accept it in all of the second that it names.
+// lastSecond returns the last full second before a token expires: peers that count in
+// whole seconds accept a token throughout the second that it names.
 func lastSecond(c *mcpseal.Claims) (int64, error) {
 	exp := c.Expires/1000 - 1
 	if throughSecond(exp) <= c.Issued {
@@ -133,7 +132,7 @@ func lastSecond(c *mcpseal.Claims) (int64, error) {
 }
 
 const (
-	errShort = plain.Error("the token would be dead at once: the peer counts whole seconds, so the TTL must be a second or more")
+	errShort = plain.Error("the token would expire at once: the peer counts whole seconds, so the TTL must be a second or more")
 	errState = plain.Error("the state is not text in UTF-8, so the peer's token cannot carry it")
 	errName  = plain.Error("the request's method, target, audience or user is not text in UTF-8")
 )

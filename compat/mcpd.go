@@ -29,38 +29,38 @@ const (
 type McpDBinding int
 
 const (
-	BindSubject        McpDBinding = iota // the user; nobody where nobody is authenticated
+	BindSubject        McpDBinding = iota // the user; nobody if the caller is not authenticated
 	BindSubjectAndTool                    // the user and the name of the tool or prompt
 	BindNone                              // nothing
 )
 
-// McpDOptions are how the mcp.d servers are set up beside their secret.
+// McpDOptions are the settings of the mcp.d servers, except their secret.
 type McpDOptions struct {
 	// Bind is what tokens are bound to. Zero is BindSubject, the servers'
 	// default.
 	Bind McpDBinding
-	// Encrypted says that tokens are encrypted. Otherwise they are only signed,
-	// the servers' default: a client can then read the state.
+	// Encrypted means that tokens are encrypted. Otherwise they are only signed,
+	// the servers' default, and a client can read the state.
 	Encrypted bool
-	// Logger is told when there is no secret. Nil means slog.Default().
+	// Logger gets a warning if there is no secret. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// McpD is the token of mcp.d as of its commit 7e2cbff, signed or encrypted; other
-// versions of it have other tokens. An empty secret means a
-// random one that dies with this process, as it does there; the log says so.
+// McpD returns the format of mcp.d as of its commit 7e2cbff, signed or encrypted; other
+// versions of mcp.d have other tokens. An empty secret means a random one that dies
+// with this process, as in mcp.d; the log says so.
 //
-// It carries the user, unless Bind says otherwise, and nothing else: a name
-// that BindSubjectAndTool binds is a tool's or a prompt's, so it does not prove
-// the request. Times are whole seconds, so that a token may live up to a second
-// shorter than the policy's TTL.
+// It carries the user, unless Bind says otherwise, and nothing else: the name that
+// BindSubjectAndTool binds may be a tool's or a prompt's, so it does not prove the
+// request. Times are whole seconds, so a token may live up to a second shorter than
+// the policy's TTL.
 //
-// In signed mode one key signs payloads and user names alike, and shows the
-// result: whoever can choose a user name that reads like a payload has it
-// signed. Names that begin with a brace, or with white space and a brace, are
-// refused here, as are names with a zero byte, which
-// read like another user with another tool. The servers of mcp.d do not
-// refuse them. Prefer the encrypted mode, and move on to the native format.
+// In signed mode one key signs both payloads and user names, and the token shows the
+// result: whoever can choose a user name that looks like a payload gets it signed. So
+// names that begin with a brace, or with white space and a brace, are refused here.
+// Names with a zero byte are refused too, because they look like another user with
+// another tool. The servers of mcp.d do not refuse them. Prefer the encrypted mode, and
+// move on to the native format.
 func McpD(secret []byte, options McpDOptions) (mcpseal.Format, error) {
 	if options.Bind < BindSubject || options.Bind > BindNone {
 		return nil, errors.New("compat: McpDOptions.Bind is none of BindSubject, BindSubjectAndTool and BindNone")
@@ -121,14 +121,14 @@ func (f *mcpdFormat) Carries() mcpseal.ClaimSet {
 const (
 	errZeroByte = plain.Error("the name of the user, the tool or the prompt has a zero byte, " +
 		"with which an mcp.d token could pass for another user's")
-	errLooksSigned = plain.Error("the user's name begins like a payload; a signed mcp.d token for it would sign that payload, " +
+	errLooksSigned = plain.Error("the user's name begins like a payload, and a signed mcp.d token for it would sign that payload: " +
 		"use the encrypted mode or the native format")
 )
 
 // Digest is empty: mcp.d does not bind the arguments.
 func (f *mcpdFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
 
-// bindTag is the claim that names the binding.
+// bindTag returns the claim for the binding.
 func (f *mcpdFormat) bindTag(b *mcpseal.Binding) (string, error) {
 	subject, name := b.User, b.Target
 	if b.Method == methodReadResource {

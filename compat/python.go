@@ -29,25 +29,24 @@ const (
 	pythonMaxTimeMillis = 1 << 53
 )
 
-// PythonOptions are how the Python servers are set up beside their keys.
+// PythonOptions are the settings of the Python servers, except their keys.
 type PythonOptions struct {
-	// ClaimEmpty names those of ClaimAudience and ClaimUser that tokens
-	// carry even when they are empty, as they do where a Python server was
-	// given "" in place of None.
+	// ClaimEmpty names ClaimAudience, ClaimUser or both if tokens carry them even
+	// when they are empty. A Python server does that if it was given "" instead of
+	// None.
 	ClaimEmpty mcpseal.ClaimSet
 }
 
-// Python is the token of the Python SDK (mcp 2.x), AES-256-GCM over JSON
-// claims. The secrets are those of the Python servers in their order: the first
-// seals, every one opens; a secret that is text there is its UTF-8 bytes here.
+// Python returns the format of the Python SDK (mcp 2.x), AES-256-GCM over JSON claims.
+// The secrets are those of the Python servers, in the same order: the first seals,
+// every one opens. If a secret is text there, pass its UTF-8 bytes.
 //
-// It carries the request, the arguments, the audience and the user, but
-// neither questions nor flow nor single use. The arguments of resources/read do
-// not count. A state that a handler did not write comes back as "".
+// It carries the request, the arguments, the audience and the user, but neither
+// questions nor flow nor single use. The arguments of resources/read do not count. If
+// a handler wrote no state, the state comes back as "".
 //
-// For a user to be the same to both, the boundary's principals must be the
-// Python servers': [PythonUser] makes what the SDK uses unless it is told
-// otherwise.
+// The boundary's principals must return the same names as those of the Python servers.
+// [PythonUser] returns the name that the SDK uses by default.
 func Python(secrets [][]byte, options PythonOptions) (mcpseal.Format, error) {
 	if len(secrets) == 0 {
 		return nil, errors.New("compat: the Python format needs at least one secret, the first seals")
@@ -131,7 +130,7 @@ func (f *pythonFormat) KeyID(token string) string {
 	return hex.EncodeToString(id[:pythonKeyIDSize])
 }
 
-// Digest is the claim that names the arguments.
+// Digest returns the claim for the arguments.
 func (f *pythonFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	text := b.Arguments
 	if b.Method == methodReadResource {
@@ -247,7 +246,8 @@ func (f *pythonFormat) open(token string) (string, error) {
 	return key.open(s, s.sealed[pythonKeyIDSize:], key.additional)
 }
 
-// millis reads a time in seconds. Rounding makes a token shorter, not longer.
+// millis returns a time in milliseconds, from one in seconds. round must make the
+// token's life shorter, never longer.
 func (c *claim) millis(round func(float64) float64) (int64, bool) {
 	if c.Kind == jsonvalue.Number {
 		if millis, ok := wholeMillis(c.Text); ok {
@@ -262,8 +262,8 @@ func (c *claim) millis(round func(float64) float64) (int64, bool) {
 	return int64(millis), true
 }
 
-// wholeMillis reads what most times are: a moment of our age, in seconds with at
-// most three digits of a fraction.
+// wholeMillis is a fast path for most times: seconds with ten digits, and a fraction of
+// at most three.
 func wholeMillis(text string) (millis int64, ok bool) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	if len(whole) != 10 || len(fraction) > 3 {

@@ -7,7 +7,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
 
-// pythonMaxDigits is how long an integer Python reads.
+// pythonMaxDigits is the longest integer that Python reads, in digits.
 const pythonMaxDigits = 4300
 
 var (
@@ -15,8 +15,8 @@ var (
 	pythonStyle   = jsonvalue.Style{Strings: pythonStrings, Number: pythonNumber}
 )
 
-// pythonArguments rewrites arguments as Python's json.dumps does with sorted
-// keys. Whatever is false to Python counts as {}.
+// pythonArguments rewrites arguments as Python's json.dumps does with sorted keys. A
+// value that Python takes for false counts as {}.
 func pythonArguments(a *jsonvalue.Arguments) error {
 	isFalse := pythonFalse(a)
 	if !a.Append(&pythonStyle) {

@@ -11,9 +11,9 @@ import (
 const errNoClient = plain.Error("the access token names no client, which is part of a user's name for the Python SDK: " +
 	"have the TokenVerifier set TokenInfo.Extra[\"client_id\"]")
 
-// PythonUser is the user as the Python SDK names it, from the parts of a
-// verified access token; "" stands for an issuer or a subject that the token does not
-// have. Every token has a client: without one, all users would have one name.
+// PythonUser returns the user's name in the Python SDK, from the parts of a verified
+// access token. Pass "" for an issuer or a subject that the token does not have. The
+// client is required: without one, all users would have the same name.
 func PythonUser(clientID, issuer, subject string) (string, error) {
 	if clientID == "" {
 		return "", errNoClient
@@ -35,7 +35,7 @@ func PythonUser(clientID, issuer, subject string) (string, error) {
 	return string(append(text, ']')), nil
 }
 
-// pythonUser is the claim that names a user under a salt.
+// pythonUser returns the claim for a user, under a salt.
 func pythonUser(user string, salt []byte) string {
 	digest := pythonUserDigest(user, salt)
 	return string(b64u.Append(nil, append(append([]byte(nil), salt...), digest[:]...)))

@@ -21,14 +21,13 @@ const (
 	rubyMaxLevels = 99
 )
 
-// Ruby is the token of the Ruby SDK (mcp 1.x), AES-256-GCM over JSON claims
-// under a key of exactly 32 bytes. Arguments are written as the gem json 2.6
-// does.
+// Ruby returns the format of the Ruby SDK (mcp 1.x), AES-256-GCM over JSON claims under
+// a key of exactly 32 bytes. Arguments are written as the gem json 2.6 writes them.
 //
 // It carries the request, the arguments and the audience, but neither user nor
-// questions nor flow nor single use. A state that a handler did not write comes
-// back as "". Times are whole seconds, so that a token may live up to a second
-// shorter than the policy's TTL.
+// questions nor flow nor single use. If a handler wrote no state, the state comes back
+// as "". Times are whole seconds, so a token may live up to a second shorter than the
+// policy's TTL.
 func Ruby(key []byte) (mcpseal.Format, error) {
 	if len(key) != rubyKeySize {
 		return nil, fmt.Errorf("compat: a key for the Ruby format has %d bytes, this one has %d", rubyKeySize, len(key))
@@ -51,7 +50,7 @@ func (f *rubyFormat) Carries() mcpseal.ClaimSet {
 	return mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience
 }
 
-// Digest is the claim that names the arguments.
+// Digest returns the claim for the arguments.
 func (f *rubyFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	sum, err := jsonvalue.SumArguments(b.Arguments, rubyArguments)
 	if err != nil {
@@ -145,8 +144,8 @@ func rubyClaims(payload string, b *mcpseal.Binding) (mcpseal.Claims, error) {
 
 var rubyStyle = jsonvalue.Style{Strings: jsonvalue.Usual, Number: rubyNumber}
 
-// rubyArguments rewrites arguments as the Ruby SDK does. Whatever is false to
-// Ruby counts as {}.
+// rubyArguments rewrites arguments as the Ruby SDK does. A value that Ruby takes for
+// false counts as {}.
 func rubyArguments(a *jsonvalue.Arguments) error {
 	kind := a.Kind()
 	if !a.Append(&rubyStyle) {
@@ -173,7 +172,7 @@ func rubyNumber(dst, literal []byte) ([]byte, bool) {
 		return dst, false
 	}
 	if abs := math.Abs(f); 1e15 <= abs && abs < 1e16 && f != math.Trunc(f) {
-		return strconv.AppendFloat(dst, f, 'f', -1, 64), true // Ruby keeps a fraction in sight
+		return strconv.AppendFloat(dst, f, 'f', -1, 64), true // Ruby writes a fraction without an exponent
 	}
 	start := len(dst)
 	dst = jsonvalue.AppendFloat(dst, f, -4, 14)

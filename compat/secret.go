@@ -23,7 +23,7 @@ func checkSecret(peer string, secret []byte) error {
 	return nil
 }
 
-// derive is how peers make a key from a secret.
+// derive makes a key from a secret as peers do.
 func derive(secret []byte, info string) ([]byte, error) {
 	return hkdf.Key(sha256.New, secret, nil, info, sha256.Size)
 }
@@ -31,7 +31,7 @@ func derive(secret []byte, info string) ([]byte, error) {
 // sealer is AES-256-GCM with a random nonce in front, as base64url.
 type sealer struct{ aead cipher.AEAD }
 
-// What a sealed text has beside its payload.
+// What a sealed payload has in addition.
 const nonceSize, tagSize = 12, 16
 
 func newSealer(key []byte) (*sealer, error) {
@@ -46,7 +46,7 @@ func newSealer(key []byte) (*sealer, error) {
 	return &sealer{aead}, nil
 }
 
-// seal returns prefix and the text of head and the sealed payload.
+// seal returns prefix, then head and the sealed payload in base64url.
 func (s *sealer) seal(prefix string, head, payload, additional []byte) string {
 	sealed := make([]byte, len(head), len(head)+nonceSize+len(payload)+tagSize)
 	copy(sealed, head)
@@ -65,12 +65,13 @@ func (s *sealer) open(buf *scratch, sealed, additional []byte) (string, error) {
 	return string(payload), nil
 }
 
-// scratch holds what need not be allocated for every token.
+// scratch holds buffers, so that they are not allocated for every token.
 type scratch struct{ sealed, payload []byte }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// decode reads the text of head bytes and a sealed payload.
+// decode decodes a text, and reports whether it is long enough for head bytes and a
+// sealed payload.
 func (s *scratch) decode(text string, head int) bool {
 	sealed, err := b64u.Decode(s.sealed[:0], text)
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *scratch) decode(text string, head int) bool {
 	return len(sealed) >= head+nonceSize+tagSize
 }
 
-// release clears the plaintext.
+// release clears the plaintext and returns the buffers to the pool.
 func (s *scratch) release() {
 	const maxPooled = 256 << 10
 	if cap(s.sealed) > maxPooled || cap(s.payload) > maxPooled {
@@ -90,8 +91,8 @@ func (s *scratch) release() {
 	scratches.Put(s)
 }
 
-// redacted is the name under which a format prints, whatever the verb: its
-// other fields lead to secrets.
+// redacted makes a format print as this name, whatever the verb, because its other
+// fields lead to secrets.
 type redacted string
 
 func (r redacted) String() string             { return "compat." + string(r) }

@@ -22,29 +22,29 @@ const (
 	typeScriptBindSize  = 16
 )
 
-// TypeScriptOptions are how the TypeScript servers are set up beside their key.
+// TypeScriptOptions are the settings of the TypeScript servers, except their key.
 type TypeScriptOptions struct {
 	// Bind returns the text that the servers' bind option returns for the same
-	// request. Nil means that they have none: tokens are then bound to nothing.
-	// An error and a panic fail the check.
+	// request. Nil means that they have no such option: tokens are then bound to
+	// nothing. An error and a panic fail the check.
 	Bind func(*mcpseal.Binding) (string, error)
-	// Binds names the claims that Bind's text tells apart. Zero means none:
-	// whatever policy demands must then be waived. [TypeScript] refuses a claim
-	// that Bind plainly ignores; it cannot see a text that is ambiguous, such as
-	// two names joined by a character that either may contain.
+	// Binds names the claims that change Bind's text. Zero means none: whatever
+	// policy demands must then be waived. [TypeScript] refuses a claim that Bind
+	// plainly ignores. It cannot notice an ambiguous text, such as two names joined
+	// by a character that either may contain.
 	Binds mcpseal.ClaimSet
-	// Text says that payloads are JSON strings and states their text. Otherwise
-	// a state is the JSON text of a payload, whatever that is, and a handler
-	// must write nothing but JSON, without white space around it.
+	// Text means that payloads are JSON strings, and that a state is the text of
+	// such a string. Otherwise a state is the payload's JSON, whatever its type, and
+	// a handler must write only JSON, without white space around it.
 	Text bool
 }
 
-// TypeScript is the token of the TypeScript SDK (@modelcontextprotocol/server
-// 2.x), HMAC-SHA256 over JSON. A key that is text there is its UTF-8 bytes here.
+// TypeScript returns the format of the TypeScript SDK (@modelcontextprotocol/server
+// 2.x), HMAC-SHA256 over JSON. If the key is text there, pass its UTF-8 bytes.
 //
-// It carries what Bind binds and nothing else, and it is not encrypted: a
-// client can read the state. Its times are whole seconds, so that a token may
-// live up to a second shorter than the policy's TTL.
+// It carries what Bind binds and nothing else, and it is not encrypted: a client can
+// read the state. Times are whole seconds, so a token may live up to a second shorter
+// than the policy's TTL.
 func TypeScript(key []byte, options TypeScriptOptions) (mcpseal.Format, error) {
 	if err := checkSecret("the TypeScript format", key); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func TypeScript(key []byte, options TypeScriptOptions) (mcpseal.Format, error) {
 	return &typeScriptFormat{"TypeScript", options, mac.NewKey(key)}, nil
 }
 
-// checkBinds holds Bind to what Binds says, as far as that can be seen.
+// checkBinds returns an error if Bind plainly does not bind what Binds names.
 func checkBinds(options *TypeScriptOptions) error {
 	const possible = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser
 	switch {
@@ -92,8 +92,8 @@ func checkBinds(options *TypeScriptOptions) error {
 	return nil
 }
 
-// alike reports whether bind has one text for two bindings. It must have one for
-// the first; where it refuses the second, it tells the two apart.
+// alike reports whether bind returns the same text for two bindings. bind must accept
+// the first; if it refuses the second, it tells the two apart.
 func alike(bind func(*mcpseal.Binding) (string, error), one, other mcpseal.Binding) (same bool, err error) {
 	var a, b string
 	var failed error
@@ -115,14 +115,14 @@ type typeScriptFormat struct {
 func (f *typeScriptFormat) Prefix() string            { return typeScriptPrefix }
 func (f *typeScriptFormat) Carries() mcpseal.ClaimSet { return f.options.Binds }
 
-// Digest is the claim that names the binding, the arguments with everything else
-// that Bind binds; nil where there is none.
+// Digest returns the claim for the binding: for the arguments and everything else that
+// Bind binds. It is nil if there is no Bind.
 func (f *typeScriptFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	if f.options.Bind == nil {
 		return nil, nil
 	}
 	if f.options.Binds&mcpseal.ClaimArguments != 0 {
-		// Refuses what Bind might read in another way than the handler does.
+		// Refuse arguments that Bind and the handler might read differently.
 		if _, err := b.ArgumentsDigest(); err != nil {
 			return nil, err
 		}
@@ -174,7 +174,7 @@ func (f *typeScriptFormat) envelope(c *mcpseal.Claims, exp int64, tag string) ([
 	}
 	buf = append(buf, '}')
 	if c.HasState && !f.options.Text {
-		// The handler's text stands in it as it is, so it must be one value.
+		// The payload holds the handler's text as it is, so that must be one JSON value.
 		var e envelope
 		if !e.read(string(buf)) || e.payload.Raw != c.State {
 			return nil, errNotJSON
@@ -250,13 +250,13 @@ func cutLast(text string, sep byte) (before, after string, found bool) {
 	return text, "", false
 }
 
-// floorSeconds is a time in whole seconds, as far as it can matter.
+// floorSeconds returns a time in whole seconds, limited to maxSeconds either way.
 func floorSeconds(seconds float64) int64 {
 	return int64(math.Floor(min(max(seconds, -maxSeconds), maxSeconds)))
 }
 
-// notBound says what a binding that differs is about: the user, where there is
-// one in it.
+// notBound returns the reason for another binding: the user if it binds one, otherwise
+// the request.
 func (f *typeScriptFormat) notBound() mcpseal.Reason {
 	if f.options.Binds&mcpseal.ClaimUser != 0 {
 		return mcpseal.ReasonUser

@@ -13,7 +13,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestCodec holds a codec to the contract of [mcpseal.Codec].
+// TestCodec tests a codec against the contract of [mcpseal.Codec].
 func TestCodec(t *testing.T, codec mcpseal.Codec) {
 	ctx := context.Background()
 	payload := []byte("S\x01 a payload that is long enough \x00\xff to be seen")
@@ -119,7 +119,7 @@ func mustOpen(t *testing.T, codec mcpseal.Codec, text string) []byte {
 	return payload
 }
 
-// refuse opens a text that is not genuine.
+// refuse fails the test unless the codec refuses a text that is not genuine.
 func refuse(t *testing.T, codec mcpseal.Codec, text string) {
 	t.Helper()
 	payload, err := codec.Open(context.Background(), nil, text)

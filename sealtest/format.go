@@ -14,7 +14,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestFormat holds a format to the contract of [mcpseal.Format].
+// TestFormat tests a format against the contract of [mcpseal.Format].
 func TestFormat(t *testing.T, format mcpseal.Format) {
 	ctx := context.Background()
 	carries := format.Carries()
@@ -38,8 +38,8 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 		}
 		return b
 	}
-	// sealFor and openFor do as a boundary does: it digests the arguments by
-	// itself, and has nothing else of them when it seals.
+	// sealFor and openFor do what a boundary does: it has the arguments digested
+	// first, and passes only the digest to Seal.
 	sealFor := func(b *mcpseal.Binding, c mcpseal.Claims) (token string, err error) {
 		if c.Arguments, err = format.Digest(b); err != nil {
 			return "", fmt.Errorf("the digest: %w", err)

@@ -8,7 +8,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestKeySource holds a source to the contract of [mcpseal.KeySource].
+// TestKeySource tests a source against the contract of [mcpseal.KeySource].
 func TestKeySource(t *testing.T, source mcpseal.KeySource) {
 	t.Run("AlwaysHasARing", func(t *testing.T) {
 		var group sync.WaitGroup

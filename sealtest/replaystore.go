@@ -11,10 +11,10 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestReplayStore holds a store to the contract of [mcpseal.ReplayStore], in
-// about two seconds. It cannot make a server stand still: that a use returns by
-// its context's deadline even then is for the store's own tests. A store that
-// refuses tokens for a while after it started must be past that.
+// TestReplayStore tests a store against the contract of [mcpseal.ReplayStore], in
+// about two seconds. It cannot make a server hang: the store's own tests must check
+// that Spend returns by its context's deadline even then. If a store refuses tokens
+// for a while after it starts, wait until that is over.
 func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -81,7 +81,7 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 			other.Flow[i] ^= 0x81
 			spend(t, other, true)
 		}
-		// What a text or a number would not keep.
+		// Flows with zero bytes, which a store that uses text or numbers might lose.
 		clear(use.Flow[:8])
 		for i := 8; i < 16; i++ {
 			use.Flow[i]++
@@ -110,10 +110,10 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 		cancel()
 		use := newUse()
 		if first, err := store.Spend(over, use); first || err == nil {
-			t.Errorf("in a context that is over, Spend = %v, %v", first, err)
+			t.Errorf("with a context that has ended, Spend = %v, %v", first, err)
 		}
 		if first, err := store.Spend(ctx, use); !first || err != nil {
-			t.Errorf("a context that is over spent the token: Spend = %v, %v", first, err)
+			t.Errorf("Spend with a context that had ended spent the token: Spend = %v, %v", first, err)
 		}
 	})
 	t.Run("AContextThatEndsMeanwhileIsNoAnswer", func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package sealtest is for tests: a boundary in one line, and the suites that
+// Package sealtest is for tests: it has a boundary in one line, and the suites that
 // every implementation of an mcpseal interface must pass.
 //
 //	func TestMyCodec(t *testing.T) { sealtest.TestCodec(t, newMyCodec()) }
@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Boundary returns a boundary with random keys and the default policy. What it
-// logs goes to the test's log.
+// Boundary returns a boundary with random keys and the default policy. It logs to the
+// test's log.
 func Boundary(t testing.TB) *mcpseal.Boundary {
 	t.Helper()
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: Logger(t)})
@@ -28,8 +28,8 @@ func Logger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }
 
-// mutations returns texts that differ from text and must not open: every
-// character replaced, every length cut, and what lenient decoders let pass.
+// mutations returns texts that differ from text and must not open: with each character
+// replaced, cut at each length, and changed in ways that lenient decoders accept.
 func mutations(text string) []string {
 	const others = "Az09-_.=+/ \n\x00é"
 	var all []string

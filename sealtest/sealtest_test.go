@@ -170,7 +170,7 @@ var broken = map[string]struct {
 	"unwrapper readable":     {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{plain: true}) }, "the secret can be read"},
 	"unwrapper lenient":      {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{lenient: true}) }, "never wrapped were unwrapped"},
 	"unwrapper unsigned":     {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{unsigned: true}) }, "unwrapped all the same"},
-	"unwrapper deaf":         {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{deaf: true}) }, "although the context is over"},
+	"unwrapper deaf":         {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{deaf: true}) }, "although the context had ended"},
 	"unwrapper nameless":     {func(t *testing.T) { testUnwrapper(t, brokenUnwrapper{nameless: true}) }, "is not a scheme"},
 	"store racing":           {func(t *testing.T) { sealtest.TestReplayStore(t, racingStore()) }, "uses of one token succeeded"},
 	"store racing later":     {func(t *testing.T) { sealtest.TestReplayStore(t, tiredStore()) }, "of 100 succeeded"},
@@ -191,10 +191,10 @@ var broken = map[string]struct {
 	}, "/OnlyFlowAndRoundCount"},
 	"store without time": {func(t *testing.T) {
 		sealtest.TestReplayStore(t, keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round) }))
-	}, "in a context that is over, Spend = true"},
+	}, "with a context that has ended, Spend = true"},
 	"store too late": {func(t *testing.T) {
 		sealtest.TestReplayStore(t, lateStore{keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round) })})
-	}, "a context that is over spent the token"},
+	}, "a context that had ended spent the token"},
 }
 
 // anybodyFormat opens a token for nobody as anybody's.

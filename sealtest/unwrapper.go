@@ -12,7 +12,7 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// TestUnwrapper holds an unwrapper to the contract of [keys.Unwrapper]. Wrap
+// TestUnwrapper tests an unwrapper against the contract of [keys.Unwrapper]. wrap
 // encrypts a secret as the operator does before it goes into the file.
 func TestUnwrapper(t *testing.T, unwrapper keys.Unwrapper, wrap func(secret []byte) ([]byte, error)) {
 	ctx := context.Background()
@@ -64,7 +64,7 @@ func TestUnwrapper(t *testing.T, unwrapper keys.Unwrapper, wrap func(secret []by
 		over, cancel := context.WithCancel(ctx)
 		cancel()
 		if _, err := unwrapper.Unwrap(over, wrapped(t, secret)); err == nil {
-			t.Error("it was unwrapped although the context is over")
+			t.Error("it was unwrapped although the context had ended")
 		}
 	})
 	t.Run("IsSafeForConcurrentUse", func(t *testing.T) {

@@ -13,11 +13,11 @@ import (
 
 const (
 	errNoMaster = mcpseal.PlainError("the cluster has no master")
-	errClone    = mcpseal.PlainError("the client does not tell when it connects, as one that WithTimeout returned does not: pass the client itself")
+	errClone    = mcpseal.PlainError("the client does not report new connections, for example because WithTimeout returned it: pass the client itself")
 )
 
-// attachAll looks at the server, or at every master of a cluster, for the first
-// time, and sees to it that every other node is looked at when it answers.
+// attachAll takes the first look at the server, or at every master of a cluster. Nodes
+// that are added later are looked at when they answer.
 func (s *Store) attachAll(ctx context.Context) error {
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
@@ -36,8 +36,8 @@ func (s *Store) attachAll(ctx context.Context) error {
 	return err
 }
 
-// introduce takes the first look at a server, which must be on a connection that the
-// store hears of if there was none before.
+// introduce takes the first look at a server. If the client had no connection before
+// (unused), the look must open one that the store is told of.
 func (s *Store) introduce(ctx context.Context, client *redis.Client, unused bool) error {
 	server := s.attach(client)
 	l, err := server.look(ctx, 0, time.Now())
@@ -56,7 +56,7 @@ func (s *Store) introduce(ctx context.Context, client *redis.Client, unused bool
 	return nil
 }
 
-// attach returns the server of a client, whose hook it is.
+// attach returns the server of a client. The server is a hook of the client.
 func (s *Store) attach(client *redis.Client) *server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *Store) attach(client *redis.Client) *server {
 	return added
 }
 
-// forget lets go of a client that is closed.
+// forget drops a client that is closed.
 func (s *Store) forget(client *redis.Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

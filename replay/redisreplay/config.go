@@ -9,17 +9,16 @@ import (
 
 // Config is how a store is set up. It is copied.
 type Config struct {
-	// Prefix begins every key, at most 128 characters of printable ASCII without
-	// white space or braces, which would keep a cluster from spreading the keys. ""
-	// means "mcpseal:used:".
+	// Prefix begins every key. It has at most 128 characters of printable ASCII,
+	// without white space and without braces, which would keep a cluster from
+	// spreading the keys. "" means "mcpseal:used:".
 	Prefix string
-	// Skew is how far apart the clocks of the processes may be that seal and open
-	// tokens. After Redis may have forgotten used tokens, those that were issued
-	// before that and Skew are refused. 0 means 1 minute; less suits a test on one
-	// machine.
+	// Skew is how far apart the clocks of the processes that seal and open tokens may
+	// be. When Redis may have forgotten used tokens, all tokens issued before that
+	// time plus Skew are refused. 0 means 1 minute; less suits a test on one machine.
 	Skew time.Duration
-	// Logger gets what the server keeps when it restarts, and a warning whenever it may
-	// have forgotten used tokens. Nil means slog.Default().
+	// Logger is told whether a restart of the server keeps used tokens, and gets a
+	// warning whenever the server may have forgotten some. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -37,7 +36,7 @@ func (c *Config) setDefaults() error {
 		return fmt.Errorf("redisreplay: Config.Prefix has %d bytes, more than %d", len(c.Prefix), maxPrefix)
 	}
 	if strings.ContainsFunc(c.Prefix, func(r rune) bool { return r <= ' ' || r > '~' || r == '{' || r == '}' }) {
-		return fmt.Errorf("redisreplay: Config.Prefix %q has a character other than printable ASCII, white space or a brace", c.Prefix)
+		return fmt.Errorf("redisreplay: Config.Prefix %q has white space, a brace, or a character that is not printable ASCII: remove it", c.Prefix)
 	}
 	if c.Skew == 0 {
 		c.Skew = defaultSkew

@@ -6,23 +6,23 @@
 //	…
 //	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "deploy.example.com", Replay: store})
 //
-// A use is one SET with NX and PX: one round trip, decided by the server. When
-// the server is away or too slow, tokens are rejected. The key outlasts the token
-// by two minutes or more. The clocks of the processes must agree within that: one
-// that is further behind opens the token again when the key is gone.
+// A use is one SET with NX and PX: one round trip, decided by the server. If the
+// server is down or too slow, tokens are rejected. The key outlasts the token by two
+// minutes or more. The clocks of the processes must agree within that: a process whose
+// clock is further behind opens the token again after the key is gone.
 //
-// A server can forget uses: when it is restarted, flushed, replaced by a replica
-// that lacks the last writes, or evicts keys. The store notices, and refuses the tokens
-// that were issued before that and a minute after, [Config.Skew]: users start over,
-// and no token works twice. It keeps an epoch in the server for that, and looks at it twice a
-// second and after every new connection. A use stays one command. For a minute
-// after its first start with a new server the store refuses all tokens.
+// A server can forget uses: when it is restarted, flushed, replaced by a replica that
+// lacks the last writes, or evicts keys. The store notices, and refuses tokens that
+// were issued before that or within a minute after it ([Config.Skew]). Users start
+// over, and no token works twice. For this the store keeps an epoch in the server, and
+// looks at it twice a second and after every new connection. A use is still one
+// command. With a new server the store refuses all tokens for the first minute.
 //
-// A flush, and a restart that a proxy hides, go unnoticed for up to a second. A restart
-// keeps the tokens of users if the server has appendonly yes, appendfsync always and
-// no replicas. The clock of the server counts too: keys expire by it.
+// A flush, and a restart that a proxy hides, go unnoticed for up to a second. Users
+// need not start over after a restart if the server has appendonly yes, appendfsync
+// always and no replicas. The clock of the server matters too: keys expire by it.
 //
-// A use is sent once, whatever MaxRetries the client has. If the answer is lost,
-// a second try would find the first and take an honest user for an attacker; so
-// the token is rejected as store_failed, and may be spent.
+// A use is sent once, whatever MaxRetries the client has. After a lost answer, a second
+// try would find the first one and take an honest user for an attacker. So the token
+// is rejected as store_failed, and may be spent.
 package redisreplay

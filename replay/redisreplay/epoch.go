@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// epoch is a note that a server keeps among the uses. While it is there and
-// belongs to the server, nothing was forgotten since it was made. It is lost
-// with the uses when a server loses them all, and is foreign after a restart or a
-// promotion, which may lose some.
+// epoch is a note that a server keeps among the uses. While it is there and names this
+// server, nothing was forgotten since it was made. A server that loses all uses loses
+// the epoch too. After a restart or a promotion, which may lose some uses, the epoch
+// names another server.
 type epoch struct {
 	id      string    // no two epochs have the same
 	made    time.Time // by the clock of the process that made it
@@ -40,7 +40,7 @@ func (e *epoch) String() string {
 	}, " ")
 }
 
-// parseEpoch reports whether the text is an epoch, in the one way to write it.
+// parseEpoch reads an epoch. Each epoch has exactly one text.
 func parseEpoch(text string) (epoch, bool) {
 	fields := strings.Split(text, " ")
 	if len(text) > 256 || len(fields) != 7 {
@@ -64,14 +64,14 @@ func parseEpoch(text string) (epoch, bool) {
 	return e, true
 }
 
-// isIdentity reports whether a server can be told from others by the text: 40
-// hexadecimal digits that are not all zero.
+// isIdentity reports whether the text can identify a server: 40 hexadecimal digits that
+// are not all zero.
 func isIdentity(text string) bool {
 	return len(text) == 40 && strings.Trim(text, "0123456789abcdef") == "" && strings.Trim(text, "0") != ""
 }
 
-// follow returns the epoch that a server with this report must have after e, and
-// why it is another, or "". An epoch with the same id goes on.
+// follow returns the epoch that a server with this report must have after e. If it is a
+// new epoch, with another id, why says what happened; otherwise why is "".
 func (e epoch) follow(now time.Time, r *report) (next epoch, why string) {
 	switch {
 	case e.id == "":

@@ -23,7 +23,8 @@ type failure struct {
 func (f *failure) Error() string   { return f.text.Error() }
 func (f *failure) Unwrap() []error { return []error{f.text, f.err} }
 
-// explain says what is wrong and, where that is not plain, what to do.
+// explain returns an error that says what is wrong and, if that is not obvious, what to
+// do.
 func explain(err error) error {
 	if isType[mcpseal.PlainError](err) {
 		return err
@@ -38,8 +39,8 @@ func explain(err error) error {
 	return &failure{text, err}
 }
 
-// causes are tried in turn: what a server says is better known than what the
-// network does.
+// causes are tried in this order: what a server says is more precise than what the
+// network reports.
 var causes = []struct {
 	is   func(error) bool
 	text mcpseal.PlainError
@@ -88,8 +89,8 @@ func isType[T error](err error) bool {
 	return errors.As(err, &found)
 }
 
-// isRedirect reports whether the key is on another server. A cluster's client would
-// have gone there.
+// isRedirect reports whether the key is on another server. A cluster client would have
+// followed the redirect.
 func isRedirect(err error) bool {
 	_, moved := redis.IsMovedError(err)
 	_, ask := redis.IsAskError(err)

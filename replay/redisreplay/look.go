@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// settle reads the server's epoch, and makes another one if there is none or if it
-// belongs to a server that may have known more.
+// settle reads the server's epoch. It makes a new one if there is none, or if the server
+// may have forgotten uses since the epoch was made.
 func (s *server) settle(ctx context.Context, l *look) error {
 	for range 5 {
 		r, text, err := s.read(ctx)
@@ -31,7 +31,7 @@ func (s *server) settle(ctx context.Context, l *look) error {
 			s.bound(l)
 			return nil
 		}
-		// Whoever is first decides; then all read it once more.
+		// The first process to write decides; then all read the epoch once more.
 		swapped, err := s.client.Eval(ctx, swap, []string{s.key}, text, next.String()).Bool()
 		if err != nil {
 			return err
@@ -46,15 +46,15 @@ func (s *server) settle(ctx context.Context, l *look) error {
 
 const swap = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[2]) return 1 end return 0`
 
-// bound sets the time from which tokens are good. Whoever used one did so before the
-// epoch was made, but its date is by another clock.
+// bound sets the time from which tokens are accepted. Tokens whose use was forgotten
+// were used before the epoch was made, but other clocks date them.
 func (s *server) bound(l *look) {
 	now := time.Now()
 	switch last := s.seen.Load(); {
 	case last == nil:
 		l.from = earlier(l.epoch.made, now).Add(s.store.skew)
 	case last.epoch.id != l.epoch.id:
-		l.from = now.Add(s.store.skew) // whatever the clock of who made it
+		l.from = now.Add(s.store.skew) // by our clock: that of the epoch's maker may be wrong
 	default:
 		l.from = last.from
 	}
@@ -67,9 +67,9 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// read asks the server about itself and for its epoch, all on one connection. A
-// mark takes the place of an epoch that is missing. To try to write it also shows
-// that the server may write: a master that others have replaced may not.
+// read asks the server about itself and for its epoch, all on one connection. If there
+// is no epoch, it writes a mark in its place. Trying to write also shows that the server
+// accepts writes: a master that was replaced may not.
 func (s *server) read(ctx context.Context) (report, string, error) {
 	var err error
 	for range 3 { // a cluster may be moving the slot
@@ -92,7 +92,7 @@ func (s *server) read(ctx context.Context) (report, string, error) {
 			break
 		}
 		if err = config.Err(); err != nil && !isReply(err) {
-			break // forbidden is not the same
+			break // a refused command is no failure: CONFIG may be forbidden
 		}
 		if err = mark.Err(); err == nil || errors.Is(err, redis.Nil) {
 			err = epoch.Err()
@@ -107,7 +107,7 @@ func (s *server) read(ctx context.Context) (report, string, error) {
 		}
 		s.key = ""
 		if _, ask := redis.IsAskError(err); ask {
-			s.slot++ // the slot is still the server's, but its key is not
+			s.slot++ // the server still owns the slot, but no longer has the key
 		} else {
 			s.slot = 0
 		}
@@ -115,7 +115,7 @@ func (s *server) read(ctx context.Context) (report, string, error) {
 	return report{}, "", err
 }
 
-// findKey sets where the epoch is. In a cluster that is a slot of this server's.
+// findKey sets the key of the epoch. In a cluster the key is in a slot of this server.
 func (s *server) findKey(ctx context.Context) error {
 	if s.key != "" {
 		return nil
@@ -139,7 +139,7 @@ func (s *server) findKey(ctx context.Context) error {
 	return nil
 }
 
-// isReply reports whether a server answered, and not the network.
+// isReply reports whether the error is a server's reply, and not one of the network.
 func isReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)

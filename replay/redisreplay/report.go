@@ -14,26 +14,26 @@ type report struct {
 	history string // master_replid
 	evicted uint64
 
-	clock time.Time // its own, or zero if it does not tell
-	asked time.Time // when, by ours
+	clock time.Time // the server's; zero if it does not say
+	asked time.Time // when the report was asked for, by our clock
 
 	replica   bool
 	clustered bool
-	alone     bool // nobody replicates from it, or did lately
+	alone     bool // it has no replicas, and had none lately
 
 	policy    string // maxmemory-policy
 	aof       bool
-	rewriting bool   // the append-only file, which may not be complete
-	fsync     string // appendfsync; "" if it does not tell
+	rewriting bool   // the append-only file is being rewritten, and may not be complete
+	fsync     string // appendfsync; "" if it does not say
 	lazy      bool   // no-appendfsync-on-rewrite
 }
 
 const (
 	errReplica = mcpseal.PlainError("this Redis is a replica: connect to the master")
-	errEvicts  = mcpseal.PlainError("a server evicts keys when its memory is full, so that used tokens would work again: " +
+	errEvicts  = mcpseal.PlainError("a server evicts keys when its memory is full, and used tokens would work again: " +
 		"set its maxmemory-policy to noeviction, or use another server")
 	errNobody = mcpseal.PlainError("this Redis does not say in INFO which server it is (run_id, master_replid, role, maxmemory_policy), " +
-		"so that nobody could tell when it forgets used tokens: use another server")
+		"so the store cannot notice when it forgets used tokens: use another server")
 )
 
 // newReport reads the answers to INFO and to CONFIG GET *append*, which may be
@@ -62,13 +62,13 @@ func newReport(info string, config map[string]string) report {
 	}
 	r.evicted, _ = strconv.ParseUint(said["evicted_keys"], 10, 64)
 	if said["role"] == "" {
-		r.run = "" // who says nothing is no replica, but nobody
+		r.run = "" // a server that says nothing is not a replica, but unknown
 	}
 	return r
 }
 
-// check refuses a server that takes no writes, forgets uses before their time,
-// or cannot be told from another.
+// check refuses a server that is a replica, that evicts keys, or that cannot be
+// identified.
 func (r *report) check() error {
 	switch {
 	case !isIdentity(r.run) || !isIdentity(r.history) || r.policy == "":
@@ -81,20 +81,20 @@ func (r *report) check() error {
 	return nil
 }
 
-// maxLeap is less than what a use outlasts its token by.
+// maxLeap is less than the time for which a use outlasts its token.
 const maxLeap = time.Minute
 
-// leapt reports whether the clock of the server, by which uses expire, got ahead
-// since an earlier report.
+// leapt reports whether the server's clock, by which uses expire, leapt ahead since an
+// earlier report.
 func (r *report) leapt(since *report) bool {
 	return r.run == since.run && !r.clock.IsZero() && !since.clock.IsZero() &&
 		r.clock.Sub(since.clock)-r.asked.Sub(since.asked) > maxLeap
 }
 
-// keeps reports whether the server has all uses after a restart. It must write
-// each one to its disk before it answers. A server with replicas does not count: one
-// of them may be started in its place. kept is whether it was so before: a file
-// that is written anew was complete then.
+// keeps reports whether the server has all uses after a restart. It must write each use
+// to its disk before it answers. A server with replicas never does: a replica may take
+// its place. kept is what keeps returned before: if it was true, the append-only file
+// was complete, and stays so while it is rewritten.
 func (r *report) keeps(kept bool) bool {
 	return r.aof && r.fsync == "always" && !r.lazy && r.alone && (kept || !r.rewriting)
 }

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// lookEvery is how often a server is looked at. An answer counts only if the
-	// last look began at most lookFresh before it.
+	// lookEvery is how often the store looks at a server's epoch. An answer counts only
+	// if the last look began at most lookFresh before it.
 	lookEvery = 500 * time.Millisecond
 	lookFresh = time.Second
 
@@ -23,13 +23,13 @@ const (
 
 	errForgot = mcpseal.PlainError("Redis may have forgotten whether this token was used: " +
 		"the user starts over; normal for a minute after Redis was new, restarted, flushed or failed over")
-	errUnknown  = mcpseal.PlainError("a Redis answered that nobody looked at")
-	errRestless = mcpseal.PlainError("Redis is changing too fast to be looked at")
+	errUnknown  = mcpseal.PlainError("the answer came from a Redis that the store has not checked")
+	errRestless = mcpseal.PlainError("the epoch in Redis changes too fast to be read")
 	errPanicked = mcpseal.PlainError("a hook of the Redis client panicked")
 )
 
 // server is one Redis that keeps uses: the only one, or a node of a cluster.
-// It is a hook of its client, and so learns of every connection and every use.
+// It is a hook of its client, so it sees every connection and every use.
 type server struct {
 	store  *Store
 	client *redis.Client
@@ -40,7 +40,7 @@ type server struct {
 	now     *look // the look that is under way
 	watched bool
 
-	// For the look that is under way alone.
+	// Only for the look that is under way.
 	key  string // where the epoch is
 	slot int
 }
@@ -48,30 +48,30 @@ type server struct {
 // look is one look at a server's epoch.
 type look struct {
 	began time.Time
-	dials int64 // connections made until then
+	dials int64 // connections made before it
 
 	done   chan struct{} // closed when the rest is known
 	err    error
 	report report
 	epoch  epoch
-	from   time.Time // tokens issued before that are refused
+	from   time.Time // tokens issued before this are refused
 }
 
-// covers reports whether a look tells about the server that answered at that time,
-// on a connection that was one of so many. A connection made later may lead to
-// a server that was restarted, or to another one.
+// covers reports whether the look is about the server that gave an answer at that time,
+// after so many connections were made. A connection made after the look may lead to a
+// server that was restarted, or to another one.
 func (l *look) covers(dials int64, at time.Time) bool {
 	if l == nil || l.dials < dials {
 		return false
 	}
-	// The monotonic clock stands still while the machine sleeps, and the other can be set.
+	// The monotonic clock stops while the machine sleeps, and the wall clock can be set.
 	age, asleep := at.Sub(l.began), at.Round(0).Sub(l.began.Round(0))
 	return age <= 0 || age <= lookFresh && asleep <= lookFresh
 }
 
-// vouch refuses a token that the server just took for unused, if it may have forgotten
-// an earlier one. It sends nothing unless the connection may be new or the last
-// look is old.
+// vouch returns an error if the server, which just took the token for unused, may have
+// forgotten an earlier use. It sends nothing unless the connection may be new or the
+// last look is old.
 func (s *server) vouch(ctx context.Context, issued time.Time) error {
 	l, dials, now := s.seen.Load(), s.dials.Load(), time.Now()
 	if !l.covers(dials, now) {
@@ -86,7 +86,7 @@ func (s *server) vouch(ctx context.Context, issued time.Time) error {
 	return nil
 }
 
-// look waits for a look that covers this, with all others who need one.
+// look waits for a look that covers an answer. Callers share the look that is under way.
 func (s *server) look(ctx context.Context, dials int64, at time.Time) (*look, error) {
 	for {
 		s.mu.Lock()
@@ -132,8 +132,8 @@ func (s *server) run(l *look) {
 	}
 }
 
-// watch looks again and again until the client is closed, and less often while
-// the server is away.
+// watch looks at the server regularly until the client is closed, and less often while
+// the server is down.
 func (s *server) watch() {
 	for wait := lookEvery; ; {
 		time.Sleep(wait)
@@ -153,7 +153,7 @@ func (s *server) watch() {
 	}
 }
 
-// DialHook counts a connection once it is there, before anything is sent on it.
+// DialHook counts a connection when it is made, before anything is sent on it.
 func (s *server) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
@@ -164,7 +164,7 @@ func (s *server) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
-// ProcessHook tells a command who answers it.
+// ProcessHook notes in a command which server answers it.
 func (s *server) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		s.answer(cmd)
@@ -172,7 +172,7 @@ func (s *server) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook does so where a cluster's client asks another node.
+// ProcessPipelineHook does the same when a cluster client asks another node.
 func (s *server) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		for _, cmd := range cmds {

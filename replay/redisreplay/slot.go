@@ -15,8 +15,8 @@ const (
 	errNoSlots = mcpseal.PlainError("a Redis of the cluster has no slots")
 )
 
-// ownSlot returns the first slot from a number on that the server owns: the same for
-// all who ask.
+// ownSlot returns the lowest slot, not below from, that the server owns. It is the same
+// for every process.
 func ownSlot(ctx context.Context, server *redis.Client, from int) (int, error) {
 	id, err := server.Do(ctx, "cluster", "myid").Text()
 	if err != nil {
@@ -39,7 +39,7 @@ func ownSlot(ctx context.Context, server *redis.Client, from int) (int, error) {
 	return first, nil
 }
 
-// slotTag returns a text that a cluster puts into the slot.
+// slotTag returns a hash tag that belongs to the slot.
 func slotTag(slot int) string {
 	for i := 0; ; i++ {
 		if tag := strconv.Itoa(i); int(crc16(tag))%slots == slot {

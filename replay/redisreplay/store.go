@@ -23,26 +23,26 @@ type Store struct {
 	skew   time.Duration
 	logger *slog.Logger
 
-	refused atomic.Bool // by New: nobody uses it
+	refused atomic.Bool // New failed, so nobody uses the store
 
 	mu      sync.Mutex
 	servers map[*redis.Client]*server
 }
 
 const (
-	errOver     = mcpseal.PlainError("the token is over")
+	errOver     = mcpseal.PlainError("the token has expired")
 	errStrange  = mcpseal.PlainError("Redis answered in a way that it should not")
 	errBadRound = mcpseal.PlainError("the token's round is not a number that a token can have")
 )
 
 const maxRound = 1<<16 - 1
 
-// New returns a store that uses the client, which stays the caller's to close;
-// until then the store looks at the server twice a second. New adds a hook to the client.
-// It refuses clients and servers that would let a token work twice, or a request
-// hang, as far as it can see that: a server that evicts keys, on any master of a
-// cluster, or that does not say which server it is; a replica; a *redis.Ring; a
-// client that ignores deadlines.
+// New returns a store that uses the client. The caller closes the client; until then
+// the store looks at the server twice a second. New adds a hook to the client. As far
+// as it can tell, New refuses clients and servers with which a token could work twice
+// or a request could hang: a server (or any master of a cluster) that evicts keys or
+// does not say which server it is; a replica; a *redis.Ring; a client that ignores
+// deadlines.
 func New(ctx context.Context, client redis.UniversalClient, config Config) (*Store, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s *Store) Spend(ctx context.Context, use mcpseal.Use) (first bool, err err
 	return true, nil
 }
 
-// spend returns who took the use, or nil if somebody else was first.
+// spend returns the server that took the use, or nil if the token was used before.
 func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -87,13 +87,13 @@ func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 	}
 	milliseconds := int64((keep(use, left)-1)/time.Millisecond) + 1
 	cmd := &command{StatusCmd: redis.NewStatusCmd(ctx, "set", s.key(use), "1", "nx", "px", milliseconds), store: s}
-	cmd.SetStepCount(1) // or a cluster's client asks the server for it
+	cmd.SetStepCount(1) // otherwise a cluster client asks the server for it
 	switch err := s.client.Process(ctx, cmd); {
 	case errors.Is(err, redis.Nil):
 		return nil, nil
 	case err != nil:
 		if cluster, ok := s.client.(*redis.ClusterClient); ok && !isReply(err) {
-			cluster.ReloadState(ctx) // or it goes on asking a master that is gone, for a minute
+			cluster.ReloadState(ctx) // otherwise it asks a master that is gone, for up to a minute
 		}
 		return nil, explain(err)
 	case cmd.Val() != "OK":
@@ -104,18 +104,18 @@ func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 	return cmd.by, nil
 }
 
-// maxLifetime is longer than any that a boundary allows.
+// maxLifetime is longer than any lifetime that a boundary allows.
 const maxLifetime = 11 * 365 * 24 * time.Hour
 
-// keep returns for how long to remember a use. That is relative, so that the
-// server's clock need not agree with ours, and it has an end, or the key would stay
-// for ever. If our clock is ahead, less is left by it than by those of others, so a
-// use is kept for as long as its token lasts in all.
+// keep returns how long to remember a use. It is a duration, so that the server's clock
+// need not agree with ours. It is limited, because otherwise the key would stay for
+// ever. If our clock is ahead, it shows less time left than other clocks do. So a use
+// is kept for at least the token's whole lifetime.
 func keep(use *mcpseal.Use, left time.Duration) time.Duration {
 	if lifetime := use.Until.Sub(use.Issued); lifetime <= maxLifetime {
 		return max(left, lifetime)
 	}
-	return left // nobody knows when it was issued
+	return left // the time of issue makes no sense
 }
 
 func (s *Store) key(use *mcpseal.Use) string {
@@ -126,8 +126,7 @@ func (s *Store) key(use *mcpseal.Use) string {
 	return string(strconv.AppendInt(key, int64(use.Round), 10))
 }
 
-// command is one that the client does not send again when the answer is
-// lost.
+// command is a command that the client does not send again if the answer is lost.
 type command struct {
 	*redis.StatusCmd
 	store *Store
