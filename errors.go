@@ -122,4 +122,4 @@ func (r Reason) Level() slog.Level {
 }
 
 // Error makes a Reason an error.
-func (r Reason) Error() string { return "mcpseal: " + string(r) }
+func (r Reason) Error() string { return string(r) }

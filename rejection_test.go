@@ -656,3 +656,18 @@ func TestTheObserverSeesEverySealAndOpen(t *testing.T) {
 		}
 	})
 }
+
+// TestAReasonPrintsAsItself: a label in a dashboard, whatever wrote it.
+func TestAReasonPrintsAsItself(t *testing.T) {
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "reason", mcpseal.ReasonUser)
+	text, _ := json.Marshal(mcpseal.ReasonUser)
+	for _, got := range []string{
+		fmt.Sprint(mcpseal.ReasonUser), fmt.Sprintf("%v %[1]s", mcpseal.ReasonUser)[:4], mcpseal.ReasonUser.Error(),
+		strings.Trim(string(text), `"`), log.String()[strings.LastIndex(log.String(), "reason=")+7 : log.Len()-1],
+	} {
+		if got != "user" {
+			t.Errorf("a reason prints as %q", got)
+		}
+	}
+}

@@ -71,7 +71,7 @@ func TestWhatIsNotADocument(t *testing.T) {
 		{good + "end\n", "first line"},
 		{"end\n", "first line"},
 		{"\ufeff" + file(good), "first line"},
-		{file(good) + file(good), `line 3: "end" stands before`},
+		{file(good) + file(good), `line 3: "end" is not on the last line`},
 		{file("kay\n"), "line 2: the line begins with neither"},
 		{file(good + "sesame 2h\n"), "line 3: the line begins with neither"}, // what a newer release may write
 		{file("lifetime\n" + good), "line 2: lifetime is not one duration"},
@@ -208,7 +208,7 @@ func TestScheduleThatWouldLoseTokensIsRefused(t *testing.T) {
 		{"the middle one too early", [][2]int{{0, 72}, {60, 251}, {240, -1}}, 0, "needed until"},
 		{"nothing follows the last", [][2]int{{0, 72}, {60, 600}}, 0, "no key follows"},
 		{"an only one that ends", [][2]int{{0, 600}}, 0, "no key follows"},
-		{"two at once", [][2]int{{0, -1}, {0, -1}}, 0, "the same moment"},
+		{"two at once", [][2]int{{0, -1}, {0, -1}}, 0, "have the same seals-from"},
 		{"old ones that never end", [][2]int{{0, -1}, {10, -1}, {20, -1}}, 0, ""},
 	} {
 		err := schedule(t, c.keys...).Check(noon.Add(time.Duration(c.now)*time.Minute), room)
