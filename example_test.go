@@ -70,7 +70,7 @@ func ExampleWire() {
 	}
 	// Output:
 	// -32602 Invalid or expired requestState {"reason":"invalid_request_state"}
-	// mcpseal: malformed
+	// malformed
 }
 
 // Answers count only for questions that were asked in the round before.

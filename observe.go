@@ -21,17 +21,23 @@ const (
 )
 
 // Event is one operation of a boundary, for metrics. It holds nothing that must
-// not be on a dashboard: no token, state, key, argument or user.
+// not be on a dashboard: no token, state, key, argument or user. Op, Reason, Method,
+// Target and Format have few values, and are safe as labels of a metric; a client can
+// fill a dashboard through the others. Opening a first round is no event.
 type Event struct {
-	Op       Op
-	Reason   Reason        // why it failed; "" if it succeeded
+	Op       Op            // a label
+	Reason   Reason        // a label: why it failed; "" if it succeeded
 	Cause    error         // more about the reason, such as how a store of yours failed; its text is safe to log
 	Duration time.Duration // how long it took
 
-	Method string // quoted if it is not plain ASCII, and at most 128 bytes
-	Target string // the same; only the scheme of a resource's URI
+	// Method is a label: what the adapter named.
+	Method string
+	// Target is a label: the tool or the prompt, or the scheme of a resource's URI. It
+	// is [TargetUnknown] unless a handler ran, or a token says that it was sealed for
+	// this target: a client can send any other name.
+	Target string
 
-	Format     string // the prefix of the token's format; "" if it has none
+	Format     string // a label: the prefix of the token's format; "" if it has none
 	KeyID      string // from the token, genuine or not; "" if the format does not say
 	TokenBytes int
 	StateBytes int
@@ -41,6 +47,10 @@ type Event struct {
 	Flow  string // the flow's id; "" unless the token is genuine or being sealed
 	Round int    // the token's round; 0 unless the token is genuine or being sealed
 }
+
+// TargetUnknown is the Target of an event about a request whose target nobody knows
+// to exist.
+const TargetUnknown = "unknown"
 
 func (b *Boundary) startEvent() (start time.Time) {
 	if b.config.Observer != nil {
@@ -78,7 +88,9 @@ func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, 
 	if fail.params != nil { // with a token it is a rejection like any other
 		fail.Reason = ReasonArguments
 	}
-	b.report(ctx, fail.Reason.Level(), "mcpseal: token rejected", &e, fail)
+	// A native token that is another service's or user's was sealed for this target.
+	known := round.named || fail.flow != [16]byte{} && fail.Reason != ReasonRequest
+	b.report(ctx, fail.Reason.Level(), "mcpseal: token rejected", &e, known, fail)
 	return &RejectError{fail.Reason, fail.Cause}
 }
 
@@ -87,19 +99,20 @@ func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round,
 	e := b.event(OpSeal, start, round, format, "")
 	e.StateBytes = stateSize
 	if fail.params != nil {
-		b.report(ctx, slog.LevelWarn, "mcpseal: arguments cannot be digested", &e, fail)
+		b.report(ctx, slog.LevelWarn, "mcpseal: arguments cannot be digested", &e, true, fail)
 		return &ParamsError{fail.params}
 	}
 	level := slog.LevelError
 	if fail.Excuse(ctx, ReasonCanceled); fail.Reason == ReasonCanceled {
 		level = fail.Reason.Level()
 	}
-	b.report(ctx, level, "mcpseal: state not sealed", &e, fail)
+	b.report(ctx, level, "mcpseal: state not sealed", &e, true, fail)
 	return &SealError{fail.Reason, fail.Cause}
 }
 
-// report completes the event and passes it to the log and the observer.
-func (b *Boundary) report(ctx context.Context, level slog.Level, message string, e *Event, fail *failure) {
+// report completes the event and passes it to the log and the observer. Known says
+// that the target exists.
+func (b *Boundary) report(ctx context.Context, level slog.Level, message string, e *Event, known bool, fail *failure) {
 	e.Reason = fail.Reason
 	if fail.flow != [16]byte{} {
 		e.Flow, e.Round = hex.EncodeToString(fail.flow[:]), fail.round
@@ -119,6 +132,9 @@ func (b *Boundary) report(ctx context.Context, level slog.Level, message string,
 		attrs = append(attrs, slog.String("claims", fail.missing.String()))
 	}
 	b.logContext(ctx, level, message, append(attrs, fail.Attrs()...)...)
+	if !known {
+		e.Target = TargetUnknown
+	}
 	b.observe(ctx, *e)
 }
 
@@ -143,6 +159,9 @@ func (r *Round) Dropped(ctx context.Context, n int) {
 	b.logContext(ctx, slog.LevelWarn, "mcpseal: answers dropped that nobody had asked for, or that were not whole", append([]slog.Attr{
 		slog.String("method", e.Method), slog.String("target", e.Target), slog.Int("answers", n),
 	}, e.flow()...)...)
+	if !r.named {
+		e.Target = TargetUnknown
+	}
 	b.observe(ctx, e)
 }
 

@@ -30,7 +30,11 @@ func (b *Boundary) Open(ctx context.Context, request Request, token string) (rou
 	}
 	round.opened = true
 	if b.config.Observer != nil {
-		b.observe(ctx, b.event(OpOpen, start, &round, format, token))
+		e := b.event(OpOpen, start, &round, format, token)
+		if !round.named {
+			e.Target = TargetUnknown
+		}
+		b.observe(ctx, e)
 	}
 	return round, nil
 }
@@ -198,7 +202,7 @@ func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *
 		round.claims, round.questions = Claims{}, ""
 		return fail
 	}
-	round.waived = f.waives
+	round.waived, round.named = f.waives, f.carries&ClaimRequest != 0
 	if f.carries&ClaimQuestions == 0 {
 		round.questions = ""
 	}

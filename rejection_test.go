@@ -671,3 +671,45 @@ func TestAReasonPrintsAsItself(t *testing.T) {
 		}
 	}
 }
+
+// TestATargetIsALabelOnlyWhereItIsKnown: whoever sends garbage, or a stolen token, with
+// a new name each time must not fill a dashboard with names.
+func TestATargetIsALabelOnlyWhereItIsKnown(t *testing.T) {
+	ctx := context.Background()
+	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: readable{}, Waive: allClaims}}})
+	token := s.first(t, deploy(), step, confirm)
+	if e := s.book.lastEvent(t); e.Op != mcpseal.OpSeal || e.Target != "deploy" {
+		t.Errorf("sealed: %s %q", e.Op, e.Target)
+	}
+	other, mallory, resource := deploy(), deploy(), deploy()
+	other.Target, resource.Method, resource.Target = "made-up", "resources/read", "made-up:hush"
+	mallory.Principal = mcpseal.User("hush-mallory")
+	for name, c := range map[string]struct {
+		request mcpseal.Request
+		token   string
+		want    string
+	}{
+		"accepted":            {deploy(), token, "deploy"},
+		"another user":        {mallory, token, "deploy"},
+		"not a token":         {other, "made-up", "unknown"},
+		"forged":              {other, token[:40] + "AAAA" + token[44:], "unknown"},
+		"for another tool":    {other, token, "unknown"},
+		"for a resource":      {resource, token, "unknown"},
+		"request was waived":  {other, "plain.hush", "unknown"},
+		"forged for the tool": {deploy(), token[:40] + "AAAA" + token[44:], "unknown"},
+	} {
+		s.Open(ctx, c.request, c.token)
+		if e := s.book.lastEvent(t); e.Target != c.want || e.Op != mcpseal.OpOpen {
+			t.Errorf("%s: %s %q, want %q", name, e.Op, e.Target, c.want)
+		}
+	}
+	s.Open(ctx, other, "made-up")
+	if logged := s.book.last(t); logged["target"] != "made-up" {
+		t.Errorf("the log names %v", logged["target"])
+	}
+	round, _ := s.Open(ctx, other, "")
+	round.Dropped(ctx, 1)
+	if e := s.book.lastEvent(t); e.Op != mcpseal.OpDrop || e.Target != "unknown" {
+		t.Errorf("dropped on a first round: %q", e.Target)
+	}
+}

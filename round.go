@@ -26,6 +26,7 @@ type Round struct {
 	arguments []byte           // their digest for a sealing format that is not native; nil until it is known
 	waived    ClaimSet         // for the token's format
 	expires   int64            // of the token that was sealed last, in Unix milliseconds
+	named     bool             // a token says that it was sealed for this target
 	opened    bool             // a token was accepted
 }
 

@@ -49,6 +49,10 @@ func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, re
 		fail.Excuse(ctx, mcpseal.ReasonCanceled)
 		e.Reason, e.Cause = fail.Reason, fail.Cause.OrNil()
 		c.log(ctx, &e, fail)
+		// Time is checked last: whatever else is wrong, a client may have made the name up.
+		if op == OpOpen && fail.Reason != mcpseal.ReasonExpired && fail.Reason != mcpseal.ReasonFromTheFuture {
+			e.Target = mcpseal.TargetUnknown
+		}
 	}
 	if c.config.Observer != nil {
 		callback.Quietly(func() { c.config.Observer(ctx, e) })
