@@ -20,7 +20,7 @@ import (
 // says that the text is not genuine; any other error, and a panic, says that
 // the codec failed. The token is rejected either way.
 //
-// The suite sealtest.TestCodec tests a codec for all this.
+// The suite sealtest.TestCodec checks that a codec does all this.
 type Codec interface {
 	// Seal appends the text that carries payload to dst.
 	Seal(ctx context.Context, dst, payload []byte) (text []byte, err error)

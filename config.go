@@ -76,7 +76,8 @@ type Config struct {
 
 	// Logger gets one record for each rejection. Nil means slog.Default().
 	Logger *slog.Logger
-	// Observer gets every seal and open, for metrics. Nil means none.
+	// Observer gets an [Event] for every seal, open and drop, for metrics. Nil means
+	// none.
 	Observer func(context.Context, Event)
 }
 

@@ -45,7 +45,7 @@ func (e *SealError) Cause() error { return e.cause.OrNil() }
 // arguments have no digest: they are not JSON, have two members of one name, nest
 // too deep or are too long. It is the client's fault.
 type ParamsError struct {
-	problem *argdigest.Error // says what and where, and repeats nothing of them
+	problem *argdigest.Error // says what and where; repeats nothing of the arguments
 }
 
 func (e *ParamsError) Error() string { return "mcpseal: " + e.problem.Error() }

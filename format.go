@@ -20,7 +20,7 @@ import "context"
 // A format may have a method KeyID(token string) string, for the log: it reads
 // the id of the key from a token, genuine or not.
 //
-// The suite sealtest.TestFormat tests a format for all this.
+// The suite sealtest.TestFormat checks that a format does all this.
 type Format interface {
 	// Prefix returns what every token begins with. A boundary chooses the format
 	// of a token by it, and never tries several.

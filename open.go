@@ -11,7 +11,7 @@ import (
 // Open begins a round. An empty token means a first round and is always accepted.
 // Any other must be one that this policy sealed for this request, user and
 // service, unchanged and not expired. Otherwise the error is a *[RejectError],
-// whatever is wrong; with [Config.AskAgain] there is no error but a first round.
+// whatever is wrong. With [Config.AskAgain], Open returns a first round instead.
 func (b *Boundary) Open(ctx context.Context, request Request, token string) (round Round, err error) {
 	round.begin(b, &request)
 	if token == "" {

@@ -15,7 +15,7 @@ import (
 // wait longer, and rejects tokens at once while 2,000 calls have not returned. A
 // token stays spent even if the handler fails later.
 //
-// The suite sealtest.TestReplayStore tests a store for this.
+// The suite sealtest.TestReplayStore checks that a store does this.
 type ReplayStore interface {
 	Spend(ctx context.Context, use Use) (first bool, err error)
 }

@@ -58,8 +58,8 @@ func (r *Round) Questions() (questions []Question, pinned bool) {
 // waived. It is zero on a first round.
 func (r *Round) Waived() ClaimSet { return r.waived }
 
-// Expires returns when the token that this round sealed last expires, and the
-// zero time if it sealed none.
+// Expires returns the expiry of the last token that this round sealed, or the zero
+// time if it sealed none.
 func (r *Round) Expires() (at time.Time) {
 	if r.expires != 0 {
 		at = time.UnixMilli(r.expires)

@@ -27,7 +27,7 @@ func EncodeState(value any) (string, error) {
 		return "", fmt.Errorf("mcpseal: the state cannot be written as JSON: %w", err)
 	}
 	if problem := jsonloss.Of(v, text); problem != "" {
-		return "", fmt.Errorf("mcpseal: the state would come back as another: %s", problem)
+		return "", fmt.Errorf("mcpseal: the state would come back changed: %s", problem)
 	}
 	return string(text), nil
 }

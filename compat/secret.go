@@ -31,7 +31,7 @@ func derive(secret []byte, info string) ([]byte, error) {
 // sealer is AES-256-GCM with a random nonce in front, as base64url.
 type sealer struct{ aead cipher.AEAD }
 
-// What a sealed payload has in addition.
+// What sealing adds to a payload, in bytes.
 const nonceSize, tagSize = 12, 16
 
 func newSealer(key []byte) (*sealer, error) {

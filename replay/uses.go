@@ -17,7 +17,7 @@ type uses struct {
 	byDue  map[int64]*[]entry      // by the second in which to check whether they expired
 	dues   []int64                 // the keys of byDue, in order
 	last   int64                   // the key of byDue that was used last
-	list   *[]entry                // its list
+	list   *[]entry                // the list of that key
 }
 
 type (
@@ -92,8 +92,8 @@ func (u *uses) listOf(due int64) *[]entry {
 	return list
 }
 
-// expire removes tokens that have expired by both clocks. It checks at most as many as
-// most says, and reports whether others are due.
+// expire removes tokens that have expired by both clocks. most limits how many it
+// checks; it reports whether others are due.
 func (u *uses) expire(now moment, most int, removed func(entry)) (more bool) {
 	for len(u.dues) > 0 && u.dues[0] <= now.running {
 		list := u.byDue[u.dues[0]]

@@ -127,7 +127,7 @@ func refuse(t *testing.T, codec mcpseal.Codec, text string) {
 		t.Fatalf("a text that was never sealed opens: %.80q", text)
 	}
 	if len(payload) != 0 {
-		t.Fatalf("Open returned a payload beside an error for %.80q", text)
+		t.Fatalf("Open returned a payload together with an error for %.80q", text)
 	}
 	var reason mcpseal.Reason
 	if !errors.As(err, &reason) ||

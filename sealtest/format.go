@@ -135,7 +135,7 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 				t.Fatalf("a changed token opens: %q", other)
 			}
 			if got.HasState || got.State != "" {
-				t.Fatal("Open returned a state beside an error")
+				t.Fatal("Open returned a state together with an error")
 			}
 		}
 	})

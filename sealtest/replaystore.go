@@ -14,7 +14,7 @@ import (
 // TestReplayStore tests a store against the contract of [mcpseal.ReplayStore], in
 // about two seconds. It cannot make a server hang: the store's own tests must check
 // that Spend returns by its context's deadline even then. If a store refuses tokens
-// for a while after it starts, wait until that is over.
+// for a while after it starts, wait for that long first.
 func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

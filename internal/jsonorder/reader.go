@@ -23,8 +23,8 @@ const (
 	MaxText = 16 << 20
 )
 
-// Lenience is what a [Reader] accepts in addition. It is only for comparing with
-// peers that accept the same, never for the arguments of a request.
+// Lenience is what a [Reader] accepts although it refuses it by default. It is only for
+// comparing with peers that accept the same, never for the arguments of a request.
 type Lenience uint8
 
 const (

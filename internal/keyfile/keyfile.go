@@ -123,7 +123,7 @@ func (d *Document) checkUnique() error {
 			continue
 		}
 		if first, ok := seen[id]; ok {
-			return fmt.Errorf("lines %d and %d are both about %s: a key stands in the file once, and not at all once it is revoked",
+			return fmt.Errorf("lines %d and %d are both about %s: a key may be in the file only once, and not at all after it is revoked",
 				first, i+2, id)
 		}
 		seen[id] = i + 2

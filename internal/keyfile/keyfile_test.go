@@ -208,7 +208,7 @@ func TestScheduleThatWouldLoseTokensIsRefused(t *testing.T) {
 		{"the middle one too early", [][2]int{{0, 72}, {60, 251}, {240, -1}}, 0, "needed until"},
 		{"nothing follows the last", [][2]int{{0, 72}, {60, 600}}, 0, "no key follows"},
 		{"an only one that ends", [][2]int{{0, 600}}, 0, "no key follows"},
-		{"two at once", [][2]int{{0, -1}, {0, -1}}, 0, "have the same seals-from"},
+		{"two at once", [][2]int{{0, -1}, {0, -1}}, 0, "the same seals-from"},
 		{"old ones that never end", [][2]int{{0, -1}, {10, -1}, {20, -1}}, 0, ""},
 	} {
 		err := schedule(t, c.keys...).Check(noon.Add(time.Duration(c.now)*time.Minute), room)

@@ -52,7 +52,7 @@ func keepOwner(file *os.File, like os.FileInfo) error {
 	return file.Chown(int(was.Uid), int(was.Gid))
 }
 
-// ignoreUnsupported: some file systems cannot sync a folder.
+// ignoreUnsupported drops the error of a file system that cannot sync a folder.
 func ignoreUnsupported(err error) error {
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
 		return nil

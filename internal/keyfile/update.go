@@ -13,7 +13,7 @@ var (
 	// ErrExists means that the file to create already exists.
 	ErrExists = errors.New("the file exists already")
 	// ErrChanged means that something else changed the file at the same time.
-	ErrChanged = errors.New("somebody else changed the file meanwhile; nothing was written")
+	ErrChanged = errors.New("something else changed the file at the same time; nothing was written")
 	// ErrLocked means that another command holds the lock for too long.
 	ErrLocked = errors.New("another command is changing the file")
 	// ErrTooLong means that the document would be too long to be read again.

@@ -37,7 +37,7 @@ func (s *Store) attachAll(ctx context.Context) error {
 }
 
 // introduce takes the first look at a server. If the client had no connection before
-// (unused), the look must open one that the store is told of.
+// (unused), the look opens one, and the store's hook must see it.
 func (s *Store) introduce(ctx context.Context, client *redis.Client, unused bool) error {
 	server := s.attach(client)
 	l, err := server.look(ctx, 0, time.Now())
