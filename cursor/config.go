@@ -15,8 +15,8 @@ import (
 
 // Config is the policy of cursors. It is copied.
 type Config struct {
-	// Keys seals and opens. Required, unless Codec is set. Share the ring of
-	// your boundary: cursors have keys of their own in it.
+	// Keys seals and opens. Required, unless Codec is set. Use the ring of your
+	// boundary: it has separate keys for cursors.
 	Keys mcpseal.KeySource
 	// Codec seals in place of Keys, with a key that this process does not hold.
 	Codec mcpseal.Codec
@@ -27,22 +27,21 @@ type Config struct {
 	// after a change of the schema for example, and every outstanding cursor
 	// dies. "" is an epoch too.
 	Epoch string
-	// RequireUser issues and opens cursors only for calls with a user, but
-	// for those that are for everybody.
+	// RequireUser issues and opens cursors only for calls with a user, except
+	// those that are for everyone.
 	RequireUser bool
-	// TTL is how long a cursor opens. 0 means 1 hour. A cursor keeps the time that it
+	// TTL is how long a cursor opens. 0 means 1 hour. A cursor keeps the TTL that it
 	// was issued with.
 	TTL time.Duration
 	// MaxPosition is the longest position, in bytes. 0 means 256, with which a
 	// cursor has at most 512 characters.
 	MaxPosition int
-	// MaxArguments is the longest text of a request's arguments that is digested,
-	// in bytes. 0 means 4 MiB.
+	// MaxArguments limits the text of a request's arguments, in bytes. 0 means 4 MiB.
 	MaxArguments int
 	// Logger gets one record for each rejection. Nil means slog.Default().
 	Logger *slog.Logger
-	// Observer gets every cursor that is issued or opened, for metrics. Nil
-	// means nobody does.
+	// Observer gets an event for every cursor that is issued or opened, for
+	// metrics. Nil means no observer.
 	Observer func(context.Context, mcpseal.Event)
 }
 
@@ -58,10 +57,9 @@ const (
 	clockSkew   = 60 * time.Second
 )
 
-// ConfigOf returns the policy of cursors that follows from a boundary's: its keys,
-// its service, its log. Boundaries without an audience that share one
-// [mcpseal.Ephemeral] ring are one service here too. It returns false if the boundary
-// has no native keys.
+// ConfigOf returns a policy of cursors with the keys, the service and the log of a
+// boundary. Boundaries without an audience that share one [mcpseal.Ephemeral] ring are
+// one service here too. It returns false if the boundary has no native keys.
 func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 	codec := boundary.Codec(mcpseal.PurposeCursor)
 	if codec == nil {
@@ -73,13 +71,13 @@ func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 		MaxArguments: policy.MaxArguments, Logger: policy.Logger, Observer: policy.Observer,
 	}
 	if config.Audience == "" {
-		config.Audience = "nobody else" // outside this process has the keys: they are ephemeral
+		config.Audience = "nobody else" // the keys are ephemeral: no other process has them
 	}
 	return config, true
 }
 
-// RandomEpoch is an epoch that no other process has: cursors then die with this
-// process, and no replica accepts another's.
+// RandomEpoch returns an epoch that no other process has. With it, cursors die with
+// this process, and no replica accepts another's.
 func RandomEpoch() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
@@ -104,7 +102,7 @@ func (c *Config) setDefaults() error {
 	}
 	chosen := c.TTL != 0
 	if !chosen {
-		c.TTL = defaultTTL // a source makes room for it, unless its operator wants less
+		c.TTL = defaultTTL // a key source allows for it, unless its operator wants less
 	}
 	if c.TTL < time.Second || c.TTL > maxTTL {
 		return fmt.Errorf("cursor: Config.TTL is %v, not between 1s and %v", c.TTL, maxTTL)

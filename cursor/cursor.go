@@ -7,14 +7,14 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// Issuer opens cursors; what it opens issues the next one. *[Cursors] is one;
-// compat/atd has another.
+// Issuer opens cursors; the page that it returns issues the next one. *[Cursors] is
+// an Issuer; compat/atd has another.
 type Issuer interface {
 	// Open returns the page that a cursor leads to. An empty cursor leads to the
 	// first page and always opens. Any other must be one that was issued for
 	// this request, to this user, by this service; otherwise the error is
-	// ErrExpired or ErrInvalid. The arguments are those without the cursor, which
-	// is another on every page. On a first page [Page.Next] reads them, so they
+	// ErrExpired or ErrInvalid. Pass the arguments without the cursor itself, which
+	// is different on every page. On a first page [Page.Next] reads them, so they
 	// must not change until then.
 	Open(ctx context.Context, request mcpseal.Request, cursor string) (Page, error)
 }
@@ -39,7 +39,7 @@ func New(config Config) (*Cursors, error) {
 // prefix is what every cursor begins with.
 var prefix = mcpseal.PurposeCursor.Prefix()
 
-// maxCursor bounds what is decoded: more than any codec makes of a position.
+// maxCursor limits what is decoded. No codec makes a longer cursor of a position.
 func (c *Cursors) maxCursor() int { return max(4096, 4*c.config.MaxPosition) }
 
 // Open implements [Issuer].

@@ -12,9 +12,10 @@
 // changed or made by a client, and it expires. It carries a page number and up to
 // 256 bytes of position, in at most 512 characters.
 //
-// Where the cursor is one of a tool's arguments, take it out of [mcpseal.Request.Arguments]
-// and keep the others there: with it no second page opens, and without any arguments a
-// cursor works for all of them. The example of this package shows such a tool.
+// If the cursor is one of a tool's arguments, take it out of [mcpseal.Request.Arguments]
+// and keep the others there. With the cursor among them no second page opens; without
+// the others a cursor works for any arguments. The example of this package shows such a
+// tool.
 //
-// [Pages] does the same with a Go value for a position.
+// [Pages] does the same with a Go value as the position.
 package cursor

@@ -8,16 +8,16 @@ import (
 	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
-// What a caller can tell apart.
+// The errors that a caller can tell apart.
 var (
-	// ErrExpired is a cursor that was good for this request and is too old:
+	// ErrExpired means that the cursor was good for this request but is too old:
 	// start over.
 	ErrExpired = errors.New("mcpseal: cursor expired")
-	// ErrInvalid is every other cursor.
+	// ErrInvalid means that the cursor did not open for any other reason.
 	ErrInvalid = errors.New("mcpseal: invalid cursor")
 )
 
-// RejectError is a cursor that was not opened. It is [ErrExpired] or
+// RejectError means that a cursor was not opened. It is [ErrExpired] or
 // [ErrInvalid], and its text says no more than that.
 type RejectError struct {
 	Reason mcpseal.Reason `json:"-"` // for the operator, never for the client
@@ -33,14 +33,14 @@ func (e *RejectError) kind() error {
 
 func (e *RejectError) Error() string { return e.kind().Error() }
 
-// Is makes a RejectError one of the two errors.
+// Is reports whether target is the one of the two errors that e is.
 func (e *RejectError) Is(target error) bool { return target == e.kind() }
 
-// Cause returns what a codec or another part of yours did, if that was the
+// Cause returns how a codec or another part of yours failed, if that was the
 // reason. Its text is safe to log.
 func (e *RejectError) Cause() error { return e.cause.OrNil() }
 
-// IssueError is a cursor that was not issued.
+// IssueError means that a cursor was not issued.
 type IssueError struct {
 	Reason mcpseal.Reason
 	cause  *callback.Error
@@ -48,7 +48,7 @@ type IssueError struct {
 
 func (e *IssueError) Error() string { return "mcpseal: cursor not issued: " + string(e.Reason) }
 
-// Cause returns what a codec or another part of yours did, if that was the
+// Cause returns how a codec or another part of yours failed, if that was the
 // reason. Its text is safe to log.
 func (e *IssueError) Cause() error { return e.cause.OrNil() }
 

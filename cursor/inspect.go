@@ -11,7 +11,7 @@ import (
 
 func init() { inspect.ReadCursor = inspectCursor }
 
-// inspectCursor is for the command alone.
+// inspectCursor reads a cursor's payload. Only the command mcpseal uses it.
 func inspectCursor(payload []byte) (inspect.Cursor, error) {
 	payload = bytes.Clone(payload)
 	r, head, reason := parseRecord(payload)

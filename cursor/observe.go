@@ -10,13 +10,13 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// What an observer is told of.
+// The operations that an observer gets.
 const (
 	OpIssue mcpseal.Op = "issue_cursor"
 	OpOpen  mcpseal.Op = "open_cursor"
 )
 
-// failure is a failed check with all that the operator may learn of it.
+// failure is a failed check with all that the operator may learn about it.
 type failure = callback.Failure[mcpseal.Reason]
 
 func failed(reason mcpseal.Reason) *failure { return &failure{Reason: reason} }

@@ -18,8 +18,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// Page is a page of a walk: where to go on, and how to say so. It is not safe
-// for concurrent use.
+// Page is one page of a walk: it has the position where the page begins, and issues
+// the next cursor. It is not safe for concurrent use.
 type Page struct {
 	number   int
 	position []byte
@@ -33,20 +33,20 @@ type Page struct {
 	user      string
 	known     struct{ arguments, user bool }
 	binding   binding
-	bound     struct { // what the binding is to
+	bound     struct { // whom the binding is to
 		known bool
 		who   byte
 	}
 }
 
-// NextPage is where the page after a page begins.
+// NextPage says where the next page begins, and who may use its cursor.
 type NextPage struct {
 	Position []byte // what the next page's Position returns
-	// Shared lets everybody who makes the same request use the cursor: the page
-	// that it stands on may be served to others from a cache.
+	// Shared lets everyone who makes the same request use the cursor. It is for a
+	// page with a cursor that a cache may serve to others.
 	Shared bool
-	// Cached is how long a cache may serve the page that the cursor stands on.
-	// The cursor's TTL begins after that.
+	// Cached is how long a cache may serve the page that has the cursor. The
+	// cursor's TTL begins after that.
 	Cached time.Duration
 }
 
@@ -71,8 +71,8 @@ func (p *Page) First() bool { return p.number == 0 }
 // Number returns how many pages came before.
 func (p *Page) Number() int { return p.number }
 
-// Position returns where this page begins, as the page before said; nil on the
-// first page.
+// Position returns where this page begins, as the previous page gave it to Next; nil
+// on the first page.
 func (p *Page) Position() []byte { return p.position }
 
 const (
@@ -80,9 +80,8 @@ const (
 	errAmongArguments = plain.Error("the cursor is among the arguments: give Request.Arguments without the cursor, which is another on every page")
 )
 
-// Next returns the cursor of the page after this one. Its TTL begins when this
-// page was opened, or on the first page with the first Next. The error is an
-// *[IssueError].
+// Next returns the cursor of the next page. Its TTL begins when this page was opened;
+// on the first page, with the first call of Next. The error is an *[IssueError].
 func (p *Page) Next(ctx context.Context, next NextPage) (string, error) {
 	if p.next != nil {
 		return p.next(ctx, next)
@@ -120,7 +119,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 	if reason != "" {
 		return failed(reason)
 	}
-	if fail := p.digestArguments(); fail != nil { // only now: a forged cursor buys no digest
+	if fail := p.digestArguments(); fail != nil { // only now: a forged cursor costs no digest
 		fail.Reason = mcpseal.ReasonArguments
 		return fail
 	}
@@ -136,7 +135,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 	if len(r.position) > config.MaxPosition {
 		return failed(mcpseal.ReasonTooLarge)
 	}
-	// Last, so that only who it was issued to learns that it is too old.
+	// Last, so that only the user that it was issued to learns that it is too old.
 	p.opened = time.Now().UnixMilli()
 	if reason := r.inTime(p.opened); reason != "" {
 		return failed(reason)
@@ -200,7 +199,7 @@ func (p *Page) digestArguments() *failure {
 	return nil
 }
 
-// bind binds to the caller, asking once who that is, or to everybody.
+// bind binds the page to the caller, who is identified once, or to everyone.
 func (p *Page) bind(ctx context.Context, shared bool) *failure {
 	who, user := byte(forEverybody), ""
 	if !shared {

@@ -11,25 +11,25 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonloss"
 )
 
-// Pages are pages whose position is a Go value: a key of the last row, for
-// example. It is written as JSON, so it has as many bytes to fit into as
-// Config.MaxPosition says. One that would come back as another is not issued: with
-// something in fields that JSON does not carry, text that is not UTF-8, or in an any
-// bytes or a number that a float64 does not hold, such as most integers beyond 2^53.
+// Pages opens pages whose position is a Go value: a key of the last row, for example.
+// It is written as JSON, in at most Config.MaxPosition bytes. A position that would
+// come back as another value is not issued. That is one with data in fields that JSON
+// does not carry, with text that is not UTF-8, or in an any with bytes or with a number
+// that a float64 does not hold, such as most integers beyond 2^53.
 type Pages[T any] struct{ issuer Issuer }
 
-// For makes Pages.
+// For returns the Pages of an issuer.
 func For[T any](issuer Issuer) Pages[T] { return Pages[T]{issuer} }
 
 // Place is a page and where it begins.
 type Place[T any] struct {
 	Page
-	After T // what the page before gave to Next; zero on the first page
+	After T // what the previous page gave to Next; zero on the first page
 }
 
-// Open is [Issuer.Open] with a typed position. A position with members that T
-// does not have, or of other types, is ErrInvalid: T changed since, which an
-// Epoch says better.
+// Open is [Issuer.Open] with a typed position. If the position has members that T does
+// not have, or of other types, the error is ErrInvalid: T has changed since. Better
+// change the Epoch whenever T changes.
 func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor string) (Place[T], error) {
 	page, err := p.issuer.Open(ctx, request, cursor)
 	if err != nil || page.First() {
@@ -64,8 +64,8 @@ func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
 	return p.Page.Next(ctx, NextPage{Position: position})
 }
 
-// encodePosition writes a position, and refuses one whose text would come back as
-// another.
+// encodePosition writes a position, and refuses one that would come back as another
+// value.
 func encodePosition[T any](after T) ([]byte, *failure) {
 	var (
 		buf     bytes.Buffer

@@ -13,14 +13,14 @@ import (
 const (
 	recordVersion = 1
 
-	forNobody    = 0 // nobody is known
+	forNobody    = 0 // the caller has no name
 	forUser      = 1
 	forEverybody = 2
 
 	maxNumber = 1<<32 - 1
 )
 
-// Where the fields stand.
+// Offsets of the fields.
 const (
 	atWho      = 2
 	atIssued   = 3  // 6 bytes
@@ -32,8 +32,8 @@ const (
 	atLength   = 54 // 2 bytes: of the position
 	headSize   = 56
 
-	// minSize is what a record is padded to. The lengths of short positions do
-	// not show then, and AES-GCM is faster on whole 128 bytes than on less.
+	// minSize is the length that a record is padded to, so that the lengths of short
+	// positions do not show. AES-GCM is also faster on whole 128 bytes than on fewer.
 	minSize = 128
 )
 
@@ -54,7 +54,7 @@ func (r *record) fits() bool {
 func appendRecord(dst []byte, r *record, b *binding) []byte {
 	var head [headSize]byte
 	binary.BigEndian.PutUint32(head[atNumber:], uint32(r.number))
-	native.PutSpan(head[:], atLifetime, r.lifetime) // from the back to the front
+	native.PutSpan(head[:], atLifetime, r.lifetime) // from back to front: each overwrites bytes before it
 	native.PutInstant(head[:], atIssued, r.issued)
 	head[0], head[1], head[atWho] = mcpseal.PurposeCursor.Mark(), recordVersion, r.who
 	copy(head[atService:], b.service[:])
@@ -68,7 +68,7 @@ func appendRecord(dst []byte, r *record, b *binding) []byte {
 
 var padding [minSize]byte
 
-// padded is how many zeros stand behind a position.
+// padded returns how many zeros follow a position.
 func padded(length int) int { return max(0, minSize-headSize-length) }
 
 // parseRecord reads a payload that is genuine.
@@ -92,8 +92,8 @@ func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal
 	return r, head, ""
 }
 
-// boundTo returns why the record is not bound to b, or "". The hints only choose
-// the word; two users in 65,536 look alike to them, but not to the digest.
+// boundTo returns why the record is not bound to b, or "". The hints only choose the
+// reason: one user in 65,536 has the same hint as another, but not the same digest.
 func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
 	if !native.Same(head[atService:atDigest], b.service) {
 		return mcpseal.ReasonAudience
@@ -109,7 +109,7 @@ func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
 	return mcpseal.ReasonRequest
 }
 
-// inTime states what is accepted, so that a nonsense number is not.
+// inTime tests for what it accepts, so that it rejects a nonsense number.
 func (r *record) inTime(now int64) mcpseal.Reason {
 	if !(r.issued <= now+clockSkew.Milliseconds()) {
 		return mcpseal.ReasonFromTheFuture
@@ -126,10 +126,9 @@ const (
 	maxNamed   = 1<<16 - 1 // bytes of a method or a target
 )
 
-// binding is what a cursor is bound to, as the record writes it: the service,
-// one digest of everything else, which decides, and hints at two of its parts,
-// which tell the operator what differs. One hash is all that a page costs, of
-// one block where names are short.
+// binding is what a cursor is bound to, as the record has it: the service, one digest
+// of everything else, and hints at two of its parts. The digest decides; the hints tell
+// the operator what differs. A page costs one hash, of one block if names are short.
 type binding struct {
 	service *[digestSize]byte
 	digest  [digestSize]byte
@@ -139,13 +138,13 @@ type binding struct {
 // hints are a few bytes of the arguments and of who may use the cursor.
 type hints struct{ arguments, user [hintSize]byte }
 
-// serviceDigest does not change while the process runs.
+// serviceDigest digests what does not change while the process runs.
 func serviceDigest(audience, epoch string) [digestSize]byte {
 	return native.Sum(native.AppendFramed(native.AppendFramed([]byte("mc1s"), audience), epoch))
 }
 
-// bind computes the binding of a request, whose names are not too long, and of
-// its arguments, to somebody.
+// bind computes the binding to a request, its arguments and who may use the cursor.
+// The method and the target must have at most maxNamed bytes.
 func bind(service *[digestSize]byte, request *mcpseal.Request, arguments *[sha256.Size]byte, who byte, user string) (b binding) {
 	var scratch [160]byte
 	buf := append(scratch[:0], arguments[:digestSize]...)
@@ -172,7 +171,7 @@ func hint(who byte, name string) (h [hintSize]byte) {
 	return h
 }
 
-// word is the first eight bytes of a text.
+// word returns the first eight bytes of a text.
 func word(s string) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56

@@ -26,8 +26,8 @@ func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Ki
 }
 
 // sound returns an answer that a handler may see, or nil for one that is not whole:
-// JSON's null becomes nil in places where no handler expects it. What comes along
-// with a no means nothing, and is left out.
+// JSON's null becomes nil in places where no handler expects it. The content of a
+// declined or cancelled question means nothing and is left out.
 func sound(answer mcp.InputResponse) mcp.InputResponse {
 	isWhole := false
 	switch a := answer.(type) {
@@ -52,8 +52,8 @@ func sound(answer mcp.InputResponse) mcp.InputResponse {
 	return answer
 }
 
-// hasNull reports whether the fields of a form hold a null. A field that was left
-// empty is absent.
+// hasNull reports whether the fields of a form hold a null, at any depth. A field
+// that the user left empty is absent, not null.
 func hasNull(fields map[string]any) bool {
 	for _, value := range fields {
 		if isNull(value) {

@@ -22,7 +22,7 @@ func isCarrier(method string) bool {
 // call is what the three carrier methods have in common, as it came in.
 type call struct {
 	method, target string
-	arguments      []byte            // JSON; of a tool, and of any call once they are kept
+	arguments      []byte            // JSON: a tool's, and a prompt's too after keepArguments
 	promptArgs     map[string]string // of a prompt, shared with its handler
 	token          string
 	answers        mcp.InputResponseMap
@@ -82,15 +82,15 @@ func withInput(req mcp.Request, state string, answers mcp.InputResponseMap) mcp.
 	return req
 }
 
-// asking is a result as far as it asks.
+// asking is the part of a result that asks.
 type asking struct {
 	state     string
 	questions mcp.InputRequestMap // nil when it does not ask
 	sent      bool                // the SDK will send it as input required
 }
 
-// readResult reads a result; ok is false for types that are not the SDK's own, for
-// nil, and for contents that are: the SDK would write them with nobody to recover.
+// readResult reads a result. ok is false for a type that is not the SDK's own, for
+// nil, and for a nil content: the SDK would panic on writing it, with no recover.
 func readResult(result mcp.Result) (a asking, ok bool) {
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
@@ -129,8 +129,8 @@ func withState(result mcp.Result, state string) mcp.Result {
 	return result
 }
 
-// uncached returns the result for nobody's cache: what depends on answers or
-// carries a token is one user's. Only resources say how they are cached.
+// uncached returns the result marked as private and not to be cached: what depends on
+// answers or carries a token is for one user. Only resources have cache settings.
 func uncached(result mcp.Result) mcp.Result {
 	r, ok := result.(*mcp.ReadResourceResult)
 	if !ok || r == nil || r.TTLMs == 0 && r.CacheScope == "private" {
@@ -141,17 +141,17 @@ func uncached(result mcp.Result) mcp.Result {
 	return &copied
 }
 
-// keptArguments is a copy of a call's arguments as they arrived. Handlers, and
-// middleware further in, may change theirs before anything is sealed.
+// keptArguments is a copy of a call's arguments as they arrived. Handlers and inner
+// middleware may change theirs before anything is sealed.
 type keptArguments struct{ text []byte }
 
 var keptPool = sync.Pool{New: func() any { return new(keptArguments) }}
 
-// maxKept is the largest copy whose memory is used again.
+// maxKept is the largest copy whose memory is reused.
 const maxKept = 64 << 10
 
-// keepArguments replaces the call's arguments by a copy, which ends with release.
-// Those that are longer than anything that is digested are left alone.
+// keepArguments replaces the call's arguments with a copy, valid until release.
+// Arguments that are too long to be digested are not copied.
 func (c *call) keepArguments(most int) *keptArguments {
 	if len(c.arguments) == 0 && len(c.promptArgs) == 0 || len(c.arguments) > most {
 		return nil
@@ -174,7 +174,7 @@ func (k *keptArguments) release() {
 	keptPool.Put(k)
 }
 
-// appendStrings appends a prompt's arguments as JSON. Their order does not count.
+// appendStrings appends a prompt's arguments as JSON. Their order does not matter.
 func appendStrings(dst []byte, members map[string]string) []byte {
 	dst = append(dst, '{')
 	for name, value := range members {

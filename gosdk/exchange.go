@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// readBody reads the body of a request and puts it back for the SDK, with the
-// error that ended it: the SDK answers that. The result is nil after an error.
+// readBody reads the body of a request and puts it back for the SDK. After an error
+// it returns nil; the SDK then reads the same error, and answers it.
 func (h *handler) readBody(w http.ResponseWriter, r *http.Request) []byte {
 	if r.Body == nil {
 		return nil
@@ -38,11 +38,11 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// sends reports whether a body has a call or a notification of this method, alone
-// or in a batch, as the SDK decodes it.
+// sends reports whether a body has a call of this method, or a notification if call
+// is false, alone or in a batch, as the SDK decodes it.
 func sends(body []byte, method string, call bool) (found bool) {
 	var messages []json.RawMessage
-	// Like the SDK, a Decoder takes no notice of what follows a batch.
+	// Like the SDK, a Decoder ignores what follows a batch.
 	if json.NewDecoder(bytes.NewReader(body)).Decode(&messages) != nil {
 		messages = []json.RawMessage{body}
 	}
@@ -58,7 +58,7 @@ func sends(body []byte, method string, call bool) (found bool) {
 	return found
 }
 
-// answer calls before once, ahead of the first byte that the client gets.
+// answer calls before once, just before the client gets the first byte.
 type answer struct {
 	http.ResponseWriter
 	before func(status int)
@@ -67,11 +67,11 @@ type answer struct {
 
 func (a *answer) begin(status int) { a.once.Do(func() { a.before(status) }) }
 
-// finish calls before for an answer that was never begun.
+// finish calls before if nothing has been written.
 func (a *answer) finish() { a.begin(http.StatusOK) }
 
 func (a *answer) WriteHeader(status int) {
-	if status >= 200 { // the others are not the answer yet
+	if status >= 200 { // 1xx is not the answer yet
 		a.begin(status)
 	}
 	a.ResponseWriter.WriteHeader(status)

@@ -25,42 +25,42 @@ const (
 	defaultPerUser     = 100
 	defaultIdleTimeout = 30 * time.Minute
 
-	// retryAfter is how many seconds a client waits that found no room.
+	// retryAfter is how many seconds a client waits after it found no room.
 	retryAfter = "30"
 )
 
 // HandlerOptions changes what [Handler] does. The zero value is the safe choice.
 //
-// The limits are about older clients, which have sessions. In each of them
-// [mcpseal.NoLimit] switches the limit off.
+// The limits apply to older clients, which have sessions. [mcpseal.NoLimit]
+// switches a limit off.
 type HandlerOptions struct {
 	// HTTP is passed on to the SDK. Its SessionTimeout is how long a session may
 	// go without a POST: 0 means 30 minutes, a negative value forever. Its
 	// Stateless is not used.
 	HTTP mcp.StreamableHTTPOptions
-	// Principal tells who sent an HTTP request, for identity that something else
-	// than the SDK's bearer middleware verified; "" means nobody. It must name a
-	// user in the same way for as long as a session lasts. An error or a panic
-	// refuses the request. Nil means the access token's user, as [TokenUser]
+	// Principal tells who sent an HTTP request. Set it if something other than the
+	// SDK's bearer middleware verifies users. "" means nobody. It must return the
+	// same name for a user for as long as a session lasts. If it fails or panics,
+	// the request is refused. Nil means the access token's user, as [TokenUser]
 	// names it.
 	//
-	// Set it where Options.Principal is set, and only there, and have both return
-	// the same name for a user. If they differ on a session of an older client,
+	// Set both this and Options.Principal or neither, and have both return the
+	// same name for a user. If the names differ on a session of an older client,
 	// its calls can neither ask nor use cursors: whoever shares the session's name
 	// could answer for another user.
 	Principal func(*http.Request) (string, error)
 	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
 	MaxSessions int
 	// MaxSessionsPerUser is how many of them one user may have. 0 means
-	// 100. By default the client is part of it, so that a user with several clients
-	// has as many times that.
+	// 100. By default the user's name includes the client, so a user with several
+	// clients may have as many with each.
 	MaxSessionsPerUser int
 	// MaxAnonymousSessions is how many of them callers without a name may
 	// have together. 0 means half of MaxSessions, so that such callers cannot
 	// keep users out. A server without users can set it to MaxSessions.
 	MaxAnonymousSessions int
-	// Logger gets what the author or operator of the server should know. Nil
-	// means slog.Default().
+	// Logger gets messages for the server's author and operator. Nil means
+	// slog.Default().
 	Logger *slog.Logger
 }
 
@@ -69,23 +69,24 @@ type HandlerOptions struct {
 // which older clients need to be asked anything; this one has both and chooses
 // by the Mcp-Protocol-Version header. Options may be nil.
 //
-// A session of an older client belongs to the user that opened it. To everybody
+// A session of an older client belongs to the user that opened it. For everyone
 // else it does not exist: their requests get the same 404 as for an unknown id.
 //
-// Where a limit is reached, a session that never sent notifications/initialized
-// and has no request running makes room, the one unused for longest first: for a
-// user at their own limit one of theirs, otherwise an anonymous one, then one of
-// theirs, then any. Anonymous callers displace only each other. If there is no
-// such session, the client gets status 503 with Retry-After. Sessions that sent
-// the notification end only by themselves, or when they are idle. Room is made before
-// the SDK looks at the request: one that it refuses, because of its Accept or Origin
-// header for example, has displaced a session all the same.
+// When a limit is reached, a new session displaces one that never sent
+// notifications/initialized and has no request running, the longest unused first. A
+// user at their own limit displaces one of their own. Otherwise an anonymous session
+// goes first, then one of the user's own, then any. Anonymous callers displace only
+// each other. If there is no such session, the client gets status 503 with
+// Retry-After. A session that sent the notification ends only by itself, or when it
+// is idle. Room is made before the SDK looks at the request: a request that the SDK
+// then refuses, for its Accept or Origin header for example, has displaced a session
+// all the same.
 //
-// A session counts until the last handler that it runs has returned, also after it
-// has timed out. A question to the client ends with its token; give anything else
-// that a handler waits for a deadline. How many requests a session may have open at
-// once is not limited here. The older SSE transport, which
-// Handler does not serve, neither binds nor limits its sessions.
+// A session counts until its last running handler has returned, even after it has
+// timed out. A question to the client ends when its token expires; set a deadline for
+// anything else that a handler waits for. How many requests a session may have open
+// at once is not limited here. Handler does not serve the older SSE transport, which
+// neither binds nor limits its sessions.
 func Handler(getServer func(*http.Request) *mcp.Server, options *HandlerOptions) http.Handler {
 	var o HandlerOptions
 	if options != nil {
@@ -118,7 +119,7 @@ type handler struct {
 	options      HandlerOptions
 	sessions     *sessions
 	namesUsers   bool         // HandlerOptions.Principal was set
-	lastFull     atomic.Int64 // when the log last said so, in Unix seconds
+	lastFull     atomic.Int64 // when the log last warned of a full limit, in Unix seconds
 }
 
 func (h *handler) logger() *slog.Logger {
@@ -128,7 +129,7 @@ func (h *handler) logger() *slog.Logger {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Revisions are dates, so they compare as texts.
 	if r.Header.Get(versionHeader) >= firstStateless {
-		if h.namesUsers { // all others are spared the copy
+		if h.namesUsers { // otherwise no copy is needed
 			r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, markNamed))
 		}
 		h.newer.ServeHTTP(w, r)
@@ -138,8 +139,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveSession(w, r, id)
 		return
 	}
-	// The SDK refuses anything else, so it must not displace a session. What the SDK
-	// refuses by other headers may: whoever can send that can send one that is taken.
+	// The SDK refuses anything else, so it must not displace a session. A request that the
+	// SDK refuses for other headers may: whoever can send it can send a good one too.
 	if r.Method == http.MethodPost && isJSON(r) {
 		h.openSession(w, r)
 		return
@@ -147,8 +148,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.older.ServeHTTP(w, r)
 }
 
-// openSession serves a POST without a session. The SDK makes a session for any
-// of them, but keeps only one that is initialized.
+// openSession serves a POST without a session. The SDK makes a session for each,
+// but keeps only those that are initialized.
 func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	// Read before a slot is taken, so that a slow client holds none.
 	body := h.readBody(w, r)
@@ -172,7 +173,7 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(ctx)
 	answer := &answer{ResponseWriter: w, before: func(status int) {
 		h.sessions.name(opening, w.Header().Get(sessionHeader), server)
-		if opening != nil && status < 300 && sends(body, "notifications/initialized", false) { // in one batch
+		if opening != nil && status < 300 && sends(body, "notifications/initialized", false) { // in the same batch
 			h.sessions.initialized(opening)
 		}
 	}}
@@ -180,7 +181,7 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	h.older.ServeHTTP(answer, r)
 }
 
-// admit returns a session that is counted, or answers that there is no room.
+// admit counts a new session and returns it, or answers that there is no room.
 func (h *handler) admit(w http.ResponseWriter, r *http.Request, user string) *session {
 	opening, limit := h.sessions.open(r.Context(), user)
 	if opening == nil {
@@ -191,7 +192,7 @@ func (h *handler) admit(w http.ResponseWriter, r *http.Request, user string) *se
 	return opening
 }
 
-// warnFull tells the operator at most once a minute, since anybody can cause it.
+// warnFull warns the operator at most once a minute, since anyone can cause it.
 func (h *handler) warnFull(ctx context.Context, limit string) {
 	now, last := time.Now().Unix(), h.lastFull.Load()
 	if now-last >= 60 && h.lastFull.CompareAndSwap(last, now) {
@@ -199,8 +200,8 @@ func (h *handler) warnFull(ctx context.Context, limit string) {
 	}
 }
 
-// serveSession serves a request on a session. Who sent it is asked whether or
-// not the session exists, so that the answer does not tell.
+// serveSession serves a request on a session. It identifies the sender before it
+// looks for the session, so that the answer does not reveal whether that exists.
 func (h *handler) serveSession(w http.ResponseWriter, r *http.Request, id string) {
 	user, ok := h.user(r)
 	if !ok {
@@ -241,7 +242,7 @@ func (h *handler) serveSession(w http.ResponseWriter, r *http.Request, id string
 // noSession answers as the SDK does for an unknown session.
 func noSession(w http.ResponseWriter) { http.Error(w, "session not found", http.StatusNotFound) }
 
-// user tells who sent a request.
+// user returns who sent a request.
 func (h *handler) user(r *http.Request) (user string, ok bool) {
 	principal := mcpseal.Principal(func(context.Context) (string, error) { return h.options.Principal(r) })
 	user, err := principal.Identify(r.Context())
@@ -254,11 +255,11 @@ func (h *handler) user(r *http.Request) (user string, ok bool) {
 	} else if r.Context().Err() == context.Canceled {
 		level = slog.LevelWarn // the client is gone
 	}
-	h.logger().Log(r.Context(), level, "gosdk: a request was refused, because it could not be told who sent it", attributes...)
+	h.logger().Log(r.Context(), level, "gosdk: a request was refused, because its sender could not be identified", attributes...)
 	return "", false
 }
 
-// tokenUser is the user of the access token that the SDK's bearer middleware
+// tokenUser returns the user of the access token that the SDK's bearer middleware
 // verified.
 func tokenUser(r *http.Request) (string, error) {
 	info := auth.TokenInfoFromContext(r.Context())
@@ -273,7 +274,7 @@ type (
 	sessionKey struct{}
 )
 
-// sessionMark is what [Handler] says of a request, to calls on it.
+// sessionMark is what [Handler] tells the calls of a request, in their context.
 type sessionMark struct {
 	named     bool   // HandlerOptions.Principal names the users of sessions
 	onSession bool   // of an older client
@@ -283,7 +284,7 @@ type sessionMark struct {
 // markNamed is for requests without a session.
 var markNamed = &sessionMark{named: true}
 
-// noteServer passes getServer on, and notes what it returned where the request's
+// noteServer wraps getServer, and stores the server that it returned if the request's
 // context has a place for it.
 func noteServer(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
 	return func(r *http.Request) *mcp.Server {

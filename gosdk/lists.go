@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxListPosition is how long a cursor of the SDK's may be: it holds a name
+	// maxListPosition is the longest SDK cursor that is sealed: it holds a name
 	// or a URI.
 	maxListPosition = 32 << 10
-	// maxCachedMs is how much of a page's ttlMs a cursor waits for: a year.
+	// maxCachedMs limits how much of a page's ttlMs adds to its cursor's life: a year.
 	maxCachedMs = 365 * 24 * 60 * 60 * 1000
 )
 
-// nativeCursors issues cursors under the boundary's keys, or nil where it has
-// none.
+// nativeCursors returns an issuer of cursors under the boundary's keys, or nil if
+// the boundary has none.
 func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
 	config, ok := cursor.ConfigOf(boundary)
 	if !ok {
@@ -35,7 +35,7 @@ func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
 	return cursors
 }
 
-// forUsers has another issuer keep to [mcpseal.Config.RequireUser].
+// forUsers makes another issuer obey [mcpseal.Config.RequireUser].
 type forUsers struct{ cursor.Issuer }
 
 func (f forUsers) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {
@@ -58,7 +58,7 @@ func isList(method string) bool {
 	return false
 }
 
-// serveList keeps the SDK's list cursors to itself: the client gets sealed ones.
+// serveList gives the client sealed cursors in place of the SDK's list cursors.
 func (p *Protected) serveList(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	token, ok := listCursor(req)
 	if !ok {
@@ -92,10 +92,10 @@ func (p *Protected) serveList(ctx context.Context, next mcp.MethodHandler, metho
 	return p.sealedList(ctx, &by, &page, result)
 }
 
-// sealedList replaces the cursor of a page. A page that may be served to others
-// from a cache has a cursor that serves them too, and outlives the cache. Any
-// other is bound to the user: the SDK calls every page public, but one with a ttlMs
-// of 0 is in nobody's cache.
+// sealedList seals the cursor of a page. If a cache may serve the page to other users,
+// the cursor works for them too, and outlives the cached page. Any other cursor is
+// bound to the user. The SDK calls every page public, but no cache keeps one with a
+// ttlMs of 0.
 func (p *Protected) sealedList(ctx context.Context, by *caller, page *cursor.Page, result mcp.Result) (mcp.Result, error) {
 	plain, with := nextListCursor(result)
 	if plain == "" {
@@ -148,7 +148,7 @@ func listCursor(req mcp.Request) (text string, ok bool) {
 	return text, true
 }
 
-// withListCursor returns the request, which has params, with another cursor. The
+// withListCursor returns a request, which must have params, with another cursor. The
 // caller's params are left alone.
 func withListCursor(req mcp.Request, text string) mcp.Request {
 	switch r := req.(type) {
@@ -172,7 +172,7 @@ func withListCursor(req mcp.Request, text string) mcp.Request {
 	return req
 }
 
-// isListResult reports whether a page's cursor can be told.
+// isListResult reports whether a result is a page whose cursor can be read.
 func isListResult(result mcp.Result) bool {
 	switch r := result.(type) {
 	case *mcp.ListToolsResult:
@@ -187,8 +187,8 @@ func isListResult(result mcp.Result) bool {
 	return false
 }
 
-// nextListCursor reads the cursor of a page, and how to return the page with
-// another one: a copy, since a middleware further in may keep it.
+// nextListCursor returns the cursor of a page, and a function that copies the page
+// with another cursor. It copies because inner middleware may keep the page.
 func nextListCursor(result mcp.Result) (text string, with func(string) mcp.Result) {
 	switch r := result.(type) {
 	case *mcp.ListToolsResult:
@@ -203,12 +203,12 @@ func nextListCursor(result mcp.Result) (text string, with func(string) mcp.Resul
 	return "", nil
 }
 
-// strangers are the tools that an option names and no list has shown so far. A
-// misspelt name would switch single use off, or answers on, for nobody.
+// strangers are the tools that an option names and no list has shown so far. An
+// option has no effect for a misspelt name: single use, for example, stays off.
 type strangers struct {
 	mu    sync.Mutex
-	names map[string]string // from the tool to the option; nil once all is said
-	pages int               // that were seen in a row, from the first one on
+	names map[string]string // from the tool to the option; nil after the warning
+	pages int               // seen in a row, from the first one on
 }
 
 func (s *strangers) expect(option string, tools []string) {
@@ -220,9 +220,9 @@ func (s *strangers) expect(option string, tools []string) {
 	}
 }
 
-// meet looks at a page of a list of tools. After the last one it says, once, which
-// tools were on none. Pages that another replica served were not seen, so there
-// must have been one of each number.
+// meet looks at a page of the list of tools. After the last page it warns, once, about
+// the tools that were on none. Another replica may have served some pages, so it
+// warns only after it has seen a page of each number.
 func (s *strangers) meet(ctx context.Context, p *Protected, number int, page *mcp.ListToolsResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

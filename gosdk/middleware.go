@@ -12,8 +12,8 @@ import (
 )
 
 // receive is the receiving middleware. It moves fields between the SDK and the
-// boundary; what is allowed, the boundary decides. A handler that panics has
-// failed: the operator learns the type of the value and the stack, the client
+// boundary; the boundary decides what is allowed. If a handler panics, its call
+// fails: the operator learns the type of the value and the stack, the client
 // nothing.
 func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
@@ -25,7 +25,7 @@ func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}()
 		panicked := mcpseal.Guard(func() error {
 			if result, err = p.serve(ctx, next, method, req); err != nil {
-				_ = err.Error() // as the SDK will, with nobody to recover: it may be a nil of some type
+				_ = err.Error() // the SDK calls it too, with no recover: it may panic, as a typed nil does
 			}
 			return nil
 		})
@@ -116,8 +116,8 @@ func (p *Protected) serveCall(ctx context.Context, next mcp.MethodHandler, req m
 	return result, nil
 }
 
-// input returns what the handler may see of what came in. On a first round nobody
-// asked for the answers, so they are none, but for tools that the operator named.
+// input returns the state and the answers that the handler may see. On a first round
+// nothing was asked, so answers are dropped, except for tools in Options.Unsolicited.
 func (p *Protected) input(ctx context.Context, round *mcpseal.Round, c call) (state string, answers mcp.InputResponseMap) {
 	accepts := round.Accepts
 	if c.token == "" && c.method == methodTool && p.unsolicited[c.target] {
@@ -129,8 +129,8 @@ func (p *Protected) input(ctx context.Context, round *mcpseal.Round, c call) (st
 	return state, answers
 }
 
-// run calls the handler and makes sure that what it returns can be told: a state
-// must not leave in a result that nobody looked into.
+// run calls the handler and refuses a result that cannot be read: a state must not
+// leave in a result that was not checked.
 func (p *Protected) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
 	result, err := next(ctx, c.method, req)
 	if err != nil {
@@ -147,12 +147,12 @@ func (p *Protected) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHandl
 	return result, a, nil
 }
 
-// sealed returns the result that asks with a token in place of its state.
+// sealed returns a result that asks, with a token in place of its state.
 func (p *Protected) sealed(asked *passing, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
 	ctx := asked.Context
 	if !a.sent {
 		return nil, p.refuse(ctx, c.method, "a result asks, but the SDK would send it as complete: questions must come from the handler, "+
-			"not from a middleware further in")
+			"not from inner middleware")
 	}
 	questions, err := p.pins(&asked.Call, c, a)
 	if err != nil {
@@ -199,7 +199,7 @@ func (p *Protected) seal(of *passing, round *mcpseal.Round, text string, questio
 	return token, nil
 }
 
-// refuse tells the operator why and the client nothing.
+// refuse logs why for the operator, and returns an error that tells the client nothing.
 func (p *Protected) refuse(ctx context.Context, method, why string) error {
 	p.logger().ErrorContext(ctx, "gosdk: "+why, "method", method)
 	return internalError()
@@ -213,8 +213,8 @@ func wireError(err error) error {
 
 func internalError() error { return wireError(nil) }
 
-// bare returns an error about capabilities, or of the boundary, as it must go
-// out: the SDK wraps what the sending middleware returns.
+// bare unwraps an error about capabilities, or of the boundary, before it goes out:
+// the SDK wraps what the sending middleware returns.
 func bare(err error) error {
 	var own *ownError
 	if errors.As(err, &own) {

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// isOlder reports whether the client knows no multi round-trip requests, as the
-// SDK decides it.
+// isOlder reports whether the client does not know multi round-trip requests, by the
+// SDK's own rule.
 func isOlder(req mcp.Request) bool {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || session == nil {
@@ -30,9 +30,9 @@ func isOlder(req mcp.Request) bool {
 // lastStateful is the last revision with sessions.
 const lastStateful = "2025-11-25"
 
-// withSessions returns a request to initialize a session with a revision that has
-// them. The SDK answers any later one with such a revision too, but would then take
-// the client for one that speaks the later.
+// withSessions lowers the revision of an initialize request to the last one that has
+// sessions. The SDK answers a later revision with such a one too, but would then
+// treat the client as if it spoke the later.
 func withSessions(req mcp.Request) mcp.Request {
 	r, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams])
 	if !ok || r == nil || r.Params == nil || r.Params.ProtocolVersion < firstStateless {
@@ -45,7 +45,7 @@ func withSessions(req mcp.Request) mcp.Request {
 
 // olderCall is a call of an older client while it runs. Between two rounds its
 // state stays in the process, but every round is sealed and opened as if it had
-// left, so that the boundary's pins and limits hold.
+// left, so that the boundary's bindings and limits hold.
 type olderCall struct {
 	passing
 	p   *Protected
@@ -60,7 +60,7 @@ type olderCall struct {
 }
 
 // olderOf returns the older client's call that a question on a session belongs to,
-// or nil. A server that a handler connected to has a session of its own.
+// or nil. The session excludes questions of a server that a handler connected to.
 func olderOf(ctx context.Context, session *mcp.ServerSession) *olderCall {
 	passing := passage.From(ctx)
 	if passing == nil || passing.Session != mcp.Session(session) {
@@ -70,9 +70,9 @@ func olderOf(ctx context.Context, session *mcp.ServerSession) *olderCall {
 	return o
 }
 
-// bridge serves a client that knows no multi round-trip requests. The SDK asks
-// such a client once, from further in, and runs the handler again; bridge goes
-// on from there for as many rounds as it takes.
+// bridge serves a client that does not know multi round-trip requests. The SDK asks
+// such a client once, inside next, and runs the handler again; bridge goes on from
+// there for as many rounds as it takes.
 func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
 	if !p.paired.Load() {
 		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both of what Middleware returned, on one server")
@@ -91,8 +91,8 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 	state, answers := p.input(ctx, &o.round, c)
 	for {
 		round := o.enter()
-		// A handler may change its params, and the next round needs them as they
-		// arrived: each run gets a copy.
+		// Each run gets a copy of the params: a handler may change them, and the next
+		// round needs them as they arrived.
 		result, a, err := p.run(&o.passing, round, next, withInput(o.pristine(), state, answers), c)
 		if err != nil {
 			return nil, o.unanswered(err)
@@ -109,19 +109,19 @@ func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.
 	}
 }
 
-// enter and leave stand around the runs of the handler.
+// enter begins a run of the handler, and returns its round.
 
 func (o *olderCall) enter() *mcpseal.Round {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	entered := o.round // a copy: a run that nobody waits for may still look at it
+	entered := o.round // a copy: an abandoned run may still read it
 	o.sdk = nil
 	o.Begin(&entered)
 	return &entered
 }
 
-// leave ends the call for handlers that outlive it: the memory of its arguments is
-// used again.
+// leave marks the call as over for handlers that outlive it: the memory of its
+// arguments is reused.
 func (o *olderCall) leave() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,7 +134,7 @@ func (o *olderCall) hasAsked() bool {
 	return o.asked
 }
 
-// pristine returns the request with arguments that nobody else holds.
+// pristine returns the request with a fresh copy of its arguments as they arrived.
 func (o *olderCall) pristine() mcp.Request {
 	switch r := o.req.(type) {
 	case *mcp.CallToolRequest:
@@ -149,15 +149,15 @@ func (o *olderCall) pristine() mcp.Request {
 	return o.req
 }
 
-// unanswered hides what the SDK says of an answer that it did not take from an
-// older client: it repeats the answer. Where the handler is not one of elicit's,
-// its author gets the SDK's words.
+// unanswered hides the SDK's error about an older client's answer that it did not
+// accept, because the error repeats the answer. If the handler is not one of
+// elicit's, the SDK's error stays.
 func (o *olderCall) unanswered(err error) error {
 	var own *ownError
 	if !o.Asking() || errors.As(err, &own) || !o.hasAsked() || o.Context.Err() != nil {
 		return err
 	}
-	o.p.logger().WarnContext(o, "gosdk: a client's answer was not taken: it does not fit what was asked, or the client failed")
+	o.p.logger().WarnContext(o, "gosdk: a client's answer was not accepted: it does not fit what was asked, or the client failed")
 	return errMisfit()
 }
 
@@ -182,8 +182,8 @@ func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, ans
 	if err != nil {
 		return "", nil, &ownError{err}
 	}
-	// The parent's context is not marked as this call's: what is asked below is
-	// this round, and the sending middleware need not count it.
+	// o.Context is the parent's and does not carry this call, so the sending
+	// middleware does not count these questions: they are this round.
 	ctx, cancel := context.WithDeadline(o.Context, expires)
 	defer cancel()
 	if answers, err = askAll(ctx, session, a.questions); err != nil && ctx.Err() == nil {
@@ -214,9 +214,9 @@ func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token
 	return token, o.round.Expires(), err
 }
 
-// reopen opens a token that this call sealed. There is nobody to ask again if
-// it is rejected: the answers are already here. A call that was cancelled goes no
-// further, and is nobody's failure.
+// reopen opens a token that this call sealed. A rejected one is an error even with
+// AskAgain: the answers are already here. For a cancelled call it opens nothing,
+// so that no rejection is reported.
 func (o *olderCall) reopen(token string) error {
 	if err := o.Context.Err(); err != nil {
 		return err

@@ -14,11 +14,11 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// serveOther serves what is neither a carrier nor a list. Nobody seals there, so
-// neither a state nor questions nor answers may go in or out.
+// serveOther serves methods that are neither carriers nor lists. Nothing is sealed
+// there, so neither a state nor questions nor answers may go in or out.
 func (p *Protected) serveOther(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	if carriesInput(req.GetParams()) {
-		return nil, p.refuse(ctx, mcpseal.PlainText(method), "params with a state or answers were refused: nobody seals them for this method")
+		return nil, p.refuse(ctx, mcpseal.PlainText(method), "params with a state or answers were refused: nothing seals them for this method")
 	}
 	if method == methodListen && isOlder(req) {
 		// No older revision has it, and some releases of the SDK never end a session
@@ -27,7 +27,7 @@ func (p *Protected) serveOther(ctx context.Context, next mcp.MethodHandler, meth
 	}
 	result, err := next(ctx, method, withSessions(req))
 	if err == nil && carriesInput(result) {
-		return nil, p.refuse(ctx, mcpseal.PlainText(method), "a result with a state or questions was refused: nobody seals them for this method, "+
+		return nil, p.refuse(ctx, mcpseal.PlainText(method), "a result with a state or questions was refused: nothing seals them for this method, "+
 			"ask from a tool, a prompt or a resource")
 	}
 	return result, err
@@ -38,13 +38,12 @@ const methodListen = "subscriptions/listen"
 // inputMembers are what multi round-trip requests add to params and results.
 var inputMembers = []string{"requestState", "inputRequests", "inputResponses"}
 
-// carriesInput reports whether params or a result have such a member, and
-// something in it. What the SDK defines is looked at field by field; anything else
-// by its JSON, whatever makes that.
+// carriesInput reports whether params or a result have such a member that is not
+// empty. It checks the SDK's own types field by field, and the JSON of any other.
 func carriesInput(message any) bool {
 	v := reflect.ValueOf(message)
 	for v.Kind() == reflect.Pointer {
-		v = v.Elem() // not valid for nil
+		v = v.Elem() // invalid if it was nil
 	}
 	if !v.IsValid() {
 		return false
@@ -66,7 +65,7 @@ var sdkPackage = reflect.TypeFor[mcp.CallToolResult]().PkgPath()
 func jsonCarriesInput(message any) bool {
 	text, err := json.Marshal(message)
 	if err != nil {
-		return true // nobody can look into it
+		return true // it cannot be checked
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil {
@@ -83,7 +82,7 @@ func jsonCarriesInput(message any) bool {
 
 var inputFieldsOf sync.Map // from reflect.Type to [][]int
 
-// inputFields finds the fields of an SDK's struct that JSON gives such a name.
+// inputFields returns the fields of an SDK struct that have such a name in JSON.
 func inputFields(t reflect.Type) [][]int {
 	if known, ok := inputFieldsOf.Load(t); ok {
 		return known.([][]int)

@@ -17,9 +17,9 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/exactargs"
 )
 
-// PageHandler returns one page. After is where the page before ended, as its
-// handler said; nil on the first page. Next is where this one ends; nil when
-// there is no other behind it.
+// PageHandler returns one page. After is where the previous page ended, as the
+// handler returned it then; nil on the first page. Next is where this page ends; nil
+// on the last page.
 type PageHandler[In, At, Item any] func(ctx context.Context, req *mcp.CallToolRequest, in In, after *At) (items []Item, next *At, err error)
 
 // PageOptions names what [AddPagedTool] adds to arguments and results, and limits
@@ -29,20 +29,20 @@ type PageOptions struct {
 	NextCursor string // the member of the result. "" means nextCursor
 	Items      string // the member of the result. "" means items
 
-	// MaxArguments is the longest text of the arguments that is read, in bytes, beside
-	// the cursor: the schema library takes much more memory than that to refuse them. At most
-	// mcpseal.Config.MaxArguments. 0 means 64 KiB, or that if it is less.
+	// MaxArguments limits the text of the arguments without the cursor, in bytes: the
+	// schema library takes much more memory than that to refuse them. It is at most
+	// mcpseal.Config.MaxArguments. 0 means 64 KiB, or mcpseal.Config.MaxArguments if less.
 	MaxArguments int
 }
 
 const cursorRoom = 4 << 10 // for a cursor and its name
 
 // AddPagedTool registers a tool that returns its items page by page. Its
-// arguments gain an optional cursor, its result is the items and, unless the
+// arguments gain an optional cursor. Its result is the items and, unless the
 // page is the last, the cursor of the next.
 //
 // A cursor works for the user and the arguments of the page that it came with,
-// for this tool of this service, and for an hour. Any other is answered with
+// for this tool of this service, and for an hour. Any other cursor is answered with
 // -32602 before the handler runs, unless the other arguments are refused first.
 // An empty one asks for the first page. A position is written as JSON, in at most
 // 256 bytes: keep a key in it, not a row. Options.Cursors may have another
@@ -53,46 +53,46 @@ const cursorRoom = 4 << 10 // for a cursor and its name
 // is bound to. So 1 and 1.0 are the same argument, and so are a default that is
 // left out and one that is written.
 //
-//   - A name counts only as it is written. One that differs from a field's in
-//     case alone is refused, at any depth. So is a key of a map whose type
-//     would write it in another way, and base64 in another spelling.
+//   - Names are case-sensitive. One that differs from a field's only in case is
+//     refused, at any depth. So is a map key that its type would write in another
+//     way, and base64 that Go would write in another way.
 //   - A whole number has at most 64 bits, however it is written, and arrives
-//     exactly or not at all, but -0 is 0. In an any it is an int64, or a uint64 if
-//     it must be.
-//   - Any other number is a float64, and refused if that is whole. A float32
-//     field gets the nearest float32: the schema checked the float64.
-//   - A Go array gets as many items as it has, or the arguments are refused.
-//   - The schema's bounds are less than 2^53 in magnitude, and a multipleOf is
-//     whole too: the schema library calculates with doubles. Where the schema has
-//     a multipleOf, every integer in the arguments is less than 2^53.
+//     exactly or is refused; -0 arrives as 0. In an any it is an int64, or a uint64
+//     if it is too large for that.
+//   - Any other number is a float64, and is refused if the float64 is whole. A
+//     float32 field gets the nearest float32: the schema checked the float64.
+//   - A Go array takes exactly as many items as its length.
+//   - The schema's bounds must be less than 2^53 in magnitude, and a multipleOf must
+//     also be whole: the schema library calculates with doubles. If the schema has a
+//     multipleOf, every integer in the arguments must be less than 2^53.
 //   - A type with its own UnmarshalJSON, such as json.RawMessage, gets the JSON
-//     of the value. It never gets two names that differ in case alone, nor a name
-//     that differs so from one that the schema has anywhere. Names that only a
+//     of the value. It never gets two names that differ only in case, nor a name
+//     that differs only in case from any name in the schema. Names that only a
 //     patternProperties of the schema matches are not known: check those.
 //
 // Without an InputSchema the schema is made from In, or from what In points to, as
-// mcp.AddTool does it. It describes a type with its own UnmarshalJSON by its fields or
-// its kind, and json.RawMessage as anything: set InputSchema where the type reads
+// mcp.AddTool does. It describes a type with its own UnmarshalJSON by its fields or
+// its kind, and json.RawMessage as anything: set InputSchema if the type reads
 // something else.
 //
-// A client that checks arguments itself must find room for the cursor in the listed
-// schema: rules at its root, such as maxProperties or propertyNames, must allow it.
-// The output schema says what an item is, unless a type in Item has its own JSON, has
-// itself in it, or is another that jsonschema cannot describe, such as a map[int]string.
+// The listed schema must allow the cursor, for clients that check arguments
+// themselves: mind rules at its root, such as maxProperties or propertyNames. The
+// output schema describes an item, unless a type in Item has its own JSON, contains
+// itself, or is another that jsonschema cannot describe, such as a map[int]string.
 //
 // It panics, as mcp.AddTool does, when the tool cannot be registered: because a
 // name clashes with one of the arguments, a default does not fit its schema or its
-// field, no field gets an argument that a schema made from In has, or a field has the
+// field, a schema made from In has an argument that no field gets, or a field has the
 // option string. In a schema made from In, a struct that embeds a type with its own
-// UnmarshalJSON is refused, and so is a number with one: set InputSchema. A $ref is
-// one within the schema, and comes back to itself only with a step into the value.
+// UnmarshalJSON is refused, and so is a number with one: set InputSchema. A $ref must
+// point into the same schema. It may lead back to itself only through a keyword that
+// steps into the value, such as properties or items.
 //
-// It panics as well when the schema has a rule that would not be applied: one of
-// another draft than its $schema names, one beside a $ref in draft-07, one without
-// the rule that it needs, as then needs if, or a keyword that neither draft has, which
-// may be a rule that is misspelt. Keywords of your own begin with x-. A format and
-// what begins with content only describe, as the drafts have it: check those in the
-// handler.
+// It also panics when the schema has a rule that would not be applied: a rule of
+// another draft than its $schema names, a rule beside a $ref in draft-07, a rule
+// without the one that it needs (then without if), or an unknown keyword, which may be
+// a misspelt rule. Begin your own keywords with x-. A format, and a keyword that begins
+// with content, only describes, as the drafts say: check those in the handler.
 func AddPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if tool == nil || handler == nil {
 		panic("gosdk: the paged tool: it needs a tool and a handler")
@@ -157,7 +157,7 @@ type pagedTool[In, At, Item any] struct {
 	handler   PageHandler[In, At, Item]
 }
 
-// refuse tells the operator why and the client only that.
+// refuse logs why for the operator, and tells the client only that it was refused.
 func (t *pagedTool[In, At, Item]) refuse(ctx context.Context, why string) error {
 	t.p.logger().WarnContext(ctx, "gosdk: the arguments of a paged tool were refused", "tool", t.name, "cause", why)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params"}

@@ -14,7 +14,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// principal tells who is calling.
+// principal returns the name of who is calling.
 func (p *Protected) principal(ctx context.Context, c *caller) (principal string, err error) {
 	if p.options.Principal == nil {
 		principal, err = c.tokenUser(ctx)
@@ -30,8 +30,8 @@ func (p *Protected) principal(ctx context.Context, c *caller) (principal string,
 	return principal, nil
 }
 
-// checkOwner refuses a caller whom Options.Principal names otherwise than
-// HandlerOptions.Principal named the owner of the session: whoever shares the owner's
+// checkOwner refuses a caller if Options.Principal gives it another name than
+// HandlerOptions.Principal gave the owner of the session: whoever shares the owner's
 // name could answer for the caller.
 func (p *Protected) checkOwner(ctx context.Context, c *caller, principal string) error {
 	mark, ok := c.markIn(ctx)
@@ -43,11 +43,11 @@ func (p *Protected) checkOwner(ctx context.Context, c *caller, principal string)
 	case p.options.Principal != nil:
 		return errOtherName
 	}
-	return nil // warnHalfNamed has said it
+	return nil // warnHalfNamed has logged it
 }
 
-// markIn returns what [Handler] says of the request. A server that a handler connects
-// to in memory may have its context too, but no headers.
+// markIn returns the mark that [Handler] put on the request. It ignores requests without
+// headers: a server that a handler connects to in memory may inherit its context.
 func (c *caller) markIn(ctx context.Context) (mark *sessionMark, ok bool) {
 	if c.hasHeader {
 		mark, ok = ctx.Value(sessionKey{}).(*sessionMark)
@@ -55,10 +55,10 @@ func (c *caller) markIn(ctx context.Context) (mark *sessionMark, ok bool) {
 	return mark, ok
 }
 
-// tokenUser is whom the SDK's bearer middleware verified for this request, ""
-// for nobody. The context does not count: it is that of the connection. Where it
-// alone has a token, over the older SSE transport for example, the caller cannot be
-// told.
+// tokenUser returns the user that the SDK's bearer middleware verified for this
+// request, or "" for nobody. The context does not count: it is the connection's. If
+// only the context has a token, as over the older SSE transport, it cannot tell who is
+// calling, and fails.
 func (c *caller) tokenUser(ctx context.Context) (string, error) {
 	switch {
 	case c.hasToken:
@@ -74,22 +74,22 @@ const (
 	errNoName    = mcpseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
 	errNobody    = mcpseal.PlainError("nobody is calling, and mcpseal.Config.RequireUser is set")
 	errNobodys   = mcpseal.PlainError("the caller has a name, but HandlerOptions.Principal named nobody when the session was opened: have it name the same users")
-	errOtherName = mcpseal.PlainError("Options.Principal names the caller otherwise than HandlerOptions.Principal named the owner of the session: have both name every user alike")
-	errOpener    = mcpseal.PlainError("the access token is that of whoever opened the connection, who need not be who sends this: set Options.Principal")
+	errOtherName = mcpseal.PlainError("Options.Principal gives the caller another name than HandlerOptions.Principal gave the owner of the session: have both return the same name for a user")
+	errOpener    = mcpseal.PlainError("the access token is that of whoever opened the connection, and another user may have sent this request: set Options.Principal")
 	errNoUserID  = mcpseal.PlainError("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
 	errNoString  = mcpseal.PlainError("TokenInfo.Extra holds an iss or client_id that is not a string: set it to one, or set Options.Principal")
 )
 
-// TokenUser is how the user of an access token is named: the user's id with the
+// TokenUser returns the name of an access token's user: the user id with the
 // issuer and the client that the token names ("iss" and "client_id" in Extra),
-// since a user id alone is not unique among issuers. It is what [Protect] binds
-// states to unless [Options.Principal] is set.
+// since a user id alone is not unique among issuers. [Protect] binds states to this
+// name unless [Options.Principal] is set.
 func TokenUser(info *auth.TokenInfo) (string, error) {
 	name := nameOf(info)
 	return name.principal()
 }
 
-// tokenName is what names the user of an access token.
+// tokenName has the parts of an access token that name its user.
 type tokenName struct {
 	user   string
 	issuer claim
@@ -123,7 +123,7 @@ func (n *tokenName) principal() (string, error) {
 	return string(buf), nil
 }
 
-// appendPart frames a part, and tells an absent one from an empty one.
+// appendPart appends a part with its length. An absent part differs from an empty one.
 func appendPart(buf []byte, text string, present bool) []byte {
 	if !present {
 		return append(buf, 0)
@@ -133,7 +133,7 @@ func appendPart(buf []byte, text string, present bool) []byte {
 	return append(buf, text...)
 }
 
-// warnUsers says once what is wrong with the users that states and cursors are bound
+// warnUsers logs once what is wrong with the users that states and cursors are bound
 // to.
 func (p *Protected) warnUsers(ctx context.Context, c *caller) {
 	p.warnHalfNamed(ctx, c)
@@ -152,7 +152,7 @@ func (c *caller) overHTTP(ctx context.Context) bool {
 	return c.hasHeader || ctx.Value(http.ServerContextKey) != nil
 }
 
-// warnHalfNamed says once that sessions of older clients are bound to other names than
+// warnHalfNamed logs once that sessions of older clients are bound to other names than
 // states and cursors.
 func (p *Protected) warnHalfNamed(ctx context.Context, c *caller) {
 	mark, ofHandler := c.markIn(ctx)
@@ -177,8 +177,8 @@ func (p *Protected) warnHalfNamed(ctx context.Context, c *caller) {
 	}
 }
 
-// caller is who sent a request, as it arrived. Handlers and middleware further in
-// share the request's memory, and may change it before anything is sealed.
+// caller is who sent a request, as it arrived. Handlers and inner middleware share the
+// request's memory, and may change it before anything is sealed.
 type caller struct {
 	request   mcp.Request // for Options.Principal alone; nil where that is nil
 	hasHeader bool
@@ -215,7 +215,7 @@ func (p *Protected) callerOfContext(ctx context.Context) (string, error) {
 	return p.principal(call.Context, call.Caller.(*caller))
 }
 
-// callerIn returns who sent the call that a handler's context belongs to.
+// callerIn returns the principal of the call that a handler's context belongs to.
 func (p *Protected) callerIn(ctx context.Context, req mcp.Request) mcpseal.Principal {
 	passing := passage.From(ctx)
 	if passing == nil || passing.By != any(p) || passing.Session != req.GetSession() {
@@ -226,7 +226,7 @@ func (p *Protected) callerIn(ctx context.Context, req mcp.Request) mcpseal.Princ
 	return p.as(c)
 }
 
-const errNotPassed = mcpseal.PlainError("the call has not come through its server's own middleware, or a middleware further in replaced its context or session")
+const errNotPassed = mcpseal.PlainError("the call has not come through its server's own middleware, or inner middleware replaced its context or session")
 
 // passing is a call on its way to the handler, in one allocation.
 type passing struct {
@@ -281,7 +281,7 @@ func copyExtra(extra *mcp.RequestExtra) *mcp.RequestExtra {
 	return &copied
 }
 
-// copyClaims copies what JSON makes. A verifier's own types are shared.
+// copyClaims copies the types that JSON decodes to. A verifier's own types are shared.
 func copyClaims(claims map[string]any) map[string]any {
 	claims = maps.Clone(claims)
 	for name, value := range claims {

@@ -16,49 +16,50 @@ import (
 
 // Options changes what [Protect] does. The zero value is the safe choice.
 type Options struct {
-	// Principal tells who is calling, for identity that something else than
-	// the SDK's bearer middleware verified. An empty name fails the check, unless
+	// Principal tells who is calling. Set it if something other than the SDK's
+	// bearer middleware verifies users. An empty name fails the check, unless
 	// AllowAnonymous is set. Nil means the access token's user id, issuer and
 	// client id.
 	//
-	// Read the user from req.GetExtra(), which has copies of the headers and the
-	// access token of this request, made when it arrived: what a handler or a
-	// middleware further in does to them does not count. The params are not copied:
-	// do not decide by them. The context is that of the request which opened the
-	// session or the connection, whoever sends on it now. Over the older SSE
-	// transport GetExtra has neither: make sure in front of it that whoever posts to
-	// a session is the user that opened it, then set Principal to take the user
-	// from the context. Without Principal, a connection that was opened with an access
-	// token is refused states and cursors, and any other has those of nobody.
+	// Read the user from req.GetExtra(). It has copies of this request's headers and
+	// access token, made when the request arrived: changes by a handler or inner
+	// middleware do not count. The params are not copied: do not decide by them. The
+	// context is that of the request which opened the session or the connection,
+	// whoever sends on it now.
+	//
+	// Over the older SSE transport GetExtra has neither headers nor token. Put a check
+	// in front of it that whoever posts to a session is the user that opened it, then
+	// set Principal to take the user from the context. Without Principal, such a
+	// connection cannot use states and cursors if it was opened with an access token;
+	// otherwise they are bound to nobody.
 	//
 	// With [Handler], set HandlerOptions.Principal too: it binds the sessions of
-	// older clients. With one of the two alone, the log has an error. If they name a
-	// user differently, older clients can neither be asked nor use cursors.
+	// older clients. If only one of the two is set, the log has an error. If they name
+	// a user differently, older clients can neither be asked nor use cursors.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// AllowAnonymous says that callers without a name are expected: their tokens
-	// are bound to nobody, and anybody who gets one can use it. False means that an
+	// are bound to nobody, and anyone who gets one can use it. False means that an
 	// empty name from Principal fails the check, and that the log warns once when
 	// an HTTP server authenticates nobody.
 	AllowAnonymous bool
-	// Unsolicited names tools to which answers on a call without a state are
-	// passed on. Once a state comes back its answers are checked for these
-	// tools too. Nil means none.
+	// Unsolicited names tools that get the answers of a call without a state. On a
+	// call with a state, answers are checked for these tools too. Nil means none.
 	Unsolicited []string
 	// Cursors issues the cursors of paged tools. Nil means native ones under the
 	// boundary's keys, which live for an hour.
 	Cursors cursor.Issuer
 	// PlainLists leaves the cursors of tools/list, prompts/list, resources/list
-	// and resources/templates/list as the SDK makes them: readable, and taken
-	// from any client as they come.
+	// and resources/templates/list as the SDK makes them: readable, and accepted
+	// from any client unchecked.
 	PlainLists bool
-	// Logger gets what the author or operator of the server should know. Nil
-	// means slog.Default() at that time. Rejections go to the boundary's logger, those of
-	// cursors too.
+	// Logger gets messages for the server's author and operator. Nil means
+	// slog.Default() at the time of each. Rejections, of cursors too, go to the
+	// boundary's logger.
 	Logger *slog.Logger
 }
 
-// Protected stands for a server behind a boundary. Only [Protect] makes one, so
-// whatever asks for it cannot be used without protection.
+// Protected is a server with a boundary. Only [Protect] makes one, so a function
+// that takes a Protected cannot be used without protection.
 type Protected struct {
 	server   *mcp.Server // nil for a Middleware by itself
 	boundary *mcpseal.Boundary
@@ -79,9 +80,9 @@ type Protected struct {
 // middleware added later runs first.
 //
 // Middleware added later gets questions after they are sealed, and must leave them
-// alone: nobody compares what the client shows with what was sealed, so a reworded
-// question gets an answer that counts for the original one. The same goes for any
-// sending middleware and the questions to older clients.
+// alone: nothing compares what the client shows with what was sealed, so the answer to
+// a reworded question counts for the original one. The same goes for any sending
+// middleware and the questions to older clients.
 func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
 	p := newProtected(boundary, options)
 	p.server = server
@@ -150,8 +151,8 @@ func init() {
 	}
 }
 
-// The middleware has two halves, of one type, which an author may install swapped, or
-// on two servers. Either must not go unnoticed.
+// Both halves of the middleware have one type, so an author may swap them, or install
+// them on two servers. Neither mistake may go unnoticed.
 
 const swapped = "the two halves of the middleware are swapped, so nothing is sealed: install them as Middleware returns them, receiving and sending"
 
@@ -165,21 +166,21 @@ func isQuestion(method string) bool {
 }
 
 // pair finds out whether the sending half is on the server of an older client's
-// session too, with a ping that it catches. A server that does not know that its
-// halves are together neither serves such a client nor asks it anything.
+// session too: it sends a ping, which that half catches. Until then the server neither
+// serves such a client nor asks it anything.
 func (p *Protected) pair(ctx context.Context, method string, req mcp.Request) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || session == nil || method != "initialize" && !isOlder(req) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithValue(ctx, pairKey{}, p))
-	cancel() // a ping that nobody catches need not arrive
+	cancel() // a ping that is not caught need not arrive
 	if errors.Is(session.Ping(ctx, nil), errCaught) {
 		p.paired.Store(true)
 	}
 }
 
-// catches reports whether the sending half has got such a ping.
+// catches reports whether the sending half has got the ping of pair.
 func (p *Protected) catches(ctx context.Context, method string) bool {
 	return method == "ping" && ctx.Value(pairKey{}) == any(p)
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// pins returns the questions as the boundary seals them, with the wording of those
-// that elicit asks: an answer counts for that wording, so it is what must go out.
+// pins returns the questions as the boundary seals them. Those that elicit asks have
+// their wording, and must go out with it: an answer counts for that wording.
 func (p *Protected) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Question, error) {
 	ctx, requests := passing.Context, a.questions
 	changed := func() error {
-		return p.refuse(ctx, c.method, "what elicit asks was changed on its way out: a middleware further in must leave its questions and its state alone")
+		return p.refuse(ctx, c.method, "what elicit asks was changed on its way out: inner middleware must leave its questions and its state alone")
 	}
 	wording, ok := passing.Wording(a.state)
 	if !ok || wording != nil && len(wording) != len(requests) {
@@ -48,7 +48,7 @@ func (p *Protected) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Que
 }
 
 // checkWritable refuses what cannot be written as JSON: the SDK would not answer the
-// client, or write it with nobody to recover.
+// client, or would panic with no recover.
 func (p *Protected) checkWritable(ctx context.Context, method string, asking any) error {
 	err := mcpseal.Guard(func() error {
 		_, err := json.Marshal(asking)
@@ -79,7 +79,7 @@ func needs(question mcp.InputRequest) (capability, part string) {
 	return "", ""
 }
 
-// declares reports whether capabilities, as JSON has them, cover a question.
+// declares reports whether capabilities, as decoded from JSON, cover a question.
 // Elicitation without a mode means forms.
 func declares(capabilities map[string]any, question mcp.InputRequest) bool {
 	capability, part := needs(question)
@@ -92,7 +92,7 @@ func declares(capabilities map[string]any, question mcp.InputRequest) bool {
 }
 
 // checkCapabilities refuses questions that the client has not declared it can
-// answer, as revision 2026-07-28 asks. The capabilities come with each request,
+// answer, as revision 2026-07-28 requires. The capabilities come with each request,
 // or else from a handshake.
 func checkCapabilities(req mcp.Request, c call, questions mcp.InputRequestMap) error {
 	capabilities := declaredIn(c.meta)
@@ -122,7 +122,7 @@ func declaredIn(meta map[string]any) (capabilities map[string]any) {
 	return nil
 }
 
-// missingCapabilities says all that the questions need.
+// missingCapabilities returns an error that lists all that the questions need.
 func missingCapabilities(questions mcp.InputRequestMap) error {
 	required := make(map[string]map[string]any)
 	for _, question := range questions {

@@ -11,11 +11,11 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// send is the sending middleware. It keeps questions from older clients that
-// have not declared that they can answer them, and answers with a nil in them from
-// handlers. It counts the questions that the SDK asks by itself as rounds of the
-// call they belong to, and ends the waiting for an answer when their token expires,
-// or would: a question that belongs to no such call must not wait for ever either.
+// send is the sending middleware. It refuses questions that an older client has not
+// declared it can answer, and answers with a nil in them. It counts the questions that
+// the SDK asks by itself as rounds of their call, and stops waiting for an answer when
+// the round's token expires. A question that belongs to no such call waits as long as
+// a token would live.
 func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		question, ok := req.GetParams().(mcp.InputRequest)
@@ -65,7 +65,7 @@ func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		ended := older.end(round)
 		if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-			return nil, &ownError{wireError(mcpseal.ErrRejected)} // expired, as end has told the operator
+			return nil, &ownError{wireError(mcpseal.ErrRejected)} // expired; end has told the operator
 		}
 		if err == nil && ended != nil {
 			return nil, &ownError{ended}
@@ -74,7 +74,7 @@ func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// soundly returns an answer that a handler may see.
+// soundly returns the answer if a handler may see it, or else an error.
 func soundly(result mcp.Result, err error) (mcp.Result, error) {
 	answer, ok := result.(mcp.InputResponse)
 	if !ok || err != nil {
@@ -86,13 +86,13 @@ func soundly(result mcp.Result, err error) (mcp.Result, error) {
 	return answer.(mcp.Result), nil
 }
 
-// sdkRound is the questions that the SDK asks by itself after the first run of a
-// pair. The round begins with its first question and ends with its last answer. A
-// question that a handler asks directly cannot be told from these: while the round
-// lasts it counts, and after it is let through. The handler's state is not known
-// here: it goes from the handler to the handler.
+// sdkRound is the questions that the SDK asks by itself between two runs of the
+// handler. The round begins with its first question and ends with its last answer. A
+// question that a handler asks directly looks the same: during the round it counts,
+// afterwards it is let through. The handler's state is not known here: the SDK passes
+// it from the first run to the second.
 type sdkRound struct {
-	kind    mcpseal.Kind // that says how long the round lives
+	kind    mcpseal.Kind // decides how long the round lives
 	token   string
 	pending int // questions
 	ended   bool
@@ -138,7 +138,7 @@ func (r *sdkRound) expireAt(at time.Time) {
 	r.timer = time.AfterFunc(time.Until(at), expire)
 }
 
-// end takes a question off its round.
+// end takes a question off its round, and ends the round with the last one.
 func (o *olderCall) end(r *sdkRound) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -153,7 +153,7 @@ func (o *olderCall) end(r *sdkRound) error {
 	return o.reopen(r.token)
 }
 
-// waiting is the context for a question's answer.
+// waiting returns the context in which to wait for a question's answer.
 func (r *sdkRound) waiting(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
 	if r == nil {
 		return context.WithTimeout(ctx, patience)

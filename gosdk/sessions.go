@@ -9,10 +9,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// evictionTime bounds how long a client waits for a session that makes room.
+// evictionTime limits how long a client waits for another session to make room.
 const evictionTime = 5 * time.Second
 
-// sessions knows who opened each session of an older client, and bounds how many
+// sessions knows who opened each session of an older client, and limits how many
 // there are.
 type sessions struct {
 	perUser int
@@ -29,8 +29,7 @@ type crowd struct {
 	name  string // of its limit
 	limit int    // negative means none
 	count int    // from before the SDK makes a session until after it has closed it
-	// spare has the sessions that may have to make room, the one unused for
-	// longest first.
+	// spare has the sessions that may be displaced, the longest unused first.
 	spare list.List
 }
 
@@ -88,12 +87,12 @@ func (s *sessions) open(ctx context.Context, user string) (opening *session, lim
 		case <-ctx.Done():
 			return nil, limit
 		}
-		opening, victim, limit = s.tryOpen(user) // somebody else may have taken the room
+		opening, victim, limit = s.tryOpen(user) // another request may have taken the room
 	}
 	return opening, limit
 }
 
-// tryOpen counts a new session, or returns the one that must make room first, or
+// tryOpen counts a new session, or returns a victim that must make room first, or
 // neither. It names the limit that was reached.
 func (s *sessions) tryOpen(user string) (opening, victim *session, limit string) {
 	s.mu.Lock()
@@ -181,15 +180,15 @@ func (s *sessions) enter(id, user string) (entered *session, isInitialized bool)
 	return entered, entered.isInitialized
 }
 
-// has reports whether anybody has such a session.
+// has reports whether any user has such a session.
 func (s *sessions) has(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byID[id] != nil
 }
 
-// opened notes that the request that opens a session is over. If the SDK has made
-// none, it no longer counts.
+// opened notes that the request which opens a session has ended. If the SDK has made
+// no session, it no longer counts.
 func (s *sessions) opened(opening *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +198,7 @@ func (s *sessions) opened(opening *session) {
 	s.leaveLocked(opening)
 }
 
-// leave notes that a request on a session is over.
+// leave notes that a request on a session has ended.
 func (s *sessions) leave(left *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +215,7 @@ func (s *sessions) leaveLocked(left *session) {
 	}
 }
 
-// initialized notes that the client has sent the notification.
+// initialized notes that the client has sent notifications/initialized.
 func (s *sessions) initialized(session *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

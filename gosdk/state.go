@@ -11,31 +11,31 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// ErrNotProtected is what [State] and [SetState] return in a call that no boundary
-// has seen: its state is whatever the client sent, and would leave in plaintext.
+// ErrNotProtected is returned by [State] and [SetState] in a call that came through no
+// boundary: its state is whatever the client sent, and would leave in plaintext.
 var ErrNotProtected = errors.New("gosdk: the call has not come through a boundary: call Protect on its server, " +
 	"and pass what the handler got; in a test, pass gosdktest.Context")
 
-// Sealed reports whether a request came through a boundary; both are what the
-// handler got. A handler that reads RequestState by itself asks it first, so that
-// it does not trust a client where the line with Protect was forgotten.
+// Sealed reports whether a request came through a boundary. Pass the context and the
+// request that the handler got. Call it before you read RequestState directly, so that
+// the handler does not trust the client when Protect was forgotten.
 func Sealed(ctx context.Context, req mcp.Request) bool {
 	passing := passage.From(ctx)
 	if passing == nil {
 		return false
 	}
-	if passing.Session == nil { // a test, of a handler by itself
+	if passing.Session == nil { // a test that calls the handler directly
 		session, ok := req.GetSession().(*mcp.ServerSession)
 		return ok && session == nil
 	}
-	// The context of a server that a protected handler connected to is derived
-	// from that handler's. The session tells them apart.
+	// If a protected handler connects to another server, that server's context is
+	// derived from the handler's. The session tells them apart.
 	return passing.Session == req.GetSession()
 }
 
 // SetState writes value, as JSON, into a result that asks: a *mcp.CallToolResult,
 // *mcp.GetPromptResult or *mcp.ReadResourceResult. [State] reads it back in the
-// next round. Context and request are the handler's.
+// next round. Pass the context and the request that the handler got.
 func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any) error {
 	if !Sealed(ctx, req) {
 		return ErrNotProtected
@@ -58,10 +58,10 @@ func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any
 	return nil
 }
 
-// State returns what [SetState] wrote in the round before. On a first round
+// State returns what [SetState] wrote in the previous round. On a first round
 // present is false. An error other than [ErrNotProtected] means that the state was
 // written by something else, or by an earlier version of the handler: it has
-// members that T does not have, or of other types. It repeats nothing of the state.
+// members that T does not have, or of other types. The error repeats nothing of it.
 func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, err error) {
 	var none T
 	if !Sealed(ctx, req) {

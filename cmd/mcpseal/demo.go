@@ -18,12 +18,12 @@ func newDemo() *cobra.Command {
 	var unprotected bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Start a protected server on loopback, attack it, and show what comes of it",
+		Short: "Start a protected server on loopback, attack it, and show what happens",
 		Long: `Starts a server with two users and a tool that asks twice before it acts, drives
 it with the official SDK's client, and attacks it. Exit code 0 means that
 everything went as it must: with protection every attack is rejected, without it
-every attack succeeds. An attack that gets no answer, or another answer than it
-must, was not tried: then the exit code is 3.`,
+every attack succeeds. An attack that gets no answer, or an unexpected one, counts
+as not tried: then the exit code is 3.`,
 		Args:              exactly(),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,7 +42,7 @@ type demo struct {
 	out       painter
 	wrap      func(http.Handler) http.Handler // around every server; nil means none
 
-	main, brief, other *service // brief: tokens expire at once; other: another service with the same keys
+	main, brief, other *service // brief: tokens expire after a second; other: another service with the same keys
 	alice, bob         client
 }
 
@@ -95,10 +95,10 @@ var (
 	both      = mcp.InputResponseMap{"confirm": confirmed["confirm"], "region": inEurope["region"]}
 )
 
-// deployed is what an honest call comes to.
+// deployed is the result of an honest call.
 const deployed = "deployed frontend 1.4.2 in eu, 10% of traffic"
 
-// honest is alice's call as it should go. It returns her states after the first
+// honest makes alice's call as it should go. It returns her states after the first
 // and the second question.
 func (d *demo) honest(ctx context.Context) (states [2]string, err error) {
 	wrote := []string{"step=1&traffic=10", "step=2&traffic=10"}

@@ -121,7 +121,8 @@ func (a *attack) try(ctx context.Context) (text string, succeeded bool, err erro
 	return content(result), true, nil
 }
 
-// operator is a column that exists only where there is something to see.
+// operator returns a text for the operator's column, which an unprotected server does
+// not have.
 func (d *demo) operator(text string) string {
 	if !d.protected {
 		return ""

@@ -61,7 +61,7 @@ func (s *service) observe(_ context.Context, e mcpseal.Event) {
 	}
 }
 
-// lastReason is what the operator saw.
+// lastReason returns the reason that the operator saw last, and forgets it.
 func (s *service) lastReason() mcpseal.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *service) lastReason() mcpseal.Reason {
 	return s.reason
 }
 
-// verify takes the user's name for their token: this is a demo.
+// verify accepts a user's name as their token: this is a demo.
 func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 	return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
 }

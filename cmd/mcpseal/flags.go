@@ -66,13 +66,13 @@ func (r *room) flags(cmd *cobra.Command) {
 func (r *room) check() error {
 	ttl, skew := r.cmd.Flags().Changed("ttl"), r.cmd.Flags().Changed("skew")
 	if ttl && (r.TTL < time.Millisecond || r.TTL > keyfile.MaxTTL) || skew && (r.Skew < time.Millisecond || r.Skew > keyfile.MaxSkew) {
-		return errors.New("--ttl is more than 0 and at most ten years, --skew more than 0 and at most an hour")
+		return errors.New("--ttl must be more than 0 and at most ten years, --skew more than 0 and at most an hour")
 	}
 	return nil
 }
 
-// of is what a file needs that is to be changed: what it says, or a flag if that
-// is more.
+// of returns the room for a file that is to be changed: what the file says, or a flag
+// if that is more.
 func (r *room) of(d *keyfile.Document) keyfile.Room {
 	room := d.Room().AtLeast(r.Room)
 	if room.TTL == 0 {
@@ -84,8 +84,8 @@ func (r *room) of(d *keyfile.Document) keyfile.Room {
 	return room
 }
 
-// loading is what services need to load a file: what it says, and what they need
-// unless a flag says that their options ask for less.
+// loading returns the room that services need to load a file: what the file says, but
+// at least the usual, unless a flag says that their options ask for less.
 func (r *room) loading(d *keyfile.Document) keyfile.Room {
 	least := r.Room
 	if least.TTL == 0 {
@@ -97,12 +97,11 @@ func (r *room) loading(d *keyfile.Document) keyfile.Room {
 	return d.Room().AtLeast(least)
 }
 
-// warnings says what services will not take by default, and what a flag did not
-// do.
+// warnings returns what services refuse by default, and which flags had no effect.
 func (r *room) warnings(d *keyfile.Document) (all []string) {
 	room := r.of(d)
 	if room.TTL < usual.TTL {
-		all = append(all, fmt.Sprintf("services refuse a file for a TTL of less than %s, what cursors live, unless keys.Options.LongestTTL says %v", span(usual.TTL), room.TTL))
+		all = append(all, fmt.Sprintf("services refuse a file for a TTL of less than %s, the lifetime of cursors, unless keys.Options.LongestTTL says %v", span(usual.TTL), room.TTL))
 	}
 	if room.Skew < usual.Skew {
 		all = append(all, fmt.Sprintf("services refuse a file for a skew of less than %s unless keys.Options.Skew says %v", span(usual.Skew), room.Skew))
@@ -131,7 +130,7 @@ func (s *startFlag) check() error {
 	return nil
 }
 
-// warnings says what is too soon.
+// warnings warns if the new key seals too soon.
 func (s *startFlag) warnings(skew time.Duration) []string {
 	if s.in >= skew {
 		return nil

@@ -41,12 +41,12 @@ func newInspect() *cobra.Command {
 		Long: `Shows which format a requestState or cursor has and what its holder can read of it.
 With --keys, everything that a native one says. With the request that it came with
 (--method, --target, --args, --user, --audience), whether it would be accepted,
-and if not, why. Not looked at are single use, and whether the service requires a user.
+and if not, why. It does not check single use, nor whether the service requires a user.
 
 The token is an argument or, better, standard input (also -): arguments show in the
-list of processes. What is printed with --keys is what the handler wrote: treat it so.
+list of processes. With --keys it prints what the handler wrote, which may be secret.
 
-` + exitCodes + ` Not genuine, and not accepted, are no.`,
+` + exitCodes + ` A token that is not genuine, or not accepted, means no.`,
 		Example: `  mcpseal inspect < token
   mcpseal inspect --keys keys < token
   mcpseal inspect --keys keys --method tools/call --target deploy \
@@ -172,8 +172,8 @@ func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 	return a, nil
 }
 
-// users are the ways in which a boundary may have been told of the user: as
-// the text itself, or by the adapter for the SDK, which adds issuer and client.
+// users returns the names that a boundary may have for the user: the text itself, or
+// the name that gosdk makes, which adds issuer and client.
 func (in *inspection) users() ([]string, error) {
 	if in.user == "" {
 		if in.issuer != "" || in.client != "" {

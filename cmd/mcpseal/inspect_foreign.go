@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/b64u"
 )
 
-// foreign is a token of another implementation. Several share a prefix, so what
-// it looks like is said with care.
+// foreign reports on a token of another implementation. Several share a prefix, so it
+// may name more than one.
 func (r *report) foreign(token string) error {
 	parts := strings.Split(token, ".")
 	switch {
@@ -41,7 +41,7 @@ func (r *report) foreign(token string) error {
 	return r.unknown(token)
 }
 
-// signed is a token whose claims anybody can read.
+// signed reports on a token whose claims anyone can read.
 func (r *report) signed(body string) bool {
 	raw, err := b64u.Decode(nil, body)
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *report) signed(body string) bool {
 	return true
 }
 
-// atd is a cursor of the ATD runtime: CBOR and a signature.
+// atd reports on a cursor of the ATD runtime: CBOR and a signature.
 func (r *report) atd(token string) bool {
 	raw, err := b64u.Decode(nil, token)
 	if err != nil || len(raw) <= 32 {
@@ -97,7 +97,7 @@ func (r *report) atd(token string) bool {
 	return true
 }
 
-// unknown is anything else.
+// unknown reports on anything else.
 func (r *report) unknown(token string) error {
 	r.add("format", "format", "unknown", "unknown")
 	r.add("length", "length", fmt.Sprintf("%d characters", len(token)), len(token))

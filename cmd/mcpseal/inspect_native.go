@@ -19,10 +19,10 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// sealedOverhead is what stands around a payload: key id, nonce and tag.
+// sealedOverhead is the length of what surrounds a payload: key id, nonce and tag.
 const sealedOverhead = 4 + 12 + 16
 
-// native is a token of ours.
+// native reports on a token of ours.
 func (r *report) native(cmd *cobra.Command, token string, purpose mcpseal.Purpose, a asked) error {
 	ctx := cmd.Context()
 	name := map[mcpseal.Purpose]string{mcpseal.PurposeState: "mcpseal state", mcpseal.PurposeCursor: "mcpseal cursor"}[purpose]
@@ -196,7 +196,8 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 	return r.verdict(reason, atWords(a.at))
 }
 
-// bound says what is bound as a digest, which only a guess can be compared with.
+// bound reports what the token is bound to. The token has only digests, so a guess can
+// be compared with them, but they cannot be shown.
 func (r *report) bound(audience, user bool, otherwise string) {
 	service, who := "no service", otherwise
 	if audience {

@@ -19,7 +19,7 @@ type report struct {
 }
 
 type reportLine struct {
-	label, name string // for people, "" if they have it from another line, and for programs
+	label, name string // for people ("" if another line has it) and for programs
 	text        string
 	value       any
 }
@@ -61,7 +61,7 @@ func (r *report) print(out io.Writer, asJSON bool) error {
 	return nil
 }
 
-// inspect finds out what it can. The error is the answer no.
+// inspect reports what it can find out. An error is the answer no, or a failure.
 func (r *report) inspect(cmd *cobra.Command, token string, a asked) error {
 	prefix, _, _ := strings.Cut(token, ".")
 	switch prefix + "." {

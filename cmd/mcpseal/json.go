@@ -9,8 +9,7 @@ import (
 	"unicode/utf16"
 )
 
-// printJSON prints JSON that is fit for a terminal too: what could control one
-// is escaped.
+// printJSON prints JSON that is safe on a terminal: it escapes what could control one.
 func printJSON(out io.Writer, v any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -22,7 +21,7 @@ func printJSON(out io.Writer, v any) error {
 	var escaped bytes.Buffer
 	for _, r := range text.String() {
 		switch {
-		case r == '\n' || unicode.IsPrint(r): // line ends stand between values only
+		case r == '\n' || unicode.IsPrint(r): // line ends are only between values
 			escaped.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
@@ -31,6 +30,6 @@ func printJSON(out io.Writer, v any) error {
 			fmt.Fprintf(&escaped, `\u%04x`, r)
 		}
 	}
-	out.Write(escaped.Bytes()) // run looks whether that went well
+	out.Write(escaped.Bytes()) // run checks whether that failed
 	return nil
 }

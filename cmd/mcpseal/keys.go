@@ -46,8 +46,7 @@ Every replica that gets the file rejects what the key sealed; users start over.
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// update changes a file and shows what became of it. Change adds to the view
-// what it did.
+// update changes a file and shows the result. Change adds to the view what it did.
 func update(cmd *cobra.Command, path string, change func(d *keyfile.Document, now time.Time, view *fileView) error) error {
 	now := now()
 	var did, view fileView
@@ -68,7 +67,7 @@ func update(cmd *cobra.Command, path string, change func(d *keyfile.Document, no
 	return view.print(cmd)
 }
 
-// fileError says what is wrong with a file, and with which code to end.
+// fileError adds the file's name and an exit code to an error.
 func fileError(path string, err error) error {
 	var exit *exitError
 	var problem *keyfile.Problem
@@ -92,7 +91,7 @@ func parseID(text string) (id mcpseal.KeyID, err error) {
 	return mcpseal.KeyID(raw), nil
 }
 
-// oneFile completes the name of a file once.
+// oneFile completes the name of one file.
 func oneFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -35,7 +35,7 @@ files have no key in common.`,
 			if err != nil {
 				view.OK, view.Problem = false, err.Error()
 			}
-			// Where there is no answer yet, a person gets the error alone.
+			// Without Done a person gets only the error.
 			if err == nil || forProgram(cmd) || view.Done != "" {
 				if err := view.print(cmd); err != nil {
 					return err
@@ -59,8 +59,8 @@ type checking struct {
 	allowLoss bool
 }
 
-// check returns a view that has Done if the dates of the file are good, beside an
-// error that says what else is wrong.
+// check returns a view of the file, and an error that says what is wrong. The view has
+// Done if nothing is wrong, or if the error is that tokens are lost.
 func (c *checking) check(cmd *cobra.Command, path string) (fileView, error) {
 	view, d, err := look(path)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *checking) check(cmd *cobra.Command, path string) (fileView, error) {
 	return view, nil
 }
 
-// refused says why a service that uses old would not take d.
+// refused returns why a service that uses old would refuse d, or nil.
 func (c *checking) refused(path string, old, d *keyfile.Document, now time.Time) error {
 	keys, revoked := d.ByID()
 	oldKeys, oldRevoked := old.ByID()
@@ -132,7 +132,7 @@ func (c *checking) refused(path string, old, d *keyfile.Document, now time.Time)
 	return nil
 }
 
-// checkSecrets looks at the secrets that a service would need.
+// checkSecrets checks the secrets that a service would need.
 func (c *checking) checkSecrets(cmd *cobra.Command, path string, d *keyfile.Document, now time.Time) error {
 	var needed []*keyfile.Key
 	for _, k := range d.Keys() {
@@ -155,8 +155,8 @@ func (c *checking) checkSecrets(cmd *cobra.Command, path string, d *keyfile.Docu
 	return no("%s would not load: %w", named(path), err)
 }
 
-// differences is what changes for a service that reads d instead of old, and
-// which of it loses tokens.
+// differences returns what changes for a service that reads d instead of old, and
+// which of the changes lose tokens.
 func differences(old, d *keyfile.Document, now time.Time, needed keyfile.Room) (lines, lost []string) {
 	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	loss := func(format string, args ...any) {

@@ -18,8 +18,8 @@ func newKeysExtend() *cobra.Command {
 		Use:   "extend FILE [ID]",
 		Short: "Let keys open for longer",
 		Long: `Lets the keys in the file open for as long as tokens live: for --ttl, which the file
-remembers from then on, or for what it says already. A key that is over opens again,
-if a token of it may be left. With an ID and --until, that key alone opens until then.
+remembers from then on, or for what it says already. A key that has ended opens again
+if a token of it may be left. With an ID and --until, only that key opens until then.
 
 A service that is started with a longer TTL than the file has room for names this
 command in its error. Keys never become shorter; revoke ends one.`,

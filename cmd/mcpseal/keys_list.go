@@ -25,7 +25,7 @@ func newKeysList() *cobra.Command {
     sealing  opens and seals          retired  opens nothing
 
 A key is good for 2³² seals over the whole fleet. --rate says how many there are in
-a second, so that a key that may have made half of them is warned about.
+a second; a warning names a key that may have made half of its seals.
 
 Exit code 1 means that services would not load the file.`,
 		Args:              exactly("FILE"),
@@ -67,7 +67,7 @@ Exit code 1 means that services would not load the file.`,
 	return cmd
 }
 
-// look reads a file for showing it.
+// look reads a file to show it.
 func look(path string) (fileView, *keyfile.Document, error) {
 	d, err := keyfile.Read(path)
 	if err != nil {
@@ -83,7 +83,8 @@ func look(path string) (fileView, *keyfile.Document, error) {
 	return view, d, nil
 }
 
-// userOf is the user that a file is for: root may look at that of a service.
+// userOf returns the user that a file is for: who runs the command, or for root, who
+// owns the file.
 func userOf(path string) int {
 	if os.Geteuid() == 0 {
 		if uid, ok := keyfile.Owner(path); ok {
@@ -93,7 +94,7 @@ func userOf(path string) int {
 	return os.Geteuid()
 }
 
-// repairable is a problem with the command that repairs it, if there is one.
+// repairable describes a problem, with the command that repairs it if there is one.
 func repairable(path string, err error) string {
 	var short *keyfile.TooShort
 	if errors.As(err, &short) {

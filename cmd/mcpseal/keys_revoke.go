@@ -61,7 +61,7 @@ itself leaked, revoke every key in it.`,
 	return cmd
 }
 
-// revoke takes keys out of d, and lets successor seal if one of them does.
+// revoke takes keys out of d, and adds successor if one of them seals now.
 func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileView, room keyfile.Room, successor *keyfile.Key, secrets *secrets) error {
 	sealing := d.Schedule().SealerAt(now)
 	var revoked, already []string
@@ -85,7 +85,7 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 		d.Revoke(id, now)
 		revoked = append(revoked, id.String())
 	}
-	d.Extend(now, room) // what sealed before a key that is gone seals for longer
+	d.Extend(now, room) // the key before a revoked one seals for longer
 	did.Done = "revoked " + strings.Join(revoked, " ") + "; bring the file to every replica now"
 	if len(revoked) == 0 {
 		did.Done = strings.Join(already, " ") + ": revoked already"

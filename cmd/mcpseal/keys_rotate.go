@@ -56,7 +56,7 @@ func newKeysRotate() *cobra.Command {
 		Short: "Add the next key, and set when the old one ends",
 		Long: `Adds a key that begins to seal after --in, and lets the key before it open for
 the longest lifetime of a token and twice the clock skew after that. Bring the file
-to every replica before --in is over; the clock does the rest.
+to every replica within the time of --in; the clock does the rest.
 
 The file remembers --ttl and --skew, so they need to be given only once, and again
 when they grow.
@@ -99,7 +99,7 @@ While a rotation is under way the next one is refused, with exit code 1.`,
 	return cmd
 }
 
-// added says what to do with a file that has a new key.
+// added tells the operator what to do with a file that has a new key.
 func (v *fileView) added(k *keyfile.Key) {
 	v.Added, v.DeliverBefore = k.ID.String(), &k.SealsFrom
 	v.Done = fmt.Sprintf("added key %s; bring the file to every replica before %s UTC", k.ID, clock(k.SealsFrom))

@@ -134,7 +134,7 @@ func (s *secrets) ageRecipients() (all []age.Recipient, err error) {
 		return nil, failed("--recipients-file: %w", err)
 	}
 	some, err := age.ParseRecipients(strings.NewReader(string(text)))
-	if err != nil { // whose words may repeat an identity
+	if err != nil { // its text may repeat an identity
 		return nil, no("%s is not a file of age recipients: a line each, age1…", named(s.recipientsFile))
 	}
 	return append(all, some...), nil

@@ -47,7 +47,7 @@ type revokedView struct {
 	At time.Time `json:"at"`
 }
 
-// changeView is something that the clock will do.
+// changeView is a change that will come with time.
 type changeView struct {
 	At   time.Time `json:"at"`
 	ID   string    `json:"id"`
@@ -87,7 +87,7 @@ func viewOf(path string, d *keyfile.Document, now time.Time) fileView {
 		v.Revoked = append(v.Revoked, revokedView{r.ID.String(), r.At})
 	}
 	if sealing != nil && now.Before(sealing.SealsFrom) {
-		v.warn("the time of no key has come yet; %s seals meanwhile", sealing.ID)
+		v.warn("no key is due to seal yet; %s seals meanwhile", sealing.ID)
 	}
 	return v
 }
@@ -102,7 +102,7 @@ func (v *fileView) did(did fileView) {
 	v.Warnings = append(v.Warnings, did.Warnings...)
 }
 
-// print shows the view: warnings go beside it, unless it is for a program.
+// print shows the view. Warnings go to standard error, unless it prints JSON.
 func (v *fileView) print(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
 	if forProgram(cmd) {

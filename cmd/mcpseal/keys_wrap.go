@@ -43,7 +43,7 @@ func schemeCommand(flag, text string) (scheme, command string, err error) {
 	return scheme, command, nil
 }
 
-// wrapWith has a command encrypt the key.
+// wrapWith encrypts the key with a command.
 func wrapWith(cmd *cobra.Command, wrap string, key mcpseal.Key) (keyfile.Secret, error) {
 	scheme, command, err := schemeCommand("--wrap", wrap)
 	if err != nil {
@@ -112,7 +112,7 @@ func (u *unwrap) some(cmd *cobra.Command, wanted []*keyfile.Key) (keys []mcpseal
 	return keys, nil
 }
 
-// wrappedScheme names what wraps one of the secrets, or "".
+// wrappedScheme returns the scheme of the first wrapped secret, or "".
 func wrappedScheme(keys []*keyfile.Key) string {
 	for _, k := range keys {
 		if k.Secret.Wrapped() {
@@ -122,7 +122,7 @@ func wrappedScheme(keys []*keyfile.Key) string {
 	return ""
 }
 
-// howToUnwrap names the flag for a scheme.
+// howToUnwrap returns the flag for a scheme.
 func howToUnwrap(scheme string) string {
 	if scheme == agekeys.Scheme {
 		return "--identity FILE"

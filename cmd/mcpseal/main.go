@@ -1,6 +1,6 @@
-// Mcpseal is the command beside the library.
+// Mcpseal is the command that comes with the library.
 //
-//	mcpseal demo       a protected server, and what attacks on it come to
+//	mcpseal demo       attack a protected server, and show what happens
 //	mcpseal keys       make, rotate and revoke the keys of a fleet
 //	mcpseal inspect    what a token says, and whether it would be accepted
 package main
@@ -55,7 +55,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "mcpseal",
 		Short: "Trustworthy requestState for MCP servers: keys, tokens, and a demo",
-		Long: `The command beside the library github.com/mcpseal/mcpseal, which seals the
+		Long: `The command of the library github.com/mcpseal/mcpseal, which seals the
 requestState of MCP servers.
 
 ` + exitCodes,
@@ -114,7 +114,7 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// no is an answer, failed the lack of one.
+// no is the error for the answer no; failed is for no answer at all.
 func no(format string, args ...any) error {
 	return &exitError{exitNo, fmt.Errorf(format, args...)}
 }
@@ -123,7 +123,7 @@ func failed(format string, args ...any) error {
 	return &exitError{exitFailed, fmt.Errorf(format, args...)}
 }
 
-// usage is a command that was not understood, where that is found out late.
+// usage is the error for wrong usage that is noticed only while the command runs.
 func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }

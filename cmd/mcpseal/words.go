@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// span is a duration in its two largest units.
+// span writes a duration in its two largest units.
 func span(d time.Duration) string {
 	d = max(d, -d)
 	switch {
@@ -41,7 +41,7 @@ func span(d time.Duration) string {
 
 const day = 24 * time.Hour
 
-// when is a moment as seen from now.
+// when writes a time, and how far from now it is.
 func when(t, now time.Time) string {
 	text := clock(t) + " UTC"
 	switch d := t.Sub(now).Round(time.Millisecond); {
@@ -56,7 +56,7 @@ func when(t, now time.Time) string {
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
 
-// quoted is a text that may hold anything, fit for a terminal and not too long.
+// quoted makes any text safe for a terminal, and not too long.
 func quoted(text string) string {
 	const most = 200
 	if len(text) <= most {
@@ -65,8 +65,8 @@ func quoted(text string) string {
 	return strconv.Quote(text[:most]) + " and more, which --json has"
 }
 
-// repeated is what somebody typed in the wrong place. What may be a secret is
-// not repeated.
+// repeated quotes what the user typed in the wrong place. It does not repeat what may
+// be a secret.
 func repeated(text string) string {
 	if len(text) > 24 {
 		return "what was given"
@@ -74,7 +74,7 @@ func repeated(text string) string {
 	return strconv.Quote(text)
 }
 
-// named is the name of a file, fit for a terminal.
+// named makes the name of a file safe for a terminal.
 func named(path string) string {
 	if path == "" || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(path)
@@ -82,7 +82,7 @@ func named(path string) string {
 	return path
 }
 
-// count is a number with its noun.
+// count writes a number with its noun.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

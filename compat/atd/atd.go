@@ -1,8 +1,8 @@
 // Package atd issues and opens the pagination cursors of the ATD runtime (the
 // crate atd-runtime): a CBOR body with an HMAC, bound to the tool, the caller,
-// the arguments and the server's session. It is for a fleet that moves from one
-// to the other; for anything new the package cursor is the better choice: its
-// cursors are encrypted, bound to the service, and always hold 256 bytes of position.
+// the arguments and the server's session. It is for a fleet that moves from one to the
+// other. For anything new, package cursor is the better choice: its cursors are
+// encrypted, bound to the service, and always hold 256 bytes of position.
 // A client can read these: the position, and the caller's name in clear text. They work
 // at every service with the same key and session, whatever its mcpseal.Config.Audience.
 //
@@ -31,8 +31,8 @@ const (
 	// MaxCursor is the longest cursor, in characters.
 	MaxCursor = 512
 	// MaxState is the longest state, in bytes. How much really fits into a
-	// cursor depends on the names in it: with 20 characters of tool and 12 of
-	// caller, 137 bytes always do.
+	// cursor depends on the names in it: 137 bytes always fit if the tool's name has
+	// 20 characters and the caller's 12.
 	MaxState = 256
 
 	defaultTTL = 5 * time.Minute
@@ -41,22 +41,22 @@ const (
 	sessionLabel = "mcpseal/atd session"
 )
 
-// Options are what an [Issuer] may be told beside its key.
+// Options are the settings of an [Issuer] besides its key.
 type Options struct {
-	// Session names the servers that accept each other's cursors, in 8 bytes. It
-	// is all that keeps two services with one key apart: give each its own, the
-	// first bytes of a SHA-256 of its host name for example. Nil means one that is
-	// derived from the key, so that all who share the key accept them. (Each server
+	// Session is 8 bytes. Servers with the same session accept each other's cursors.
+	// Only the session keeps two services with one key apart: give each its own, the
+	// first bytes of a SHA-256 of its host name for example. Nil means a session that
+	// is derived from the key, so that all servers with the key share it. (Each server
 	// of the peer makes a random one.)
 	Session []byte
 	// TTL is how long a cursor opens. 0 means 5 minutes.
 	TTL time.Duration
-	// PlainExponents has cursors fingerprint large floats as older builds of the
-	// peer do: 1e16, where newer ones write 1e+16. Both are opened.
+	// PlainExponents makes new cursors fingerprint large floats as older builds of the
+	// peer do: 1e16, where newer builds write 1e+16. Both kinds open.
 	PlainExponents bool
-	// Logger is told when the key is random, what the cursors of [Issuer.Cursors] do
-	// not protect, and which of them are rejected or not issued, and why. Nil means
-	// slog.Default().
+	// Logger gets a warning if the key is random, and a warning about what the cursors
+	// of [Issuer.Cursors] do not protect. It gets a record with the reason for each of
+	// them that is rejected or not issued. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -67,14 +67,14 @@ type Issuer struct {
 	session numbers
 	ttl     uint64 // in seconds
 	plain   bool   // exponents
-	derived bool   // the session is, from the key
+	derived bool   // the session is derived from the key
 	logger  *slog.Logger
 	warned  sync.Once
 }
 
-// NewIssuer makes an issuer. A key has 32 bytes. Nil means the one that the
-// environment variable ATD_CURSOR_SIGNING_KEY holds in base64, and if that is
-// not set, a random one that dies with this process.
+// NewIssuer makes an issuer. A key has 32 bytes. Nil means the key that the
+// environment variable ATD_CURSOR_SIGNING_KEY holds in base64. If that is not set, it
+// means a random key that dies with this process.
 func NewIssuer(key []byte, options Options) (*Issuer, error) {
 	if options.TTL == 0 {
 		options.TTL = defaultTTL
@@ -111,14 +111,14 @@ type Request struct {
 	Arguments []byte // JSON text, without the cursor; nil counts as {}
 }
 
-// Page is where to go on.
+// Page says where to go on.
 type Page struct {
 	Index uint32 // of the page, from 1
 	State []byte // the tool's own, at most [MaxState] bytes
 }
 
-// Issue returns the cursor for a page of a request. Beside ErrStateTooLarge and
-// ErrTooLarge it fails on arguments that are not JSON and on names that are not UTF-8.
+// Issue returns the cursor for a page of a request. It fails with ErrStateTooLarge or
+// ErrTooLarge, on arguments that are not JSON, and on names that are not UTF-8.
 func (i *Issuer) Issue(request Request, page Page) (string, error) {
 	p, err := i.payloadOf(request, i.plain)
 	if err != nil {
@@ -133,7 +133,7 @@ func (i *Issuer) issuePage(p payload, page Page) (string, error) {
 	return i.issue(&p)
 }
 
-// payloadOf is the payload with everything that a request decides.
+// payloadOf returns a payload with everything that depends on the request.
 func (i *Issuer) payloadOf(request Request, plainExponents bool) (*payload, error) {
 	sum, err := compat.ATDFingerprint(request.Arguments, plainExponents)
 	if err != nil {
@@ -169,15 +169,15 @@ func (i *Issuer) issue(p *payload) (string, error) {
 }
 
 // Open returns the page of a cursor that was issued for this request. Every
-// error is one of this package's, but for arguments that are not JSON.
+// error is one of this package's, except for arguments that are not JSON.
 func (i *Issuer) Open(request Request, cursor string) (Page, error) {
 	page, _, err := i.open(request, cursor)
 	return page, err
 }
 
-// open also returns what the request decides of the next cursor.
+// open also returns the payload of the next cursor, with what depends on the request.
 func (i *Issuer) open(request Request, cursor string) (Page, *payload, error) {
-	p, err := i.verify(cursor) // first: a forged cursor buys no digest
+	p, err := i.verify(cursor) // first: a forged cursor costs no digest
 	if err != nil {
 		return Page{}, nil, err
 	}

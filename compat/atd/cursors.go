@@ -11,11 +11,11 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// Cursors has the issuer serve wherever native cursors do. The tool is the
-// request's target, the caller its user; the method is not in a cursor, so that
-// there are none for any but tools/call. A cursor of another session is invalid there,
-// not expired: it is not this service's. A cursor for everybody cannot be issued, nor
-// one that waits for a cache. The log says once what these cursors do not protect.
+// Cursors returns an issuer to use in place of native cursors. The tool is the
+// request's target, the caller its user. The method is not in a cursor, so only
+// tools/call has cursors. A cursor of another session is invalid here, not expired: it
+// is not this service's. A cursor with [cursor.NextPage] Shared or Cached cannot be
+// issued. The log says once what these cursors do not protect.
 func (i *Issuer) Cursors() cursor.Issuer {
 	i.warned.Do(func() {
 		session := "Options.Session"
@@ -84,8 +84,8 @@ func (c cursors) open(ctx context.Context, request mcpseal.Request, text string)
 	return Page{}, nil, mcpseal.ReasonMalformed
 }
 
-// unknownCaller is why it is not known who is calling: nobody waits for the answer
-// any more, or the function that tells failed.
+// unknownCaller returns why the caller is not known: the call was cancelled, or the
+// principal failed.
 func unknownCaller(ctx context.Context) mcpseal.Reason {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return mcpseal.ReasonCanceled
@@ -98,8 +98,8 @@ func isParams(err error) bool {
 	return errors.As(err, &params)
 }
 
-// page issues the cursor of the next one. Bound is what it is bound to, nil on a
-// first page.
+// page returns a page that issues the next cursor. Bound is what that is bound to; nil
+// on a first page.
 func (c cursors) page(request mcpseal.Request, page Page, bound *payload) cursor.Page {
 	return cursor.NewPage(int(page.Index), page.State, func(ctx context.Context, next cursor.NextPage) (string, error) {
 		token, reason, cause := c.next(ctx, request, page, bound, next)
@@ -111,7 +111,7 @@ func (c cursors) page(request mcpseal.Request, page Page, bound *payload) cursor
 	})
 }
 
-// What cannot be issued, for the log.
+// Causes for the log.
 var (
 	errEverybody      = errors.New("these cursors carry neither NextPage.Shared nor NextPage.Cached")
 	errMethod         = errors.New("these cursors are for " + methodTool + " alone")

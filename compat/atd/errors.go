@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// Why a cursor is not issued or not accepted. The first five are the peer's;
-// [ErrMismatch] is what its callers find out by themselves.
+// Why a cursor is not issued or not accepted. The first five are the peer's. Its
+// callers check for [ErrMismatch] themselves.
 var (
 	// ErrExpired is a cursor that is too old, or of another session. The client
 	// starts over.
 	ErrExpired = errors.New("atd: the cursor has expired")
 	// ErrSignature is a cursor that was changed, or never issued.
 	ErrSignature = errors.New("atd: the cursor's signature is invalid")
-	// ErrFormat is a text that is no cursor, or a cursor from the future.
+	// ErrFormat is a text that is not a cursor, or a cursor from the future.
 	ErrFormat = errors.New("atd: the cursor's format is invalid")
 	// ErrTooLarge is a cursor of more than 512 characters.
 	ErrTooLarge = errors.New("atd: the cursor has more than 512 characters")
@@ -26,13 +26,13 @@ var (
 // errSession is ErrExpired because of the session.
 var errSession = fmt.Errorf("%w: it is of another session", ErrExpired)
 
-// Names that a cursor does not carry.
+// Names that a cursor cannot carry.
 var (
 	errToolText   = errors.New("atd: the tool's name is not UTF-8")
 	errCallerText = errors.New("atd: the caller's name is not UTF-8: " + nameUsers)
 )
 
-const nameUsers = "name users by short text, as the peer names its callers; gosdk.Options.Principal does"
+const nameUsers = "set gosdk.Options.Principal to name users by short text, as the peer names its callers"
 
 // tooLarge is ErrTooLarge with what to shorten.
 func (p *payload) tooLarge() error {
@@ -50,7 +50,7 @@ func (p *payload) tooLarge() error {
 	return fmt.Errorf("%w: the tool's name has %d bytes, the caller's %d, the state %d; %s", ErrTooLarge, len(p.Tool), caller, len(p.State), advice)
 }
 
-// argumentsError is arguments without a fingerprint, the client's fault.
+// argumentsError means that the client's arguments have no fingerprint.
 type argumentsError struct{ problem error }
 
 func (e *argumentsError) Error() string { return "atd: " + e.problem.Error() }

@@ -25,8 +25,8 @@ func (k macKey) sum(message []byte) []byte {
 // verify compares in constant time.
 func (k macKey) verify(sum, message []byte) bool { return hmac.Equal(sum, k.sum(message)) }
 
-// decodeText returns the bytes whose one text this is: the standard library's
-// decoder skips CR and LF.
+// decodeText decodes a text only if it is exactly what its bytes encode to: the
+// standard library's decoder skips CR and LF.
 func decodeText(text string) ([]byte, bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	return b, err == nil && base64.RawURLEncoding.EncodeToString(b) == text

@@ -54,8 +54,8 @@ var prices = map[bool]map[string]int{
 	false: {"double": 120, "suite": 240},
 }
 
-// book runs from its beginning on every round. What was answered has its answer;
-// what was not makes the call ask.
+// book runs from its beginning in every round. A question that was answered has its
+// answer; any other makes the call ask.
 func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 	stay, err := elicit.Form[Stay](ask, "stay", "How long will you stay in "+in.City+"?").Value()
 	if err != nil {
@@ -65,14 +65,14 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 	if stay.Nights < 1 || stay.Nights > 30 || stay.Guests < 1 || stay.Guests > 4 {
 		return Booking{}, fmt.Errorf("a stay has 1 to 30 nights and 1 to 4 guests")
 	}
-	// The choice depends on the answer before.
+	// The choice depends on the previous answer.
 	rooms := prices[stay.Guests == 1]
 	room, err := elicit.Form[Room](ask, "room", "Which room?", elicit.Enum("kind", kinds(stay)...)).Value()
 	if err != nil {
 		return Booking{}, err
 	}
-	// Declining this is an answer too: no note then. Asked and sampled once, both
-	// are remembered over the rounds that follow.
+	// Declining is an answer too: then there is no note. Each is asked once, and its
+	// answer is remembered in the rounds that follow.
 	note := ""
 	wanted, write, err := elicit.Form[Confirm](ask, "note", "Shall your assistant write a note to the hotel?").Outcome()
 	if err != nil {
@@ -89,7 +89,7 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 			}
 		}
 	}
-	// The number is made once, not once a round.
+	// The number is made once, not in every round.
 	number, err := elicit.Once(ask, "number", func() (string, error) { return rand.Text()[:8], nil })
 	if err != nil {
 		return Booking{}, err

@@ -1,5 +1,5 @@
 // Conformance serves what the official suite's input-required-result scenarios
-// ask for, behind one line of protection and without any checks by hand:
+// ask for, protected with one line and without any checks by hand:
 //
 //	go run ./examples/conformance -http 127.0.0.1:8080
 package main

@@ -63,7 +63,7 @@ func refused(answers mcp.InputResponseMap) bool {
 }
 
 // accepted returns the field of an accepted form that has this field, of this
-// type, and no other. Whatever else came is no answer, so the handlers ask again.
+// type, and no other. Anything else is no answer, so the handlers ask again.
 func accepted[T any](answers mcp.InputResponseMap, key, field string) (value T, ok bool) {
 	form, _ := answers[key].(*mcp.ElicitResult)
 	if form == nil || form.Action != "accept" || len(form.Content) != 1 {

@@ -40,9 +40,9 @@ func OpenOrders(path string) (*Orders, error) {
 	return &Orders{db}, err
 }
 
-// Page returns at most limit orders behind a key, and the key behind them unless
-// they are the last. A keyset, unlike an offset, neither skips nor repeats a row
-// when others come and go, and costs the same on every page.
+// Page returns at most limit orders after a key, and the key where they end if more
+// follow. A keyset, unlike an offset, neither skips nor repeats a row when others come
+// and go, and costs the same on every page.
 func (o *Orders) Page(ctx context.Context, status string, after *Key, limit int) (page []Order, next *Key, err error) {
 	if after == nil {
 		after = &Key{Placed: -1 << 62}

@@ -1,5 +1,5 @@
 // Standalone seals a state, opens it again, and shows what happens to a token
-// that somebody else sends.
+// that another user sends.
 package main
 
 import (

@@ -15,16 +15,16 @@ type Action string
 const (
 	Accept  Action = "accept"
 	Decline Action = "decline" // said no
-	Cancel  Action = "cancel"  // said nothing
+	Cancel  Action = "cancel"  // gave no answer
 )
 
 func (a Action) valid() bool { return a == Accept || a == Decline || a == Cancel }
 
-// errPending is what reading a pending answer returns. What the handler makes of
-// it does not matter: the call asks.
+// errPending is returned when a pending answer is read. Whatever the handler does
+// with it, the call asks.
 var errPending = errors.New("elicit: not answered yet")
 
-// RefusedError is a question that the user declined or cancelled. Its text names
+// RefusedError means that the user declined or cancelled a question. Its text names
 // the question. Returned by a tool it becomes a tool error; returned by a prompt or
 // a resource, a JSON-RPC error with the code -32602.
 type RefusedError struct {
@@ -39,7 +39,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the question %s was declined", mcpseal.PlainText(e.Key))
 }
 
-// MisfitError is an accepted answer that does not fit what was asked. It fails
+// MisfitError means that an accepted answer does not fit what was asked. It fails
 // the call, with the same kinds of errors as a [RefusedError]. Its text repeats
 // nothing of the answer.
 type MisfitError struct{ Key string }
@@ -48,10 +48,10 @@ func (e *MisfitError) Error() string {
 	return fmt.Sprintf("the answer to the question %s does not fit what was asked", mcpseal.PlainText(e.Key))
 }
 
-// Answer is a question that was asked, answered or not. Read it with Value or
-// Outcome: a question goes out only with one that is read, and a call fails that
-// completes although a question of its last run was declined or cancelled and nobody
-// read that.
+// Answer is the answer to a question, or pending. Read it with Value or Outcome:
+// questions go out only when a pending answer is read. If the user declined or
+// cancelled a question of the last run, and the handler completes without having read
+// that answer, the call fails.
 type Answer[T any] struct {
 	ask      *Asker
 	key      string
@@ -61,8 +61,8 @@ type Answer[T any] struct {
 	value    T       // of an accepted one
 }
 
-// newAnswer asks a question whose accepted answer read reads. What read returns
-// beside the value is all that is kept of a fresh answer.
+// newAnswer asks a question. The function read decodes an accepted answer; the kept
+// bytes that it returns are all that the state keeps of a fresh one.
 func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read func(content []byte) (value T, kept []byte, err error)) *Answer[T] {
 	a := &Answer[T]{ask: ask, key: key, question: question}
 	a.recorded = ask.ask(key, question)
@@ -81,7 +81,7 @@ func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read fu
 		}
 	case fresh: // the client's fault, which fails the call
 		ask.misfit = &MisfitError{key}
-	default: // it was good once, so the question is new
+	default: // it could be read in an earlier round: ask again
 		delete(ask.state.Answers, key)
 		a.recorded = nil
 		if !ask.asks {
@@ -91,8 +91,8 @@ func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read fu
 	return a
 }
 
-// Value returns the accepted answer. The error says that there is none yet, or
-// is a *[RefusedError] or a *[MisfitError]; return it.
+// Value returns the accepted answer. If it fails, return its error: there is no
+// answer yet, or the error is a *[RefusedError] or a *[MisfitError].
 func (a *Answer[T]) Value() (value T, err error) {
 	action, value, err := a.Outcome()
 	if err == nil && action != Accept {
@@ -101,14 +101,14 @@ func (a *Answer[T]) Value() (value T, err error) {
 	return value, err
 }
 
-// Outcome returns what the user did, and the answer if they accepted. The error
-// says that there is none yet, or is a *[MisfitError]; return it.
+// Outcome returns what the user did, and the answer if they accepted. If it fails,
+// return its error: there is no answer yet, or the error is a *[MisfitError].
 func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 	if a.ask.mistake != "" {
 		return "", value, errPending
 	}
 	if a.ask.misfit != nil {
-		return "", value, a.ask.misfit // the call has failed: nothing may be done any more
+		return "", value, a.ask.misfit // the call has failed: nothing more may be done
 	}
 	if a.recorded == nil {
 		a.ask.asks = true

@@ -28,19 +28,19 @@ type Asker struct {
 
 	digests   map[string]string // of every question of this run
 	onces     map[string]reflect.Type
-	questions mcp.InputRequestMap // that are to go out, if any does
+	questions mcp.InputRequestMap // to go out if the call asks
 	read      map[string]bool     // answers that the handler has looked at
 	asks      bool                // a pending answer was read
 	mistake   string              // of the author
 	misfit    error               // an answer that does not fit its question
 }
 
-// maxRewordings is how often in a row a question may be answered and then read
-// differently. Once is a release; this is a clock in its text.
+// maxRewordings is how often in a row a question may change after it was answered.
+// Once may be a new release; this often means a clock in its text.
 const maxRewordings = 3
 
 // Request returns the request: a *mcp.CallToolRequest, a *mcp.GetPromptRequest or
-// a *mcp.ReadResourceRequest. Its state and answers are this package's.
+// a *mcp.ReadResourceRequest. Its state and answers belong to this package.
 func (a *Asker) Request() mcp.Request { return a.req }
 
 // ask registers a question. It returns the answer that it has, or nil.
@@ -67,13 +67,13 @@ func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 	if ok {
 		a.reworded(key)
 	}
-	if !a.asks { // what is asked behind the first pending answer may depend on it
+	if !a.asks { // what is asked after a pending answer was read may depend on it
 		a.put(key, digest, question)
 	}
 	return nil
 }
 
-// put has a question go out with the next round, if there is one.
+// put adds a question to the next round, if there is one.
 func (a *Asker) put(key, digest string, question mcp.InputRequest) {
 	a.questions[key] = question
 	if a.state.Asked == nil {
@@ -82,7 +82,7 @@ func (a *Asker) put(key, digest string, question mcp.InputRequest) {
 	a.state.Asked[key] = digest
 }
 
-// reworded drops an answer to another question than the one that is asked now.
+// reworded drops an answer whose question has changed since.
 func (a *Asker) reworded(key string) {
 	delete(a.state.Answers, key)
 	if _, justAnswered := a.fresh[key]; !justAnswered {
@@ -98,7 +98,7 @@ func (a *Asker) reworded(key string) {
 	}
 }
 
-// checkQuestions makes sure that what goes out is what was digested.
+// checkQuestions makes sure that the questions that go out are those that were digested.
 func (a *Asker) checkQuestions() {
 	if len(a.questions) > mcpseal.MaxQuestions {
 		a.wrong("%d questions are asked in one round, more than %d", len(a.questions), mcpseal.MaxQuestions)
@@ -110,8 +110,8 @@ func (a *Asker) checkQuestions() {
 	}
 }
 
-// checkRefusals makes sure that a handler which completes has seen what the user
-// refused: otherwise it may have done what it asked about.
+// checkRefusals makes sure that a handler which completes has read what the user
+// refused: otherwise it may have done what was refused.
 func (a *Asker) checkRefusals() {
 	for _, key := range slices.Sorted(maps.Keys(a.digests)) {
 		if recorded, ok := a.state.Answers[key]; ok && recorded.Action != Accept && !a.read[key] {
@@ -121,23 +121,23 @@ func (a *Asker) checkRefusals() {
 	}
 }
 
-// wrong notes a mistake of the author's, the first one.
+// wrong notes a mistake of the author. The first one counts.
 func (a *Asker) wrong(format string, args ...any) {
 	if a.mistake == "" {
 		a.mistake = fmt.Sprintf(format, args...)
 	}
 }
 
-// Once returns what compute returned in the first round that got here, and keeps
-// it in the sealed state from then on: a random id, a price, a time. It is
-// computed again if the call never asked afterwards.
+// Once computes a value in the first round that gets here, and returns the same value
+// in later rounds: a random id, a price, a time. It keeps the value in the sealed
+// state, so it computes it again if the call never asked afterwards.
 //
-// A value must come back from JSON as it was written; one that does not is the
-// author's mistake, and the call fails. So does a call that began with a release
-// which kept another type under the key, even if only a field was added or moved:
-// nothing is computed a second time, or read with something missing. Give a value
-// whose type changes another key, and it is computed anew. Or add fields with
-// omitempty, and they are empty for calls that began before.
+// A value must come back from JSON as it was written; otherwise the call fails, as
+// an author's mistake. A call also fails if it began with a release that kept another
+// type under the key, even if only a field was added or moved: nothing is computed
+// twice, or read with something missing. If the type of a value changes, give it
+// another key, and it is computed anew. Or add fields with omitempty: they are empty
+// in calls that began before.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	if !utf8.ValidString(key) {
 		ask.wrong("the key %s of a Once is not UTF-8, so its value would not come back", mcpseal.PlainText(key))
@@ -162,8 +162,8 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	if err != nil {
 		return value, err
 	}
-	// What is returned is what later rounds will get: a time, for example, loses
-	// its monotonic part on the way.
+	// Return what later rounds will get: a time, for example, loses its monotonic
+	// part in JSON.
 	text, err := mcpseal.EncodeState(value)
 	same, ok := reread[T](text)
 	if err != nil || !ok {
@@ -177,8 +177,8 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	return same, nil
 }
 
-// reread reads what Once wrote. It is not ok unless the value writes the same text
-// again: then nothing was left out, and nothing was made up.
+// reread reads what Once wrote. It is ok only if the value encodes to the same text
+// again: then nothing was lost or added.
 func reread[T any](text string) (value T, ok bool) {
 	if json.Unmarshal([]byte(text), &value) == nil {
 		if again, err := mcpseal.EncodeState(value); err == nil && again == text {
@@ -188,7 +188,7 @@ func reread[T any](text string) (value T, ok bool) {
 	return *new(T), false
 }
 
-// elicitationID is the id of a question about a URL, the same in every round.
+// elicitationID returns the id of a question about a URL, the same in every round.
 func (a *Asker) elicitationID(key string) string {
 	if a.state.URLs == nil {
 		a.state.URLs = make(map[string]string)

@@ -13,18 +13,18 @@
 //		…
 //	})
 //
-// The handler runs from its beginning on every round. A question that was
-// answered has its answer, any other is pending: reading it makes the call ask,
-// whatever the handler returns. So whatever stands before the last question must
-// bear being run again; [Once] keeps what must not.
+// The handler runs from its beginning in every round. A question that was answered
+// has its answer. Any other is pending: reading it makes the call ask, whatever the
+// handler returns. So the code before the last question must be safe to run again;
+// [Once] keeps what must not be computed again.
 //
 // Read the answer to every question before acting on it. If the user declined or
 // cancelled one, and the handler completes without having read that, the call fails.
 //
-// Answers ride in the sealed state until the call is done. An answer counts for
-// exactly the question that was shown: reworded, or with another schema, it is
-// asked again. Middleware that rewords questions after they are sealed breaks that: see
-// [gosdk.Protect]. Clients of all protocol revisions are served alike.
+// Answers are kept in the sealed state until the call is done. An answer counts for
+// exactly the question that was shown: if the words or the schema change, the question
+// is asked again. Middleware that rewords questions after they are sealed breaks that:
+// see [gosdk.Protect]. Clients of all protocol revisions are served alike.
 //
 // The SDK decodes answers before this package sees them: whole numbers beyond 2⁵³
 // and lone surrogates change on the way.

@@ -19,9 +19,9 @@ import (
 )
 
 // Form asks the user to fill in a form whose fields are those of the struct T:
-// strings, numbers, booleans, and slices of strings that [Enum] gives a choice
-// of. A field is required unless its tag says omitempty or omitzero; the tag
-// jsonschema describes it.
+// strings, numbers, booleans, and slices of strings whose choices [Enum] lists. A
+// field is required unless its tag says omitempty or omitzero; the tag jsonschema
+// describes it.
 func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer[T] {
 	f, err := formOf[T](options)
 	if err != nil {
@@ -34,9 +34,8 @@ func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer
 	})
 }
 
-// CheckForm says what is wrong with a form, naming the field. Call it when the
-// server starts, or in a test: a form is otherwise checked when it is first
-// asked.
+// CheckForm returns what is wrong with a form, and names the field. Call it when the
+// server starts, or in a test: otherwise a form is checked when it is first asked.
 func CheckForm[T any](options ...FormOption) error {
 	_, err := formOf[T](options)
 	return err
@@ -48,8 +47,7 @@ type FormOption struct {
 	apply func(*jsonschema.Schema) error
 }
 
-// Enum limits a field to some values. For a slice of strings it is what can be
-// chosen.
+// Enum limits a string to some values. For a slice of strings, these are the choices.
 func Enum(field string, values ...string) FormOption {
 	return FormOption{field, func(s *jsonschema.Schema) error {
 		if len(values) == 0 {
@@ -69,7 +67,7 @@ func Enum(field string, values ...string) FormOption {
 	}}
 }
 
-// hasFormat reports whether a text has a format; the schema alone does not.
+// hasFormat reports whether a text has a format, which the schema does not check.
 func hasFormat(text, format string) bool {
 	var err error
 	switch format {
@@ -95,7 +93,7 @@ func hasFormat(text, format string) bool {
 	return err == nil
 }
 
-// formats are those that elicitation knows.
+// formats are the text formats that elicitation knows.
 var formats = []string{"email", "uri", "date", "date-time"}
 
 // TextFormat says that a string is an email, a uri, a date or a date-time.
@@ -142,7 +140,7 @@ func buildForm(t reflect.Type, options []FormOption) (*form, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema.AdditionalProperties = nil // forms have none, so there is nothing to say about them
+	schema.AdditionalProperties = nil // a form has no other properties to describe
 	for _, name := range schema.PropertyOrder {
 		property := schema.Properties[name]
 		withoutNull(property)
@@ -177,8 +175,8 @@ func buildForm(t reflect.Type, options []FormOption) (*form, error) {
 	return &form{schema, resolved}, nil
 }
 
-// tryField answers one field and looks whether the answer arrives: JSON loses
-// what is embedded twice, embedded under a name, or read in a way of its own.
+// tryField answers one field and checks that the answer arrives: JSON loses fields
+// that are embedded twice, embedded under a name, or read by a method of their type.
 func tryField(t reflect.Type, name string, s *jsonschema.Schema) error {
 	probe := map[string]any{"string": "probe", "number": 1.5, "integer": 1.0, "boolean": true}[s.Type]
 	switch {
@@ -231,7 +229,7 @@ func withoutNull(s *jsonschema.Schema) {
 	}
 }
 
-// checkField holds a field to what elicitation allows.
+// checkField refuses a field of a type that elicitation does not allow.
 func checkField(s *jsonschema.Schema) error {
 	switch s.Type {
 	case "string", "number", "integer", "boolean":
@@ -247,8 +245,8 @@ func checkField(s *jsonschema.Schema) error {
 	return fmt.Errorf("is of the type %q; a form has only strings, numbers, booleans and choices", strings.Join(append(s.Types, s.Type), " "))
 }
 
-// read reads an answer that fits, and returns what is left of it without what the
-// form has no field for. Its errors may repeat the answer, so nobody sees them.
+// read decodes an answer that fits, and returns it without members that the form has
+// no field for. Its errors may repeat the answer, so they are never shown.
 func (f *form) read(content []byte, value any) (kept []byte, err error) {
 	var fields map[string]any
 	if err := json.Unmarshal(content, &fields); err != nil {
@@ -259,7 +257,7 @@ func (f *form) read(content []byte, value any) (kept []byte, err error) {
 	}
 	for name := range fields {
 		if f.schema.Properties[name] == nil {
-			delete(fields, name) // encoding/json does not mind case; this does
+			delete(fields, name) // encoding/json ignores case; this does not
 		}
 	}
 	if err := f.resolved.Validate(fields); err != nil {

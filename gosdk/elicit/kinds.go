@@ -8,23 +8,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Consent is a question to open a URL.
+// Consent is the answer to a question to open a URL.
 type Consent struct{ *Answer[struct{}] }
 
 // URL asks the user to open a URL: to sign in somewhere, to pay, to enter what
 // must not pass through the client. Accepting is consent, not completion: when
-// the client comes back, find out whether it was done, and say [Consent.NotYet]
-// if it was not.
+// the client comes back, find out whether it was done, and return
+// [Consent.NotYet] if it was not.
 //
-// Whoever opens the URL need not be who called the tool. Put an id made with
-// [Once] into it, remember on your side which user it is for, and compare
+// Another person than the user who called the tool may open the URL. Put an id made
+// with [Once] into it, remember on your side which user it is for, and compare
 // that with who is signed in when the page is opened.
 func URL(ask *Asker, key, message, url string) *Consent {
 	question := &mcp.ElicitParams{Mode: "url", Message: message, URL: url, ElicitationID: ask.elicitationID(key)}
 	return &Consent{newAnswer(ask, key, question, func([]byte) (consent struct{}, kept []byte, err error) { return })}
 }
 
-// NotYet has the same question go out again. Return its error.
+// NotYet asks the same question again. Return its error.
 func (c *Consent) NotYet() error { return c.again() }
 
 // Sample asks the client's model. The protocol has deprecated sampling: prefer

@@ -15,9 +15,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// ToolHandler is a tool that can ask. Its result goes out as that of the SDK's
-// typed tools does; an error becomes a tool error, unless it is a
-// *jsonrpc.Error.
+// ToolHandler is a tool that can ask. Its result is sent like that of the SDK's
+// typed tools; an error becomes a tool error, unless it is a *jsonrpc.Error.
 type ToolHandler[In, Out any] func(ctx context.Context, ask *Asker, in In) (Out, error)
 
 // AddTool registers a tool on a protected server. It panics, as mcp.AddTool does,
@@ -38,8 +37,8 @@ func AddTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler ToolHandle
 	})
 }
 
-// PromptHandler is a prompt that can ask. An error goes out as the SDK writes it; a
-// *[RefusedError] or a *[MisfitError], as it is or wrapped, has the code -32602.
+// PromptHandler is a prompt that can ask. An error is sent as the SDK writes it; a
+// *[RefusedError] or a *[MisfitError], even wrapped, has the code -32602.
 type PromptHandler func(ctx context.Context, ask *Asker, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error)
 
 // AddPrompt registers a prompt on a protected server.
@@ -58,7 +57,7 @@ func AddPrompt(p *gosdk.Protected, prompt *mcp.Prompt, handler PromptHandler) {
 	})
 }
 
-// ResourceHandler is a resource that can ask. Its errors go out as a prompt's do.
+// ResourceHandler is a resource that can ask. Its errors are sent like a prompt's.
 type ResourceHandler func(ctx context.Context, ask *Asker, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error)
 
 // AddResource registers a resource on a protected server.
@@ -81,7 +80,7 @@ func (handler ResourceHandler) serve(p *gosdk.Protected) mcp.ResourceHandler {
 			return nil, coded(err)
 		}
 		if asked != nil {
-			// For older clients the SDK wants contents even of a result that asks.
+			// For older clients the SDK requires contents even in a result that asks.
 			return &mcp.ReadResourceResult{InputRequests: asked.questions, RequestState: asked.state, Contents: []*mcp.ResourceContents{}}, nil
 		}
 		return result, nil
@@ -112,8 +111,8 @@ func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, te
 		}
 		passing.Began()
 	}
-	// Answers to what the last round asked are recorded; whether they are
-	// looked at, the handler decides.
+	// Answers to what the last round asked are recorded; the handler decides
+	// whether to read them.
 	for key, digest := range a.state.Asked {
 		if recorded, ok := recordOf(answers[key], digest); ok {
 			if a.state.Answers == nil {
@@ -127,7 +126,7 @@ func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, te
 	return a
 }
 
-// recordOf is an answer as the state keeps it.
+// recordOf returns an answer as the state keeps it.
 func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
 	if !takes(digest, response) {
 		return answer{}, false
@@ -176,7 +175,7 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*asking, error) 
 		a.log(ctx, "elicit: "+a.mistake)
 		return nil, internalError()
 	}
-	if a.passing.Older != nil { // the SDK would refuse in words of its own; for others the middleware checks
+	if a.passing.Older != nil { // the SDK would refuse with its own error; for newer clients the middleware checks
 		if err := passage.CheckCapabilities(a.req, a.questions); err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ import (
 // state is what a call remembers between two rounds. It goes out sealed.
 type state struct {
 	Version int `json:"v"`
-	// Asked are the questions of the last round: what was shown under each key.
+	// Asked has the digest of each question of the last round, by its key.
 	Asked map[string]string `json:"q,omitempty"`
 	// Answers are the answers so far.
 	Answers map[string]answer `json:"a,omitempty"`
@@ -21,23 +21,22 @@ type state struct {
 	Kept map[string]json.RawMessage `json:"k,omitempty"`
 	// URLs are the ids of the questions about URLs.
 	URLs map[string]string `json:"u,omitempty"`
-	// Reworded counts how often in a row an answer came for a question that then
-	// read differently.
+	// Reworded counts how often in a row a question changed after it was answered.
 	Reworded map[string]int `json:"r,omitempty"`
 }
 
 const stateVersion = 1
 
-// answer is one answer, and which question it is to.
+// answer is one answer, and the digest of its question.
 type answer struct {
 	Digest  string          `json:"d"`
 	Action  Action          `json:"o"`
 	Content json.RawMessage `json:"c,omitempty"`
 }
 
-// readState reads what an earlier round wrote. A text that is none, from a
-// handler that was written by hand before, is no state. Nor is one that only
-// looks like it: the token reports whether elicit wrote it.
+// readState reads what an earlier round wrote. It is not ok for any other text, such
+// as the state of a handler that was written by hand before. A text may look like a
+// state of elicit and not be one: the token says whether elicit wrote it.
 func readState(text string) (s state, ok bool) {
 	if json.Unmarshal([]byte(text), &s) != nil || s.Version != stateVersion {
 		return s, false
@@ -50,13 +49,13 @@ func readState(text string) (s state, ok bool) {
 	return s, true
 }
 
-// wording is what was asked as the token says it.
+// wording returns what was asked, in the form that the token has.
 func (s *state) wording() map[string][16]byte {
 	wording := make(map[string][16]byte, len(s.Asked))
 	for key, digest := range s.Asked {
 		sum, err := base64.RawURLEncoding.DecodeString(digest[min(1, len(digest)):])
 		if err != nil || len(sum) != 16 {
-			sum = make([]byte, 16) // no token says this
+			sum = make([]byte, 16) // no token has this
 		}
 		wording[key] = [16]byte(sum)
 	}
@@ -68,13 +67,13 @@ func (s *state) text() (string, error) {
 	return string(text), err
 }
 
-// digestOf names a question: its kind, as a digit, and the digest of its wording.
+// digestOf returns the kind of a question, as a digit, and the digest of its wording.
 func digestOf(question mcp.InputRequest) (string, bool) {
 	kind, digest, ok := passage.DigestOf(question)
 	return string('0'+rune(kind)) + base64.RawURLEncoding.EncodeToString(digest[:]), ok
 }
 
-// takes reports whether the question that has a digest takes an answer.
+// takes reports whether the question with this digest takes such an answer.
 func takes(digest string, answer mcp.InputResponse) bool {
 	kind := passage.KindOfAnswer(answer)
 	return kind != 0 && digest != "" && mcpseal.Kind(digest[0]-'0').Takes(kind)

@@ -8,8 +8,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// Context returns a context for a handler that a test calls by itself, marked as
-// that of a call which came through a boundary: [gosdk.Sealed] is true in it.
+// Context returns a context for a test that calls a handler directly. It is marked as
+// if the call came through a boundary: [gosdk.Sealed] returns true for it.
 func Context(t testing.TB) context.Context {
 	return &passage.Call{Context: t.Context(), By: t}
 }

@@ -1,5 +1,5 @@
-// Package jsonloss finds values that encoding/json writes without an error and
-// reads back as others.
+// Package jsonloss finds values that encoding/json writes without an error but reads
+// back as other values.
 package jsonloss
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Of says what of a value is lost in its JSON, or "". It reads the text as whoever
-// gets it will, and compares. What a type with its own JSON makes of itself is its
-// own business, and what is in an any comes back as encoding/json has it: numbers as
-// float64, for example, but none that a float64 does not hold.
+// Of says what part of a value is lost in its JSON, or "". It reads the text back, as
+// its receiver will, and compares. It trusts a type with its own JSON. A value in an any
+// may come back with the types of encoding/json: a number as a float64, for example,
+// but only if a float64 holds it.
 func Of(v reflect.Value, text []byte) string {
 	// GOEXPERIMENT=jsonv2 writes text that is not UTF-8 without the escape.
 	replaced := bytes.Contains(text, []byte(`\ufffd`)) || bytes.ContainsRune(text, utf8.RuneError)
@@ -31,7 +31,7 @@ func Of(v reflect.Value, text []byte) string {
 	back := reflect.New(v.Type())
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	decoder.UseNumber() // in an any, to see what a float64 would make of it
+	decoder.UseNumber() // in an any, to see whether a float64 would round it
 	if decoder.Decode(back.Interface()) != nil {
 		return "it cannot be read back from its JSON"
 	}
@@ -61,7 +61,7 @@ func compare(a, b reflect.Value) []string {
 	case a.IsZero() && b.IsZero():
 		return nil
 	case hasOwnJSON(a):
-		// Both ways are its own, unless the value never went either.
+		// Its type writes and reads it, unless JSON left it out.
 		if b.IsZero() && !sameJSON(a, b) {
 			return []string{hidden}
 		}
@@ -70,7 +70,7 @@ func compare(a, b reflect.Value) []string {
 	switch t.Kind() {
 	case reflect.Pointer:
 		if a.IsNil() || b.IsNil() {
-			if isNil(a) { // what it points to is
+			if isNil(a) { // or points to nil
 				return nil
 			}
 			return []string{hidden}
@@ -144,8 +144,8 @@ func compare(a, b reflect.Value) []string {
 	return nil
 }
 
-// besides compares the fields beside an embedded type with its own JSON: the struct has
-// that type's methods, which know nothing of them.
+// besides compares the fields beside an embedded type with its own JSON: the struct
+// uses that type's methods, which do not know these fields.
 func besides(a, b reflect.Value) []string {
 	t := a.Type()
 	for i := 0; borrowsJSON(t) && i < t.NumField(); i++ {
@@ -197,11 +197,11 @@ func rounds(value any) []string {
 	return nil
 }
 
-// isFloat reports whether a number is that of a float64: exactly, or as the shortest
-// text for it, like 0.1.
+// isFloat reports whether a float64 holds a number: exactly, or as its shortest text,
+// like 0.1.
 func isFloat(number string) bool {
 	if len(number) <= 15 && !strings.ContainsAny(number, "eE") {
-		return true // every float64 keeps so many digits
+		return true // a float64 keeps that many digits
 	}
 	f, err := strconv.ParseFloat(number, 64)
 	return err == nil && (sameNumber(number, strconv.FormatFloat(f, 'g', -1, 64)) || sameNumber(number, strconv.FormatFloat(f, 'f', 0, 64)))
@@ -214,7 +214,7 @@ func sameNumber(a, b string) bool {
 	return err == nil && err2 == nil && first == second
 }
 
-// inAny looks for what is lost of a value in an any, which has lost its type.
+// inAny looks for what is lost of a value in an any, whose type JSON does not keep.
 func inAny(v reflect.Value) []string {
 	if borrowsJSON(v.Type()) {
 		return inItsType(v)
@@ -228,7 +228,7 @@ func inAny(v reflect.Value) []string {
 			return nil
 		}
 		return inAny(v.Elem())
-	case isWritten(v): // by itself, but not read
+	case isWritten(v): // by its own method, but not read by one
 		return inItsType(v)
 	}
 	switch v.Kind() {
@@ -264,7 +264,7 @@ func inAny(v reflect.Value) []string {
 	return nil
 }
 
-// inItsType looks for what is lost of a value when its own type is read back.
+// inItsType looks for what is lost of a value that is read back as its own type.
 func inItsType(v reflect.Value) []string {
 	written := v.Interface()
 	if v.CanAddr() {
@@ -280,11 +280,11 @@ func inItsType(v reflect.Value) []string {
 	return nil
 }
 
-// keyText tells the keys of a map apart as JSON does: two times that are written
-// alike need not be equal.
+// keyText returns the JSON of a map key, to compare keys as JSON does: two times may
+// have the same JSON and not be equal.
 func keyText(key reflect.Value) string {
 	if key.Kind() == reflect.String {
-		return key.String() // whatever its methods are
+		return key.String() // its methods do not count
 	}
 	text, _ := json.Marshal(key.Interface())
 	return string(text)
@@ -314,7 +314,7 @@ func readsItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(unmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler)
 }
 
-// hasOwnJSON reports whether encoding/json leaves a value to its type, both ways.
+// hasOwnJSON reports whether a value's own methods write and read it.
 func hasOwnJSON(v reflect.Value) bool { return isWritten(v) && readsItself(v.Type()) }
 
 // isWritten reports whether a value is written by its own method.
@@ -343,7 +343,7 @@ func isPlain(t reflect.Type, within []reflect.Type) bool {
 		return known.(bool)
 	}
 	if slices.Contains(within, t) {
-		return true // if the rest of it is
+		return true // if its other parts are
 	}
 	within = append(within, t)
 	plain := false
@@ -361,7 +361,7 @@ func isPlain(t reflect.Type, within []reflect.Type) bool {
 	default:
 		plain = kind <= reflect.Float64 || kind == reflect.String && t != reflect.TypeFor[json.Number]()
 	}
-	if len(within) == 1 { // inside a type that is not known yet, nothing is for sure
+	if len(within) == 1 { // inside a type that is still being checked, the result is not final
 		plainTypes.Store(t, plain)
 	}
 	return plain

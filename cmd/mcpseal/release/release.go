@@ -25,10 +25,9 @@ func NewServer() *mcp.Server {
 	return server
 }
 
-// handler asks for a confirmation, then for a region, then acts; a user who
-// declines or cancels ends it. What it has to remember between two rounds it
-// writes down: that the user has confirmed, and how much of the traffic the plan
-// allows.
+// handler asks for a confirmation, then for a region, then acts. It does nothing if
+// the user declines or cancels. Its state remembers between two rounds that the user
+// has confirmed, and how much of the traffic the plan allows.
 func handler(done string) mcp.ToolHandlerFor[Args, any] {
 	return func(_ context.Context, req *mcp.CallToolRequest, args Args) (*mcp.CallToolResult, any, error) {
 		state, err := url.ParseQuery(req.Params.RequestState)
@@ -80,7 +79,7 @@ func refused(answers mcp.InputResponseMap) bool {
 }
 
 // answer returns the field of an accepted form that has this field, of this
-// type, and no other. Whatever else came is no answer, so the handler asks again.
+// type, and no other. Anything else is no answer, so the handler asks again.
 func answer[T any](answers mcp.InputResponseMap, key, field string) (value T, answered bool) {
 	form, _ := answers[key].(*mcp.ElicitResult)
 	if form == nil || form.Action != "accept" || len(form.Content) != 1 {

@@ -8,8 +8,7 @@ import (
 	"strconv"
 )
 
-// attacker sends what was recorded, mutated or not. What it sends follows from its
-// seed.
+// attacker sends what was recorded, mutated or not. Its seed determines what it sends.
 type attacker struct {
 	recorded *recording
 	judge    *judge
@@ -33,7 +32,7 @@ type shot struct {
 
 func pick[T any](a *attacker, from []T) T { return from[a.rand.IntN(len(from))] }
 
-// chance is true so many times in a hundred.
+// chance returns true in this percentage of calls.
 func (a *attacker) chance(percent int) bool { return a.rand.IntN(100) < percent }
 
 // attack sends one request of the newer revision, or a session of the older one.
@@ -55,13 +54,13 @@ func (a *attacker) attack(ctx context.Context) {
 	a.send(ctx, s, nil)
 }
 
-// shot is a request as it was recorded.
+// shot returns a request as it was recorded.
 func (a *attacker) shot(revision, session, user, method string, params map[string]any) *shot {
 	id := strconv.FormatInt(a.sent, 10)
 	return &shot{message: message{revision: revision, session: session, id: id, method: method}, user: user, members: params, headers: map[string]string{}, honest: true}
 }
 
-// change has the body changed once more before it is sent.
+// change adds a change of the body before it is sent.
 func (s *shot) change(with func([]byte) []byte) {
 	before := s.text
 	s.text = func(body []byte) []byte {
@@ -86,7 +85,7 @@ func (a *attacker) mutate(s *shot) {
 	}
 }
 
-// send sends a request and has what comes back judged.
+// send sends a request, and the judge checks what comes back.
 func (a *attacker) send(ctx context.Context, s *shot, ask func(id, question json.RawMessage) error) (session string) {
 	if s.members != nil {
 		s.params = s.members

@@ -22,14 +22,14 @@ const (
 
 const (
 	maxReply  = 16 << 20         // of one reply
-	patience  = 30 * time.Second // with one exchange: only a server that hangs needs it
+	patience  = 30 * time.Second // with one exchange: only a server that hangs takes so long
 	maxRounds = 20
 )
 
-// Everything is what a client declares that can answer every question.
+// Everything is what a client declares if it can answer every question.
 var Everything = json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`)
 
-// Client speaks the protocol by hand, so that every byte is its caller's.
+// Client speaks the protocol by hand, so that its caller controls every byte.
 type Client struct {
 	URL    string
 	Bearer string // the access token; "" sends none
@@ -51,7 +51,7 @@ type Question struct {
 	Params json.RawMessage
 }
 
-// Message is the text of a form, or else the method.
+// Message returns the text of a form, or else the method.
 func (q Question) Message() string {
 	var form struct{ Message string }
 	if json.Unmarshal(q.Params, &form); form.Message != "" {
@@ -70,7 +70,7 @@ type Outcome struct {
 	}
 }
 
-// String is what a user gets to read.
+// String returns what a user gets to read.
 func (o Outcome) String() string {
 	if o.Error != nil {
 		return fmt.Sprint(o.Error.Code, " ", o.Error.Message)
@@ -290,7 +290,7 @@ func (m *message) body() []byte {
 	return text.Bytes()
 }
 
-// header repeats what the revision wants repeated of the body.
+// header returns the headers, with what the revision requires of the body in them.
 func (m *message) header() map[string]string {
 	header := map[string]string{"Mcp-Protocol-Version": m.revision}
 	if m.method == "initialize" && m.revision == Older {
@@ -312,7 +312,7 @@ func (m *message) header() map[string]string {
 	return header
 }
 
-// headerText writes what a header cannot hold in the protocol's own way.
+// headerText encodes a text that a header cannot hold, as the protocol says.
 func headerText(text string) string {
 	if len(text) > 1024 {
 		text = text[:1024]

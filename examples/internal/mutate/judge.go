@@ -16,8 +16,8 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// judge watches the server from inside and from outside. It is the server's
-// logger, too.
+// judge watches the server from inside and from outside. It is also the server's
+// logger.
 type judge struct {
 	secrets []string
 
@@ -57,9 +57,9 @@ type seen struct{ accepted atomic.Bool }
 
 type seenKey struct{}
 
-// watch is the outermost middleware. It counts a request whose own token was
-// accepted, and one that a handler answered: any result but an error is a
-// handler's, so this is at most as many as reached one.
+// watch is the outermost middleware. It counts requests whose own token was accepted,
+// and requests with a result that is not an error, which only a handler returns. More
+// may have reached a handler.
 func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		carried, s := carriesToken(req), new(seen)
@@ -74,8 +74,8 @@ func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// observe is the boundary's observer. A rejected token ends the request, so in a
-// request that carries one the first to open is its own.
+// observe is the boundary's observer. A rejected token ends the request, so the first
+// token that opens in a request is the one that it carries.
 func (j *judge) observe(ctx context.Context, e mcpseal.Event) {
 	if s, ok := ctx.Value(seenKey{}).(*seen); ok && (e.Op == mcpseal.OpOpen || e.Op == cursor.OpOpen) && e.Reason == "" && e.TokenBytes > 0 {
 		s.accepted.Store(true)
@@ -176,7 +176,7 @@ func (j *judge) reply(what string, honest bool, r reply) {
 	}
 }
 
-// message checks one JSON-RPC message, and whether it is a result.
+// message checks one JSON-RPC message, and reports whether it is a result.
 func (j *judge) message(text json.RawMessage) (isResult bool, err error) {
 	var m struct {
 		Version       string          `json:"jsonrpc"`
@@ -205,7 +205,7 @@ func (j *judge) message(text json.RawMessage) (isResult bool, err error) {
 	return m.Result != nil, j.texts("", decode(text))
 }
 
-// texts looks into every text of a message, unescaped.
+// texts checks every text of a message, unescaped.
 func (j *judge) texts(member string, value any) error {
 	switch v := value.(type) {
 	case map[string]any:

@@ -16,7 +16,7 @@ type mutation struct {
 	apply func(*attacker, *shot)
 }
 
-// mutations by what they change. Each can be made to every request.
+// mutations by what they change. Each works on every request.
 var mutations = [][]mutation{
 	{
 		{"the token dropped", func(a *attacker, s *shot) { at := a.token(s); delete(at.object, at.member) }},
@@ -80,8 +80,8 @@ var mutations = [][]mutation{
 	},
 }
 
-// What is put in place of what was recorded. Methods whose answer is a stream
-// without an end are left out.
+// Values that replace what was recorded. Methods whose answer is a stream without an
+// end are left out.
 var (
 	methods = []string{
 		"tools/call", "prompts/get", "resources/read", "tools/list", "prompts/list", "resources/list", "resources/templates/list",
@@ -96,7 +96,7 @@ var (
 		[]byte(`{}`), []byte(`null`), []byte(`{"elicitation":{}}`), []byte(`{"elicitation":{"url":{}}}`), []byte(`{"elicitation":null}`),
 		[]byte(`{"sampling":{}}`), []byte(`{"roots":{}}`), []byte(`[]`), []byte(`"all"`), []byte(`{"elicitation":{"form":{}},"sampling":null,"roots":7}`),
 	}
-	// nulls are where a decoder leaves a nil behind.
+	// nulls are answers that a decoder reads with a nil in them.
 	nulls = []json.RawMessage{
 		[]byte(`{"roots":[null]}`), []byte(`{"roots":null}`), []byte(`{"roots":[{"uri":"file:///a"},null,{}]}`), []byte(`{"roots":[{"uri":null,"_meta":{"a":null}}]}`),
 		[]byte(`{"action":"accept","content":null}`), []byte(`{"action":"accept","content":{"ok":null,"name":null}}`), []byte(`{"action":"accept","content":{"nights":null,"guests":null}}`),
@@ -127,7 +127,7 @@ func (a *attacker) name() any {
 	return a.junk()
 }
 
-// token is where the request holds a token, or could.
+// token returns where the request has a token. It adds one if there is none.
 func (a *attacker) token(s *shot) place {
 	if held := tokens(s.members); len(held) > 0 {
 		return pick(a, held)
@@ -152,7 +152,7 @@ func (a *attacker) changed(token string) string {
 	return token[:at] + char + token[at:]
 }
 
-// answer is where the request holds an answer, or could.
+// answer returns where the request has an answer. It adds one if there is none.
 func (a *attacker) answer(s *shot) place {
 	answers, ok := s.members["inputResponses"].(map[string]any)
 	if !ok || len(answers) == 0 {
@@ -170,7 +170,7 @@ func (a *attacker) otherAnswer() any {
 	return pick(a, kinds)
 }
 
-// badAnswer is an answer of the older revision that does not fit its question.
+// badAnswer returns an answer of the older revision that does not fit its question.
 func (a *attacker) badAnswer(id, recorded json.RawMessage) []byte {
 	text := func(value any) json.RawMessage {
 		text, err := json.Marshal(value)
@@ -290,7 +290,7 @@ func (a *attacker) nulled(value any) any {
 	return value
 }
 
-// twistObject is twist where an object must remain.
+// twistObject is twist, but it always returns an object.
 func (a *attacker) twistObject(value map[string]any) map[string]any {
 	if object, ok := a.twist(value).(map[string]any); ok {
 		return object
@@ -298,8 +298,8 @@ func (a *attacker) twistObject(value map[string]any) map[string]any {
 	return map[string]any{}
 }
 
-// systematic returns shots that a random choice must not miss: every place in the
-// answers and the arguments of every round, as null, left out, and of every type.
+// systematic returns shots that a random choice might miss: every place in the answers
+// and the arguments of every round, as null, left out, and of every type.
 func systematic(r *recording) (shots []func(*attacker) *shot) {
 	replacements := []any{nil, false, 0, "", []any{}, map[string]any{}, []any{nil}}
 	for _, round := range r.rounds {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// recording is what honest calls consist of.
+// recording is what honest calls sent.
 type recording struct {
 	rounds  []round     // of the newer revision
 	calls   []olderCall // of the older one
@@ -98,7 +98,7 @@ func (p place) text() string {
 	return text
 }
 
-// tokens are the places in params that hold a token.
+// tokens returns the places in params that hold a token.
 func tokens(params map[string]any) (places []place) {
 	arguments, _ := params["arguments"].(map[string]any)
 	for _, p := range []place{{params, "requestState"}, {params, "cursor"}, {arguments, "cursor"}} {

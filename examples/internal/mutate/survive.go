@@ -19,7 +19,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// What [Survive] does can be changed from outside.
+// Environment variables that change what [Survive] does.
 const (
 	CountVariable = "MCPSEAL_MUTATIONS"     // how many requests
 	SeedVariable  = "MCPSEAL_MUTATION_SEED" // repeats the mutations of an earlier run
@@ -29,19 +29,19 @@ const (
 	usualCount = 1500
 	workers    = 4
 
-	// Of all requests, so many percent must reach a handler, and so many bring a
-	// token that is accepted: what is refused at the door proves little.
+	// The least percentage of requests that must reach a handler, and that must carry
+	// an accepted token: requests that are refused at once prove little.
 	leastReached, leastAccepted = 30, 10
 
-	// The live heap, and the number of goroutines, may grow by so much from the
-	// first tenth of the requests to the last.
+	// How much the live heap, and the number of goroutines, may grow from the first
+	// tenth of the requests to the last.
 	maxGrowth     = 16 << 20
 	maxGoroutines = 100
 )
 
 // Target is a server to attack.
 type Target struct {
-	// Start makes the server with this config, and what serves it.
+	// Start makes the server with this config, and its HTTP handler.
 	Start func(mcpseal.Config) (*mcp.Server, http.Handler, error)
 	Path  string   // where it is served
 	Users []string // access tokens; none means that the server knows no users
@@ -82,7 +82,7 @@ func number(t *testing.T, variable string, otherwise int64) int64 {
 	return n
 }
 
-// report is what came of an attack.
+// report is the result of an attack.
 type report struct {
 	count, sent       int64
 	reached, accepted float64 // percent
@@ -94,7 +94,7 @@ type report struct {
 	unmade            []string // mutations
 }
 
-// shortcomings are those of the attack as a whole.
+// shortcomings returns what is wrong with the attack as a whole.
 func (r *report) shortcomings() (all []string) {
 	add := func(wrong bool, format string, args ...any) {
 		if wrong {
@@ -114,7 +114,7 @@ func (r *report) shortcomings() (all []string) {
 func run(ctx context.Context, target Target, count int64, seed uint64) (*report, error) {
 	j := &judge{secrets: target.Secrets, counts: make(map[int]int)}
 	before := slog.Default()
-	slog.SetDefault(slog.New(j)) // servers take it where nobody gives them another
+	slog.SetDefault(slog.New(j)) // servers use it unless they are given another
 	defer slog.SetDefault(before)
 	server, handler, err := target.Start(mcpseal.Config{
 		Keys: mcpseal.Ephemeral(), Audience: "mutate.example.com", Logger: slog.New(j), Observer: j.observe,
@@ -190,7 +190,7 @@ func run(ctx context.Context, target Target, count int64, seed uint64) (*report,
 }
 
 // settle returns the live heap and the number of goroutines. Sessions end a little
-// after their last request, so it looks again while there is more than enough.
+// after their last request, so it looks again while there are more than the limits.
 func settle(looks int, enoughHeap int64, enoughGoroutines int) (heap int64, goroutines int) {
 	for look := range looks {
 		if look > 0 {

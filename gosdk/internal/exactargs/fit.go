@@ -8,8 +8,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// fitting holds a schema against the Go type that gets what the schema accepts. A
-// tool whose arguments would be lost, or never land, is refused at registration.
+// fitting compares a schema with the Go type that gets what the schema accepts. A tool
+// with an argument that would be lost is refused at registration.
 type fitting struct {
 	*references
 	inferred bool // the schema is made from the type
@@ -29,7 +29,7 @@ func (f *fitting) check(schema *jsonschema.Schema, t reflect.Type) error {
 	f.seen[fit{schema, t}] = true
 	if readsItself(t) {
 		if f.inferred && !describesReader(schema, t) {
-			return fmt.Errorf("the Go type %s reads itself, and the schema that is made from it would say otherwise: set InputSchema", t)
+			return fmt.Errorf("the Go type %s has its own way to read JSON, which the schema made from the type does not describe: set InputSchema", t)
 		}
 		return nil
 	}
@@ -53,7 +53,7 @@ func (f *fitting) check(schema *jsonschema.Schema, t reflect.Type) error {
 	for _, sub := range subschemas(schema) {
 		inner := t
 		switch {
-		case sub.keyword == "not": // what is not taken needs no place
+		case sub.keyword == "not": // what is refused needs no place
 			continue
 		case sub.keyword == "properties":
 			inner = memberType(t, sub.key)
@@ -70,10 +70,10 @@ func (f *fitting) check(schema *jsonschema.Schema, t reflect.Type) error {
 	return nil
 }
 
-// describesReader reports whether the schema made from a type may say what the type
-// reads by itself. The schema has the fields of a struct, but a method that is promoted
-// from an embedded type does not read those beside it. And it has a number for a
-// number, but one with its own method often reads a name.
+// describesReader reports whether the schema made from a type with its own method may
+// describe what the method reads. The schema has all fields of a struct, but a method
+// promoted from an embedded type reads none beside it. And the schema of a number is a
+// number, but a number with its own method often reads a name.
 func describesReader(schema *jsonschema.Schema, t reflect.Type) bool {
 	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
 		if field := t.Field(i); field.Anonymous && (readsItself(bareType(field.Type)) || field.Type.Kind() == reflect.Interface) {
@@ -86,7 +86,7 @@ func describesReader(schema *jsonschema.Schema, t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(unmarshalerType) && slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice, reflect.Array}, t.Kind())
 }
 
-// checkName looks for the field that gets a member.
+// checkName makes sure that a field gets the member.
 func (f *fitting) checkName(name string, t reflect.Type) error {
 	fields := fieldsOf(t)
 	field, found := fields.byName[name]
@@ -104,7 +104,7 @@ func (f *fitting) checkName(name string, t reflect.Type) error {
 	return nil
 }
 
-// bareType is a type without pointers to it.
+// bareType returns what a type points to, through any number of pointers.
 func bareType(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -118,7 +118,7 @@ func readsItself(t reflect.Type) bool {
 	return own.Implements(unmarshalerType) || own.Implements(textUnmarshalerType)
 }
 
-// memberType is the type that a member of an object lands in, or nil.
+// memberType returns the type that gets a member of an object, or nil.
 func memberType(t reflect.Type, name string) reflect.Type {
 	t = bareType(t)
 	switch {
@@ -131,7 +131,7 @@ func memberType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// elementType is the type that what a keyword is about lands in, or nil.
+// elementType returns the type that gets the values which a keyword is about, or nil.
 func elementType(t reflect.Type, keyword string) reflect.Type {
 	switch keyword {
 	case "patternProperties", "additionalProperties", "unevaluatedProperties":
@@ -146,7 +146,8 @@ func elementType(t reflect.Type, keyword string) reflect.Type {
 	return nil
 }
 
-// eachType visits a type and those in it, down to those for which visit is false.
+// eachType visits a type and the types in it. It does not look into a type for which
+// visit returns false.
 func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Type) bool) {
 	if seen[t] {
 		return
@@ -167,7 +168,7 @@ func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Typ
 	}
 }
 
-// quotedField is the name of a field with the option string, or "".
+// quotedField returns the name of a field with the option string, or "".
 func quotedField(t reflect.Type) string {
 	if t.Kind() == reflect.Struct {
 		for name, field := range fieldsOf(t).byName {

@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// intoGo puts JSON values into Go values, as encoding/json does but for this: what
-// arrives is the value that was written or nothing. A name, a key and base64 count
-// in one spelling, a whole number and the length of an array stay as they are, and a
-// number in an any is an int64, a uint64 or a float64.
+// intoGo puts JSON values into Go values. Unlike encoding/json, it puts exactly the
+// value that was written, or fails: names, keys and base64 have one spelling, whole
+// numbers and the lengths of arrays stay as they are, and a number in an any is an
+// int64, a uint64 or a float64.
 type intoGo struct {
-	// known are the names that a type with its own UnmarshalJSON may look for, as
-	// far as the schema tells.
+	// known are the names in the schema, which a type with its own UnmarshalJSON
+	// may look for.
 	known nameSet
 }
 
@@ -42,7 +42,8 @@ func (g *intoGo) put(value any, target reflect.Value) error {
 		target.Set(reflect.New(t.Elem()))
 		return g.put(value, target.Elem())
 	}
-	// An embedded struct that is not exported has no methods for us, but fields.
+	// The methods of an unexported embedded struct cannot be called, but its fields
+	// can be set.
 	own, callable := reflect.PointerTo(t), target.CanSet()
 	switch {
 	case callable && own.Implements(unmarshalerType):
@@ -82,7 +83,7 @@ func (g *intoGo) put(value any, target reflect.Value) error {
 			target.SetString(v)
 		} else if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 			decoded, err := base64.StdEncoding.DecodeString(v)
-			// In one spelling only: the schema knows no other.
+			// In one spelling only, the one that the schema checks.
 			if ok = err == nil && base64.StdEncoding.EncodeToString(decoded) == v; ok {
 				target.SetBytes(decoded)
 			}
@@ -182,7 +183,7 @@ func (g *intoGo) putMap(members map[string]any, target reflect.Value) error {
 	return nil
 }
 
-// putKey takes a key in one spelling only: the schema knows no other.
+// putKey takes a key in one spelling only, the one that the schema checks.
 func putKey(name string, key reflect.Value) error {
 	ok := false
 	if own, reads := key.Addr().Interface().(encoding.TextUnmarshaler); reads {
@@ -213,15 +214,15 @@ func putKey(name string, key reflect.Value) error {
 	return nil
 }
 
-// unmarshal leaves a value to encoding/json, for what has no names that could
-// fold.
+// unmarshal leaves a value to encoding/json. Its names must not match others that
+// differ in case.
 func unmarshal(value any, target reflect.Value) error {
 	return json.Unmarshal(writeValue(value), target.Addr().Interface())
 }
 
-// unmistakable reports whether encoding/json finds every name in value only
-// where it is spelt so. A type that decodes itself uses it as a rule, on fields
-// that nobody else sees.
+// unmistakable reports whether encoding/json would match every name in value only as
+// it is spelt. A type with its own UnmarshalJSON usually calls encoding/json, with
+// fields that are not known here.
 func (g *intoGo) unmistakable(value any) bool {
 	switch v := value.(type) {
 	case []any:
@@ -242,10 +243,10 @@ func (g *intoGo) unmistakable(value any) bool {
 	return true
 }
 
-// within says where an error is.
+// within adds the name of a member to an error in it.
 func within(name string, err error) error { return about(strconv.Quote(short(name)), err) }
 
-// about puts a text before an error for the client. It keeps no other text alive.
+// about puts a text before an error for the client. The result holds no other memory.
 func about(what string, err error) error {
 	if errors.Is(err, ErrMalformed) {
 		return err

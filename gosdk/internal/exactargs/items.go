@@ -11,8 +11,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// ItemSchema is the schema of an item, or nil where none can be made from the type,
-// or one that would not say how encoding/json writes it.
+// ItemSchema returns the schema of an item, or nil if none can be made from the type,
+// or if it would not describe how encoding/json writes the type.
 func ItemSchema(t reflect.Type) *jsonschema.Schema {
 	if !isDescribed(t) {
 		return nil
@@ -38,8 +38,8 @@ var (
 	textMarshalerType = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// isDescribed reports whether the schema that is made from a type says how
-// encoding/json writes it.
+// isDescribed reports whether the schema made from a type describes how encoding/json
+// writes it.
 func isDescribed(t reflect.Type) bool {
 	described := true
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) bool {

@@ -12,7 +12,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// nameSet is a set of names that encoding/json would not tell apart by case.
+// nameSet is a set of names. It finds those that differ only in case, which
+// encoding/json takes for each other.
 type nameSet map[string][]string // by their folded form
 
 func (s *nameSet) add(name string) {
@@ -25,9 +26,9 @@ func (s *nameSet) add(name string) {
 	}
 }
 
-// addNamesOf adds the names that a schema has for members of an object, without
-// those of the schemas in it. Texts tells that names have rules, for which any
-// text in an enum may be one.
+// addNamesOf adds the names that a schema has for members of an object, without those
+// of the schemas in it. Texts means that the schema has rules for names, so that any
+// text in an enum may be a name.
 func (s *nameSet) addNamesOf(schema *jsonschema.Schema, texts bool) {
 	names := slices.Concat(slices.Collect(maps.Keys(schema.Properties)), schema.Required,
 		slices.Collect(maps.Keys(schema.DependentSchemas)), slices.Collect(maps.Keys(schema.DependencySchemas)))
@@ -64,18 +65,17 @@ func (s *nameSet) addNamesIn(value any, texts bool) {
 	}
 }
 
-// misspelt reports whether a name is in the set only but for its case.
+// misspelt reports whether the set has a name only in another case.
 func (s nameSet) misspelt(name string) bool {
 	same := s[fold(name)]
 	return len(same) > 0 && !slices.Contains(same, name)
 }
 
-// twins reports whether the set has two names that differ from this one in case
-// at most.
+// twins reports whether the set has this name in two or more cases.
 func (s nameSet) twins(name string) bool { return len(s[fold(name)]) > 1 }
 
-// fold makes names equal that encoding/json takes for each other, which are
-// those that strings.EqualFold does.
+// fold returns the same text for names that encoding/json takes for each other, as
+// strings.EqualFold does.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		for {
@@ -90,7 +90,7 @@ func fold(name string) string {
 
 // structFields are the fields of a struct that encoding/json fills.
 type structFields struct {
-	byName map[string]structField // the zero field where a name is ambiguous, so nobody's
+	byName map[string]structField // the zero field where a name is ambiguous, so that no field gets it
 	names  nameSet
 }
 
@@ -99,10 +99,10 @@ type structField struct {
 	index  []int
 	tagged bool
 	quoted bool // has the option string
-	absent bool // may be: an embedded pointer leads to it
+	absent bool // may be missing: an embedded pointer leads to it
 }
 
-// in finds the field in a struct, and makes the structs on the way to it.
+// in returns the field in a struct, and allocates the structs on the way to it.
 func (f *structField) in(v reflect.Value) (reflect.Value, error) {
 	for _, i := range f.index {
 		if v.Kind() == reflect.Pointer {
@@ -138,7 +138,7 @@ func fieldsOf(t reflect.Type) *structFields {
 			if seen[s.typ] {
 				continue
 			}
-			// What is embedded twice on one level is looked into once, and its own
+			// A struct that is embedded twice on one level is scanned once, and its
 			// fields are ambiguous.
 			seen[s.typ] = true
 			below = append(below, scanStruct(s, times[s.typ] > 1, found)...)
@@ -159,8 +159,8 @@ func fieldsOf(t reflect.Type) *structFields {
 	return known.(*structFields)
 }
 
-// dominant chooses among fields of one name on one level. The zero field says
-// that there is no choice, and hides what is below all the same.
+// dominant chooses among fields of one name on one level. It returns the zero field if
+// the name is ambiguous, which still hides fields on deeper levels.
 func dominant(rivals []structField) structField {
 	tagged := slices.DeleteFunc(slices.Clone(rivals), func(f structField) bool { return !f.tagged })
 	if len(tagged) > 0 {
@@ -173,7 +173,7 @@ func dominant(rivals []structField) structField {
 }
 
 // scanStruct adds the fields of one struct to those found, twice if the struct is
-// there twice, and returns the structs whose fields are promoted.
+// embedded twice, and returns the structs whose fields are promoted.
 func scanStruct(s structField, twice bool, found map[string][]structField) (promoted []structField) {
 	for i := range s.typ.NumField() {
 		field := s.typ.Field(i)
@@ -204,7 +204,7 @@ func scanStruct(s structField, twice bool, found map[string][]structField) (prom
 	return promoted
 }
 
-// isTagName reports whether encoding/json takes a name from a tag.
+// isTagName reports whether encoding/json accepts this name in a tag.
 func isTagName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
 		return !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -1,6 +1,6 @@
 // Package exactargs reads the arguments of a paged tool into a Go value, exactly: what
 // the schema checks, what the handler gets and what the cursor is bound to is one
-// value. Names count as they are written, and whole numbers keep all their digits.
+// value. Names are case-sensitive, and whole numbers keep all their digits.
 package exactargs
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// DefaultMax is how many bytes of arguments are read unless an author wants another
+// DefaultMax is how many bytes of arguments are read unless the author sets another
 // limit: the schema library takes much more memory than that to refuse them.
 const DefaultMax = 64 << 10
 
@@ -28,9 +28,9 @@ type Reader[In any] struct {
 	into    intoGo
 }
 
-// New makes the reader of a tool whose arguments have the schema that is given, or
-// if that is nil, one made from In. It also returns the schema to list, with the cursor
-// among the arguments. They share no memory, and none with the caller.
+// New makes the reader of a tool whose arguments have the given schema, or one made
+// from In if that is nil. It also returns the schema to list, with the cursor among the
+// arguments. They share no memory, and none with the caller.
 func New[In any](given any, cursor string) (reader *Reader[In], listed *jsonschema.Schema, err error) {
 	schema, listed, err := schemas[In](given, cursor)
 	if err != nil {
@@ -90,9 +90,9 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 	return a, a.checkDefaults()
 }
 
-// Read returns the arguments without the cursor, in Go and as the text that the
-// cursor is bound to, and the cursor. The text is of the value after defaults:
-// it says all that the handler got, and a default that changes is another value.
+// Read returns the arguments without the cursor, as a Go value and as the text that the
+// cursor is bound to, and the cursor. The text includes defaults: it has all that the
+// handler got, and a changed default makes another text.
 func (a *Reader[In]) Read(text []byte) (in In, bound []byte, cursor string, err error) {
 	var none In
 	arguments, err := readObject(text)
@@ -115,7 +115,7 @@ func (a *Reader[In]) Read(text []byte) (in In, bound []byte, cursor string, err 
 	return in, bound, cursor, nil
 }
 
-// validate keeps integers from a schema that would divide them as doubles.
+// validate refuses integers that the schema would round, because it divides doubles.
 func (a *Reader[In]) validate(check *jsonschema.Resolved, value any) error {
 	if a.divides && rounds(value) {
 		return errors.New("a number is out of range: with multipleOf in the schema, every integer must be between -2^53 and 2^53")
@@ -123,9 +123,9 @@ func (a *Reader[In]) validate(check *jsonschema.Resolved, value any) error {
 	return check.Validate(value)
 }
 
-// checkDefaults validates the defaults that fill adds, and puts them where they
-// will land. ValidateDefaults of [jsonschema.ResolveOptions] puts their numbers
-// through a float.
+// checkDefaults validates the defaults that fill adds, and puts them into their Go
+// types as a test. ValidateDefaults of [jsonschema.ResolveOptions] would round their
+// numbers to a float.
 func (a *Reader[In]) checkDefaults() error {
 	probe := &jsonschema.Schema{Schema: a.schema.Schema, Properties: map[string]*jsonschema.Schema{}}
 	values := map[string]any{}
@@ -176,10 +176,10 @@ func eachFilled(schema *jsonschema.Schema, pointer string, t reflect.Type, visit
 	return nil
 }
 
-// asTyped words an error about the arguments as the SDK's typed tools do.
+// asTyped gives an error about the arguments the wording of the SDK's typed tools.
 func asTyped(err error) error { return about(`validating "arguments"`, err) }
 
-// readObject reads arguments. None, and null, are the empty object.
+// readObject reads arguments. Missing arguments and null are the empty object.
 func readObject(text []byte) (map[string]any, error) {
 	if len(text) == 0 {
 		return map[string]any{}, nil
@@ -197,7 +197,7 @@ func readObject(text []byte) (map[string]any, error) {
 	return nil, fmt.Errorf("%w: not an object", ErrMalformed)
 }
 
-// cut takes the cursor out of the arguments: no rule of the schema is about it.
+// cut takes the cursor out of the arguments: the schema has no rules for it.
 func (a *Reader[In]) cut(arguments map[string]any) (cursor string, err error) {
 	for name := range arguments {
 		if a.names.misspelt(name) {
@@ -214,7 +214,7 @@ func (a *Reader[In]) cut(arguments map[string]any) (cursor string, err error) {
 }
 
 // fill adds the defaults of properties that are missing, as
-// [jsonschema.Resolved.ApplyDefaults] does, which puts numbers through a float.
+// [jsonschema.Resolved.ApplyDefaults] does, but without rounding numbers to a float.
 func fill(schema *jsonschema.Schema, object map[string]any) error {
 	for name, property := range schema.Properties {
 		if slices.Contains(schema.Required, name) {
@@ -244,7 +244,7 @@ func fill(schema *jsonschema.Schema, object map[string]any) error {
 	return nil
 }
 
-// hasDefaults reports whether fill finds anything below a schema.
+// hasDefaults reports whether fill finds a default inside a schema.
 func hasDefaults(schema *jsonschema.Schema) bool {
 	for _, property := range schema.Properties {
 		if property.Default != nil || hasDefaults(property) {

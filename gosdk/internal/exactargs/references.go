@@ -8,15 +8,14 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// references are the schemas of a document by their fragment, and the other way
-// round.
+// references maps the fragments of a document to their schemas, and back.
 type references struct {
 	id        string // the document's
 	schemas   map[string]*jsonschema.Schema
 	fragments map[*jsonschema.Schema]string
 }
 
-// newReferences refuses what it could not follow as the library does.
+// newReferences refuses a $ref that it cannot follow in the same way as the library.
 func newReferences(root *jsonschema.Schema) (*references, error) {
 	r := &references{root.ID, map[string]*jsonschema.Schema{}, map[*jsonschema.Schema]string{}}
 	if err := r.add(root, ""); err != nil {
@@ -56,7 +55,7 @@ func (r *references) add(schema *jsonschema.Schema, at string) error {
 	return nil
 }
 
-// target is what the $ref of a schema refers to, or nil.
+// target returns what the $ref of a schema refers to, or nil.
 func (r *references) target(schema *jsonschema.Schema) *jsonschema.Schema {
 	document, fragment, _ := strings.Cut(schema.Ref, "#")
 	fragment, err := url.PathUnescape(fragment)
@@ -66,16 +65,16 @@ func (r *references) target(schema *jsonschema.Schema) *jsonschema.Schema {
 	return r.schemas[fragment]
 }
 
-// stepsIn are the keywords whose schemas are about what is in a value, or about
-// nothing. Those of any other keyword are about the value itself.
+// stepsIn are the keywords whose schemas apply to what is in a value, or to nothing.
+// The schemas of any other keyword apply to the value itself.
 var stepsIn = map[string]bool{
 	"properties": true, "patternProperties": true, "additionalProperties": true, "unevaluatedProperties": true, "propertyNames": true,
 	"items": true, "prefixItems": true, "additionalItems": true, "unevaluatedItems": true, "contains": true,
 	"$defs": true, "definitions": true, "contentSchema": true,
 }
 
-// checkCycles refuses a schema that comes back to itself with the same value: the
-// library would go round until the process runs out of stack.
+// checkCycles refuses a schema that leads back to itself for the same value: the
+// library would recurse until the process runs out of stack.
 func (r *references) checkCycles() error {
 	const entered, done = 1, 2
 	state := map[*jsonschema.Schema]int{}

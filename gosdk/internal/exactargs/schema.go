@@ -58,7 +58,7 @@ func schemas[In any](given any, name string) (arguments, listed *jsonschema.Sche
 	return arguments, listed, nil
 }
 
-// schemaOf is the schema that was given, or the one of T, in memory of its own.
+// schemaOf returns a copy of the given schema, or the one made from T.
 func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 	if given == nil {
 		return inferredSchema(bareType(reflect.TypeFor[T]()))
@@ -89,7 +89,7 @@ func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 // keepOrder copies the order of properties, which JSON does not carry.
 func keepOrder(from, to *jsonschema.Schema) {
 	if from == nil || to == nil {
-		return // Resolve says where
+		return // Resolve reports it
 	}
 	to.PropertyOrder = slices.Clone(from.PropertyOrder)
 	inside := subschemas(to)
@@ -98,8 +98,7 @@ func keepOrder(from, to *jsonschema.Schema) {
 	}
 }
 
-// inferredSchema describes a type. Two that jsonschema gets wrong are described as they
-// are read.
+// inferredSchema describes a type. It corrects two types that jsonschema gets wrong.
 func inferredSchema(t reflect.Type) (*jsonschema.Schema, error) {
 	if t == reflect.TypeFor[any]() {
 		return &jsonschema.Schema{Type: "object"}, nil
@@ -110,8 +109,8 @@ func inferredSchema(t reflect.Type) (*jsonschema.Schema, error) {
 	}})
 }
 
-// keepEmpty refuses an empty list that is a rule, as in Enum: []any{}, which
-// nothing satisfies. The JSON of a schema leaves it out.
+// keepEmpty refuses an empty list that nothing satisfies, such as Enum: []any{}: the
+// JSON of a schema leaves it out, and the rule would be lost.
 func keepEmpty(schema *jsonschema.Schema) error {
 	v := reflect.ValueOf(schema).Elem()
 	for i := range v.NumField() {
@@ -169,7 +168,7 @@ func eachInGo(v reflect.Value, depth int, visit func(*jsonschema.Schema) error) 
 }
 
 // keepKeywords refuses keywords that jsonschema takes for others, drops or does not
-// know: a rule that is misspelt would be none.
+// know: a misspelt rule would have no effect.
 func keepKeywords(document map[string]any) error {
 	for name, value := range document {
 		known := len(keywords()[fold(name)]) > 0
@@ -217,8 +216,8 @@ func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 	return nil
 }
 
-// idleRule is a rule that jsonschema reads and does not apply: it is one of another
-// draft, or lacks the one that it depends on. The older draft is 07.
+// idleRule returns a rule that jsonschema reads but does not apply: it is of another
+// draft, or the rule that it depends on is missing. The older draft is 07.
 func idleRule(schema *jsonschema.Schema, older bool) string {
 	rules := map[string]bool{
 		"then or else without if":                     schema.If == nil && (schema.Then != nil || schema.Else != nil),
@@ -243,7 +242,7 @@ func idleRule(schema *jsonschema.Schema, older bool) string {
 }
 
 // hasRules reports whether a schema has more than a $ref, definitions, a default and
-// what only describes.
+// keywords that only describe.
 func hasRules(schema *jsonschema.Schema) bool {
 	rules := *schema
 	rules.Ref, rules.Schema, rules.Comment, rules.Title, rules.Description, rules.Format = "", "", "", "", "", ""
@@ -256,7 +255,7 @@ func hasRules(schema *jsonschema.Schema) bool {
 // a document.
 func eachSchema(schema *jsonschema.Schema, document any, visit func(*jsonschema.Schema, map[string]any) error) error {
 	if schema == nil {
-		return nil // Resolve says where
+		return nil // Resolve reports it
 	}
 	members, _ := document.(map[string]any)
 	if err := visit(schema, members); err != nil {
@@ -289,7 +288,7 @@ type subschema struct {
 	schema  *jsonschema.Schema
 }
 
-// pointer is the JSON pointer to it.
+// pointer returns the JSON pointer to it.
 func (s *subschema) pointer() string {
 	if s.key == "" && !s.named {
 		return "/" + s.keyword
@@ -319,7 +318,7 @@ func subschemas(schema *jsonschema.Schema) (all []subschema) {
 	return all
 }
 
-// keywords are what a schema may have.
+// keywords are those that a schema may have.
 var keywords = sync.OnceValue(func() (all nameSet) {
 	t := reflect.TypeFor[jsonschema.Schema]()
 	for i := range t.NumField() {
@@ -330,7 +329,7 @@ var keywords = sync.OnceValue(func() (all nameSet) {
 	return all
 })
 
-// keywordOf is what a field of a schema is called in JSON.
+// keywordOf returns the JSON name of a field of a schema.
 func keywordOf(field reflect.StructField) string {
 	switch field.Name {
 	case "Type", "Types":

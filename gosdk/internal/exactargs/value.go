@@ -15,8 +15,8 @@ import (
 )
 
 // A JSON value is nil, a bool, a string, a []any or a map[string]any here. A
-// whole number is an int64 if that fits, else a uint64. Any other is a float64.
-// However a value is written, it has one form, and one text.
+// whole number is an int64 if it fits, or else a uint64. Any other number is a
+// float64. However a value is written, it has one form here, and one text.
 
 var (
 	// ErrMalformed is for arguments that are answered with -32602. The text is for the
@@ -27,7 +27,7 @@ var (
 	errNumber = errors.New("a number is out of range: a whole number has at most 64 bits, any other is a double that is not whole")
 )
 
-// readValue reads a text, once and for all.
+// readValue reads a text.
 func readValue(text []byte) (any, error) {
 	value, err := readNumbers(text)
 	if err != nil {
@@ -52,7 +52,7 @@ func readNumbers(text []byte) (value any, err error) {
 	return value, nil
 }
 
-// exactly replaces every json.Number.
+// exactly replaces every json.Number with an exact number.
 func exactly(value any) (any, error) {
 	var err error
 	switch v := value.(type) {
@@ -66,7 +66,7 @@ func exactly(value any) (any, error) {
 		}
 	case map[string]any:
 		for name, member := range v {
-			// Half a surrogate pair became this, and may have become one with another.
+			// Half a surrogate pair was decoded as this, so two names may now be equal.
 			if strings.ContainsRune(name, utf8.RuneError) {
 				return nil, ErrMalformed
 			}
@@ -124,8 +124,8 @@ func wholeDigits(literal string) (digits string, ok bool) {
 	return digits, true
 }
 
-// rounds reports whether a value has an integer in it that a double may not keep:
-// its magnitude is 2^53 or more.
+// rounds reports whether a value has an integer in it that a double may round: its
+// magnitude is 2^53 or more.
 func rounds(value any) bool {
 	const most = 1 << 53
 	switch v := value.(type) {

@@ -10,11 +10,11 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// digestLabel keeps these digests apart from any other of a question.
+// digestLabel makes these digests differ from any other digest of a question.
 const digestLabel = "mcpseal/1 elicit "
 
-// DigestOf names a question by its kind and its exact wire form. It is not ok for a
-// question that is not whole, or that JSON cannot write.
+// DigestOf digests a question's kind and its exact wire form. It is not ok for a
+// question that is not whole, or that cannot be written as JSON.
 func DigestOf(question mcp.InputRequest) (kind mcpseal.Kind, digest [16]byte, ok bool) {
 	if kind = KindOf(question); kind == 0 || !whole.Question(question) {
 		return 0, digest, false

@@ -6,7 +6,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// KindOf returns the kind of a question, or 0 for what is none.
+// KindOf returns the kind of a question, or 0 for any other value.
 func KindOf(question mcp.InputRequest) mcpseal.Kind {
 	switch q := question.(type) {
 	case *mcp.ElicitParams:
@@ -33,7 +33,7 @@ func KindOf(question mcp.InputRequest) mcpseal.Kind {
 	return 0
 }
 
-// isURL is how the SDK infers the mode of an elicitation.
+// isURL reports whether an elicitation is about a URL, as the SDK infers it.
 func isURL(q *mcp.ElicitParams) bool {
 	return q.Mode == "url" || q.Mode == "" && (q.URL != "" || q.ElicitationID != "")
 }

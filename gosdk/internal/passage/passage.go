@@ -1,5 +1,5 @@
-// Package passage is what the middleware of a protected server, the package
-// elicit and tests of handlers share about a call on its way to the handler.
+// Package passage has what the middleware of a protected server, package elicit and
+// tests of handlers share about a call on its way to the handler.
 package passage
 
 import (
@@ -13,11 +13,11 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// What gosdk lends to elicit.
+// Functions of gosdk that elicit needs.
 var (
 	// LoggerOf returns the logger for the author and operator of a *gosdk.Protected.
 	LoggerOf func(protected any) *slog.Logger
-	// CheckCapabilities returns the -32021 of the protocol for questions that the
+	// CheckCapabilities returns the protocol's error -32021 for questions that the
 	// client of a request has not declared it can answer, or nil.
 	CheckCapabilities func(req mcp.Request, questions mcp.InputRequestMap) error
 )
@@ -28,13 +28,13 @@ type Call struct {
 	context.Context
 	By      any         // the *gosdk.Protected that it passed
 	Session mcp.Session // nil in tests of handlers
-	Older   any         // the gosdk's own, for clients that are asked in the middle of the call
-	Caller  any         // the gosdk's own: who sent it, as it arrived
+	Older   any         // gosdk's own, for clients that are asked in the middle of the call
+	Caller  any         // gosdk's own: who sent it, as it arrived
 
-	// What elicit wrote in this round, in the last few runs of its handler: a
-	// middleware may run it more than once, and take whichever result it likes. Only
+	// What elicit wrote in this round, in the last few runs of its handler:
+	// middleware may run the handler more than once, and use any of the results. Only
 	// elicit calls Wrote, so that no other state can pass for its own.
-	mu     sync.Mutex // a handler may still run when nobody waits for it any more
+	mu     sync.Mutex // a handler may still run after its call has ended
 	round  *mcpseal.Round
 	wrote  []written
 	asking bool // the last run asked
@@ -45,12 +45,12 @@ type written struct {
 	wording map[string][16]byte
 }
 
-// maxWritten bounds what is kept: each may have mcpseal.Config.MaxState bytes.
+// maxWritten limits how many are kept: each may have mcpseal.Config.MaxState bytes.
 const maxWritten = 8
 
 type key struct{}
 
-// Value makes the Call known to what runs in it.
+// Value lets From find the Call.
 func (c *Call) Value(k any) any {
 	if k == (key{}) {
 		return c
@@ -64,7 +64,7 @@ func From(ctx context.Context) *Call {
 	return c
 }
 
-// Began notes that the handler of elicit runs, perhaps once more.
+// Began notes that a run of elicit's handler begins; it may be another one.
 func (c *Call) Began() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +81,7 @@ func (c *Call) Wrote(state string, wording map[string][16]byte) {
 	c.wrote, c.asking = append(c.wrote, written{state, wording}), true
 }
 
-// Begin begins a round, with the token that came in. Nobody changes it any more.
+// Begin begins a round, with the token that came in. Nothing may change it any more.
 func (c *Call) Begin(round *mcpseal.Round) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,8 +116,8 @@ func (c *Call) Wording(state string) (wording map[string][16]byte, ok bool) {
 }
 
 // Written reports whether elicit wrote the state that came in, with questions of
-// this wording: because the token says so, because the operator did without that
-// claim, or because elicit did it a moment ago and the SDK asked by itself.
+// this wording: because the token says so, because the operator waived that claim, or
+// because elicit wrote it earlier in this call and the SDK asked by itself.
 func (c *Call) Written(state string, wording map[string][16]byte) bool {
 	if asked, _ := c.Wording(state); asked != nil && c.Older != nil {
 		return true

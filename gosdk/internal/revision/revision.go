@@ -1,4 +1,4 @@
-// Package revision connects the clients of tests in a revision of the protocol.
+// Package revision connects test clients that speak a given revision of the protocol.
 package revision
 
 import (
@@ -14,8 +14,9 @@ const (
 	V2025 = "2025-11-25"
 )
 
-// Connect connects a client in a revision. One that cannot discover what the server
-// speaks falls back to the older; not every release of the SDK has an option for it.
+// Connect connects a client that speaks this revision. A client that cannot discover
+// what the server speaks falls back to the older; not every release of the SDK has an
+// option for that.
 func Connect(ctx context.Context, client *mcp.Client, transport mcp.Transport, version string) (*mcp.ClientSession, error) {
 	if version == V2025 {
 		client.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

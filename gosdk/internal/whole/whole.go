@@ -1,5 +1,5 @@
-// Package whole finds a nil where the SDK expects something: it writes questions
-// and results with nobody to recover, and reads JSON's null as nil.
+// Package whole finds a nil where the SDK expects a value. The SDK reads JSON's null as
+// nil, and would panic on writing a nil in a question or a result, with no recover.
 package whole
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Question reports whether a question, and everything in it, is there.
+// Question reports whether neither a question nor anything in it is nil.
 func Question(question mcp.InputRequest) bool {
 	switch q := question.(type) {
 	case *mcp.ElicitParams:
@@ -27,12 +27,12 @@ func Question(question mcp.InputRequest) bool {
 
 func hints(p *mcp.ModelPreferences) bool { return p == nil || !slices.Contains(p.Hints, nil) }
 
-// Contents reports whether each of some contents is there.
+// Contents reports whether none of the contents is nil.
 func Contents(contents []mcp.Content) bool {
 	return !slices.ContainsFunc(contents, func(c mcp.Content) bool { return !Content(c) })
 }
 
-// Content reports whether a content, and what is in it, is there.
+// Content reports whether neither a content nor anything in it is nil.
 func Content(content mcp.Content) bool {
 	switch c := content.(type) {
 	case *mcp.TextContent:
