@@ -1,0 +1,180 @@
+package gosdk
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+)
+
+// passing is a call on its way to the handler, in one allocation.
+type passing struct {
+	passage.Call
+	caller caller
+}
+
+func (p *Protected) begin(call *passing, ctx context.Context, req mcp.Request) {
+	call.caller = p.callerOf(req)
+	call.Context, call.By, call.Session, call.Caller = ctx, p, req.GetSession(), &call.caller
+}
+
+// caller is who sent a request, as it arrived. Handlers and inner middleware share the
+// request's memory, and may change it before anything is sealed.
+type caller struct {
+	request   mcp.Request // for Options.Principal alone; nil where that is nil
+	hasHeader bool
+	hasToken  bool
+	onSession bool // of an older client, over HTTP
+	token     tokenName
+}
+
+func (p *Protected) callerOf(req mcp.Request) (c caller) {
+	extra := req.GetExtra()
+	if p.options.Principal != nil {
+		c.request = withExtra(req, copyExtra(extra))
+	}
+	if extra == nil {
+		return c
+	}
+	c.hasHeader = extra.Header != nil
+	c.onSession = extra.Header.Get(sessionHeader) != "" && isOlder(req)
+	if extra.TokenInfo != nil {
+		c.hasToken, c.token = true, nameOf(extra.TokenInfo)
+	}
+	return c
+}
+
+// withExtra returns the request with another Extra. The caller's request is left
+// alone.
+func withExtra(req mcp.Request, extra *mcp.RequestExtra) mcp.Request {
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		return setExtra(*r, extra)
+	case *mcp.GetPromptRequest:
+		return setExtra(*r, extra)
+	case *mcp.ReadResourceRequest:
+		return setExtra(*r, extra)
+	case *mcp.ListToolsRequest:
+		return setExtra(*r, extra)
+	case *mcp.ListPromptsRequest:
+		return setExtra(*r, extra)
+	case *mcp.ListResourcesRequest:
+		return setExtra(*r, extra)
+	case *mcp.ListResourceTemplatesRequest:
+		return setExtra(*r, extra)
+	}
+	return req
+}
+
+func setExtra[P mcp.Params](r mcp.ServerRequest[P], extra *mcp.RequestExtra) mcp.Request {
+	r.Extra = extra
+	return &r
+}
+
+func copyExtra(extra *mcp.RequestExtra) *mcp.RequestExtra {
+	if extra == nil {
+		return nil
+	}
+	copied := *extra
+	copied.Header = extra.Header.Clone()
+	if extra.TokenInfo != nil {
+		copied.TokenInfo = &auth.TokenInfo{
+			Scopes: slices.Clone(extra.TokenInfo.Scopes), Expiration: extra.TokenInfo.Expiration,
+			UserID: extra.TokenInfo.UserID, Extra: copyClaims(extra.TokenInfo.Extra),
+		}
+	}
+	return &copied
+}
+
+// copyClaims copies the types that JSON decodes to. A verifier's own types are shared.
+func copyClaims(claims map[string]any) map[string]any {
+	claims = maps.Clone(claims)
+	for name, value := range claims {
+		claims[name] = copyClaim(value)
+	}
+	return claims
+}
+
+func copyClaim(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		return copyClaims(v)
+	case []any:
+		v = slices.Clone(v)
+		for i := range v {
+			v[i] = copyClaim(v[i])
+		}
+		return v
+	case []string:
+		return slices.Clone(v)
+	}
+	return value
+}
+
+// keptArguments is a copy of a call's arguments as they arrived. Handlers and inner
+// middleware may change theirs before anything is sealed.
+type keptArguments struct{ text []byte }
+
+var keptPool = sync.Pool{New: func() any { return new(keptArguments) }}
+
+// maxKept is the largest copy whose memory is reused.
+const maxKept = 64 << 10
+
+// keepArguments replaces the call's arguments with a copy, valid until release.
+// Arguments that are too long to be digested are not copied.
+func (c *call) keepArguments(most int) *keptArguments {
+	if len(c.arguments) == 0 && len(c.promptArgs) == 0 || len(c.arguments) > most {
+		return nil
+	}
+	kept := keptPool.Get().(*keptArguments)
+	if c.method == methodPrompt {
+		kept.text = appendStrings(kept.text[:0], c.promptArgs)
+	} else {
+		kept.text = append(kept.text[:0], c.arguments...)
+	}
+	c.arguments = kept.text
+	return kept
+}
+
+func (k *keptArguments) release() {
+	if k == nil || cap(k.text) > maxKept {
+		return
+	}
+	clear(k.text)
+	keptPool.Put(k)
+}
+
+// appendStrings appends a prompt's arguments as JSON. Their order does not matter.
+func appendStrings(dst []byte, members map[string]string) []byte {
+	dst = append(dst, '{')
+	for name, value := range members {
+		if len(dst) > 1 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(append(appendString(dst, name), ':'), value)
+	}
+	return append(dst, '}')
+}
+
+// appendString appends a JSON string. Bytes that are not UTF-8 stay as they are:
+// a text with them has no digest.
+func appendString(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xF])
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return append(dst, '"')
+}
