@@ -3,6 +3,8 @@ package elicit
 import (
 	"encoding/base64"
 	"encoding/json"
+	"reflect"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -77,4 +79,64 @@ func digestOf(question mcp.InputRequest) (string, bool) {
 func takes(digest string, answer mcp.InputResponse) bool {
 	kind := passage.KindOfAnswer(answer)
 	return kind != 0 && digest != "" && mcpseal.Kind(digest[0]-'0').Takes(kind)
+}
+
+// Once computes a value in the first round that gets here, and returns the same value
+// in later rounds: a random id, a price, a time. It keeps the value in the sealed
+// state, so it computes it again if the call never asked afterwards.
+//
+// A value must come back from JSON as it was written; otherwise the call fails, as
+// an author's mistake. A call also fails if it began with a release that kept another
+// type under the key, even if only a field was added or moved: nothing is computed
+// twice, or read with something missing. If the type of a value changes, give it
+// another key, and it is computed anew. Or add fields with omitempty: they are empty
+// in calls that began before.
+func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
+	if !utf8.ValidString(key) {
+		ask.wrong("the key %s of a Once is not UTF-8, so its value would not come back", mcpseal.PlainText(key))
+		return *new(T), errPending
+	}
+	of := reflect.TypeFor[T]()
+	if before, ok := ask.onces[key]; ok && before != of {
+		ask.wrong("two values of different types are computed by Once under the key %s: give each a key of its own", mcpseal.PlainText(key))
+		return *new(T), errPending
+	}
+	ask.onces[key] = of
+	if text, ok := ask.state.Kept[key]; ok {
+		kept, ok := reread[T](string(text))
+		if !ok {
+			ask.wrong("what Once keeps under the key %s was written by another release and is not a whole %v: it is not computed again, so the call fails; "+
+				"give a value whose type changes another key", mcpseal.PlainText(key), of)
+			return kept, errPending
+		}
+		return kept, nil
+	}
+	value, err := compute()
+	if err != nil {
+		return value, err
+	}
+	// Return what later rounds will get: a time, for example, loses its monotonic
+	// part in JSON.
+	text, err := mcpseal.EncodeState(value)
+	same, ok := reread[T](text)
+	if err != nil || !ok {
+		ask.wrong("what Once computes under the key %s, a %v, cannot be written as JSON and read again as it was", mcpseal.PlainText(key), of)
+		return same, errPending
+	}
+	if ask.state.Kept == nil {
+		ask.state.Kept = make(map[string]json.RawMessage)
+	}
+	ask.state.Kept[key] = json.RawMessage(text)
+	return same, nil
+}
+
+// reread reads what Once wrote. It is ok only if the value encodes to the same text
+// again: then nothing was lost or added.
+func reread[T any](text string) (value T, ok bool) {
+	if json.Unmarshal([]byte(text), &value) == nil {
+		if again, err := mcpseal.EncodeState(value); err == nil && again == text {
+			return value, true
+		}
+	}
+	return *new(T), false
 }
