@@ -18,7 +18,7 @@ type passing struct {
 	caller caller
 }
 
-func (p *Protected) begin(call *passing, ctx context.Context, req mcp.Request) {
+func (p *Protection) begin(call *passing, ctx context.Context, req mcp.Request) {
 	call.caller = p.callerOf(req)
 	call.Context, call.By, call.Session, call.Caller = ctx, p, req.GetSession(), &call.caller
 }
@@ -33,7 +33,7 @@ type caller struct {
 	token     tokenName
 }
 
-func (p *Protected) callerOf(req mcp.Request) (c caller) {
+func (p *Protection) callerOf(req mcp.Request) (c caller) {
 	extra := req.GetExtra()
 	if p.options.Principal != nil {
 		c.request = withExtra(req, copyExtra(extra))

@@ -227,7 +227,7 @@ func TestAnOlderClientsAnsweredResourceIsNobodyElses(t *testing.T) {
 	}
 }
 
-func TestProtectAfterTheFirstCallIsNoticedToo(t *testing.T) {
+func TestHalvesInstalledAfterTheFirstCallAreNoticedToo(t *testing.T) {
 	b := &book{}
 	options := &gosdk.Options{Logger: b.logger()}
 	server := newServer()
@@ -237,7 +237,7 @@ func TestProtectAfterTheFirstCallIsNoticedToo(t *testing.T) {
 	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); err != nil {
 		t.Fatal(err)
 	}
-	gosdk.Protect(server, boundary(t, b, nil), options)
+	installHalves(t, server, b)
 	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); wire(err) != internal || !strings.Contains(b.String(), "through the middleware twice") {
 		t.Errorf("%s\n%s", wire(err), b)
 	}

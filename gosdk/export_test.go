@@ -14,7 +14,7 @@ func PromptArguments(arguments map[string]string) []byte { return appendStrings(
 
 // CallerOf is whom the access token of a request names.
 func CallerOf(ctx context.Context, req mcp.Request) (string, error) {
-	c := new(Protected).callerOf(req)
+	c := new(Protection).callerOf(req)
 	return c.tokenUser(ctx)
 }
 
@@ -25,4 +25,11 @@ func Bubble(t *testing.T, f func(*testing.T)) {
 		t.Skip("the random source of FIPS 140-3 measures time, which stands still in a bubble")
 	}
 	synctest.Test(t, f)
+}
+
+// InstalledServers is how many servers are remembered as protected.
+func InstalledServers() int {
+	installed.mu.Lock()
+	defer installed.mu.Unlock()
+	return len(installed.servers)
 }

@@ -59,7 +59,7 @@ func isList(method string) bool {
 }
 
 // serveList gives the client sealed cursors in place of the SDK's list cursors.
-func (p *Protected) serveList(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+func (p *Protection) serveList(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	token, ok := listCursor(req)
 	if !ok {
 		return nil, p.refuse(ctx, method, "a request of an unknown type was refused")
@@ -96,7 +96,7 @@ func (p *Protected) serveList(ctx context.Context, next mcp.MethodHandler, metho
 // the cursor works for them too, and outlives the cached page. Any other cursor is
 // bound to the user. The SDK calls every page public, but no cache keeps one with a
 // ttlMs of 0.
-func (p *Protected) sealedList(ctx context.Context, by *caller, page *cursor.Page, result mcp.Result) (mcp.Result, error) {
+func (p *Protection) sealedList(ctx context.Context, by *caller, page *cursor.Page, result mcp.Result) (mcp.Result, error) {
 	plain, with := nextListCursor(result)
 	if plain == "" {
 		return result, nil
@@ -223,7 +223,7 @@ func (s *strangers) expect(option string, tools []string) {
 // meet looks at a page of the list of tools. After the last page it warns, once, about
 // the tools that were on none. Another replica may have served some pages, so it
 // warns only after it has seen a page of each number.
-func (s *strangers) meet(ctx context.Context, p *Protected, number int, page *mcp.ListToolsResult) {
+func (s *strangers) meet(ctx context.Context, p *Protection, number int, page *mcp.ListToolsResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.names == nil {

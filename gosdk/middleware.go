@@ -15,7 +15,7 @@ import (
 // boundary; the boundary decides what is allowed. If a handler panics, its call
 // fails: the operator learns the type of the value and the stack, the client
 // nothing.
-func (p *Protected) receive(next mcp.MethodHandler) mcp.MethodHandler {
+func (p *Protection) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		returned := false
 		defer func() {
@@ -46,7 +46,7 @@ func stackOf(err error) string {
 	return part.Stack()
 }
 
-func (p *Protected) serve(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+func (p *Protection) serve(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	if isQuestion(method) {
 		return nil, p.refuse(ctx, method, swapped)
 	}
@@ -62,7 +62,7 @@ func (p *Protected) serve(ctx context.Context, next mcp.MethodHandler, method st
 	return p.serveOther(ctx, next, method, req)
 }
 
-func (p *Protected) serveCarrier(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+func (p *Protection) serveCarrier(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	c, ok := readCall(method, req)
 	if !ok {
 		return nil, p.refuse(ctx, method, "a request of an unknown type was refused")
@@ -88,7 +88,7 @@ type openCall struct {
 
 // serveCall opens what came in, runs the handler, and seals what it asks. For older
 // clients bridge does the same, in as many rounds as it takes.
-func (p *Protected) serveCall(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
+func (p *Protection) serveCall(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
 	if isOlder(req) {
 		return p.bridge(ctx, next, req, c)
 	}
@@ -118,7 +118,7 @@ func (p *Protected) serveCall(ctx context.Context, next mcp.MethodHandler, req m
 
 // input returns the state and the answers that the handler may see. On a first round
 // nothing was asked, so answers are dropped, except for tools in Options.Unsolicited.
-func (p *Protected) input(ctx context.Context, round *mcpseal.Round, c call) (state string, answers mcp.InputResponseMap) {
+func (p *Protection) input(ctx context.Context, round *mcpseal.Round, c call) (state string, answers mcp.InputResponseMap) {
 	accepts := round.Accepts
 	if c.token == "" && c.method == methodTool && p.unsolicited[c.target] {
 		accepts = func(string, mcpseal.Kind) bool { return true }
@@ -131,7 +131,7 @@ func (p *Protected) input(ctx context.Context, round *mcpseal.Round, c call) (st
 
 // run calls the handler and refuses a result that cannot be read: a state must not
 // leave in a result that was not checked.
-func (p *Protected) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
+func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
 	result, err := next(ctx, c.method, req)
 	if err != nil {
 		return nil, asking{}, err
@@ -148,7 +148,7 @@ func (p *Protected) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHandl
 }
 
 // sealed returns a result that asks, with a token in place of its state.
-func (p *Protected) sealed(asked *passing, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
+func (p *Protection) sealed(asked *passing, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
 	ctx := asked.Context
 	if !a.sent {
 		return nil, p.refuse(ctx, c.method, "a result asks, but the SDK would send it as complete: questions must come from the handler, "+
@@ -173,7 +173,7 @@ func (p *Protected) sealed(asked *passing, req mcp.Request, c call, round *mcpse
 	return withState(uncached(result), token), nil
 }
 
-func (p *Protected) open(of *passing, c call, token string) (mcpseal.Round, error) {
+func (p *Protection) open(of *passing, c call, token string) (mcpseal.Round, error) {
 	round, err := p.boundary.Open(of, mcpseal.Request{
 		Method:    c.method,
 		Target:    c.target,
@@ -186,7 +186,7 @@ func (p *Protected) open(of *passing, c call, token string) (mcpseal.Round, erro
 	return round, nil
 }
 
-func (p *Protected) seal(of *passing, round *mcpseal.Round, text string, questions []mcpseal.Question) (string, error) {
+func (p *Protection) seal(of *passing, round *mcpseal.Round, text string, questions []mcpseal.Question) (string, error) {
 	p.warnUsers(of, &of.caller)
 	var state *string
 	if text != "" {
@@ -200,7 +200,7 @@ func (p *Protected) seal(of *passing, round *mcpseal.Round, text string, questio
 }
 
 // refuse logs why for the operator, and returns an error that tells the client nothing.
-func (p *Protected) refuse(ctx context.Context, method, why string) error {
+func (p *Protection) refuse(ctx context.Context, method, why string) error {
 	p.logger().ErrorContext(ctx, "gosdk: "+why, "method", method)
 	return internalError()
 }

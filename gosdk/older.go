@@ -48,7 +48,7 @@ func withSessions(req mcp.Request) mcp.Request {
 // left, so that the boundary's bindings and limits hold.
 type olderCall struct {
 	passing
-	p   *Protected
+	p   *Protection
 	req mcp.Request
 	c   call
 
@@ -73,7 +73,7 @@ func olderOf(ctx context.Context, session *mcp.ServerSession) *olderCall {
 // bridge serves a client that does not know multi round-trip requests. The SDK asks
 // such a client once, inside next, and runs the handler again; bridge goes on from
 // there for as many rounds as it takes.
-func (p *Protected) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
+func (p *Protection) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
 	if !p.paired.Load() {
 		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both of what Middleware returned, on one server")
 	}

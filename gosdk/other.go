@@ -16,7 +16,7 @@ import (
 
 // serveOther serves methods that are neither carriers nor lists. Nothing is sealed
 // there, so neither a state nor questions nor answers may go in or out.
-func (p *Protected) serveOther(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+func (p *Protection) serveOther(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	if carriesInput(req.GetParams()) {
 		return nil, p.refuse(ctx, mcpseal.PlainText(method), "params with a state or answers were refused: nothing seals them for this method")
 	}

@@ -106,10 +106,10 @@ func addPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHa
 	if p == nil || p.server == nil {
 		return errors.New("it needs the value that Protect returned")
 	}
-	if p.options.Cursors == nil {
+	if p.protection.options.Cursors == nil {
 		return errors.New("the boundary has no keys of its own; set Options.Cursors, or add mcpseal.NativeFormat to Config.AlsoOpen")
 	}
-	names, err := options.withDefaults(p.policy.MaxArguments)
+	names, err := options.withDefaults(p.protection.policy.MaxArguments)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func addPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHa
 	}
 	t := *tool
 	t.InputSchema, t.OutputSchema = listed, output
-	paged := pagedTool[In, At, Item]{p, t.Name, names, arguments, cursor.For[At](p.options.Cursors), handler}
+	paged := pagedTool[In, At, Item]{p.protection, t.Name, names, arguments, cursor.For[At](p.protection.options.Cursors), handler}
 	p.server.AddTool(&t, paged.serve)
 	return nil
 }
@@ -149,7 +149,7 @@ func (o *PageOptions) withDefaults(most int) (PageOptions, error) {
 
 // pagedTool is a tool that was registered.
 type pagedTool[In, At, Item any] struct {
-	p         *Protected
+	p         *Protection
 	name      string
 	names     PageOptions
 	arguments *exactargs.Reader[In]

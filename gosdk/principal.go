@@ -13,7 +13,7 @@ import (
 )
 
 // principal returns the name of who is calling.
-func (p *Protected) principal(ctx context.Context, c *caller) (principal string, err error) {
+func (p *Protection) principal(ctx context.Context, c *caller) (principal string, err error) {
 	if p.options.Principal == nil {
 		principal, err = c.tokenUser(ctx)
 	} else if principal, err = p.options.Principal(ctx, c.request); err == nil && principal == "" && !p.options.AllowAnonymous {
@@ -31,7 +31,7 @@ func (p *Protected) principal(ctx context.Context, c *caller) (principal string,
 // checkOwner refuses a caller if Options.Principal gives it another name than
 // HandlerOptions.Principal gave the owner of the session: whoever shares the owner's
 // name could answer for the caller.
-func (p *Protected) checkOwner(ctx context.Context, c *caller, principal string) error {
+func (p *Protection) checkOwner(ctx context.Context, c *caller, principal string) error {
 	mark, ok := c.markIn(ctx)
 	switch {
 	case !ok || !mark.named || !mark.onSession || mark.owner == principal:
@@ -133,7 +133,7 @@ func appendPart(buf []byte, text string, present bool) []byte {
 
 // warnUsers logs once what is wrong with the users that states and cursors are bound
 // to.
-func (p *Protected) warnUsers(ctx context.Context, c *caller) {
+func (p *Protection) warnUsers(ctx context.Context, c *caller) {
 	p.warnHalfNamed(ctx, c)
 	if p.options.Principal != nil || p.options.AllowAnonymous || c.hasToken || !c.overHTTP(ctx) {
 		return
@@ -152,7 +152,7 @@ func (c *caller) overHTTP(ctx context.Context) bool {
 
 // warnHalfNamed logs once that sessions of older clients are bound to other names than
 // states and cursors.
-func (p *Protected) warnHalfNamed(ctx context.Context, c *caller) {
+func (p *Protection) warnHalfNamed(ctx context.Context, c *caller) {
 	mark, ofHandler := c.markIn(ctx)
 	ofCalls := p.options.Principal != nil
 	problem := ""
@@ -176,19 +176,19 @@ func (p *Protected) warnHalfNamed(ctx context.Context, c *caller) {
 }
 
 // as returns the principal for a boundary or an issuer of cursors.
-func (p *Protected) as(c *caller) mcpseal.Principal {
+func (p *Protection) as(c *caller) mcpseal.Principal {
 	return func(ctx context.Context) (string, error) { return p.principal(ctx, c) }
 }
 
 // callerOfContext tells who sent the call that a context belongs to. One function
 // serves all calls: a principal for each would be an allocation that most do not need.
-func (p *Protected) callerOfContext(ctx context.Context) (string, error) {
+func (p *Protection) callerOfContext(ctx context.Context) (string, error) {
 	call := passage.From(ctx)
 	return p.principal(call.Context, call.Caller.(*caller))
 }
 
 // callerIn returns the principal of the call that a handler's context belongs to.
-func (p *Protected) callerIn(ctx context.Context, req mcp.Request) mcpseal.Principal {
+func (p *Protection) callerIn(ctx context.Context, req mcp.Request) mcpseal.Principal {
 	passing := passage.From(ctx)
 	if passing == nil || passing.By != any(p) || passing.Session != req.GetSession() {
 		return func(context.Context) (string, error) { return "", errNotPassed }

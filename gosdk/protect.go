@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -58,21 +60,89 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Protected is a server with a boundary. Only [Protect] makes one, so a function
-// that takes a Protected cannot be used without protection.
-type Protected struct {
-	server   *mcp.Server // nil for a Middleware by itself
+// Protection is a boundary and its options, prepared once for any number of servers.
+type Protection struct {
 	boundary *mcpseal.Boundary
 	policy   mcpseal.Config // the boundary's
 	options  Options
 	caller   mcpseal.Principal // of the call whose context it gets
 	lists    cursor.Issuer     // nil where list cursors stay plain
 
+	receiving, sending mcp.Middleware
+
 	unsolicited map[string]bool
 	anonymous   atomic.Bool // the log has said that nobody is authenticated
 	halfNamed   sync.Map    // what the log has said about sessions and calls that name users in two ways
 	paired      atomic.Bool // both halves of the middleware are on one server
 	strangers   strangers
+}
+
+// Prepare returns what protects servers with a boundary. Use it in place of [Protect]
+// where a program has several servers, or makes one for each request: it does once
+// what need not be done for each, and what the log says once, it says once for all.
+func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
+	p := newProtection(boundary, options)
+	p.paired.Store(true) // Install installs both
+	return p
+}
+
+// Install protects a server, as [Protect] does. It panics if the server is
+// protected already.
+func (p *Protection) Install(server *mcp.Server) *Protected {
+	if !p.paired.Load() || server == nil {
+		panic("gosdk: Install needs a server, and a Protection that Prepare returned")
+	}
+	if !installed.add(server) {
+		panic("gosdk: the server is protected already: call Protect or Install once for each server")
+	}
+	server.AddReceivingMiddleware(p.receiving)
+	server.AddSendingMiddleware(p.sending)
+	return &Protected{p, server}
+}
+
+// Boundary returns the boundary.
+func (p *Protection) Boundary() *mcpseal.Boundary { return p.boundary }
+
+// Protected is a server with a boundary. Only [Protect] and [Protection.Install] make
+// one, so a function that takes a Protected cannot be used without protection.
+type Protected struct {
+	protection *Protection
+	server     *mcp.Server
+}
+
+// Server returns the server.
+func (p *Protected) Server() *mcp.Server { return p.server }
+
+// Boundary returns the boundary.
+func (p *Protected) Boundary() *mcpseal.Boundary { return p.protection.boundary }
+
+// installed are the servers that have the middleware.
+var installed serverSet
+
+// serverSet remembers servers for as long as somebody else does.
+type serverSet struct {
+	mu      sync.Mutex
+	servers map[weak.Pointer[mcp.Server]]struct{}
+	sweep   int // at how many those that are gone are removed
+}
+
+// add reports whether the server is new.
+func (s *serverSet) add(server *mcp.Server) bool {
+	pointer := weak.Make(server)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.servers[pointer]; known {
+		return false
+	}
+	if len(s.servers) >= s.sweep {
+		maps.DeleteFunc(s.servers, func(p weak.Pointer[mcp.Server], _ struct{}) bool { return p.Value() == nil })
+		s.sweep = max(1024, 2*len(s.servers))
+	}
+	if s.servers == nil {
+		s.servers = make(map[weak.Pointer[mcp.Server]]struct{})
+	}
+	s.servers[pointer] = struct{}{}
+	return true
 }
 
 // Protect installs the middleware on server. Call it once, after any
@@ -84,12 +154,7 @@ type Protected struct {
 // a reworded question counts for the original one. The same goes for any sending
 // middleware and the questions to older clients.
 func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
-	p := newProtected(boundary, options)
-	p.server = server
-	p.paired.Store(true)
-	server.AddReceivingMiddleware(p.receive)
-	server.AddSendingMiddleware(p.send)
-	return p
+	return Prepare(boundary, options).Install(server)
 }
 
 // Middleware returns the receiving and the sending middleware by themselves,
@@ -97,19 +162,19 @@ func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *
 // the sending one alone is not protected: it refuses to ask older clients, but newer
 // ones get its states in plaintext.
 func Middleware(boundary *mcpseal.Boundary, options *Options) (receiving, sending mcp.Middleware) {
-	p := newProtected(boundary, options)
-	return p.receive, p.send
+	p := newProtection(boundary, options)
+	return p.receiving, p.sending
 }
 
-func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
+func newProtection(boundary *mcpseal.Boundary, options *Options) *Protection {
 	if boundary == nil {
 		panic("gosdk: the boundary is nil; check the error of mcpseal.New")
 	}
-	p := &Protected{boundary: boundary, policy: boundary.Config(), unsolicited: make(map[string]bool)}
+	p := &Protection{boundary: boundary, policy: boundary.Config(), unsolicited: make(map[string]bool)}
 	if options != nil {
 		p.options = *options
 	}
-	p.caller = p.callerOfContext
+	p.caller, p.receiving, p.sending = p.callerOfContext, p.receive, p.send
 	if cursors, ok := p.options.Cursors.(*cursor.Cursors); ok && cursors == nil {
 		panic("gosdk: Options.Cursors is nil; check the error of cursor.New")
 	}
@@ -134,17 +199,12 @@ func newProtected(boundary *mcpseal.Boundary, options *Options) *Protected {
 	return p
 }
 
-// Server returns the server.
-func (p *Protected) Server() *mcp.Server { return p.server }
-
-// Boundary returns the boundary.
-func (p *Protected) Boundary() *mcpseal.Boundary { return p.boundary }
-
 // logger returns the logger for the server's author and operator.
-func (p *Protected) logger() *slog.Logger { return mcpseal.Logger(p.options.Logger) }
+func (p *Protection) logger() *slog.Logger { return mcpseal.Logger(p.options.Logger) }
 
 func init() {
-	passage.LoggerOf = func(protected any) *slog.Logger { return protected.(*Protected).logger() }
+	passage.LoggerOf = func(protected any) *slog.Logger { return protected.(*Protected).protection.logger() }
+	passage.ProtectionOf = func(protected any) any { return protected.(*Protected).protection }
 	passage.CheckCapabilities = func(req mcp.Request, questions mcp.InputRequestMap) error {
 		c, _ := anyCall(req)
 		return checkCapabilities(req, c, questions)
@@ -168,7 +228,7 @@ func isQuestion(method string) bool {
 // pair finds out whether the sending half is on the server of an older client's
 // session too: it sends a ping, which that half catches. Until then the server neither
 // serves such a client nor asks it anything.
-func (p *Protected) pair(ctx context.Context, method string, req mcp.Request) {
+func (p *Protection) pair(ctx context.Context, method string, req mcp.Request) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || session == nil || method != "initialize" && !isOlder(req) {
 		return
@@ -181,7 +241,7 @@ func (p *Protected) pair(ctx context.Context, method string, req mcp.Request) {
 }
 
 // catches reports whether the sending half has got the ping of pair.
-func (p *Protected) catches(ctx context.Context, method string) bool {
+func (p *Protection) catches(ctx context.Context, method string) bool {
 	return method == "ping" && ctx.Value(pairKey{}) == any(p)
 }
 

@@ -130,13 +130,20 @@ func TestAskAgainRunsTheHandlerAsOnAFirstRound(t *testing.T) {
 	}
 }
 
+// installHalves installs the two halves by hand, which only a call can notice.
+func installHalves(t *testing.T, server *mcp.Server, b *book) {
+	receiving, sending := gosdk.Middleware(boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
+	server.AddReceivingMiddleware(receiving)
+	server.AddSendingMiddleware(sending)
+}
+
 func TestInstalledTwiceIsRefused(t *testing.T) {
 	b := &book{}
 	server := newServer()
 	tool := addSteps(server, "steps", 1)
 	options := &gosdk.Options{Logger: b.logger()}
 	gosdk.Protect(server, boundary(t, b, nil), options)
-	gosdk.Protect(server, boundary(t, b, nil), options)
+	installHalves(t, server, b)
 	session := connect(t, server, answering(), revision2026)
 	for range 3 {
 		if result, err := callTool(t, session, &mcp.CallToolParams{Name: "steps"}); err == nil || !strings.Contains(err.Error(), "Internal error") {

@@ -16,7 +16,7 @@ import (
 
 // pins returns the questions as the boundary seals them. Those that elicit asks have
 // their wording, and must go out with it: an answer counts for that wording.
-func (p *Protected) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Question, error) {
+func (p *Protection) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Question, error) {
 	ctx, requests := passing.Context, a.questions
 	changed := func() error {
 		return p.refuse(ctx, c.method, "what elicit asks was changed on its way out: inner middleware must leave its questions and its state alone")
@@ -49,7 +49,7 @@ func (p *Protected) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Que
 
 // checkWritable refuses what cannot be written as JSON: the SDK would not answer the
 // client, or would panic with no recover.
-func (p *Protected) checkWritable(ctx context.Context, method string, asking any) error {
+func (p *Protection) checkWritable(ctx context.Context, method string, asking any) error {
 	err := mcpseal.Guard(func() error {
 		_, err := json.Marshal(asking)
 		return err

@@ -16,7 +16,7 @@ import (
 // the SDK asks by itself as rounds of their call, and stops waiting for an answer when
 // the round's token expires. A question that belongs to no such call waits as long as
 // a token would live.
-func (p *Protected) send(next mcp.MethodHandler) mcp.MethodHandler {
+func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		question, ok := req.GetParams().(mcp.InputRequest)
 		if !ok && method == "roots/list" {
@@ -167,7 +167,7 @@ func (r *sdkRound) waiting(ctx context.Context, patience time.Duration) (context
 }
 
 // patience is how long a token with such a question lives.
-func (p *Protected) patience(question mcp.InputRequest) time.Duration {
+func (p *Protection) patience(question mcp.InputRequest) time.Duration {
 	if passage.KindOf(question) == mcpseal.KindURL && p.policy.URLTTL != 0 {
 		return p.policy.URLTTL
 	}

@@ -104,7 +104,7 @@ func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, te
 		digests: make(map[string]string), onces: make(map[string]reflect.Type), questions: make(mcp.InputRequestMap),
 		read: make(map[string]bool),
 	}
-	if passing := passage.From(ctx); passing != nil && passing.By == any(p) {
+	if passing := passage.From(ctx); passing != nil && passing.By == passage.ProtectionOf(p) {
 		a.passing = passing
 		if s, ok := readState(text); ok && passing.Written(text, s.wording()) {
 			a.state = s

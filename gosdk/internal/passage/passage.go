@@ -17,6 +17,8 @@ import (
 var (
 	// LoggerOf returns the logger for the author and operator of a *gosdk.Protected.
 	LoggerOf func(protected any) *slog.Logger
+	// ProtectionOf returns the *gosdk.Protection of a *gosdk.Protected.
+	ProtectionOf func(protected any) any
 	// CheckCapabilities returns the protocol's error -32021 for questions that the
 	// client of a request has not declared it can answer, or nil.
 	CheckCapabilities func(req mcp.Request, questions mcp.InputRequestMap) error
@@ -26,7 +28,7 @@ var (
 // It is a context itself, so that the mark costs one allocation.
 type Call struct {
 	context.Context
-	By      any         // the *gosdk.Protected that it passed
+	By      any         // the *gosdk.Protection that it passed
 	Session mcp.Session // nil in tests of handlers
 	Older   any         // gosdk's own, for clients that are asked in the middle of the call
 	Caller  any         // gosdk's own: who sent it, as it arrived
