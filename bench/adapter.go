@@ -134,3 +134,22 @@ func middlewareSilent() func() {
 		check(err)
 	}
 }
+
+// installContenders protect a server that lives for one request. Each makes the
+// server, which is most of the cost.
+func installContenders() []contender {
+	quiet := &gosdk.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	b := boundary(mcpseal.Ephemeral())
+	protection := gosdk.Prepare(b, quiet)
+	empty := func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) { return next(ctx, method, req) }
+	}
+	serverWith := func(install func(*mcp.Server)) func() {
+		return func() { install(mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)) }
+	}
+	return []contender{
+		{"two empty middlewares", 0, serverWith(func(s *mcp.Server) { s.AddReceivingMiddleware(empty); s.AddSendingMiddleware(empty) })},
+		{"mcpseal, prepared once: Install", 0, serverWith(func(s *mcp.Server) { protection.Install(s) })},
+		{"mcpseal: Protect", 0, serverWith(func(s *mcp.Server) { gosdk.Protect(s, b, quiet) })},
+	}
+}

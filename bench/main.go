@@ -103,5 +103,6 @@ func comparisons() []comparison {
 		comparison{title: "open, by the number of keys in the ring; 256 B of state", contenders: ringContenders()},
 		comparison{title: "the adapter for the official SDK, in memory", contenders: adapterContenders(inMemory)},
 		comparison{title: "the adapter for the official SDK, HTTP on loopback", contenders: adapterContenders(overHTTP)},
+		comparison{title: "a server that lives for one request, with the middleware", contenders: installContenders()},
 	)
 }
