@@ -142,7 +142,9 @@ func installContenders() []contender {
 	b := boundary(mcpseal.Ephemeral())
 	protection := gosdk.Prepare(b, quiet)
 	empty := func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) { return next(ctx, method, req) }
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			return next(ctx, method, req)
+		}
 	}
 	serverWith := func(install func(*mcp.Server)) func() {
 		return func() { install(mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)) }
