@@ -197,11 +197,19 @@ func TestWeakAndDamagedKeysAreRefused(t *testing.T) {
 			}
 		}
 	}
-	// In base64, 32 bytes leave two bits over: set, the text is not that of a key.
-	last := base64.RawStdEncoding.EncodeToString(make([]byte, 31)) + "B"
-	for _, encoding := range []keys.Encoding{keys.Base64, keys.Base64URL} {
-		if _, err := keys.FromText(last, encoding); err == nil {
-			t.Errorf("%v: a text that no encoder writes is accepted", encoding)
+	// The last character of 32 bytes in base64 has two bits to spare. Set, they make a
+	// second text of the same bytes, which no encoder writes.
+	for encoding, code := range map[keys.Encoding]*base64.Encoding{keys.Base64: base64.StdEncoding, keys.Base64URL: base64.URLEncoding} {
+		text := code.WithPadding(base64.NoPadding).EncodeToString(good)
+		const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+		other := text[:42] + alphabet[strings.IndexByte(alphabet, text[42])+1:][:1]
+		if again, err := code.WithPadding(base64.NoPadding).DecodeString(other); err != nil || !bytes.Equal(again, good) {
+			t.Fatalf("%v: not a second text of the same bytes: %v", encoding, err)
+		}
+		for _, second := range []string{other, other + "="} {
+			if _, err := keys.FromText(second, encoding); err == nil {
+				t.Errorf("%v: a text that no encoder writes is accepted", encoding)
+			}
 		}
 	}
 }
