@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcpseal/mcpseal/internal/b64u"
 )
@@ -48,29 +51,90 @@ func (id KeyID) String() string { return hex.EncodeToString(id[:]) }
 func GenerateKey() Key {
 	secret := make([]byte, minSecret)
 	rand.Read(secret) // never fails
-	key, err := NewKey(secret)
+	key, err := newKey(secret)
 	if err != nil {
 		panic("mcpseal: a random secret was refused: " + err.Error())
 	}
 	return key
 }
 
-// NewKey makes a key from a secret of 32 to 1024 bytes with at least 256 bits
-// of entropy, for example from a key service. The bytes are copied. A password
-// is not such a secret: run it through a password hash first, or better use
-// [GenerateKey].
+// NewKey makes a key from 32 random bytes, for example from a secret manager. The
+// bytes are copied. The key is the same as that of their text, [Key.Reveal]: its id
+// is the first 4 bytes of HKDF-SHA-256 with the info "mcpseal/1 key id" and no salt.
+//
+// NewKey refuses any other length: more bytes make no stronger key, and are mostly
+// two keys, a line end too many or the wrong secret. It also refuses printable text
+// and bytes that repeat. Printable text is a pass phrase, which can be guessed, or a
+// key in hex or base64: keys.FromText decodes those.
 func NewKey(secret []byte) (Key, error) {
-	if len(secret) < minSecret || len(secret) > maxSecret {
-		return Key{}, fmt.Errorf("mcpseal: a secret has %d to %d bytes, this one has %d; %s",
-			minSecret, maxSecret, len(secret), howToMakeAKey)
+	if problem := weakness(secret); problem != "" {
+		return Key{}, errors.New("mcpseal: " + problem + "; " + howToMakeASecret)
 	}
-	if bytes.HasPrefix(secret, []byte(keyTextPrefix)) {
-		return Key{}, errors.New("mcpseal: this is the text of a key, not its bytes; use mcpseal.ParseKey")
+	return newKey(secret)
+}
+
+const howToMakeASecret = "a key is 32 random bytes, as openssl rand -hex 32 or openssl rand -base64 32 prints them " +
+	"and mcpseal.GenerateKey makes them"
+
+// leastVariety is how many different bytes a secret has at least. Random ones have
+// about 30, and fewer than this less than once in 10¹⁴ keys.
+const leastVariety = 17
+
+// weakness says why these are not 32 random bytes, without repeating them. It
+// returns "" if they may be.
+func weakness(secret []byte) string {
+	switch n := len(secret); {
+	case n >= minSecret && allAlike(secret):
+		return "every byte is the same: was the secret ever filled?"
+	case n > 0 && isText(secret):
+		return textInsteadOfBytes(secret)
+	case n < minSecret:
+		return fmt.Sprintf("%d bytes are too few", n)
+	case n == minSecret+1 && secret[n-1] == '\n':
+		return fmt.Sprintf("%d bytes are too many, of which the last is a line end", n)
+	case n > minSecret:
+		return fmt.Sprintf("%d bytes are too many", n)
+	}
+	if n := variety(secret); n < leastVariety {
+		return fmt.Sprintf("the %d bytes repeat: there are only %d different bytes among them", len(secret), n)
+	}
+	return ""
+}
+
+// isText reports whether b is printable text, in any language. Random bytes are
+// that less than once in 10¹⁰ keys.
+func isText(b []byte) bool {
+	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) })
+}
+
+// textInsteadOfBytes says what kind of text was given.
+func textInsteadOfBytes(text []byte) string {
+	word := string(bytes.TrimSpace(text))
+	if strings.HasPrefix(word, keyTextPrefix) {
+		return "this is the text of a key, not its bytes; use mcpseal.ParseKey"
+	}
+	if raw, err := hex.DecodeString(word); err == nil && len(raw) == minSecret {
+		return "this is the hexadecimal text of 32 bytes; decode it, or use keys.FromText with keys.Hex"
+	}
+	encoding, name := base64.RawStdEncoding, "keys.Base64"
+	if strings.ContainsAny(word, "-_") {
+		encoding, name = base64.RawURLEncoding, "keys.Base64URL"
+	}
+	if raw, err := encoding.DecodeString(strings.TrimSuffix(word, "=")); err == nil && len(raw) == minSecret {
+		return "this is the base64 text of 32 bytes; decode it, or use keys.FromText with " + name
+	}
+	return fmt.Sprintf("these are %d bytes of printable text, such as a pass phrase, which can be guessed", len(text))
+}
+
+// newKey makes a key from a secret of any length that the text of a key may have.
+func newKey(secret []byte) (Key, error) {
+	if len(secret) < minSecret || len(secret) > maxSecret {
+		return Key{}, fmt.Errorf("mcpseal: a secret has %d to %d bytes, this one has %d", minSecret, maxSecret, len(secret))
 	}
 	if allAlike(secret) {
 		return Key{}, errors.New("mcpseal: every byte of the secret is the same, was it ever filled? " + howToMakeAKey)
 	}
-	secret = append([]byte(nil), secret...)
+	secret = bytes.Clone(secret)
 	derived, err := hkdf.Key(sha256.New, secret, nil, infoKeyID, len(KeyID{}))
 	if err != nil {
 		return Key{}, errors.New("mcpseal: cannot derive the key id")
@@ -78,13 +142,18 @@ func NewKey(secret []byte) (Key, error) {
 	return Key{&keyMaterial{KeyID(derived), &secret}}, nil
 }
 
-func allAlike(b []byte) bool {
+func allAlike(b []byte) bool { return variety(b) == 1 }
+
+// variety counts the different bytes.
+func variety(b []byte) (n int) {
+	var seen [256]bool
 	for _, c := range b {
-		if c != b[0] {
-			return false
+		if !seen[c] {
+			seen[c] = true
+			n++
 		}
 	}
-	return true
+	return n
 }
 
 // ID returns the key's public name.
@@ -126,7 +195,7 @@ func ParseKey(text string) (Key, error) {
 	if subtle.ConstantTimeCompare(checksum, keyChecksum(secret)) != 1 {
 		return Key{}, notAKey("its checksum is wrong, so a part of it was changed, lost or added")
 	}
-	return NewKey(secret)
+	return newKey(secret)
 }
 
 func notAKey(why string) error {

@@ -2,6 +2,8 @@ package mcpseal_test
 
 import (
 	"bytes"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -15,25 +17,57 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// secretBytes is a secret that is easy to find in any text.
+// secretBytes is a secret that is easy to find in any text, and is not text itself.
 func secretBytes(n int) []byte {
-	return bytes.Repeat([]byte("sesame-open-"), n/12+1)[:n]
+	return bytes.Repeat([]byte("sesame-open\x00\x01\x02\x03\x04\x05\x06\x07\x08"), n/20+1)[:n]
+}
+
+// keyText is the text of a secret as docs/token.md defines it.
+func keyText(secret []byte) string {
+	sum := sha256.Sum256(append([]byte("mcpseal/1 key checksum"), secret...))
+	return "mcpseal_key1_" + base64.RawURLEncoding.EncodeToString(append(bytes.Clone(secret), sum[:4]...))
 }
 
 func TestKeyTextRoundTrip(t *testing.T) {
 	for _, size := range []int{32, 33, 34, 35, 64, 1023, 1024} {
-		key, err := mcpseal.NewKey(secretBytes(size))
-		if err != nil {
-			t.Fatal(err)
+		text := keyText(secretBytes(size))
+		key, err := mcpseal.ParseKey(text)
+		if err != nil || key.Reveal() != text {
+			t.Errorf("%d bytes: %v, %v", size, key, err)
 		}
-		text := key.Reveal()
-		if !strings.HasPrefix(text, "mcpseal_key1_") {
-			t.Errorf("the text begins with %.15q", text)
+	}
+	for _, size := range []int{31, 1025} {
+		if _, err := mcpseal.ParseKey(keyText(secretBytes(size))); err == nil {
+			t.Errorf("the text of %d bytes is accepted", size)
 		}
-		again, err := mcpseal.ParseKey(text)
-		if err != nil || again.ID() != key.ID() || again.Reveal() != text {
-			t.Errorf("%d bytes: %v, %v", size, again, err)
-		}
+	}
+	if _, err := mcpseal.ParseKey(keyText(make([]byte, 32))); err == nil {
+		t.Error("the text of zeros is accepted")
+	}
+}
+
+// TestRawBytesAndTheirTextAreOneKey: tokens survive a move from one to the other.
+func TestRawBytesAndTheirTextAreOneKey(t *testing.T) {
+	secret := secretBytes(32)
+	raw, err := mcpseal.NewKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := mcpseal.ParseKey(keyText(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := hkdf.Key(sha256.New, secret, nil, "mcpseal/1 key id", 4) // as docs/token.md says
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw.ID() != text.ID() || raw.ID() != mcpseal.KeyID(id) || raw.Reveal() != text.Reveal() {
+		t.Errorf("%v and %v, want %x", raw, text, id)
+	}
+	token := newService(t, mcpseal.Config{Keys: newRing(t, raw)}).first(t, deploy(), step)
+	round, err := newService(t, mcpseal.Config{Keys: newRing(t, text)}).Open(t.Context(), deploy(), token)
+	if state, ok := round.State(); err != nil || !ok || state != step {
+		t.Errorf("the text does not open what the bytes sealed: %v", err)
 	}
 }
 
@@ -79,14 +113,52 @@ func TestDamagedKeyTextIsRefused(t *testing.T) {
 	}
 }
 
+// TestWeakSecretsAreRefused: the error says what was found, what is needed and
+// how to make it, and never repeats the secret.
 func TestWeakSecretsAreRefused(t *testing.T) {
-	for _, secret := range [][]byte{nil, secretBytes(31), make([]byte, 32), bytes.Repeat([]byte{7}, 64), secretBytes(1025)} {
-		_, err := mcpseal.NewKey(secret)
-		if err == nil {
-			t.Fatalf("%d bytes are accepted", len(secret))
+	random := sha256.Sum256([]byte("any"))
+	dashes := random // in base64url
+	copy(dashes[:], "\xff\xff\xff")
+	pattern := []byte{0x9e, 0x17, 0xf3, 0x80, 0x01, 0xee, 0x42, 0xc8, 0x99, 0xa0, 0xb1, 0xd4, 0x05, 0x66, 0x77, 0xfa}
+	for name, c := range map[string]struct {
+		secret []byte
+		want   string
+	}{
+		"nothing":             {nil, "0 bytes are too few"},
+		"16 bytes":            {random[:16], "16 bytes are too few"},
+		"31 bytes":            {secretBytes(31), "31 bytes are too few"},
+		"33 bytes":            {secretBytes(33), "33 bytes are too many"},
+		"two keys":            {secretBytes(64), "64 bytes are too many"},
+		"a line end":          {append(random[:], '\n'), "33 bytes are too many, of which the last is a line end"},
+		"1025 bytes":          {secretBytes(1025), "1025 bytes are too many"},
+		"zeros":               {make([]byte, 32), "every byte is the same"},
+		"one repeated byte":   {bytes.Repeat([]byte{0xfe}, 32), "every byte is the same"},
+		"two repeated bytes":  {bytes.Repeat([]byte{1, 2}, 16), "only 2 different bytes"},
+		"a repeated pattern":  {bytes.Repeat(pattern, 2), "only 16 different bytes"},
+		"a pass phrase":       {[]byte("open sesame, and be quick about "), "32 bytes of printable text, such as a pass phrase"},
+		"a short pass phrase": {[]byte("open sesame"), "11 bytes of printable text, such as a pass phrase"},
+		"a long pass phrase":  {bytes.Repeat([]byte("open sesame "), 40), "480 bytes of printable text, such as a pass phrase"},
+		"with a line end":     {[]byte("open sesame, and be quick about\n"), "such as a pass phrase"},
+		"not in English":      {[]byte("сезам, откройся"), "such as a pass phrase"},
+		"half a key in hex":   {[]byte(hex.EncodeToString(random[:16])), "such as a pass phrase"},
+		"a key in hex":        {[]byte(hex.EncodeToString(random[:])), "hexadecimal text of 32 bytes; decode it, or use keys.FromText with keys.Hex"},
+		"in upper case":       {[]byte(strings.ToUpper(hex.EncodeToString(random[:]))), "use keys.FromText with keys.Hex"},
+		"in hex, a line":      {[]byte(hex.EncodeToString(random[:]) + "\r\n"), "use keys.FromText with keys.Hex"},
+		"in base64":           {[]byte(base64.StdEncoding.EncodeToString(random[:])), "base64 text of 32 bytes; decode it, or use keys.FromText with keys.Base64;"},
+		"in base64url":        {[]byte(base64.RawURLEncoding.EncodeToString(dashes[:])), "base64 text of 32 bytes; decode it, or use keys.FromText with keys.Base64URL"},
+	} {
+		key, err := mcpseal.NewKey(c.secret)
+		if err == nil || key != (mcpseal.Key{}) {
+			t.Fatalf("%s: accepted", name)
 		}
-		if strings.Contains(err.Error(), "sesame") || !strings.Contains(err.Error(), "GenerateKey") {
-			t.Errorf("the error repeats the secret or does not teach: %v", err)
+		if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if len(c.secret) > 4 && strings.Contains(err.Error(), string(c.secret[:5])) {
+			t.Errorf("%s: the error repeats the secret: %v", name, err)
+		}
+		if !strings.Contains(err.Error(), "openssl rand") || !strings.Contains(err.Error(), "GenerateKey") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: the error does not teach: %v", name, err)
 		}
 	}
 }
@@ -229,11 +301,10 @@ func TestNativeImplementationsPassTheSuites(t *testing.T) {
 }
 
 func FuzzParseKey(f *testing.F) {
-	key, _ := mcpseal.NewKey(secretBytes(33))
-	f.Add(key.Reveal())
+	f.Add(keyText(secretBytes(33)))
 	f.Add("mcpseal_key1_")
 	f.Add("mcpseal_key1_" + strings.Repeat("A", 48))
-	f.Add(key.Reveal()[:40])
+	f.Add(keyText(secretBytes(33))[:40])
 	f.Fuzz(func(t *testing.T, text string) {
 		key, err := mcpseal.ParseKey(text)
 		if err != nil {

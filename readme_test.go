@@ -1,6 +1,10 @@
 package mcpseal_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"os"
 	"regexp"
 	"strings"
@@ -36,6 +40,48 @@ func checkCode(t *testing.T, page string) {
 		if code := normalise(block[1]); !strings.Contains(compiled.String(), code) {
 			t.Errorf("%s: not in any file that is compiled:\n%s", page, block[1])
 		}
+	}
+}
+
+// TestREADMESnippetsMakeWhatTheyUse: what a snippet uses, it makes itself, or one
+// before it does. Types and data of the reader's own are listed here.
+func TestREADMESnippetsMakeWhatTheyUse(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := make(map[string]bool)
+	for _, name := range strings.Fields("context fmt log mcp mcpseal gosdk elicit keys redis redisreplay " +
+		"ctx orders Order Key ListArgs DeleteArgs Deleted Confirm") {
+		known[name] = true
+	}
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	for _, block := range blocks {
+		code := "package p\n" + block[1] + "}"
+		if !strings.HasPrefix(block[1], "func ") {
+			code = "package p\nfunc _() {\n" + block[1] + "}"
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), "README.md", code, 0)
+		if err != nil {
+			t.Errorf("%v in\n%s", err, block[1])
+			continue
+		}
+		for _, name := range file.Unresolved {
+			if !known[name.Name] && types.Universe.Lookup(name.Name) == nil {
+				t.Errorf("nothing makes %s in\n%s", name.Name, block[1])
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if assign, ok := n.(*ast.AssignStmt); ok && assign.Tok == token.DEFINE {
+				for _, left := range assign.Lhs {
+					known[left.(*ast.Ident).Name] = true
+				}
+			}
+			return true
+		})
+	}
+	if len(blocks) == 0 || !strings.Contains(string(text), "ContextTimeoutEnabled: true") {
+		t.Error("there are no snippets, or that for Redis lacks the option without which New refuses the client")
 	}
 }
 

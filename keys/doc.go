@@ -6,8 +6,10 @@
 //
 // [OpenFile] reads a file that `mcpseal keys` writes, and follows its changes.
 // Every key has dates, so a whole fleet rotates by the clock once it has the new
-// file. [Environment] is for keys that never change while the process runs. A
-// server that one client starts for itself needs neither: see [mcpseal.Ephemeral].
+// file. [FromEnvironment], [FromText] and [FromBytes] are for keys that you have
+// already, as random bytes, in hex or in base64, and that never change while the
+// process runs; [Environment] reads those that `mcpseal keys new --print` makes. A
+// server that one client starts for itself needs none: see [mcpseal.Ephemeral].
 //
 // docs/operations.md describes the file's format and how to rotate.
 package keys

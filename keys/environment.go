@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -11,28 +12,86 @@ import (
 // Variable is the environment variable that [Environment] reads.
 const Variable = "MCPSEAL_KEYS"
 
-// Environment returns the ring in MCPSEAL_KEYS: keys separated by white space, of
-// which the first seals. An error names a key by its position and never repeats it.
+// Environment returns the ring in MCPSEAL_KEYS. It is short for
+// FromEnvironment(Variable, MCPSeal).
+func Environment() (*mcpseal.Ring, error) { return FromEnvironment(Variable, MCPSeal) }
+
+// FromEnvironment returns the ring in an environment variable, which holds keys as
+// for [FromText]. A variable that is empty or not set is an error.
 //
 // Prefer [OpenFile]: a process passes its environment on to the processes that it
 // starts, and the keys change only when it is restarted.
-func Environment() (*mcpseal.Ring, error) {
-	texts := strings.Fields(os.Getenv(Variable))
-	if len(texts) == 0 {
-		return nil, fmt.Errorf("keys: the environment variable %s is empty or not set; set it to keys separated by spaces, "+
-			"the first of which seals; make one with mcpseal keys new --print", Variable)
+func FromEnvironment(name string, encoding Encoding) (*mcpseal.Ring, error) {
+	value, set := os.LookupEnv(name)
+	if !set && !isName(name) {
+		return nil, fmt.Errorf("keys: there is no environment variable of the name that was given, which has %d characters: give the name, not the value", len(name))
 	}
-	var all []mcpseal.Key
-	for i, text := range texts {
-		key, err := mcpseal.ParseKey(text)
+	return ringOf(value, encoding, name)
+}
+
+// isName reports whether this can only be a name. Anything else may be a secret that
+// was given in its place, and is not repeated.
+func isName(text string) bool {
+	const shortestSecret = 32
+	return text != "" && len(text) < shortestSecret && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
+}
+
+// FromText returns the ring of keys that are separated by white space; white space
+// around them, such as a line end, is ignored. The first key seals, every one opens.
+// An error names a key by its position and never repeats it.
+//
+// Keys rotate by position, in three steps that each reach every replica before the
+// next begins: add the new key second; move it to the front; drop the old key when
+// its last token or cursor has expired.
+func FromText(text string, encoding Encoding) (*mcpseal.Ring, error) {
+	return ringOf(text, encoding, "the text")
+}
+
+// FromBytes returns the ring of secrets of 32 random bytes each, as [mcpseal.NewKey]
+// takes them. The first seals, every one opens; they rotate as in [FromText].
+func FromBytes(secrets ...[]byte) (*mcpseal.Ring, error) {
+	all := make([]mcpseal.Key, len(secrets))
+	for i, secret := range secrets {
+		key, err := mcpseal.NewKey(secret)
 		if err != nil {
-			return nil, fmt.Errorf("keys: key %d in %s is %s", i+1, Variable, strings.TrimPrefix(err.Error(), "mcpseal: "))
+			return nil, fmt.Errorf("keys: secret %d: %w", i+1, withoutPackage(err))
 		}
-		all = append(all, key)
+		all[i] = key
 	}
+	return newRing(all, "the secrets")
+}
+
+// maxKeys is as many as a file of keys may have.
+const maxKeys = 1000
+
+// ringOf reads the keys in text; where names it in errors.
+func ringOf(text string, encoding Encoding, where string) (*mcpseal.Ring, error) {
+	if !encoding.valid() {
+		return nil, errors.New("keys: say how the keys are encoded: keys.MCPSeal, keys.Hex, keys.Base64 or keys.Base64URL")
+	}
+	texts := strings.Fields(text)
+	switch {
+	case len(texts) == 0:
+		return nil, fmt.Errorf("keys: %s is empty or not set; set it to keys separated by spaces, "+
+			"the first of which seals; make one with %s", where, encodings[encoding].makes)
+	case len(texts) > maxKeys:
+		return nil, fmt.Errorf("keys: %s has %d keys, more than %d", where, len(texts), maxKeys)
+	}
+	all := make([]mcpseal.Key, len(texts))
+	for i, text := range texts {
+		key, err := encoding.key(text)
+		if err != nil {
+			return nil, fmt.Errorf("keys: key %d in %s is %w%s", i+1, where, err, encoding.hint(text))
+		}
+		all[i] = key
+	}
+	return newRing(all, where)
+}
+
+func newRing(all []mcpseal.Key, where string) (*mcpseal.Ring, error) {
 	ring, err := mcpseal.NewRing(all...)
 	if err != nil {
-		return nil, fmt.Errorf("keys: %s: %s", Variable, strings.TrimPrefix(err.Error(), "mcpseal: "))
+		return nil, fmt.Errorf("keys: %s: %w", where, withoutPackage(err))
 	}
 	return ring, nil
 }

@@ -2,9 +2,11 @@ package keys_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/keys"
@@ -35,6 +37,49 @@ func ExampleEnvironment() {
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "release.example.com"})
 	fmt.Println(boundary != nil, err)
 	// Output: true <nil>
+}
+
+// Keys that exist already, made with openssl rand -hex 32. The first seals, the
+// others open: to rotate, add the new one second everywhere, then move it to the front
+// everywhere, then drop the old one.
+func ExampleFromEnvironment() {
+	os.Setenv("RELEASE_KEYS", "c5b2f0a97e3d4486912bd05c3ef718aa64fd0e9b27c18350adf6417b92ce3058 "+
+		"0f6e1d8c9b3a4752e8d0c7b6a5f493e21b7a8c9d5e0f4a3b6c2d1e8f7a9b0c4d\n")
+	defer os.Unsetenv("RELEASE_KEYS")
+
+	ring, err := keys.FromEnvironment("RELEASE_KEYS", keys.Hex)
+	if err != nil {
+		log.Fatal(err)
+	}
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "release.example.com"})
+	fmt.Println(boundary != nil, err)
+	// Output: true <nil>
+}
+
+// The encoding is never guessed: a text in another one is refused.
+func ExampleFromText() {
+	_, err := keys.FromText("c5b2f0a97e3d4486912bd05c3ef718aa64fd0e9b27c18350adf6417b92ce3058", keys.Base64)
+	fmt.Println(strings.ReplaceAll(err.Error(), "; ", ";\n"))
+	// Output:
+	// keys: key 1 in the text is not 32 random bytes in base64: 48 bytes are too many;
+	// a key is 32 random bytes, as openssl rand -hex 32 or openssl rand -base64 32 prints them and mcpseal.GenerateKey makes them;
+	// it looks like hex: is keys.Hex meant?
+}
+
+// fetch stands for the client of a secret manager.
+func fetch(name string) []byte {
+	sum := sha256.Sum256([]byte(name))
+	return sum[:]
+}
+
+// Raw bytes from a secret manager.
+func ExampleFromBytes() {
+	ring, err := keys.FromBytes(fetch("release/current"), fetch("release/previous"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(ring.IDs()), "keys")
+	// Output: 2 keys
 }
 
 // keyService stands for the client of a key service.

@@ -18,12 +18,14 @@ func newDemo() *cobra.Command {
 	var unprotected bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Start a protected server on loopback, attack it, and show what happens",
+		Short: "Attack a protected server on loopback, and show what happens",
 		Long: `Starts a server with two users and a tool that asks twice before it acts, drives
 it with the official SDK's client, and attacks it. Exit code 0 means that
 everything went as it must: with protection every attack is rejected, without it
 every attack succeeds. An attack that gets no answer, or an unexpected one, counts
-as not tried: then the exit code is 3.`,
+as not tried: then the exit code is 3.
+
+With --unprotected every attack shows the harm that it did.`,
 		Args:              exactly(),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -19,6 +19,7 @@ type attack struct {
 	who    *client
 	params mcp.CallToolParams
 	does   string // what the tool does if the attack succeeds
+	harm   string // why that is bad: often it is what an honest call does
 	wait   time.Duration
 }
 
@@ -39,20 +40,28 @@ func (d *demo) attack(ctx context.Context, states [2]string, ttl time.Duration) 
 	rollback.Name = "rollback"
 	database.Arguments = map[string]any{"service": "database", "version": "9.9.9"}
 	attacks := []attack{
-		{name: "one character changed", who: &d.alice, params: deploy(changed(asked), inEurope), does: deployed},
-		{name: "the end cut off", who: &d.alice, params: deploy(confirmedState[:len(confirmedState)-len("&traffic=10")], inEurope), does: "deployed frontend 1.4.2 in eu, 100% of traffic"},
-		{name: "sent by another user", who: &d.bob, params: deploy(confirmedState, inEurope), does: deployed},
-		{name: "sent to another tool", who: &d.alice, params: rollback, does: "restored frontend 1.4.2 in eu, 10% of traffic"},
-		{name: "with other arguments", who: &d.alice, params: database, does: "deployed database 9.9.9 in eu, 10% of traffic"},
-		{name: "answers without the state", who: &d.alice, params: deploy("", both), does: "deployed frontend 1.4.2 in eu, 100% of traffic"},
-		{name: "a copy after it expired", who: &d.alice, params: deploy(old, inEurope), does: deployed, wait: ttl + 50*time.Millisecond},
-		{name: "of a service sharing the keys", who: &d.alice, params: deploy(foreign, inEurope), does: deployed},
+		{name: "one character changed", who: &d.alice, params: deploy(changed(asked), inEurope), does: deployed,
+			harm: "deployed, but alice never confirmed"},
+		{name: "the end cut off", who: &d.alice, params: deploy(confirmedState[:len(confirmedState)-len("&traffic=10")], inEurope),
+			does: "deployed frontend 1.4.2 in eu, 100% of traffic", harm: "deployed to 100% of traffic; the plan was 10%"},
+		{name: "sent by another user", who: &d.bob, params: deploy(confirmedState, inEurope), does: deployed,
+			harm: "bob deployed on alice's confirmation"},
+		{name: "sent to another tool", who: &d.alice, params: rollback, does: "restored frontend 1.4.2 in eu, 10% of traffic",
+			harm: "restored 1.4.2; alice confirmed a deployment"},
+		{name: "with other arguments", who: &d.alice, params: database, does: "deployed database 9.9.9 in eu, 10% of traffic",
+			harm: "deployed database 9.9.9, which nobody confirmed"},
+		{name: "answers without the state", who: &d.alice, params: deploy("", both), does: "deployed frontend 1.4.2 in eu, 100% of traffic",
+			harm: "deployed to 100%, and no question was asked"},
+		{name: "a copy after it expired", who: &d.alice, params: deploy(old, inEurope), does: deployed, wait: ttl + 50*time.Millisecond,
+			harm: "deployed on a confirmation that had expired"},
+		{name: "of a service sharing the keys", who: &d.alice, params: deploy(foreign, inEurope), does: deployed,
+			harm: "deployed on a confirmation to another service"},
 	}
-	width := 46
+	width, outcome := 47, "the harm that was done"
 	if d.protected {
-		width = 33 // leaves room for the operator
+		width, outcome = 33, "the client gets" // leaves room for the operator
 	}
-	d.out.line("   %-30s%-*s%s", "attack", width, "the client gets", d.operator("the operator"))
+	d.out.line("%s", strings.TrimRight(fmt.Sprintf("   %-30s%-*s%s", "attack", width, outcome, d.operator("the operator")), " "))
 	wrong, untried, why := 0, 0, error(nil)
 	for _, a := range attacks {
 		if untried == 0 { // else the demo has failed already
@@ -94,8 +103,8 @@ func (d *demo) attack(ctx context.Context, states [2]string, ttl time.Duration) 
 	return nil
 }
 
-// try makes the attack, and returns in a few words what the client got. It
-// succeeds if the tool did what the attacker wants, and fails if the answer is the
+// try makes the attack, and returns in a few words what the client got, or the harm
+// that was done. It succeeds if the tool did what the attacker wants, and fails if the answer is the
 // one that a protected server must give. Any other answer, or none, proves
 // nothing and is an error.
 func (a *attack) try(ctx context.Context) (text string, succeeded bool, err error) {
@@ -118,7 +127,7 @@ func (a *attack) try(ctx context.Context) (text string, succeeded bool, err erro
 	case result.IsError || content(result) != a.does:
 		return "", false, fmt.Errorf("the tool answered %.80q", content(result))
 	}
-	return content(result), true, nil
+	return a.harm, true, nil
 }
 
 // operator returns a text for the operator's column, which an unprotected server does

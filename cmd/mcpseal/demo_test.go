@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 )
 
 func TestDemo(t *testing.T) {
@@ -22,7 +25,12 @@ func TestDemo(t *testing.T) {
 			"the handler wrote  step=1&traffic=10", "the client saw     ms1.", "alice gets         deployed frontend 1.4.2 in eu",
 			"forged", "malformed", "user", "request", "arguments", "the question again", "expired", "audience", "All 8 attacks failed.",
 		}},
-		{[]string{"demo", "--unprotected"}, []string{"the client saw     step=1&traffic=10", "restored frontend", "database 9.9.9", "All 8 attacks succeeded."}},
+		{[]string{"demo", "--unprotected"}, []string{
+			"the client saw     step=1&traffic=10", "the harm that was done",
+			"deployed, but alice never confirmed", "deployed to 100% of traffic; the plan was 10%", "bob deployed on alice's confirmation",
+			"restored 1.4.2; alice confirmed a deployment", "deployed database 9.9.9, which nobody confirmed", "deployed to 100%, and no question was asked",
+			"deployed on a confirmation that had expired", "deployed on a confirmation to another service", "All 8 attacks succeeded.",
+		}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			var out, errs bytes.Buffer
@@ -129,7 +137,7 @@ func TestUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		{nil, 2, "which command?"},
+		{nil, 2, "Usage:\n  mcpseal [command]"},
 		{[]string{"--help"}, 0, "demo"},
 		{[]string{"dmeo"}, 2, `there is no command "dmeo"; was demo meant?`},
 		{[]string{"demo", "--help"}, 0, "--unprotected"},
@@ -140,5 +148,63 @@ func TestUsage(t *testing.T) {
 		if code := run(c.args, strings.NewReader(""), &out, &out); code != c.code || !strings.Contains(out.String(), c.want) {
 			t.Errorf("%q: exit %d, %s", c.args, code, &out)
 		}
+	}
+}
+
+// TestHelpFitsATerminal walks through every command, including those that are
+// there by default.
+func TestHelpFitsATerminal(t *testing.T) {
+	var paths [][]string
+	var walk func(cmd *cobra.Command, path []string)
+	walk = func(cmd *cobra.Command, path []string) {
+		paths = append(paths, path)
+		for _, sub := range cmd.Commands() {
+			walk(sub, append(slices.Clone(path), sub.Name()))
+		}
+	}
+	root := newRoot()
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	walk(root, nil)
+	if len(paths) < 18 {
+		t.Fatalf("%d commands found: %q", len(paths), paths)
+	}
+	for _, path := range paths {
+		for _, args := range [][]string{append(slices.Clone(path), "--help"), append([]string{"help"}, path...)} {
+			var out bytes.Buffer
+			if code := run(args, strings.NewReader(""), &out, &out); code != 0 || out.Len() == 0 {
+				t.Fatalf("%q: exit %d, %s", args, code, &out)
+			}
+			for line := range strings.Lines(out.String()) {
+				line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", strings.Repeat(" ", 8))
+				if n := utf8.RuneCountInString(line); n > 80 {
+					t.Errorf("%q: a line of %d columns: %s", args, n, line)
+				}
+				if strings.TrimRight(line, " ") != line {
+					t.Errorf("%q: white space at the end of %q", args, line)
+				}
+			}
+		}
+	}
+}
+
+// TestEveryUnprotectedAttackShowsItsHarm: none looks as if an honest call had been made.
+func TestEveryUnprotectedAttackShowsItsHarm(t *testing.T) {
+	var out bytes.Buffer
+	if code := run([]string{"demo", "--unprotected"}, strings.NewReader(""), &out, &out); code != 0 {
+		t.Fatalf("exit %d: %s", code, &out)
+	}
+	seen := make(map[string]bool)
+	for line := range strings.Lines(out.String()) {
+		if harm, ok := strings.CutPrefix(line, "!! "); ok {
+			harm = strings.TrimSpace(harm[30:])
+			if harm == "" || seen[harm] || strings.Contains(harm, deployed) {
+				t.Errorf("this shows no harm: %s", line)
+			}
+			seen[harm] = true
+		}
+	}
+	if len(seen) != 8 {
+		t.Errorf("%d attacks in\n%s", len(seen), &out)
 	}
 }

@@ -22,8 +22,7 @@ const maxToken = 16 << 20
 
 // inspection is the command's flags.
 type inspection struct {
-	keys           string
-	unwrap         unwrap
+	keys           keyFlags
 	binding        inspect.Binding
 	arguments      string
 	user           string
@@ -39,18 +38,23 @@ func newInspect() *cobra.Command {
 		Use:   "inspect [TOKEN]",
 		Short: "Show what a token says, and whether it would be accepted",
 		Long: `Shows which format a requestState or cursor has and what its holder can read of it.
-With --keys, everything that a native one says. With the request that it came with
-(--method, --target, --args, --user, --audience), whether it would be accepted,
-and if not, why. It does not check single use, nor whether the service requires a user.
+With --keys or --keys-env, everything that a native one says. With the request that
+it came with (--method, --target, --args, --user, --audience), whether it would be
+accepted, and if not, why. It does not check single use, nor whether the service requires a user.
 
 The token is an argument or, better, standard input (also -): arguments show in the
-list of processes. With --keys it prints what the handler wrote, which may be secret.
+list of processes. With keys it prints what the handler wrote, which may be secret.
+
+The user of an access token is bound together with the token's issuer and client:
+give --issuer and --client too if the token has iss or client_id.
 
 ` + exitCodes + ` A token that is not genuine, or not accepted, means no.`,
 		Example: `  mcpseal inspect < token
   mcpseal inspect --keys keys < token
+  mcpseal inspect --keys-env RELEASE_KEYS --keys-encoding hex < token
   mcpseal inspect --keys keys --method tools/call --target deploy \
-      --args '{"service":"frontend"}' --user alice --audience release.example.com < token`,
+      --args '{"service":"frontend"}' --audience release.example.com \
+      --user alice --issuer https://id.example.com < token`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -80,8 +84,7 @@ list of processes. With --keys it prints what the handler wrote, which may be se
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&in.keys, "keys", "", "the file of keys that sealed it")
-	in.unwrap.flags(cmd)
+	in.keys.flags(cmd)
 	flags.StringVar(&in.binding.Method, "method", "tools/call", "the method that it comes with")
 	flags.StringVar(&in.binding.Target, "target", "", "the tool, the prompt or the resource's URI")
 	flags.StringVar(&in.arguments, "args", "{}", "the arguments, as JSON; @FILE reads a file")
@@ -123,17 +126,20 @@ func (l limits) resolve() (limits, error) {
 
 // asked is what the command line asks for.
 type asked struct {
-	keys    string
-	unwrap  *unwrap
+	keys    *keyFlags
 	verdict bool // a request was described
 	binding inspect.Binding
-	users   []string // ways to write the user
+	users   []string                // ways to write the user
+	hint    func(bound bool) string // why the user may not match, given whether a token is bound to one
 	at      time.Time
 	limits  limits
 }
 
 func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
-	a = asked{keys: in.keys, unwrap: &in.unwrap, binding: in.binding, at: time.Now()}
+	a = asked{keys: &in.keys, binding: in.binding, hint: in.userHint, at: time.Now()}
+	if err := in.keys.resolve(cmd); err != nil {
+		return a, err
+	}
 	given := func(flags ...string) (any bool) {
 		for _, flag := range flags {
 			any = any || cmd.Flags().Changed(flag)
@@ -144,10 +150,8 @@ func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 	switch described := given("args", "user", "issuer", "client", "audience", "epoch"); {
 	case described && !a.verdict:
 		return a, errors.New("name the request too: --target, or --method for what has no target")
-	case a.verdict && in.keys == "":
-		return a, errors.New("whether it would be accepted can be told only with --keys")
-	case in.unwrap.given() && in.keys == "":
-		return a, errors.New("--identity and --unwrap are for the file that --keys names")
+	case a.verdict && !in.keys.given():
+		return a, errors.New("whether it would be accepted can be told only with the keys: give --keys or --keys-env, or set MCPSEAL_KEYS")
 	}
 	if a.limits, err = in.limits.resolve(); err != nil {
 		return a, err
@@ -192,6 +196,19 @@ func (in *inspection) users() ([]string, error) {
 		return []string{adapted}, err
 	}
 	return []string{in.user, adapted}, err
+}
+
+// userHint says what else goes into the name of a user, and how to pass it.
+func (in *inspection) userHint(bound bool) string {
+	switch {
+	case !bound:
+		return "it is bound to nobody: leave --user out, or find out why the service saw no user when it sealed this"
+	case in.user == "":
+		return "it is bound to a user: give --user, and --issuer and --client if the access token has iss or client_id"
+	case in.issuer == "" && in.client == "":
+		return "an access token's user is bound together with its issuer and client: if the token has iss or client_id, give --issuer and --client"
+	}
+	return "--user, --issuer and --client must all be as in the access token: leave out what it does not have; for a name that Options.Principal returned, give --user alone"
 }
 
 func readToken(cmd *cobra.Command, args []string) (text string, err error) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -37,22 +36,26 @@ func (r *report) native(cmd *cobra.Command, token string, purpose mcpseal.Purpos
 	r.add("length", "length", fmt.Sprintf("%d characters, %d bytes sealed", len(token), len(raw)-sealedOverhead), len(token))
 	r.add("", "sealed_bytes", "", len(raw)-sealedOverhead)
 	r.add("readable", "readable", "its holder can read the key's id and the length, nothing else", []string{"key", "length"})
-	if a.keys == "" {
+	if !a.keys.given() {
 		return nil
 	}
-	d, all, err := loadKeys(cmd, a)
+	known, err := a.keys.load(cmd, a.at)
 	if err != nil {
 		return err
 	}
-	key := d.Find(id)
-	if key == nil {
-		if revoked := d.FindRevoked(id); revoked != nil {
-			r.add("revoked", "revoked", "its key was revoked, "+when(revoked.At, r.now), revoked.At)
+	if known.file == nil {
+		r.add("keys", "keys_from", "in the environment variable "+a.keys.variable, a.keys.variable)
+	}
+	phase, ok := known.phases[id]
+	if !ok {
+		if known.file != nil {
+			if revoked := known.file.FindRevoked(id); revoked != nil {
+				r.add("revoked", "revoked", "its key was revoked, "+when(revoked.At, r.now), revoked.At)
+			}
 		}
 		return r.verdict(mcpseal.ReasonUnknownKey, "")
 	}
-	phase := d.Schedule().Phase(key, a.at)
-	payload, err := mcpseal.RingCodec(all, purpose).Open(ctx, nil, text)
+	payload, err := mcpseal.RingCodec(known.ring, purpose).Open(ctx, nil, text)
 	if err != nil {
 		r.add("genuine", "genuine", "no", false)
 		return r.verdict(reasonOf(err), "")
@@ -62,32 +65,7 @@ func (r *report) native(cmd *cobra.Command, token string, purpose mcpseal.Purpos
 	if purpose == mcpseal.PurposeCursor {
 		return r.cursor(payload, phase, a)
 	}
-	return r.state(ctx, token, payload, all, phase, a)
-}
-
-// loadKeys returns a ring with all keys of the file, past ones too.
-func loadKeys(cmd *cobra.Command, a asked) (*keyfile.Document, *mcpseal.Ring, error) {
-	d, err := keyfile.Read(a.keys)
-	if err != nil {
-		return nil, nil, failed("%w", fileError(a.keys, err))
-	}
-	keys, err := a.unwrap.all(cmd, d)
-	var exit *exitError
-	if errors.As(err, &exit) {
-		return nil, nil, err
-	}
-	if err != nil {
-		hint := ""
-		if scheme := wrappedScheme(d.Keys()); scheme != "" && !a.unwrap.given() {
-			hint = "; give " + howToUnwrap(scheme)
-		}
-		return nil, nil, failed("%s: %w%s", named(a.keys), err, hint)
-	}
-	ring, err := mcpseal.NewRing(keys...)
-	if err != nil {
-		return nil, nil, failed("%s: %w", named(a.keys), err)
-	}
-	return d, ring, nil
+	return r.state(ctx, token, payload, known.ring, phase, a)
 }
 
 var kinds = map[uint8]string{
@@ -146,8 +124,11 @@ func (r *report) state(ctx context.Context, token string, payload []byte, all *m
 		if claims, err = format.Open(ctx, binding, token); err == nil {
 			break
 		}
-		if i == len(a.users)-1 || reasonOf(err) != mcpseal.ReasonUser {
-			return r.verdict(reasonOf(err), "")
+		if reason := reasonOf(err); reason != mcpseal.ReasonUser {
+			return r.verdict(reason, "")
+		}
+		if i == len(a.users)-1 {
+			return r.anotherUser(a, s.User)
 		}
 	}
 	reason := mcpseal.Reason(s.Limits(a.at, a.limits.flow, a.limits.rounds))
@@ -189,6 +170,9 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 		if reason = mcpseal.Reason(why); reason != mcpseal.ReasonUser {
 			break // this is the user, and anything else decides
 		}
+	}
+	if reason == mcpseal.ReasonUser {
+		return r.anotherUser(a, c.User)
 	}
 	if reason == "" {
 		reason = mcpseal.Reason(c.InTime(a.at))

@@ -73,8 +73,8 @@ func (r *report) inspect(cmd *cobra.Command, token string, a asked) error {
 	if err := r.foreign(token); err != nil {
 		return err
 	}
-	if a.keys != "" {
-		return no("--keys opens native tokens only, and this is none")
+	if a.keys.given() && !a.keys.implied {
+		return no("keys open native tokens only, and this is none")
 	}
 	return nil
 }
@@ -94,10 +94,18 @@ func (r *report) verdict(reason mcpseal.Reason, detail string) error {
 	return no("not accepted: %s", string(reason))
 }
 
+// anotherUser adds that the user does not match, and what may be missing.
+func (r *report) anotherUser(a asked, bound bool) error {
+	err := r.verdict(mcpseal.ReasonUser, "")
+	hint := a.hint(bound)
+	r.add("hint", "hint", hint, hint)
+	return err
+}
+
 // whyNot says what a reason means.
 var whyNot = map[mcpseal.Reason]string{
 	mcpseal.ReasonMalformed:     "this is not the text of a token; a part of it may be missing",
-	mcpseal.ReasonUnknownKey:    "its key is not in the file, or no longer opens",
+	mcpseal.ReasonUnknownKey:    "its key is not among these keys, or no longer opens",
 	mcpseal.ReasonForged:        "it was changed, or never sealed with this key",
 	mcpseal.ReasonTooLarge:      "the token or the state is longer than allowed",
 	mcpseal.ReasonVersion:       "it has another purpose, or is of a newer release",

@@ -61,7 +61,9 @@ to every replica within the time of --in; the clock does the rest.
 The file remembers --ttl and --skew, so they need to be given only once, and again
 when they grow.
 
-While a rotation is under way the next one is refused, with exit code 1.`,
+A rotation is under way until the new key seals, --in after it was made. Until
+then the next one is refused, with exit code 1. To start over, revoke the key that
+is waiting.`,
 		Example: `  mcpseal keys rotate keys
   mcpseal keys rotate keys --in 30m --ttl 24h`,
 		Args:              exactly("FILE"),
@@ -78,7 +80,8 @@ While a rotation is under way the next one is refused, with exit code 1.`,
 				schedule := d.Schedule()
 				for _, other := range schedule {
 					if schedule.Phase(other, now) == keyfile.Waiting {
-						return no("key %s is already to take over (%s); wait for that, or revoke it first", other.ID, when(other.SealsFrom, now))
+						return no("a rotation is under way: key %s takes over at %s; rotate again after that, or give up key %s first: mcpseal keys revoke %s %s",
+							other.ID, when(other.SealsFrom, now), other.ID, named(args[0]), other.ID)
 					}
 				}
 				if err := secrets.fit(d, k); err != nil {

@@ -42,6 +42,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
+	if errors.Is(err, errHelped) {
+		return exitUsage
+	}
 	fmt.Fprintf(stderr, "%s: %v\n", ran.CommandPath(), err)
 	var exit *exitError
 	if errors.As(err, &exit) {
@@ -65,6 +68,7 @@ requestState of MCP servers.
 	}
 	mustHaveCommand(root)
 	root.AddCommand(newDemo(), newKeys(), newInspect())
+	fitHelp(root)
 	return root
 }
 
@@ -75,11 +79,11 @@ func version() string {
 	return "of unknown version"
 }
 
-// mustHaveCommand reports a missing or unknown command.
+// mustHaveCommand helps where the command is missing, and reports an unknown one.
 func mustHaveCommand(cmd *cobra.Command) {
 	cmd.DisableFlagsInUseLine = true
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return errors.New("which command?") }
+	cmd.RunE = helpInstead
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil

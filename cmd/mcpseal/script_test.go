@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -88,6 +91,23 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 		for i, id := range regexp.MustCompile(`(?m)^(?:key|revoked) ([0-9a-f]{8}) `).FindAllStringSubmatch(ts.ReadFile(args[0]), -1) {
 			ts.Setenv(fmt.Sprintf("KEY%d", i+1), id[1])
 		}
+	},
+	// rawkey VARIABLE hex|base64 TOKEN sets a variable to random bytes, as a secret
+	// manager has them, and seals a token with them.
+	"rawkey": func(ts *testscript.TestScript, neg bool, args []string) {
+		secret := make([]byte, 32)
+		rand.Read(secret)
+		key, err := mcpseal.NewKey(secret)
+		ts.Check(err)
+		encode := map[string]func([]byte) string{"hex": hex.EncodeToString, "base64": base64.StdEncoding.EncodeToString}[args[1]]
+		ts.Setenv(args[0], encode(secret))
+		var d keyfile.Document
+		now := time.Now().Truncate(time.Millisecond)
+		ts.Check(d.Add(&keyfile.Key{ID: key.ID(), Made: now, SealsFrom: now, Secret: keyfile.Plain(key)}))
+		file := ts.MkAbs("rawkey")
+		ts.Check(os.WriteFile(file, d.Bytes(), 0o600))
+		mint(ts, neg, []string{file, args[2], "state"})
+		ts.Check(os.Remove(file))
 	},
 	// mint FILE TOKEN KIND seals one for alice's deploy; see there for the kinds.
 	"mint": mint,

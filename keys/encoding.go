@@ -1,0 +1,111 @@
+package keys
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// Encoding is how keys are written as text. It is never guessed: many a text is
+// valid in two encodings, and means two keys. The zero Encoding is refused.
+type Encoding uint8
+
+const (
+	// MCPSeal is mcpseal_key1_…, as mcpseal keys new --print prints it and
+	// [mcpseal.Key.Reveal] returns it. It alone has a checksum.
+	MCPSeal Encoding = iota + 1
+	// Hex is 64 hexadecimal digits in either case, as from openssl rand -hex 32.
+	Hex
+	// Base64 is standard base64 with or without padding, as from openssl rand -base64 32.
+	Base64
+	// Base64URL is base64 with - and _ in place of + and /, with or without padding.
+	Base64URL
+)
+
+// encodings is what there is to know about each [Encoding].
+var encodings = [...]struct{ name, constant, makes string }{
+	MCPSeal:   {"mcpseal", "keys.MCPSeal", "mcpseal keys new --print"},
+	Hex:       {"hex", "keys.Hex", "openssl rand -hex 32"},
+	Base64:    {"base64", "keys.Base64", "openssl rand -base64 32"},
+	Base64URL: {"base64url", "keys.Base64URL", "openssl rand -base64 32 | tr '+/' '-_'"},
+}
+
+func (e Encoding) valid() bool { return 0 < e && int(e) < len(encodings) }
+
+// String returns mcpseal, hex, base64 or base64url.
+func (e Encoding) String() string {
+	if !e.valid() {
+		return fmt.Sprintf("Encoding(%d)", uint8(e))
+	}
+	return encodings[e].name
+}
+
+// ParseEncoding returns the encoding of this name, as [Encoding.String] returns it.
+func ParseEncoding(name string) (Encoding, error) {
+	for e := MCPSeal; e.valid(); e++ {
+		if e.String() == name {
+			return e, nil
+		}
+	}
+	return 0, errors.New("keys: not the name of an encoding: it is mcpseal, hex, base64 or base64url")
+}
+
+// maxText is more than the text of any key, and a bound on what is decoded.
+const maxText = 2048
+
+// key reads one key. The error never repeats the text.
+func (e Encoding) key(text string) (mcpseal.Key, error) {
+	if len(text) > maxText {
+		return mcpseal.Key{}, fmt.Errorf("far too long, with %d characters", len(text))
+	}
+	if e == MCPSeal {
+		key, err := mcpseal.ParseKey(text)
+		return key, withoutPackage(err)
+	}
+	var secret []byte
+	var err error
+	switch padded := strings.HasSuffix(text, "="); {
+	case e == Hex:
+		secret, err = hex.DecodeString(text)
+	case e == Base64 && padded:
+		secret, err = base64.StdEncoding.Strict().DecodeString(text)
+	case e == Base64:
+		secret, err = base64.RawStdEncoding.Strict().DecodeString(text)
+	case padded:
+		secret, err = base64.URLEncoding.Strict().DecodeString(text)
+	default:
+		secret, err = base64.RawURLEncoding.Strict().DecodeString(text)
+	}
+	if err != nil { // which may hold a character of the text
+		return mcpseal.Key{}, fmt.Errorf("not %v: among its %d characters are some that %v does not have, such as commas or quotes, or it was cut; "+
+			"make one with %s", e, len(text), e, encodings[e].makes)
+	}
+	key, err := mcpseal.NewKey(secret)
+	if err != nil {
+		return mcpseal.Key{}, fmt.Errorf("not 32 random bytes in %v: %w", e, withoutPackage(err))
+	}
+	return key, nil
+}
+
+// hint names the encoding that a text may have instead. It is advice to the caller,
+// who then has to name it.
+func (e Encoding) hint(text string) string {
+	for other := MCPSeal; other.valid(); other++ {
+		if _, err := other.key(text); err == nil && other != e {
+			return fmt.Sprintf("; it looks like %v: is %s meant?", other, encodings[other].constant)
+		}
+	}
+	return ""
+}
+
+// withoutPackage drops the name of the root package from the front of an error.
+func withoutPackage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "mcpseal: "))
+}
