@@ -31,7 +31,7 @@ type Event struct {
 	Method string // quoted if it is not plain ASCII, and at most 128 bytes
 	Target string // the same; only the scheme of a resource's URI
 
-	Format     string // the prefix of the token's format; "" if it has none
+	Format     string // the prefix of the token's format, "unprefixed" for the format without one; "" if the token is of no format
 	KeyID      string // from the token, genuine or not; "" if the format does not say
 	TokenBytes int
 	StateBytes int
@@ -59,7 +59,7 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 		}
 	}
 	if format != nil {
-		e.Format = format.prefix
+		e.Format = format.name()
 		if named, ok := format.Format.(interface{ KeyID(string) string }); ok && token != "" {
 			callback.Quietly(func() { e.KeyID = plain.Text(named.KeyID(token)) })
 		}

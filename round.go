@@ -54,7 +54,8 @@ func (r *Round) Questions() (questions []Question, pinned bool) {
 }
 
 // Waived returns the claims that the token's format cannot carry and the operator
-// waived. It is zero on a first round.
+// waived. It is zero on a first round. For a format that does not seal at all,
+// [ClaimWording] and [ClaimSingleUse] are not among them.
 func (r *Round) Waived() ClaimSet { return r.waived }
 
 // Expires returns when the token that this round sealed last expires, and the
