@@ -8,6 +8,10 @@
 // does; a boundary refuses to go without a claim unless it is waived by name.
 // docs/migration.md walks through both moves.
 //
+// A service that seals its states by itself needs no more than a [mcpseal.Format] of
+// its own to move to native tokens: see the example OwnFormat. [Plaintext] is for a
+// fleet whose states are not sealed at all.
+//
 // Where a peer is loose, this package is strict: exactly one text opens for
 // each token, secrets have at least 32 bytes, and a claim or an argument that
 // stands twice is refused. States are in UTF-8; a lone surrogate that a peer

@@ -117,6 +117,9 @@ func TestAClockThatIsSetBackDoesNotProlongPlaintext(t *testing.T) {
 				opens(t, boundary, "step=1", "step=1")
 				time.Sleep(time.Hour)
 				rejects(t, boundary, "step=1", mcpseal.ReasonExpired)
+				if token, err := plaintext.Seal(t.Context(), &mcpseal.Binding{Method: "tools/call", Target: "deploy"}, &mcpseal.Claims{State: "step=1"}); err == nil {
+					t.Errorf("sealed as %q", token)
+				}
 			})
 		})
 	}
@@ -218,9 +221,10 @@ func TestPlaintextKeepsTheLimits(t *testing.T) {
 			t.Errorf("the state %q is sealed as %q", state, token)
 		}
 	}
+	var failed *mcpseal.SealError
 	round, _ := first.Open(t.Context(), request, "")
-	if token, err := first.Seal(t.Context(), &round, nil); token != "" || err == nil {
-		t.Errorf("no state is sealed as %q", token)
+	if token, err := first.Seal(t.Context(), &round, nil); token != "" || !errors.As(err, &failed) || !strings.Contains(failed.Cause().Error(), "must not be empty") {
+		t.Errorf("no state is sealed as %q, %v", token, err)
 	}
 	if _, err := plaintext.Open(t.Context(), &mcpseal.Binding{Method: "tools/call", Target: "deploy"}, ""); err == nil {
 		t.Error("an empty text opens")
