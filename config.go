@@ -24,9 +24,8 @@ type Config struct {
 	// does without them. Zero means none.
 	Waive ClaimSet
 	// AlsoOpen lists formats whose tokens are opened but never sealed. Of these and
-	// Format, at most one may be without a prefix. Cursors are
-	// sealed with the first ring or codec among Keys, Format and these. Nil means
-	// none.
+	// Format, at most one may be without a prefix. Cursors are sealed with the
+	// first ring or codec among Keys, Format and these. Nil means none.
 	AlsoOpen []Accepted
 
 	// Audience names this service, in at most 1024 bytes. Services that share keys

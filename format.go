@@ -24,7 +24,7 @@ import "context"
 // method Unsealed() (tools []string, until time.Time): it serves only tools/call of
 // these tools, only until then. [New] wants every claim of it waived by name and
 // another format beside it, refuses single use for these tools, and warns in the log.
-// The package elicit refuses it.
+// The package elicit refuses it. A format that wraps one must have the method too.
 //
 // The suite sealtest.TestFormat tests a sealed format for all this.
 type Format interface {

@@ -27,8 +27,8 @@ var started = time.Now()
 // until as a date: a duration would begin again with every restart. After it, unsealed
 // states are rejected as expired, and the format seals nothing.
 //
-// A state must not be empty, nor begin with the prefix of a format that the boundary
-// accepts, nor with one of mcpseal's own: it is not sealed, and no such text opens.
+// A state that is empty, or begins with a prefix of mcpseal's own or of another format
+// that the boundary accepts, fails to seal.
 func Plaintext(tools []string, until time.Time) (mcpseal.Format, error) {
 	return newPlaintext(tools, until, started)
 }
