@@ -1,12 +1,15 @@
 package mcpseal
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 const methodTool, methodPrompt = "tools/call", "prompts/get"
@@ -29,7 +32,19 @@ type acceptedFormat struct {
 	carries ClaimSet
 	waives  ClaimSet
 	record  *recordFormat // nil if the format is not a RecordFormat
+	plain   *unsealed     // nil if tokens of the format are sealed
 }
+
+// unsealed is what a format without any protection says about itself.
+type unsealed struct {
+	tools []string // the only ones that it serves
+	until time.Time
+}
+
+// unprefixed names the format without a prefix in logs and events.
+const unprefixed = "unprefixed"
+
+func (f *acceptedFormat) name() string { return cmp.Or(f.prefix, unprefixed) }
 
 // missing returns the demanded claims that the format does not carry and that
 // are not waived.
@@ -64,13 +79,23 @@ func New(config Config) (*Boundary, error) {
 		}
 	}
 	for i := range b.formats {
-		if missing := b.formats[i].missing(b.alwaysDemanded()); missing != 0 {
+		format, demanded := &b.formats[i], b.alwaysDemanded()
+		if format.plain != nil {
+			demanded = allClaims
+		}
+		if missing := format.missing(demanded); missing != 0 {
 			where := "Config.Waive"
 			if i > 0 {
 				where = "its Waive in Config.AlsoOpen"
 			}
 			return nil, fmt.Errorf("mcpseal: tokens of the format %q cannot carry %s; use the native format, "+
-				"or waive what is missing by naming it in %s", b.formats[i].prefix, missing, where)
+				"or waive what is missing by naming it in %s", format.name(), missing, where)
+		}
+		if format.plain != nil {
+			if err := b.checkUnsealed(format); err != nil {
+				return nil, err
+			}
+			format.waives &^= ClaimSingleUse | ClaimWording // named, but never granted
 		}
 	}
 	if err := b.outlast(); err != nil { // last, so that a config that is refused asks nothing of its keys
@@ -88,36 +113,70 @@ func (b *Boundary) addFormat(a Accepted) error {
 	var f acceptedFormat
 	fail := guard(func() error {
 		f = acceptedFormat{Format: a.Format, prefix: a.Format.Prefix(), carries: a.Format.Carries(), waives: a.Waive}
+		if says, ok := a.Format.(interface{ Unsealed() ([]string, time.Time) }); ok {
+			f.plain = new(unsealed)
+			f.plain.tools, f.plain.until = says.Unsealed()
+		}
 		return nil
 	}, ReasonCodecFailed)
 	if fail != nil {
 		return fmt.Errorf("mcpseal: a format of type %T cannot be used: %w", a.Format, fail.Cause)
 	}
-	if err := checkPrefix(f.prefix); err != nil {
-		return err
+	record, isRecord := a.Format.(*recordFormat)
+	if f.prefix != "" || isRecord {
+		if err := checkPrefix(f.prefix); err != nil {
+			return err
+		}
 	}
-	if record, ok := a.Format.(*recordFormat); ok {
+	if isRecord {
 		record, err := b.checkRecordFormat(record)
 		if err != nil {
 			return err
 		}
 		f.Format, f.record = record, record
 	}
-	for _, other := range b.formats {
-		if strings.HasPrefix(f.prefix, other.prefix) || strings.HasPrefix(other.prefix, f.prefix) {
+	for _, other := range b.formats { // a prefix ends with its only full stop, so none begins another
+		switch {
+		case f.prefix != other.prefix:
+		case f.prefix == "":
+			return errors.New("mcpseal: two formats without a prefix: a token would belong to both")
+		default:
 			return fmt.Errorf("mcpseal: two formats with the prefix %q: a token would belong to both", f.prefix)
 		}
 	}
 	if idle := f.waives & f.carries; idle != 0 {
-		return fmt.Errorf("mcpseal: the format %q carries %s, which cannot be waived", f.prefix, idle)
+		return fmt.Errorf("mcpseal: the format %q carries %s, which cannot be waived", f.name(), idle)
 	}
 	if unknown := a.Waive &^ allClaims; unknown != 0 {
-		return fmt.Errorf("mcpseal: the waiver for the format %q names an unknown claim", f.prefix)
+		return fmt.Errorf("mcpseal: the waiver for the format %q names an unknown claim", f.name())
 	}
 	if f.waives != 0 {
-		b.log(slog.LevelWarn, "mcpseal: claims are waived", slog.String("format", f.prefix), slog.String("claims", f.waives.String()))
+		b.log(slog.LevelWarn, "mcpseal: claims are waived", slog.String("format", f.name()), slog.String("claims", f.waives.String()))
 	}
 	b.formats = append(b.formats, f)
+	return nil
+}
+
+// checkUnsealed refuses an unsealed format where a forged state must not go.
+func (b *Boundary) checkUnsealed(f *acceptedFormat) error {
+	if f.carries != 0 {
+		return fmt.Errorf("mcpseal: tokens of the format %q are not sealed, so they cannot carry %s", f.name(), f.carries)
+	}
+	if !slices.ContainsFunc(b.formats, func(other acceptedFormat) bool { return other.plain == nil }) {
+		return fmt.Errorf("mcpseal: tokens of the format %q are not sealed, and no other format is accepted; "+
+			"add NativeFormat(keys) to Config.AlsoOpen, so that the next roll-out can seal", f.name())
+	}
+	tools := make([]string, 0, len(f.plain.tools))
+	for _, tool := range f.plain.tools {
+		tools = append(tools, PlainText(tool))
+		if b.singleUse(&Binding{Method: methodTool, Target: tool}) {
+			return fmt.Errorf("mcpseal: the format %q does not seal the states of the tool %.40q, so they cannot work only once; "+
+				"drop the format, or name only other tools in Config.ReplayTools", f.name(), tool)
+		}
+	}
+	b.log(slog.LevelWarn, "mcpseal: states are not protected: anybody can read, write and repeat them, and all answers reach the handler",
+		slog.String("format", f.name()), slog.Bool("sealing", f == &b.formats[0]),
+		slog.Any("tools", tools), slog.Time("until", f.plain.until))
 	return nil
 }
 
@@ -190,21 +249,29 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 }
 
 // Missing returns which of the claims the tokens sealed here do not prove, apart
-// from those that [Config.Waive] names.
+// from those that [Config.Waive] names. A format that does not seal at all lacks
+// [ClaimWording] and [ClaimSingleUse] even if they are waived.
 func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }
 
 // Config returns the policy with its defaults filled in. A zero Format, URLTTL or
 // Logger stays zero: the default logger may change.
 func (b *Boundary) Config() Config { return b.config }
 
-// formatOf returns the one format that a token can belong to, or nil.
-func (b *Boundary) formatOf(token string) *acceptedFormat {
+// formatOf returns the one format that a token can belong to, or nil. The format
+// without a prefix gets what begins with no prefix of another format, and with
+// none of mcpseal's own: a native token is never another's, even if it is forged.
+func (b *Boundary) formatOf(token string) (format *acceptedFormat) {
 	for i := range b.formats {
-		if strings.HasPrefix(token, b.formats[i].prefix) {
-			return &b.formats[i]
+		if f := &b.formats[i]; f.prefix == "" {
+			format = f
+		} else if strings.HasPrefix(token, f.prefix) {
+			return f
 		}
 	}
-	return nil
+	if strings.HasPrefix(token, PurposeState.Prefix()) || strings.HasPrefix(token, PurposeCursor.Prefix()) {
+		return nil
+	}
+	return format
 }
 
 // alwaysDemanded returns the claims that policy demands of every token.

@@ -17,15 +17,15 @@ type Config struct {
 	// *Ring is its own source.
 	Keys KeySource
 	// Format seals tokens that are not native: RecordFormat with your own codec,
-	// or the format of another MCP implementation. Nil means native tokens under
-	// Keys.
+	// or the format of another MCP implementation or of your own service. Nil means
+	// native tokens under Keys.
 	Format Format
 	// Waive names the claims that policy demands but Format cannot carry, and
 	// does without them. Zero means none.
 	Waive ClaimSet
-	// AlsoOpen lists formats whose tokens are opened but never sealed. Cursors are
-	// sealed with the first ring or codec among Keys, Format and these. Nil means
-	// none.
+	// AlsoOpen lists formats whose tokens are opened but never sealed. Of these and
+	// Format, at most one may be without a prefix. Cursors are sealed with the
+	// first ring or codec among Keys, Format and these. Nil means none.
 	AlsoOpen []Accepted
 
 	// Audience names this service, in at most 1024 bytes. Services that share keys

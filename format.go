@@ -20,10 +20,20 @@ import "context"
 // A format may have a method KeyID(token string) string, for the log: it reads
 // the id of the key from a token, genuine or not.
 //
-// The suite sealtest.TestFormat checks that a format does all this.
+// A format whose tokens anybody can write, such as compat.Plaintext, must have a
+// method Unsealed() (tools []string, until time.Time): it serves only tools/call of
+// these tools, only until then. [New] wants every claim of it waived by name and
+// another format beside it, refuses single use for these tools, and warns in the log.
+// The package elicit refuses it. A format that wraps one must have the method too.
+//
+// The suite sealtest.TestFormat checks that a sealed format does all this.
 type Format interface {
-	// Prefix returns what every token begins with. A boundary chooses the format
-	// of a token by it, and never tries several.
+	// Prefix returns what every token begins with: 2 to 16 lower-case letters and
+	// digits, then a full stop. A boundary chooses the format of a token by it, and
+	// never tries several. One format of a boundary, such as that of an existing
+	// service, may have the prefix "": it gets the tokens that begin neither with
+	// the prefix of another format nor with one of mcpseal's own, and may seal no
+	// others.
 	Prefix() string
 	// Carries returns the claims that a token of this format proves.
 	Carries() ClaimSet

@@ -37,7 +37,9 @@ type Event struct {
 	// this target: a client can send any other name.
 	Target string
 
-	Format     string // a label: the prefix of the token's format; "" if it has none
+	// Format is a label: the prefix of the token's format, "unprefixed" for the format
+	// without one, "" if the token is of no format.
+	Format     string
 	KeyID      string // from the token, genuine or not; "" if the format does not say
 	TokenBytes int
 	StateBytes int
@@ -69,7 +71,7 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 		}
 	}
 	if format != nil {
-		e.Format = format.prefix
+		e.Format = format.name()
 		if named, ok := format.Format.(interface{ KeyID(string) string }); ok && token != "" {
 			callback.Quietly(func() { e.KeyID = plain.Text(named.KeyID(token)) })
 		}

@@ -55,7 +55,8 @@ func (r *Round) Questions() (questions []Question, pinned bool) {
 }
 
 // Waived returns the claims that the token's format cannot carry and the operator
-// waived. It is zero on a first round.
+// waived. It is zero on a first round. For a format that does not seal at all,
+// [ClaimWording] and [ClaimSingleUse] are not among them.
 func (r *Round) Waived() ClaimSet { return r.waived }
 
 // Expires returns the expiry of the last token that this round sealed, or the zero

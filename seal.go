@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcpseal/mcpseal/internal/argdigest"
@@ -73,6 +72,9 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	if fail != nil {
 		return "", fail
 	}
+	if format.record == nil && (token == "" || b.formatOf(token) != format) {
+		return "", failedBecause(ReasonCodecFailed, errNotItsToken)
+	}
 	if len(token) > b.config.MaxToken {
 		return "", failedBecause(ReasonTooLarge, "the token has %d bytes, Config.MaxToken is %d", len(token), b.config.MaxToken)
 	}
@@ -93,7 +95,8 @@ func (b *Boundary) bindArguments(round *Round) *failure {
 	return sealing.digest(round)
 }
 
-const errPrefix = plainError("the format sealed a token without its prefix")
+const errNotItsToken = "the format sealed a token that would not come back to it: " +
+	"an empty one, one without its prefix, or one that begins with the prefix of another format"
 
 // seal calls the native format directly, which leaves its arguments on the
 // caller's stack. Others get copies.
@@ -109,9 +112,6 @@ func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims)
 	onHeap.claims.Arguments, onHeap.claims.Questions = slices.Clone(round.arguments), slices.Clone(claims.Questions)
 	fail = guardFormat(func() (err error) {
 		token, err = f.Format.Seal(ctx, &onHeap.binding, &onHeap.claims)
-		if err == nil && !strings.HasPrefix(token, f.prefix) {
-			return errPrefix
-		}
 		return err
 	})
 	return token, fail

@@ -8,6 +8,10 @@
 // refuses to go without a claim unless it is waived by name. docs/migration.md
 // describes both steps.
 //
+// A service that seals its states by itself needs no more than a [mcpseal.Format] of
+// its own to move to native tokens: see the example OwnFormat. [Plaintext] is for a
+// fleet whose states are not sealed at all.
+//
 // This package is strict even where a peer is not: exactly one text opens for each
 // token, secrets have at least 32 bytes, and a claim or an argument that appears twice
 // is refused. States are in UTF-8; a lone surrogate that a peer wrote arrives as the

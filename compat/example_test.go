@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/compat"
@@ -69,4 +70,56 @@ func ExamplePythonUser() {
 	user, _ := compat.PythonUser("cli", "https://issuer.example.com", "alice")
 	fmt.Println(user)
 	// Output: ["cli","https://issuer.example.com","alice"]
+}
+
+// A fleet whose states are unsealed today gets seals, in two roll-outs.
+func ExamplePlaintext() {
+	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	if err != nil {
+		panic(err)
+	}
+	until := time.Now().Add(2 * time.Hour) // in a service: a date, the same for all replicas
+
+	plaintext, err := compat.Plaintext([]string{"deploy"}, until)
+	if err != nil {
+		panic(err)
+	}
+	everything := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser |
+		mcpseal.ClaimQuestions | mcpseal.ClaimFlow | mcpseal.ClaimSingleUse | mcpseal.ClaimWording
+
+	// Roll-out 1: open both, leave states unsealed, as all other replicas do.
+	first, err := mcpseal.New(mcpseal.Config{
+		Format:   plaintext,
+		Waive:    everything,
+		AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(ring)}},
+		Audience: "deploy.example.com",
+	})
+	if err != nil {
+		panic(err)
+	}
+
+	// Roll-out 2: open both, seal natively.
+	second, err := mcpseal.New(mcpseal.Config{
+		Keys:     ring,
+		AlsoOpen: []mcpseal.Accepted{{Format: plaintext, Waive: everything}},
+		Audience: "deploy.example.com",
+	})
+	if err != nil {
+		panic(err)
+	}
+
+	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy"}
+	round, _ := first.Open(ctx, request, "")
+	state := "step=1"
+	token, _ := first.Seal(ctx, &round, &state)
+	fmt.Println("before:", token)
+	round, err = second.Open(ctx, request, token)
+	if err != nil {
+		panic(err)
+	}
+	token, _ = second.Seal(ctx, &round, &state)
+	fmt.Println("after: ", strings.SplitAfter(token, ".")[0])
+	// Output:
+	// before: step=1
+	// after:  ms1.
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestFormat tests a format against the contract of [mcpseal.Format].
+// TestFormat tests a format, with a prefix or without, against the contract of
+// [mcpseal.Format].
 func TestFormat(t *testing.T, format mcpseal.Format) {
 	ctx := context.Background()
 	carries := format.Carries()
@@ -124,8 +125,14 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 		group.Wait()
 	})
 	t.Run("PrefixIsItsOwn", func(t *testing.T) {
-		if token := seal(t, claims); !strings.HasPrefix(token, format.Prefix()) {
+		token := seal(t, claims)
+		if !strings.HasPrefix(token, format.Prefix()) {
 			t.Errorf("the token %.20q does not begin with %q", token, format.Prefix())
+		}
+		for _, taken := range []string{mcpseal.PurposeState.Prefix(), mcpseal.PurposeCursor.Prefix()} {
+			if format.Prefix() == "" && strings.HasPrefix(token, taken) {
+				t.Errorf("the format has no prefix, but the token %.20q begins with %q, which is mcpseal's own", token, taken)
+			}
 		}
 	})
 	t.Run("OnlyOneTextOpens", func(t *testing.T) {

@@ -151,10 +151,11 @@ var broken = map[string]struct {
 	"format argless": {func(t *testing.T) {
 		sealtest.TestFormat(t, unboundFormat{nativeFormat(), func(b *mcpseal.Binding) { b.Arguments = nil }})
 	}, "with other arguments the token still opens"},
-	"format anybody": {func(t *testing.T) { sealtest.TestFormat(t, anybodyFormat{nativeFormat()}) }, "a token with no user opens without"},
-	"format ageless": {func(t *testing.T) { sealtest.TestFormat(t, agelessFormat{nativeFormat()}) }, "the flow's start moved"},
-	"codec signed":   {func(t *testing.T) { sealtest.TestCodec(t, &signedCodec{}) }, "can be read from the text"},
-	"store small":    {func(t *testing.T) { sealtest.TestReplayStore(t, smallStore()) }, "Spend = true, want false"},
+	"format anybody":   {func(t *testing.T) { sealtest.TestFormat(t, anybodyFormat{nativeFormat()}) }, "a token with no user opens without"},
+	"format ageless":   {func(t *testing.T) { sealtest.TestFormat(t, agelessFormat{nativeFormat()}) }, "the flow's start moved"},
+	"format disguised": {func(t *testing.T) { sealtest.TestFormat(t, disguisedFormat{nativeFormat()}) }, "which is mcpseal's own"},
+	"codec signed":     {func(t *testing.T) { sealtest.TestCodec(t, &signedCodec{}) }, "can be read from the text"},
+	"store small":      {func(t *testing.T) { sealtest.TestReplayStore(t, smallStore()) }, "Spend = true, want false"},
 	"source empty": {func(t *testing.T) {
 		sealtest.TestKeySource(t, sourceFunc(func() *mcpseal.Ring { return nil }))
 	}, "no ring"},
@@ -208,6 +209,11 @@ func (f anybodyFormat) Open(ctx context.Context, b *mcpseal.Binding, token strin
 	}
 	return claims, err
 }
+
+// disguisedFormat says that native tokens have no prefix.
+type disguisedFormat struct{ mcpseal.Format }
+
+func (disguisedFormat) Prefix() string { return "" }
 
 // agelessFormat forgets when a flow began.
 type agelessFormat struct{ mcpseal.Format }

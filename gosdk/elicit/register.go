@@ -93,7 +93,8 @@ func serverOf(p *gosdk.Protected) *mcp.Server {
 	}
 	if p.Boundary().Missing(mcpseal.ClaimWording) != 0 {
 		panic("elicit: tokens of the boundary's format cannot say that elicit wrote a state, so another handler of the same name " +
-			"could pass its own off as one: use the native format, or do without by naming mcpseal.ClaimWording in mcpseal.Config.Waive")
+			"could pass its own off as one: use the native format, or, unless its states are unsealed, do without by naming " +
+			"mcpseal.ClaimWording in mcpseal.Config.Waive")
 	}
 	return p.Server()
 }

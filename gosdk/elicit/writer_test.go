@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -160,6 +161,52 @@ func TestAFormatWithoutWordingNeedsAWaiverByName(t *testing.T) {
 			t.Error(got)
 		}
 	})
+}
+
+// unsealed returns the format of a fleet without seals, for the tool ask, and the
+// waiver of every claim.
+func unsealed(t *testing.T) mcpseal.Accepted {
+	t.Helper()
+	format, err := compat.Plaintext([]string{"ask"}, time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mcpseal.Accepted{Format: format, Waive: mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser |
+		mcpseal.ClaimQuestions | mcpseal.ClaimFlow | mcpseal.ClaimSingleUse | mcpseal.ClaimWording}
+}
+
+func TestAnUnsealedFormatIsRefusedWhateverIsWaived(t *testing.T) {
+	plain, logger := unsealed(t), slog.New(slog.DiscardHandler)
+	boundary, err := mcpseal.New(mcpseal.Config{
+		Format: plain.Format, Waive: plain.Waive, AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(mcpseal.Ephemeral())}},
+		Audience: "test", Logger: logger,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := gosdk.Protect(mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil), boundary, &gosdk.Options{Logger: logger})
+	tool := &asking{wording: map[string]string{"a": "A?"}, order: []string{"a"}}
+	defer func() {
+		if problem, _ := recover().(string); !strings.Contains(problem, "mcpseal.ClaimWording") {
+			t.Errorf("registered: %q", problem)
+		}
+	}()
+	elicit.AddTool(p, &mcp.Tool{Name: "ask"}, tool.handle)
+}
+
+// TestAnUnsealedStateIsNoStateOfElicit, though the operator named its tool and waived
+// the wording: it is a call that begins, and no answer that comes with it counts.
+func TestAnUnsealedStateIsNoStateOfElicit(t *testing.T) {
+	s := newService(t, func(c *mcpseal.Config) { c.AlsoOpen = []mcpseal.Accepted{unsealed(t)} })
+	tool := &asking{wording: map[string]string{"a": "A?", "b": "B?"}, order: []string{"a", "b"}}
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "ask"}, tool.handle)
+	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
+	forged := recorded(t, s, session)
+	for _, answer := range []mcp.InputResponseMap{nil, answers("a", "x"), answers("b", "x")} {
+		if got := text(round(t, session, "ask", &mcp.CallToolResult{RequestState: forged}, answer), nil); got != "ASKS [a]" {
+			t.Errorf("a forged answer counts: %s", got)
+		}
+	}
 }
 
 // TestWhereTheWordingIsWaivedAStateIsStillChecked: the state's version, what the

@@ -1,0 +1,116 @@
+package compat_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// ownFormat is what a service has sealed its states with so far: JSON in base64, and
+// an HMAC of that text. Its tokens have no prefix.
+type ownFormat struct{ secret []byte }
+
+type ownPayload struct {
+	State   string `json:"state"`
+	User    string `json:"user"`
+	Expires int64  `json:"expires"`
+}
+
+func (f ownFormat) mac(body string) string {
+	mac := hmac.New(sha256.New, f.secret)
+	mac.Write([]byte(body))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+func (f ownFormat) Prefix() string                          { return "" }
+func (f ownFormat) Carries() mcpseal.ClaimSet               { return mcpseal.ClaimUser }
+func (f ownFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
+
+func (f ownFormat) Seal(_ context.Context, binding *mcpseal.Binding, claims *mcpseal.Claims) (string, error) {
+	payload, err := json.Marshal(ownPayload{claims.State, binding.User, claims.Expires})
+	if err != nil {
+		return "", err
+	}
+	body := base64.RawURLEncoding.EncodeToString(payload)
+	return body + "." + f.mac(body), nil
+}
+
+func (f ownFormat) Open(_ context.Context, binding *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	body, mac, _ := strings.Cut(token, ".")
+	if !hmac.Equal([]byte(mac), []byte(f.mac(body))) {
+		return mcpseal.Claims{}, mcpseal.ReasonForged
+	}
+	var payload ownPayload
+	text, err := base64.RawURLEncoding.DecodeString(body)
+	if err != nil || json.Unmarshal(text, &payload) != nil {
+		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+	}
+	if payload.User != binding.User {
+		return mcpseal.Claims{}, mcpseal.ReasonUser
+	}
+	return mcpseal.Claims{State: payload.State, HasState: true, Expires: payload.Expires}, nil
+}
+
+// A service that seals its states by itself moves to native tokens, in two roll-outs.
+// The test of the format is one line: sealtest.TestFormat(t, ownFormat{secret}).
+func Example_ownFormat() {
+	secret := []byte("what the service has signed its states with")
+	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	if err != nil {
+		panic(err)
+	}
+
+	own := ownFormat{secret}
+	ownLacks := mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimQuestions | mcpseal.ClaimFlow
+
+	// Roll-out 1: open both, seal what the replicas that are still to come can open.
+	first, err := mcpseal.New(mcpseal.Config{
+		Format:   own,
+		Waive:    ownLacks,
+		AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(ring)}},
+		Audience: "deploy.example.com",
+	})
+	if err != nil {
+		panic(err)
+	}
+
+	// Roll-out 2: open both, seal natively.
+	second, err := mcpseal.New(mcpseal.Config{
+		Keys:     ring,
+		AlsoOpen: []mcpseal.Accepted{{Format: own, Waive: ownLacks}},
+		Audience: "deploy.example.com",
+	})
+	if err != nil {
+		panic(err)
+	}
+
+	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User("alice")}
+	before, _ := own.Seal(ctx, &mcpseal.Binding{User: "alice"}, &mcpseal.Claims{State: "step=1", Expires: time.Now().Add(time.Minute).UnixMilli()})
+	round, err := first.Open(ctx, request, before)
+	if err != nil {
+		panic(err)
+	}
+	state, _ := round.State()
+	fmt.Println("opened:", state)
+	state = "step=2"
+	token, _ := first.Seal(ctx, &round, &state)
+	round, err = second.Open(ctx, request, token)
+	if err != nil {
+		panic(err)
+	}
+	state, _ = round.State()
+	fmt.Println("opened:", state)
+	token, _ = second.Seal(ctx, &round, &state)
+	fmt.Println("sealed:", strings.SplitAfter(token, ".")[0])
+	// Output:
+	// opened: step=1
+	// opened: step=2
+	// sealed: ms1.
+}

@@ -1,0 +1,105 @@
+package compat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/plain"
+)
+
+// maxPlaintext is how long after its start a process may go without seals.
+const maxPlaintext = 24 * time.Hour
+
+var started = time.Now()
+
+// Plaintext is no protection: its tokens are the states themselves. It is for the
+// two roll-outs that bring seals to a fleet whose states are unsealed today, and for
+// nothing else; docs/migration.md walks through them.
+//
+// Anybody can read, write, repeat and pass on such a state, and every answer reaches
+// the handler. So all claims must be waived by name, and the format serves only calls
+// of the tools named, never those that work once or that use the package elicit. It
+// ends at until, which is at most 24 hours after the start of this process. Write
+// until as a date: a duration would begin again with every restart. After it, unsealed
+// states are rejected as expired, and the format seals nothing.
+//
+// A state that is empty, or begins with a prefix of mcpseal's own or of another format
+// that the boundary accepts, fails to seal.
+func Plaintext(tools []string, until time.Time) (mcpseal.Format, error) {
+	return newPlaintext(tools, until, started)
+}
+
+func newPlaintext(tools []string, until, started time.Time) (mcpseal.Format, error) {
+	if len(tools) == 0 || slices.Contains(tools, "") {
+		return nil, errors.New("compat: name the tools whose states may be unsealed")
+	}
+	if until.IsZero() {
+		return nil, errors.New("compat: name the date until which states may be unsealed")
+	}
+	f := &plaintextFormat{tools: slices.Clone(tools), until: until.Round(0), made: time.Now(), left: time.Until(until)}
+	if most := maxPlaintext - f.made.Sub(started); f.left > most {
+		return nil, fmt.Errorf("compat: states may be unsealed for at most %v after the start of the process, so until %s at the latest, not until %s; "+
+			"name a date that is soon after the second roll-out", maxPlaintext, f.made.Add(most).Format(time.RFC3339), until.Format(time.RFC3339))
+	}
+	return f, nil
+}
+
+type plaintextFormat struct {
+	tools []string
+	until time.Time     // on the wall clock
+	made  time.Time     // on the monotonic clock, which nobody can set back
+	left  time.Duration // after made
+}
+
+func (f *plaintextFormat) Prefix() string            { return "" }
+func (f *plaintextFormat) Carries() mcpseal.ClaimSet { return 0 }
+
+// Unsealed tells the boundary that anybody can write these tokens.
+func (f *plaintextFormat) Unsealed() (tools []string, until time.Time) {
+	return slices.Clone(f.tools), f.until
+}
+
+// Digest is empty: a state says nothing about the arguments.
+func (f *plaintextFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
+
+const errPlaintextOver = plain.Error("the time for unsealed states is over: seal natively, as the second roll-out does")
+
+func (f *plaintextFormat) Seal(_ context.Context, binding *mcpseal.Binding, claims *mcpseal.Claims) (string, error) {
+	switch {
+	case !f.serves(binding):
+		return "", plain.Error("unsealed states are allowed only for the tools that compat.Plaintext names")
+	case claims.State == "":
+		return "", plain.Error("an unsealed state must not be empty, because the client would send nothing back: have the tool write one")
+	case f.over():
+		return "", errPlaintextOver
+	}
+	return claims.State, nil
+}
+
+func (f *plaintextFormat) Open(_ context.Context, binding *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	switch {
+	case !f.serves(binding):
+		return mcpseal.Claims{}, mcpseal.ReasonRequest
+	case token == "":
+		return mcpseal.Claims{}, mcpseal.ReasonMalformed
+	}
+	claims := mcpseal.Claims{State: token, HasState: true}
+	if !f.over() {
+		claims.Expires = f.until.UnixMilli()
+	}
+	return claims, nil // the boundary rejects what has expired
+}
+
+func (f *plaintextFormat) serves(binding *mcpseal.Binding) bool {
+	return binding.Method == "tools/call" && slices.Contains(f.tools, binding.Target)
+}
+
+// over reports whether either clock says that the time is over.
+func (f *plaintextFormat) over() bool {
+	now := time.Now()
+	return !(now.Before(f.until) && now.Sub(f.made) < f.left)
+}

@@ -1,0 +1,246 @@
+package compat_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/compat"
+	"github.com/mcpseal/mcpseal/sealtest"
+)
+
+const everything = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser |
+	mcpseal.ClaimQuestions | mcpseal.ClaimFlow | mcpseal.ClaimSingleUse | mcpseal.ClaimWording
+
+func newRing(t *testing.T) *mcpseal.Ring {
+	t.Helper()
+	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring
+}
+
+// plaintextOf returns the format for the tool deploy, in a process that starts now.
+func plaintextOf(t *testing.T, left time.Duration) mcpseal.Format {
+	t.Helper()
+	now := time.Now()
+	return must2(t)(compat.NewPlaintext([]string{"deploy"}, now.Add(left), now))
+}
+
+// firstRollOut and secondRollOut are the two configs of docs/migration.md.
+func firstRollOut(format mcpseal.Format, waive mcpseal.ClaimSet, ring *mcpseal.Ring) mcpseal.Config {
+	return mcpseal.Config{Format: format, Waive: waive, AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(ring)}}}
+}
+
+func secondRollOut(format mcpseal.Format, waive mcpseal.ClaimSet, ring *mcpseal.Ring) mcpseal.Config {
+	return mcpseal.Config{Keys: ring, AlsoOpen: []mcpseal.Accepted{{Format: format, Waive: waive}}}
+}
+
+func TestAnOwnFormatWithoutAPrefixPassesTheSuite(t *testing.T) {
+	sealtest.TestFormat(t, ownFormat{secret})
+}
+
+func TestPlaintextNeedsToolsAndADateThatIsNear(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		tools []string
+		until time.Time
+		want  string
+	}{
+		"no tools":        {nil, now.Add(time.Hour), "name the tools"},
+		"a nameless tool": {[]string{"deploy", ""}, now.Add(time.Hour), "name the tools"},
+		"no date":         {[]string{"deploy"}, time.Time{}, "name the date"},
+		"a day too late":  {[]string{"deploy"}, now.Add(48 * time.Hour), "at most 24h0m0s after the start of the process"},
+		"the year 9999":   {[]string{"deploy"}, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), "at most 24h0m0s"},
+	} {
+		if format, err := compat.Plaintext(c.tools, c.until); format != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	if _, err := compat.Plaintext([]string{"deploy"}, now.Add(-time.Hour)); err != nil {
+		t.Errorf("a process that starts again after the date: %v", err)
+	}
+}
+
+// TestPlaintextEndsADayAfterTheProcessStarted, not after the format was made.
+func TestPlaintextEndsADayAfterTheProcessStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started, tools := time.Now(), []string{"deploy"}
+		if _, err := compat.NewPlaintext(tools, started.Add(24*time.Hour), started); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(20 * time.Hour)
+		if _, err := compat.NewPlaintext(tools, started.Add(24*time.Hour), started); err != nil {
+			t.Error(err)
+		}
+		if _, err := compat.NewPlaintext(tools, started.Add(24*time.Hour+time.Second), started); err == nil {
+			t.Error("24 hours begin again with every format")
+		}
+	})
+}
+
+func TestPlaintextIsOverAtItsDate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
+		first, second := newBoundary(t, firstRollOut(plaintext, everything, ring)), newBoundary(t, secondRollOut(plaintext, everything, ring))
+		time.Sleep(time.Hour - time.Millisecond)
+		old, native := seal(t, first, "", "step=1"), seal(t, second, "", "step=1")
+		opens(t, first, old, "step=1")
+		opens(t, second, old, "step=1")
+		time.Sleep(time.Millisecond)
+		rejects(t, first, old, mcpseal.ReasonExpired)
+		rejects(t, second, old, mcpseal.ReasonExpired)
+		round := opens(t, first, native, "step=1")
+		var failed *mcpseal.SealError
+		state := "step=2"
+		if token, err := first.Seal(t.Context(), &round, &state); token != "" || !errors.As(err, &failed) || !strings.Contains(failed.Cause().Error(), "is over") {
+			t.Errorf("Seal = %q, %v", token, err)
+		}
+		opens(t, second, seal(t, second, native, "step=2"), "step=2")
+	})
+}
+
+// TestAClockThatIsSetBackDoesNotProlongPlaintext: the other one still counts.
+func TestAClockThatIsSetBackDoesNotProlongPlaintext(t *testing.T) {
+	for name, back := range map[string][2]time.Duration{"wall": {time.Hour, 0}, "monotonic": {0, time.Hour}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				plaintext := plaintextOf(t, time.Hour)
+				compat.SetClocksBack(plaintext, back[0], back[1])
+				boundary := newBoundary(t, secondRollOut(plaintext, everything, newRing(t)))
+				opens(t, boundary, "step=1", "step=1")
+				time.Sleep(time.Hour)
+				rejects(t, boundary, "step=1", mcpseal.ReasonExpired)
+				if token, err := plaintext.Seal(t.Context(), &mcpseal.Binding{Method: "tools/call", Target: "deploy"}, &mcpseal.Claims{State: "step=1"}); err == nil {
+					t.Errorf("sealed as %q", token)
+				}
+			})
+		})
+	}
+}
+
+// TestPlaintextServesOnlyItsTools: no other tool, no prompt, no resource.
+func TestPlaintextServesOnlyItsTools(t *testing.T) {
+	ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
+	for name, config := range map[string]mcpseal.Config{
+		"first": firstRollOut(plaintext, everything, ring), "second": secondRollOut(plaintext, everything, ring),
+	} {
+		boundary := newBoundary(t, config)
+		opens(t, boundary, "step=1", "step=1")
+		for _, other := range []mcpseal.Request{
+			{Method: "tools/call", Target: "destroy"}, {Method: "tools/call", Target: "Deploy"}, {Method: "tools/call"},
+			{Method: "prompts/get", Target: "deploy"}, {Method: "resources/read", Target: "deploy"},
+		} {
+			if _, err := boundary.Open(t.Context(), other, "step=1"); reasonOf(err) != mcpseal.ReasonRequest {
+				t.Errorf("%s: %s of %q: %v", name, other.Method, other.Target, reasonOf(err))
+			}
+			round, _ := boundary.Open(t.Context(), other, "")
+			state := "step=1"
+			if token, err := boundary.Seal(t.Context(), &round, &state); name == "first" && (err == nil || token != "") {
+				t.Errorf("%s of %q is sealed as %q", other.Method, other.Target, token)
+			}
+		}
+	}
+	// The caller's slice is its own.
+	tools := []string{"deploy"}
+	copied := must2(t)(compat.NewPlaintext(tools, time.Now().Add(time.Hour), time.Now()))
+	tools[0] = "destroy"
+	opens(t, newBoundary(t, firstRollOut(copied, everything, ring)), "step=1", "step=1")
+}
+
+func TestPlaintextNeedsEveryWaiverByName(t *testing.T) {
+	ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
+	for claim := mcpseal.ClaimRequest; claim <= mcpseal.ClaimWording; claim <<= 1 {
+		for name, config := range map[string]mcpseal.Config{
+			"first": firstRollOut(plaintext, everything&^claim, ring), "second": secondRollOut(plaintext, everything&^claim, ring),
+		} {
+			config.Audience, config.Logger = "test", sealtest.Logger(t)
+			if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), "cannot carry "+claim.String()+";") {
+				t.Errorf("the %s roll-out without a waiver of %s: %v", name, claim, err)
+			}
+		}
+	}
+}
+
+func TestPlaintextNeverWorksOnce(t *testing.T) {
+	ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
+	for name, tools := range map[string][]string{"every request": nil, "its tool": {"deploy"}} {
+		for _, config := range []mcpseal.Config{firstRollOut(plaintext, everything, ring), secondRollOut(plaintext, everything, ring)} {
+			config.Audience, config.Logger, config.Replay, config.ReplayTools = "test", sealtest.Logger(t), &store{}, tools
+			if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), "cannot work only once") {
+				t.Errorf("single use for %s: %v", name, err)
+			}
+		}
+	}
+	config := secondRollOut(plaintext, everything, ring)
+	config.Replay, config.ReplayTools = &store{}, []string{"destroy"}
+	opens(t, newBoundary(t, config), "step=1", "step=1")
+}
+
+func TestPlaintextIsSaidOutLoud(t *testing.T) {
+	ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
+	for _, config := range []mcpseal.Config{firstRollOut(plaintext, everything, ring), secondRollOut(plaintext, everything, ring)} {
+		var log bytes.Buffer
+		config.Audience, config.Logger = "test", slog.New(slog.NewTextHandler(&log, nil))
+		if _, err := mcpseal.New(config); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"level=WARN", "states are not protected", "tools=[deploy]", "until=20"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log does not say %q:\n%s", want, &log)
+			}
+		}
+	}
+}
+
+// TestPlaintextKeepsTheLimits on sizes, and opens neither nothing nor what belongs to
+// another format.
+func TestPlaintextKeepsTheLimits(t *testing.T) {
+	ring, plaintext := newRing(t), plaintextOf(t, time.Hour)
+	config := secondRollOut(plaintext, everything, ring)
+	config.MaxState, config.MaxToken = 100, 200
+	boundary := newBoundary(t, config)
+	opens(t, boundary, strings.Repeat("x", 100), strings.Repeat("x", 100))
+	rejects(t, boundary, strings.Repeat("x", 101), mcpseal.ReasonTooLarge)
+	rejects(t, boundary, strings.Repeat("x", 201), mcpseal.ReasonTooLarge)
+	rejects(t, boundary, "ms1."+strings.Repeat("A", 100), mcpseal.ReasonUnknownKey)
+	rejects(t, boundary, "mc1.x", mcpseal.ReasonMalformed)
+	if round, err := boundary.Open(t.Context(), request, ""); err != nil || !round.First() {
+		t.Errorf("no state is not a first round: %v", err)
+	}
+	first := newBoundary(t, firstRollOut(plaintext, everything, ring))
+	for _, state := range []string{"", "ms1.x", "mc1.x"} {
+		round, _ := first.Open(t.Context(), request, "")
+		if token, err := first.Seal(t.Context(), &round, &state); token != "" || err == nil {
+			t.Errorf("the state %q is sealed as %q", state, token)
+		}
+	}
+	var failed *mcpseal.SealError
+	round, _ := first.Open(t.Context(), request, "")
+	if token, err := first.Seal(t.Context(), &round, nil); token != "" || !errors.As(err, &failed) || !strings.Contains(failed.Cause().Error(), "must not be empty") {
+		t.Errorf("no state is sealed as %q, %v", token, err)
+	}
+	if _, err := plaintext.Open(t.Context(), &mcpseal.Binding{Method: "tools/call", Target: "deploy"}, ""); err == nil {
+		t.Error("an empty text opens")
+	}
+}
+
+// TestEveryAnswerReachesTheHandlerOfAPlaintextState, as the page says: nobody knows
+// what was asked. The native token that follows knows.
+func TestEveryAnswerReachesTheHandlerOfAPlaintextState(t *testing.T) {
+	boundary := newBoundary(t, secondRollOut(plaintextOf(t, time.Hour), everything, newRing(t)))
+	round := opens(t, boundary, "step=1", "step=1")
+	if !round.Accepts("whatever", mcpseal.KindSampling) {
+		t.Error("an answer to a plaintext state is dropped")
+	}
+	round = opens(t, boundary, seal(t, boundary, "step=1", "step=2"), "step=2")
+	if round.Accepts("whatever", mcpseal.KindSampling) || !round.Accepts("confirm", mcpseal.KindForm) {
+		t.Error("the native token does not pin its questions")
+	}
+}

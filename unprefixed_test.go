@@ -1,0 +1,224 @@
+package mcpseal_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// bare is a format without a prefix. It records what it is asked to open, and
+// seals a state as it is.
+type bare struct {
+	carries mcpseal.ClaimSet
+	opened  *[]string
+}
+
+func (bare) Prefix() string              { return "" }
+func (f bare) Carries() mcpseal.ClaimSet { return f.carries }
+func (bare) Digest(*mcpseal.Binding) ([]byte, error) {
+	return []byte("arguments"), nil
+}
+func (bare) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpseal.Claims) (string, error) {
+	return c.State, nil
+}
+func (f bare) Open(_ context.Context, _ *mcpseal.Binding, token string) (mcpseal.Claims, error) {
+	if f.opened != nil {
+		*f.opened = append(*f.opened, token)
+	}
+	now := time.Now().UnixMilli()
+	return mcpseal.Claims{
+		Issued: now, Expires: now + 1000, State: token, HasState: true, Arguments: []byte("arguments"),
+		Flow: [16]byte{1}, FlowStart: now, Round: 1,
+	}, nil
+}
+
+func TestAFormatWithoutAPrefixGetsOnlyTokensWithNoKnownPrefix(t *testing.T) {
+	var seen []string
+	old := bare{allClaims, &seen}
+	keys := newRing(t, newKey(t))
+	also := []mcpseal.Accepted{{Format: readable{}, Waive: allClaims}}
+	for name, config := range map[string]mcpseal.Config{
+		"opening":             {Keys: keys, AlsoOpen: append(also, mcpseal.Accepted{Format: old})},
+		"opening, listed 1st": {Keys: keys, AlsoOpen: append([]mcpseal.Accepted{{Format: old}}, also...)},
+		"sealing":             {Format: old, AlsoOpen: append(also, mcpseal.Accepted{Format: mcpseal.NativeFormat(keys)})},
+		"without native":      {Format: old, AlsoOpen: also},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t, config)
+			native := newService(t, mcpseal.Config{Keys: keys}).first(t, deploy(), step)
+			forged, cut := native[:40]+"AAAA"+native[44:], native[:len(native)-1]
+			seen = nil
+			want := mcpseal.ReasonForged
+			if name == "without native" {
+				want = mcpseal.ReasonMalformed
+			} else {
+				s.accept(t, deploy(), native)
+			}
+			s.reject(t, deploy(), forged, want)
+			for _, token := range []string{cut, "ms1.", "ms1.hush", "mc1.hush", "mc1." + native[4:]} {
+				if _, err := s.Open(t.Context(), deploy(), token); err == nil {
+					t.Errorf("%.8q opens", token)
+				}
+			}
+			s.accept(t, deploy(), "plain.hush")
+			if len(seen) != 0 {
+				t.Fatalf("the format without a prefix was asked to open %.8q", seen)
+			}
+			for _, token := range []string{"hush", "ms1", "MS1.hush", " ms1.hush", "v1.hush", ".", "plain"} {
+				round := s.accept(t, deploy(), token)
+				if state, _ := round.State(); state != token {
+					t.Errorf("%q opens as %q", token, state)
+				}
+				if event := s.book.lastEvent(t); event.Format != "unprefixed" {
+					t.Errorf("the observer saw the format %q", event.Format)
+				}
+			}
+			if len(seen) != 7 {
+				t.Errorf("it was asked to open %d tokens, want 7", len(seen))
+			}
+		})
+	}
+}
+
+func TestTwoFormatsWithoutAPrefixAreRefused(t *testing.T) {
+	old := bare{carries: allClaims}
+	for name, config := range map[string]mcpseal.Config{
+		"sealing and opening": {Format: old, AlsoOpen: []mcpseal.Accepted{{Format: old}}},
+		"opening twice":       {Keys: newRing(t, newKey(t)), AlsoOpen: []mcpseal.Accepted{{Format: old}, {Format: readable{}, Waive: allClaims}, {Format: old}}},
+	} {
+		config.Audience, config.Logger = "a", slog.New(slog.DiscardHandler)
+		if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), "two formats without a prefix") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestATokenThatWouldNotComeBackIsNotSealed: it would be opened by another format,
+// or count as no token at all.
+func TestATokenThatWouldNotComeBackIsNotSealed(t *testing.T) {
+	s := newService(t, mcpseal.Config{
+		Format:   bare{carries: allClaims},
+		AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(newRing(t, newKey(t)))}, {Format: readable{}, Waive: allClaims}},
+	})
+	alone := newService(t, mcpseal.Config{Format: bare{carries: allClaims}})
+	seal := func(s service, state string) (string, error) {
+		round, _ := s.Open(t.Context(), deploy(), "")
+		return s.Seal(t.Context(), &round, &state)
+	}
+	for _, state := range []string{"", "ms1.hush", "mc1.hush", "plain.hush"} {
+		token, err := seal(s, state)
+		s.notSealed(t, token, err, mcpseal.ReasonCodecFailed)
+	}
+	for _, state := range []string{"", "ms1.hush", "mc1.hush"} {
+		token, err := seal(alone, state)
+		alone.notSealed(t, token, err, mcpseal.ReasonCodecFailed)
+	}
+	if logged := alone.book.last(t); logged["format"] != "unprefixed" {
+		t.Errorf("the log says %v", logged)
+	}
+	for _, state := range []string{"hush", "ms1", "ms2.hush"} {
+		token, err := seal(s, state)
+		if err != nil {
+			t.Fatalf("%q: %v", state, err)
+		}
+		s.accept(t, deploy(), token)
+	}
+}
+
+func TestAnUnprefixedFormatIsNamedInErrorsAndTheLog(t *testing.T) {
+	config := mcpseal.Config{Format: bare{}, Audience: "a", Logger: slog.New(slog.DiscardHandler)}
+	if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), `"unprefixed" cannot carry request`) {
+		t.Errorf("without a waiver: %v", err)
+	}
+	s := newService(t, mcpseal.Config{Format: bare{}, Waive: allClaims})
+	if logged := s.book.last(t); logged["format"] != "unprefixed" {
+		t.Errorf("the log says %v", logged)
+	}
+}
+
+// open is a format that does not seal at all.
+type open struct {
+	bare
+	tools []string
+}
+
+var ends = time.Now().Add(time.Hour)
+
+func (o open) Unsealed() ([]string, time.Time) { return o.tools, ends }
+
+func TestAnUnsealedFormatIsRefusedWhereItMustNotGo(t *testing.T) {
+	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
+	keys := newRing(t, newKey(t))
+	plain := open{tools: []string{"deploy"}}
+	native := mcpseal.Accepted{Format: mcpseal.NativeFormat(keys)}
+	for name, c := range map[string]struct {
+		config mcpseal.Config
+		want   string
+	}{
+		"single use for everything": {mcpseal.Config{Keys: keys, Replay: store, AlsoOpen: []mcpseal.Accepted{{Format: plain, Waive: allClaims}}}, "cannot work only once"},
+		"single use for its tool":   {mcpseal.Config{Keys: keys, Replay: store, ReplayTools: []string{"other", "deploy"}, AlsoOpen: []mcpseal.Accepted{{Format: plain, Waive: allClaims}}}, "cannot work only once"},
+		"single use, sealing":       {mcpseal.Config{Format: plain, Waive: allClaims, Replay: store, AlsoOpen: []mcpseal.Accepted{native}}, "cannot work only once"},
+		"nothing else":              {mcpseal.Config{Format: plain, Waive: allClaims}, "add NativeFormat(keys)"},
+		"a claim":                   {mcpseal.Config{Keys: keys, AlsoOpen: []mcpseal.Accepted{{Format: open{bare: bare{carries: mcpseal.ClaimUser}}, Waive: allClaims &^ mcpseal.ClaimUser}}}, "cannot carry user"},
+	} {
+		c.config.Audience, c.config.Logger = "a", slog.New(slog.DiscardHandler)
+		if _, err := mcpseal.New(c.config); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	for claim := mcpseal.ClaimSet(1); claim < allClaims; claim <<= 1 {
+		for name, config := range map[string]mcpseal.Config{
+			"sealing": {Format: plain, Waive: allClaims &^ claim, AlsoOpen: []mcpseal.Accepted{native}},
+			"opening": {Keys: keys, AlsoOpen: []mcpseal.Accepted{{Format: plain, Waive: allClaims &^ claim}}},
+		} {
+			config.Audience, config.Logger = "a", slog.New(slog.DiscardHandler)
+			config.MaxFlow, config.MaxRounds = mcpseal.NoLimit, mcpseal.NoLimit // policy demands little
+			if _, err := mcpseal.New(config); err == nil || !strings.Contains(err.Error(), "cannot carry "+claim.String()+";") {
+				t.Errorf("%s without a waiver of %s: %v", name, claim, err)
+			}
+		}
+	}
+}
+
+// TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording, also for a tool that the
+// format does not name but opens all the same.
+func TestAWaiverNeverGrantsAnUnsealedFormatSingleUseOrWording(t *testing.T) {
+	store := storeFunc(func(context.Context, mcpseal.Use) (bool, error) { return true, nil })
+	never := mcpseal.ClaimSingleUse | mcpseal.ClaimWording
+	keys := newRing(t, newKey(t))
+	s := newService(t, mcpseal.Config{
+		Keys: keys, Replay: store, ReplayTools: []string{"deploy"},
+		AlsoOpen: []mcpseal.Accepted{{Format: open{tools: []string{"other"}}, Waive: allClaims}},
+	})
+	s.reject(t, deploy(), "hush", mcpseal.ReasonClaimMissing)
+	other := deploy()
+	other.Target = "other"
+	round := s.accept(t, other, "hush")
+	if round.Waived() != allClaims&^never {
+		t.Errorf("waived for an unsealed state: %v", round.Waived())
+	}
+	if s.Missing(allClaims) != 0 {
+		t.Errorf("the native format lacks %v", s.Missing(allClaims))
+	}
+	sealing := newService(t, mcpseal.Config{
+		Format: open{tools: []string{"other"}}, Waive: allClaims, AlsoOpen: []mcpseal.Accepted{{Format: mcpseal.NativeFormat(keys)}},
+	})
+	if missing := sealing.Missing(allClaims); missing != never {
+		t.Errorf("an unsealed format lacks only %v", missing)
+	}
+}
+
+func TestAnUnsealedFormatIsSaidOutLoud(t *testing.T) {
+	s := newService(t, mcpseal.Config{AlsoOpen: []mcpseal.Accepted{{Format: open{tools: []string{"deploy", "book\n"}}, Waive: allClaims}}})
+	logged := s.book.last(t)
+	until, err := time.Parse(time.RFC3339, logged["until"].(string))
+	if message, _ := logged["msg"].(string); logged["level"] != "WARN" || !strings.Contains(message, "not protected") ||
+		fmt.Sprint(logged["tools"]) != `[deploy "book\n"]` || err != nil || !until.Equal(ends) || logged["sealing"] != false {
+		t.Errorf("the log says %v", logged)
+	}
+}
