@@ -82,8 +82,8 @@ type HandlerOptions struct {
 // then refuses, for its Accept or Origin header for example, has displaced a session
 // all the same.
 //
-// A session counts until its last running handler has returned, even after it has
-// timed out. A question to the client ends when its token expires; set a deadline for
+// Deleting a session cancels the context of its calls. It counts until its last running
+// handler has returned, even after it has timed out. A question to the client ends when its token expires; set a deadline for
 // anything else that a handler waits for. How many requests a session may have open
 // at once is not limited here. Handler does not serve the older SSE transport, which
 // neither binds nor limits its sessions.
@@ -168,7 +168,7 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	var server *mcp.Server
 	ctx := context.WithValue(r.Context(), serverKey{}, &server)
 	if opening != nil { // the context of every call on the session is derived from it
-		ctx = context.WithValue(ctx, sessionKey{}, &sessionMark{named: h.namesUsers, onSession: true, owner: opening.user})
+		ctx = context.WithValue(ctx, sessionKey{}, &sessionMark{named: h.namesUsers, onSession: true, owner: opening.user, alive: opening.alive})
 	}
 	r = r.WithContext(ctx)
 	answer := &answer{ResponseWriter: w, before: func(status int) {
@@ -220,6 +220,7 @@ func (h *handler) serveSession(w http.ResponseWriter, r *http.Request, id string
 	answer := &answer{ResponseWriter: w}
 	switch {
 	case r.Method == http.MethodDelete:
+		used.stop() // the SDK waits for the calls of a session before it ends it
 		answer.before = func(status int) {
 			if status < 300 {
 				h.sessions.end(used)
@@ -279,6 +280,8 @@ type sessionMark struct {
 	named     bool   // HandlerOptions.Principal names the users of sessions
 	onSession bool   // of an older client
 	owner     string // who opened the session; "" for nobody
+
+	alive context.Context // ends with the session; nil where there is none
 }
 
 // markNamed is for requests without a session.

@@ -47,6 +47,9 @@ type session struct {
 	spare         [2]*list.Element // its places in spare of owner and of everyone; nil for none
 	isEnded       bool
 	ended         chan struct{}
+
+	alive context.Context // of its calls, until the client or another session ends it
+	stop  context.CancelFunc
 }
 
 func newSessions(all, perUser, anonymous int) *sessions {
@@ -81,6 +84,7 @@ func (s *sessions) open(ctx context.Context, user string) (opening *session, lim
 	ctx, cancel := context.WithTimeout(ctx, evictionTime)
 	defer cancel()
 	for victim != nil {
+		victim.stop()
 		go victim.sdk.Close() // waits for what the session still runs
 		select {
 		case <-victim.ended:
@@ -108,7 +112,9 @@ func (s *sessions) tryOpen(user string) (opening, victim *session, limit string)
 		if user != "" {
 			s.users[user] = owner
 		}
-		return &session{user: user, owner: owner, running: 1, ended: make(chan struct{})}, nil, ""
+		opening = &session{user: user, owner: owner, running: 1, ended: make(chan struct{})}
+		opening.alive, opening.stop = context.WithCancel(context.Background())
+		return opening, nil, ""
 	case user == "":
 		limit, candidates = s.everyone.name, []*crowd{owner}
 	default:
@@ -239,6 +245,7 @@ func (s *sessions) endLocked(ended *session) {
 	if ended.owner.count--; ended.owner.count == 0 {
 		delete(s.users, ended.user)
 	}
+	ended.stop()
 	close(ended.ended)
 }
 
