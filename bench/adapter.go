@@ -80,7 +80,7 @@ func round(session *mcp.ClientSession) func() {
 	}
 }
 
-// adapterContenders puts the middleware's own time beside the calls it is part
+// adapterContenders compares the middleware's own time with the calls it is part
 // of. The difference between the first two rows shows the same, with more noise.
 func adapterContenders(connect func(*mcp.Server, *mcp.Client) *mcp.ClientSession) []contender {
 	return []contender{
@@ -95,7 +95,7 @@ func adapterContenders(connect func(*mcp.Server, *mcp.Client) *mcp.ClientSession
 // nothing.
 func middlewareRound() func() {
 	ctx := context.Background()
-	// The SDK marks a result that asks where only it can: take one from the wire.
+	// Only the SDK can mark a result that asks: take one from the wire.
 	asking, err := inMemory(askingServer(false), sdkClient(false)).CallTool(ctx, &mcp.CallToolParams{Name: target})
 	check(err)
 	if !asking.NeedsInput() {

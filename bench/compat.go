@@ -21,8 +21,8 @@ import (
 // cache is where interop/run installs the peers.
 const cache = "../.cache/e2e"
 
-// peerComparisons opens tokens of other SDKs, here and there. It says which
-// it leaves out.
+// peerComparisons opens tokens of other SDKs, here and with the SDK itself. It prints
+// which SDKs it leaves out.
 func peerComparisons() (all []comparison) {
 	const size = 256
 	request := mcpseal.Request{Method: "tools/call", Target: target, Arguments: []byte(deployArguments), Principal: mcpseal.User(principal)}
@@ -81,8 +81,8 @@ func peerComparisons() (all []comparison) {
 	return all
 }
 
-// startPeer starts a script that opens the token, beside the modules that it
-// imports.
+// startPeer starts a script that opens the token. It copies the script to where its
+// modules are.
 func startPeer(program, script string, given map[string]string) (func() float64, error) {
 	source, err := os.ReadFile(filepath.Join("peers", script))
 	if err != nil {
@@ -98,9 +98,9 @@ func startPeer(program, script string, given map[string]string) (func() float64,
 	return startProgram(program, []string{copied}, given)
 }
 
-// startProgram starts a process that does the job as often as it is told, and
-// returns what one takes there, in nanoseconds. The process ends with this one:
-// it reads until its input does.
+// startProgram starts a process that does the job as often as it is told. It returns a
+// function that measures how long the job takes there, in nanoseconds. The process ends
+// with this one, when its input ends.
 func startProgram(program string, args []string, given map[string]string) (func() float64, error) {
 	if _, err := os.Stat(program); err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
 // Bench measures mcpseal against the floor (AES-GCM and base64 alone) and
 // against what a Go server would use instead, all interleaved in one run on
-// one goroutine, so that noise hits all alike. What counts are the ratios.
+// one goroutine, so that noise affects all alike. Only the ratios count.
 //
 //	go run .          a table
 //	go run . -json    the same as JSON
@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// ballast is the heap of a small server. Without it the collector would run for
-// every few megabytes of garbage, which no server sees.
+// ballast is the heap of a small server. Without it the collector would run after
+// every few megabytes of garbage, which does not happen in a server.
 var ballast = make([]byte, 64<<20)
 
 // table is one comparison. The first row is what the ratios refer to.
@@ -69,7 +69,7 @@ type comparison struct {
 	contenders []contender
 	remotes    []remote
 	sizes      func() []size                    // what is measured instead, if it is not time
-	rows       func(budget time.Duration) []row // measures by itself
+	rows       func(budget time.Duration) []row // measures the rows itself
 }
 
 func (c comparison) table(budget time.Duration) table {

@@ -15,7 +15,7 @@ type contender struct {
 	run    func()
 }
 
-// remote is one that another process runs and measures.
+// remote is a contender that another process runs and measures.
 type remote struct {
 	name   string
 	length int
@@ -26,7 +26,7 @@ type row struct {
 	Name   string   `json:"name"`
 	Nanos  float64  `json:"ns"`
 	Ratio  float64  `json:"ratio"`
-	Allocs *float64 `json:"allocs,omitempty"` // nil where nobody counts
+	Allocs *float64 `json:"allocs,omitempty"` // nil if not counted
 	Length int      `json:"length,omitempty"`
 }
 

@@ -46,7 +46,7 @@ func newClaims(state string) claims {
 
 const flowID = "q2Vqf0pQTRKbMdwl2sGS3A"
 
-// hashed is a salted digest of 16 bytes: no token holds a user's name.
+// hashed returns a salted digest of 16 bytes: no token holds a user's name.
 func hashed(text, salt string) string {
 	sum := sha256.Sum256([]byte(salt + text))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
@@ -62,8 +62,8 @@ func (c claims) next() claims {
 	return c
 }
 
-// naive is JSON claims under AES-GCM, as hand-rolled code has it: two functions
-// that take a key and set the cipher up for themselves.
+// naive encrypts JSON claims with AES-GCM, as hand-rolled code does: two functions
+// that each take a key and set up the cipher.
 func naive(state string) contender {
 	seal := func(c claims) string {
 		payload, err := json.Marshal(c)

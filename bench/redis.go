@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// atEnd is what is left to do when all is measured.
+// atEnd has the functions to call when all is measured.
 var atEnd []func()
 
 func cleanUp() {
@@ -21,7 +21,7 @@ func cleanUp() {
 	atEnd = nil
 }
 
-// startRedis starts a server of our own, in a directory that goes with it.
+// startRedis starts a server of our own, in a directory that is removed with it.
 func startRedis() (*redis.Client, error) {
 	name := os.Getenv("MCPSEAL_REDIS_SERVER")
 	if name == "" {

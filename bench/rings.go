@@ -12,8 +12,7 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// ringContenders opens tokens of the last key of many, which is not the one
-// that seals unless it is the only one.
+// ringContenders opens tokens of the last of many keys. The first one seals.
 func ringContenders() []contender {
 	ctx := context.Background()
 	state := strings.Repeat("x", 256)
@@ -49,7 +48,7 @@ func ring(keys ...mcpseal.Key) *mcpseal.Ring {
 	return r
 }
 
-// file is a source whose first key seals.
+// file returns a source whose first key seals.
 func file(all []mcpseal.Key) mcpseal.KeySource {
 	var text strings.Builder
 	text.WriteString("mcpseal-keys 1\n")

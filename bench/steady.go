@@ -17,14 +17,14 @@ type steadyStore struct {
 
 const (
 	lifetime = time.Second
-	pace     = 50_000          // uses a second, which are about 100,000 that are held
+	pace     = 50_000          // uses a second, so that about 100,000 are held
 	settling = 3 * time.Second // stores may round a lifetime up
 )
 
-// steady measures tokens that last for a second, when as many expire as
-// come. Removing is part of it, and comes in bursts: so a time is the mean of
-// seconds on end, not the median of slices, and each store runs by itself. That
-// takes longer than the budget, unless it is only a test.
+// steady measures tokens that last for a second, when as many expire as come. The
+// times include removing them, which comes in bursts. So a time is the mean over several
+// seconds, not the median of slices, and each store runs alone. That takes longer than
+// the budget, unless it is only a test.
 func steady(stores []steadyStore, users uint64, budget time.Duration) (rows []row) {
 	settle, measured := settling, max(2*settling, budget/time.Duration(len(stores)))
 	if budget < time.Second {
@@ -45,8 +45,8 @@ func steady(stores []steadyStore, users uint64, budget time.Duration) (rows []ro
 	return rows
 }
 
-// paced runs something at a steady pace and returns the mean of what it took, in
-// nanoseconds. A store that is slow does not thereby get less to do.
+// paced runs something at a steady pace and returns the mean time of one run, in
+// nanoseconds. A slow store gets no less to do.
 func paced(run func(), lasts time.Duration) float64 {
 	var busy time.Duration
 	n := 0
@@ -61,7 +61,7 @@ func paced(run func(), lasts time.Duration) float64 {
 	return float64(busy) / float64(n)
 }
 
-// mutexStore is what one writes next: every second it looks at all it holds.
+// mutexStore is what one would write next: every second it looks at all it holds.
 type mutexStore struct {
 	mu    sync.Mutex
 	used  map[mapKey]time.Time

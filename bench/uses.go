@@ -76,7 +76,7 @@ func longestUses(budget time.Duration) (rows []row) {
 	return rows
 }
 
-// newUse is a token that nobody has seen, of one of so many users; 0 means a new one
+// newUse returns a use of a new token, of one of this many users; 0 means a new user
 // each time.
 func newUse(n uint64, lasts time.Duration, users uint64) mcpseal.Use {
 	now := time.Now()
@@ -108,7 +108,7 @@ func memoryStore() *replay.SingleProcess {
 	return store
 }
 
-// syncMapStore is what one writes first: it has no bound and forgets nothing.
+// syncMapStore is what one would write first: it has no bound and forgets nothing.
 type syncMapStore struct{ used sync.Map }
 
 type mapKey struct {
@@ -147,7 +147,7 @@ func useSizes() (all []size) {
 }
 
 func heapInUse() int64 {
-	for range 5 { // pools and finalizers hold on for a while
+	for range 5 { // pools and finalizers keep memory for a while
 		runtime.GC()
 	}
 	var stats runtime.MemStats
@@ -170,7 +170,7 @@ func rawUse(client *redis.Client) contender {
 }
 
 func redisUse(client *redis.Client) contender {
-	const skew = time.Millisecond // a new server: what is issued after that counts
+	const skew = time.Millisecond // the server is new: only tokens issued after this are accepted
 	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{Skew: skew})
 	check(err)
 	time.Sleep(2 * skew)

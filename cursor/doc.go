@@ -1,5 +1,5 @@
-// Package cursor seals pagination cursors: a server hands out where to go on,
-// the client hands it back, nothing is stored.
+// Package cursor seals pagination cursors: a server tells the client where to go on,
+// the client sends that back, and nothing is stored.
 //
 //	cursors, err := cursor.New(cursor.Config{Keys: ring, Audience: "rows.example.com"})
 //	…

@@ -10,8 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// keep returns the answers that a handler may see: sound ones that accepts lets
-// through.
+// keep returns the answers that a handler may see: those that are sound and that
+// accepts lets through.
 func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) mcp.InputResponseMap {
 	var kept mcp.InputResponseMap
 	for key, answer := range answers {

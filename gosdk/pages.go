@@ -64,7 +64,7 @@ const cursorRoom = 4 << 10 // for a cursor and its name
 //   - A Go array takes exactly as many items as its length.
 //   - The schema's bounds must be less than 2^53 in magnitude, and a multipleOf must
 //     also be whole: the schema library calculates with doubles. If the schema has a
-//     multipleOf, every integer in the arguments must be less than 2^53.
+//     multipleOf, every integer in the arguments must be less than 2^53 in magnitude.
 //   - A type with its own UnmarshalJSON, such as json.RawMessage, gets the JSON
 //     of the value. It never gets two names that differ only in case, nor a name
 //     that differs only in case from any name in the schema. Names that only a

@@ -14,8 +14,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// pins returns the questions as the boundary seals them. Those that elicit asks have
-// their wording, and must go out with it: an answer counts for that wording.
+// pins returns the questions as the boundary seals them. A question of elicit is sealed
+// with its wording, and refused if that was changed: an answer counts for that wording.
 func (p *Protection) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Question, error) {
 	ctx, requests := passing.Context, a.questions
 	changed := func() error {

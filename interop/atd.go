@@ -21,7 +21,7 @@ type atdCase struct {
 	Token     string  `json:"token"`
 }
 
-// playATD has one issuer for each key: the peer makes its session with it.
+// playATD makes one issuer for each key, because the peer makes a session for each.
 func playATD(p *peer, r *random, n int) (rep report, err error) {
 	var (
 		issuer *atd.Issuer
@@ -65,7 +65,7 @@ func atdOne(p *peer, r *random, issuer *atd.Issuer, request atd.Request, page at
 	}
 	cursor, err := issuer.Issue(request, page)
 	if a.Rejected != "" || err != nil {
-		// What one cannot issue, neither can the other: a number that is too
+		// What one side cannot issue, the other cannot either: a number that is too
 		// large for a double, or a cursor that is too long.
 		if a.Rejected == "" || err == nil {
 			return fmt.Errorf("the peer issues: %q, we: %v", a.Rejected, err)

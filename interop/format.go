@@ -8,8 +8,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// seal and open do with a format what a boundary does: it digests the arguments by
-// itself, and compares them.
+// seal and open use a format as a boundary does: they also digest the arguments and
+// compare the digests.
 
 func seal(ctx context.Context, format mcpseal.Format, binding mcpseal.Binding, claims mcpseal.Claims) (token string, err error) {
 	if claims.Arguments, err = format.Digest(&binding); err != nil {

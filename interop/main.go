@@ -1,7 +1,7 @@
-// Command interop runs tokens and cursors back and forth between this module
-// and the implementations that it speaks with, as they are published: each
-// opens what the other made, over random states, arguments and bindings, and
-// refuses what was changed on the way. The script run beside it installs them.
+// Command interop exchanges tokens and cursors between this module and other
+// implementations, as they are published. Each side opens what the other made, for
+// random states, arguments and bindings, and refuses what was changed on the way. The
+// script run, in this directory, installs them.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 func main() {
 	var (
 		cases = flag.Int("n", 600, "how many tokens each way, for each peer")
-		seed  = flag.Uint64("seed", uint64(time.Now().UnixNano()), "what the random cases come from, to play a run again")
+		seed  = flag.Uint64("seed", uint64(time.Now().UnixNano()), "the seed of the random cases, to repeat a run")
 		node  = flag.String("node", "", "the node that runs the TypeScript peer")
 		ts    = flag.String("typescript", "", "the script of the TypeScript peer")
 		py    = flag.String("python", "", "the python that runs the Python peer")

@@ -22,7 +22,7 @@ func (r *random) bytes(n int) []byte {
 
 func (r *random) oneOf(texts ...string) string { return texts[r.IntN(len(texts))] }
 
-// text is valid UTF-8 of all sorts.
+// text returns valid UTF-8 of all sorts.
 func (r *random) text(most int) string {
 	var b strings.Builder
 	for range r.IntN(most + 1) {
@@ -42,10 +42,10 @@ func (r *random) text(most int) string {
 	return b.String()
 }
 
-// name is never empty.
+// name returns a text that is never empty.
 func (r *random) name() string { return "n" + r.text(20) }
 
-// number is a JSON number in one of its many spellings.
+// number returns a JSON number in one of its many spellings.
 func (r *random) number() string {
 	switch r.IntN(7) {
 	case 0:
@@ -166,8 +166,8 @@ func (r *random) quote(text string) string {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// change makes another token of a token: one that decodes to other bytes, since
-// some peers ignore what is behind the last whole byte.
+// change changes a token so that it decodes to other bytes: some peers ignore what
+// follows the last whole byte.
 func (r *random) change(token, prefix string) string {
 	body := token[len(prefix):]
 	for {

@@ -1,6 +1,6 @@
 """Opens one token with the Python SDK's boundary, over and over. The first line
-of standard input is the case; every further line is a count, answered by the
-nanoseconds that so many took."""
+of standard input is the case; every further line is a count, answered with the
+nanoseconds that this many took."""
 
 import asyncio
 import json

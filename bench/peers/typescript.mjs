@@ -1,6 +1,6 @@
 // Opens one token with the TypeScript SDK's codec, over and over. The first
 // line of standard input is the case; every further line is a count, answered
-// by the nanoseconds that so many took.
+// with the nanoseconds that this many took.
 import { createInterface } from 'node:readline';
 import { createRequestStateCodec } from '@modelcontextprotocol/server';
 

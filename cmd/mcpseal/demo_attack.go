@@ -161,7 +161,7 @@ func (d *demo) stateOf(ctx context.Context, s *service) (string, error) {
 	return params.RequestState, nil
 }
 
-// changed changes one character: of a readable state, the step.
+// changed changes one character; in a readable state, the step.
 func changed(state string) string {
 	if i := strings.Index(state, "step=1"); i >= 0 {
 		return strings.Replace(state, "step=1", "step=2", 1)

@@ -108,7 +108,7 @@ type limits struct {
 	rounds, token, state int
 }
 
-// resolve turns no limit into one that nothing reaches.
+// resolve replaces 0, which means no limit, with a limit that nothing reaches.
 func (l limits) resolve() (limits, error) {
 	if l.flow < 0 || l.rounds < 0 || l.token < 0 || l.state < 0 {
 		return l, errors.New("--max-flow, --max-rounds, --max-token and --max-state are not negative")

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes, beside 0 for yes and done.
+// Exit codes besides 0, which means yes or done.
 const (
 	exitNo     = 1 // the answer is no: refused, rejected, would not load
 	exitUsage  = 2 // the command was not understood

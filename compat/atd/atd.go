@@ -1,15 +1,15 @@
 // Package atd issues and opens the pagination cursors of the ATD runtime (the
 // crate atd-runtime): a CBOR body with an HMAC, bound to the tool, the caller,
-// the arguments and the server's session. It is for a fleet that moves from one to the
-// other. For anything new, package cursor is the better choice: its cursors are
+// the arguments and the server's session. It is for a fleet that moves between that
+// runtime and Go. For anything new, package cursor is the better choice: its cursors are
 // encrypted, bound to the service, and always hold 256 bytes of position.
 // A client can read these: the position, and the caller's name in clear text. They work
 // at every service with the same key and session, whatever its mcpseal.Config.Audience.
 //
 // It is stricter than the peer. Only the text that was issued opens. A cursor
 // from more than 60 seconds in the future is refused. Open checks tool, caller
-// and arguments by itself, and time last. Replicas that share a key accept each
-// other's cursors.
+// and arguments itself, and time last. Replicas that share a key accept each other's
+// cursors, unless their Options.Session differs.
 package atd
 
 import (

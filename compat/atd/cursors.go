@@ -14,7 +14,7 @@ import (
 // Cursors returns an issuer to use in place of native cursors. The tool is the
 // request's target, the caller its user. The method is not in a cursor, so only
 // tools/call has cursors. A cursor of another session is invalid here, not expired: it
-// is not this service's. A cursor with [cursor.NextPage] Shared or Cached cannot be
+// is not this service's. A [cursor.NextPage] that is Shared or Cached cannot be
 // issued. The log says once what these cursors do not protect.
 func (i *Issuer) Cursors() cursor.Issuer {
 	i.warned.Do(func() {

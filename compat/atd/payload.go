@@ -34,7 +34,7 @@ func numbersOf(b []byte) numbers {
 	return n
 }
 
-// fits reports whether n is this many bytes.
+// fits reports whether n is exactly size bytes.
 func (n numbers) fits(size int) bool {
 	return len(n) == size && !slices.ContainsFunc(n, func(b uint16) bool { return b > 0xFF })
 }

@@ -61,7 +61,7 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 	if err != nil {
 		return Booking{}, err
 	}
-	// The form says what type an answer has; what it may be is up to the handler.
+	// The form checks the type of an answer; the handler checks its value.
 	if stay.Nights < 1 || stay.Nights > 30 || stay.Guests < 1 || stay.Guests > 4 {
 		return Booking{}, fmt.Errorf("a stay has 1 to 30 nights and 1 to 4 guests")
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// ListArgs are the arguments of list_orders, beside the cursor.
+// ListArgs are the arguments of list_orders, besides the cursor.
 type ListArgs struct {
 	Status string `json:"status,omitempty" jsonschema:"only orders with this status"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"orders on a page, 100 if left out, at most 1000"`

@@ -84,7 +84,7 @@ func hasFormat(text, format string) bool {
 	case "date":
 		_, err = time.Parse(time.DateOnly, text)
 	case "date-time":
-		// Parse takes an hour of one digit, and a comma before the fraction.
+		// Parse accepts an hour of one digit, and a comma before the fraction.
 		_, err = time.Parse(time.RFC3339, text)
 		if err == nil && (text[len("2006-01-02T15")] != ':' || strings.Contains(text, ",")) {
 			return false

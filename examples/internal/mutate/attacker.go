@@ -60,7 +60,7 @@ func (a *attacker) shot(revision, session, user, method string, params map[strin
 	return &shot{message: message{revision: revision, session: session, id: id, method: method}, user: user, members: params, headers: map[string]string{}, honest: true}
 }
 
-// change adds a change of the body before it is sent.
+// change adds a change to make to the body before it is sent.
 func (s *shot) change(with func([]byte) []byte) {
 	before := s.text
 	s.text = func(body []byte) []byte {
@@ -175,7 +175,7 @@ func (a *attacker) olderCall(ctx context.Context, c olderCall, session string, r
 			s.honest = false
 			answer(a.badAnswer(id, recorded))
 		}
-		// This ends the question, whatever came of the other answer.
+		// This ends the question, whatever happened to the other answer.
 		for try := 0; try < 3 && answer(answerText(id, recorded)) != http.StatusAccepted; try++ {
 		}
 		return nil

@@ -332,7 +332,7 @@ type reply struct {
 	session  string
 	body     []byte            // all of it
 	messages []json.RawMessage // in it
-	last     json.RawMessage   // of the messages, or else the body
+	last     json.RawMessage   // the last of the messages, or else the body
 }
 
 func (c *Client) post(ctx context.Context, header map[string]string, body []byte, ask func(id, question json.RawMessage) error) (reply, error) {

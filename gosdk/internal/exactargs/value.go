@@ -38,8 +38,8 @@ func readValue(text []byte) (any, error) {
 
 // readNumbers reads a text with every number as a json.Number.
 func readNumbers(text []byte) (value any, err error) {
-	// Refuses two members of one name, text that is not UTF-8, and what is too
-	// deep or too long.
+	// The digest refuses two members of one name, text that is not UTF-8, and what
+	// is too deep or too long.
 	binding := mcpseal.Binding{Arguments: text}
 	if _, err := binding.ArgumentsDigest(); err != nil {
 		return nil, ErrMalformed

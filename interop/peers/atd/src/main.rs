@@ -27,7 +27,7 @@ fn main() {
 }
 
 /// Verifies a cursor and issues the next, over and over. The first line is the
-/// case; every further line is a count, answered by the nanoseconds that so many
+/// case; every further line is a count, answered with the nanoseconds that this many
 /// took.
 fn bench() {
     let mut lines = std::io::stdin().lock().lines().map(Result::unwrap);
