@@ -72,7 +72,7 @@ const (
 	errNoName    = mcpseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
 	errNobody    = mcpseal.PlainError("nobody is calling, and mcpseal.Config.RequireUser is set")
 	errNobodys   = mcpseal.PlainError("the caller has a name, but HandlerOptions.Principal named nobody when the session was opened: have it name the same users")
-	errOtherName = mcpseal.PlainError("Options.Principal gives the caller another name than HandlerOptions.Principal gave the owner of the session: have both name every user alike")
+	errOtherName = mcpseal.PlainError("Options.Principal gives the caller another name than HandlerOptions.Principal gave the owner of the session: have both return the same name for a user")
 	errOpener    = mcpseal.PlainError("the access token is that of whoever opened the connection, and another user may have sent this request: set Options.Principal")
 	errNoUserID  = mcpseal.PlainError("the token has no user id: set TokenInfo.UserID in the TokenVerifier, or Options.Principal")
 	errNoString  = mcpseal.PlainError("TokenInfo.Extra holds an iss or client_id that is not a string: set it to one, or set Options.Principal")
