@@ -66,7 +66,7 @@ func (r *room) flags(cmd *cobra.Command) {
 func (r *room) check() error {
 	ttl, skew := r.cmd.Flags().Changed("ttl"), r.cmd.Flags().Changed("skew")
 	if ttl && (r.TTL < time.Millisecond || r.TTL > keyfile.MaxTTL) || skew && (r.Skew < time.Millisecond || r.Skew > keyfile.MaxSkew) {
-		return errors.New("--ttl is more than 0 and at most ten years, --skew more than 0 and at most an hour")
+		return errors.New("--ttl must be more than 0 and at most ten years, --skew more than 0 and at most an hour")
 	}
 	return nil
 }
