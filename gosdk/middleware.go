@@ -74,10 +74,14 @@ func (p *Protection) serveCarrier(ctx context.Context, next mcp.MethodHandler, m
 	kept := c.keepArguments(p.policy.MaxArguments)
 	defer kept.release()
 	result, err := p.serveCall(ctx, next, req, c)
-	if err != nil {
-		return nil, bare(err)
+	if err == nil {
+		return result, nil
 	}
-	return result, nil
+	var rejected *rejectedError
+	if method == methodTool && p.options.RejectedText != "" && errors.As(err, &rejected) {
+		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: p.options.RejectedText}}}, nil
+	}
+	return nil, bare(err)
 }
 
 // openCall is a call and the round that it opened, in one allocation.
@@ -205,11 +209,21 @@ func (p *Protection) refuse(ctx context.Context, method, why string) error {
 	return internalError()
 }
 
-// wireError is the client's view of an error of the boundary.
+// wireError returns the client's view of an error of the boundary.
 func wireError(err error) error {
 	wire := mcpseal.Wire(err)
-	return &jsonrpc.Error{Code: wire.Code, Message: wire.Message, Data: wire.Data}
+	seen := &jsonrpc.Error{Code: wire.Code, Message: wire.Message, Data: wire.Data}
+	if errors.Is(err, mcpseal.ErrRejected) {
+		return &rejectedError{seen}
+	}
+	return seen
 }
+
+// rejectedError is the client's view of a rejected token.
+type rejectedError struct{ seen *jsonrpc.Error }
+
+func (e *rejectedError) Error() string { return e.seen.Error() }
+func (e *rejectedError) Unwrap() error { return e.seen }
 
 func internalError() error { return wireError(nil) }
 
@@ -218,7 +232,10 @@ func internalError() error { return wireError(nil) }
 func bare(err error) error {
 	var own *ownError
 	if errors.As(err, &own) {
-		return own.Unwrap()
+		err = own.Unwrap()
+	}
+	if rejected, ok := err.(*rejectedError); ok {
+		return rejected.seen
 	}
 	return err
 }

@@ -47,6 +47,11 @@ type Options struct {
 	// Unsolicited names tools that get the answers of a call without a state. On a
 	// call with a state, answers are checked for these tools too. Nil means none.
 	Unsolicited []string
+	// RejectedText answers a call of a tool whose token is rejected with a result that
+	// is an error and has this text, for example [StartOver]: many hosts show a model no
+	// other. It is the same for every reason. "" means the protocol's error, which the
+	// official conformance suite wants.
+	RejectedText string
 	// Cursors issues the cursors of paged tools. Nil means native ones under the
 	// boundary's keys, which live for an hour.
 	Cursors cursor.Issuer
@@ -59,6 +64,10 @@ type Options struct {
 	// boundary's logger.
 	Logger *slog.Logger
 }
+
+// StartOver tells a model what to do after a token was rejected, for
+// [Options.RejectedText].
+const StartOver = "The confirmation is no longer valid. Nothing was done. Call the tool again to start over."
 
 // Protection is a boundary and its options, prepared once for any number of servers.
 type Protection struct {
@@ -189,6 +198,10 @@ func newProtection(boundary *mcpseal.Boundary, options *Options) *Protection {
 			p.logger().Warn("gosdk: list cursors are not sealed, because the boundary has no keys of its own: " +
 				"add mcpseal.NativeFormat to Config.AlsoOpen")
 		}
+	}
+	if p.options.RejectedText != "" {
+		p.logger().Info("gosdk: rejected tokens of tools are answered with a result in place of the protocol's error, " +
+			"so the official scenario input-required-result-tampered-state fails")
 	}
 	p.strangers.expect("mcpseal.Config.ReplayTools", p.policy.ReplayTools)
 	p.strangers.expect("gosdk.Options.Unsolicited", p.options.Unsolicited)

@@ -49,7 +49,7 @@ func call(name string, answer func(mutate.Question) any) mutate.Call {
 
 func serve(t *testing.T) mutate.Client {
 	t.Helper()
-	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"})
+	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,10 +24,15 @@ import (
 
 func main() {
 	address := flag.String("http", "127.0.0.1:8080", "`address` to listen on; port 0 chooses one")
+	startOver := flag.Bool("start-over", false, "answer a rejected token with a result that tells the model to start over")
 	flag.Parse()
 	log.SetFlags(0)
 
-	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"})
+	rejectedText := ""
+	if *startOver {
+		rejectedText = gosdk.StartOver
+	}
+	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"}, rejectedText)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -49,7 +54,7 @@ func main() {
 }
 
 // newServer returns the suite's server, protected.
-func newServer(config mcpseal.Config) (*mcp.Server, error) {
+func newServer(config mcpseal.Config, rejectedText string) (*mcp.Server, error) {
 	boundary, err := mcpseal.New(config)
 	if err != nil {
 		return nil, err
@@ -57,7 +62,8 @@ func newServer(config mcpseal.Config) (*mcp.Server, error) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "mcpseal-conformance", Version: "1.0.0"}, nil)
 	gosdk.Protect(server, boundary, &gosdk.Options{
 		// The scenario ignore-extra-params sends answers with a first call.
-		Unsolicited: []string{"test_input_required_result_elicitation"},
+		Unsolicited:  []string{"test_input_required_result_elicitation"},
+		RejectedText: rejectedText,
 	})
 	addScenarios(server)
 	return server, nil

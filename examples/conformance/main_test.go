@@ -30,7 +30,7 @@ type client struct {
 }
 
 func newClient(t *testing.T) client {
-	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"})
+	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 func TestTheServerSurvivesMutatedRequests(t *testing.T) {
 	target := mutate.Target{
 		Start: func(config mcpseal.Config) (*mcp.Server, http.Handler, error) {
-			server, err := newServer(config)
+			server, err := newServer(config, "")
 			return server, newHandler(server), err
 		},
 		Path:    "/mcp",
