@@ -216,7 +216,7 @@ func newProtection(boundary *mcpseal.Boundary, options *Options) *Protection {
 func (p *Protection) logger() *slog.Logger { return mcpseal.Logger(p.options.Logger) }
 
 func init() {
-	passage.LoggerOf = func(protected any) *slog.Logger { return protected.(*Protected).protection.logger() }
+	passage.LoggerOf = func(protection any) *slog.Logger { return protection.(*Protection).logger() }
 	passage.ProtectionOf = func(protected any) any { return protected.(*Protected).protection }
 	passage.CheckCapabilities = func(req mcp.Request, questions mcp.InputRequestMap) error {
 		c, _ := anyCall(req)

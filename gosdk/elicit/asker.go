@@ -17,8 +17,8 @@ import (
 
 // Asker asks the questions of one call. It is not safe for concurrent use.
 type Asker struct {
-	p       *gosdk.Protected
-	passing *passage.Call // nil if the call has not passed p
+	by      *gosdk.Protection // nil in a test of a handler by itself
+	passing *passage.Call     // nil if the call has not passed it
 	req     mcp.Request
 	name    string
 

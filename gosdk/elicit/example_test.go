@@ -147,3 +147,35 @@ func ExampleURL() {
 	http.NewServeMux().HandleFunc("/connect/{id}", connectPage)
 	// Output:
 }
+
+// confirmed is one helper for all handlers of a server. It returns the result that a
+// handler must return at once, or nil.
+func confirmed(ctx context.Context, req *mcp.CallToolRequest, message string) (*mcp.CallToolResult, error) {
+	pending, err := elicit.Within(ctx, req, func(ask *elicit.Asker) error {
+		answer, err := elicit.Form[Confirm](ask, "confirm", message).Value()
+		if err == nil && !answer.OK {
+			err = errors.New("the user unticked the box")
+		}
+		return err
+	})
+	if pending != nil {
+		return pending.ToolResult(), nil
+	}
+	if refused := new(elicit.RefusedError); errors.As(err, &refused) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "**Declined.** Nothing was deleted."}}}, nil
+	}
+	return nil, err
+}
+
+// A handler that is registered with the SDK itself asks through a helper.
+func ExampleWithin() {
+	boundary, _ := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
+	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
+	gosdk.Protect(server, boundary, nil)
+	server.AddTool(&mcp.Tool{Name: "delete", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if result, err := confirmed(ctx, req, "Delete everything?"); result != nil || err != nil {
+			return result, err
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "# Deleted"}}}, nil
+	})
+}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"math"
 	"reflect"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -22,18 +24,31 @@ type ToolHandler[In, Out any] func(ctx context.Context, ask *Asker, in In) (Out,
 // AddTool registers a tool on a protected server. It panics, as mcp.AddTool does,
 // when the tool cannot be registered.
 func AddTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler ToolHandler[In, Out]) {
+	AddResultTool(p, tool, func(ctx context.Context, ask *Asker, in In) (*mcp.CallToolResult, Out, error) {
+		out, err := handler(ctx, ask, in)
+		return nil, out, err
+	})
+}
+
+// ResultToolHandler is a tool that can ask, and that says more than a [ToolHandler]: its
+// own content beside the structured one, for example. The results are those of the
+// SDK's typed tools.
+type ResultToolHandler[In, Out any] func(ctx context.Context, ask *Asker, in In) (*mcp.CallToolResult, Out, error)
+
+// AddResultTool is [AddTool] for tools that return a full result.
+func AddResultTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler ResultToolHandler[In, Out]) {
 	server := serverOf(p)
-	mcp.AddTool(server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-		var out, none Out
-		ask := newAsker(ctx, p, req, tool.Name, req.Params.RequestState, req.Params.InputResponses)
-		asked, err := ask.run(ctx, func() (err error) { out, err = handler(ctx, ask, in); return err })
+	mcp.AddTool(server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (result *mcp.CallToolResult, out Out, err error) {
+		var none Out
+		ask := askerOf(ctx, p, req)
+		pending, err := ask.run(ctx, func() (err error) { result, out, err = handler(ctx, ask, in); return err })
 		if err != nil {
 			return nil, none, err
 		}
-		if asked != nil {
-			return &mcp.CallToolResult{InputRequests: asked.questions, RequestState: asked.state}, none, nil
+		if pending != nil {
+			return pending.ToolResult(), none, nil
 		}
-		return nil, out, nil
+		return result, out, nil
 	})
 }
 
@@ -45,13 +60,13 @@ type PromptHandler func(ctx context.Context, ask *Asker, req *mcp.GetPromptReque
 func AddPrompt(p *gosdk.Protected, prompt *mcp.Prompt, handler PromptHandler) {
 	server := serverOf(p)
 	server.AddPrompt(prompt, func(ctx context.Context, req *mcp.GetPromptRequest) (result *mcp.GetPromptResult, err error) {
-		ask := newAsker(ctx, p, req, prompt.Name, req.Params.RequestState, req.Params.InputResponses)
-		asked, err := ask.run(ctx, func() (err error) { result, err = handler(ctx, ask, req); return err })
+		ask := askerOf(ctx, p, req)
+		pending, err := ask.run(ctx, func() (err error) { result, err = handler(ctx, ask, req); return err })
 		if err != nil {
 			return nil, coded(err)
 		}
-		if asked != nil {
-			return &mcp.GetPromptResult{InputRequests: asked.questions, RequestState: asked.state}, nil
+		if pending != nil {
+			return pending.PromptResult(), nil
 		}
 		return result, nil
 	})
@@ -74,39 +89,52 @@ func AddResourceTemplate(p *gosdk.Protected, template *mcp.ResourceTemplate, han
 
 func (handler ResourceHandler) serve(p *gosdk.Protected) mcp.ResourceHandler {
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (result *mcp.ReadResourceResult, err error) {
-		ask := newAsker(ctx, p, req, "a resource", req.Params.RequestState, req.Params.InputResponses)
-		asked, err := ask.run(ctx, func() (err error) { result, err = handler(ctx, ask, req); return err })
+		ask := askerOf(ctx, p, req)
+		pending, err := ask.run(ctx, func() (err error) { result, err = handler(ctx, ask, req); return err })
 		if err != nil {
 			return nil, coded(err)
 		}
-		if asked != nil {
-			// For older clients the SDK requires contents even in a result that asks.
-			return &mcp.ReadResourceResult{InputRequests: asked.questions, RequestState: asked.state, Contents: []*mcp.ResourceContents{}}, nil
+		if pending != nil {
+			return pending.ResourceResult(), nil
 		}
 		return result, nil
 	}
 }
 
+const noWording = "tokens of the boundary's format cannot say that elicit wrote a state, so another handler of the same name " +
+	"could pass its own off as one: use the native format, or, unless its states are unsealed, do without by naming " +
+	"mcpseal.ClaimWording in mcpseal.Config.Waive"
+
+func lacksWording(b *mcpseal.Boundary) bool { return b.Missing(mcpseal.ClaimWording) != 0 }
+
 func serverOf(p *gosdk.Protected) *mcp.Server {
 	if p == nil || p.Server() == nil {
 		panic("elicit: it needs the value that gosdk.Protect returned")
 	}
-	if p.Boundary().Missing(mcpseal.ClaimWording) != 0 {
-		panic("elicit: tokens of the boundary's format cannot say that elicit wrote a state, so another handler of the same name " +
-			"could pass its own off as one: use the native format, or, unless its states are unsealed, do without by naming " +
-			"mcpseal.ClaimWording in mcpseal.Config.Waive")
+	if lacksWording(p.Boundary()) {
+		panic("elicit: " + noWording)
 	}
 	return p.Server()
 }
 
-func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, text string, answers mcp.InputResponseMap) *Asker {
+// askerOf returns the asker of a call to what is registered with p.
+func askerOf(ctx context.Context, p *gosdk.Protected, req mcp.Request) *Asker {
+	by := passage.ProtectionOf(p).(*gosdk.Protection)
+	passing := passage.From(ctx)
+	if passing != nil && passing.By != any(by) {
+		passing = nil
+	}
+	return newAsker(passing, by, req)
+}
+
+func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Asker {
+	name, text, answers := inputOf(req)
 	a := &Asker{
-		p: p, req: req, name: mcpseal.PlainText(name), state: state{Version: stateVersion}, fresh: make(mcp.InputResponseMap),
+		by: by, passing: passing, req: req, name: mcpseal.PlainText(name), state: state{Version: stateVersion}, fresh: make(mcp.InputResponseMap),
 		digests: make(map[string]string), onces: make(map[string]reflect.Type), questions: make(mcp.InputRequestMap),
 		read: make(map[string]bool),
 	}
-	if passing := passage.From(ctx); passing != nil && passing.By == passage.ProtectionOf(p) {
-		a.passing = passing
+	if passing != nil {
 		if s, ok := readState(text); ok && passing.Written(text, s.wording()) {
 			a.state = s
 		}
@@ -125,6 +153,19 @@ func newAsker(ctx context.Context, p *gosdk.Protected, req mcp.Request, name, te
 	}
 	a.state.Asked = nil
 	return a
+}
+
+// inputOf returns what a request brought, and a name for the log.
+func inputOf(req mcp.Request) (name, state string, answers mcp.InputResponseMap) {
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		return r.Params.Name, r.Params.RequestState, r.Params.InputResponses
+	case *mcp.GetPromptRequest:
+		return r.Params.Name, r.Params.RequestState, r.Params.InputResponses
+	case *mcp.ReadResourceRequest:
+		return "a resource", r.Params.RequestState, r.Params.InputResponses
+	}
+	return "", "", nil
 }
 
 // recordOf returns an answer as the state keeps it.
@@ -146,14 +187,8 @@ func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
 	return answer{digest, Accept, text}, err == nil
 }
 
-// asking is what a call sends instead of its result.
-type asking struct {
-	questions mcp.InputRequestMap
-	state     string
-}
-
 // run calls the handler, and finds out whether it asks.
-func (a *Asker) run(ctx context.Context, handler func() error) (*asking, error) {
+func (a *Asker) run(ctx context.Context, handler func() error) (*Pending, error) {
 	if a.passing == nil {
 		a.log(ctx, "elicit: the call has not passed the middleware of its server, so its state and answers cannot be trusted: "+
 			"register the tool with the value that gosdk.Protect returned for this server")
@@ -182,7 +217,7 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*asking, error) 
 		}
 	}
 	state, err := a.state.text()
-	if most := a.p.Boundary().Config().MaxState; err == nil && len(state) > most {
+	if most := a.maxState(); err == nil && len(state) > most {
 		a.log(ctx, fmt.Sprintf("elicit: the answers so far have %d bytes as a state, mcpseal.Config.MaxState is %d: ask for less, or raise it", len(state), most))
 		return nil, internalError()
 	}
@@ -191,7 +226,7 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*asking, error) 
 		return nil, internalError()
 	}
 	a.passing.Wrote(state, a.state.wording())
-	return &asking{a.questions, state}, nil
+	return &Pending{a.questions, state}, nil
 }
 
 // coded gives an error about an answer a JSON-RPC code, for prompts and resources:
@@ -208,8 +243,20 @@ func coded(err error) error {
 	return err
 }
 
+// maxState returns how long a state may be. A test of a handler by itself has no limit.
+func (a *Asker) maxState() int {
+	if a.by == nil {
+		return math.MaxInt
+	}
+	return a.by.Boundary().Config().MaxState
+}
+
 func (a *Asker) log(ctx context.Context, message string) {
-	passage.LoggerOf(a.p).ErrorContext(ctx, message, "name", a.name)
+	logger := slog.Default()
+	if a.by != nil {
+		logger = passage.LoggerOf(a.by)
+	}
+	logger.ErrorContext(ctx, message, "name", a.name)
 }
 
 func internalError() error {

@@ -15,8 +15,8 @@ import (
 
 // Functions of gosdk that elicit needs.
 var (
-	// LoggerOf returns the logger for the author and operator of a *gosdk.Protected.
-	LoggerOf func(protected any) *slog.Logger
+	// LoggerOf returns the logger for the author and operator of a *gosdk.Protection.
+	LoggerOf func(protection any) *slog.Logger
 	// ProtectionOf returns the *gosdk.Protection of a *gosdk.Protected.
 	ProtectionOf func(protected any) any
 	// CheckCapabilities returns the protocol's error -32021 for questions that the
@@ -40,6 +40,9 @@ type Call struct {
 	round  *mcpseal.Round
 	wrote  []written
 	asking bool // the last run asked
+
+	within   any         // elicit's own, of the handler that got this request
+	withinOf mcp.Request // the same
 }
 
 type written struct {
@@ -71,6 +74,23 @@ func (c *Call) Began() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asking = false
+}
+
+// Within returns what begin made for this request, in a handler that asks several times.
+func (c *Call) Within(req mcp.Request, begin func() any) any {
+	c.mu.Lock()
+	begun := c.within
+	if c.withinOf != req {
+		begun = nil
+	}
+	c.mu.Unlock()
+	if begun == nil {
+		begun = begin()
+		c.mu.Lock()
+		c.within, c.withinOf = begun, req
+		c.mu.Unlock()
+	}
+	return begun
 }
 
 // Wrote notes the state that a run returns, and how its questions are worded.

@@ -1,0 +1,71 @@
+package elicit
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+)
+
+// Within asks inside a handler that is registered with the SDK itself, however deep.
+// Its function asks as a handler of [AddTool] does. If Within returns a *[Pending], the
+// handler returns that as its result at once, and runs again with the answers; nothing
+// that must not be done twice belongs before it. An error is the function's own, such as
+// a *[RefusedError], or says that the call cannot go on.
+//
+// A handler may call Within several times: all its questions are one conversation, and
+// their keys must differ. The request is the one that the handler got. The state of
+// the result is elicit's: the handler neither reads nor writes it.
+//
+// It works wherever the call came through the middleware of package gosdk. Anywhere
+// else it fails, and the log says why.
+func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pending, error) {
+	passing := passage.From(ctx)
+	if passing == nil || !gosdk.Sealed(ctx, req) {
+		slog.ErrorContext(ctx, "elicit: Within was called in a call that has not come through the middleware of its server, so its state and "+
+			"answers cannot be trusted: call gosdk.Protect on the server, and pass the context and the request that the handler got")
+		return nil, internalError()
+	}
+	by, _ := passing.By.(*gosdk.Protection)
+	a := passing.Within(req, func() any { return newAsker(passing, by, req) }).(*Asker)
+	if by != nil && lacksWording(by.Boundary()) {
+		a.log(ctx, "elicit: "+noWording)
+		return nil, internalError()
+	}
+	return a.run(ctx, func() error { return ask(a) })
+}
+
+// Pending is what a call sends instead of its result, because it asks.
+type Pending struct {
+	questions mcp.InputRequestMap
+	state     string
+}
+
+// ToolResult returns the result of a tool that asks. It is nil for a nil Pending, and so
+// are the other two.
+func (p *Pending) ToolResult() *mcp.CallToolResult {
+	if p == nil {
+		return nil
+	}
+	return &mcp.CallToolResult{InputRequests: p.questions, RequestState: p.state}
+}
+
+// PromptResult returns the result of a prompt that asks.
+func (p *Pending) PromptResult() *mcp.GetPromptResult {
+	if p == nil {
+		return nil
+	}
+	return &mcp.GetPromptResult{InputRequests: p.questions, RequestState: p.state}
+}
+
+// ResourceResult returns the result of a resource that asks.
+func (p *Pending) ResourceResult() *mcp.ReadResourceResult {
+	if p == nil {
+		return nil
+	}
+	// For older clients the SDK wants contents even of a result that asks.
+	return &mcp.ReadResourceResult{InputRequests: p.questions, RequestState: p.state, Contents: []*mcp.ResourceContents{}}
+}
