@@ -1,0 +1,64 @@
+package gosdk
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
+)
+
+// What follows is for handlers that seal their states themselves, on a server without
+// [Protect]: what the client holds is then a token wherever it is seen, and a handler
+// that forgets to open it has no state at all. The price is three calls in each handler
+// that asks, and that the SDK asks older clients for one round only.
+
+// Request returns the request that a handler got as a boundary needs it: method, target,
+// arguments and user, for [mcpseal.Boundary.Open]. It fails on a server that is
+// protected, where the middleware seals. Return the error as it is.
+func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Request, error) {
+	c, ok := anyCall(req)
+	if !ok {
+		return mcpseal.Request{}, p.refuse(ctx, "", "a request of an unknown type cannot be sealed")
+	}
+	if outer := passage.From(ctx); outer != nil && outer.Session == req.GetSession() {
+		return mcpseal.Request{}, p.refuse(ctx, c.method, "a handler seals its state although its server is protected, which would seal it twice: "+
+			"write plaintext, or take out Protect")
+	}
+	by := p.callerOf(req)
+	p.warnUsers(ctx, &by)
+	request := mcpseal.Request{Method: c.method, Target: c.target, Principal: p.as(&by), Arguments: bytes.Clone(c.arguments)}
+	if c.method == methodPrompt {
+		request.Arguments = appendStrings(nil, c.promptArgs)
+	}
+	return request, nil
+}
+
+// Answers returns those of the request's answers that the round before asked for. Log
+// and observer learn how many were dropped.
+func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.Request) mcp.InputResponseMap {
+	c, _ := anyCall(req)
+	_, answers := p.input(ctx, round, c)
+	return answers
+}
+
+// Questions returns questions as [mcpseal.Boundary.Seal] needs them. It fails if the
+// client has not declared that it can answer them. Return the error as it is.
+func (p *Protection) Questions(ctx context.Context, req mcp.Request, questions mcp.InputRequestMap) ([]mcpseal.Question, error) {
+	c, ok := anyCall(req)
+	if !ok {
+		return nil, p.refuse(ctx, "", "a request of an unknown type cannot ask")
+	}
+	pinned, err := p.pins(&passage.Call{Context: ctx}, c, asking{questions: questions})
+	if err != nil {
+		return nil, err
+	}
+	return pinned, checkCapabilities(req, c, questions)
+}
+
+// WireError returns the client's view of an error of [mcpseal.Boundary.Open] or
+// [mcpseal.Boundary.Seal], for a handler that calls them: a *jsonrpc.Error, which the SDK
+// sends as it is.
+func WireError(err error) error { return bare(wireError(err)) }

@@ -1,0 +1,143 @@
+package gosdk_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// sealer is a handler that seals its own state. It asks twice, where the client can.
+type sealer struct {
+	*gosdk.Protection
+	seen []string // the keys of the answers that each run got
+}
+
+func (s *sealer) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	request, err := s.Request(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	round, err := s.Boundary().Open(ctx, request, req.Params.RequestState)
+	if err != nil {
+		return nil, gosdk.WireError(err)
+	}
+	s.seen = append(s.seen, strings.Join(slices.Sorted(maps.Keys(s.Answers(ctx, &round, req))), ","))
+	if state, ok := round.State(); ok {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done with " + state}}}, nil
+	}
+	requests, state := mcp.InputRequestMap{"q": form("Really?")}, "step=1"
+	questions, err := s.Questions(ctx, req, requests)
+	if err != nil {
+		return nil, err
+	}
+	token, err := s.Boundary().Seal(ctx, &round, &state, questions...)
+	if err != nil {
+		return nil, gosdk.WireError(err)
+	}
+	return &mcp.CallToolResult{InputRequests: requests, RequestState: token}, nil
+}
+
+func newSealer(t *testing.T, b *book, user *string) (*sealer, *mcp.Server) {
+	s := &sealer{Protection: gosdk.Prepare(boundary(t, b, nil), &gosdk.Options{
+		Logger: b.logger(), Principal: func(context.Context, mcp.Request) (string, error) { return *user, nil },
+	})}
+	server := newServer()
+	for _, name := range []string{"seals", "other"} {
+		server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, s.handle)
+	}
+	return s, server
+}
+
+// TestAHandlerThatSealsByItselfGetsEveryBinding on a server without the middleware.
+func TestAHandlerThatSealsByItselfGetsEveryBinding(t *testing.T) {
+	b, user := &book{}, "alice"
+	s, server := newSealer(t, b, &user)
+	session := connect(t, server, raw(), revision2026)
+	asked, err := callTool(t, session, &mcp.CallToolParams{Name: "seals", Arguments: map[string]any{"a": 1}})
+	if err != nil || !strings.HasPrefix(asked.RequestState, "ms1.") || len(asked.InputRequests) != 1 {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	answer := &mcp.ElicitResult{Action: "accept", Content: map[string]any{"value": "x"}}
+	good := mcp.CallToolParams{
+		Name: "seals", Arguments: map[string]any{"a": 1}, RequestState: asked.RequestState,
+		InputResponses: mcp.InputResponseMap{"q": answer, "unasked": answer, "kind": &mcp.ListRootsResult{}},
+	}
+	for name, change := range map[string]func(*mcp.CallToolParams){
+		"changed":         func(p *mcp.CallToolParams) { p.RequestState = p.RequestState[:len(p.RequestState)-2] + "AA" },
+		"plaintext":       func(p *mcp.CallToolParams) { p.RequestState = "step=1" },
+		"another tool":    func(p *mcp.CallToolParams) { p.Name = "other" },
+		"other arguments": func(p *mcp.CallToolParams) { p.Arguments = map[string]any{"a": 2} },
+		"another user":    func(*mcp.CallToolParams) { user = "mallory" },
+	} {
+		params := good
+		change(&params)
+		runs := len(s.seen)
+		if _, err := callTool(t, session, &params); wire(err) != invalidState || len(s.seen) != runs {
+			t.Errorf("%s: %s", name, wire(err))
+		}
+		user = "alice"
+	}
+	result, err := callTool(t, session, &good)
+	if err != nil || text(result) != "done with step=1" || s.seen[len(s.seen)-1] != "q" {
+		t.Errorf("%q, %v, after %q", text(result), err, s.seen)
+	}
+	if !strings.Contains(b.String(), "answers=2") {
+		t.Errorf("the log does not say that answers were dropped: %s", b)
+	}
+	// A first round gets no answers, and none that the client cannot answer is asked.
+	params := good
+	params.RequestState = ""
+	if _, err := callTool(t, session, &params); err != nil || s.seen[len(s.seen)-1] != "" {
+		t.Errorf("a first round: %v, %q", err, s.seen)
+	}
+	mute := connect(t, server, &mcp.ClientOptions{}, revision2026)
+	if _, err := callTool(t, mute, &mcp.CallToolParams{Name: "seals"}); !strings.Contains(wire(err), "-32021") {
+		t.Errorf("a client that cannot answer: %s", wire(err))
+	}
+	older := connect(t, server, answering(), revision2025)
+	if result, err := callTool(t, older, &mcp.CallToolParams{Name: "seals"}); err != nil || text(result) != "done with step=1" {
+		t.Errorf("an older client: %q, %v", text(result), err)
+	}
+}
+
+func TestSealingByItselfOnAProtectedServerIsRefused(t *testing.T) {
+	for _, version := range []string{revision2026, revision2025} {
+		b, user := &book{}, "alice"
+		s, server := newSealer(t, b, &user)
+		s.Install(server)
+		_, err := callTool(t, connect(t, server, answering(), version), &mcp.CallToolParams{Name: "seals"})
+		if wire(err) != internal || !strings.Contains(b.String(), "would seal it twice") {
+			t.Errorf("%s: %s\n%s", version, wire(err), b)
+		}
+	}
+}
+
+// TestARequestHasTheArgumentsThatArrived: for every kind of call, in memory of its own.
+func TestARequestHasTheArgumentsThatArrived(t *testing.T) {
+	p := gosdk.Prepare(boundary(t, &book{}, nil), &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "u", nil }})
+	arguments := []byte(`{"a":1}`)
+	for want, req := range map[string]mcp.Request{
+		`tools/call t {"a":1}`:    &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t", Arguments: arguments}},
+		`prompts/get p {"b":"2"}`: &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Name: "p", Arguments: map[string]string{"b": "2"}}},
+		`resources/read r:1 `:     &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: "r:1"}},
+	} {
+		got, err := p.Request(t.Context(), req)
+		user, failed := got.Principal.Identify(t.Context())
+		if text := got.Method + " " + got.Target + " " + string(got.Arguments); err != nil || text != want || user != "u" || failed != nil {
+			t.Errorf("%s: %s, %v, %s", want, text, err, user)
+		}
+		clear(got.Arguments)
+	}
+	if string(arguments) != `{"a":1}` {
+		t.Error("the arguments are the handler's")
+	}
+	if _, err := p.Request(t.Context(), &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{}}); err == nil {
+		t.Error("a list has a state")
+	}
+}
