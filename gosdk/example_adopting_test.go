@@ -1,0 +1,108 @@
+package gosdk_test
+
+import (
+	"context"
+	"log"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// A server for each request, with one preparation for all.
+func ExamplePrepare() {
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	protection := gosdk.Prepare(boundary, nil) // once
+
+	newServer := func(*http.Request) *mcp.Server {
+		server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
+		protection.Install(server) // for each server
+		addTools(server)
+		return server
+	}
+	http.Handle("/mcp", gosdk.Handler(newServer, nil))
+}
+
+func addTools(*mcp.Server) {}
+
+// The model learns what to do when a token is rejected.
+func ExampleOptions_rejectedText() {
+	options := &gosdk.Options{
+		RejectedText: gosdk.StartOver, // or words of your own
+	}
+	_ = options
+}
+
+var confirmation = mcp.InputRequestMap{"confirm": &mcp.ElicitParams{
+	Message:         "Delete the file?",
+	RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}},
+}}
+
+// deletePlain is a tool behind Protect or Install: the middleware opens and seals.
+func deletePlain(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	if !gosdk.Sealed(ctx, req) {
+		return nil, gosdk.ErrNotProtected // the line with Protect is missing
+	}
+	if req.Params.RequestState == "" {
+		return &mcp.CallToolResult{InputRequests: confirmation, RequestState: "asked"}, nil
+	}
+	return deleteIf(req.Params.InputResponses["confirm"])
+}
+
+// deleter is the same tool on a server without the middleware: it opens and seals
+// by itself.
+type deleter struct{ protection *gosdk.Protection }
+
+func (d deleter) delete(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	request, err := d.protection.Request(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	round, err := d.protection.Boundary().Open(ctx, request, req.Params.RequestState)
+	if err != nil {
+		return nil, gosdk.WireError(err)
+	}
+	if _, asked := round.State(); asked {
+		return deleteIf(d.protection.Answers(ctx, &round, req)["confirm"])
+	}
+	questions, err := d.protection.Questions(ctx, req, confirmation)
+	if err != nil {
+		return nil, err
+	}
+	state := "asked"
+	token, err := d.protection.Boundary().Seal(ctx, &round, &state, questions...)
+	if err != nil {
+		return nil, gosdk.WireError(err)
+	}
+	return &mcp.CallToolResult{InputRequests: confirmation, RequestState: token}, nil
+}
+
+func deleteIf(answer mcp.InputResponse) (*mcp.CallToolResult, error) {
+	text := "Nothing was deleted."
+	if form, ok := answer.(*mcp.ElicitResult); ok && form.Action == "accept" && form.Content["ok"] == true {
+		text = "Deleted."
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+}
+
+// One tool in both shapes: behind the middleware, and sealing by itself.
+func ExampleProtection_Request() {
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	protection := gosdk.Prepare(boundary, nil)
+	tool := &mcp.Tool{Name: "delete", InputSchema: map[string]any{"type": "object"}}
+
+	behind := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
+	protection.Install(behind)
+	behind.AddTool(tool, deletePlain)
+
+	itself := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
+	itself.AddTool(tool, deleter{protection}.delete)
+}
