@@ -203,3 +203,22 @@ func TestASeedRepeatsAnAttack(t *testing.T) {
 		t.Error("two seeds send the same")
 	}
 }
+
+// TestAMutationChangesNothingOfTheNext: values that all attackers share, and a value put
+// into itself, once ended an attack with an endless recursion.
+func TestAMutationChangesNothingOfTheNext(t *testing.T) {
+	before, err := json.Marshal(oddValues)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &attacker{rand: rand.New(rand.NewPCG(1, 2))}
+	var value any = map[string]any{"a": []any{map[string]any{}}}
+	for range 5000 {
+		if value = a.twist(value); len(nodes(value)) > 50 {
+			value = a.junk()
+		}
+	}
+	if after, err := json.Marshal(oddValues); err != nil || string(after) != string(before) {
+		t.Errorf("the odd values have changed: %v", err)
+	}
+}

@@ -118,7 +118,26 @@ var (
 	}
 )
 
-func (a *attacker) junk() any { return pick(a, oddValues) }
+// junk returns an odd value in memory of its own: the next mutation may change it.
+func (a *attacker) junk() any { return cloned(pick(a, oddValues)) }
+
+func cloned(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		v = maps.Clone(v)
+		for name := range v {
+			v[name] = cloned(v[name])
+		}
+		return v
+	case []any:
+		v = slices.Clone(v)
+		for i := range v {
+			v[i] = cloned(v[i])
+		}
+		return v
+	}
+	return value
+}
 
 func (a *attacker) name() any {
 	if len(a.recorded.names) > 0 && a.chance(70) {
