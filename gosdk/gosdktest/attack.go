@@ -35,9 +35,9 @@ func With(arguments any) Change { return func(m *Message) { m.Arguments = argume
 // The handler runs twice: for the answers without a token, which must make it ask again,
 // and for the genuine round. The token of nobody is not sent as another user.
 //
-// A server with mcpseal.Config.AskAgain asks again in place of a rejection, or a tool is
-// in gosdk.Options.Unsolicited: test these with Answer, and the reasons with
-// sealtest.Events.
+// Attack is not for servers with mcpseal.Config.AskAgain, which ask again in place of a
+// rejection, nor for tools in gosdk.Options.Unsolicited. Test these with Answer, and look
+// at the reasons with sealtest.Events.
 func (r *Round) Attack(answers mcp.InputResponseMap) *Round {
 	t := r.on.t
 	t.Helper()

@@ -85,8 +85,7 @@ func (c *connections) session(user string) (*mcp.ClientSession, error) {
 	if session := c.byUser[user]; session != nil {
 		return session, nil
 	}
-	// The test's context ends before its cleanups, which close the connection in order.
-	ctx := context.WithoutCancel(c.t.Context())
+	ctx := c.t.Context()
 	clientSide, serverSide := mcp.NewInMemoryTransports()
 	serving, err := c.server.Connect(ctx, &transport{serverSide, c.extraOf(user)}, nil)
 	if err != nil {
@@ -159,9 +158,7 @@ type requests struct {
 func (r *requests) Read(ctx context.Context) (jsonrpc.Message, error) {
 	message, err := r.Connection.Read(ctx)
 	if request, ok := message.(*jsonrpc.Request); ok && err == nil {
-		if extra := r.extra(); extra != nil { // a typed nil is not none
-			request.Extra = extra
-		}
+		request.Extra = r.extra()
 	}
 	return message, err
 }

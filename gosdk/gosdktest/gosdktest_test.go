@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/elicit"
 	"github.com/mcpseal/mcpseal/gosdk/gosdktest"
 	"github.com/mcpseal/mcpseal/replay"
 	"github.com/mcpseal/mcpseal/sealtest"
@@ -175,17 +176,22 @@ func TestAttackNoticesEachHole(t *testing.T) {
 			return server
 		}
 	}
-	calls := 0
+	calls, size := 0, 0
 	for name, c := range map[string]struct {
 		server func(testing.TB) *mcp.Server
 		want   []string // what the failures say, in order; none means that it withstands
 	}{
-		"protected":          {protected(none, nil), nil},
-		"single use":         {protected(func(c *mcpseal.Config) { c.Replay, _ = replay.NewSingleProcess(replay.Config{}) }, nil), nil},
-		"unprotected":        {func(testing.TB) *mcp.Server { return serverOf(careless) }, []string{"first character", "in the middle", "last character", "without its last", "one more", "target", "method", "argument", "another user", "nobody", "do not make the server ask"}},
-		"users ignored":      {protected(none, &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "everybody", nil }}), []string{"of another user", "sent by nobody"}},
-		"unsolicited":        {protected(none, &gosdk.Options{Unsolicited: []string{"release"}}), []string{"do not make the server ask"}},
-		"trims":              {around(func(p *mcp.CallToolParamsRaw) { p.RequestState = strings.TrimSuffix(p.RequestState, "A") }), []string{"one more"}},
+		"protected":     {protected(none, nil), nil},
+		"single use":    {protected(func(c *mcpseal.Config) { c.Replay, _ = replay.NewSingleProcess(replay.Config{}) }, nil), nil},
+		"unprotected":   {func(testing.TB) *mcp.Server { return serverOf(careless) }, []string{"first character", "in the middle", "last character", "without its last", "one more", "target", "method", "argument", "another user", "nobody", "do not make the server ask"}},
+		"users ignored": {protected(none, &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "everybody", nil }}), []string{"of another user", "sent by nobody"}},
+		"unsolicited":   {protected(none, &gosdk.Options{Unsolicited: []string{"release"}}), []string{"do not make the server ask"}},
+		"trims": {around(func(p *mcp.CallToolParamsRaw) {
+			if size == 0 {
+				size = len(p.RequestState) // of the first token, which is changed but as long as the genuine one
+			}
+			p.RequestState = p.RequestState[:min(size, len(p.RequestState))]
+		}), []string{"one more"}},
 		"arguments replaced": {around(func(p *mcp.CallToolParamsRaw) { p.Arguments = json.RawMessage(`{}`) }), []string{"another argument"}},
 		"name replaced":      {around(func(p *mcp.CallToolParamsRaw) { p.Name = "release" }), []string{"another target"}},
 		"rejects everything": {protected(none, &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) {
@@ -247,6 +253,35 @@ func TestEveryMethodIsAttacked(t *testing.T) {
 	}
 }
 
+// TestALaterRoundIsAttacked has a tool of package elicit that asks twice.
+func TestALaterRoundIsAttacked(t *testing.T) {
+	type confirm struct {
+		OK bool `json:"ok"`
+	}
+	type released struct {
+		Text string `json:"text"`
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	protected := gosdk.Protect(server, sealtest.Boundary(t), nil)
+	elicit.AddTool(protected, &mcp.Tool{Name: "release"}, func(_ context.Context, ask *elicit.Asker, _ struct{}) (released, error) {
+		for _, key := range []string{"confirm", "again"} {
+			if answer, err := elicit.Form[confirm](ask, key, "Release it?").Value(); err != nil || !answer.OK {
+				return released{}, errors.Join(err, errors.New("not confirmed"))
+			}
+		}
+		return released{"released"}, nil
+	})
+	first := gosdktest.Connect(t, server, nil).CallTool("release", nil)
+	second := first.Attack(yes)
+	if !second.Asks() || second.Questions["again"] == nil {
+		t.Fatal(second.Text())
+	}
+	done := second.Attack(gosdktest.Accept("again", map[string]any{"ok": true}))
+	if done.Text() != `{"text":"released"}` {
+		t.Error(done.Text())
+	}
+}
+
 func TestTheTokenOfNobodyIsNotAnotherUsers(t *testing.T) {
 	server := serverOf(careless)
 	gosdk.Protect(server, sealtest.Boundary(t), &gosdk.Options{
@@ -278,7 +313,6 @@ func TestACallBringsItsUser(t *testing.T) {
 	}
 }
 
-// TestAnExtraThatIsNilIsNone: the SDK would take a typed nil for an extra.
 func TestAnExtraThatIsNilIsNone(t *testing.T) {
 	server := serverOf(func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(req.Extra == nil)}}}, nil
