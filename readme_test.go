@@ -14,7 +14,7 @@ import (
 // TestREADMECodeIsCompiled finds every Go block of the README and of the docs in
 // a file that the compiler sees.
 func TestREADMECodeIsCompiled(t *testing.T) {
-	for _, page := range []string{"README.md", "docs/migration.md", "docs/elicit.md", "docs/operations.md", "docs/adopting.md"} {
+	for _, page := range []string{"README.md", "docs/migration.md", "docs/elicit.md", "docs/operations.md", "docs/adopting.md", "docs/testing.md"} {
 		checkCode(t, page)
 	}
 }
@@ -25,7 +25,7 @@ func checkCode(t *testing.T, page string) {
 		t.Fatal(err)
 	}
 	var compiled strings.Builder
-	for _, file := range []string{"examples/standalone/main.go", "example_test.go", "gosdk/example_test.go", "gosdk/example_adopting_test.go", "compat/example_test.go", "compat/example_ownformat_test.go", "gosdk/elicit/example_test.go", "examples/pages/main.go", "keys/example_test.go", "replay/redisreplay/example_test.go"} {
+	for _, page := range []string{"examples/standalone/main.go", "example_test.go", "gosdk/example_test.go", "gosdk/example_adopting_test.go", "compat/example_test.go", "compat/example_ownformat_test.go", "gosdk/elicit/example_test.go", "examples/pages/main.go", "keys/example_test.go", "replay/redisreplay/example_test.go", "gosdk/gosdktest/example_test.go", "sealtest/example_test.go"} {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

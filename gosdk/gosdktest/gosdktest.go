@@ -1,4 +1,18 @@
-// Package gosdktest helps to test handlers of servers that package gosdk protects.
+// Package gosdktest is for tests of servers that package gosdk protects, and of their
+// handlers.
+//
+//	alice := gosdktest.Connect(t, server, nil)
+//	asked := alice.CallTool("release", map[string]any{"version": "1.2"})
+//	done := asked.Attack(gosdktest.Accept("confirm", map[string]any{"ok": true}))
+//
+// [Connect] joins a client to your server in memory. The server keeps the options that
+// you protected it with: each call brings the access token or the headers of its user, as
+// over HTTP. A call is a [Round]; [Round.Answer] sends the next one, as it should be or
+// as an attacker would, and [Round.Attack] tries the usual attacks at once. Nothing here
+// waits for real time, so expiry is tested in a bubble of testing/synctest.
+//
+// [Context] is for a test that calls a handler directly. The reasons of rejections, which
+// no client sees, are recorded by sealtest.Events.
 package gosdktest
 
 import (

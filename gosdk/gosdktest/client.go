@@ -1,0 +1,164 @@
+package gosdktest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
+)
+
+// The users that the kit knows. Any other name is a user too, and "" is nobody.
+const (
+	Alice = "alice"
+	Bob   = "bob"
+)
+
+// Options changes what [Connect] does.
+type Options struct {
+	// Extra returns what a request of this user brings: an access token, headers, or
+	// both. It is called for every request, except those of nobody. Set it if the
+	// server's gosdk.Options.Principal reads something else than the token's UserID.
+	// Nil means a token with this UserID and nothing else.
+	Extra func(user string) *mcp.RequestExtra
+	// Older connects clients of revision 2025-11-25, which are asked in the middle of
+	// a call and hold no tokens. It needs Client. False means revision 2026-07-28.
+	Older bool
+	// Client has the handlers that answer questions, so that a call returns when it is
+	// done, on either revision. Nil means a client that declares it can answer
+	// everything, and leaves the questions of each round to the test.
+	Client *mcp.ClientOptions
+}
+
+// Client calls a server as one user.
+type Client struct {
+	user string
+	*connections
+}
+
+// Connect joins a client of [Alice] to a server, in memory, until the test ends. In a
+// bubble of testing/synctest, call it inside the bubble, with a server made there.
+func Connect(t testing.TB, server *mcp.Server, options *Options) *Client {
+	t.Helper()
+	c := &Client{Alice, &connections{t: t, server: server, byUser: make(map[string]*mcp.ClientSession)}}
+	if options != nil {
+		c.options = *options
+	}
+	if c.options.Older && c.options.Client == nil {
+		t.Fatal("gosdktest: an older client is asked in the middle of a call: set Options.Client to answer")
+	}
+	c.Session()
+	return c
+}
+
+// As returns a client of another user of the same server.
+func (c *Client) As(user string) *Client { return &Client{user, c.connections} }
+
+// Session returns the SDK's session of this user, for whatever else a test calls.
+func (c *Client) Session() *mcp.ClientSession {
+	c.t.Helper()
+	session, err := c.session(c.user)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return session
+}
+
+// connections has one for each user: over HTTP too, no two users share one.
+type connections struct {
+	t       testing.TB
+	server  *mcp.Server
+	options Options
+
+	mu     sync.Mutex
+	byUser map[string]*mcp.ClientSession
+}
+
+func (c *connections) session(user string) (*mcp.ClientSession, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if session := c.byUser[user]; session != nil {
+		return session, nil
+	}
+	ctx := c.t.Context()
+	clientSide, serverSide := mcp.NewInMemoryTransports()
+	serving, err := c.server.Connect(ctx, &transport{serverSide, c.extraOf(user)}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("gosdktest: the server does not connect: %w", err)
+	}
+	version := revision.V2026
+	if c.options.Older {
+		version = revision.V2025
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "gosdktest", Version: "1"}, c.clientOptions())
+	session, err := revision.Connect(ctx, client, clientSide, version)
+	if err != nil {
+		serving.Close()
+		return nil, fmt.Errorf("gosdktest: the client does not connect: %w", err)
+	}
+	c.t.Cleanup(func() { session.Close(); serving.Wait() })
+	if got := session.InitializeResult().ProtocolVersion; got != version {
+		return nil, fmt.Errorf("gosdktest: the server speaks revision %s, and the test needs %s", got, version)
+	}
+	c.byUser[user] = session
+	return session, nil
+}
+
+// extraOf returns what makes the extra of each request: a handler may change the one
+// that it got.
+func (c *connections) extraOf(user string) func() *mcp.RequestExtra {
+	switch {
+	case user == "":
+		return func() *mcp.RequestExtra { return nil }
+	case c.options.Extra != nil:
+		return func() *mcp.RequestExtra { return c.options.Extra(user) }
+	}
+	return func() *mcp.RequestExtra { return &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: user}} }
+}
+
+func (c *connections) clientOptions() *mcp.ClientOptions {
+	if c.options.Client != nil {
+		return c.options.Client
+	}
+	return &mcp.ClientOptions{
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+		Capabilities: &mcp.ClientCapabilities{
+			Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}},
+			Sampling:    &mcp.SamplingCapabilities{Tools: &mcp.SamplingToolsCapabilities{}, Context: &mcp.SamplingContextCapabilities{}},
+			RootsV2:     &mcp.RootCapabilities{},
+		},
+	}
+}
+
+// transport gives each request what the SDK's HTTP transport would: the SDK passes on
+// the extra of any transport.
+type transport struct {
+	mcp.Transport
+	extra func() *mcp.RequestExtra
+}
+
+func (t *transport) Connect(ctx context.Context) (mcp.Connection, error) {
+	connection, err := t.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &requests{connection, t.extra}, nil
+}
+
+type requests struct {
+	mcp.Connection
+	extra func() *mcp.RequestExtra
+}
+
+func (r *requests) Read(ctx context.Context) (jsonrpc.Message, error) {
+	message, err := r.Connection.Read(ctx)
+	if request, ok := message.(*jsonrpc.Request); ok && err == nil {
+		request.Extra = r.extra()
+	}
+	return message, err
+}

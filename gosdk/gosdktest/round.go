@@ -1,0 +1,142 @@
+package gosdktest
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// CallTool calls a tool. The arguments are whatever the SDK takes.
+func (c *Client) CallTool(name string, arguments any) *Round {
+	return c.send(Message{Method: "tools/call", Target: name, Arguments: arguments, User: c.user})
+}
+
+// GetPrompt gets a prompt.
+func (c *Client) GetPrompt(name string, arguments map[string]string) *Round {
+	return c.send(Message{Method: "prompts/get", Target: name, Arguments: arguments, User: c.user})
+}
+
+// ReadResource reads a resource.
+func (c *Client) ReadResource(uri string) *Round {
+	return c.send(Message{Method: "resources/read", Target: uri, User: c.user})
+}
+
+// Message is what a client sends in one round. A [Change] may change all of it.
+type Message struct {
+	Method    string // tools/call, prompts/get or resources/read
+	Target    string // the tool, the prompt, or the resource's URI
+	Arguments any    // a map[string]string for a prompt
+	User      string // who sends it; "" is nobody
+	Token     string // the requestState
+	Answers   mcp.InputResponseMap
+}
+
+// Round is one request and what came back.
+type Round struct {
+	Result    mcp.Result // nil if the call failed
+	Err       error      // how the call failed
+	Token     string     // the requestState that came back; "" if nothing is asked
+	Questions mcp.InputRequestMap
+
+	asks bool
+	sent Message
+	on   *connections
+}
+
+// Asks reports whether the server needs input for another round.
+func (r *Round) Asks() bool { return r.asks }
+
+// Rejected reports whether the call failed with exactly the error of a rejected token.
+// Any other failure is not a rejection, and neither is a tool's own error.
+func (r *Round) Rejected() bool {
+	var got *jsonrpc.Error
+	if !errors.As(r.Err, &got) {
+		return false
+	}
+	want := mcpseal.Wire(mcpseal.ErrRejected)
+	return got.Code == want.Code && got.Message == want.Message && bytes.Equal(got.Data, want.Data)
+}
+
+// Text returns the text of a result, or of an error if there is one.
+func (r *Round) Text() string {
+	var texts []string
+	add := func(content mcp.Content) {
+		if text, ok := content.(*mcp.TextContent); ok {
+			texts = append(texts, text.Text)
+		}
+	}
+	switch result := r.Result.(type) {
+	case *mcp.CallToolResult:
+		for _, content := range result.Content {
+			add(content)
+		}
+	case *mcp.GetPromptResult:
+		for _, message := range result.Messages {
+			add(message.Content)
+		}
+	case *mcp.ReadResourceResult:
+		for _, contents := range result.Contents {
+			texts = append(texts, contents.Text)
+		}
+	default:
+		return r.Err.Error()
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Answer sends the next round: the same request with the round's token and these
+// answers, changed by the changes. It may be called again, for a replay, and from
+// several goroutines.
+func (r *Round) Answer(answers mcp.InputResponseMap, changes ...Change) *Round {
+	r.on.t.Helper()
+	if !r.asks {
+		r.on.t.Fatalf("gosdktest: the round asks nothing: %s", r.Text())
+	}
+	next := r.sent
+	next.Token, next.Answers = r.Token, answers
+	for _, change := range changes {
+		change(&next)
+	}
+	return r.on.send(next)
+}
+
+// Accept returns an accepted answer to a form, or with nil content to a URL.
+func Accept(key string, content map[string]any) mcp.InputResponseMap {
+	return mcp.InputResponseMap{key: &mcp.ElicitResult{Action: "accept", Content: content}}
+}
+
+func (c *connections) send(m Message) *Round {
+	r := &Round{sent: m, on: c}
+	session, err := c.session(m.User)
+	if err != nil {
+		r.Err = err
+		return r
+	}
+	ctx := c.t.Context()
+	switch m.Method {
+	case "tools/call":
+		var result *mcp.CallToolResult
+		if result, r.Err = session.CallTool(ctx, &mcp.CallToolParams{Name: m.Target, Arguments: m.Arguments, RequestState: m.Token, InputResponses: m.Answers}); r.Err == nil {
+			r.Result, r.Token, r.Questions, r.asks = result, result.RequestState, result.InputRequests, result.NeedsInput()
+		}
+	case "prompts/get":
+		arguments, _ := m.Arguments.(map[string]string)
+		var result *mcp.GetPromptResult
+		if result, r.Err = session.GetPrompt(ctx, &mcp.GetPromptParams{Name: m.Target, Arguments: arguments, RequestState: m.Token, InputResponses: m.Answers}); r.Err == nil {
+			r.Result, r.Token, r.Questions, r.asks = result, result.RequestState, result.InputRequests, result.NeedsInput()
+		}
+	case "resources/read":
+		var result *mcp.ReadResourceResult
+		if result, r.Err = session.ReadResource(ctx, &mcp.ReadResourceParams{URI: m.Target, RequestState: m.Token, InputResponses: m.Answers}); r.Err == nil {
+			r.Result, r.Token, r.Questions, r.asks = result, result.RequestState, result.InputRequests, result.NeedsInput()
+		}
+	default:
+		r.Err = errors.New("gosdktest: " + m.Method + " carries no state")
+	}
+	return r
+}
