@@ -25,7 +25,20 @@ func checkCode(t *testing.T, page string) {
 		t.Fatal(err)
 	}
 	var compiled strings.Builder
-	for _, page := range []string{"examples/standalone/main.go", "example_test.go", "gosdk/example_test.go", "gosdk/example_adopting_test.go", "compat/example_test.go", "compat/example_ownformat_test.go", "gosdk/elicit/example_test.go", "examples/pages/main.go", "keys/example_test.go", "replay/redisreplay/example_test.go", "gosdk/gosdktest/example_test.go", "sealtest/example_test.go"} {
+	for _, file := range []string{
+		"examples/standalone/main.go",
+		"example_test.go",
+		"gosdk/example_test.go",
+		"gosdk/example_adopting_test.go",
+		"compat/example_test.go",
+		"compat/example_ownformat_test.go",
+		"gosdk/elicit/example_test.go",
+		"examples/pages/main.go",
+		"keys/example_test.go",
+		"replay/redisreplay/example_test.go",
+		"gosdk/gosdktest/example_test.go",
+		"sealtest/example_test.go",
+	} {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
