@@ -93,5 +93,5 @@ type KeySource interface {
 	Ring() *Ring
 }
 
-// Ring makes a ring its own source.
+// Ring returns r: a ring is its own [KeySource].
 func (r *Ring) Ring() *Ring { return r }
