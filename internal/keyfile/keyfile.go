@@ -22,7 +22,7 @@ const (
 	MaxKeys = 1000
 )
 
-// Document is a file as it was read. Comments keep their places.
+// Document is a file as it was read, with its comments in their places.
 type Document struct {
 	lines []line
 }
@@ -48,7 +48,7 @@ type Key struct {
 // Revocation remembers a key whose secret was removed from the file.
 type Revocation struct {
 	ID        mcpseal.KeyID
-	SealsFrom time.Time // as the key had it
+	SealsFrom time.Time // when the key began to seal
 	At        time.Time
 }
 
