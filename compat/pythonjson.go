@@ -15,8 +15,8 @@ var (
 	pythonStyle   = jsonvalue.Style{Strings: pythonStrings, Number: pythonNumber}
 )
 
-// pythonArguments rewrites arguments as Python's json.dumps does with sorted keys. A
-// value that Python takes for false counts as {}.
+// pythonArguments rewrites arguments as Python's json.dumps does with sorted keys. If
+// Python takes them for false, it writes {}.
 func pythonArguments(a *jsonvalue.Arguments) error {
 	isFalse := pythonFalse(a)
 	if !a.Append(&pythonStyle) {
