@@ -87,7 +87,7 @@ func checkBinds(options *TypeScriptOptions) error {
 			return err
 		}
 		if same {
-			return fmt.Errorf("compat: TypeScriptOptions.Binds names %v, but Bind returns one text for two that differ in it", change.claim)
+			return fmt.Errorf("compat: TypeScriptOptions.Binds names %v, but Bind returns the same text for two requests that differ in it", change.claim)
 		}
 	}
 	return nil
