@@ -38,7 +38,7 @@ type acceptedFormat struct {
 // unsealed describes a format whose tokens are not protected.
 type unsealed struct {
 	tools []string  // the only tools that the format serves
-	until time.Time // from then on it serves none
+	until time.Time // the format serves requests only before this time
 }
 
 // unprefixed names the format without a prefix in logs and events.
@@ -95,7 +95,7 @@ func New(config Config) (*Boundary, error) {
 			if err := b.checkUnsealed(format); err != nil {
 				return nil, err
 			}
-			format.waives &^= ClaimSingleUse | ClaimWording // these two must be named, but are demanded all the same
+			format.waives &^= ClaimSingleUse | ClaimWording // Waive must name these two, but they stay demanded
 		}
 	}
 	if err := b.outlast(); err != nil { // last, so that a refused config never calls Outlast
@@ -158,7 +158,7 @@ func (b *Boundary) addFormat(a Accepted) error {
 }
 
 // checkUnsealed refuses an unsealed format that carries claims, that has no sealed
-// format beside it, or whose tools need single use. It logs a warning about any other.
+// format beside it, or whose tools need single use. It logs a warning if it accepts one.
 func (b *Boundary) checkUnsealed(f *acceptedFormat) error {
 	if f.carries != 0 {
 		return fmt.Errorf("mcpseal: tokens of the format %q are not sealed, so they cannot carry %s", f.name(), f.carries)
@@ -249,9 +249,9 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 	return nil
 }
 
-// Missing returns which of the claims the tokens sealed here do not prove, apart
-// from those that [Config.Waive] names. A format that does not seal at all lacks
-// [ClaimWording] and [ClaimSingleUse] even if they are waived.
+// Missing returns those of the claims that tokens sealed here do not prove and that
+// [Config.Waive] does not name. A format that does not seal at all lacks [ClaimWording]
+// and [ClaimSingleUse] even if they are waived.
 func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }
 
 // Config returns the policy with its defaults filled in. A zero Format, URLTTL or

@@ -87,12 +87,12 @@ type AskAgain uint8
 const (
 	// AskAgainIfExpired is for tokens with which nothing is wrong but their age: they
 	// are genuine, and sealed for this very request, user and service. So only the
-	// rightful user learns that a token is too old, and could tell that by the clock.
+	// rightful user learns that a token is too old, which a clock would tell them too.
 	// Tokens of formats with a waived claim are still rejected.
 	AskAgainIfExpired AskAgain = iota + 1
 	// AskAgainAlways is for every rejected token, whatever the reason. Servers of
-	// mcp.d do this. The official conformance suite counts it as a failure, because
-	// it expects the error.
+	// mcp.d do this. The official conformance suite fails such a server, because it
+	// expects an error.
 	AskAgainAlways
 )
 
@@ -168,8 +168,8 @@ func (c Config) withDefaults() (Config, error) {
 	)
 }
 
-// nilSource reports whether there are no keys. That includes a nil *Ring, which a
-// caller has who ignored an error.
+// nilSource reports whether there are no keys. It is also true for a nil *Ring: a caller
+// who ignored an error has one.
 func nilSource(keys KeySource) bool {
 	ring, ok := keys.(*Ring)
 	return keys == nil || ok && (ring == nil || ring.keys == nil)

@@ -120,7 +120,7 @@ func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure
 	return nil
 }
 
-// digest computes what tokens of the format say about the round's arguments.
+// digest computes the format's digest of the round's arguments, and keeps it in round.
 func (f *acceptedFormat) digest(round *Round) *failure {
 	return guardFormat(func() error {
 		if d := &round.digests; f.record != nil {

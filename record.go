@@ -136,9 +136,8 @@ func (rec *record) boundTo(b *Binding, d *digests) Reason {
 	return ""
 }
 
-// sameClaim reports whether the record and the request have the same digest, or
-// neither has one. sealed is the record's, or nil; present tells whether the request
-// has one.
+// sameClaim reports whether the record and the request have the same digest, or neither
+// has one. sealed is the record's digest, or nil. digest is the request's, if present.
 func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
 	if !present {
 		return sealed == nil

@@ -18,10 +18,10 @@ import (
 type Round struct {
 	boundary  *Boundary
 	binding   Binding
-	digests   digests          // of binding
+	digests   digests          // the digests of binding
 	caller    Principal        // tells who is calling; nil once called
-	claims    Claims           // of the token; zero on a first round
-	questions questionList     // of the token
+	claims    Claims           // what the token says; zero on a first round
+	questions questionList     // what the token's round asked
 	sealed    [digestSize]byte // the arguments' digest in a native token
 	arguments []byte           // the arguments' digest for a sealing format that is not native; nil until it is known
 	waived    ClaimSet         // the claims that are waived for the token's format

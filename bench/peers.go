@@ -101,7 +101,7 @@ func decrypt(key, blob []byte) []byte {
 	return plaintext
 }
 
-// jwtClaims lets golang-jwt do its own checks.
+// jwtClaims are the claims in the form that golang-jwt checks.
 type jwtClaims struct {
 	jwt.RegisteredClaims
 	Method    string   `json:"m"`

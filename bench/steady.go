@@ -18,7 +18,7 @@ type steadyStore struct {
 const (
 	lifetime = time.Second
 	pace     = 50_000          // uses a second, so that about 100,000 are held
-	settling = 3 * time.Second // stores may round a lifetime up
+	settling = 3 * time.Second // before the measurement: stores may round a lifetime up
 )
 
 // steady measures stores of tokens that live for a second, while as many tokens expire as

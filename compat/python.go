@@ -24,7 +24,7 @@ const (
 	pythonKeyIDSize     = 4
 	pythonSaltSize      = 8
 	pythonDigestSize    = 16
-	pythonDigestText    = 22 // the same in characters of base64url
+	pythonDigestText    = 22 // the length of a digest in base64url
 	methodReadResource  = "resources/read"
 	pythonMaxTimeMillis = 1 << 53
 )

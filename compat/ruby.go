@@ -144,8 +144,8 @@ func rubyClaims(payload string, b *mcpseal.Binding) (mcpseal.Claims, error) {
 
 var rubyStyle = jsonvalue.Style{Strings: jsonvalue.Usual, Number: rubyNumber}
 
-// rubyArguments rewrites arguments as the Ruby SDK does. If Ruby takes them for false, it
-// writes {}.
+// rubyArguments rewrites arguments as the Ruby SDK does. It writes {} for arguments that
+// Ruby treats as false.
 func rubyArguments(a *jsonvalue.Arguments) error {
 	kind := a.Kind()
 	if !a.Append(&rubyStyle) {

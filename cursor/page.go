@@ -33,7 +33,7 @@ type Page struct {
 	user      string
 	known     struct{ arguments, user bool }
 	binding   binding
-	bound     struct { // whom binding is for
+	bound     struct { // who may use a cursor with this binding
 		known bool
 		who   byte
 	}
@@ -119,7 +119,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 	if reason != "" {
 		return failed(reason)
 	}
-	if fail := p.digestArguments(); fail != nil { // only now: a forged cursor costs no digest
+	if fail := p.digestArguments(); fail != nil { // after Open, so that a forged cursor costs no digest
 		fail.Reason = mcpseal.ReasonArguments
 		return fail
 	}

@@ -159,7 +159,8 @@ func bind(service *[digestSize]byte, request *mcpseal.Request, arguments *[sha25
 	return b
 }
 
-// hint returns a hash of two bytes. It uses only the ends of the name, where names differ.
+// hint returns a short hash of who and name. It uses only the ends of the name, because
+// names differ there.
 func hint(who byte, name string) (h [hintSize]byte) {
 	sum := (uint64(len(name))<<8 | uint64(who)) * 0x9E3779B97F4A7C15
 	if n := len(name); n >= 8 {

@@ -26,7 +26,7 @@ type File struct {
 	good       fileSum                    // the sum of the text in use
 	since      time.Time                  // when that text came into use
 	sealed     lastSeals                  // keys that this replica must open with, whatever the file says
-	revoked    map[mcpseal.KeyID]struct{} // keys that must not come back
+	revoked    map[mcpseal.KeyID]struct{} // revoked keys, which a later file must not bring back
 	unwrapping *unwrapping
 	reported   reported
 

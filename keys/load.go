@@ -79,8 +79,8 @@ func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	return s, err
 }
 
-// verifyChange returns an error if the file cannot follow the one in use: it brings
-// back a revoked key, or lacks a key that still opens tokens.
+// verifyChange returns an error if the file must not replace the one in use: if it
+// brings back a revoked key, or lacks a key that still opens tokens.
 func (f *File) verifyChange(next *keyfile.Document, now time.Time) error {
 	keys, revoked := next.ByID()
 	for id := range keys {

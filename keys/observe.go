@@ -49,7 +49,7 @@ func (f *File) report(err error) {
 	r := &f.reported
 	now := time.Now()
 	if f.current.Load() == nil {
-		return // OpenFile returns the error
+		return // the first load failed, and OpenFile returns the error
 	}
 	f.Ring() // makes the next ring current if its time has come
 	p := f.current.Load()
@@ -133,7 +133,8 @@ func (f *File) event(p *datedRing, err error) Event {
 	return e
 }
 
-// some returns a log attribute with the first ten ids, and how many there are if more.
+// some returns a log attribute with the first ten ids, and with their number if there
+// are more.
 func some(name string, ids []mcpseal.KeyID) slog.Attr {
 	const most = 10
 	var all []string

@@ -46,7 +46,7 @@ func (s *schedule) ringAt(t time.Time) *datedRing {
 		case p.until.IsZero() || l.until.Before(p.until):
 			p.until = l.until
 		}
-		if len(opening) > 0 && !contains(opening, l.key.ID()) { // alone, a late key would seal
+		if len(opening) > 0 && !contains(opening, l.key.ID()) { // a late key must not be the only one, because it would seal
 			opening = append(opening, l.key)
 		}
 	}

@@ -64,7 +64,7 @@ func NewSingleProcess(config Config) (*SingleProcess, error) {
 		return nil, err
 	}
 	before := time.Now()
-	time.Sleep(time.Millisecond) // so that new tokens are dated after before
+	time.Sleep(time.Millisecond) // so that tokens issued from now on are newer than before
 	s := newSingleProcess(config, time.Now())
 	s.oldest = before.UnixMilli() + 1
 	return s, nil

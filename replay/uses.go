@@ -16,8 +16,8 @@ type uses struct {
 	owned  shrinking[owner, int32] // how many each user holds
 	byDue  map[int64]*[]entry      // entries by the second in which to check whether they have expired
 	dues   []int64                 // the keys of byDue, in order
-	last   int64                   // the key of byDue to which add last added
-	list   *[]entry                // the list of that key
+	last   int64                   // the second of the entry that was added last
+	list   *[]entry                // byDue[last]
 }
 
 type (

@@ -128,7 +128,7 @@ func (l limits) resolve() (limits, error) {
 // asked is what the command line asks to know.
 type asked struct {
 	keys    *keyFlags
-	verdict bool // flags describe a request: tell whether it would be accepted with the token
+	verdict bool // the flags describe a request, so say whether the token would be accepted
 	binding inspect.Binding
 	users   []string                // names that the boundary may have for the user; one must match
 	hint    func(bound bool) string // why the user may not match, given whether a token is bound to one

@@ -59,7 +59,7 @@ command in its error. A key never ends earlier than before; to end one, revoke i
 	return cmd
 }
 
-// extendOne lets one key open until a time.
+// extendOne makes one key open until the given time.
 func extendOne(cmd *cobra.Command, path, name, until string) error {
 	id, err := parseID(name)
 	if err != nil {

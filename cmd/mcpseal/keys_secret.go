@@ -95,7 +95,7 @@ func readKey(cmd *cobra.Command) (mcpseal.Key, error) {
 	return key, nil
 }
 
-// readInput reads standard input, and tells a person at a terminal that it waits for it.
+// readInput reads standard input. If that is a terminal, it first says so.
 func readInput(cmd *cobra.Command, most int64) (string, error) {
 	in := cmd.InOrStdin()
 	if isTerminal(in) {

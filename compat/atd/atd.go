@@ -112,7 +112,7 @@ type Request struct {
 	Arguments []byte // JSON text, without the cursor; nil means {}
 }
 
-// Page says where to go on.
+// Page is the page that a cursor leads to.
 type Page struct {
 	Index uint32 // the page's number, from 1
 	State []byte // what the tool wrote, at most [MaxState] bytes
@@ -179,7 +179,7 @@ func (i *Issuer) Open(request Request, cursor string) (Page, error) {
 // open is Open, and also returns the payload of the next cursor, with the fields that
 // depend on the request.
 func (i *Issuer) open(request Request, cursor string) (Page, *payload, error) {
-	p, err := i.verify(cursor) // first: a forged cursor costs no digest
+	p, err := i.verify(cursor) // first, so that a forged cursor costs no digest
 	if err != nil {
 		return Page{}, nil, err
 	}

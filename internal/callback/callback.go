@@ -20,7 +20,7 @@ import (
 type Error struct {
 	kind  string
 	err   *error // behind a pointer, which no formatting verb follows
-	stack string // of a panic
+	stack string // the functions that led to a panic; "" if there was none
 }
 
 // Explain returns an Error with this text, which must hold no secret.

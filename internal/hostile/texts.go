@@ -99,7 +99,7 @@ func aroundLong(size int) string {
 
 func quoted(s string, size int) string { return `"` + strings.Repeat(s, size/len(s)) + `"` }
 
-// letters are ASCII characters that a JSON string needs no escape for, in order.
+// letters are the ASCII characters that need no escape in a JSON string, in order.
 const letters = "!#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
 // names returns the n shortest names, in order.

@@ -32,7 +32,7 @@ type Cursor struct {
 	Number          int64
 	Position        []byte
 	User            bool // only one user may use the cursor
-	Everybody       bool // everybody may use the cursor; if both are false, only callers without a user may
+	Everybody       bool // everybody may use the cursor; if User is false too, only callers without a user may
 
 	// BoundTo returns why the cursor is not for this request, or "".
 	BoundTo func(b Binding) (reason string, err error)

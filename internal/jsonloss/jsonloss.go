@@ -199,8 +199,8 @@ func rounds(value any) []string {
 	return nil
 }
 
-// isFloat reports whether a float64 holds a number: exactly, or as its shortest text,
-// like 0.1.
+// isFloat reports whether a float64 holds a number: it has exactly this value, or the
+// number is its shortest text, like 0.1.
 func isFloat(number string) bool {
 	if len(number) <= 15 && !strings.ContainsAny(number, "eE") {
 		return true // a float64 keeps that many digits

@@ -59,7 +59,7 @@ type Reader struct {
 	note       int // the next note, in the second reading
 	members    list[member]
 	disordered int   // how many objects do not have their members in order
-	keys       []key // of the object that is being sorted
+	keys       []key // the members of the object that is being sorted
 	keysUsed   int
 
 	// drafts hold where members are in Buf, while Buf still has all that was written.
@@ -76,8 +76,8 @@ const maxDrafts = chunk / 5
 // disorder marks the note of an object whose members are not in order in the text.
 const disorder = 1 << 31
 
-// member is a member of an object that is open, or that does not have its members in
-// order.
+// member is a member of an object. Members are kept while their object is being read,
+// and longer if the text does not have them in order.
 type member struct {
 	start uint32 // position of its name in the text, after the quote
 	note  uint32 // the note of the first array or object in its value
@@ -134,7 +134,7 @@ func (r *Reader) Levels() int { return r.levels }
 // kept for reuse.
 func (r *Reader) Release() bool {
 	r.text = nil
-	clear(r.keys[:r.keysUsed]) // they hold pieces of the text
+	clear(r.keys[:r.keysUsed]) // keys hold pieces of the text
 	r.keysUsed = 0
 	return r.Stream.release() && r.notes.small() && r.members.small() && cap(r.keys) <= maxKeys
 }

@@ -136,9 +136,9 @@ type form uint8
 
 const (
 	broken  form = iota // not a string
-	literal             // it has no escapes
-	escaped             // it has escapes
-	lone                // it has escapes, and one is half a surrogate pair
+	literal             // a string without escapes
+	escaped             // a string with escapes
+	lone                // a string with escapes, of which one is half a surrogate pair
 )
 
 // str reads a string, beginning at its quote.
@@ -205,7 +205,7 @@ func (s *scanner[T]) escape() form {
 }
 
 // unescape returns the character of the escape at a position, and where the escape
-// ends. Two escapes that make a surrogate pair count as one.
+// ends. It reads two escapes that make a surrogate pair as one.
 func unescape[T string | []byte](text T, at int) (rune, int) {
 	c := text[at+1]
 	switch c {

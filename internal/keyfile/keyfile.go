@@ -41,7 +41,7 @@ type Key struct {
 	ID         mcpseal.KeyID
 	Made       time.Time
 	SealsFrom  time.Time
-	OpensUntil time.Time // from then on it opens nothing; zero means that it has no end
+	OpensUntil time.Time // the key opens only before this time; zero means that it has no end
 	Secret     Secret
 }
 

@@ -86,7 +86,7 @@ func (t *Texts[R]) open(ctx context.Context, s *Scratch, text string) ([]byte, e
 	}
 	s.Payload = slices.Grow(s.Payload[:0], 2*len(text))
 	payload, err := t.codec.Open(ctx, s.Payload, text)
-	s.Payload = s.Payload[:len(payload)] // so that Release clears it
+	s.Payload = s.Payload[:len(payload)] // so that Release clears the payload
 	return payload, err
 }
 

@@ -13,7 +13,7 @@ import (
 // names another server.
 type epoch struct {
 	id      string    // random: no two epochs have the same
-	made    time.Time // by the clock of the process that made it
+	made    time.Time // by the clock of the process that made the epoch
 	run     string    // the run_id of the server
 	history string    // the master_replid of the server, which every promotion changes
 	evicted uint64    // how many keys the server had evicted

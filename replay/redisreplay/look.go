@@ -93,7 +93,7 @@ func (s *server) read(ctx context.Context) (report, string, error) {
 			break
 		}
 		if err = config.Err(); err != nil && !isReply(err) {
-			break // but go on if the server refused the command: CONFIG may be forbidden
+			break // a network error; a refusal is fine, because CONFIG may be forbidden
 		}
 		if err = mark.Err(); err == nil || errors.Is(err, redis.Nil) {
 			err = epoch.Err()

@@ -23,7 +23,7 @@ type Store struct {
 	skew   time.Duration
 	logger *slog.Logger
 
-	refused atomic.Bool // New failed, so nobody uses the store
+	refused atomic.Bool // New failed, so the servers must no longer be watched
 
 	mu      sync.Mutex
 	servers map[*redis.Client]*server

@@ -339,7 +339,7 @@ func (c *Client) post(ctx context.Context, header map[string]string, body []byte
 	return c.do(ctx, http.MethodPost, header, body, ask)
 }
 
-// do sends a request. The questions in an event stream go to ask as they arrive.
+// do sends a request. It calls ask with each question that arrives in an event stream.
 func (c *Client) do(ctx context.Context, method string, header map[string]string, body []byte, ask func(id, question json.RawMessage) error) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

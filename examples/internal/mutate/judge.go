@@ -25,7 +25,7 @@ type judge struct {
 	internal          atomic.Int64 // answers that are internal errors
 
 	mu       sync.Mutex
-	counts   map[int]int // answers by status
+	counts   map[int]int // how many answers had each HTTP status
 	failures []string
 }
 

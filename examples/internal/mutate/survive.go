@@ -45,7 +45,7 @@ type Target struct {
 	Start func(mcpseal.Config) (*mcp.Server, http.Handler, error)
 	Path  string   // the path of the server's URL
 	Users []string // access tokens; none means that the server knows no users
-	Calls []Call   // honest ones; they are made on both revisions, by every user
+	Calls []Call   // honest calls, made on both revisions by every user
 	// Secrets are parts of states and positions. No response and no log may hold one.
 	Secrets []string
 }
