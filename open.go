@@ -105,8 +105,8 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	return format, nil
 }
 
-// checkArguments compares the arguments, and keeps the digest that the round's
-// Seal will use.
+// checkArguments compares the round's arguments with those that the token was sealed for.
+// It keeps their digest for the round's Seal.
 func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure {
 	if fail := format.digest(round); fail != nil {
 		return fail

@@ -81,7 +81,7 @@ func (r *Round) identify(ctx context.Context) *failure {
 	return nil
 }
 
-// Request is the request that carries a token, or whose result will.
+// Request is a request that carries a token, or whose result will carry one.
 type Request struct {
 	// Method is the protocol's name: tools/call, prompts/get or resources/read.
 	Method string

@@ -39,7 +39,7 @@ type PythonOptions struct {
 
 // Python returns the format of the Python SDK (mcp 2.x), AES-256-GCM over JSON claims.
 // The secrets are those of the Python servers, in the same order: the first seals,
-// every one opens. If a secret is text there, pass its UTF-8 bytes.
+// every one opens. If the Python servers have a secret as text, pass its UTF-8 bytes.
 //
 // It carries the request, the arguments, the audience and the user, but neither
 // questions nor flow nor single use. It ignores the arguments of resources/read. If a

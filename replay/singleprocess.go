@@ -99,7 +99,7 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use)
 		return false, false, level, err // the caller gave up during the wait for the lock
 	}
 	s.watch(now)
-	// 1. Refuse what makes no sense.
+	// 1. Refuse a use that makes no sense.
 	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // rounded up
 	due := now.running + 1 + until - now.wall               // one more, because now is rounded down
 	switch {

@@ -87,7 +87,7 @@ func extendOne(cmd *cobra.Command, path, name, until string) error {
 	})
 }
 
-// extended says which keys open for longer.
+// extended writes into the view which keys now open for longer.
 func (v *fileView) extended(keys []*keyfile.Key) {
 	if len(keys) == 0 {
 		v.Done = "every key opens for long enough"

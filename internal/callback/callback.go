@@ -134,8 +134,8 @@ func describe(err error) string {
 	return fmt.Sprintf("error of type %T", last)
 }
 
-// stack names the functions that led to a panic, without their arguments,
-// which debug.Stack would print.
+// stack names the functions that led to a panic. Unlike debug.Stack, it leaves out their
+// arguments.
 func stack() string {
 	const maxFrames, maxStack = 24, 4 << 10
 	var pcs [maxFrames]uintptr

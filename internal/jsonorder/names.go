@@ -138,7 +138,7 @@ func (r *Reader) sortKeys(keys []key) []key {
 	return counting
 }
 
-// fewKeys is how many keys are sorted by insertion, which is faster for a few.
+// fewKeys is the most keys that are sorted by insertion. That is faster for a few.
 const fewKeys = 32
 
 // sortPieces sorts keys by their pieces, which are equal above the byte at shift. It

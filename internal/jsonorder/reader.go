@@ -219,7 +219,8 @@ func (r *Reader) open() bool {
 	return true
 }
 
-// Element goes to the next element, or to the end of the array.
+// Element goes to the next element and returns true, or goes to the end of the array and
+// returns false.
 func (r *Reader) Element(a *Array) bool {
 	switch c := r.next(); {
 	case c == ']':
@@ -279,9 +280,9 @@ func (r *Reader) Object(o *Object) {
 }
 
 // Member reads the name of the next member, as it is written between its quotes, and
-// goes to its value. After the last member it goes to the end of the object. What is
-// written to the stream until the next call is this member, and must not depend on
-// other members.
+// goes to its value. After the last member it goes to the end of the object, and ok is
+// false. What is written to the stream until the next call is this member, and must not
+// depend on other members.
 func (r *Reader) Member(o *Object) (raw []byte, hasEscapes, ok bool) {
 	if r.again && !o.inOrder {
 		o.pos, o.endNote = max(o.pos, r.pos), max(o.endNote, r.note)

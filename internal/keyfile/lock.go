@@ -29,7 +29,7 @@ func openLocked(path string) (*os.File, os.FileInfo, error) {
 // tryOpenLocked opens and locks the file at path. It returns a nil file if the caller
 // must try again.
 func tryOpenLocked(path string) (opened *os.File, info os.FileInfo, err error) {
-	// Some file systems lock only files that are open for writing.
+	// For writing, because some file systems lock only files that are open for that.
 	file, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrPermission) {
 		file, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)

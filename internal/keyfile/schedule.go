@@ -135,8 +135,8 @@ func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 	return ends
 }
 
-// tooShort returns an error if tokens of k may outlive it. It ignores what can no
-// longer affect a token.
+// tooShort returns an error if k may expire before its tokens, unless these must all have
+// expired by now.
 func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
 	needed := e.at.Add(room.Span())
 	if k.OpensUntil.IsZero() || !k.OpensUntil.Before(needed) || !now.Before(needed) {

@@ -16,7 +16,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Store is a store in Redis or Valkey.
+// Store is a [mcpseal.ReplayStore] in Redis or Valkey.
 type Store struct {
 	client redis.UniversalClient
 	prefix string
