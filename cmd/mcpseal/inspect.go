@@ -177,9 +177,9 @@ func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 	return a, nil
 }
 
-// users returns the names that a boundary may have for the user. They are --user as it
-// is, and the name that gosdk makes of --user, --issuer and --client. With --issuer or
-// --client it is only the latter.
+// users returns the names that a boundary may have for the user: --user as it is, and the
+// name that gosdk makes of --user, --issuer and --client. With --issuer or --client, it
+// returns only the second.
 func (in *inspection) users() ([]string, error) {
 	if in.user == "" {
 		if in.issuer != "" || in.client != "" {

@@ -19,8 +19,8 @@ func newKeysExtend() *cobra.Command {
 		Short: "Let keys open for longer",
 		Long: `Lets the keys in the file open for as long as tokens live: for --ttl, which the file
 then remembers, or for the lifetime that the file has already. A key that has expired
-opens again if one of its tokens may not have. With an ID and --until, extends only
-that key, until that time.
+opens again if one of its tokens may not have expired. With an ID and --until, extends
+only that key, until that time.
 
 A service that is started with a longer TTL than the file has room for names this
 command in its error. A key never ends earlier than before; to end one, revoke it.`,

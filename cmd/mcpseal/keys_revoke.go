@@ -23,8 +23,8 @@ the tokens that they sealed; their users start over. The ids stay in the file fo
 while, so that the keys do not come back by mistake.
 
 A key that seals now needs a successor: --replace makes one that seals at once.
-Replicas that do not have the file yet reject the successor's tokens. If the file
-itself leaked, revoke every key in it.`,
+Replicas reject the successor's tokens until they have the file. If the file itself
+leaked, revoke every key in it.`,
 		Example: `  mcpseal keys revoke keys 3f2a91c0 --replace
   mcpseal keys revoke keys 3f2a91c0 77aa01be --replace   all that leaked`,
 		Args: func(cmd *cobra.Command, args []string) error {

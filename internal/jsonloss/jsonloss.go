@@ -62,7 +62,7 @@ func compare(a, b reflect.Value) []string {
 	case a.IsZero() && b.IsZero():
 		return nil
 	case hasOwnJSON(a):
-		// The type's own methods write and read it. It is lost only if JSON left it out.
+		// The type's own methods write and read a. So a is lost only if JSON left it out.
 		if b.IsZero() && !sameJSON(a, b) {
 			return []string{hidden}
 		}

@@ -103,8 +103,8 @@ func (r *Reader) sort(o *Object) []key {
 }
 
 // sortKeys sorts members whose names are the same up to their next pieces, and returns
-// them. Of members with one name it returns only the last. It returns none if one name
-// twice is refused.
+// them. Of members with one name it returns only the last. It returns none if there are
+// such members and they are refused.
 func (r *Reader) sortKeys(keys []key) []key {
 	for differ := false; !differ; {
 		for i := range keys {
@@ -194,8 +194,8 @@ func sortPieces(keys []key, shift int) {
 	}
 }
 
-// lastOf returns the last of several members with one name, or none if one name twice
-// is refused.
+// lastOf returns the last of several members with one name, or none if such members are
+// refused.
 func (r *Reader) lastOf(keys []key) []key {
 	slices.SortFunc(keys, func(a, b key) int { return cmp.Compare(a.member, b.member) })
 	if !r.anyNames {

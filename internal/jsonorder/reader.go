@@ -53,8 +53,8 @@ type Reader struct {
 	levels   int
 
 	// notes hold how many elements or members each array or object has, in the order
-	// in which they open. An object with members has a second note: its first member
-	// by name, if the text does not have the members in order.
+	// in which they open. An object with members has a second note: the first of them in
+	// the order of their names, if the text does not have them in this order.
 	notes      list[uint32]
 	note       int // the next note, in the second reading
 	members    list[member]

@@ -140,7 +140,7 @@ func (s *server) findKey(ctx context.Context) error {
 	return nil
 }
 
-// isReply reports whether the error is a server's reply, and not one of the network.
+// isReply reports whether the error is a server's reply, and not a network error.
 func isReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)

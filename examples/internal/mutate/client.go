@@ -41,7 +41,7 @@ type Call struct {
 	Revision string
 	Method   string // tools/call, prompts/get, resources/read or a list
 	Params   map[string]any
-	Answer   func(Question) any // answers what the server asks, with anything that can be written as JSON
+	Answer   func(Question) any // returns the answer to a question, as a value that JSON can write
 	Pages    int                // how many pages to fetch of a paged tool; 0 and 1 mean one
 }
 
