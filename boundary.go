@@ -18,14 +18,14 @@ const methodTool, methodPrompt = "tools/call", "prompts/get"
 // safe for concurrent use.
 type Boundary struct {
 	config         Config
-	formats        []acceptedFormat // the first seals
+	formats        []acceptedFormat // the first one seals, every one opens
 	singleUseTools map[string]bool
 	audience       [digestSize]byte
 	ownerSalt      [16]byte
-	spending       *atomic.Int32 // calls of the store that have not returned yet
+	spending       *atomic.Int32 // calls of the replay store that have not returned yet
 }
 
-// acceptedFormat is a format with what policy must know about it.
+// acceptedFormat is a format and what the boundary needs to know about it.
 type acceptedFormat struct {
 	Format
 	prefix  string
@@ -35,10 +35,10 @@ type acceptedFormat struct {
 	plain   *unsealed     // nil if tokens of the format are sealed
 }
 
-// unsealed is what a format without any protection says about itself.
+// unsealed describes a format whose tokens are not protected.
 type unsealed struct {
-	tools []string // the only ones that it serves
-	until time.Time
+	tools []string  // the only tools that the format serves
+	until time.Time // the format serves requests only before this time
 }
 
 // unprefixed names the format without a prefix in logs and events.
@@ -95,10 +95,10 @@ func New(config Config) (*Boundary, error) {
 			if err := b.checkUnsealed(format); err != nil {
 				return nil, err
 			}
-			format.waives &^= ClaimSingleUse | ClaimWording // named, but never granted
+			format.waives &^= ClaimSingleUse | ClaimWording // Waive must name these two, but they stay demanded
 		}
 	}
-	if err := b.outlast(); err != nil { // last, so that a config that is refused asks nothing of its keys
+	if err := b.outlast(); err != nil { // last, so that a refused config never calls Outlast
 		return nil, err
 	}
 	return b, nil
@@ -135,7 +135,7 @@ func (b *Boundary) addFormat(a Accepted) error {
 		}
 		f.Format, f.record = record, record
 	}
-	for _, other := range b.formats { // a prefix ends with its only full stop, so none begins another
+	for _, other := range b.formats { // a prefix ends with its only full stop, so it never begins a longer prefix
 		switch {
 		case f.prefix != other.prefix:
 		case f.prefix == "":
@@ -157,7 +157,8 @@ func (b *Boundary) addFormat(a Accepted) error {
 	return nil
 }
 
-// checkUnsealed refuses an unsealed format where a forged state must not go.
+// checkUnsealed refuses an unsealed format that carries claims, that has no sealed
+// format beside it, or whose tools need single use. It logs a warning if it accepts one.
 func (b *Boundary) checkUnsealed(f *acceptedFormat) error {
 	if f.carries != 0 {
 		return fmt.Errorf("mcpseal: tokens of the format %q are not sealed, so they cannot carry %s", f.name(), f.carries)
@@ -180,7 +181,7 @@ func (b *Boundary) checkUnsealed(f *acceptedFormat) error {
 	return nil
 }
 
-// checkRecordFormat checks a record format and returns the one to use here.
+// checkRecordFormat checks a record format and returns the one that the boundary uses.
 func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 	ring := f.ring
 	if ring == nil {
@@ -192,7 +193,7 @@ func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 		}
 		return f, nil
 	}
-	// The prefix is part of what the ring's keys authenticate.
+	// The ring's keys authenticate the prefix too, so a ring serves only its own prefix.
 	if ring.purpose != PurposeState || f.prefix != PurposeState.Prefix() {
 		return nil, fmt.Errorf("mcpseal: a RingCodec cannot serve the format %q; use NativeFormat", f.prefix)
 	}
@@ -206,7 +207,7 @@ func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 	return newRecordFormat(f.prefix, &ringCodec{ring.keys, ring.purpose, b.warnHalfUsed}), nil
 }
 
-// outlast tells the source of the sealing keys how long tokens live.
+// outlast tells the source of the sealing keys how long tokens live, and returns its error.
 func (b *Boundary) outlast() (err error) {
 	record := b.formats[0].record
 	if record == nil || record.ring == nil {
@@ -248,18 +249,18 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 	return nil
 }
 
-// Missing returns which of the claims the tokens sealed here do not prove, apart
-// from those that [Config.Waive] names. A format that does not seal at all lacks
-// [ClaimWording] and [ClaimSingleUse] even if they are waived.
+// Missing returns those of the claims that tokens sealed here do not prove and that
+// [Config.Waive] does not name. A format that does not seal at all lacks [ClaimWording]
+// and [ClaimSingleUse] even if they are waived.
 func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }
 
 // Config returns the policy with its defaults filled in. A zero Format, URLTTL or
 // Logger stays zero: the default logger may change.
 func (b *Boundary) Config() Config { return b.config }
 
-// formatOf returns the one format that a token can belong to, or nil. The format
-// without a prefix gets what begins with no prefix of another format, and with
-// none of mcpseal's own: a native token is never another's, even if it is forged.
+// formatOf returns the one format that a token can belong to, or nil. A token that
+// begins with no format's prefix belongs to the format without a prefix. A token with
+// one of mcpseal's own prefixes never does, even if it is forged.
 func (b *Boundary) formatOf(token string) (format *acceptedFormat) {
 	for i := range b.formats {
 		if f := &b.formats[i]; f.prefix == "" {
@@ -276,7 +277,7 @@ func (b *Boundary) formatOf(token string) (format *acceptedFormat) {
 
 // alwaysDemanded returns the claims that policy demands of every token.
 func (b *Boundary) alwaysDemanded() ClaimSet {
-	// The user too: a token that does not carry it would open for callers without a name.
+	// ClaimUser too: a token without it would also open for callers without a name.
 	demanded := ClaimRequest | ClaimArguments | ClaimUser | ClaimQuestions
 	if b.config.Audience != "" {
 		demanded |= ClaimAudience

@@ -9,8 +9,8 @@ import (
 // Claims is what a token asserts, apart from what it is bound to: see [Binding].
 // Times are Unix time in milliseconds.
 type Claims struct {
-	Issued  int64 // when it was sealed; 0 if the format does not say
-	Expires int64 // it opens only before this time
+	Issued  int64 // when the token was sealed; 0 if the format does not say
+	Expires int64 // the token opens only before this time
 
 	Flow      [16]byte // names all rounds of one logical request; random
 	FlowStart int64    // when the first round was sealed
@@ -23,7 +23,7 @@ type Claims struct {
 	Arguments []byte
 
 	State    string // what the handler wrote
-	HasState bool   // false when it wrote nothing, which is not the same as ""
+	HasState bool   // false if the handler wrote no state; "" is a state
 }
 
 // ClaimSet is a set of things that a token can prove. Policy demands some of
@@ -39,7 +39,7 @@ const (
 	ClaimQuestions                      // what was asked
 	ClaimFlow                           // when the flow began, and how many rounds it has had
 	ClaimSingleUse                      // an id of this round, so that a store can make the token work once
-	ClaimWording                        // the exact wording of what was asked, which also tells who asked it
+	ClaimWording                        // the exact wording of the questions, and so who asked them
 
 	claimsEnd
 	allClaims = claimsEnd - 1
@@ -65,12 +65,12 @@ func (c ClaimSet) String() string {
 type Binding struct {
 	Method    string // such as tools/call
 	Target    string // the tool, the prompt or the resource's URI
-	Arguments []byte // JSON text; nil counts as {}. In Seal it is nil: use Claims.Arguments
+	Arguments []byte // JSON text; nil means {}. Format.Seal always gets nil: it uses Claims.Arguments
 	Audience  string // this service; "" means none
-	User      string // the user; "" means nobody
+	User      string // the user's name; "" means no user
 }
 
 // ArgumentsDigest returns the digest of the arguments' JSON value that
-// docs/token.md defines. An error is the client's fault; a [Format] returns it
-// unchanged.
+// docs/token.md defines. An error is the client's fault; a [Format] must return that
+// error unchanged.
 func (b *Binding) ArgumentsDigest() ([32]byte, error) { return argdigest.Sum(b.Arguments) }

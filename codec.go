@@ -38,12 +38,12 @@ const (
 	// PurposeCursor is for pagination cursors.
 	PurposeCursor
 
-	purposes // how many there are
+	purposes // how many purposes there are
 )
 
 var purposeDetails = [purposes]struct {
-	prefix  string // of a token, and part of what is authenticated
-	keyInfo string // derives the AES key
+	prefix  string // begins every token; is authenticated too
+	keyInfo string // the HKDF info that derives the AES key
 	mark    byte   // the payload's first byte
 }{
 	PurposeState:  {"ms1.", "mcpseal/1 state aes-256-gcm", 'S'},

@@ -13,25 +13,25 @@ import (
 
 // Config is the policy of a boundary. New copies it.
 type Config struct {
-	// Keys seals and opens native tokens. Required, unless Format is set. A
-	// *Ring is its own source.
+	// Keys seals and opens native tokens. Required, unless Format is set. A *Ring is
+	// a KeySource.
 	Keys KeySource
 	// Format seals tokens that are not native: RecordFormat with your own codec,
 	// or the format of another MCP implementation or of your own service. Nil means
 	// native tokens under Keys.
 	Format Format
-	// Waive names the claims that policy demands but Format cannot carry, and
+	// Waive names claims that policy demands but Format cannot carry; the boundary
 	// does without them. Zero means none.
 	Waive ClaimSet
-	// AlsoOpen lists formats whose tokens are opened but never sealed. Of these and
-	// Format, at most one may be without a prefix. Cursors are sealed with the
+	// AlsoOpen lists formats whose tokens are opened but never sealed. At most one
+	// format, among these and Format, may have no prefix. Cursors are sealed with the
 	// first ring or codec among Keys, Format and these. Nil means none.
 	AlsoOpen []Accepted
 
 	// Audience names this service, in at most 1024 bytes. Services that share keys
 	// then refuse each other's tokens. Required, unless Keys is Ephemeral. Boundaries
-	// without one that share an Ephemeral ring are one service: name each, or give
-	// each its own ring.
+	// without an audience that share an Ephemeral ring accept each other's tokens: give
+	// each an audience, or its own ring.
 	Audience string
 	// RequireUser opens and seals tokens only for calls with a user. It does not
 	// affect calls that neither bring nor get a token.
@@ -69,9 +69,9 @@ type Config struct {
 	// other calls may have longer arguments. 0 means 4 MiB.
 	MaxArguments int
 
-	// AskAgain names the rejected tokens that count as none: Open then returns a
-	// first round, so that the handler asks again. The log and the observer still
-	// get the rejection. Zero means that every rejection is the error.
+	// AskAgain chooses rejected tokens for which Open returns a first round instead of
+	// an error, so that the handler asks again. The log and the observer still get the
+	// rejection. Zero means that Open returns an error for every rejected token.
 	AskAgain AskAgain
 
 	// Logger gets one record for each rejection. Nil means slog.Default().
@@ -85,14 +85,14 @@ type Config struct {
 type AskAgain uint8
 
 const (
-	// AskAgainIfExpired is for tokens that are too old, and nothing else is wrong:
-	// they are genuine, and sealed for this very request, user and service. Only the
-	// rightful user then learns that a token is too old, who can tell that by the
-	// clock. Tokens of formats with a waived claim are not among them.
+	// AskAgainIfExpired is for tokens with which nothing is wrong but their age: they
+	// are genuine, and sealed for this very request, user and service. So only the
+	// rightful user learns that a token is too old, which a clock would tell them too.
+	// Tokens of formats with a waived claim are still rejected.
 	AskAgainIfExpired AskAgain = iota + 1
 	// AskAgainAlways is for every rejected token, whatever the reason. Servers of
-	// mcp.d do this. The official conformance suite counts it as a failure, because
-	// it expects the error.
+	// mcp.d do this. The official conformance suite fails such a server, because it
+	// expects an error.
 	AskAgainAlways
 )
 
@@ -168,8 +168,8 @@ func (c Config) withDefaults() (Config, error) {
 	)
 }
 
-// nilSource reports whether there are no keys. A nil *Ring counts: a caller who
-// ignored an error has one.
+// nilSource reports whether there are no keys. It is also true for a nil *Ring: a caller
+// who ignored an error has one.
 func nilSource(keys KeySource) bool {
 	ring, ok := keys.(*Ring)
 	return keys == nil || ok && (ring == nil || ring.keys == nil)
@@ -200,7 +200,7 @@ func orNoLimit(value time.Duration, err error) error {
 	return err
 }
 
-// checkPrefix returns an error if no format may have this prefix.
+// checkPrefix returns an error if a format may not have this prefix.
 func checkPrefix(prefix string) error {
 	name, ok := strings.CutSuffix(prefix, ".")
 	if !ok || len(name) < 2 || len(name) > 16 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {

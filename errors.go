@@ -45,7 +45,7 @@ func (e *SealError) Cause() error { return e.cause.OrNil() }
 // arguments have no digest: they are not JSON, have two members of one name, nest
 // too deep or are too long. It is the client's fault.
 type ParamsError struct {
-	problem *argdigest.Error // says what and where; repeats nothing of the arguments
+	problem *argdigest.Error // says what is wrong and where; repeats nothing of the arguments
 }
 
 func (e *ParamsError) Error() string { return "mcpseal: " + e.problem.Error() }
@@ -90,7 +90,7 @@ const (
 
 	ReasonVersion       Reason = "version"         // sealed for another purpose, or by a newer release
 	ReasonRequest       Reason = "request"         // sealed for another method or target
-	ReasonArguments     Reason = "arguments"       // sealed for other arguments, or the request's have no digest
+	ReasonArguments     Reason = "arguments"       // sealed for other arguments, or the request's arguments have no digest
 	ReasonAudience      Reason = "audience"        // sealed by another service
 	ReasonUser          Reason = "user"            // sealed for another user or for none, or the call has no user
 	ReasonExpired       Reason = "expired"         // too old
@@ -98,7 +98,7 @@ const (
 	ReasonFlowExpired   Reason = "flow_expired"    // all rounds together took too long
 	ReasonTooManyRounds Reason = "too_many_rounds" // the flow has too many rounds
 	ReasonReplayed      Reason = "replayed"        // used before
-	ReasonClaimMissing  Reason = "claim_missing"   // its format cannot carry what policy demands
+	ReasonClaimMissing  Reason = "claim_missing"   // the token's format cannot carry what policy demands
 
 	ReasonCodecFailed     Reason = "codec_failed"     // the codec, format or key source failed
 	ReasonPrincipalFailed Reason = "principal_failed" // the principal could not tell who is calling

@@ -21,26 +21,27 @@ import "context"
 // the id of the key from a token, genuine or not.
 //
 // A format whose tokens anybody can write, such as compat.Plaintext, must have a
-// method Unsealed() (tools []string, until time.Time): it serves only tools/call of
-// these tools, only until then. [New] wants every claim of it waived by name and
-// another format beside it, refuses single use for these tools, and warns in the log.
-// The package elicit refuses it. A format that wraps one must have the method too.
+// method Unsealed() (tools []string, until time.Time). It serves only tools/call of
+// these tools, and only before until. [New] accepts it only if every claim is waived
+// by name, a sealed format is accepted beside it, and its tools do not have single
+// use; the log gets a warning. The package elicit refuses it. A format that wraps such
+// a format must have the method too.
 //
 // The suite sealtest.TestFormat checks that a sealed format does all this.
 type Format interface {
 	// Prefix returns what every token begins with: 2 to 16 lower-case letters and
-	// digits, then a full stop. A boundary chooses the format of a token by it, and
-	// never tries several. One format of a boundary, such as that of an existing
-	// service, may have the prefix "": it gets the tokens that begin neither with
-	// the prefix of another format nor with one of mcpseal's own, and may seal no
-	// others.
+	// digits, then a full stop. A boundary chooses the format of a token by its prefix,
+	// and never tries several. One format of a boundary, such as that of an existing
+	// service, may have the prefix "". It gets the tokens that begin neither with the
+	// prefix of another format nor with one of mcpseal's own, and must not seal a token
+	// that begins with one of these.
 	Prefix() string
 	// Carries returns the claims that a token of this format proves.
 	Carries() ClaimSet
 	// Digest returns what a token says about the request's arguments, or nil if it
 	// says nothing. A boundary calls it once a round, and seals what it returned
 	// even if the arguments change later. An error of [Binding.ArgumentsDigest] is
-	// the client's fault; any other says that the format failed.
+	// the client's fault; any other error says that the format failed.
 	Digest(binding *Binding) ([]byte, error)
 	// Seal returns the token for claims, bound to binding. What Digest returned is
 	// in claims.Arguments.
@@ -55,7 +56,7 @@ type Format interface {
 // Accepted is a format that a boundary opens in addition to its own.
 type Accepted struct {
 	Format Format
-	// Waive names the claims that policy demands but the format cannot carry, and
-	// does without them. New refuses a format that lacks any other.
+	// Waive names claims that policy demands but the format cannot carry; the boundary
+	// does without them. New refuses a format that lacks any other demanded claim.
 	Waive ClaimSet
 }

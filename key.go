@@ -27,14 +27,14 @@ const (
 	infoKeyID = "mcpseal/1 key id"
 )
 
-// Key is one secret. It never prints: only [Key.Reveal] gives the secret away.
+// Key is one secret. Printing a Key never shows the secret: only [Key.Reveal] does.
 // The zero Key is no key and is refused everywhere.
 type Key struct {
 	material *keyMaterial
 }
 
-// keyMaterial holds the secret behind a second pointer: fmt follows the first
-// one if a Key is in an unexported field and the verb does not fit, such as %e.
+// keyMaterial holds the secret behind a second pointer. fmt follows only the first
+// one, if a Key is in an unexported field and the verb does not fit, such as %e.
 type keyMaterial struct {
 	id     KeyID
 	secret *[]byte
@@ -59,13 +59,13 @@ func GenerateKey() Key {
 }
 
 // NewKey makes a key from 32 random bytes, for example from a secret manager. The
-// bytes are copied. The key is the same as that of their text, [Key.Reveal]: its id
+// bytes are copied. [ParseKey] makes the same key from its text, [Key.Reveal]. The id
 // is the first 4 bytes of HKDF-SHA-256 with the info "mcpseal/1 key id" and no salt.
 //
-// NewKey refuses any other length: more bytes make no stronger key, and are mostly
-// two keys, a line end too many or the wrong secret. It also refuses printable text
-// and bytes that repeat. Printable text is a pass phrase, which can be guessed, or a
-// key in hex or base64: keys.FromText decodes those.
+// NewKey refuses any other length: more bytes do not make a stronger key, and usually
+// are two keys, a key with a line end, or the wrong secret. It also refuses printable
+// text and bytes that repeat. Printable text is a pass phrase, which can be guessed, or
+// a key in hex or base64: keys.FromText decodes those.
 func NewKey(secret []byte) (Key, error) {
 	if problem := weakness(secret); problem != "" {
 		return Key{}, errors.New("mcpseal: " + problem + "; " + howToMakeASecret)
@@ -76,8 +76,8 @@ func NewKey(secret []byte) (Key, error) {
 const howToMakeASecret = "a key is 32 random bytes, as openssl rand -hex 32 or openssl rand -base64 32 prints them " +
 	"and mcpseal.GenerateKey makes them"
 
-// leastVariety is how many different bytes a secret has at least. Random ones have
-// about 30, and fewer than this less than once in 10¹⁴ keys.
+// leastVariety is how many different bytes a secret must have. 32 random bytes have
+// about 30; they have fewer than 17 less than once in 10¹⁴ keys.
 const leastVariety = 17
 
 // weakness says why these are not 32 random bytes, without repeating them. It
@@ -101,8 +101,8 @@ func weakness(secret []byte) string {
 	return ""
 }
 
-// isText reports whether b is printable text, in any language. Random bytes are
-// that less than once in 10¹⁰ keys.
+// isText reports whether b is printable text, in any language. 32 random bytes are
+// text less than once in 10¹⁰ keys.
 func isText(b []byte) bool {
 	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) })
 }
@@ -220,9 +220,9 @@ func keyChecksum(secret []byte) []byte {
 	return h.Sum(nil)[:keyChecksumSize]
 }
 
-// Keys and rings print as their ids under every verb and in every log. A printer
-// that cannot call these methods (in an unexported field of another struct)
-// prints a pointer and goes no further.
+// Keys and rings print as their ids under every verb and in every log. For a Key in an
+// unexported field of another struct, fmt cannot call these methods: it prints a
+// pointer and goes no further.
 
 // String names the key without its secret.
 func (k Key) String() string {

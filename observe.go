@@ -17,24 +17,25 @@ type Op string
 const (
 	OpSeal Op = "seal"
 	OpOpen Op = "open"
-	OpDrop Op = "drop" // kept answers from the handler
+	OpDrop Op = "drop" // answers were kept from the handler
 )
 
 // Event is one operation of a boundary, for metrics. It holds nothing that must
 // not be on a dashboard: no token, state, key, argument or user. Op, Reason, Method,
-// Target and Format have few values, and are safe as labels of a metric; a client can
-// fill a dashboard through the others. Opening a first round is no event.
+// Target and Format have few values, and are safe as labels of a metric. The other
+// fields are not: a client can give them any number of values. Opening a first round
+// is no event.
 type Event struct {
 	Op       Op            // a label
 	Reason   Reason        // a label: why it failed; "" if it succeeded
 	Cause    error         // more about the reason, such as how a store of yours failed; its text is safe to log
 	Duration time.Duration // how long it took
 
-	// Method is a label: what the adapter named.
+	// Method is a label: the method that the adapter gave.
 	Method string
 	// Target is a label: the tool or the prompt, or the scheme of a resource's URI. It
 	// is [TargetUnknown] unless a handler ran, or a token says that it was sealed for
-	// this target: a client can send any other name.
+	// this target: otherwise a client may have made the name up.
 	Target string
 
 	// Format is a label: the prefix of the token's format, "unprefixed" for the format
@@ -50,8 +51,7 @@ type Event struct {
 	Round int    // the token's round; 0 unless the token is genuine or being sealed
 }
 
-// TargetUnknown is the Target of an event about a request whose target nobody knows
-// to exist.
+// TargetUnknown is the Target of an event about a request whose target may not exist.
 const TargetUnknown = "unknown"
 
 func (b *Boundary) startEvent() (start time.Time) {
@@ -82,21 +82,22 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 	return e
 }
 
-// rejected tells the operator why and returns what the caller may know.
+// rejected tells the operator why a token was rejected, and returns the caller's error.
 func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, token string, fail *failure) error {
 	fail.Excuse(ctx, ReasonCanceled)
 	e := b.event(OpOpen, start, round, format, token)
 	e.StateBytes = 0
-	if fail.params != nil { // with a token it is a rejection like any other
+	if fail.params != nil { // bad arguments with a token: a rejection, not a ParamsError
 		fail.Reason = ReasonArguments
 	}
-	// A native token that is another service's or user's was sealed for this target.
+	// The target exists if a genuine token was sealed for it, even by another service
+	// or for another user.
 	known := round.named || fail.flow != [16]byte{} && fail.Reason != ReasonRequest
 	b.report(ctx, fail.Reason.Level(), "mcpseal: token rejected", &e, known, fail)
 	return &RejectError{fail.Reason, fail.Cause}
 }
 
-// notSealed tells the operator why and returns what the caller may know.
+// notSealed tells the operator why a state was not sealed, and returns the caller's error.
 func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, stateSize int, fail *failure) error {
 	e := b.event(OpSeal, start, round, format, "")
 	e.StateBytes = stateSize
@@ -112,8 +113,8 @@ func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round,
 	return &SealError{fail.Reason, fail.Cause}
 }
 
-// report completes the event and passes it to the log and the observer. Known says
-// that the target exists.
+// report completes the event and passes it to the log and the observer. known tells
+// whether the target exists.
 func (b *Boundary) report(ctx context.Context, level slog.Level, message string, e *Event, known bool, fail *failure) {
 	e.Reason = fail.Reason
 	if fail.flow != [16]byte{} {
@@ -167,8 +168,8 @@ func (r *Round) Dropped(ctx context.Context, n int) {
 	b.observe(ctx, e)
 }
 
-// Completed logs that a result which asks nothing had a state. An adapter must not
-// send that state: it would never come back, and everybody could read it.
+// Completed logs that a handler returned a state with a result that asks nothing. An
+// adapter must not send that state: it would never come back, and everybody could read it.
 func (r *Round) Completed(ctx context.Context) {
 	b := r.boundary
 	if b == nil {

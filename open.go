@@ -23,7 +23,7 @@ func (b *Boundary) Open(ctx context.Context, request Request, token string) (rou
 		err = b.rejected(ctx, start, &round, format, token, fail)
 		round = Round{}
 		if b.config.AskAgain == AskAgainAlways || fail.merelyOld {
-			round.begin(b, &request) // knows nothing of the token
+			round.begin(b, &request) // a fresh one, without anything from the token
 			err = nil
 		}
 		return round, err
@@ -48,9 +48,10 @@ func (r *Round) begin(b *Boundary, request *Request) {
 	r.digests.audience, r.digests.audienceKnown = b.audience, true
 }
 
-// check opens the token into round.
+// check opens the token into round. It returns the token's format, or nil if it has
+// none, and why the token is rejected, or nil.
 func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acceptedFormat, *failure) {
-	// 1. What costs nothing.
+	// 1. Checks that cost nothing.
 	if len(token) > b.config.MaxToken {
 		return nil, failed(ReasonTooLarge)
 	}
@@ -86,7 +87,8 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	if len(round.claims.State) > b.config.MaxState {
 		return format, failed(ReasonTooLarge)
 	}
-	// 5. For these arguments. A token that failed before this costs no digest.
+	// 5. For these arguments. This is after the other checks, so that a bad token costs
+	// no digest.
 	if fail := b.checkArguments(round, format); fail != nil {
 		return format, fail
 	}
@@ -103,8 +105,8 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	return format, nil
 }
 
-// checkArguments compares the arguments, and keeps the digest that the round's
-// Seal will use.
+// checkArguments compares the round's arguments with those that the token was sealed for.
+// It keeps their digest for the round's Seal.
 func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure {
 	if fail := format.digest(round); fail != nil {
 		return fail
@@ -118,7 +120,7 @@ func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure
 	return nil
 }
 
-// digest computes what tokens of the format say about the round's arguments.
+// digest computes the format's digest of the round's arguments, and keeps it in round.
 func (f *acceptedFormat) digest(round *Round) *failure {
 	return guardFormat(func() error {
 		if d := &round.digests; f.record != nil {
@@ -136,7 +138,7 @@ func (f *acceptedFormat) digest(round *Round) *failure {
 			err = errNoDigest
 		}
 		if digest == nil {
-			digest = []byte{} // known, and empty
+			digest = []byte{} // nil would mean that the digest is not known yet
 		}
 		if err == nil {
 			round.arguments = digest
@@ -157,7 +159,7 @@ func (f *acceptedFormat) sameArguments(round *Round) bool {
 
 // timeReason returns why the token's times or round are refused, or "". Each
 // condition states what is accepted, so that a nonsense number is refused. flows
-// is whether the token's format carries [ClaimFlow].
+// tells whether the token's format carries [ClaimFlow].
 func timeReason(now int64, c *Claims, flows bool, maxFlow time.Duration, maxRounds int) Reason {
 	if !(now < c.Expires) {
 		return ReasonExpired
@@ -185,7 +187,7 @@ func timeReason(now int64, c *Claims, flows bool, maxFlow time.Duration, maxRoun
 func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *failure {
 	var fail *failure
 	if f.record != nil {
-		// Called directly, it leaves the round on the caller's stack.
+		// This call, unlike one through an interface, leaves the round on the caller's stack.
 		round.claims, round.questions, round.sealed, fail = f.record.open(ctx, &round.binding, &round.digests, token)
 	} else {
 		fail = guardFormat(func() (err error) {

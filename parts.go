@@ -59,8 +59,8 @@ func Logger(l *slog.Logger) *slog.Logger { return callback.Logger(cmp.Or(l, slog
 type failure struct {
 	callback.Failure[Reason]
 	params  *argdigest.Error // why the arguments have no digest
-	flow    [16]byte         // of a token that is genuine; zero means unknown
-	round   int              // the same
+	flow    [16]byte         // the flow of a genuine token; zero means unknown
+	round   int              // the round of a genuine token; 0 means unknown
 	missing ClaimSet         // the claims that the format cannot carry
 
 	merelyOld bool // the token is too old, and its rightful user may be asked again
@@ -75,7 +75,7 @@ func failedWith(reason Reason, cause *callback.Error) *failure {
 	return &failure{Failure: callback.Failure[Reason]{Reason: reason, Cause: cause}}
 }
 
-// failedBecause adds an explanation, in words that hold no secret.
+// failedBecause returns a failure with an explanation, which must hold no secret.
 func failedBecause(reason Reason, format string, args ...any) *failure {
 	return failedWith(reason, callback.Explain(format, args...))
 }
@@ -87,7 +87,7 @@ func lacking(claims ClaimSet) *failure {
 }
 
 func undigested(problem *argdigest.Error) *failure {
-	fail := failedBecause(ReasonInvalidParams, "%s", problem) // repeats nothing of the arguments
+	fail := failedBecause(ReasonInvalidParams, "%s", problem) // its text repeats nothing of the arguments
 	fail.params = problem
 	return fail
 }
@@ -102,7 +102,8 @@ func guard(part func() error, otherwise Reason, mayGive ...Reason) *failure {
 	return nil
 }
 
-// guardFormat calls a format, and keeps a failure that this package returned.
+// guardFormat calls a format. It returns a *failure of this package as it is, and any
+// other error as guard does.
 func guardFormat(call func() error) (fail *failure) {
 	other := guard(func() error {
 		err := call()

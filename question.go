@@ -11,7 +11,7 @@ const (
 	KindRoots                    // the client's roots
 )
 
-// Takes reports whether an answer of a kind fits a question of this kind. Answers
+// Takes reports whether an answer of the given kind fits a question of kind k. Answers
 // to a form and to a URL look the same, so each fits both.
 func (k Kind) Takes(answer Kind) bool { return k == answer || k.elicits() && answer.elicits() }
 
@@ -23,12 +23,12 @@ const (
 	MaxQuestionKey = 128 // bytes
 )
 
-// Question is what an answer must match of one entry of inputRequests. Two
-// questions are the same if they are equal.
+// Question identifies one entry of inputRequests: an answer must match its key and
+// kind. Two questions are the same if they are equal.
 type Question struct {
-	Key    string   // its name in inputRequests, at most [MaxQuestionKey] bytes
+	Key    string   // the entry's name in inputRequests, at most [MaxQuestionKey] bytes
 	Kind   Kind     // what sort of answer fits
-	Digest [16]byte // of its exact wording, if the caller has one; zero means none
+	Digest [16]byte // a digest of the exact wording, if the caller has one; zero means none
 }
 
 func (q *Question) wellFormed() bool {
@@ -68,8 +68,8 @@ func (r *Round) Accepts(key string, kind Kind) bool {
 	return false
 }
 
-// questionList is questions in the form that the record has. A round keeps this
-// form and decodes it when asked, which costs no allocation.
+// questionList is questions, encoded as in the record. A round keeps them encoded, and
+// decodes them on demand without an allocation.
 type questionList string
 
 const flagQuestionDigest = 1 << 7

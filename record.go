@@ -55,7 +55,7 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 		flags |= flagUser
 	}
 	var head [headSize]byte
-	native.PutSpan(head[:], atAge, age) // last field first: each one overwrites bytes before it
+	native.PutSpan(head[:], atAge, age) // last field first: each Put overwrites bytes before its field
 	native.PutSpan(head[:], atLifetime, lifetime)
 	native.PutInstant(head[:], atIssued, c.Issued)
 	head[0], head[1], head[atFlags] = PurposeState.Mark(), recordVersion, flags
@@ -136,7 +136,8 @@ func (rec *record) boundTo(b *Binding, d *digests) Reason {
 	return ""
 }
 
-// sameClaim compares a claim that either side may lack.
+// sameClaim reports whether the record and the request have the same digest, or neither
+// has one. sealed is the record's digest, or nil. digest is the request's, if present.
 func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
 	if !present {
 		return sealed == nil
@@ -144,8 +145,8 @@ func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
 	return sealed != nil && native.Same(sealed, digest)
 }
 
-// claims copies what must outlive the payload, in one allocation. The questions
-// stay encoded.
+// claims returns the claims and the questions, copied from the payload in one
+// allocation. The questions stay encoded.
 func (rec *record) claims() (Claims, questionList, Reason) {
 	issued := rec.issued()
 	c := Claims{
@@ -166,18 +167,17 @@ func (rec *record) claims() (Claims, questionList, Reason) {
 
 const digestSize = native.DigestSize
 
-// digests is a binding in the form that the native record has. Digests are computed
-// when they are needed and kept for the round. They belong to one binding, which
-// does not change.
+// digests are the digests of one binding that the native record holds. They are
+// computed when they are needed and kept for the round. The binding must not change.
 //
 // The flow's id salts the digests, so that nobody sees whether two flows have the
 // same user or arguments; within a flow they stay the same. The audience needs no
 // salt: it is the same public name in every token of a service.
 type digests struct {
-	plain         [argdigest.Size]byte // of the arguments, without salt
+	plain         [argdigest.Size]byte // the digest of the arguments, without salt
 	plainKnown    bool
 	audienceKnown bool
-	known         bool // the salted ones are known, for flow
+	known         bool // the salted digests are known, for flow
 	flow          [16]byte
 
 	request, mask, audience, user [digestSize]byte // mask salts the arguments
@@ -194,8 +194,8 @@ func (d *digests) salt(b *Binding, flow [16]byte) {
 	buf = append(buf, flow[:]...)
 	buf = native.AppendFramed(buf, b.Method)
 	request := sha256.Sum256(native.AppendFramed(buf, b.Target))
-	// The second half of the hash salts the digest of the arguments: it is as
-	// good as random, and the same whenever the first half is.
+	// The second half of the hash is the mask: it is as good as random, and the same
+	// whenever the first half is.
 	d.request, d.mask = [digestSize]byte(request[:]), [digestSize]byte(request[digestSize:])
 
 	if b.Audience != "" && !d.audienceKnown {
@@ -223,7 +223,7 @@ func audienceDigest(audience string) [digestSize]byte {
 
 func init() { inspect.ReadState = inspectState }
 
-// inspectState is only for the mcpseal command.
+// inspectState reads the payload of a state. Only the mcpseal command uses it.
 func inspectState(payload []byte) (inspect.State, error) {
 	rec, reason := parseRecord(payload)
 	if reason != "" {

@@ -25,7 +25,7 @@ func NativeFormat(keys KeySource) Format {
 type recordFormat struct {
 	prefix string
 	codec  Codec
-	ring   *ringCodec // the codec, if it is the native one
+	ring   *ringCodec // codec if that is the native one, otherwise nil
 	texts  native.Texts[Reason]
 }
 
@@ -88,7 +88,8 @@ func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, c
 	return token, nil
 }
 
-// open is Open with digests to fill in. It returns the questions encoded.
+// open is Open with digests to reuse. It returns the questions encoded, and the digest
+// of the arguments that the token holds.
 func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (c Claims, questions questionList, arguments [digestSize]byte, fail *failure) {
 	text, ok := strings.CutPrefix(token, f.prefix)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 
 // ReplayStore remembers which tokens were used, so that each works once. Spend
 // returns true exactly once for each flow and round, whoever calls it, and
-// remembers that at least until use.Until. When in doubt it returns an error, and
+// remembers the use at least until use.Until. When in doubt it returns an error, and
 // the token is rejected. If the context has already ended, it returns an error
 // and spends nothing. It returns by the context's deadline: a boundary does not
 // wait longer, and rejects tokens at once while 2,000 calls have not returned. A
@@ -24,8 +24,8 @@ type ReplayStore interface {
 type Use struct {
 	Flow   [16]byte
 	Round  int
-	Issued time.Time // a store that started later cannot know whether it was used
-	Until  time.Time // remember the use at least until then
+	Issued time.Time // a store that started after this cannot know whether the token was used
+	Until  time.Time // the store remembers the use at least until then
 	Owner  [16]byte  // the same for all tokens of one user at one boundary; zero means no user
 }
 
@@ -53,7 +53,7 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(caller, b.config.ReplayTimeout)
 	defer cancel()
-	done := make(chan *failure, 1) // nobody reads an answer that comes late
+	done := make(chan *failure, 1) // has room for one, because nobody reads a late result
 	go func() {
 		defer b.spending.Add(-1)
 		done <- guard(func() error {

@@ -81,9 +81,9 @@ func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 	return 0
 }
 
-// KeySource returns the ring to use now. It is asked for every token, so a source
-// that reloads its keys only has to return another ring. Ring must be fast, safe
-// for concurrent use, and never return nil.
+// KeySource returns the ring to use now. Ring is called for every token, so a source
+// that reloads its keys only has to return another ring. Ring must be fast, safe for
+// concurrent use, and never return nil.
 //
 // A source may have a method Outlast(ttl time.Duration) error. New calls it with
 // the longest lifetime of the boundary's tokens, and returns its error. A source
@@ -93,5 +93,5 @@ type KeySource interface {
 	Ring() *Ring
 }
 
-// Ring makes a ring its own source.
+// Ring returns r: a ring is its own [KeySource].
 func (r *Ring) Ring() *Ring { return r }

@@ -113,7 +113,7 @@ func (c *ringCodec) Outlast(ttl time.Duration) error {
 	return source.Outlast(ttl)
 }
 
-// Room returns how much space Seal needs after dst.
+// Room returns how many bytes Seal needs after dst, for a payload of this length.
 func (c *ringCodec) Room(payload int) int {
 	size := len(KeyID{}) + nonceSize + payload + tagSize
 	return b64u.EncodedLen(size) + size
@@ -121,7 +121,7 @@ func (c *ringCodec) Room(payload int) int {
 
 // keyID reads the id from a text that need not be genuine.
 func (c *ringCodec) keyID(text string) string {
-	const chars = 8 // of base64url, which hold six bytes
+	const chars = 8 // eight characters of base64url hold six bytes; the id is the first four
 	if len(text) < chars {
 		return ""
 	}
@@ -136,7 +136,7 @@ const (
 	nonceSize = 12
 	tagSize   = 16
 
-	// maxSeals is how many random nonces one AES-GCM key may see (NIST SP
+	// maxSeals is how often one AES-GCM key may seal with a random nonce (NIST SP
 	// 800-38D, section 8.3).
 	maxSeals = 1 << 32
 )
@@ -170,7 +170,7 @@ func newKeySealers(key *keyMaterial) (*keySealers, error) {
 	return &s, nil
 }
 
-// sealCounts keeps the count of a key that is loaded again.
+// sealCounts holds the count of every key, so that a key keeps it when it is loaded again.
 var sealCounts sync.Map // sealCountKey to *atomic.Uint64
 
 type sealCountKey struct {

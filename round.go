@@ -18,14 +18,14 @@ import (
 type Round struct {
 	boundary  *Boundary
 	binding   Binding
-	digests   digests          // of binding
-	caller    Principal        // nil once called
-	claims    Claims           // of the token; zero on a first round
-	questions questionList     // of the token
+	digests   digests          // the digests of binding
+	caller    Principal        // tells who is calling; nil once called
+	claims    Claims           // what the token says; zero on a first round
+	questions questionList     // what the token's round asked
 	sealed    [digestSize]byte // the arguments' digest in a native token
-	arguments []byte           // their digest for a sealing format that is not native; nil until it is known
-	waived    ClaimSet         // for the token's format
-	expires   int64            // of the token that was sealed last, in Unix milliseconds
+	arguments []byte           // the arguments' digest for a sealing format that is not native; nil until it is known
+	waived    ClaimSet         // the claims that are waived for the token's format
+	expires   int64            // when the token that was sealed last expires, in Unix milliseconds
 	named     bool             // a token says that it was sealed for this target
 	opened    bool             // a token was accepted
 }
@@ -81,14 +81,14 @@ func (r *Round) identify(ctx context.Context) *failure {
 	return nil
 }
 
-// Request is the request that carries a token, or whose result will.
+// Request is a request that carries a token, or whose result will carry one.
 type Request struct {
 	// Method is the protocol's name: tools/call, prompts/get or resources/read.
 	Method string
 	// Target is the tool's or prompt's name, or the resource's URI.
 	Target string
 	// Arguments is the JSON text of params.arguments as it arrived, without the
-	// cursor if that is one of them. Nil and null count as {}. With a token, Open
+	// cursor if that is one of them. Nil and null mean {}. With a token, Open
 	// digests them and Seal uses that digest. On a first round Seal reads them, so
 	// they must not change until then: give Open a copy if a handler can change
 	// these bytes.
@@ -105,7 +105,7 @@ type Request struct {
 type Principal func(ctx context.Context) (string, error)
 
 // User returns a principal for a user that is already known. An empty id fails the
-// check: a caller who is authenticated but has no name must not count as nobody.
+// check: a caller who is authenticated but has no name must not pass as nobody.
 func User(id string) Principal {
 	return func(context.Context) (string, error) {
 		if id == "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Seal returns the token to send in place of state. Questions are those that go
-// out with it. A nil state means that the handler wrote none. Seal refuses
+// Seal returns the token to send in place of state. Questions are those that the
+// result asks. A nil state means that the handler wrote none. Seal refuses
 // whatever Open would refuse. The error is a *[SealError], or a *[ParamsError]
 // on a first round whose arguments have no digest.
 func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questions ...Question) (string, error) {
@@ -35,7 +35,7 @@ func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questi
 
 // mint makes the claims and seals them.
 func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedFormat, state *string, questions []Question) (string, *failure) {
-	// 1. What costs nothing.
+	// 1. Checks that cost nothing.
 	if round == nil || round.boundary != b {
 		return "", failedBecause(ReasonMisuse, "the Round does not come from a successful Open of this boundary")
 	}
@@ -98,8 +98,8 @@ func (b *Boundary) bindArguments(round *Round) *failure {
 const errNotItsToken = "the format sealed a token that would not come back to it: " +
 	"an empty one, one without its prefix, or one that begins with the prefix of another format"
 
-// seal calls the native format directly, which leaves its arguments on the
-// caller's stack. Others get copies.
+// seal calls the native format directly, so that its arguments stay on the caller's
+// stack. Other formats get copies.
 func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims) (token string, fail *failure) {
 	if f.record != nil {
 		return f.record.seal(ctx, &round.binding, &round.digests, claims)
@@ -108,7 +108,7 @@ func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims)
 		binding Binding
 		claims  Claims
 	}{round.binding, *claims}
-	onHeap.binding.Arguments = nil // may have changed since they were digested
+	onHeap.binding.Arguments = nil // the handler may have changed them since they were digested
 	onHeap.claims.Arguments, onHeap.claims.Questions = slices.Clone(round.arguments), slices.Clone(claims.Questions)
 	fail = guardFormat(func() (err error) {
 		token, err = f.Format.Seal(ctx, &onHeap.binding, &onHeap.claims)
@@ -126,7 +126,7 @@ func (b *Boundary) stamp(round *Round, questions []Question) (c Claims, reason R
 		round.claims.FlowStart = now
 	}
 	c.Flow, c.Round, c.Questions = round.claims.Flow, round.claims.Round+1, questions
-	c.FlowStart = min(round.claims.FlowStart, now) // a replica whose clock is ahead may have begun it
+	c.FlowStart = min(round.claims.FlowStart, now) // a replica whose clock is ahead may have begun the flow
 	if !(1 <= c.Round && c.Round <= b.config.MaxRounds) {
 		return Claims{}, ReasonTooManyRounds
 	}

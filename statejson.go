@@ -11,10 +11,10 @@ import (
 )
 
 // EncodeState returns a value as JSON, to be used as a state. It refuses a value
-// that would come back changed: one with data in fields that JSON does not carry,
-// text that is not UTF-8, or in an any bytes, or a number that a float64 does not
-// hold, such as most integers beyond 2^53. Other numbers in an any come back as a
-// float64.
+// that would come back changed: one with data in fields that JSON does not carry, or
+// with text that is not UTF-8. In a field of type any, it also refuses bytes, and
+// numbers that a float64 does not hold, such as most integers beyond 2^53. Other
+// numbers there come back as a float64.
 func EncodeState(value any) (string, error) {
 	v := reflect.ValueOf(value)
 	if v.IsValid() { // DecodeState uses the methods of the pointer, so use them here too

@@ -81,7 +81,7 @@ func round(session *mcp.ClientSession) func() {
 }
 
 // adapterContenders compares the middleware's own time with the calls it is part
-// of. The difference between the first two rows shows the same, with more noise.
+// of. The difference between the first two rows is that time too, with more noise.
 func adapterContenders(connect func(*mcp.Server, *mcp.Client) *mcp.ClientSession) []contender {
 	return []contender{
 		{"two tools/call, unprotected", 0, round(connect(askingServer(false), sdkClient(true)))},
@@ -95,13 +95,13 @@ func adapterContenders(connect func(*mcp.Server, *mcp.Client) *mcp.ClientSession
 // nothing.
 func middlewareRound() func() {
 	ctx := context.Background()
-	// Only the SDK can mark a result that asks: take one from the wire.
+	// Only the SDK can make a result that asks, so this takes one from the wire.
 	asking, err := inMemory(askingServer(false), sdkClient(false)).CallTool(ctx, &mcp.CallToolParams{Name: target})
 	check(err)
 	if !asking.NeedsInput() {
 		panic("does not ask")
 	}
-	asking.Meta = nil // the SDK adds it after the middleware
+	asking.Meta = nil // the SDK adds it after the middleware, which therefore never sees it
 	complete := &mcp.CallToolResult{}
 	receiving, _ := gosdk.Middleware(boundary(mcpseal.Ephemeral()), nil)
 	handler := receiving(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
@@ -135,8 +135,8 @@ func middlewareSilent() func() {
 	}
 }
 
-// installContenders protect a server that lives for one request. Each makes the
-// server, which is most of the cost.
+// installContenders protect a server that lives for one request. Each also makes the
+// server, and that is most of its cost.
 func installContenders() []contender {
 	quiet := &gosdk.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	b := boundary(mcpseal.Ephemeral())

@@ -21,8 +21,8 @@ import (
 // cache is where interop/run installs the peers.
 const cache = "../.cache/e2e"
 
-// peerComparisons opens tokens of other SDKs, here and with the SDK itself. It prints
-// which SDKs it leaves out.
+// peerComparisons opens tokens of other SDKs, here and with the SDK itself. It leaves out
+// SDKs that are not installed, and prints which.
 func peerComparisons() (all []comparison) {
 	const size = 256
 	request := mcpseal.Request{Method: "tools/call", Target: target, Arguments: []byte(deployArguments), Principal: mcpseal.User(principal)}
@@ -81,8 +81,8 @@ func peerComparisons() (all []comparison) {
 	return all
 }
 
-// startPeer starts a script that opens the token. It copies the script to where its
-// modules are.
+// startPeer starts a script that opens the token. It first copies the script to the
+// directory that has its modules.
 func startPeer(program, script string, given map[string]string) (func() float64, error) {
 	source, err := os.ReadFile(filepath.Join("peers", script))
 	if err != nil {
@@ -100,7 +100,7 @@ func startPeer(program, script string, given map[string]string) (func() float64,
 
 // startProgram starts a process that does the job as often as it is told. It returns a
 // function that measures how long the job takes there, in nanoseconds. The process ends
-// with this one, when its input ends.
+// when its input ends, and so at the latest with this process.
 func startProgram(program string, args []string, given map[string]string) (func() float64, error) {
 	if _, err := os.Stat(program); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func startProgram(program string, args []string, given map[string]string) (func(
 		nanos, err := strconv.ParseFloat(strings.TrimSpace(line), 64)
 		return nanos / count, err
 	}
-	for range 20 { // until its code is warm
+	for range 20 { // until the peer's code is warm
 		if _, err := ask(); err != nil {
 			return nil, err
 		}

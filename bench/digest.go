@@ -14,7 +14,7 @@ import (
 
 type argumentText struct{ name, json string }
 
-// argumentTexts returns texts of one value, of about 300 bytes each.
+// argumentTexts returns two texts of the same value, of about 300 bytes each.
 func argumentTexts() []argumentText {
 	return []argumentText{
 		{"canonical text of 300 B", `{"branch":"main","count":3,"dir":"/var/lib/service/releases/current","dry_run":false,` +
@@ -53,7 +53,7 @@ func digestContenders(text string) []contender {
 	}
 }
 
-// memberContenders digest an object with this many members, in order and not.
+// memberContenders digest an object with count members, in order and in random order.
 func memberContenders(count int) []contender {
 	order := make([]int, count)
 	for i := range order {

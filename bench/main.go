@@ -1,6 +1,6 @@
 // Bench measures mcpseal against the floor (AES-GCM and base64 alone) and
 // against what a Go server would use instead, all interleaved in one run on
-// one goroutine, so that noise affects all alike. Only the ratios count.
+// one goroutine, so that noise affects all alike. Only the ratios mean anything.
 //
 //	go run .          a table
 //	go run . -json    the same as JSON
@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// ballast is the heap of a small server. Without it the collector would run after
-// every few megabytes of garbage, which does not happen in a server.
+// ballast is as large as the heap of a small server. Without it the collector would run
+// after every few megabytes of garbage, unlike in a server.
 var ballast = make([]byte, 64<<20)
 
-// table is one comparison. The first row is what the ratios refer to.
+// table is the result of one comparison. Ratios are relative to the first row.
 type table struct {
 	Title string `json:"title"`
 	Rows  []row  `json:"rows,omitempty"`
@@ -68,8 +68,8 @@ type comparison struct {
 	title      string
 	contenders []contender
 	remotes    []remote
-	sizes      func() []size                    // what is measured instead, if it is not time
-	rows       func(budget time.Duration) []row // measures the rows itself
+	sizes      func() []size                    // measures sizes instead of times; may be nil
+	rows       func(budget time.Duration) []row // replaces measure; may be nil
 }
 
 func (c comparison) table(budget time.Duration) table {

@@ -11,7 +11,7 @@ import (
 // contender is one way to do the job.
 type contender struct {
 	name   string
-	length int // of what it puts on the wire; 0 means that it does not matter
+	length int // the length of its token; 0 means that it does not matter
 	run    func()
 }
 
@@ -19,7 +19,7 @@ type contender struct {
 type remote struct {
 	name   string
 	length int
-	nanos  func() float64 // for one
+	nanos  func() float64 // measures the time of one run
 }
 
 type row struct {
@@ -50,7 +50,7 @@ func measure(contenders []contender, remotes []remote, budget time.Duration) []r
 	deadline := time.Now().Add(budget)
 	for ok := true; ok; ok = time.Now().Before(deadline) {
 		for i, c := range contenders {
-			for range counts[i]/8 + 1 { // another's turn left the caches cold
+			for range counts[i]/8 + 1 { // a warm-up: the other contenders left the caches cold
 				c.run()
 			}
 			start := time.Now()

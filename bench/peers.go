@@ -46,7 +46,7 @@ func newClaims(state string) claims {
 
 const flowID = "q2Vqf0pQTRKbMdwl2sGS3A"
 
-// hashed returns a salted digest of 16 bytes: no token holds a user's name.
+// hashed returns a salted digest of 16 bytes, so that no token holds a user's name.
 func hashed(text, salt string) string {
 	sum := sha256.Sum256([]byte(salt + text))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
@@ -101,7 +101,7 @@ func decrypt(key, blob []byte) []byte {
 	return plaintext
 }
 
-// jwtClaims lets golang-jwt do its own checks.
+// jwtClaims are the claims in the form that golang-jwt checks.
 type jwtClaims struct {
 	jwt.RegisteredClaims
 	Method    string   `json:"m"`

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// ringContenders opens tokens of the last of many keys. The first one seals.
+// ringContenders opens a token that the last key of a ring sealed.
 func ringContenders() []contender {
 	ctx := context.Background()
 	state := strings.Repeat("x", 256)

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// steadyStore is a store of used tokens that is measured by itself.
+// steadyStore is a replay store to measure while no other runs.
 type steadyStore struct {
 	name string
 	open func() mcpseal.ReplayStore
@@ -18,13 +18,13 @@ type steadyStore struct {
 const (
 	lifetime = time.Second
 	pace     = 50_000          // uses a second, so that about 100,000 are held
-	settling = 3 * time.Second // stores may round a lifetime up
+	settling = 3 * time.Second // before the measurement: stores may round a lifetime up
 )
 
-// steady measures tokens that last for a second, when as many expire as come. The
-// times include removing them, which comes in bursts. So a time is the mean over several
-// seconds, not the median of slices, and each store runs alone. That takes longer than
-// the budget, unless it is only a test.
+// steady measures stores of tokens that live for a second, while as many tokens expire as
+// are added. Stores remove expired tokens in bursts, and the times include that. So a time
+// is the mean over several seconds, not the median of slices, and each store runs alone.
+// That takes longer than the budget, except in a test.
 func steady(stores []steadyStore, users uint64, budget time.Duration) (rows []row) {
 	settle, measured := settling, max(2*settling, budget/time.Duration(len(stores)))
 	if budget < time.Second {
@@ -45,8 +45,8 @@ func steady(stores []steadyStore, users uint64, budget time.Duration) (rows []ro
 	return rows
 }
 
-// paced runs something at a steady pace and returns the mean time of one run, in
-// nanoseconds. A slow store gets no less to do.
+// paced calls run at a steady pace and returns the mean time of one call, in nanoseconds.
+// A slow store gets as many calls as a fast one.
 func paced(run func(), lasts time.Duration) float64 {
 	var busy time.Duration
 	n := 0
@@ -61,7 +61,7 @@ func paced(run func(), lasts time.Duration) float64 {
 	return float64(busy) / float64(n)
 }
 
-// mutexStore is what one would write next: every second it looks at all it holds.
+// mutexStore is the second store that one would write: once a second it checks all uses.
 type mutexStore struct {
 	mu    sync.Mutex
 	used  map[mapKey]time.Time

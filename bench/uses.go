@@ -19,7 +19,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-// useComparisons are about tokens that work once.
+// useComparisons compare ways to make tokens work once.
 func useComparisons() []comparison {
 	all := []comparison{
 		{title: "a use in memory, of a new token of a new user, while others expire", rows: memoryUses(0)},
@@ -45,8 +45,9 @@ func memoryUses(users uint64) func(time.Duration) []row {
 	return func(budget time.Duration) []row { return steady(memoryStores, users, budget) }
 }
 
-// longestUses shows what a request may have to wait for: a sweep, or a map that
-// grows. The machine's own pauses are in it too, so the best of several runs counts.
+// longestUses measures the longest time that a request may have to wait for a store: for a
+// sweep, or for a map that grows. The machine's own pauses add to that, so it reports the
+// best of several runs.
 func longestUses(budget time.Duration) (rows []row) {
 	const held, runs = 100_000, 5
 	for _, s := range memoryStores {
@@ -76,8 +77,8 @@ func longestUses(budget time.Duration) (rows []row) {
 	return rows
 }
 
-// newUse returns a use of a new token, of one of this many users; 0 means a new user
-// each time.
+// newUse returns the use of the token with number n. It belongs to one of users users; 0
+// means that each token has its own user.
 func newUse(n uint64, lasts time.Duration, users uint64) mcpseal.Use {
 	now := time.Now()
 	use := mcpseal.Use{Round: 1, Issued: now, Until: now.Add(lasts)}
@@ -108,7 +109,7 @@ func memoryStore() *replay.SingleProcess {
 	return store
 }
 
-// syncMapStore is what one would write first: it has no bound and forgets nothing.
+// syncMapStore is the first store that one would write: it has no limit and keeps every use.
 type syncMapStore struct{ used sync.Map }
 
 type mapKey struct {
@@ -155,7 +156,7 @@ func heapInUse() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// rawUse is the same command, without all that makes it safe to use.
+// rawUse sends the command that the store sends, but without the checks that make it safe.
 func rawUse(client *redis.Client) contender {
 	ctx := context.Background()
 	n := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
 
-// maxLevels is how deep arguments may nest so that serde_json still reads them.
+// maxLevels is the deepest nesting of arguments that serde_json reads.
 const maxLevels = 127
 
 // exponents is how a build of the peer writes large floats: serde_json changed that
@@ -25,10 +25,10 @@ const (
 )
 
 // ATDFingerprint returns the digest of a tool's arguments that a cursor of the ATD
-// runtime has, for the package compat/atd. Arguments are JSON text; a missing text
-// counts as {}. With plainExponents, large floats are written as older builds do:
-// 1e16, where newer builds write 1e+16. An error is the client's fault, and repeats
-// nothing of the arguments.
+// runtime holds, for the package compat/atd. Arguments are JSON text; an empty text means
+// {}. With plainExponents, large floats are written as older builds do: 1e16, where
+// newer builds write 1e+16. An error is the client's fault, and repeats nothing of the
+// arguments.
 func ATDFingerprint(arguments []byte, plainExponents bool) ([sha256.Size]byte, error) {
 	return jsonvalue.SumArguments(arguments, exponents(!plainExponents).serialize)
 }
@@ -114,7 +114,8 @@ func cutDigits(text string) (digits, rest string) {
 	return text, ""
 }
 
-// takeDigits appends digits to n as long as they fit, and returns how many did.
+// takeDigits appends digits to n while they fit into 64 bits. It returns the new n, and
+// how many digits fit.
 func takeDigits(n uint64, digits string) (uint64, int) {
 	for i := range len(digits) {
 		digit := uint64(digits[i] - '0')

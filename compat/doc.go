@@ -8,8 +8,8 @@
 // refuses to go without a claim unless it is waived by name. docs/migration.md
 // describes both steps.
 //
-// A service that seals its states by itself needs no more than a [mcpseal.Format] of
-// its own to move to native tokens: see the example OwnFormat. [Plaintext] is for a
+// A service that already seals its states in its own way can move to native tokens with a
+// [mcpseal.Format] of its own: see the example OwnFormat. [Plaintext] is for a
 // fleet whose states are not sealed at all.
 //
 // This package is strict even where a peer is not: exactly one text opens for each

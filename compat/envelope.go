@@ -20,13 +20,14 @@ type envelope struct {
 // claim is a member of an envelope. It is absent if it has no raw text.
 type claim struct{ jsonvalue.Member }
 
-// read reads an object. It returns false if a claim appears twice.
+// read reads an object. It returns false if the text is not one, or if a claim appears
+// twice.
 func (e *envelope) read(text string) bool {
 	members := jsonvalue.ReadMembers(text)
 	for v, ok := members.Next(); ok; v, ok = members.Next() {
 		c := e.named(v.Name)
 		switch {
-		case c == nil: // peers ignore what they do not know
+		case c == nil: // a claim that peers ignore too
 		case !c.absent():
 			return false
 		default:
@@ -70,7 +71,7 @@ func (c *claim) none() bool { return c.absent() || c.Kind == jsonvalue.Null }
 // text returns a claim that must be a string.
 func (c *claim) text() (string, bool) { return c.Text, c.Kind == jsonvalue.String }
 
-// utf8 is text for peers that have no lone surrogates.
+// utf8 is text, but refuses lone surrogates, for peers that cannot write them.
 func (c *claim) utf8() (string, bool) {
 	return c.Text, c.Kind == jsonvalue.String && utf8.ValidString(c.Text)
 }
@@ -112,8 +113,8 @@ func (c *claim) integer() (int64, bool) {
 // maxSeconds is the latest time that fits an int64 in milliseconds.
 const maxSeconds = math.MaxInt64/1000 - 1
 
-// throughSecond returns when a token expires that is still valid throughout the second
-// exp, in milliseconds. A time that is too late becomes the latest possible one.
+// throughSecond returns the expiry, in milliseconds, of a token that is still valid
+// throughout the second exp. A time that is too late becomes the latest possible one.
 func throughSecond(exp int64) int64 {
 	if exp > maxSeconds {
 		return math.MaxInt64
@@ -121,8 +122,9 @@ func throughSecond(exp int64) int64 {
 	return (max(exp, -maxSeconds) + 1) * 1000
 }
 
-// lastSecond returns the last full second before a token expires: peers that count in
-// whole seconds accept a token throughout the second that it names.
+// lastSecond returns the expiry to write for a peer that counts in whole seconds: the
+// last second that ends before the token expires. The peer accepts the token until the
+// end of that second. The error says that the token would expire at once.
 func lastSecond(c *mcpseal.Claims) (int64, error) {
 	exp := c.Expires/1000 - 1
 	if throughSecond(exp) <= c.Issued {

@@ -29,7 +29,7 @@ const (
 type McpDBinding int
 
 const (
-	BindSubject        McpDBinding = iota // the user; nobody if the caller is not authenticated
+	BindSubject        McpDBinding = iota // the user, or no user if the caller is not authenticated
 	BindSubjectAndTool                    // the user and the name of the tool or prompt
 	BindNone                              // nothing
 )
@@ -50,17 +50,17 @@ type McpDOptions struct {
 // versions of mcp.d have other tokens. An empty secret means a random one that dies
 // with this process, as in mcp.d; the log says so.
 //
-// It carries the user, unless Bind says otherwise, and nothing else: the name that
+// It carries the user, unless Bind says otherwise, and nothing else. The name that
 // BindSubjectAndTool binds may be a tool's or a prompt's, so it does not prove the
 // request. Times are whole seconds, so a token may live up to a second shorter than
 // the policy's TTL.
 //
-// In signed mode one key signs both payloads and user names, and the token shows the
-// result: whoever can choose a user name that looks like a payload gets it signed. So
-// names that begin with a brace, or with white space and a brace, are refused here.
-// Names with a zero byte are refused too, because they look like another user with
-// another tool. The servers of mcp.d do not refuse them. Prefer the encrypted mode, and
-// move on to the native format.
+// In signed mode one key signs both payloads and user names, and the token shows both
+// signatures: a user who can choose a name that looks like a payload gets that payload
+// signed. So names that begin with a brace, or with white space and a brace, are refused
+// here. Names with a zero byte are refused too, because they look like another user with
+// another tool. The servers of mcp.d refuse neither. Prefer the encrypted mode, and move
+// on to the native format.
 func McpD(secret []byte, options McpDOptions) (mcpseal.Format, error) {
 	if options.Bind < BindSubject || options.Bind > BindNone {
 		return nil, errors.New("compat: McpDOptions.Bind is none of BindSubject, BindSubjectAndTool and BindNone")
@@ -128,7 +128,7 @@ const (
 // Digest is empty: mcp.d does not bind the arguments.
 func (f *mcpdFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
 
-// bindTag returns the claim for the binding.
+// bindTag returns the claim that binds a token to the user and the tool.
 func (f *mcpdFormat) bindTag(b *mcpseal.Binding) (string, error) {
 	subject, name := b.User, b.Target
 	if b.Method == methodReadResource {

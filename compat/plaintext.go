@@ -11,13 +11,13 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// maxPlaintext is how long after its start a process may go without seals.
+// maxPlaintext is how long after its start a process may leave states unsealed.
 const maxPlaintext = 24 * time.Hour
 
 var started = time.Now()
 
 // Plaintext is no protection: its tokens are the states themselves. It is for the
-// two roll-outs that bring seals to a fleet whose states are unsealed today, and for
+// two roll-outs that bring sealed tokens to a fleet whose states are unsealed today, and for
 // nothing else; docs/migration.md walks through them.
 //
 // Anybody can read, write, repeat and pass on such a state, and every answer reaches
@@ -50,15 +50,16 @@ func newPlaintext(tools []string, until, started time.Time) (mcpseal.Format, err
 
 type plaintextFormat struct {
 	tools []string
-	until time.Time     // on the wall clock
-	made  time.Time     // on the monotonic clock, which nobody can set back
-	left  time.Duration // after made
+	until time.Time     // by the wall clock
+	made  time.Time     // by the monotonic clock, which nobody can set back
+	left  time.Duration // from made to until
 }
 
 func (f *plaintextFormat) Prefix() string            { return "" }
 func (f *plaintextFormat) Carries() mcpseal.ClaimSet { return 0 }
 
-// Unsealed tells the boundary that anybody can write these tokens.
+// Unsealed marks a format whose tokens anybody can write: see [mcpseal.Format]. It
+// returns the only tools that the format serves, and when it stops.
 func (f *plaintextFormat) Unsealed() (tools []string, until time.Time) {
 	return slices.Clone(f.tools), f.until
 }
@@ -91,14 +92,14 @@ func (f *plaintextFormat) Open(_ context.Context, binding *mcpseal.Binding, toke
 	if !f.over() {
 		claims.Expires = f.until.UnixMilli()
 	}
-	return claims, nil // the boundary rejects what has expired
+	return claims, nil // Expires is 0 once the time is over, so the boundary rejects the token
 }
 
 func (f *plaintextFormat) serves(binding *mcpseal.Binding) bool {
 	return binding.Method == "tools/call" && slices.Contains(f.tools, binding.Target)
 }
 
-// over reports whether either clock says that the time is over.
+// over reports whether the time is over by either clock.
 func (f *plaintextFormat) over() bool {
 	now := time.Now()
 	return !(now.Before(f.until) && now.Sub(f.made) < f.left)

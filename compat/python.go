@@ -24,26 +24,26 @@ const (
 	pythonKeyIDSize     = 4
 	pythonSaltSize      = 8
 	pythonDigestSize    = 16
-	pythonDigestText    = 22 // characters of base64url
+	pythonDigestText    = 22 // the length of a digest in base64url
 	methodReadResource  = "resources/read"
 	pythonMaxTimeMillis = 1 << 53
 )
 
 // PythonOptions are the settings of the Python servers, except their keys.
 type PythonOptions struct {
-	// ClaimEmpty names ClaimAudience, ClaimUser or both if tokens carry them even
-	// when they are empty. A Python server does that if it was given "" instead of
-	// None.
+	// ClaimEmpty names ClaimAudience, ClaimUser or both, if tokens carry an audience or
+	// a user even when it is empty. A Python server writes such tokens if it was given ""
+	// instead of None.
 	ClaimEmpty mcpseal.ClaimSet
 }
 
 // Python returns the format of the Python SDK (mcp 2.x), AES-256-GCM over JSON claims.
 // The secrets are those of the Python servers, in the same order: the first seals,
-// every one opens. If a secret is text there, pass its UTF-8 bytes.
+// every one opens. If the Python servers have a secret as text, pass its UTF-8 bytes.
 //
 // It carries the request, the arguments, the audience and the user, but neither
-// questions nor flow nor single use. The arguments of resources/read do not count. If
-// a handler wrote no state, the state comes back as "".
+// questions nor flow nor single use. It ignores the arguments of resources/read. If a
+// handler wrote no state, the state comes back as "".
 //
 // The boundary's principals must return the same names as those of the Python servers.
 // [PythonUser] returns the name that the SDK uses by default.
@@ -130,7 +130,7 @@ func (f *pythonFormat) KeyID(token string) string {
 	return hex.EncodeToString(id[:pythonKeyIDSize])
 }
 
-// Digest returns the claim for the arguments.
+// Digest returns the claim that binds a token to the arguments.
 func (f *pythonFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	text := b.Arguments
 	if b.Method == methodReadResource {
@@ -246,8 +246,8 @@ func (f *pythonFormat) open(token string) (string, error) {
 	return key.open(s, s.sealed[pythonKeyIDSize:], key.additional)
 }
 
-// millis returns a time in milliseconds, from one in seconds. round must make the
-// token's life shorter, never longer.
+// millis returns a claim in seconds as milliseconds. round rounds the result: it must
+// make the token's life shorter, never longer.
 func (c *claim) millis(round func(float64) float64) (int64, bool) {
 	if c.Kind == jsonvalue.Number {
 		if millis, ok := wholeMillis(c.Text); ok {

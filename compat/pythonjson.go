@@ -15,8 +15,8 @@ var (
 	pythonStyle   = jsonvalue.Style{Strings: pythonStrings, Number: pythonNumber}
 )
 
-// pythonArguments rewrites arguments as Python's json.dumps does with sorted keys. A
-// value that Python takes for false counts as {}.
+// pythonArguments rewrites arguments as Python's json.dumps does with sorted keys. It
+// writes {} for arguments that Python treats as false.
 func pythonArguments(a *jsonvalue.Arguments) error {
 	isFalse := pythonFalse(a)
 	if !a.Append(&pythonStyle) {
@@ -28,7 +28,7 @@ func pythonArguments(a *jsonvalue.Arguments) error {
 	return nil
 }
 
-// pythonFalse reports whether Python takes a value for false.
+// pythonFalse reports whether Python treats a value as false.
 func pythonFalse(a *jsonvalue.Arguments) bool {
 	switch a.Kind() {
 	case jsonvalue.Null, jsonvalue.False:

@@ -35,7 +35,7 @@ func PythonUser(clientID, issuer, subject string) (string, error) {
 	return string(append(text, ']')), nil
 }
 
-// pythonUser returns the claim for a user, under a salt.
+// pythonUser returns the claim that binds a token to a user: a salted digest.
 func pythonUser(user string, salt []byte) string {
 	digest := pythonUserDigest(user, salt)
 	return string(b64u.Append(nil, append(append([]byte(nil), salt...), digest[:]...)))

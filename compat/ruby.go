@@ -16,8 +16,8 @@ import (
 const (
 	rubyPrefix  = "v1."
 	rubyKeySize = 32
-	// rubyMaxLevels is how deep arguments may nest: Ruby reads 100 levels, of
-	// which the params are one.
+	// rubyMaxLevels is how deep arguments may nest: Ruby reads 100 levels, and the
+	// params around the arguments are one of them.
 	rubyMaxLevels = 99
 )
 
@@ -50,7 +50,7 @@ func (f *rubyFormat) Carries() mcpseal.ClaimSet {
 	return mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience
 }
 
-// Digest returns the claim for the arguments.
+// Digest returns the claim that binds a token to the arguments.
 func (f *rubyFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	sum, err := jsonvalue.SumArguments(b.Arguments, rubyArguments)
 	if err != nil {
@@ -144,8 +144,8 @@ func rubyClaims(payload string, b *mcpseal.Binding) (mcpseal.Claims, error) {
 
 var rubyStyle = jsonvalue.Style{Strings: jsonvalue.Usual, Number: rubyNumber}
 
-// rubyArguments rewrites arguments as the Ruby SDK does. A value that Ruby takes for
-// false counts as {}.
+// rubyArguments rewrites arguments as the Ruby SDK does. It writes {} for arguments that
+// Ruby treats as false.
 func rubyArguments(a *jsonvalue.Arguments) error {
 	kind := a.Kind()
 	if !a.Append(&rubyStyle) {
@@ -172,7 +172,7 @@ func rubyNumber(dst, literal []byte) ([]byte, bool) {
 		return dst, false
 	}
 	if abs := math.Abs(f); 1e15 <= abs && abs < 1e16 && f != math.Trunc(f) {
-		return strconv.AppendFloat(dst, f, 'f', -1, 64), true // Ruby writes a fraction without an exponent
+		return strconv.AppendFloat(dst, f, 'f', -1, 64), true // Ruby writes such a number without an exponent
 	}
 	start := len(dst)
 	dst = jsonvalue.AppendFloat(dst, f, -4, 14)

@@ -28,7 +28,7 @@ func derive(secret []byte, info string) ([]byte, error) {
 	return hkdf.Key(sha256.New, secret, nil, info, sha256.Size)
 }
 
-// sealer is AES-256-GCM with a random nonce in front, as base64url.
+// sealer seals with AES-256-GCM. The random nonce is in front of the ciphertext.
 type sealer struct{ aead cipher.AEAD }
 
 // What sealing adds to a payload, in bytes.
@@ -55,7 +55,7 @@ func (s *sealer) seal(prefix string, head, payload, additional []byte) string {
 	return string(b64u.Append(text, sealed))
 }
 
-// open returns the payload that was sealed.
+// open returns the payload of a genuine token.
 func (s *sealer) open(buf *scratch, sealed, additional []byte) (string, error) {
 	payload, err := s.aead.Open(buf.payload[:0], nil, sealed, additional)
 	if err != nil {
@@ -91,8 +91,8 @@ func (s *scratch) release() {
 	scratches.Put(s)
 }
 
-// redacted makes a format print as this name, whatever the verb, because its other
-// fields lead to secrets.
+// redacted is a format's name. A format that embeds it prints as this name under every
+// verb, so that its other fields, which lead to secrets, never print.
 type redacted string
 
 func (r redacted) String() string             { return "compat." + string(r) }

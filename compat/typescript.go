@@ -28,10 +28,10 @@ type TypeScriptOptions struct {
 	// request. Nil means that they have no such option: tokens are then bound to
 	// nothing. An error and a panic fail the check.
 	Bind func(*mcpseal.Binding) (string, error)
-	// Binds names the claims that change Bind's text. Zero means none: whatever
-	// policy demands must then be waived. [TypeScript] refuses a claim that Bind
-	// plainly ignores. It cannot notice an ambiguous text, such as two names joined
-	// by a character that either may contain.
+	// Binds names the claims that change Bind's text. Zero means none: every claim that
+	// policy demands must then be waived. [TypeScript] refuses a claim that Bind plainly
+	// ignores. It cannot notice an ambiguous text, such as two names joined by a
+	// character that both may contain.
 	Binds mcpseal.ClaimSet
 	// Text means that payloads are JSON strings, and that a state is the text of
 	// such a string. Otherwise a state is the payload's JSON, whatever its type, and
@@ -40,7 +40,8 @@ type TypeScriptOptions struct {
 }
 
 // TypeScript returns the format of the TypeScript SDK (@modelcontextprotocol/server
-// 2.x), HMAC-SHA256 over JSON. If the key is text there, pass its UTF-8 bytes.
+// 2.x), HMAC-SHA256 over JSON. If the TypeScript servers have the key as text, pass its
+// UTF-8 bytes.
 //
 // It carries what Bind binds and nothing else, and it is not encrypted: a client can
 // read the state. Times are whole seconds, so a token may live up to a second shorter
@@ -86,14 +87,14 @@ func checkBinds(options *TypeScriptOptions) error {
 			return err
 		}
 		if same {
-			return fmt.Errorf("compat: TypeScriptOptions.Binds names %v, but Bind returns one text for two that differ in it", change.claim)
+			return fmt.Errorf("compat: TypeScriptOptions.Binds names %v, but Bind returns the same text for two requests that differ in it", change.claim)
 		}
 	}
 	return nil
 }
 
-// alike reports whether bind returns the same text for two bindings. bind must accept
-// the first; if it refuses the second, it tells the two apart.
+// alike reports whether bind returns the same text for two bindings. It returns an error
+// if bind refuses the first. If bind refuses the second, the two are not alike.
 func alike(bind func(*mcpseal.Binding) (string, error), one, other mcpseal.Binding) (same bool, err error) {
 	var a, b string
 	var failed error
@@ -115,8 +116,8 @@ type typeScriptFormat struct {
 func (f *typeScriptFormat) Prefix() string            { return typeScriptPrefix }
 func (f *typeScriptFormat) Carries() mcpseal.ClaimSet { return f.options.Binds }
 
-// Digest returns the claim for the binding: for the arguments and everything else that
-// Bind binds. It is nil if there is no Bind.
+// Digest returns the claim that binds a token to all that Bind binds, the arguments or
+// more. It is nil if there is no Bind.
 func (f *typeScriptFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	if f.options.Bind == nil {
 		return nil, nil
@@ -174,7 +175,7 @@ func (f *typeScriptFormat) envelope(c *mcpseal.Claims, exp int64, tag string) ([
 	}
 	buf = append(buf, '}')
 	if c.HasState && !f.options.Text {
-		// The payload holds the handler's text as it is, so that must be one JSON value.
+		// The payload holds the handler's state as it is, so the state must be one JSON value.
 		var e envelope
 		if !e.read(string(buf)) || e.payload.Raw != c.State {
 			return nil, errNotJSON
@@ -250,13 +251,13 @@ func cutLast(text string, sep byte) (before, after string, found bool) {
 	return text, "", false
 }
 
-// floorSeconds returns a time in whole seconds, limited to maxSeconds either way.
+// floorSeconds rounds a time down to whole seconds, between -maxSeconds and maxSeconds.
 func floorSeconds(seconds float64) int64 {
 	return int64(math.Floor(min(max(seconds, -maxSeconds), maxSeconds)))
 }
 
-// notBound returns the reason for another binding: the user if it binds one, otherwise
-// the request.
+// notBound returns the reason for a token with another binding: ReasonUser if the format
+// binds the user, otherwise ReasonRequest.
 func (f *typeScriptFormat) notBound() mcpseal.Reason {
 	if f.options.Binds&mcpseal.ClaimUser != 0 {
 		return mcpseal.ReasonUser

@@ -23,18 +23,18 @@ type Config struct {
 	// Audience names this service, at most 1024 bytes, so that services that
 	// share keys refuse each other's cursors. Required.
 	Audience string
-	// Epoch names what the positions refer to, at most 1024 bytes. Change it,
-	// after a change of the schema for example, and every outstanding cursor
-	// dies. "" is an epoch too.
+	// Epoch names what the positions refer to, at most 1024 bytes. A new epoch, for
+	// example after a change of the schema, makes every outstanding cursor invalid. ""
+	// is an epoch too.
 	Epoch string
 	// RequireUser issues and opens cursors only for calls with a user, except
-	// those that are for everyone.
+	// cursors for everyone: see [NextPage.Shared].
 	RequireUser bool
 	// TTL is how long a cursor opens. 0 means 1 hour. A cursor keeps the TTL that it
 	// was issued with.
 	TTL time.Duration
-	// MaxPosition is the longest position, in bytes. 0 means 256, with which a
-	// cursor has at most 512 characters.
+	// MaxPosition is the longest position, in bytes. 0 means 256; a cursor then has at
+	// most 512 characters.
 	MaxPosition int
 	// MaxArguments limits the text of a request's arguments, in bytes. 0 means 4 MiB.
 	MaxArguments int
@@ -57,9 +57,9 @@ const (
 	clockSkew   = 60 * time.Second
 )
 
-// ConfigOf returns a policy of cursors with the keys, the service and the log of a
-// boundary. Boundaries without an audience that share one [mcpseal.Ephemeral] ring are
-// one service here too. It returns false if the boundary has no native keys.
+// ConfigOf returns a policy of cursors with the keys, the audience and the log of a
+// boundary. Boundaries without an audience that share one [mcpseal.Ephemeral] ring
+// accept each other's cursors. ok is false if the boundary has neither a ring nor a codec.
 func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 	codec := boundary.Codec(mcpseal.PurposeCursor)
 	if codec == nil {
@@ -71,13 +71,13 @@ func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 		MaxArguments: policy.MaxArguments, Logger: policy.Logger, Observer: policy.Observer,
 	}
 	if config.Audience == "" {
-		config.Audience = "nobody else" // the keys are ephemeral: no other process has them
+		config.Audience = "nobody else" // any name will do: the keys are ephemeral, and no other process has them
 	}
 	return config, true
 }
 
 // RandomEpoch returns an epoch that no other process has. With it, cursors die with
-// this process, and no replica accepts another's.
+// this process, and no replica accepts another replica's cursors.
 func RandomEpoch() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
@@ -102,7 +102,7 @@ func (c *Config) setDefaults() error {
 	}
 	chosen := c.TTL != 0
 	if !chosen {
-		c.TTL = defaultTTL // a key source allows for it, unless its operator wants less
+		c.TTL = defaultTTL // not checked with Outlast: key sources allow an hour, unless their operator chose less
 	}
 	if c.TTL < time.Second || c.TTL > maxTTL {
 		return fmt.Errorf("cursor: Config.TTL is %v, not between 1s and %v", c.TTL, maxTTL)

@@ -39,7 +39,7 @@ func New(config Config) (*Cursors, error) {
 // prefix is what every cursor begins with.
 var prefix = mcpseal.PurposeCursor.Prefix()
 
-// maxCursor limits what is decoded. No codec makes a longer cursor of a position.
+// maxCursor is the longest cursor that is decoded. No codec makes a longer one.
 func (c *Cursors) maxCursor() int { return max(4096, 4*c.config.MaxPosition) }
 
 // Open implements [Issuer].

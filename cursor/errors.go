@@ -33,7 +33,7 @@ func (e *RejectError) kind() error {
 
 func (e *RejectError) Error() string { return e.kind().Error() }
 
-// Is reports whether target is the one of the two errors that e is.
+// Is reports whether target is [ErrExpired] or [ErrInvalid], whichever of them e is.
 func (e *RejectError) Is(target error) bool { return target == e.kind() }
 
 // Cause returns how a codec or another part of yours failed, if that was the

@@ -21,7 +21,7 @@ type failure = callback.Failure[mcpseal.Reason]
 
 func failed(reason mcpseal.Reason) *failure { return &failure{Reason: reason} }
 
-// failedBecause adds what to do about it, in words that hold no secret.
+// failedBecause returns a failure that also says what to do, in words without a secret.
 func failedBecause(reason mcpseal.Reason, format string, args ...any) *failure {
 	return &failure{Reason: reason, Cause: callback.Explain(format, args...)}
 }
@@ -33,7 +33,7 @@ func (c *Cursors) start() (start time.Time) {
 	return start
 }
 
-// report tells the observer what was done, and the log too if that failed.
+// report tells the observer what was done. If that failed, it tells the log too.
 func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, request *mcpseal.Request, size int, fail *failure) {
 	if fail == nil && c.config.Observer == nil {
 		return
@@ -49,7 +49,8 @@ func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, re
 		fail.Excuse(ctx, mcpseal.ReasonCanceled)
 		e.Reason, e.Cause = fail.Reason, fail.Cause.OrNil()
 		c.log(ctx, &e, fail)
-		// Time is checked last: whatever else is wrong, a client may have made the name up.
+		// Time is checked last. If another check failed, the client may have made the
+		// target up, so the observer does not get it.
 		if op == OpOpen && fail.Reason != mcpseal.ReasonExpired && fail.Reason != mcpseal.ReasonFromTheFuture {
 			e.Target = mcpseal.TargetUnknown
 		}

@@ -23,7 +23,7 @@ import (
 type Page struct {
 	number   int
 	position []byte
-	next     func(context.Context, NextPage) (string, error) // of another issuer
+	next     func(context.Context, NextPage) (string, error) // set by NewPage only, for a page of another issuer
 
 	cursors *Cursors
 	request mcpseal.Request
@@ -33,7 +33,7 @@ type Page struct {
 	user      string
 	known     struct{ arguments, user bool }
 	binding   binding
-	bound     struct { // whom the binding is to
+	bound     struct { // who may use a cursor with this binding
 		known bool
 		who   byte
 	}
@@ -50,8 +50,8 @@ type NextPage struct {
 	Cached time.Duration
 }
 
-// NewPage makes a page of another issuer: next issues the cursor of the page
-// after it.
+// NewPage makes a page for an issuer other than [Cursors]: next issues the cursor of
+// the page after it.
 func NewPage(number int, position []byte, next func(context.Context, NextPage) (string, error)) Page {
 	return Page{number: number, position: position, next: next}
 }
@@ -119,7 +119,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 	if reason != "" {
 		return failed(reason)
 	}
-	if fail := p.digestArguments(); fail != nil { // only now: a forged cursor costs no digest
+	if fail := p.digestArguments(); fail != nil { // after Open, so that a forged cursor costs no digest
 		fail.Reason = mcpseal.ReasonArguments
 		return fail
 	}
@@ -127,7 +127,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 		return fail
 	}
 	if reason := boundTo(head, &p.binding); reason != "" {
-		if bytes.Contains(p.request.Arguments, []byte(cursor)) { // so no cursor ever opens
+		if bytes.Contains(p.request.Arguments, []byte(cursor)) { // the caller left the cursor in the arguments, so no cursor ever opens
 			return failedBecause(reason, "%s", errAmongArguments)
 		}
 		return failed(reason)
@@ -135,7 +135,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 	if len(r.position) > config.MaxPosition {
 		return failed(mcpseal.ReasonTooLarge)
 	}
-	// Last, so that only the user that it was issued to learns that it is too old.
+	// Time is last, so that only the cursor's rightful user learns that it is too old.
 	p.opened = time.Now().UnixMilli()
 	if reason := r.inTime(p.opened); reason != "" {
 		return failed(reason)
@@ -193,7 +193,7 @@ func (p *Page) digestArguments() *failure {
 	case panicked != nil:
 		return &failure{Reason: mcpseal.ReasonCodecFailed, Cause: panicked}
 	case problem != nil:
-		return failedBecause(mcpseal.ReasonInvalidParams, "%s", problem) // repeats nothing of them
+		return failedBecause(mcpseal.ReasonInvalidParams, "%s", problem) // its text repeats nothing of the arguments
 	}
 	p.known.arguments = true
 	return nil

@@ -13,9 +13,9 @@ import (
 
 // Pages opens pages whose position is a Go value: a key of the last row, for example.
 // It is written as JSON, in at most Config.MaxPosition bytes. A position that would
-// come back as another value is not issued. That is one with data in fields that JSON
-// does not carry, with text that is not UTF-8, or in an any with bytes or with a number
-// that a float64 does not hold, such as most integers beyond 2^53.
+// come back as another value is not issued: one with data in fields that JSON does not
+// carry, or with text that is not UTF-8. In a field of type any, bytes are refused too,
+// and so are numbers that a float64 does not hold, such as most integers beyond 2^53.
 type Pages[T any] struct{ issuer Issuer }
 
 // For returns the Pages of an issuer.
@@ -28,8 +28,8 @@ type Place[T any] struct {
 }
 
 // Open is [Issuer.Open] with a typed position. If the position has members that T does
-// not have, or of other types, the error is ErrInvalid: T has changed since. Better
-// change the Epoch whenever T changes.
+// not have, or of other types, the error is ErrInvalid: T has changed since the cursor
+// was issued. Better change the Epoch whenever T changes.
 func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor string) (Place[T], error) {
 	page, err := p.issuer.Open(ctx, request, cursor)
 	if err != nil || page.First() {
@@ -75,7 +75,7 @@ func encodePosition[T any](after T) ([]byte, *failure) {
 	panicked := callback.Guard(func() {
 		encoder := json.NewEncoder(&buf)
 		encoder.SetEscapeHTML(false)
-		if err = encoder.Encode(&after); err == nil { // with the methods of the pointer
+		if err = encoder.Encode(&after); err == nil { // a pointer, so that methods of *T are used too
 			problem = jsonloss.Of(reflect.ValueOf(&after).Elem(), buf.Bytes())
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// The record in a cursor, to the byte as docs/token.md has it.
+// The record in a cursor. docs/token.md defines every byte.
 const (
 	recordVersion = 1
 
@@ -28,8 +28,8 @@ const (
 	atNumber   = 14 // 4 bytes
 	atService  = 18 // 16 bytes
 	atDigest   = 34 // 16 bytes
-	atHints    = 50 // 2 times 2 bytes
-	atLength   = 54 // 2 bytes: of the position
+	atHints    = 50 // two hints of 2 bytes each
+	atLength   = 54 // 2 bytes: the length of the position
 	headSize   = 56
 
 	// minSize is the length that a record is padded to, so that the lengths of short
@@ -42,7 +42,7 @@ type record struct {
 	who              byte
 	issued, lifetime int64 // milliseconds
 	number           int64
-	position         []byte // in the payload
+	position         []byte // a part of the payload, not a copy
 }
 
 func (r *record) fits() bool {
@@ -54,7 +54,7 @@ func (r *record) fits() bool {
 func appendRecord(dst []byte, r *record, b *binding) []byte {
 	var head [headSize]byte
 	binary.BigEndian.PutUint32(head[atNumber:], uint32(r.number))
-	native.PutSpan(head[:], atLifetime, r.lifetime) // from back to front: each overwrites bytes before it
+	native.PutSpan(head[:], atLifetime, r.lifetime) // last field first: each Put overwrites bytes before its field
 	native.PutInstant(head[:], atIssued, r.issued)
 	head[0], head[1], head[atWho] = mcpseal.PurposeCursor.Mark(), recordVersion, r.who
 	copy(head[atService:], b.service[:])
@@ -68,10 +68,11 @@ func appendRecord(dst []byte, r *record, b *binding) []byte {
 
 var padding [minSize]byte
 
-// padded returns how many zeros follow a position.
+// padded returns how many zeros follow a position of this length.
 func padded(length int) int { return max(0, minSize-headSize-length) }
 
-// parseRecord reads a payload that is genuine.
+// parseRecord reads the payload of a genuine cursor. reason says why it cannot be read,
+// or is "".
 func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal.Reason) {
 	if len(payload) < 2 || payload[0] != mcpseal.PurposeCursor.Mark() || payload[1] != recordVersion {
 		return r, nil, mcpseal.ReasonVersion
@@ -92,8 +93,8 @@ func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal
 	return r, head, ""
 }
 
-// boundTo returns why the record is not bound to b, or "". The hints only choose the
-// reason: one user in 65,536 has the same hint as another, but not the same digest.
+// boundTo returns why the record is not bound to b, or "". The digest decides; the hints
+// only choose the reason, because one user in 65,536 has the same hint as another.
 func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
 	if !native.Same(head[atService:atDigest], b.service) {
 		return mcpseal.ReasonAudience
@@ -109,7 +110,8 @@ func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
 	return mcpseal.ReasonRequest
 }
 
-// inTime tests for what it accepts, so that it rejects a nonsense number.
+// inTime returns why the record's times are refused, or "". Each condition states what
+// is accepted, so that a nonsense number is refused.
 func (r *record) inTime(now int64) mcpseal.Reason {
 	if !(r.issued <= now+clockSkew.Milliseconds()) {
 		return mcpseal.ReasonFromTheFuture
@@ -123,19 +125,20 @@ func (r *record) inTime(now int64) mcpseal.Reason {
 const (
 	digestSize = native.DigestSize
 	hintSize   = 2
-	maxNamed   = 1<<16 - 1 // bytes of a method or a target
+	maxNamed   = 1<<16 - 1 // the longest method or target, in bytes
 )
 
-// binding is what a cursor is bound to, as the record has it: the service, one digest
-// of everything else, and hints at two of its parts. The digest decides; the hints tell
-// the operator what differs. A page costs one hash, of one block if names are short.
+// binding is what a cursor is bound to, as the record has it: a digest of the service,
+// one digest of everything else, and hints at two parts of that. The digest decides; the
+// hints tell the operator what differs. A page costs one hash, of one block if names are
+// short.
 type binding struct {
 	service *[digestSize]byte
 	digest  [digestSize]byte
 	hints   hints
 }
 
-// hints are a few bytes of the arguments and of who may use the cursor.
+// hints are two bytes each of hashes: of the arguments, and of who may use the cursor.
 type hints struct{ arguments, user [hintSize]byte }
 
 // serviceDigest digests what does not change while the process runs.
@@ -156,7 +159,8 @@ func bind(service *[digestSize]byte, request *mcpseal.Request, arguments *[sha25
 	return b
 }
 
-// hint mixes the ends of a name, which is where names differ.
+// hint returns a short hash of who and name. It uses only the ends of the name, because
+// names differ there.
 func hint(who byte, name string) (h [hintSize]byte) {
 	sum := (uint64(len(name))<<8 | uint64(who)) * 0x9E3779B97F4A7C15
 	if n := len(name); n >= 8 {

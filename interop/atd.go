@@ -15,7 +15,7 @@ type atdCase struct {
 	Key       string  `json:"key"`
 	Tool      string  `json:"tool"`
 	Caller    *string `json:"caller"`
-	Arguments string  `json:"arguments"` // the JSON text of them
+	Arguments string  `json:"arguments"` // as JSON text
 	Page      uint32  `json:"page"`
 	State     string  `json:"state"` // in hexadecimal
 	Token     string  `json:"token"`
@@ -65,8 +65,8 @@ func atdOne(p *peer, r *random, issuer *atd.Issuer, request atd.Request, page at
 	}
 	cursor, err := issuer.Issue(request, page)
 	if a.Rejected != "" || err != nil {
-		// What one side cannot issue, the other cannot either: a number that is too
-		// large for a double, or a cursor that is too long.
+		// Both sides must refuse to issue the same cursors: with a number that is too large
+		// for a double, or too long.
 		if a.Rejected == "" || err == nil {
 			return fmt.Errorf("the peer issues: %q, we: %v", a.Rejected, err)
 		}
@@ -77,7 +77,7 @@ func atdOne(p *peer, r *random, issuer *atd.Issuer, request atd.Request, page at
 		return nil
 	}
 
-	// Theirs, here.
+	// The peer's cursor, opened here.
 	got, err := issuer.Open(request, a.Token)
 	if err != nil || got.Index != page.Index || string(got.State) != string(page.State) {
 		return fmt.Errorf("theirs: %q opens as %v, %v", a.Token, got, err)
@@ -93,7 +93,7 @@ func atdOne(p *peer, r *random, issuer *atd.Issuer, request atd.Request, page at
 	}
 	rep.refuse += 2
 
-	// Ours, there.
+	// Our cursor, opened by the peer.
 	c.Op, c.Token = "open", cursor
 	if a, err = p.ask(c); err != nil {
 		return err

@@ -1,7 +1,7 @@
 // Command interop exchanges tokens and cursors between this module and other
 // implementations, as they are published. Each side opens what the other made, for
 // random states, arguments and bindings, and refuses what was changed on the way. The
-// script run, in this directory, installs them.
+// script run, in this directory, installs the other implementations.
 package main
 
 import (
@@ -54,12 +54,12 @@ func main() {
 	}
 }
 
-// report counts what went well.
+// report counts the exchanges that went well.
 type report struct {
 	ours    int // tokens of ours that the peer opened
 	theirs  int // tokens of the peer's that we opened
 	refused int // changed tokens and wrong requests that the peer refused
-	refuse  int // the same for us
+	refuse  int // changed tokens and wrong requests that we refused
 }
 
 func (r report) String() string {

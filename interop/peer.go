@@ -20,7 +20,7 @@ type peer struct {
 	timer  *time.Timer
 }
 
-// patience is how long a peer may take for all that it is asked.
+// patience is how long a peer may take for all questions together.
 const patience = 5 * time.Minute
 
 func startPeer(args ...string) (*peer, error) {
@@ -58,10 +58,10 @@ func (p *peer) stop() error {
 
 // answer is what a peer says.
 type answer struct {
-	Token    string          // what it minted
-	State    json.RawMessage // what it opened
-	Rejected string          // why it did not
-	Error    string          // a fault of its own
+	Token    string          // the token that it made
+	State    json.RawMessage // the state of a token that it opened
+	Rejected string          // why it did not make or open a token
+	Error    string          // what failed in the peer itself
 	Session  string
 }
 

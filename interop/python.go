@@ -19,7 +19,7 @@ type pythonCase struct {
 	Principal *string  `json:"principal"`
 	Method    string   `json:"method"`
 	Target    string   `json:"target"`
-	Arguments string   `json:"arguments"` // the JSON text of them
+	Arguments string   `json:"arguments"` // as JSON text
 	State     string   `json:"state,omitempty"`
 	Token     string   `json:"token,omitempty"`
 }
@@ -65,7 +65,7 @@ func pythonOne(p *peer, r *random, format mcpseal.Format, binding mcpseal.Bindin
 		return err
 	}
 
-	// Ours, there.
+	// Our token, opened by the peer.
 	c.Op, c.Token = "open", token
 	if err := opensAs(p, c, state); err != nil {
 		return fmt.Errorf("ours: %w", err)
@@ -93,7 +93,7 @@ func pythonOne(p *peer, r *random, format mcpseal.Format, binding mcpseal.Bindin
 		rep.refused++
 	}
 
-	// Theirs, here.
+	// The peer's token, opened here.
 	c.Op, c.State = "mint", state
 	a, err := p.ask(c)
 	if err != nil {
@@ -118,7 +118,7 @@ func pythonOne(p *peer, r *random, format mcpseal.Format, binding mcpseal.Bindin
 	return nil
 }
 
-// opensAs asks the peer to open a token whose state is text.
+// opensAs asks the peer to open a token, and returns an error unless its state is want.
 func opensAs(p *peer, question any, want string) error {
 	a, err := p.ask(question)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// random makes cases.
+// random makes random names, values and tokens.
 type random struct{ *rand.Rand }
 
 func (r *random) bytes(n int) []byte {
@@ -75,8 +75,8 @@ func (r *random) number() string {
 type value struct {
 	scalar  string   // a literal
 	text    *string  // a string
-	items   []value  // of an array
-	names   []string // of an object's members, in items
+	items   []value  // the elements of an array, or the values of an object's members
+	names   []string // the names of an object's members, whose values are in items
 	isArray bool
 }
 
@@ -166,8 +166,8 @@ func (r *random) quote(text string) string {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// change changes a token so that it decodes to other bytes: some peers ignore what
-// follows the last whole byte.
+// change changes a token so that it decodes to other bytes. It does not change only the
+// bits after the last whole byte, because some peers ignore them.
 func (r *random) change(token, prefix string) string {
 	body := token[len(prefix):]
 	for {

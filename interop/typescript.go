@@ -17,7 +17,7 @@ type typeScriptCase struct {
 	Op      string  `json:"op"`
 	Key     string  `json:"key"`
 	Bind    *string `json:"bind"`
-	Payload string  `json:"payload,omitempty"` // its JSON text
+	Payload string  `json:"payload,omitempty"` // as JSON text
 	Token   string  `json:"token,omitempty"`
 }
 
@@ -54,7 +54,7 @@ func typeScriptOne(p *peer, r *random, format mcpseal.Format, c typeScriptCase, 
 		return err
 	}
 
-	// Ours, there.
+	// Our token, opened by the peer.
 	c.Op, c.Token = "open", token
 	a, err := p.ask(c)
 	if err != nil {
@@ -75,7 +75,7 @@ func typeScriptOne(p *peer, r *random, format mcpseal.Format, c typeScriptCase, 
 		rep.refused++
 	}
 
-	// Theirs, here.
+	// The peer's token, opened here.
 	c.Op, c.Payload = "mint", state
 	if a, err = p.ask(c); err != nil {
 		return err
@@ -99,7 +99,7 @@ func typeScriptOne(p *peer, r *random, format mcpseal.Format, c typeScriptCase, 
 	return nil
 }
 
-// sameJSON compares two texts as JavaScript would: numbers are doubles.
+// sameJSON reports whether two texts are the same value in JavaScript: numbers are doubles.
 func sameJSON(a, b string) bool {
 	var x, y any
 	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Encoding is how keys are written as text. It is never guessed: many a text is
-// valid in two encodings, and means two keys. The zero Encoding is refused.
+// Encoding is how keys are written as text. It is never guessed: many texts are valid
+// in two encodings, and mean another key in each. The zero Encoding is refused.
 type Encoding uint8
 
 const (
 	// MCPSeal is mcpseal_key1_…, as mcpseal keys new --print prints it and
-	// [mcpseal.Key.Reveal] returns it. It alone has a checksum.
+	// [mcpseal.Key.Reveal] returns it. Only this encoding has a checksum.
 	MCPSeal Encoding = iota + 1
 	// Hex is 64 hexadecimal digits in either case, as from openssl rand -hex 32.
 	Hex
@@ -26,7 +26,7 @@ const (
 	Base64URL
 )
 
-// encodings is what there is to know about each [Encoding].
+// encodings has each [Encoding]'s name, its constant in Go, and a command that makes a key.
 var encodings = [...]struct{ name, constant, makes string }{
 	MCPSeal:   {"mcpseal", "keys.MCPSeal", "mcpseal keys new --print"},
 	Hex:       {"hex", "keys.Hex", "openssl rand -hex 32"},
@@ -54,7 +54,7 @@ func ParseEncoding(name string) (Encoding, error) {
 	return 0, errors.New("keys: not the name of an encoding: it is mcpseal, hex, base64 or base64url")
 }
 
-// maxText is more than the text of any key, and a bound on what is decoded.
+// maxText is longer than the text of any key. A longer text is not decoded.
 const maxText = 2048
 
 // key reads one key. The error never repeats the text.
@@ -80,7 +80,7 @@ func (e Encoding) key(text string) (mcpseal.Key, error) {
 	default:
 		secret, err = base64.RawURLEncoding.Strict().DecodeString(text)
 	}
-	if err != nil { // which may hold a character of the text
+	if err != nil { // err is dropped, because it may repeat a character of the text
 		return mcpseal.Key{}, fmt.Errorf("not %v: among its %d characters are some that %v does not have, such as commas or quotes, or it was cut; "+
 			"make one with %s", e, len(text), e, encodings[e].makes)
 	}
@@ -91,8 +91,8 @@ func (e Encoding) key(text string) (mcpseal.Key, error) {
 	return key, nil
 }
 
-// hint names the encoding that a text may have instead. It is advice to the caller,
-// who then has to name it.
+// hint returns advice for an error: the other encoding in which the text is a key. It is
+// "" if there is none.
 func (e Encoding) hint(text string) string {
 	for other := MCPSeal; other.valid(); other++ {
 		if _, err := other.key(text); err == nil && other != e {

@@ -16,8 +16,8 @@ const Variable = "MCPSEAL_KEYS"
 // FromEnvironment(Variable, MCPSeal).
 func Environment() (*mcpseal.Ring, error) { return FromEnvironment(Variable, MCPSeal) }
 
-// FromEnvironment returns the ring in an environment variable, which holds keys as
-// for [FromText]. A variable that is empty or not set is an error.
+// FromEnvironment returns the ring of the keys in an environment variable, which are
+// written as for [FromText]. A variable that is empty or not set is an error.
 //
 // Prefer [OpenFile]: a process passes its environment on to the processes that it
 // starts, and the keys change only when it is restarted.
@@ -29,8 +29,8 @@ func FromEnvironment(name string, encoding Encoding) (*mcpseal.Ring, error) {
 	return ringOf(value, encoding, name)
 }
 
-// isName reports whether this can only be a name. Anything else may be a secret that
-// was given in its place, and is not repeated.
+// isName reports whether text can only be the name of a variable. Any other text may be
+// a secret that was passed by mistake, so an error does not repeat it.
 func isName(text string) bool {
 	const shortestSecret = 32
 	return text != "" && len(text) < shortestSecret && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
@@ -61,10 +61,10 @@ func FromBytes(secrets ...[]byte) (*mcpseal.Ring, error) {
 	return newRing(all, "the secrets")
 }
 
-// maxKeys is as many as a file of keys may have.
+// maxKeys is the most keys that a text may have; a file of keys has the same limit.
 const maxKeys = 1000
 
-// ringOf reads the keys in text; where names it in errors.
+// ringOf reads the keys in text. Errors call the text what where says.
 func ringOf(text string, encoding Encoding, where string) (*mcpseal.Ring, error) {
 	if !encoding.valid() {
 		return nil, errors.New("keys: say how the keys are encoded: keys.MCPSeal, keys.Hex, keys.Base64 or keys.Base64URL")

@@ -16,17 +16,17 @@ import (
 // token, even if the file can no longer be read.
 type File struct {
 	path    string
-	text    func() ([]byte, error) // of the file
+	text    func() ([]byte, error) // reads the file
 	options Options
 
 	current atomic.Pointer[datedRing]
 	turn    sync.Mutex // held to replace current
 
 	loading    sync.Mutex                 // held to read the file; guards what follows
-	good       fileSum                    // of the text in use
-	since      time.Time                  // when that came into use
-	sealed     lastSeals                  // what this replica must open whatever the file says
-	revoked    map[mcpseal.KeyID]struct{} // keys that must not come back
+	good       fileSum                    // the sum of the text in use
+	since      time.Time                  // when that text came into use
+	sealed     lastSeals                  // keys that this replica must open with, whatever the file says
+	revoked    map[mcpseal.KeyID]struct{} // revoked keys, which a later file must not bring back
 	unwrapping *unwrapping
 	reported   reported
 
@@ -36,7 +36,7 @@ type File struct {
 }
 
 // OpenFile reads the file, which must be good now, and follows it until Close. If
-// the file later cannot be used, the last good one stays in use. Log and observer
+// the file later cannot be used, its last good version stays in use. Log and observer
 // report that, and also when the file is good again. Nil options mean the zero value.
 func OpenFile(path string, options *Options) (*File, error) {
 	f, err := newFile(path, func() ([]byte, error) { return keyfile.ReadText(path) }, options)
@@ -81,7 +81,7 @@ func (f *File) Ring() *mcpseal.Ring {
 }
 
 // Reload reads the file now, for example on a signal. An error says why the file
-// cannot be used; the last good one then stays in use.
+// cannot be used; its last good version then stays in use.
 func (f *File) Reload() error { return f.refresh(true) }
 
 // refresh loads the file and reports the result. With force it tries again even if
@@ -130,7 +130,7 @@ func (f *File) follow() {
 		case <-f.ctx.Done():
 			return
 		case <-ticker.C:
-			f.refresh(false) // log and observer get the result
+			f.refresh(false) // the error is dropped here: log and observer get it
 		}
 	}
 }

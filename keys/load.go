@@ -12,8 +12,8 @@ import (
 type fileSum [sha256.Size]byte
 
 // load puts the file into use if it changed: it reads and checks all of it first,
-// then swaps one pointer. It compares the text itself, because times and sizes can
-// stay the same when a file is edited in place.
+// then swaps one pointer. It compares the file's text, because time and size can stay
+// the same when a file is edited in place.
 func (f *File) load(force bool) error {
 	text, err := f.text()
 	if err != nil {
@@ -69,18 +69,18 @@ func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	var needed []*keyfile.Key
 	for _, k := range s.keys {
 		if k.Opens(now) || !k.Secret.Wrapped() {
-			needed = append(needed, k) // keys that have expired need not be unwrapped
+			needed = append(needed, k) // a wrapped key that has expired is not unwrapped
 		}
 	}
 	if s.secrets, err = f.unwrapping.all(f.ctx, needed, sum); err != nil {
 		return nil, err
 	}
-	_, err = mcpseal.NewRing(s.secretsOf(s.keys)...) // every later ring is a part of it
+	_, err = mcpseal.NewRing(s.secretsOf(s.keys)...) // if the ring of all keys is good, so is every later ring: it is a part of this one
 	return s, err
 }
 
-// verifyChange returns an error if the file cannot follow the one in use: it brings
-// back a revoked key, or lacks a key that still opens tokens.
+// verifyChange returns an error if the file must not replace the one in use: if it
+// brings back a revoked key, or lacks a key that still opens tokens.
 func (f *File) verifyChange(next *keyfile.Document, now time.Time) error {
 	keys, revoked := next.ByID()
 	for id := range keys {

@@ -16,7 +16,7 @@ import (
 // Event is something that happened to a [File].
 type Event struct {
 	Path string
-	// Err says why the file cannot be used; the last good one is then in use. It
+	// Err says why the file cannot be used; its last good version is then in use. Err
 	// is nil if the file itself is in use.
 	Err error
 	// Seals is the key that seals now, and Opens are all keys that open.
@@ -43,15 +43,15 @@ type reported struct {
 	exposed string
 }
 
-// report reports what changed since the last call, and repeats nothing but a file
-// that stays bad.
+// report reports what changed since the last call. It repeats only that the file is
+// still bad.
 func (f *File) report(err error) {
 	r := &f.reported
 	now := time.Now()
 	if f.current.Load() == nil {
-		return // OpenFile returns the error
+		return // the first load failed, and OpenFile returns the error
 	}
-	f.Ring() // moves on to the next ring if its time has come
+	f.Ring() // makes the next ring current if its time has come
 	p := f.current.Load()
 	f.reportExposed()
 	switch {
@@ -133,7 +133,8 @@ func (f *File) event(p *datedRing, err error) Event {
 	return e
 }
 
-// some returns as many ids as fit into a line of the log.
+// some returns a log attribute with the first ten ids, and with their number if there
+// are more.
 func some(name string, ids []mcpseal.KeyID) slog.Attr {
 	const most = 10
 	var all []string

@@ -24,10 +24,11 @@ type Options struct {
 	// Unwrap decrypts wrapped secrets, with one unwrapper for each scheme. Nil
 	// means that no secret is wrapped.
 	Unwrap []Unwrapper
-	// Logger gets what happens to the file. Nil means slog.Default().
+	// Logger gets a record when something happens to the file. Nil means slog.Default().
 	Logger *slog.Logger
-	// Observer gets the same, for metrics. It may call no method of the source
-	// except Ring, and must not make a boundary with it. Nil means none.
+	// Observer gets an event at the same times, for metrics. It may call no method of
+	// the source except Ring, and must not make a boundary with the source. Nil means
+	// none.
 	Observer func(Event)
 }
 

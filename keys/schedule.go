@@ -11,7 +11,7 @@ import (
 // schedule is a file that was read, checked and unwrapped.
 type schedule struct {
 	document *keyfile.Document
-	keys     keyfile.Schedule // of the document
+	keys     keyfile.Schedule // the document's keys, in the order in which they seal
 	secrets  secretsOf
 	late     []lateKey
 }
@@ -23,7 +23,7 @@ type secretsOf map[mcpseal.KeyID]mcpseal.Key
 type datedRing struct {
 	schedule     *schedule
 	ring         *mcpseal.Ring // nil if no key is left; every token then fails
-	since, until time.Time     // zero if nothing came before, or nothing follows
+	since, until time.Time     // since is zero if no ring came before, until if none follows
 }
 
 // covers reports whether the ring is valid at t. It also checks since, because a
@@ -46,7 +46,7 @@ func (s *schedule) ringAt(t time.Time) *datedRing {
 		case p.until.IsZero() || l.until.Before(p.until):
 			p.until = l.until
 		}
-		if len(opening) > 0 && !contains(opening, l.key.ID()) { // a late key only opens
+		if len(opening) > 0 && !contains(opening, l.key.ID()) { // a late key must not be the only one, because it would seal
 			opening = append(opening, l.key)
 		}
 	}
@@ -78,10 +78,11 @@ func (s *schedule) secretsOf(keys []*keyfile.Key) (secrets []mcpseal.Key) {
 }
 
 // A file that comes late, or with other dates, may end a key that this replica
-// sealed with a moment ago. The replica still opens what it sealed until that has
-// expired, whatever the file says. Only a revocation ends that.
+// sealed with a moment ago. The replica still opens the tokens that it sealed until
+// they expire, whatever the file says, unless the key is revoked.
 
-// lastSeals holds when each key can last have sealed here, since the process started.
+// lastSeals holds, for each key that sealed in this process, the latest time at which it
+// can have sealed.
 type lastSeals map[mcpseal.KeyID]lastSeal
 
 type lastSeal struct {
@@ -112,8 +113,8 @@ func (l lastSeals) note(s *schedule, since, until time.Time) {
 	}
 }
 
-// late returns the keys that must open for longer than d says, and forgets those
-// that are no longer needed.
+// late returns the keys that must open for longer than d says. It forgets keys that were
+// revoked, and keys whose tokens have all expired.
 func (l lastSeals) late(d *keyfile.Document, revoked map[mcpseal.KeyID]struct{}, now time.Time, room keyfile.Room) (late []lateKey) {
 	room = room.AtLeast(d.Room())
 	keys, _ := d.ByID()

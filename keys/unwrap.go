@@ -13,12 +13,12 @@ import (
 
 // Unwrapper decrypts secrets that a key service, or age, encrypted. It is called
 // when a file is loaded, once for each new secret in it, and never for a token.
-// After an error or a panic the file cannot be loaded; it is then tried again, less
-// and less often, until the file changes.
+// After an error or a panic the file is not loaded. Loading is tried again, less and
+// less often, until the file changes.
 //
-// What is encrypted is the text of a key, mcpseal_key1_…; the file has it as
-// secret=SCHEME:BASE64. The package keys/agekeys is one implementation; the suite
-// sealtest.TestUnwrapper tests others.
+// The plaintext is the text of a key, mcpseal_key1_…; the file has the encrypted
+// secret as secret=SCHEME:BASE64. The package keys/agekeys is one implementation; the
+// suite sealtest.TestUnwrapper tests others.
 //
 // An unwrapper may have a method Files() []string that names the files with its
 // own secrets: the log warns if others can reach them, as for the file of keys.
@@ -26,10 +26,9 @@ type Unwrapper interface {
 	// Scheme names what wraps the secrets: up to 32 lower-case letters, digits
 	// and hyphens.
 	Scheme() string
-	// Unwrap returns what was encrypted. Bytes that were changed, or never
-	// encrypted, are an error. Unwrap honours the context, which ends after 30
-	// seconds; a call that has not returned by then has failed. The bytes that
-	// it returns are copied.
+	// Unwrap returns the plaintext. It returns an error for bytes that were changed, or
+	// never encrypted. It honours the context, which ends after 30 seconds; a call
+	// that has not returned by then has failed. The caller copies the result.
 	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
 }
 
@@ -44,18 +43,18 @@ const (
 	errUnwrapStuck = plain.Error("an unwrapper has not returned since an earlier try")
 )
 
-// unwrapping asks for secrets as rarely as possible. It is not safe for
+// unwrapping calls the unwrappers as rarely as possible. It is not safe for
 // concurrent use.
 type unwrapping struct {
 	unwrappers []keyfile.Unwrapper
-	files      []string      // that hold the unwrappers' own secrets
+	files      []string      // the files that hold the unwrappers' own secrets
 	busy       chan struct{} // full while an unwrapper works
 
 	// Secrets that are known: those of the file in use, and those of the last
 	// file that failed.
 	inUse, tried map[wrappedSum]mcpseal.Key
 
-	// The last failure, the file it was about, and when to try that again.
+	// The last failure, the sum of the file that failed, and when to try that file again.
 	err   error
 	sum   fileSum
 	pause time.Duration
@@ -88,7 +87,7 @@ func (u *unwrapping) tooSoon(sum fileSum) error {
 	return nil
 }
 
-// all returns the secrets of keys.
+// all returns the secrets of keys. sum identifies the file that they are in.
 func (u *unwrapping) all(ctx context.Context, keys []*keyfile.Key, sum fileSum) (secretsOf, error) {
 	ctx, cancel := context.WithTimeout(ctx, unwrapTimeout)
 	defer cancel()

@@ -8,8 +8,8 @@ import (
 // Config is how a store is set up. It is copied.
 type Config struct {
 	// Capacity is how many uses the store holds, at less than 100 bytes each; more are
-	// refused. A use is held for the token's lifetime and two minutes, 12 minutes with
-	// the boundary's default: choose the most tokens that are used in that time. 0
+	// refused. A use is held for the token's lifetime plus two minutes: 12 minutes with
+	// the boundary's default TTL. Choose the most tokens that are used in that time. 0
 	// means 100,000.
 	Capacity int
 	// Logger gets a warning when the store is 80 % full. It gets another only after

@@ -13,19 +13,19 @@
 //
 //   - When it is full, every new token is refused until old ones expire. Used tokens
 //     are still recognised.
-//   - One user holds at most a tenth of it, in each boundary that uses it. Calls
+//   - One user holds at most a tenth of the store, in each boundary that uses it. Calls
 //     without a user have no such limit: it would limit the whole server. If there are
 //     calls of both kinds, set [mcpseal.Config.RequireUser]; otherwise those without a
 //     user can fill the store for all.
 //   - A token that was issued before the store started is refused, because it may have
 //     been used. Users who were being asked when the process restarted start over.
-//   - They also start over when the clock leaps ahead by more than a minute, or when the
+//   - Users also start over when the clock leaps ahead by more than a minute, or when the
 //     machine slept for longer than that. The clock may have been behind when the store
 //     started, and tokens of the previous process would then seem to be issued later.
 //   - When the clock is set back, a token whose use was forgotten may be valid again.
 //     Such tokens are refused. If the clock was set back by more than a token's
-//     lifetime, fresh ones are refused too, until it has caught up or the process is
-//     restarted.
+//     lifetime, new tokens are refused too, until the clock has caught up or the process
+//     is restarted.
 //
 // A use is kept until both the wall clock and the monotonic clock are past its expiry.
 // It takes less than 100 bytes while the store fills, and less than 120 while it

@@ -13,7 +13,7 @@ type Level struct {
 	Capacity int
 }
 
-// Level removes what has expired and returns how full the store is. It may be called
+// Level removes all expired uses and returns how full the store is. It may be called
 // at any time, for metrics.
 func (s *SingleProcess) Level() Level {
 	for now := s.now(); ; {
@@ -23,8 +23,8 @@ func (s *SingleProcess) Level() Level {
 	}
 }
 
-// sweepOnce removes a few expired uses, and then lets go of the lock so that other
-// calls can run.
+// sweepOnce removes a few expired uses, and then releases the lock so that other calls
+// can run. It reports whether any expired uses are left.
 func (s *SingleProcess) sweepOnce(now moment) (level Level, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,8 +35,8 @@ func (s *SingleProcess) sweepOnce(now moment) (level Level, more bool) {
 
 func (s *SingleProcess) level() Level { return Level{s.used.len(), s.config.Capacity} }
 
-// report tells log and observer. It does not hold the lock, because it calls code that
-// this package does not control.
+// report tells log and observer the level. It does not hold the lock, because it calls
+// code that this package does not control.
 func (s *SingleProcess) report(level Level) {
 	switch {
 	case level.Held*10 >= level.Capacity*8:

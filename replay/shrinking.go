@@ -2,8 +2,8 @@ package replay
 
 import "maps"
 
-// shrinking is a map that frees memory when entries are removed, which a Go map never
-// does: a part that has become too large for its entries is copied. Keys are hashes.
+// shrinking is a map that frees memory when entries are removed: it copies a part that
+// has become too large for its entries. A Go map never frees memory. Keys are hashes.
 type shrinking[K ~uint32 | ~uint64, V any] struct {
 	parts [parts]part[K, V]
 	count int
@@ -11,12 +11,12 @@ type shrinking[K ~uint32 | ~uint64, V any] struct {
 
 type part[K comparable, V any] struct {
 	entries map[K]V
-	largest int // the largest len of entries since it was made
+	largest int // the largest len of entries since that map was made
 }
 
 const (
 	parts = 32 // many, so that copying one takes little time
-	small = 64 // entries in a part that is not worth copying
+	small = 64 // a part that never had more entries is not worth copying
 )
 
 func (m *shrinking[K, V]) get(key K) (value V, ok bool) {

@@ -20,12 +20,12 @@ type SingleProcess struct {
 	mu   sync.Mutex // guards what follows
 	used uses
 
-	oldest int64 // tokens issued before are refused; in Unix milliseconds
+	oldest int64 // tokens issued before this time are refused; in Unix milliseconds
 	offset int64 // how far the wall clock was ahead of the monotonic one at the last call
 
-	// forgotten is the latest expiry of a use that was removed. The wall clock was
-	// past it then. If it no longer is, it was set back, and a token that expires at
-	// that time or earlier may have been used.
+	// forgotten is the latest expiry among the uses that were removed. A token that
+	// expires then or earlier may have been used, so it is refused. It can only be valid
+	// if the wall clock was set back since.
 	forgotten int64
 }
 
@@ -50,21 +50,21 @@ const (
 
 const (
 	maxRound = 1<<16 - 1
-	// budget is how many expired uses one sweep removes, so that no request pays for
-	// all that expired since the last one.
+	// budget is how many expired uses one sweep removes, so that no request has to wait
+	// for the removal of all that expired since the last one.
 	budget = 64
 	// maxSweeps is how often a call that finds no room sweeps before it refuses.
 	maxSweeps = 32
 )
 
-// NewSingleProcess returns an empty store. It sleeps for a millisecond: the store
-// refuses tokens that were issued before it, and tokens are dated in milliseconds.
+// NewSingleProcess returns an empty store. It sleeps for a millisecond, so that a token
+// that is issued next, dated in milliseconds, is newer than the store.
 func NewSingleProcess(config Config) (*SingleProcess, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
 	}
 	before := time.Now()
-	time.Sleep(time.Millisecond) // so that fresh tokens are dated later
+	time.Sleep(time.Millisecond) // so that tokens issued from now on are newer than before
 	s := newSingleProcess(config, time.Now())
 	s.oldest = before.UnixMilli() + 1
 	return s, nil
@@ -90,18 +90,18 @@ func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) 
 	return first, err
 }
 
-// decide spends the token if it may. It also returns the level, and whether that
-// changed.
+// decide spends the token if it may. first and err are what Spend returns; changed
+// reports whether the level changed.
 func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use) (first, changed bool, level Level, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
-		return false, false, level, err // the caller gave up while this waited
+		return false, false, level, err // the caller gave up during the wait for the lock
 	}
 	s.watch(now)
-	// 1. Refuse what makes no sense.
+	// 1. Refuse a use that makes no sense.
 	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // rounded up
-	due := now.running + 1 + until - now.wall               // now is rounded down
+	due := now.running + 1 + until - now.wall               // one more, because now is rounded down
 	switch {
 	case use.Round < 0 || use.Round > maxRound:
 		return false, false, level, errBadRound
@@ -126,7 +126,7 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use)
 	return first, first || s.used.len() != before, s.level(), err
 }
 
-// maySpend returns what Spend answers.
+// maySpend returns what Spend returns for a token: first is true if it may be spent now.
 func (s *SingleProcess) maySpend(c entry, issued time.Time) (first bool, err error) {
 	switch {
 	case s.used.has(c.token):
@@ -143,7 +143,7 @@ func (s *SingleProcess) maySpend(c entry, issued time.Time) (first bool, err err
 	return true, nil
 }
 
-// sweep removes some of what has expired, and reports whether it left any.
+// sweep removes some expired uses, and reports whether any are left.
 func (s *SingleProcess) sweep(now moment) (more bool) {
 	return s.used.expire(now, budget, func(c entry) { s.forgotten = max(s.forgotten, int64(c.until)) })
 }

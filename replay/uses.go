@@ -14,10 +14,10 @@ type uses struct {
 	seed   maphash.Seed
 	tokens shrinking[token, struct{}]
 	owned  shrinking[owner, int32] // how many each user holds
-	byDue  map[int64]*[]entry      // by the second in which to check whether they expired
+	byDue  map[int64]*[]entry      // entries by the second in which to check whether they have expired
 	dues   []int64                 // the keys of byDue, in order
-	last   int64                   // the key of byDue that was used last
-	list   *[]entry                // the list of that key
+	last   int64                   // the second of the entry that was added last
+	list   *[]entry                // byDue[last]
 }
 
 type (
@@ -30,10 +30,10 @@ type (
 	owner uint32
 )
 
-// entry is what is remembered of a token.
+// entry is what the store remembers of a token.
 type entry struct {
 	token token
-	until uint32 // when it expires by the wall clock, in seconds since the start
+	until uint32 // when the token expires by the wall clock, in seconds since the store started
 	owner owner
 }
 
@@ -65,7 +65,7 @@ func (u *uses) heldBy(o owner) int {
 	return int(n)
 }
 
-// add remembers a token that is not there yet, and checks it when it is due.
+// add remembers a token that is not there yet. expire checks it when it is due.
 func (u *uses) add(c entry, due int64) {
 	u.tokens.set(c.token, struct{}{})
 	if c.owner != 0 {
@@ -86,14 +86,14 @@ func (u *uses) listOf(due int64) *[]entry {
 	if list == nil {
 		list = new([]entry)
 		u.byDue[due] = list
-		i, _ := slices.BinarySearch(u.dues, due) // most often the end: most tokens live equally long
+		i, _ := slices.BinarySearch(u.dues, due) // usually the end, because most tokens live equally long
 		u.dues = slices.Insert(u.dues, i, due)
 	}
 	return list
 }
 
-// expire removes tokens that have expired by both clocks. most limits how many it
-// checks; it reports whether others are due.
+// expire removes tokens that have expired by both clocks. most limits how many tokens it
+// checks. It reports whether more are due.
 func (u *uses) expire(now moment, most int, removed func(entry)) (more bool) {
 	for len(u.dues) > 0 && u.dues[0] <= now.running {
 		list := u.byDue[u.dues[0]]

@@ -170,7 +170,7 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 			if _, err := openFor(other, token); err == nil {
 				t.Errorf("with %s the token still opens", change.name)
 			}
-			// And the other way round.
+			// The same with the two bindings exchanged.
 			reverse, err := sealFor(other, claims)
 			if err != nil {
 				t.Fatalf("Seal with %s: %v", change.name, err)

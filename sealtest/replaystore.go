@@ -12,9 +12,9 @@ import (
 )
 
 // TestReplayStore tests a store against the contract of [mcpseal.ReplayStore], in
-// about two seconds. It cannot make a server hang: the store's own tests must check
-// that Spend returns by its context's deadline even then. If a store refuses tokens
-// for a while after it starts, wait for that long first.
+// about two seconds. It cannot test a server that hangs: the store's own tests must
+// check that Spend returns by its context's deadline even then. If a store refuses
+// tokens for a while after it starts, wait for that long first.
 func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -43,7 +43,7 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 			time.Sleep(time.Until(use.Until.Add(-margin)))
 			first, err := store.Spend(ctx, use)
 			if !time.Now().Before(use.Until) {
-				continue // this machine was too slow to tell
+				continue // the use expired before Spend returned: this machine is too slow for the check
 			}
 			if first || err != nil {
 				t.Errorf("%v after the first use, and %v before its end, Spend = %v, %v", lasts-margin, margin, first, err)
@@ -81,7 +81,7 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 			other.Flow[i] ^= 0x81
 			spend(t, other, true)
 		}
-		// Flows with zero bytes, which a store that uses text or numbers might lose.
+		// Flows with zero bytes: a store that writes flows as text or numbers might lose them.
 		clear(use.Flow[:8])
 		for i := 8; i < 16; i++ {
 			use.Flow[i]++

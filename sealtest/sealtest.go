@@ -1,5 +1,5 @@
-// Package sealtest is for tests: it has a boundary in one line, and the suites that
-// every implementation of an mcpseal interface must pass.
+// Package sealtest is for tests: it makes a boundary in one line, and has the suites
+// that every implementation of an mcpseal interface must pass.
 //
 //	func TestMyCodec(t *testing.T) { sealtest.TestCodec(t, newMyCodec()) }
 package sealtest

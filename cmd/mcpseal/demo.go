@@ -22,8 +22,8 @@ func newDemo() *cobra.Command {
 		Long: `Starts a server with two users and a tool that asks twice before it acts, drives
 it with the official SDK's client, and attacks it. Exit code 0 means that
 everything went as it must: with protection every attack is rejected, without it
-every attack succeeds. An attack that gets no answer, or an unexpected one, counts
-as not tried: then the exit code is 3.
+every attack succeeds. If an attack gets no answer, or an unexpected one, it could
+not be tried, and the exit code is 3.
 
 With --unprotected every attack shows the harm that it did.`,
 		Args:              exactly(),
@@ -42,7 +42,7 @@ With --unprotected every attack shows the harm that it did.`,
 type demo struct {
 	protected bool
 	out       painter
-	wrap      func(http.Handler) http.Handler // around every server; nil means none
+	wrap      func(http.Handler) http.Handler // wraps the handler of every server; nil means that nothing does
 
 	main, brief, other *service // brief: tokens expire after a second; other: another service with the same keys
 	alice, bob         client
@@ -100,8 +100,8 @@ var (
 // deployed is the result of an honest call.
 const deployed = "deployed frontend 1.4.2 in eu, 10% of traffic"
 
-// honest makes alice's call as it should go. It returns her states after the first
-// and the second question.
+// honest makes alice's call as an honest client does. It returns the states that she got
+// with the first and the second question.
 func (d *demo) honest(ctx context.Context) (states [2]string, err error) {
 	wrote := []string{"step=1&traffic=10", "step=2&traffic=10"}
 	var answers mcp.InputResponseMap
@@ -133,7 +133,7 @@ func (d *demo) honest(ctx context.Context) (states [2]string, err error) {
 	return states, nil
 }
 
-// short fits a state on a line of 80 columns.
+// short shortens a state to fit on a line of 80 columns.
 func short(state string) string {
 	const room = 48
 	if len(state) <= room {

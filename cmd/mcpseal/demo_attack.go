@@ -19,7 +19,7 @@ type attack struct {
 	who    *client
 	params mcp.CallToolParams
 	does   string // what the tool does if the attack succeeds
-	harm   string // why that is bad: often it is what an honest call does
+	harm   string // why that is bad: does alone may be what an honest call does too
 	wait   time.Duration
 }
 
@@ -59,12 +59,12 @@ func (d *demo) attack(ctx context.Context, states [2]string, ttl time.Duration) 
 	}
 	width, outcome := 47, "the harm that was done"
 	if d.protected {
-		width, outcome = 33, "the client gets" // leaves room for the operator
+		width, outcome = 33, "the client gets" // leaves room for the operator's column
 	}
 	d.out.line("%s", strings.TrimRight(fmt.Sprintf("   %-30s%-*s%s", "attack", width, outcome, d.operator("the operator")), " "))
 	wrong, untried, why := 0, 0, error(nil)
 	for _, a := range attacks {
-		if untried == 0 { // else the demo has failed already
+		if untried == 0 { // otherwise the demo has failed already, and waiting is pointless
 			time.Sleep(a.wait)
 		}
 		d.main.lastReason()
@@ -103,9 +103,9 @@ func (d *demo) attack(ctx context.Context, states [2]string, ttl time.Duration) 
 	return nil
 }
 
-// try makes the attack, and returns in a few words what the client got, or the harm
-// that was done. It succeeds if the tool did what the attacker wants, and fails if the answer is the
-// one that a protected server must give. Any other answer, or none, proves
+// try makes the attack. text says in a few words what the client got, or the harm that
+// was done. succeeded is true if the tool did what the attacker wants, and false if the
+// answer is the one that a protected server must give. Any other answer, or none, proves
 // nothing and is an error.
 func (a *attack) try(ctx context.Context) (text string, succeeded bool, err error) {
 	result, err := a.who.CallTool(ctx, &a.params)
@@ -130,8 +130,8 @@ func (a *attack) try(ctx context.Context) (text string, succeeded bool, err erro
 	return a.harm, true, nil
 }
 
-// operator returns a text for the operator's column, which an unprotected server does
-// not have.
+// operator returns text for the operator's column, or "" for an unprotected server, which
+// has no such column.
 func (d *demo) operator(text string) string {
 	if !d.protected {
 		return ""
@@ -161,7 +161,8 @@ func (d *demo) stateOf(ctx context.Context, s *service) (string, error) {
 	return params.RequestState, nil
 }
 
-// changed changes one character; in a readable state, the step.
+// changed returns the state with one character changed: the step, if the state is
+// readable.
 func changed(state string) string {
 	if i := strings.Index(state, "step=1"); i >= 0 {
 		return strings.Replace(state, "step=1", "step=2", 1)

@@ -23,7 +23,7 @@ type service struct {
 	web *http.Server
 
 	mu     sync.Mutex
-	reason mcpseal.Reason // of the last rejection
+	reason mcpseal.Reason // why the last token was rejected
 }
 
 // start serves the release tools for alice and bob. Without a ring it is not
@@ -81,7 +81,7 @@ func connect(ctx context.Context, s *service, user string) (client, error) {
 	sdk := mcp.NewClient(&mcp.Implementation{Name: "demo", Version: "1.0.0"}, &mcp.ClientOptions{
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			return &mcp.ElicitResult{Action: "decline"}, nil // never asked: rounds are made by hand
+			return &mcp.ElicitResult{Action: "decline"}, nil // never called: the demo makes rounds by hand
 		},
 	})
 	transport := &mcp.StreamableClientTransport{

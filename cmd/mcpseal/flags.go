@@ -48,10 +48,10 @@ func durationVar(cmd *cobra.Command, d *time.Duration, name string, otherwise ti
 	cmd.Flags().Var((*durationFlag)(d), name, text)
 }
 
-// What services need unless their keys.Options say otherwise.
+// usual is the room that services need unless their keys.Options say otherwise.
 var usual = keyfile.Room{TTL: keyfile.UsualTTL, Skew: keyfile.UsualSkew}
 
-// room are the flags that say how long an old key is needed.
+// room holds the flags that say how long an old key is needed.
 type room struct {
 	keyfile.Room // zero where no flag was given
 	cmd          *cobra.Command
@@ -71,8 +71,8 @@ func (r *room) check() error {
 	return nil
 }
 
-// of returns the room for a file that is to be changed: what the file says, or a flag
-// if that is more.
+// of returns the room for a file that is to be changed: what the file says, or what a
+// flag says if that is more, or the usual if neither says anything.
 func (r *room) of(d *keyfile.Document) keyfile.Room {
 	room := d.Room().AtLeast(r.Room)
 	if room.TTL == 0 {
@@ -84,8 +84,8 @@ func (r *room) of(d *keyfile.Document) keyfile.Room {
 	return room
 }
 
-// loading returns the room that services need to load a file: what the file says, but
-// at least the usual, unless a flag says that their options ask for less.
+// loading returns the room that services need to load a file: what the file says, but at
+// least the usual. A flag replaces the usual, for services whose keys.Options differ.
 func (r *room) loading(d *keyfile.Document) keyfile.Room {
 	least := r.Room
 	if least.TTL == 0 {
@@ -108,10 +108,10 @@ func (r *room) warnings(d *keyfile.Document) (all []string) {
 	}
 	said := d.Room()
 	if r.TTL > 0 && r.TTL < said.TTL {
-		all = append(all, fmt.Sprintf("--ttl %s is less than the lifetime of %s in the file, which counts", keyfile.FormatDuration(r.TTL), keyfile.FormatDuration(said.TTL)))
+		all = append(all, fmt.Sprintf("--ttl %s is less than the lifetime of %s in the file, which is used instead", keyfile.FormatDuration(r.TTL), keyfile.FormatDuration(said.TTL)))
 	}
 	if r.Skew > 0 && r.Skew < said.Skew {
-		all = append(all, fmt.Sprintf("--skew %s is less than the skew of %s in the file, which counts", keyfile.FormatDuration(r.Skew), keyfile.FormatDuration(said.Skew)))
+		all = append(all, fmt.Sprintf("--skew %s is less than the skew of %s in the file, which is used instead", keyfile.FormatDuration(r.Skew), keyfile.FormatDuration(said.Skew)))
 	}
 	return all
 }

@@ -12,14 +12,14 @@ import (
 // columns is how wide help is, so that a terminal does not break its lines.
 const columns = 80
 
-// fitHelp makes the help of every command fit a terminal, also of those that cobra
-// adds.
+// fitHelp makes the help of every command fit a terminal, including the commands that
+// cobra adds.
 func fitHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	root.SetUsageTemplate(strings.NewReplacer(
 		".FlagUsages", fmt.Sprint(".FlagUsagesWrapped ", columns),
-		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", // what has commands needs one
+		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", // a command with subcommands does nothing by itself
 	).Replace(root.UsageTemplate()))
 	var fit func(cmd *cobra.Command)
 	fit = func(cmd *cobra.Command) {
@@ -66,9 +66,9 @@ func fill(words []string) string {
 // errHelped ends a command that printed its help instead of doing anything.
 var errHelped = errors.New("no command was given")
 
-// helpInstead answers a command line without a command.
+// helpInstead prints the help when the command line names no command.
 func helpInstead(cmd *cobra.Command, _ []string) error {
-	cmd.SetOut(cmd.ErrOrStderr()) // nobody asked for this output
+	cmd.SetOut(cmd.ErrOrStderr()) // not standard output: nobody asked for help
 	if err := cmd.Help(); err != nil {
 		return err
 	}

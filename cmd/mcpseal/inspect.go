@@ -17,10 +17,10 @@ import (
 	"github.com/mcpseal/mcpseal/internal/inspect"
 )
 
-// maxToken is more than any boundary accepts.
+// maxToken is longer than any token that a boundary accepts.
 const maxToken = 16 << 20
 
-// inspection is the command's flags.
+// inspection holds the command's flags.
 type inspection struct {
 	keys           keyFlags
 	binding        inspect.Binding
@@ -38,9 +38,10 @@ func newInspect() *cobra.Command {
 		Use:   "inspect [TOKEN]",
 		Short: "Show what a token says, and whether it would be accepted",
 		Long: `Shows which format a requestState or cursor has and what its holder can read of it.
-With --keys or --keys-env, everything that a native one says. With the request that
-it came with (--method, --target, --args, --user, --audience), whether it would be
-accepted, and if not, why. It does not check single use, nor whether the service requires a user.
+With --keys or --keys-env, shows everything that a native token says. With the request
+that it came with (--method, --target, --args, --user, --audience), says whether the
+token would be accepted, and if not, why. It does not check single use, nor whether the
+service requires a user.
 
 The token is an argument or, better, standard input (also -): arguments show in the
 list of processes. With keys it prints what the handler wrote, which may be secret.
@@ -102,7 +103,7 @@ give --issuer and --client too if the token has iss or client_id.
 	return cmd
 }
 
-// limits are those of the boundary, with its defaults.
+// limits are the boundary's limits. The flags have the same defaults.
 type limits struct {
 	flow                 time.Duration
 	rounds, token, state int
@@ -111,7 +112,7 @@ type limits struct {
 // resolve replaces 0, which means no limit, with a limit that nothing reaches.
 func (l limits) resolve() (limits, error) {
 	if l.flow < 0 || l.rounds < 0 || l.token < 0 || l.state < 0 {
-		return l, errors.New("--max-flow, --max-rounds, --max-token and --max-state are not negative")
+		return l, errors.New("--max-flow, --max-rounds, --max-token and --max-state must not be negative")
 	}
 	if l.flow == 0 {
 		l.flow = mcpseal.NoLimit
@@ -124,12 +125,12 @@ func (l limits) resolve() (limits, error) {
 	return l, nil
 }
 
-// asked is what the command line asks for.
+// asked is what the command line asks to know.
 type asked struct {
 	keys    *keyFlags
-	verdict bool // a request was described
+	verdict bool // the flags describe a request, so say whether the token would be accepted
 	binding inspect.Binding
-	users   []string                // ways to write the user
+	users   []string                // names that the boundary may have for the user; one must match
 	hint    func(bound bool) string // why the user may not match, given whether a token is bound to one
 	at      time.Time
 	limits  limits
@@ -176,12 +177,13 @@ func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 	return a, nil
 }
 
-// users returns the names that a boundary may have for the user: the text itself, or
-// the name that gosdk makes, which adds issuer and client.
+// users returns the names that a boundary may have for the user: --user as it is, and the
+// name that gosdk makes of --user, --issuer and --client. With --issuer or --client, it
+// returns only the second.
 func (in *inspection) users() ([]string, error) {
 	if in.user == "" {
 		if in.issuer != "" || in.client != "" {
-			return nil, errors.New("--issuer and --client are about the user that --user names")
+			return nil, errors.New("--issuer and --client describe a user: give --user too")
 		}
 		return []string{""}, nil
 	}
@@ -198,7 +200,8 @@ func (in *inspection) users() ([]string, error) {
 	return []string{in.user, adapted}, err
 }
 
-// userHint says what else goes into the name of a user, and how to pass it.
+// userHint returns advice for a user that does not match. bound tells whether the token
+// is bound to a user.
 func (in *inspection) userHint(bound bool) string {
 	switch {
 	case !bound:

@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/b64u"
 )
 
-// foreign reports on a token of another implementation. Several share a prefix, so it
-// may name more than one.
+// foreign reports on a token of another implementation. Several implementations share a
+// prefix, so it may name more than one.
 func (r *report) foreign(token string) error {
 	parts := strings.Split(token, ".")
 	switch {
@@ -41,7 +41,8 @@ func (r *report) foreign(token string) error {
 	return r.unknown(token)
 }
 
-// signed reports on a token whose claims anyone can read.
+// signed reports on a token that is signed but not encrypted, and returns false if body
+// is not that.
 func (r *report) signed(body string) bool {
 	raw, err := b64u.Decode(nil, body)
 	if err != nil {
@@ -69,7 +70,8 @@ func (r *report) signed(body string) bool {
 	return true
 }
 
-// atd reports on a cursor of the ATD runtime: CBOR and a signature.
+// atd reports on a cursor of the ATD runtime, CBOR with a signature, and returns false if
+// token is not one.
 func (r *report) atd(token string) bool {
 	raw, err := b64u.Decode(nil, token)
 	if err != nil || len(raw) <= 32 {
@@ -97,7 +99,7 @@ func (r *report) atd(token string) bool {
 	return true
 }
 
-// unknown reports on anything else.
+// unknown reports on a token of an unknown format.
 func (r *report) unknown(token string) error {
 	r.add("format", "format", "unknown", "unknown")
 	r.add("length", "length", fmt.Sprintf("%d characters", len(token)), len(token))

@@ -20,18 +20,18 @@ type keyFlags struct {
 	unwrap   unwrap
 	variable string
 	encoding string
-	implied  bool // the variable was not named, but is there
+	implied  bool // no flag names keys, but MCPSEAL_KEYS is set
 }
 
 func (k *keyFlags) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&k.file, "keys", "", "the file of keys that sealed it")
+	cmd.Flags().StringVar(&k.file, "keys", "", "the file with the key that sealed the token")
 	k.unwrap.flags(cmd)
-	cmd.Flags().StringVar(&k.variable, "keys-env", "", "the environment variable of keys that sealed it (default "+keys.Variable+", if it is set)")
+	cmd.Flags().StringVar(&k.variable, "keys-env", "", "the environment variable with the key that sealed the token (default "+keys.Variable+", if it is set)")
 	cmd.Flags().StringVar(&k.encoding, "keys-encoding", keys.MCPSeal.String(), "how that variable is encoded: mcpseal, hex, base64 or base64url")
 	cmd.MarkFlagsMutuallyExclusive("keys", "keys-env")
 }
 
-// resolve finds the variable that needs no flag.
+// resolve checks the flags. If none names keys, it uses MCPSEAL_KEYS if that is set.
 func (k *keyFlags) resolve(cmd *cobra.Command) error {
 	switch {
 	case k.unwrap.given() && k.file == "":
@@ -50,11 +50,11 @@ func (k *keyFlags) resolve(cmd *cobra.Command) error {
 
 func (k *keyFlags) given() bool { return k.file != "" || k.variable != "" }
 
-// knownKeys is every key that was given, past ones too, and what each does.
+// knownKeys is every key that was given, expired ones too, and what each does.
 type knownKeys struct {
 	ring   *mcpseal.Ring
 	phases map[mcpseal.KeyID]keyfile.Phase
-	file   *keyfile.Document // nil for a variable
+	file   *keyfile.Document // nil if the keys are from a variable
 }
 
 func (k *keyFlags) load(cmd *cobra.Command, at time.Time) (knownKeys, error) {

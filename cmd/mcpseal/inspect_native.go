@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpseal/mcpseal"
-	_ "github.com/mcpseal/mcpseal/cursor" // fills in how cursors are read
+	_ "github.com/mcpseal/mcpseal/cursor" // sets inspect.ReadCursor
 	"github.com/mcpseal/mcpseal/internal/b64u"
 	"github.com/mcpseal/mcpseal/internal/inspect"
 	"github.com/mcpseal/mcpseal/internal/keyfile"
@@ -21,7 +21,7 @@ import (
 // sealedOverhead is the length of what surrounds a payload: key id, nonce and tag.
 const sealedOverhead = 4 + 12 + 16
 
-// native reports on a token of ours.
+// native reports on a native token or cursor.
 func (r *report) native(cmd *cobra.Command, token string, purpose mcpseal.Purpose, a asked) error {
 	ctx := cmd.Context()
 	name := map[mcpseal.Purpose]string{mcpseal.PurposeState: "mcpseal state", mcpseal.PurposeCursor: "mcpseal cursor"}[purpose]
@@ -168,7 +168,7 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 			return usage("--args: %w", err)
 		}
 		if reason = mcpseal.Reason(why); reason != mcpseal.ReasonUser {
-			break // this is the user, and anything else decides
+			break // the user matches, so this reason is the answer
 		}
 	}
 	if reason == mcpseal.ReasonUser {
@@ -180,8 +180,8 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 	return r.verdict(reason, atWords(a.at))
 }
 
-// bound reports what the token is bound to. The token has only digests, so a guess can
-// be compared with them, but they cannot be shown.
+// bound reports what the token is bound to. The token holds only digests, so the names
+// cannot be shown, but a guess can be compared.
 func (r *report) bound(audience, user bool, otherwise string) {
 	service, who := "no service", otherwise
 	if audience {

@@ -19,7 +19,7 @@ type report struct {
 }
 
 type reportLine struct {
-	label, name string // for people ("" if another line has it) and for programs
+	label, name string // label is for people ("" if another line shows the value), name for programs
 	text        string
 	value       any
 }
@@ -61,7 +61,8 @@ func (r *report) print(out io.Writer, asJSON bool) error {
 	return nil
 }
 
-// inspect reports what it can find out. An error is the answer no, or a failure.
+// inspect reports what it can find out about the token. An error means that the answer is
+// no, or that there is none.
 func (r *report) inspect(cmd *cobra.Command, token string, a asked) error {
 	prefix, _, _ := strings.Cut(token, ".")
 	switch prefix + "." {
@@ -74,12 +75,13 @@ func (r *report) inspect(cmd *cobra.Command, token string, a asked) error {
 		return err
 	}
 	if a.keys.given() && !a.keys.implied {
-		return no("keys open native tokens only, and this is none")
+		return no("keys open native tokens only, and this is not one")
 	}
 	return nil
 }
 
-// verdict adds the answer.
+// verdict adds whether the token would be accepted: reason says why not, or is "". It
+// returns an error if the token would not.
 func (r *report) verdict(reason mcpseal.Reason, detail string) error {
 	if reason == "" {
 		r.add("accepted", "accepted", "yes"+detail, true)
@@ -94,7 +96,7 @@ func (r *report) verdict(reason mcpseal.Reason, detail string) error {
 	return no("not accepted: %s", string(reason))
 }
 
-// anotherUser adds that the user does not match, and what may be missing.
+// anotherUser adds that the user does not match, and a hint.
 func (r *report) anotherUser(a asked, bound bool) error {
 	err := r.verdict(mcpseal.ReasonUser, "")
 	hint := a.hint(bound)
@@ -102,7 +104,7 @@ func (r *report) anotherUser(a asked, bound bool) error {
 	return err
 }
 
-// whyNot says what a reason means.
+// whyNot explains each reason.
 var whyNot = map[mcpseal.Reason]string{
 	mcpseal.ReasonMalformed:     "this is not the text of a token; a part of it may be missing",
 	mcpseal.ReasonUnknownKey:    "its key is not among these keys, or no longer opens",

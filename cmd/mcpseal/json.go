@@ -9,7 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// printJSON prints JSON that is safe on a terminal: it escapes what could control one.
+// printJSON prints JSON that is safe on a terminal: it escapes characters that could
+// control it.
 func printJSON(out io.Writer, v any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -30,6 +31,6 @@ func printJSON(out io.Writer, v any) error {
 			fmt.Fprintf(&escaped, `\u%04x`, r)
 		}
 	}
-	out.Write(escaped.Bytes()) // run checks whether that failed
+	out.Write(escaped.Bytes()) // run checks whether the write failed
 	return nil
 }

@@ -16,8 +16,8 @@ func newKeys() *cobra.Command {
 		Use:   "keys",
 		Short: "Make, rotate and revoke the keys that a fleet shares",
 		Long: `Works on a file of keys, which services read with keys.OpenFile and follow while
-they run. Every key has dates: from when it seals, and until when it opens. So one
-distribution of the file is a whole rotation:
+they run. Every key has dates: from when it seals, and until when it opens. So a
+rotation needs only one distribution of the file:
 
     mcpseal keys new keys             once; bring the file to every replica
 
@@ -46,7 +46,7 @@ Every replica that gets the file rejects what the key sealed; users start over.
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// update changes a file and shows the result. Change adds to the view what it did.
+// update changes a file and shows the result. change writes into the view what it did.
 func update(cmd *cobra.Command, path string, change func(d *keyfile.Document, now time.Time, view *fileView) error) error {
 	now := now()
 	var did, view fileView
@@ -67,7 +67,7 @@ func update(cmd *cobra.Command, path string, change func(d *keyfile.Document, no
 	return view.print(cmd)
 }
 
-// fileError adds the file's name and an exit code to an error.
+// fileError returns an error with the file's name and an exit code.
 func fileError(path string, err error) error {
 	var exit *exitError
 	var problem *keyfile.Problem
@@ -91,7 +91,7 @@ func parseID(text string) (id mcpseal.KeyID, err error) {
 	return mcpseal.KeyID(raw), nil
 }
 
-// oneFile completes the name of one file.
+// oneFile makes the shell complete the first argument as the name of a file.
 func oneFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -17,13 +17,13 @@ func newKeysCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Say whether a file would load, and what would change",
-		Long: `Says whether a service would take the file into use, and what will happen then. With
---against, what would change for one that uses another file now.
+		Long: `Says whether a service would load the file, and what will happen then. With --against,
+also says what would change for a service that uses another file now.
 
 Exit code 1 means that the file would not load, or that tokens are lost; --allow-loss
-accepts the latter, for a key that was revoked. Exit code 3 means that it could not
-be found out: secrets are encrypted and nothing was given to decrypt them, or the two
-files have no key in common.`,
+accepts the latter, for a key that was revoked. Exit code 3 means that there is no
+answer: secrets are encrypted and nothing was given to decrypt them, or the two files
+have no key in common.`,
 		Example:           `  mcpseal keys check new-keys --against /etc/release/keys`,
 		Args:              exactly("FILE"),
 		ValidArgsFunction: oneFile,
@@ -35,7 +35,7 @@ files have no key in common.`,
 			if err != nil {
 				view.OK, view.Problem = false, err.Error()
 			}
-			// Without Done a person gets only the error.
+			// If Done is empty, a person gets only the error, not the view.
 			if err == nil || forProgram(cmd) || view.Done != "" {
 				if err := view.print(cmd); err != nil {
 					return err
@@ -51,7 +51,7 @@ files have no key in common.`,
 	return cmd
 }
 
-// checking is the flags of check.
+// checking holds the flags of check.
 type checking struct {
 	room      room
 	unwrap    unwrap
@@ -59,8 +59,8 @@ type checking struct {
 	allowLoss bool
 }
 
-// check returns a view of the file, and an error that says what is wrong. The view has
-// Done if nothing is wrong, or if the error is that tokens are lost.
+// check returns a view of the file, and an error that says what is wrong. The view's Done
+// is set if nothing is wrong, or if the error says that tokens are lost.
 func (c *checking) check(cmd *cobra.Command, path string) (fileView, error) {
 	view, d, err := look(path)
 	if err != nil {

@@ -18,11 +18,12 @@ func newKeysExtend() *cobra.Command {
 		Use:   "extend FILE [ID]",
 		Short: "Let keys open for longer",
 		Long: `Lets the keys in the file open for as long as tokens live: for --ttl, which the file
-remembers from then on, or for what it says already. A key that has ended opens again
-if a token of it may be left. With an ID and --until, only that key opens until then.
+then remembers, or for the lifetime that the file has already. A key that has expired
+opens again if one of its tokens may not have expired. With an ID and --until, extends
+only that key, until that time.
 
 A service that is started with a longer TTL than the file has room for names this
-command in its error. Keys never become shorter; revoke ends one.`,
+command in its error. A key never ends earlier than before; to end one, revoke it.`,
 		Example: `  mcpseal keys extend keys --ttl 2h
   mcpseal keys extend keys 3f2a91c0 --until 2026-07-28T18:00:00Z`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -58,7 +59,7 @@ command in its error. Keys never become shorter; revoke ends one.`,
 	return cmd
 }
 
-// extendOne lets one key open until a time.
+// extendOne makes one key open until the given time.
 func extendOne(cmd *cobra.Command, path, name, until string) error {
 	id, err := parseID(name)
 	if err != nil {
@@ -86,7 +87,7 @@ func extendOne(cmd *cobra.Command, path, name, until string) error {
 	})
 }
 
-// extended says which keys open for longer.
+// extended writes into the view which keys now open for longer.
 func (v *fileView) extended(keys []*keyfile.Key) {
 	if len(keys) == 0 {
 		v.Done = "every key opens for long enough"

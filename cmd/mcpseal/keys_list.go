@@ -19,13 +19,13 @@ func newKeysList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list FILE",
 		Short: "Show the keys, what each does now, and what happens next",
-		Long: `Shows the keys, what each does now, and what happens next. Never a secret.
+		Long: `Shows the keys, what each does now, and what happens next, but never a secret.
 
     waiting  opens, and will seal     opening  opens what it sealed
     sealing  opens and seals          retired  opens nothing
 
-A key is good for 2³² seals over the whole fleet. --rate says how many there are in
-a second; a warning names a key that may have made half of its seals.
+A key is good for 2³² seals over the whole fleet. --rate says how many seals the
+fleet makes a second; a warning names a key that may have made half of its 2³².
 
 Exit code 1 means that services would not load the file.`,
 		Args:              exactly("FILE"),
@@ -35,7 +35,7 @@ Exit code 1 means that services would not load the file.`,
 				return err
 			}
 			if rate < 0 || math.IsNaN(rate) || math.IsInf(rate, 0) {
-				return errors.New("--rate is a number of seals in a second")
+				return errors.New("--rate must be a number of seals a second, 0 or more")
 			}
 			view, d, err := look(args[0])
 			if err != nil {
@@ -63,11 +63,11 @@ Exit code 1 means that services would not load the file.`,
 		},
 	}
 	room.flags(cmd)
-	cmd.Flags().Float64Var(&rate, "rate", 100, "seals a second over the whole fleet; 0 does not guess")
+	cmd.Flags().Float64Var(&rate, "rate", 100, "seals a second over the whole fleet; 0 turns the warning off")
 	return cmd
 }
 
-// look reads a file to show it.
+// look reads a file and returns a view of it, with warnings, and its document.
 func look(path string) (fileView, *keyfile.Document, error) {
 	d, err := keyfile.Read(path)
 	if err != nil {
@@ -83,8 +83,8 @@ func look(path string) (fileView, *keyfile.Document, error) {
 	return view, d, nil
 }
 
-// userOf returns the user that a file is for: who runs the command, or for root, who
-// owns the file.
+// userOf returns the user that a file is for: the user who runs the command. If that is
+// root, it returns the owner of the file.
 func userOf(path string) int {
 	if os.Geteuid() == 0 {
 		if uid, ok := keyfile.Owner(path); ok {

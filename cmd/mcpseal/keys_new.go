@@ -25,7 +25,7 @@ With --print there is no file: the key goes to standard output, for MCPSEAL_KEYS
 or a secret store.`,
 		Example: `  mcpseal keys new keys
   mcpseal keys new keys --ttl 24h           tokens live for up to a day
-  mcpseal keys new keys --recipient age1…   encrypted for who holds the identity
+  mcpseal keys new keys --recipient age1…   encrypted for one age identity
   mcpseal keys new --print                  for MCPSEAL_KEYS`,
 		ValidArgsFunction: oneFile,
 		Args: func(cmd *cobra.Command, args []string) error {

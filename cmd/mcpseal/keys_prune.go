@@ -13,9 +13,9 @@ func newKeysPrune() *cobra.Command {
 	return &cobra.Command{
 		Use:   "prune FILE",
 		Short: "Take out keys that open nothing any more",
-		Long: `Takes out keys that open nothing any more by any clock, and the ids of keys that were
-revoked more than 30 days ago, unless an older key is still there. A key that still
-opens is never taken out: revoke does that.`,
+		Long: `Takes out keys that have expired by the clock of every replica, and the ids of keys
+that were revoked more than 30 days ago, unless an older key is still in the file. A
+key that still opens is never taken out: revoke does that.`,
 		Args:              exactly("FILE"),
 		ValidArgsFunction: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {

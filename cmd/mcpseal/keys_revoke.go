@@ -23,8 +23,8 @@ the tokens that they sealed; their users start over. The ids stay in the file fo
 while, so that the keys do not come back by mistake.
 
 A key that seals now needs a successor: --replace makes one that seals at once.
-Replicas that do not have the file yet reject its tokens until they do. If the file
-itself leaked, revoke every key in it.`,
+Replicas reject the successor's tokens until they have the file. If the file itself
+leaked, revoke every key in it.`,
 		Example: `  mcpseal keys revoke keys 3f2a91c0 --replace
   mcpseal keys revoke keys 3f2a91c0 77aa01be --replace   all that leaked`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -85,7 +85,7 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 		d.Revoke(id, now)
 		revoked = append(revoked, id.String())
 	}
-	d.Extend(now, room) // the key before a revoked one seals for longer
+	d.Extend(now, room) // the key before a revoked one goes on sealing, so it must open longer
 	did.Done = "revoked " + strings.Join(revoked, " ") + "; bring the file to every replica now"
 	if len(revoked) == 0 {
 		did.Done = strings.Join(already, " ") + ": revoked already"
@@ -93,14 +93,14 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 	if did.Added != "" {
 		did.Done += fmt.Sprintf("; key %s seals", did.Added)
 	}
-	// Dates that were wrong before are no reason to keep a leaked key.
+	// Only a warning: wrong dates must not keep a leaked key in the file.
 	if err := d.Check(now, room); err != nil {
 		did.warn("services whose tokens live for %v would not load the file: %v", room.TTL, err)
 	}
 	return d.Check(now, keyfile.Room{})
 }
 
-// completeID completes the file, and then the ids in it.
+// completeID makes the shell complete the file, and then the ids in it.
 func completeID(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return oneFile(cmd, args, "")

@@ -54,9 +54,9 @@ func newKeysRotate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate FILE",
 		Short: "Add the next key, and set when the old one ends",
-		Long: `Adds a key that begins to seal after --in, and lets the key before it open for
-the longest lifetime of a token and twice the clock skew after that. Bring the file
-to every replica within the time of --in; the clock does the rest.
+		Long: `Adds a key that begins to seal after --in. From then on, the key before it opens for
+the longest lifetime of a token plus twice the clock skew. Bring the file to every
+replica within the time of --in; the clock does the rest.
 
 The file remembers --ttl and --skew, so they need to be given only once, and again
 when they grow.

@@ -15,7 +15,7 @@ import (
 	"github.com/mcpseal/mcpseal/keys/agekeys"
 )
 
-// secrets are the flags that say how a new secret is made and kept.
+// secrets holds the flags that say how a new secret is made and encrypted.
 type secrets struct {
 	recipients     []string
 	recipientsFile string
@@ -35,7 +35,8 @@ func (s *secrets) stdinFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.fromStdin, "stdin", false, "take the key (mcpseal_key1_…) from standard input instead of making one")
 }
 
-// make makes a key without dates. It may take a while, so no file is locked yet.
+// make makes a key without dates. Call it before a file is locked, because it may take a
+// while.
 func (s *secrets) make(cmd *cobra.Command) (*keyfile.Key, error) {
 	recipients, err := s.ageRecipients()
 	if err != nil {
@@ -61,7 +62,7 @@ func (s *secrets) make(cmd *cobra.Command) (*keyfile.Key, error) {
 	return k, err
 }
 
-// add puts k into a file that it fits.
+// add puts k into a file, unless k is not encrypted and other keys in the file are.
 func (s *secrets) add(d *keyfile.Document, k *keyfile.Key) error {
 	if err := s.fit(d, k); err != nil {
 		return err
@@ -69,7 +70,7 @@ func (s *secrets) add(d *keyfile.Document, k *keyfile.Key) error {
 	return d.Add(k)
 }
 
-// fit refuses a secret in the clear for a file in which they are encrypted.
+// fit returns an error if k is not encrypted, but another key in the file is.
 func (s *secrets) fit(d *keyfile.Document, k *keyfile.Key) error {
 	for _, other := range d.Keys() {
 		if other.Secret.Wrapped() && !k.Secret.Wrapped() {
@@ -94,7 +95,7 @@ func readKey(cmd *cobra.Command) (mcpseal.Key, error) {
 	return key, nil
 }
 
-// readInput reads standard input, and tells a person that it does.
+// readInput reads standard input. If that is a terminal, it first says so.
 func readInput(cmd *cobra.Command, most int64) (string, error) {
 	in := cmd.InOrStdin()
 	if isTerminal(in) {
@@ -134,7 +135,7 @@ func (s *secrets) ageRecipients() (all []age.Recipient, err error) {
 		return nil, failed("--recipients-file: %w", err)
 	}
 	some, err := age.ParseRecipients(strings.NewReader(string(text)))
-	if err != nil { // its text may repeat an identity
+	if err != nil { // err is dropped, because it may repeat an identity
 		return nil, no("%s is not a file of age recipients: a line each, age1…", named(s.recipientsFile))
 	}
 	return append(all, some...), nil

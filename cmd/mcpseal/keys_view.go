@@ -20,9 +20,9 @@ type fileView struct {
 	Problem       string     `json:"problem,omitempty"`
 	Added         string     `json:"added,omitempty"` // the id of a new key
 	DeliverBefore *time.Time `json:"deliver_before,omitempty"`
-	Changes       []string   `json:"changes,omitempty"` // against another file
+	Changes       []string   `json:"changes,omitempty"` // what changes against another file
 
-	Lifetime string `json:"lifetime,omitempty"` // as the file says it
+	Lifetime string `json:"lifetime,omitempty"` // the setting in the file, such as 24h
 	Skew     string `json:"skew,omitempty"`
 
 	Keys     []keyView     `json:"keys"`
@@ -38,7 +38,7 @@ type keyView struct {
 	Phase      keyfile.Phase `json:"phase"`
 	Made       time.Time     `json:"made"`
 	SealsFrom  time.Time     `json:"seals_from"`
-	OpensUntil *time.Time    `json:"opens_until"` // null means that it has no end
+	OpensUntil *time.Time    `json:"opens_until"` // null means that the key has no end
 	Wrapped    string        `json:"wrapped,omitempty"`
 }
 
@@ -47,7 +47,7 @@ type revokedView struct {
 	At time.Time `json:"at"`
 }
 
-// changeView is a change that will come with time.
+// changeView is a change that the dates in the file will bring.
 type changeView struct {
 	At   time.Time `json:"at"`
 	ID   string    `json:"id"`
@@ -96,7 +96,7 @@ func (v *fileView) warn(format string, args ...any) {
 	v.Warnings = append(v.Warnings, fmt.Sprintf(format, args...))
 }
 
-// did adds what a command did.
+// did adds what a command did to the view.
 func (v *fileView) did(did fileView) {
 	v.Done, v.Added, v.DeliverBefore = did.Done, did.Added, did.DeliverBefore
 	v.Warnings = append(v.Warnings, did.Warnings...)

@@ -17,13 +17,14 @@ import (
 
 const commandTimeout = time.Minute
 
-// filter runs a command of a key service.
+// filter runs a shell command of a key service with input as its standard input, and
+// returns its standard output.
 func filter(cmd *cobra.Command, flag, command string, input []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeout)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "sh", "-c", command)
 	shell.Stdin, shell.Stderr = bytes.NewReader(input), cmd.ErrOrStderr()
-	shell.WaitDelay = time.Second // what the shell started may hold the pipe
+	shell.WaitDelay = time.Second // a process that the shell started may keep the pipe open
 	output, err := shell.Output()
 	switch {
 	case ctx.Err() != nil:
@@ -59,7 +60,7 @@ func wrapWith(cmd *cobra.Command, wrap string, key mcpseal.Key) (keyfile.Secret,
 	return keyfile.Wrap(scheme, wrapped), nil
 }
 
-// unwrap are the flags that say how wrapped secrets are read.
+// unwrap holds the flags that say how wrapped secrets are decrypted.
 type unwrap struct{ identity, command string }
 
 func (u *unwrap) flags(cmd *cobra.Command) {
@@ -81,7 +82,7 @@ func (u commandUnwrapper) Unwrap(_ context.Context, wrapped []byte) ([]byte, err
 	return filter(u.cmd, "--unwrap", u.command, wrapped)
 }
 
-// all returns the keys of a file, past ones too.
+// all returns the keys of a file, expired ones too.
 func (u *unwrap) all(cmd *cobra.Command, d *keyfile.Document) ([]mcpseal.Key, error) {
 	return u.some(cmd, d.Keys())
 }
@@ -122,7 +123,7 @@ func wrappedScheme(keys []*keyfile.Key) string {
 	return ""
 }
 
-// howToUnwrap returns the flag for a scheme.
+// howToUnwrap returns the flag that decrypts secrets of a scheme, for an error.
 func howToUnwrap(scheme string) string {
 	if scheme == agekeys.Scheme {
 		return "--identity FILE"

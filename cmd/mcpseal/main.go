@@ -79,7 +79,8 @@ func version() string {
 	return "of unknown version"
 }
 
-// mustHaveCommand helps where the command is missing, and reports an unknown one.
+// mustHaveCommand makes cmd print its help if no subcommand is named, and return an error
+// for an unknown one.
 func mustHaveCommand(cmd *cobra.Command) {
 	cmd.DisableFlagsInUseLine = true
 	cmd.SuggestionsMinimumDistance = 2
@@ -96,7 +97,7 @@ func mustHaveCommand(cmd *cobra.Command) {
 	}
 }
 
-// exactly demands the named arguments.
+// exactly returns a check that the command line has exactly the named arguments.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < len(names) {
@@ -118,7 +119,7 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// no is the error for the answer no; failed is for no answer at all.
+// no returns the error for the answer no; failed returns the error for no answer at all.
 func no(format string, args ...any) error {
 	return &exitError{exitNo, fmt.Errorf(format, args...)}
 }
@@ -127,12 +128,12 @@ func failed(format string, args ...any) error {
 	return &exitError{exitFailed, fmt.Errorf(format, args...)}
 }
 
-// usage is the error for wrong usage that is noticed only while the command runs.
+// usage returns the error for wrong usage that is noticed only while the command runs.
 func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// checkedWriter remembers that a write failed: a full disk must not look like
+// checkedWriter remembers whether a write failed, so that a full disk does not look like
 // success.
 type checkedWriter struct {
 	io.Writer

@@ -28,12 +28,12 @@ func (p painter) paint(colour, text string) string {
 
 func (p painter) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
-// wantsColour reports whether colour is welcome.
+// wantsColour reports whether w is a terminal that shows colours, and the user wants them.
 func wantsColour(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// isTerminal reports whether a person is at the other end.
+// isTerminal reports whether the stream is a terminal.
 func isTerminal(stream any) bool {
 	if checked, ok := stream.(*checkedWriter); ok {
 		stream = checked.Writer

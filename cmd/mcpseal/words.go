@@ -56,7 +56,7 @@ func when(t, now time.Time) string {
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
 
-// quoted makes any text safe for a terminal, and not too long.
+// quoted returns text in a form that is safe for a terminal, and not too long.
 func quoted(text string) string {
 	const most = 200
 	if len(text) <= most {
@@ -65,8 +65,8 @@ func quoted(text string) string {
 	return strconv.Quote(text[:most]) + " and more, which --json has"
 }
 
-// repeated quotes what the user typed in the wrong place. It does not repeat what may
-// be a secret.
+// repeated quotes an argument that was typed in the wrong place. It leaves out a text
+// that may be a secret.
 func repeated(text string) string {
 	if len(text) > 24 {
 		return "what was given"
@@ -74,7 +74,7 @@ func repeated(text string) string {
 	return strconv.Quote(text)
 }
 
-// named makes the name of a file safe for a terminal.
+// named returns the name of a file in a form that is safe for a terminal.
 func named(path string) string {
 	if path == "" || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(path)

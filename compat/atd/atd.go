@@ -3,13 +3,14 @@
 // the arguments and the server's session. It is for a fleet that moves between that
 // runtime and Go. For anything new, package cursor is the better choice: its cursors are
 // encrypted, bound to the service, and always hold 256 bytes of position.
-// A client can read these: the position, and the caller's name in clear text. They work
-// at every service with the same key and session, whatever its mcpseal.Config.Audience.
+// A client can read the cursors of this package: the position, and the caller's name in
+// clear text. They work at every service with the same key and session, whatever its
+// mcpseal.Config.Audience.
 //
-// It is stricter than the peer. Only the text that was issued opens. A cursor
-// from more than 60 seconds in the future is refused. Open checks tool, caller
-// and arguments itself, and time last. Replicas that share a key accept each other's
-// cursors, unless their Options.Session differs.
+// The package is stricter than the peer. Only the text that was issued opens. A cursor
+// from more than 60 seconds in the future is refused. Open checks tool, caller and
+// arguments itself, and checks the time last. Replicas that share a key accept each
+// other's cursors, unless their Options.Session differs.
 package atd
 
 import (
@@ -55,8 +56,8 @@ type Options struct {
 	// peer do: 1e16, where newer builds write 1e+16. Both kinds open.
 	PlainExponents bool
 	// Logger gets a warning if the key is random, and a warning about what the cursors
-	// of [Issuer.Cursors] do not protect. It gets a record with the reason for each of
-	// them that is rejected or not issued. Nil means slog.Default().
+	// of [Issuer.Cursors] do not protect. For each such cursor that is rejected or not
+	// issued, it gets a record with the reason. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -66,15 +67,15 @@ type Issuer struct {
 	mac     macKey
 	session numbers
 	ttl     uint64 // in seconds
-	plain   bool   // exponents
+	plain   bool   // Options.PlainExponents
 	derived bool   // the session is derived from the key
 	logger  *slog.Logger
 	warned  sync.Once
 }
 
-// NewIssuer makes an issuer. A key has 32 bytes. Nil means the key that the
-// environment variable ATD_CURSOR_SIGNING_KEY holds in base64. If that is not set, it
-// means a random key that dies with this process.
+// NewIssuer makes an issuer. A key has 32 bytes. Nil means the key that the environment
+// variable ATD_CURSOR_SIGNING_KEY holds in base64, or, if the variable is not set, a
+// random key that dies with this process.
 func NewIssuer(key []byte, options Options) (*Issuer, error) {
 	if options.TTL == 0 {
 		options.TTL = defaultTTL
@@ -107,14 +108,14 @@ func (i *Issuer) Format(s fmt.State, _ rune) { io.WriteString(s, i.String()) }
 // Request is what a cursor is bound to.
 type Request struct {
 	Tool      string
-	Caller    string // "" means nobody
-	Arguments []byte // JSON text, without the cursor; nil counts as {}
+	Caller    string // "" means no caller
+	Arguments []byte // JSON text, without the cursor; nil means {}
 }
 
-// Page says where to go on.
+// Page is the page that a cursor leads to.
 type Page struct {
-	Index uint32 // of the page, from 1
-	State []byte // the tool's own, at most [MaxState] bytes
+	Index uint32 // the page's number, from 1
+	State []byte // what the tool wrote, at most [MaxState] bytes
 }
 
 // Issue returns the cursor for a page of a request. It fails with ErrStateTooLarge or
@@ -133,7 +134,7 @@ func (i *Issuer) issuePage(p payload, page Page) (string, error) {
 	return i.issue(&p)
 }
 
-// payloadOf returns a payload with everything that depends on the request.
+// payloadOf returns a payload with the fields that depend on the request.
 func (i *Issuer) payloadOf(request Request, plainExponents bool) (*payload, error) {
 	sum, err := compat.ATDFingerprint(request.Arguments, plainExponents)
 	if err != nil {
@@ -175,9 +176,10 @@ func (i *Issuer) Open(request Request, cursor string) (Page, error) {
 	return page, err
 }
 
-// open also returns the payload of the next cursor, with what depends on the request.
+// open is Open, and also returns the payload of the next cursor, with the fields that
+// depend on the request.
 func (i *Issuer) open(request Request, cursor string) (Page, *payload, error) {
-	p, err := i.verify(cursor) // first: a forged cursor costs no digest
+	p, err := i.verify(cursor) // first, so that a forged cursor costs no digest
 	if err != nil {
 		return Page{}, nil, err
 	}
@@ -212,7 +214,7 @@ func (i *Issuer) verify(cursor string) (*payload, error) {
 	return decodePayload(body)
 }
 
-// boundAs reports whether two payloads are for one request.
+// boundAs reports whether p and want are for the same tool, caller and arguments.
 func (p *payload) boundAs(want *payload) bool {
 	same := func(a, b *string) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 	return p.Tool == want.Tool && same(p.Caller, want.Caller) && slices.Equal(p.Fingerprint, want.Fingerprint)

@@ -13,9 +13,9 @@ import (
 
 // Cursors returns an issuer to use in place of native cursors. The tool is the
 // request's target, the caller its user. The method is not in a cursor, so only
-// tools/call has cursors. A cursor of another session is invalid here, not expired: it
-// is not this service's. A [cursor.NextPage] that is Shared or Cached cannot be
-// issued. The log says once what these cursors do not protect.
+// tools/call has cursors. A cursor of another session is invalid here, not expired,
+// because another service issued it. A [cursor.NextPage] that is Shared or Cached cannot
+// be issued. The log says once what these cursors do not protect.
 func (i *Issuer) Cursors() cursor.Issuer {
 	i.warned.Do(func() {
 		session := "Options.Session"
@@ -48,7 +48,7 @@ func (c cursors) Open(ctx context.Context, request mcpseal.Request, text string)
 	return c.page(request, page, bound), nil
 }
 
-// log adds the cause, if there is one that holds no secret.
+// log writes a record with the cause, unless it is nil. The cause must hold no secret.
 func (c cursors) log(ctx context.Context, level slog.Level, message string, cause error, args ...any) {
 	if cause != nil {
 		args = append(args, "cause", cause.Error())
@@ -98,8 +98,8 @@ func isParams(err error) bool {
 	return errors.As(err, &params)
 }
 
-// page returns a page that issues the next cursor. Bound is what that is bound to; nil
-// on a first page.
+// page returns a page that issues the next cursor. bound is the payload that binds that
+// cursor to the request; nil on a first page.
 func (c cursors) page(request mcpseal.Request, page Page, bound *payload) cursor.Page {
 	return cursor.NewPage(int(page.Index), page.State, func(ctx context.Context, next cursor.NextPage) (string, error) {
 		token, reason, cause := c.next(ctx, request, page, bound, next)
@@ -119,7 +119,8 @@ var (
 	errAmongArguments = errors.New("the cursor is among the arguments: give Request.Arguments without the cursor, which is another on every page")
 )
 
-// next also returns the cause, if it holds no secret.
+// next returns the next cursor, or the reason why it is not issued. It also returns the
+// cause if that holds no secret.
 func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, bound *payload, next cursor.NextPage) (string, mcpseal.Reason, error) {
 	switch {
 	case next.Shared || next.Cached != 0:

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Why a cursor is not issued or not accepted. The first five are the peer's. Its
-// callers check for [ErrMismatch] themselves.
+// Why a cursor is not issued or not accepted. The peer has the first five too. For
+// [ErrMismatch], callers of the peer check tool, caller and arguments themselves.
 var (
 	// ErrExpired is a cursor that is too old, or of another session. The client
 	// starts over.
@@ -34,7 +34,7 @@ var (
 
 const nameUsers = "set gosdk.Options.Principal to name users by short text, as the peer names its callers"
 
-// tooLarge is ErrTooLarge with what to shorten.
+// tooLarge returns ErrTooLarge with advice on what to shorten.
 func (p *payload) tooLarge() error {
 	caller := 0
 	if p.Caller != nil {

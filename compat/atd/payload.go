@@ -10,7 +10,7 @@ import (
 // payload is what a cursor carries, in the order in which it is written.
 type payload struct {
 	Tool        string  `cbor:"tool_id"`
-	Caller      *string `cbor:"caller_id,omitempty"` // nil is nobody
+	Caller      *string `cbor:"caller_id,omitempty"` // nil means no caller
 	Fingerprint numbers `cbor:"args_fingerprint"`
 	Page        uint32  `cbor:"page_index"`
 	Issued      uint64  `cbor:"issued_at_unix"`
@@ -23,7 +23,7 @@ const (
 	sessionSize     = 8
 )
 
-// numbers are bytes as the peer writes some of them: as an array of numbers.
+// numbers are bytes that the peer writes as an array of numbers.
 type numbers []uint16
 
 func numbersOf(b []byte) numbers {
@@ -56,7 +56,7 @@ var (
 
 func must[T any](mode T, err error) T {
 	if err != nil {
-		panic(err) // the options above are wrong
+		panic(err) // only if the options above are wrong
 	}
 	return mode
 }
@@ -68,7 +68,7 @@ func (p *payload) encode() ([]byte, error) {
 	return encoding.Marshal(p)
 }
 
-// decodePayload reads a body. Only the one that encode writes is accepted.
+// decodePayload reads a body. It accepts only the exact bytes that encode writes.
 func decodePayload(body []byte) (*payload, error) {
 	p := new(payload)
 	if err := decoding.Unmarshal(body, p); err != nil {

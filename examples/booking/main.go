@@ -27,14 +27,14 @@ type Args struct {
 	City string `json:"city" jsonschema:"where to stay"`
 }
 
-// Booking is what it returns.
+// Booking is what the tool returns.
 type Booking struct {
 	Number string `json:"number"`
 	Text   string `json:"text"`
 	Note   string `json:"note,omitempty"`
 }
 
-// The forms that it asks the user to fill in.
+// The forms that the tool asks the user to fill in.
 type (
 	Stay struct {
 		Nights int `json:"nights" jsonschema:"how many nights"`
@@ -48,14 +48,15 @@ type (
 	}
 )
 
-// prices of the rooms for one guest and for more, a night.
+// prices are the prices of a night by kind of room. The key true has the rooms for one
+// guest, false those for more.
 var prices = map[bool]map[string]int{
 	true:  {"single": 80, "suite": 240},
 	false: {"double": 120, "suite": 240},
 }
 
-// book runs from its beginning in every round. A question that was answered has its
-// answer; any other makes the call ask.
+// book runs from its beginning in every round. A question that was answered returns its
+// answer at once. At any other question, book ends with an error, and the user is asked.
 func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 	stay, err := elicit.Form[Stay](ask, "stay", "How long will you stay in "+in.City+"?").Value()
 	if err != nil {
@@ -65,14 +66,14 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 	if stay.Nights < 1 || stay.Nights > 30 || stay.Guests < 1 || stay.Guests > 4 {
 		return Booking{}, fmt.Errorf("a stay has 1 to 30 nights and 1 to 4 guests")
 	}
-	// The choice depends on the previous answer.
+	// The rooms to choose from depend on the previous answer.
 	rooms := prices[stay.Guests == 1]
 	room, err := elicit.Form[Room](ask, "room", "Which room?", elicit.Enum("kind", kinds(stay)...)).Value()
 	if err != nil {
 		return Booking{}, err
 	}
-	// Declining is an answer too: then there is no note. Each is asked once, and its
-	// answer is remembered in the rounds that follow.
+	// Declining is an answer too: then there is no note. The question is asked once, and
+	// its answer is remembered in the rounds that follow.
 	note := ""
 	wanted, write, err := elicit.Form[Confirm](ask, "note", "Shall your assistant write a note to the hotel?").Outcome()
 	if err != nil {
@@ -89,7 +90,7 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 			}
 		}
 	}
-	// The number is made once, not in every round.
+	// Once makes the number in one round and keeps it in the others.
 	number, err := elicit.Once(ask, "number", func() (string, error) { return rand.Text()[:8], nil })
 	if err != nil {
 		return Booking{}, err

@@ -1,5 +1,5 @@
-// Conformance serves what the official suite's input-required-result scenarios
-// ask for, protected with one line and without any checks by hand:
+// Conformance is a server for the input-required-result scenarios of the official
+// suite. One line protects it, and its handlers check no state by hand:
 //
 //	go run ./examples/conformance -http 127.0.0.1:8080
 package main
@@ -69,7 +69,7 @@ func newServer(config mcpseal.Config, rejectedText string) (*mcp.Server, error) 
 	return server, nil
 }
 
-// newHandler serves it at /mcp.
+// newHandler serves the server at /mcp.
 func newHandler(server *mcp.Server) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))

@@ -49,7 +49,7 @@ func form(message, field, kind string) *mcp.ElicitParams {
 	}}
 }
 
-// nothing is what a user gets who declined or cancelled.
+// nothing is the result for a user who declined or cancelled.
 const nothing = "nothing was done"
 
 // refused reports whether the user declined or cancelled a question.
@@ -62,8 +62,8 @@ func refused(answers mcp.InputResponseMap) bool {
 	return false
 }
 
-// accepted returns the field of an accepted form that has this field, of this
-// type, and no other. Anything else is no answer, so the handlers ask again.
+// accepted returns the value of field in an accepted form. ok is false if the form does
+// not have exactly this field, of type T. The handlers then ask again.
 func accepted[T any](answers mcp.InputResponseMap, key, field string) (value T, ok bool) {
 	form, _ := answers[key].(*mcp.ElicitResult)
 	if form == nil || form.Action != "accept" || len(form.Content) != 1 {
@@ -73,7 +73,7 @@ func accepted[T any](answers mcp.InputResponseMap, key, field string) (value T, 
 	return value, ok
 }
 
-// written returns a text that the user wrote.
+// written returns a text that the user wrote, and false if it is empty or missing.
 func written(answers mcp.InputResponseMap, key, field string) (string, bool) {
 	text, ok := accepted[string](answers, key, field)
 	return text, ok && text != ""
@@ -85,7 +85,7 @@ func sample(question string, maxTokens int64) *mcp.CreateMessageParams {
 	}}
 }
 
-// sampled returns the text of a sample.
+// sampled returns the text of a sample, and false if there is none.
 func sampled(answers mcp.InputResponseMap, key string) (string, bool) {
 	answer, _ := answers[key].(*mcp.CreateMessageWithToolsResult)
 	if answer == nil || len(answer.Content) == 0 {
@@ -98,7 +98,7 @@ func sampled(answers mcp.InputResponseMap, key string) (string, bool) {
 	return content.Text, true
 }
 
-// rooted returns the client's roots. Any of them may have come as null.
+// rooted returns the URIs of the client's roots. A client may send null for any root.
 func rooted(answers mcp.InputResponseMap, key string) (uris []string, ok bool) {
 	answer, _ := answers[key].(*mcp.ListRootsResult)
 	if answer == nil || answer.Roots == nil {
@@ -134,7 +134,7 @@ func listRoots(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult
 	return ask("", mcp.InputRequestMap{"client_roots": &mcp.ListRootsParams{}})
 }
 
-// requestState trusts the state it gets back.
+// requestState trusts the state that it gets back: the middleware has checked it.
 func requestState(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if yes, ok := accepted[bool](req.Params.InputResponses, "confirm", "ok"); ok && req.Params.RequestState == "asked" {
 		if !yes {

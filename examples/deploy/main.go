@@ -69,7 +69,7 @@ func newServer(config mcpseal.Config) (*mcp.Server, error) {
 	return server, nil
 }
 
-// newHandler serves it at /mcp, to those who have a bearer token.
+// newHandler serves the server at /mcp, to clients with a bearer token.
 func newHandler(server *mcp.Server) http.Handler {
 	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
 	mux := http.NewServeMux()
@@ -77,7 +77,7 @@ func newHandler(server *mcp.Server) http.Handler {
 	return mux
 }
 
-// verify stands for your token verifier. What matters is the UserID.
+// verify is a placeholder for your token verifier. It must set the UserID.
 func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 	user, ok := strings.CutSuffix(token, "-token")
 	if !ok || user != "alice" && user != "bob" {

@@ -16,8 +16,8 @@ type Order struct {
 	Article string `json:"article"`
 }
 
-// Key is where a page ends: the keyset of its last row. Two orders can be
-// placed in one second, so the id is part of it.
+// Key is where a page ends: the sort key of its last row. Two orders can be placed in
+// one second, so the id is part of the key.
 type Key struct {
 	Placed int64 `json:"p"`
 	ID     int64 `json:"i"`
@@ -32,7 +32,7 @@ func OpenOrders(path string) (*Orders, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // a database in memory belongs to its connection
+	db.SetMaxOpenConns(1) // every connection to :memory: would have its own database
 	_, err = db.Exec(`
 		CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, placed INTEGER NOT NULL, status TEXT NOT NULL, article TEXT NOT NULL);
 		CREATE INDEX IF NOT EXISTS orders_by_time ON orders (placed, id);

@@ -12,7 +12,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral()}) // one process; see Keys for a fleet
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral()}) // for one process; a fleet shares its keys
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -2,9 +2,9 @@
 // texts have the same digest exactly if they have the same value.
 //
 // White space, member order, escapes and the spelling of a number do not
-// count; everything else does. Numbers are compared by their exact decimal
-// value and never pass through a float; strings are sequences of UTF-16 code
-// units. The text is rewritten as a type-tagged, length-framed stream (see
+// change the digest; everything else does. Numbers are compared by their exact
+// decimal value and never pass through a float; strings are sequences of UTF-16
+// code units. The text is rewritten as a type-tagged, length-framed stream (see
 // docs/token.md), and the digest is the SHA-256 of that stream.
 package argdigest
 
@@ -47,7 +47,7 @@ var noArguments = sha256.Sum256(emptyObject)
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
-// Sum returns the digest of text. A missing text and null count as {}.
+// Sum returns the digest of text. An empty text and null mean {}.
 //
 // It allocates at most four times the length of the text, and nothing for a text of
 // a few kilobytes.

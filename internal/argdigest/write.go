@@ -90,7 +90,7 @@ func (w *writer) count(n int) int {
 	return len(w.Buf) - 4
 }
 
-// correct corrects a count that was not known when it was written.
+// correct overwrites the count at an offset: n was not known when it was written.
 func (w *writer) correct(at, n int) {
 	if w.Drafting() {
 		binary.BigEndian.PutUint32(w.Buf[at:], uint32(n))
@@ -165,7 +165,7 @@ func (w *writer) number(literal []byte) {
 	}
 	w.Buf = append(w.Buf, tagNumber, sign)
 	whole, rest := cutDigits(literal)
-	if len(rest) == 0 && whole[len(whole)-1] != '0' { // most are like this
+	if len(rest) == 0 && whole[len(whole)-1] != '0' { // most numbers are like this
 		w.frame(whole)
 		w.exponent(0)
 		return

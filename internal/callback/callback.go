@@ -16,11 +16,11 @@ import (
 
 // Error is the error or panic of such a part. Its text names only the type of the
 // failure, because the original text may hold anything; errors.Unwrap returns the
-// original.
+// original error.
 type Error struct {
 	kind  string
-	err   *error // behind a pointer, where no formatting verb looks
-	stack string // of a panic
+	err   *error // behind a pointer, which no formatting verb follows
+	stack string // the functions that led to a panic; "" if there was none
 }
 
 // Explain returns an Error with this text, which must hold no secret.
@@ -31,8 +31,8 @@ func Explain(format string, args ...any) *Error {
 // Failed returns the Error for an error that a part returned.
 func Failed(err error) *Error { return &Error{kind: describe(err), err: &err} }
 
-// Guard calls f and returns what it panicked with, or nil. If f gets an error from a
-// part, it must also call that error's methods inside f, because they may panic too.
+// Guard calls f and returns its panic as an Error, or nil. If f gets an error from a
+// part, f must also be the one to call that error's methods, because they may panic too.
 func Guard(f func()) (panicked *Error) {
 	finished := false
 	defer func() {
@@ -134,12 +134,12 @@ func describe(err error) string {
 	return fmt.Sprintf("error of type %T", last)
 }
 
-// stack names the functions that led to a panic, without their arguments,
-// which debug.Stack would print.
+// stack names the functions that led to a panic. Unlike debug.Stack, it leaves out their
+// arguments.
 func stack() string {
 	const maxFrames, maxStack = 24, 4 << 10
 	var pcs [maxFrames]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])]) // from where it panicked
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])]) // starts at the function that panicked
 	var b strings.Builder
 	for {
 		frame, more := frames.Next()

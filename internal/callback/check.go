@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Reason is mcpseal.Reason, which this package cannot name.
+// Reason is mcpseal.Reason, which this package cannot import.
 type Reason interface {
 	~string
 	error
@@ -42,8 +42,8 @@ func Check[R Reason](part func() error, otherwise R, mayGive ...R) (failed *Fail
 }
 
 // Excuse changes the reason to canceled if a part failed because the caller gave up:
-// then there is nothing to repair. A panic stays a failure. So does a deadline: only
-// the service sets one, so a part may be slow.
+// then there is nothing to repair. It does not excuse a panic. Nor does it excuse a
+// deadline: only the service sets one, so the part may be too slow.
 func (f *Failure[R]) Excuse(ctx context.Context, canceled R) {
 	panicked := f.Cause != nil && f.Cause.stack != ""
 	if f.Reason.Level() == slog.LevelError && ctx.Err() == context.Canceled && !panicked {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Text is one such text.
+// Text is such a text, and its name in a test.
 type Text struct{ Name, JSON string }
 
 // Texts returns the texts, each of about size bytes. Every digest accepts all of
@@ -85,8 +85,8 @@ func array(element string, size int) string {
 	return "[" + strings.Repeat(element+",", size/(len(element)+1)) + element + "]"
 }
 
-// maxLevels is how deep a text nests inside the array around it: together that is
-// what the strictest peer allows.
+// maxLevels is how deep a text nests inside the array around it. With that array, it
+// nests as deep as the strictest peer allows.
 const maxLevels = 98
 
 func nested(open, closing string) string {
@@ -99,7 +99,7 @@ func aroundLong(size int) string {
 
 func quoted(s string, size int) string { return `"` + strings.Repeat(s, size/len(s)) + `"` }
 
-// letters are ASCII characters that a JSON string needs no escape for, in order.
+// letters are the ASCII characters that need no escape in a JSON string, in order.
 const letters = "!#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
 // names returns the n shortest names, in order.
@@ -151,8 +151,8 @@ func prefixes(size int) (list []string) {
 	return list
 }
 
-// object returns an object whose members have these names, which are written as they
-// are, and all the same value.
+// object returns an object whose members have these names, written without escapes, and
+// all the same value: 0 if none is given.
 func object(names []string, value ...string) string {
 	value = append(value, "0")
 	var b strings.Builder

@@ -1,6 +1,6 @@
 // Package inspect lets the mcpseal command show what a genuine token says, without
 // the request that it is bound to. Nothing else may do that, so it is internal. The
-// packages that own the records set these functions.
+// packages that own the records set [ReadState] and [ReadCursor].
 package inspect
 
 import "time"
@@ -10,16 +10,16 @@ type State struct {
 	Issued, Expires, FlowStart int64
 	Flow                       [16]byte
 	Round                      int
-	Audience, User             bool // whether it is bound to one
+	Audience, User             bool // whether the token is bound to a service, and to a user
 	Questions                  []Question
 	State                      string
 	HasState                   bool
 
-	// Limits returns why policy refuses it at a time, or "".
+	// Limits returns why policy refuses the token at a time, or "".
 	Limits func(at time.Time, maxFlow time.Duration, maxRounds int) (reason string)
 }
 
-// Question is one that was asked.
+// Question is a question that the token's round asked.
 type Question struct {
 	Key    string
 	Kind   uint8
@@ -31,12 +31,12 @@ type Cursor struct {
 	Issued, Expires int64
 	Number          int64
 	Position        []byte
-	User            bool // it is for one user
-	Everybody       bool // it is for everybody, not just for callers without a user
+	User            bool // only one user may use the cursor
+	Everybody       bool // everybody may use the cursor; if User is false too, only callers without a user may
 
-	// BoundTo returns why it is not for this request, or "".
+	// BoundTo returns why the cursor is not for this request, or "".
 	BoundTo func(b Binding) (reason string, err error)
-	// InTime returns why it is refused at a time, or "".
+	// InTime returns why the cursor's times are refused at a time, or "".
 	InTime func(at time.Time) (reason string)
 }
 

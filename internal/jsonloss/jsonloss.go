@@ -18,12 +18,13 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Of says what part of a value is lost in its JSON, or "". It reads the text back, as
-// its receiver will, and compares. It trusts a type with its own JSON. A value in an any
-// may come back with the types of encoding/json: a number as a float64, for example,
-// but only if a float64 holds it.
+// Of returns what part of a value is lost in its JSON, or "". It reads the text back and
+// compares. It trusts a type that has its own JSON methods. A value in an any may come
+// back with the types of encoding/json: a number as a float64, for example, but only if
+// a float64 holds that number.
 func Of(v reflect.Value, text []byte) string {
-	// GOEXPERIMENT=jsonv2 writes text that is not UTF-8 without the escape.
+	// For text that is not UTF-8, encoding/json writes \ufffd, and GOEXPERIMENT=jsonv2 the
+	// character itself.
 	replaced := bytes.Contains(text, []byte(`\ufffd`)) || bytes.ContainsRune(text, utf8.RuneError)
 	if !v.IsValid() || isPlain(v.Type(), nil) && !replaced {
 		return ""
@@ -31,7 +32,7 @@ func Of(v reflect.Value, text []byte) string {
 	back := reflect.New(v.Type())
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	decoder.UseNumber() // in an any, to see whether a float64 would round it
+	decoder.UseNumber() // keeps a number in an any as text, to see whether a float64 would round it
 	if decoder.Decode(back.Interface()) != nil {
 		return "it cannot be read back from its JSON"
 	}
@@ -54,14 +55,14 @@ const (
 	rounded   = " holds a number in an any, which comes back as a float64 and another value: give it a field of its type, or write it as text"
 )
 
-// compare says where two values differ and how, or nothing.
+// compare returns where two values differ and how, or nil.
 func compare(a, b reflect.Value) []string {
 	t := a.Type()
 	switch {
 	case a.IsZero() && b.IsZero():
 		return nil
 	case hasOwnJSON(a):
-		// Its type writes and reads it, unless JSON left it out.
+		// The type's own methods write and read a. So a is lost only if JSON left it out.
 		if b.IsZero() && !sameJSON(a, b) {
 			return []string{hidden}
 		}
@@ -70,7 +71,7 @@ func compare(a, b reflect.Value) []string {
 	switch t.Kind() {
 	case reflect.Pointer:
 		if a.IsNil() || b.IsNil() {
-			if isNil(a) { // or points to nil
+			if isNil(a) { // nil, or a pointer to nil
 				return nil
 			}
 			return []string{hidden}
@@ -144,8 +145,8 @@ func compare(a, b reflect.Value) []string {
 	return nil
 }
 
-// besides compares the fields beside an embedded type with its own JSON: the struct
-// uses that type's methods, which do not know these fields.
+// besides compares the other fields of a struct that embeds a type with its own JSON
+// methods: the struct inherits these methods, and they do not write its other fields.
 func besides(a, b reflect.Value) []string {
 	t := a.Type()
 	for i := 0; borrowsJSON(t) && i < t.NumField(); i++ {
@@ -160,7 +161,7 @@ func besides(a, b reflect.Value) []string {
 	return nil
 }
 
-// borrowsJSON reports whether a struct embeds a type with its own JSON.
+// borrowsJSON reports whether a struct embeds a type with its own JSON methods.
 func borrowsJSON(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
 		return false
@@ -174,7 +175,8 @@ func borrowsJSON(t reflect.Type) bool {
 	})
 }
 
-// rounds finds a number that a float64 does not hold in what came back in an any.
+// rounds looks for a number that a float64 does not hold, in a value that came back in an
+// any. It returns where it is, or nil.
 func rounds(value any) []string {
 	switch value := value.(type) {
 	case json.Number:
@@ -197,8 +199,8 @@ func rounds(value any) []string {
 	return nil
 }
 
-// isFloat reports whether a float64 holds a number: exactly, or as its shortest text,
-// like 0.1.
+// isFloat reports whether a float64 holds a number: it has exactly this value, or the
+// number is its shortest text, like 0.1.
 func isFloat(number string) bool {
 	if len(number) <= 15 && !strings.ContainsAny(number, "eE") {
 		return true // a float64 keeps that many digits
@@ -214,7 +216,7 @@ func sameNumber(a, b string) bool {
 	return err == nil && err2 == nil && first == second
 }
 
-// inAny looks for what is lost of a value in an any, whose type JSON does not keep.
+// inAny returns what is lost of a value in an any, or nil. JSON does not keep its type.
 func inAny(v reflect.Value) []string {
 	if borrowsJSON(v.Type()) {
 		return inItsType(v)
@@ -228,7 +230,7 @@ func inAny(v reflect.Value) []string {
 			return nil
 		}
 		return inAny(v.Elem())
-	case isWritten(v): // by its own method, but not read by one
+	case isWritten(v): // v has a method that writes it, but none that reads it
 		return inItsType(v)
 	}
 	switch v.Kind() {
@@ -264,11 +266,11 @@ func inAny(v reflect.Value) []string {
 	return nil
 }
 
-// inItsType looks for what is lost of a value that is read back as its own type.
+// inItsType returns what is lost of a value that is read back as its own type, or nil.
 func inItsType(v reflect.Value) []string {
 	written := v.Interface()
 	if v.CanAddr() {
-		written = v.Addr().Interface() // with the methods of the pointer
+		written = v.Addr().Interface() // a pointer, so that its methods are used too
 	}
 	text, err := json.Marshal(written)
 	if err != nil {
@@ -284,13 +286,13 @@ func inItsType(v reflect.Value) []string {
 // have the same JSON and not be equal.
 func keyText(key reflect.Value) string {
 	if key.Kind() == reflect.String {
-		return key.String() // its methods do not count
+		return key.String() // encoding/json ignores the methods of such a key
 	}
 	text, _ := json.Marshal(key.Interface())
 	return string(text)
 }
 
-// isNil reports whether a value is written as null: nil, or a pointer to it.
+// isNil reports whether a value is written as null: nil, or a pointer to nil.
 func isNil(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -326,7 +328,7 @@ func sameJSON(a, b reflect.Value) bool {
 	if !a.CanInterface() {
 		return false
 	}
-	if a.CanAddr() { // so b can
+	if a.CanAddr() { // then b has an address too
 		a, b = a.Addr(), b.Addr()
 	}
 	first, err := json.Marshal(a.Interface())
@@ -336,14 +338,14 @@ func sameJSON(a, b reflect.Value) bool {
 
 var plainTypes sync.Map // from reflect.Type to bool
 
-// isPlain reports whether no value of a type loses anything but text that is not
-// UTF-8, so that nothing needs to be read back.
+// isPlain reports whether values of a type lose nothing but text that is not UTF-8, so
+// that they need not be read back.
 func isPlain(t reflect.Type, within []reflect.Type) bool {
 	if known, ok := plainTypes.Load(t); ok {
 		return known.(bool)
 	}
 	if slices.Contains(within, t) {
-		return true // if its other parts are
+		return true // t contains itself: it is plain if its other parts are
 	}
 	within = append(within, t)
 	plain := false

@@ -6,7 +6,7 @@ const (
 	blockSize = 1 << blockBits
 )
 
-// How much may be kept for reuse: blocks of each list, and keys.
+// The most that is kept for reuse: blocks of each list, and keys.
 const (
 	maxBlocks = 2
 	maxKeys   = 1 << 10

@@ -108,7 +108,7 @@ func (s *scanner[T]) skip(level int) bool {
 	if level == MaxLevels {
 		return s.fail("too many levels")
 	}
-	end := open + 2 // in ASCII
+	end := open + 2 // in ASCII, ] is two after [, and } is two after {
 	s.pos++
 	if s.next() == end {
 		s.pos++
@@ -133,8 +133,8 @@ func (s *scanner[T]) skip(level int) bool {
 	}
 }
 
-// end ends the object and notes whether any text follows it. It returns false, for
-// Next.
+// end ends the object and notes whether any text follows it. It returns false, as Next
+// must.
 func (m *Members) end() bool {
 	m.pos++
 	m.skipSpace()

@@ -9,7 +9,7 @@ import (
 )
 
 // A piece of a name is seven bytes of it, with its escapes resolved, in the upper
-// bytes of a number. The lowest byte says how many there are. Pieces compare like
+// bytes of a number. The lowest byte says how many bytes the piece has. Pieces compare like
 // names. Names are sorted piece by piece, and each piece is read from the text only
 // once, however often its name is compared.
 const (
@@ -21,7 +21,7 @@ func isLast(piece uint64) bool { return byte(piece) != more }
 
 // piece returns the piece of a name at a position in the text, and the position of
 // the next piece. The next piece starts at a character: if a character does not fit,
-// its first bytes are in both pieces. Where a name is cut must not depend on its
+// its first bytes are in both pieces. So the place of the cut does not depend on
 // escapes.
 func (r *Reader) piece(at int) (piece uint64, next int) {
 	if at+8 <= len(r.text) {
@@ -66,9 +66,9 @@ func (r *Reader) mixedPiece(at int) (piece uint64, next int) {
 	}
 }
 
-// key is a member while its object is being sorted. The piece is in two halves,
-// which saves four bytes. The member's next then holds the position of its next
-// piece.
+// key is a member while its object is being sorted. The piece of its name is in two
+// halves, so that a key takes 12 bytes and not 16. During the sort, the member's next
+// holds the position of the name's next piece.
 type key struct {
 	high, low uint32
 	member    uint32
@@ -76,8 +76,8 @@ type key struct {
 
 func (k key) piece() uint64 { return uint64(k.high)<<32 | uint64(k.low) }
 
-// sort links the members of an object by name and returns them in this order. If two
-// members have one name and that is refused, it returns none.
+// sort links the members of an object in the order of their names, and returns them in
+// this order. It returns none if two members have one name and that is refused.
 func (r *Reader) sort(o *Object) []key {
 	count := o.Len
 	if cap(r.keys) < count {
@@ -102,9 +102,9 @@ func (r *Reader) sort(o *Object) []key {
 	return keys
 }
 
-// sortKeys sorts members whose names are the same so far, and returns those that
-// count. Of members with one name only the last counts; if that is refused, it
-// returns none.
+// sortKeys sorts members whose names are the same up to their next pieces, and returns
+// them. Of members with one name it returns only the last. It returns none if there are
+// such members and they are refused.
 func (r *Reader) sortKeys(keys []key) []key {
 	for differ := false; !differ; {
 		for i := range keys {
@@ -138,7 +138,7 @@ func (r *Reader) sortKeys(keys []key) []key {
 	return counting
 }
 
-// fewKeys is how many keys are sorted by insertion, which is faster for a few.
+// fewKeys is the most keys that are sorted by insertion. That is faster for a few.
 const fewKeys = 32
 
 // sortPieces sorts keys by their pieces, which are equal above the byte at shift. It
@@ -159,7 +159,7 @@ func sortPieces(keys []key, shift int) {
 	for _, k := range keys {
 		end[byte(k.piece()>>shift)]++
 	}
-	if end[byte(keys[0].piece()>>shift)] == int32(len(keys)) { // all are alike
+	if end[byte(keys[0].piece()>>shift)] == int32(len(keys)) { // all keys have the same byte here
 		if shift > 0 {
 			sortPieces(keys, shift-8)
 		}
@@ -194,7 +194,7 @@ func sortPieces(keys []key, shift int) {
 	}
 }
 
-// lastOf returns the last of several members with one name, or none if that is
+// lastOf returns the last of several members with one name, or none if such members are
 // refused.
 func (r *Reader) lastOf(keys []key) []key {
 	slices.SortFunc(keys, func(a, b key) int { return cmp.Compare(a.member, b.member) })

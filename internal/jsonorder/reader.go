@@ -23,13 +23,13 @@ const (
 	MaxText = 16 << 20
 )
 
-// Lenience is what a [Reader] accepts although it refuses it by default. It is only for
-// comparing with peers that accept the same, never for the arguments of a request.
+// Lenience is what a [Reader] accepts in addition to what it accepts by default. It is
+// only for comparing with peers that accept the same, never for a request's arguments.
 type Lenience uint8
 
 const (
-	// AnyNames accepts names that are not Unicode, and objects with two members of
-	// one name, of which the last counts.
+	// AnyNames accepts names that are not Unicode, and objects with two members of one
+	// name; only the last of them is used.
 	AnyNames Lenience = 1 << iota
 	// Constants accepts NaN, Infinity and -Infinity as numbers.
 	Constants
@@ -41,10 +41,10 @@ type Refusal struct {
 	Problem string
 }
 
-// Reader reads a text once or twice. The caller reads its one value after
-// [Reader.Begin], and again if [Reader.Check] says so: [Reader.Next] tells what a
-// value is, and the method for that reads it. If something is not JSON or not
-// allowed, there is nothing more to read; Check tells why.
+// Reader reads a text once or twice. After [Reader.Begin], the caller reads the one
+// value of the text, and reads it again if [Reader.Check] says so. [Reader.Next] tells
+// which type a value has, and the method for that type reads it. If something is not
+// JSON or not allowed, there is nothing more to read; Check tells why.
 type Reader struct {
 	scanner[[]byte]
 	Stream
@@ -53,16 +53,16 @@ type Reader struct {
 	levels   int
 
 	// notes hold how many elements or members each array or object has, in the order
-	// in which they open. An object with members has a second note: its first member
-	// by name, if the text does not have the members in order.
+	// in which they open. An object with members has a second note: the first of them in
+	// the order of their names, if the text does not have them in this order.
 	notes      list[uint32]
-	note       int // the next one, in the second reading
+	note       int // the next note, in the second reading
 	members    list[member]
 	disordered int   // how many objects do not have their members in order
-	keys       []key // of the object that is being sorted
+	keys       []key // the members of the object that is being sorted
 	keysUsed   int
 
-	// drafts hold where members are in Buf, as long as Buf has all that was written.
+	// drafts hold where members are in Buf, while Buf still has all that was written.
 	drafts [maxDrafts]draft
 }
 
@@ -76,11 +76,11 @@ const maxDrafts = chunk / 5
 // disorder marks the note of an object whose members are not in order in the text.
 const disorder = 1 << 31
 
-// member is a member of an object that is open, or that does not have its members in
-// order.
+// member is a member of an object. Members are kept while their object is being read,
+// and longer if the text does not have them in order.
 type member struct {
 	start uint32 // position of its name in the text, after the quote
-	note  uint32 // of the first array or object in its value
+	note  uint32 // the note of the first array or object in its value
 	next  uint32 // the next member of the object: in the order of the text, then by name
 }
 
@@ -109,7 +109,7 @@ func firstInvalid(text []byte) (at int) {
 	}
 }
 
-// Check ends the first reading. It returns whether the value must be read again from
+// Check ends the first reading. It reports whether the value must be read again from
 // the start, or why the text is refused.
 func (r *Reader) Check() (again bool, refusal *Refusal) {
 	if r.skipSpace(); r.pos < len(r.text) {
@@ -134,7 +134,7 @@ func (r *Reader) Levels() int { return r.levels }
 // kept for reuse.
 func (r *Reader) Release() bool {
 	r.text = nil
-	clear(r.keys[:r.keysUsed]) // they hold pieces of the text
+	clear(r.keys[:r.keysUsed]) // keys hold pieces of the text
 	r.keysUsed = 0
 	return r.Stream.release() && r.notes.small() && r.members.small() && cap(r.keys) <= maxKeys
 }
@@ -219,7 +219,8 @@ func (r *Reader) open() bool {
 	return true
 }
 
-// Element goes to the next element, or to the end of the array.
+// Element goes to the next element and returns true, or goes to the end of the array and
+// returns false.
 func (r *Reader) Element(a *Array) bool {
 	switch c := r.next(); {
 	case c == ']':
@@ -247,14 +248,14 @@ type Object struct {
 	Len        int // 0 until the object has been read once
 	read       int
 	note       int
-	first      int  // member
-	last       int  // member that was read
-	before     name // of the last member
+	first      int  // the first member
+	last       int  // the member that was read last
+	before     name // the name of that member
 	inOrder    bool
 	disordered int // Reader.disordered before this object
 
-	// If members are read by name: the next member, and the furthest position and
-	// note that was reached.
+	// In the second reading, if members are read in the order of their names: the next
+	// member, and the furthest position and note that were reached.
 	next, pos, endNote int
 }
 
@@ -279,9 +280,9 @@ func (r *Reader) Object(o *Object) {
 }
 
 // Member reads the name of the next member, as it is written between its quotes, and
-// goes to its value. After the last member it goes to the end of the object. What is
-// written to the stream until the next call is this member, and must not depend on
-// other members.
+// goes to its value. After the last member it goes to the end of the object, and ok is
+// false. What is written to the stream until the next call is this member, and must not
+// depend on other members.
 func (r *Reader) Member(o *Object) (raw []byte, hasEscapes, ok bool) {
 	if r.again && !o.inOrder {
 		o.pos, o.endNote = max(o.pos, r.pos), max(o.endNote, r.note)
@@ -359,13 +360,14 @@ func (r *Reader) addMember(o *Object, this name) {
 	o.last, o.before = m, this
 }
 
-// endObject puts the object's members in order: in Buf, and for the second reading.
+// endObject puts the object's members in order, in Buf and in the notes for the second
+// reading.
 func (r *Reader) endObject(o *Object) {
 	o.Len = o.read
 	if o.inOrder {
 		*r.notes.at(o.note) = uint32(o.Len)
 		if r.disordered == o.disordered {
-			r.members.len = o.first // they are no longer needed
+			r.members.len = o.first // this object's members are no longer needed
 		}
 		return
 	}

@@ -17,7 +17,7 @@ type scanner[T string | []byte] struct {
 	text      T
 	pos       int
 	constants bool   // NaN, Infinity and -Infinity are numbers, as in Python
-	problem   string // the first
+	problem   string // the first problem, or ""
 	problemAt int
 }
 
@@ -33,8 +33,8 @@ func (s *scanner[T]) refuse(at int, problem string) {
 	s.pos = len(s.text)
 }
 
-// next skips white space, which most texts do not have, and returns the next byte, or
-// 0 at the end.
+// next skips white space and returns the next byte, or 0 at the end. Most texts have no
+// white space, so that case is fast.
 func (s *scanner[T]) next() byte {
 	if s.pos < len(s.text) && s.text[s.pos] > ' ' {
 		return s.text[s.pos]
@@ -102,7 +102,7 @@ func (s *scanner[T]) number() bool {
 		return s.fail("a malformed number")
 	}
 	if c := s.peek(); c != '.' && c|0x20 != 'e' {
-		return true // most are whole numbers
+		return true // most numbers are whole
 	}
 	if s.take('.') && s.digits() == 0 {
 		return s.fail("a malformed number")
@@ -136,9 +136,9 @@ type form uint8
 
 const (
 	broken  form = iota // not a string
-	literal             // it has no escapes
-	escaped             // it has escapes
-	lone                // it has escapes, and one is half a surrogate pair
+	literal             // a string without escapes
+	escaped             // a string with escapes
+	lone                // a string with escapes, of which one is half a surrogate pair
 )
 
 // str reads a string, beginning at its quote.
@@ -205,7 +205,7 @@ func (s *scanner[T]) escape() form {
 }
 
 // unescape returns the character of the escape at a position, and where the escape
-// ends. Two escapes that make a surrogate pair count as one.
+// ends. It reads two escapes that make a surrogate pair as one.
 func unescape[T string | []byte](text T, at int) (rune, int) {
 	c := text[at+1]
 	switch c {

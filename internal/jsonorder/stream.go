@@ -18,14 +18,14 @@ const (
 type Stream struct {
 	// Buf is where to write; call [Stream.Settle] after each value.
 	Buf []byte
-	// Lost means that the stream is too long for the first reading. What is written
-	// then is not used, so nothing need be written.
+	// Lost means that the stream is too long for the first reading. From then on, what
+	// is written is not used, so the caller need not write anything.
 	Lost bool
 	// Whole makes Buf keep the whole stream, for tests.
 	Whole bool
 
 	again bool      // the text is read for the second time
-	hash  hash.Hash // of what was in Buf before; nil if nothing was
+	hash  hash.Hash // of what Buf held before it was emptied; nil if it never was
 	most  int       // the most that Buf has held
 }
 
@@ -36,7 +36,7 @@ func (s *Stream) begin() {
 	s.Buf, s.Lost, s.again = s.Buf[:0], false, false
 }
 
-// settled ends the first reading.
+// settled ends the first reading. again tells whether there is a second.
 func (s *Stream) settled(again bool) {
 	if again {
 		s.most = max(s.most, len(s.Buf))
@@ -44,7 +44,7 @@ func (s *Stream) settled(again bool) {
 	}
 }
 
-// Drafting reports whether this is the first reading and Buf has all of it so far.
+// Drafting reports whether this is the first reading and Buf has all that was written.
 func (s *Stream) Drafting() bool { return !s.again && !s.Lost }
 
 // Settle empties Buf if it is full.
@@ -54,7 +54,7 @@ func (s *Stream) Settle() {
 	}
 }
 
-// Write appends p. It does not copy p if it is long.
+// Write appends p. A long p is hashed without being copied.
 func (s *Stream) Write(p []byte) {
 	if len(p) < chunk || s.Whole && s.again {
 		s.Buf = append(s.Buf, p...)
@@ -104,7 +104,7 @@ func (s *Stream) Sum(sum *[sha256.Size]byte) {
 // release empties the stream. It reports whether it is small enough to be kept
 // for reuse.
 func (s *Stream) release() bool {
-	s.hash = nil // it holds parts of the text
+	s.hash = nil // the hash holds parts of the text
 	clear(s.Buf[:max(s.most, len(s.Buf))])
 	s.Buf, s.most, s.Whole = s.Buf[:0], 0, false
 	return cap(s.Buf) <= maxStream

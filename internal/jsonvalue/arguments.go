@@ -21,8 +21,8 @@ var readers = sync.Pool{New: func() any { return new(Arguments) }}
 
 // SumArguments returns the SHA-256 of a request's arguments as rewrite writes them. It
 // refuses what the native digest refuses, such as two members of one name: a peer
-// may keep the last of them where encoding/json merges them. A missing text counts
-// as {}. An error is the client's fault, an *argdigest.Error.
+// may keep the last of them where encoding/json merges them. An empty text means {}. An
+// error is the client's fault, an *argdigest.Error.
 //
 // It needs no more memory than the native digest. rewrite may be called twice.
 func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size]byte, err error) {

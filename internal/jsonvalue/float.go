@@ -11,7 +11,7 @@ import (
 func Float[T string | []byte](literal T) float64 {
 	text := []byte(literal)
 	if overflows(text) {
-		// strconv would find that out slowly, and allocate an error for each.
+		// strconv would take longer to find that out, and allocate an error for each number.
 		return math.Inf(1 - 2*bytes.Count(text[:1], []byte("-")))
 	}
 	f, _ := strconv.ParseFloat(string(text), 64)
@@ -28,7 +28,7 @@ func overflows(literal []byte) bool {
 	mantissa, exponent := literal, int64(0)
 	if i := bytes.IndexAny(literal, "eE"); i >= 0 {
 		mantissa = literal[:i]
-		exponent, _ = strconv.ParseInt(string(bytes.TrimPrefix(literal[i+1:], []byte("+"))), 10, 64) // at most 18 digits
+		exponent, _ = strconv.ParseInt(string(bytes.TrimPrefix(literal[i+1:], []byte("+"))), 10, 64) // it fits: the reader allows at most 18 digits
 	}
 	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))
 	// The power of ten of the first digit that is not zero.

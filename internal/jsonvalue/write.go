@@ -15,7 +15,8 @@ import (
 // code points.
 type Style struct {
 	Strings StringStyle
-	// Number appends a number in place of its literal, or refuses it.
+	// Number appends the number of a literal as the implementation writes it. It returns
+	// false if that refuses the number.
 	Number func(dst, literal []byte) ([]byte, bool)
 }
 
@@ -27,7 +28,8 @@ type StringStyle struct {
 	Upper      bool   // hexadecimal digits in upper case
 }
 
-// Usual is what most implementations write: short escapes, everything else as it is.
+// Usual is what most implementations write: short escapes, and all other characters as
+// they are, as far as JSON allows.
 var Usual = StringStyle{Short: "\b\f\n\r\t"}
 
 // Append reads a value and appends it in the style. It returns false if the value is
@@ -96,11 +98,11 @@ func (a *Arguments) end(bracket byte, n int) {
 	a.Settle()
 }
 
-// run is how many bytes of a string are appended at once. Escaped, they may take six
-// times as many.
+// run is how many bytes of a string are appended at once. Their escapes may take six
+// times as many bytes.
 const run = 1 << 10
 
-// appendString appends a string. raw is how the text writes it.
+// appendString appends a string, which the text writes as raw.
 func (a *Arguments) appendString(raw []byte, hasEscapes bool, style *Style) bool {
 	if a.Lost {
 		a.Settle()
@@ -150,7 +152,7 @@ const (
 )
 
 // AppendString appends the JSON string for text. It returns false if the style cannot
-// write text, or if text is not in this package's form.
+// write text, or if text is not UTF-8 as the package comment describes it.
 func AppendString(dst []byte, text string, style *StringStyle) ([]byte, bool) {
 	dst, ok := appendText(append(dst, '"'), []byte(text), style)
 	return append(dst, '"'), ok
@@ -211,7 +213,7 @@ func appendText(dst, text []byte, style *StringStyle) ([]byte, bool) {
 	return dst, true
 }
 
-// surrogate reads a lone surrogate.
+// surrogate reads the three bytes of a lone surrogate.
 func surrogate(text []byte) (rune, bool) {
 	if len(text) < 3 || text[0] != 0xED || text[1]&0xE0 != 0xA0 || text[2]&0xC0 != 0x80 {
 		return 0, false

@@ -7,7 +7,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// keepRevoked is how long the id of a revoked key stays in the file at least.
+// keepRevoked is the shortest time for which the id of a revoked key stays in the file.
 const keepRevoked = 30 * 24 * time.Hour
 
 // Rotate adds k, whose dates are set, and ends the keys that had no end: they open
@@ -31,8 +31,8 @@ func (d *Document) Rotate(k *Key, now time.Time, room Room) error {
 }
 
 // Extend makes keys open for as long as their tokens may live, and returns the keys
-// that it changed. A key that has expired opens again if one of its tokens may not
-// have. The last key gets no end.
+// that it changed. A key that has expired opens again if some of its tokens may not
+// have expired. The last key gets no end.
 func (d *Document) Extend(now time.Time, room Room) (extended []*Key) {
 	s := d.Schedule()
 	if len(s) == 0 {
@@ -60,8 +60,8 @@ func (d *Document) Revoke(id mcpseal.KeyID, at time.Time) {
 	}
 }
 
-// Prune removes keys that have expired by every clock, and old revocations. It
-// returns how many of each.
+// Prune removes keys that have expired by the clock of every replica, and old
+// revocations. It returns how many of each.
 func (d *Document) Prune(now time.Time) (keys, revoked int) {
 	over := now.Add(-2 * d.Room().AtLeast(Room{Skew: UsualSkew}).Skew)
 	d.remove(func(k *Key, _ *Revocation) bool {
@@ -73,7 +73,8 @@ func (d *Document) Prune(now time.Time) (keys, revoked int) {
 	})
 	s := d.Schedule()
 	d.remove(func(_ *Key, r *Revocation) bool {
-		// While an older key is in the file, the revocation says when that one stopped sealing.
+		// A revocation stays while an older key is in the file: it says when that key stopped
+		// sealing.
 		if r == nil || now.Sub(r.At) <= keepRevoked || len(s) > 0 && s[0].SealsFrom.Before(r.SealsFrom) {
 			return false
 		}

@@ -36,14 +36,14 @@ func Exposed(path string, uid int) (all []string) {
 			return all
 		}
 		if !filepath.IsAbs(target) {
-			target = filepath.Dir(path) + string(filepath.Separator) + target // not cleaned: the folder may be a link
+			target = filepath.Dir(path) + string(filepath.Separator) + target // without filepath.Join, which would drop a/.. although a may be a link
 		}
 		path = target
 	}
 	return all
 }
 
-// Owner returns the user that owns a file, if the system tells.
+// Owner returns the user that owns a file. ok is false if the system does not tell.
 func Owner(path string) (uid int, ok bool) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	MaxKeys = 1000
 )
 
-// Document is a file as it was read. Comments keep their places.
+// Document is a file as it was read, with its comments in their places.
 type Document struct {
 	lines []line
 }
@@ -41,14 +41,14 @@ type Key struct {
 	ID         mcpseal.KeyID
 	Made       time.Time
 	SealsFrom  time.Time
-	OpensUntil time.Time // from then on it opens nothing; zero means that it has no end
+	OpensUntil time.Time // the key opens only before this time; zero means that it has no end
 	Secret     Secret
 }
 
 // Revocation remembers a key whose secret was removed from the file.
 type Revocation struct {
 	ID        mcpseal.KeyID
-	SealsFrom time.Time // as the key had it
+	SealsFrom time.Time // when the key began to seal
 	At        time.Time
 }
 

@@ -22,7 +22,7 @@ const (
 	fieldSealsFrom  = "seals-from"
 	fieldOpensUntil = "opens-until"
 	fieldSecret     = "secret"
-	fieldAt         = "at" // of a revocation
+	fieldAt         = "at" // when a key was revoked
 )
 
 // settings are lines with one duration.
@@ -30,7 +30,7 @@ const (
 	settingLifetime = "lifetime" // the longest that a token of a service lives
 	settingSkew     = "skew"     // how far a clock may be off
 
-	// MaxTTL and MaxSkew are their largest values.
+	// MaxTTL and MaxSkew are the largest values of these settings.
 	MaxTTL  = 10 * 365 * 24 * time.Hour
 	MaxSkew = time.Hour
 )
@@ -67,7 +67,7 @@ func parseLine(text string) (line, error) {
 	case footer:
 		return line{}, errors.New(`"end" is not on the last line`)
 	}
-	// An unknown line may matter, so it is not skipped.
+	// An unknown line may matter, so it is an error.
 	return line{}, errors.New(`the line begins with neither "key" nor "revoked" nor "lifetime" nor "skew" nor #: it is wrong, or of a newer release`)
 }
 
@@ -136,7 +136,7 @@ func newKey(id mcpseal.KeyID, fields map[string]string) (*Key, error) {
 	return k, k.holds(k.Secret.key)
 }
 
-// holds returns an error if the secret is not this key's.
+// holds returns an error if key, the secret in the file, does not have the id of k.
 func (k *Key) holds(key mcpseal.Key) error {
 	if key.ID() != k.ID {
 		return fmt.Errorf("the secret is that of another key, %s", key.ID())

@@ -26,9 +26,10 @@ func openLocked(path string) (*os.File, os.FileInfo, error) {
 	}
 }
 
-// tryOpenLocked returns a nil file if the caller must try again.
+// tryOpenLocked opens and locks the file at path. It returns a nil file if the caller
+// must try again.
 func tryOpenLocked(path string) (opened *os.File, info os.FileInfo, err error) {
-	// Some file systems lock only files that are open for writing.
+	// For writing, because some file systems lock only files that are open for that.
 	file, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrPermission) {
 		file, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -51,7 +52,8 @@ func tryOpenLocked(path string) (opened *os.File, info os.FileInfo, err error) {
 	if !info.Mode().IsRegular() {
 		return nil, nil, ErrNotRegular
 	}
-	// The previous holder of the lock may have replaced the file.
+	// The previous holder of the lock may have replaced the file. Then the lock is on the
+	// old file, and the caller must try again.
 	if current, err := os.Stat(path); err != nil || !os.SameFile(info, current) {
 		return nil, nil, nil
 	}

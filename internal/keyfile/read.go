@@ -24,7 +24,7 @@ func ReadText(path string) (text []byte, err error) {
 	} else if !info.Mode().IsRegular() {
 		return nil, ErrNotRegular // opening a pipe would wait for a writer
 	}
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK: the path may be a pipe by now
 	if err != nil {
 		return nil, cannot("read the file", err)
 	}
@@ -49,7 +49,8 @@ func ReadText(path string) (text []byte, err error) {
 	return text, nil
 }
 
-// cannot says what could not be done. It drops the path, because the caller names it.
+// cannot returns an error that says what could not be done. It drops the path, because
+// the caller names it.
 func cannot(do string, err error) error {
 	var path *os.PathError
 	var link *os.LinkError

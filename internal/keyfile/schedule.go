@@ -23,7 +23,7 @@ type Room struct {
 // more, and a replica whose clock is ahead may open the last token.
 func (r Room) Span() time.Duration { return r.TTL + 2*r.Skew }
 
-// What services need unless their keys.Options say otherwise.
+// The room that services need unless their keys.Options say otherwise.
 const (
 	UsualTTL  = time.Hour
 	UsualSkew = time.Minute
@@ -93,7 +93,8 @@ func (e *TooShort) Repair(path string) string {
 	return command
 }
 
-// shellWord returns a path as one word for a shell, or FILE if it does not print.
+// shellWord returns a path as one word for a shell, or FILE if the path has characters
+// that do not print.
 func shellWord(path string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._+:@-", r)
@@ -113,8 +114,9 @@ type endOfSealing struct {
 	at time.Time
 }
 
-// endsOfSealing returns who took over from each key of s except the last: the next
-// key in s, or an earlier one that was revoked only after the next one sealed.
+// endsOfSealing returns who took over from each key of s except the last. That is the
+// next key in s, or a key between the two that was revoked only after the next key began
+// to seal.
 func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 	revoked := d.Revoked()
 	slices.SortStableFunc(revoked, func(a, b Revocation) int { return a.SealsFrom.Compare(b.SealsFrom) })
@@ -133,8 +135,8 @@ func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 	return ends
 }
 
-// tooShort returns an error if tokens of k may outlive it. It ignores what can no
-// longer affect a token.
+// tooShort returns an error if k may expire before its tokens, unless these must all have
+// expired by now.
 func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
 	needed := e.at.Add(room.Span())
 	if k.OpensUntil.IsZero() || !k.OpensUntil.Before(needed) || !now.Before(needed) {
@@ -173,8 +175,8 @@ func (s Schedule) OpenersAt(t time.Time) (open []*Key) {
 	return open
 }
 
-// Around returns when anything last changed, up to t, and when it next changes after
-// t; zero if never.
+// Around returns the last date of the schedule up to t, and its first date after t. Each
+// is zero if there is none.
 func (s Schedule) Around(t time.Time) (since, until time.Time) {
 	for _, k := range s {
 		for _, moment := range []time.Time{k.SealsFrom, k.OpensUntil} {

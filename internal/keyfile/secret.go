@@ -32,7 +32,7 @@ func Wrap(scheme string, wrapped []byte) Secret { return Secret{scheme: scheme, 
 // Wrapped reports whether the secret is encrypted.
 func (s Secret) Wrapped() bool { return s.scheme != "" }
 
-// Scheme names what can unwrap it; "" if it is not encrypted.
+// Scheme names what encrypted the secret; "" if it is not encrypted.
 func (s Secret) Scheme() string { return s.scheme }
 
 func parseSecret(text string) (Secret, error) {
@@ -104,7 +104,7 @@ func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key mcpseal.Key
 	return mcpseal.Key{}, fmt.Errorf("key %s: its secret is wrapped with %s, and nothing was given that unwraps that", k.ID, k.Secret.scheme)
 }
 
-// unwrapped parses what was encrypted: the text of a key, with or without a line end
+// unwrapped parses a decrypted secret: the text of a key, with or without a line end
 // after it.
 func (k *Key) unwrapped(text []byte) (mcpseal.Key, error) {
 	key, err := mcpseal.ParseKey(strings.TrimRight(string(text), "\r\n"))

@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// On these systems the standard library knows neither locks nor owners of files. If
-// two commands run at once, only the changed text shows it.
+// On these systems the standard library knows neither locks nor owners of files. Two
+// commands that run at once are noticed only if the text of the file changes.
 
 const (
 	locksWork = false

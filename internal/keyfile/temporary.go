@@ -46,7 +46,7 @@ func writeBeside(path string, text []byte, like os.FileInfo) (name string, err e
 	return file.Name(), file.Close()
 }
 
-// synced makes a change survive a crash.
+// synced makes a change in the folder survive a crash.
 func synced(folder *os.File) error {
 	if err := ignoreUnsupported(folder.Sync()); err != nil {
 		return fmt.Errorf("the file was changed, but that may not survive a crash: %w", cannot("sync its folder", err))

@@ -62,7 +62,7 @@ func Update(path string, change func(*Document) error) (before, after os.FileMod
 	if err != nil {
 		return 0, 0, err
 	}
-	defer file.Close() // and with it the lock
+	defer file.Close() // this also releases the lock
 	text, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
 	if err != nil {
 		return 0, 0, cannot("read the file", err)
@@ -82,7 +82,7 @@ func Update(path string, change func(*Document) error) (before, after os.FileMod
 	if err != nil {
 		return 0, 0, err
 	}
-	defer os.Remove(temporary) // fails after it was renamed
+	defer os.Remove(temporary) // after the rename it does nothing
 	folder, err := os.Open(filepath.Dir(target))
 	if err != nil {
 		return 0, 0, cannot("open its folder", err)
@@ -97,7 +97,7 @@ func Update(path string, change func(*Document) error) (before, after os.FileMod
 		return 0, 0, ErrChanged
 	}
 	if !locksWork {
-		file.Close() // an open file cannot be replaced there
+		file.Close() // on systems without locks, an open file may not be replaceable
 	}
 	if err := os.Rename(temporary, target); err != nil {
 		return 0, 0, cannot("replace the file", err)

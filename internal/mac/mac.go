@@ -15,7 +15,7 @@ const Size = sha256.Size
 // Key is a key. It is safe for concurrent use, and prints as an address.
 type Key struct{ hashes *sync.Pool }
 
-// NewKey copies the key's bytes.
+// NewKey returns a Key with a copy of these bytes.
 func NewKey(key []byte) Key {
 	key = append([]byte(nil), key...)
 	return Key{&sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}

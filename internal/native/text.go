@@ -32,8 +32,8 @@ type AnyCodec interface {
 type Texts[R callback.Reason] struct {
 	Prefix  string
 	codec   AnyCodec
-	ours    Codec // the same, if it is of this module
-	failed  R     // the reason if the codec failed
+	ours    Codec // codec if it is of this module, otherwise nil
+	failed  R     // the reason to give if the codec failed
 	mayGive []R   // the reasons that a codec may give for a text that it does not open
 }
 
@@ -86,7 +86,7 @@ func (t *Texts[R]) open(ctx context.Context, s *Scratch, text string) ([]byte, e
 	}
 	s.Payload = slices.Grow(s.Payload[:0], 2*len(text))
 	payload, err := t.codec.Open(ctx, s.Payload, text)
-	s.Payload = s.Payload[:len(payload)] // so that Release clears it
+	s.Payload = s.Payload[:len(payload)] // so that Release clears the payload
 	return payload, err
 }
 

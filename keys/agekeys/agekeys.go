@@ -51,7 +51,7 @@ func New(identities ...age.Identity) (keys.Unwrapper, error) {
 }
 
 // IdentityFile returns an unwrapper with the identities in files that age-keygen
-// wrote. They are read once. [keys.OpenFile] warns if others can reach them.
+// wrote. The files are read once. [keys.OpenFile] warns if other users can reach them.
 func IdentityFile(paths ...string) (keys.Unwrapper, error) {
 	var all []age.Identity
 	for _, path := range paths {
@@ -78,14 +78,14 @@ func readIdentities(path string) ([]age.Identity, error) {
 	defer file.Close()
 	identities, err := age.ParseIdentities(io.LimitReader(file, maxIdentityFile))
 	if err != nil {
-		// The parser's error may repeat a secret.
+		// The parser's error may repeat a secret, so it is dropped.
 		return nil, fmt.Errorf("agekeys: %q is not a file of age identities, as age-keygen writes them", path)
 	}
 	return identities, nil
 }
 
-// unwrapper holds the identities behind a pointer, where no formatting verb looks:
-// printing an identity would show its secret.
+// unwrapper holds the identities behind a pointer, which no formatting verb follows,
+// because printing an identity would show its secret.
 type unwrapper struct {
 	identities *[]age.Identity
 	files      []string
@@ -93,16 +93,16 @@ type unwrapper struct {
 
 func (unwrapper) Scheme() string { return Scheme }
 
-// Files returns the files that the identities came from, for keys.OpenFile.
+// Files returns the files that hold the identities; keys.OpenFile checks who can reach them.
 func (u unwrapper) Files() []string { return u.files }
 
 // Format writes the unwrapper's name under every verb.
 func (unwrapper) Format(s fmt.State, _ rune) { io.WriteString(s, "agekeys.Unwrapper") }
 
-// LogValue is the same, for slog.
+// LogValue returns the unwrapper's name, for slog.
 func (unwrapper) LogValue() slog.Value { return slog.StringValue("agekeys.Unwrapper") }
 
-// MarshalText is the same, for encoders.
+// MarshalText returns the unwrapper's name, for encoders.
 func (unwrapper) MarshalText() ([]byte, error) { return []byte("agekeys.Unwrapper"), nil }
 
 func (u unwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
@@ -127,8 +127,8 @@ func (u unwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// Wrap encrypts the text of a key for the recipients. A file of keys has the result
-// as secret=age: and its base64, as mcpseal keys new --recipient writes it.
+// Wrap encrypts the text of a key for the recipients. In a file of keys the result is
+// written as secret=age: and its base64; mcpseal keys new --recipient does both.
 func Wrap(key mcpseal.Key, recipients ...age.Recipient) ([]byte, error) {
 	if key.ID() == (mcpseal.KeyID{}) {
 		return nil, errors.New("agekeys: the key is empty")

@@ -37,7 +37,8 @@ func (s *Store) attachAll(ctx context.Context) error {
 }
 
 // introduce takes the first look at a server. If the client had no connection before
-// (unused), the look opens one, and the store's hook must see it.
+// (unused), the look opens one. If the store's hook does not see that connection, the
+// client is refused.
 func (s *Store) introduce(ctx context.Context, client *redis.Client, unused bool) error {
 	server := s.attach(client)
 	l, err := server.look(ctx, 0, time.Now())
@@ -56,7 +57,7 @@ func (s *Store) introduce(ctx context.Context, client *redis.Client, unused bool
 	return nil
 }
 
-// attach returns the server of a client. The server is a hook of the client.
+// attach returns the server of a client. It adds a new server as a hook to the client.
 func (s *Store) attach(client *redis.Client) *server {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,7 +40,7 @@ func checkDeadlines(enabled bool, read, write time.Duration) error {
 		return errors.New("redisreplay: the client ignores the deadlines of contexts, so that a slow Redis would hold up requests: " +
 			"set ContextTimeoutEnabled: true in its options")
 	}
-	if read < 0 || write < 0 { // -2 in the options; -1 became 0
+	if read < 0 || write < 0 { // -2 in the options is negative here, and -1 is 0
 		return errors.New("redisreplay: the client's ReadTimeout or WriteTimeout is -2, with which it ignores the deadlines of contexts: " +
 			"use -1 for no other timeout")
 	}

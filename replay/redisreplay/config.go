@@ -10,8 +10,8 @@ import (
 // Config is how a store is set up. It is copied.
 type Config struct {
 	// Prefix begins every key. It has at most 128 characters of printable ASCII,
-	// without white space and without braces, which would keep a cluster from
-	// spreading the keys. "" means "mcpseal:used:".
+	// without white space and without braces: with braces, a cluster would keep all keys
+	// in one slot. "" means "mcpseal:used:".
 	Prefix string
 	// Skew is how far apart the clocks of the processes that seal and open tokens may
 	// be. When Redis may have forgotten used tokens, all tokens issued before that

@@ -12,11 +12,11 @@ import (
 // the epoch too. After a restart or a promotion, which may lose some uses, the epoch
 // names another server.
 type epoch struct {
-	id      string    // no two epochs have the same
-	made    time.Time // by the clock of the process that made it
+	id      string    // random: no two epochs have the same
+	made    time.Time // by the clock of the process that made the epoch
 	run     string    // the run_id of the server
-	history string    // its master_replid, which every promotion changes
-	evicted uint64    // how many keys it had evicted
+	history string    // the master_replid of the server, which every promotion changes
+	evicted uint64    // how many keys the server had evicted
 	keeps   bool      // a restart of the server loses nothing
 }
 
@@ -70,8 +70,9 @@ func isIdentity(text string) bool {
 	return len(text) == 40 && strings.Trim(text, "0123456789abcdef") == "" && strings.Trim(text, "0") != ""
 }
 
-// follow returns the epoch that a server with this report must have after e. If it is a
-// new epoch, with another id, why says what happened; otherwise why is "".
+// follow returns the epoch that a server with this report must have after e. If uses may
+// be lost, that is a new epoch with another id, and why says what happened; otherwise
+// why is "".
 func (e epoch) follow(now time.Time, r *report) (next epoch, why string) {
 	switch {
 	case e.id == "":

@@ -31,7 +31,8 @@ func (s *server) settle(ctx context.Context, l *look) error {
 			s.bound(l)
 			return nil
 		}
-		// The first process to write decides; then all read the epoch once more.
+		// If several processes write, only the first one succeeds. Then all read the epoch
+		// again.
 		swapped, err := s.client.Eval(ctx, swap, []string{s.key}, text, next.String()).Bool()
 		if err != nil {
 			return err
@@ -46,15 +47,15 @@ func (s *server) settle(ctx context.Context, l *look) error {
 
 const swap = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[2]) return 1 end return 0`
 
-// bound sets the time from which tokens are accepted. Tokens whose use was forgotten
-// were used before the epoch was made, but other clocks date them.
+// bound sets the time from which tokens are accepted. A token whose use was forgotten was
+// issued before the epoch was made, but by another clock: so bound adds the skew.
 func (s *server) bound(l *look) {
 	now := time.Now()
 	switch last := s.seen.Load(); {
 	case last == nil:
 		l.from = earlier(l.epoch.made, now).Add(s.store.skew)
 	case last.epoch.id != l.epoch.id:
-		l.from = now.Add(s.store.skew) // by our clock: that of the epoch's maker may be wrong
+		l.from = now.Add(s.store.skew) // by our clock: the clock of the process that made the epoch may be wrong
 	default:
 		l.from = last.from
 	}
@@ -92,7 +93,7 @@ func (s *server) read(ctx context.Context) (report, string, error) {
 			break
 		}
 		if err = config.Err(); err != nil && !isReply(err) {
-			break // a refused command is no failure: CONFIG may be forbidden
+			break // a network error; a refusal is fine, because CONFIG may be forbidden
 		}
 		if err = mark.Err(); err == nil || errors.Is(err, redis.Nil) {
 			err = epoch.Err()
@@ -107,7 +108,7 @@ func (s *server) read(ctx context.Context) (report, string, error) {
 		}
 		s.key = ""
 		if _, ask := redis.IsAskError(err); ask {
-			s.slot++ // the server still owns the slot, but no longer has the key
+			s.slot++ // the server still owns the slot, but no longer has the key: try its next slot
 		} else {
 			s.slot = 0
 		}
@@ -139,7 +140,7 @@ func (s *server) findKey(ctx context.Context) error {
 	return nil
 }
 
-// isReply reports whether the error is a server's reply, and not one of the network.
+// isReply reports whether the error is a server's reply, and not a network error.
 func isReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)

@@ -14,17 +14,17 @@ type report struct {
 	history string // master_replid
 	evicted uint64
 
-	clock time.Time // the server's; zero if it does not say
+	clock time.Time // the server's clock; zero if it does not say
 	asked time.Time // when the report was asked for, by our clock
 
 	replica   bool
 	clustered bool
-	alone     bool // it has no replicas, and had none lately
+	alone     bool // the server has no replicas, and had none lately
 
 	policy    string // maxmemory-policy
 	aof       bool
 	rewriting bool   // the append-only file is being rewritten, and may not be complete
-	fsync     string // appendfsync; "" if it does not say
+	fsync     string // appendfsync; "" if the server does not say
 	lazy      bool   // no-appendfsync-on-rewrite
 }
 
@@ -36,7 +36,7 @@ const (
 		"so the store cannot notice when it forgets used tokens: use another server")
 )
 
-// newReport reads the answers to INFO and to CONFIG GET *append*, which may be
+// newReport reads the answers to INFO and to CONFIG GET *append*. The second may be
 // empty.
 func newReport(info string, config map[string]string) report {
 	said := map[string]string{}
@@ -62,7 +62,7 @@ func newReport(info string, config map[string]string) report {
 	}
 	r.evicted, _ = strconv.ParseUint(said["evicted_keys"], 10, 64)
 	if said["role"] == "" {
-		r.run = "" // a server that says nothing is not a replica, but unknown
+		r.run = "" // without a role it may be a replica: check then refuses it as unknown
 	}
 	return r
 }
@@ -81,7 +81,7 @@ func (r *report) check() error {
 	return nil
 }
 
-// maxLeap is less than the time for which a use outlasts its token.
+// maxLeap is how far a server's clock may leap ahead. A use outlasts its token by more.
 const maxLeap = time.Minute
 
 // leapt reports whether the server's clock, by which uses expire, leapt ahead since an
@@ -91,10 +91,10 @@ func (r *report) leapt(since *report) bool {
 		r.clock.Sub(since.clock)-r.asked.Sub(since.asked) > maxLeap
 }
 
-// keeps reports whether the server has all uses after a restart. It must write each use
-// to its disk before it answers. A server with replicas never does: a replica may take
-// its place. kept is what keeps returned before: if it was true, the append-only file
-// was complete, and stays so while it is rewritten.
+// keeps reports whether the server still has all uses after a restart. For that it must
+// write each use to its disk before it answers, and have no replicas: a replica that lacks
+// uses may take its place. kept is what keeps returned before: if it was true, the
+// append-only file was complete, and stays complete while it is rewritten.
 func (r *report) keeps(kept bool) bool {
 	return r.aof && r.fsync == "always" && !r.lazy && r.alone && (kept || !r.rewriting)
 }

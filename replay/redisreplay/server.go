@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// lookEvery is how often the store looks at a server's epoch. An answer counts only
-	// if the last look began at most lookFresh before it.
+	// lookEvery is how often the store looks at a server's epoch. The store trusts an
+	// answer only if the last look began at most lookFresh before the answer.
 	lookEvery = 500 * time.Millisecond
 	lookFresh = time.Second
 
@@ -33,44 +33,45 @@ const (
 type server struct {
 	store  *Store
 	client *redis.Client
-	dials  atomic.Int64         // connections made
+	dials  atomic.Int64         // connections made so far
 	seen   atomic.Pointer[look] // the last look that succeeded
 
 	mu      sync.Mutex
 	now     *look // the look that is under way
 	watched bool
 
-	// Only for the look that is under way.
-	key  string // where the epoch is
+	// Only the look that is under way uses these.
+	key  string // the key that holds the epoch
 	slot int
 }
 
 // look is one look at a server's epoch.
 type look struct {
 	began time.Time
-	dials int64 // connections made before it
+	dials int64 // how many connections had been made when the look began
 
-	done   chan struct{} // closed when the rest is known
+	done   chan struct{} // closed when the fields below are set
 	err    error
 	report report
 	epoch  epoch
 	from   time.Time // tokens issued before this are refused
 }
 
-// covers reports whether the look is about the server that gave an answer at that time,
-// after so many connections were made. A connection made after the look may lead to a
-// server that was restarted, or to another one.
+// covers reports whether the look is about the server that gave an answer at a time when
+// dials connections had been made. A connection made after the look may lead to a server
+// that was restarted, or to another server.
 func (l *look) covers(dials int64, at time.Time) bool {
 	if l == nil || l.dials < dials {
 		return false
 	}
-	// The monotonic clock stops while the machine sleeps, and the wall clock can be set.
+	// By both clocks: the monotonic one stops while the machine sleeps, and the wall clock
+	// can be set.
 	age, asleep := at.Sub(l.began), at.Round(0).Sub(l.began.Round(0))
 	return age <= 0 || age <= lookFresh && asleep <= lookFresh
 }
 
-// vouch returns an error if the server, which just took the token for unused, may have
-// forgotten an earlier use. It sends nothing unless the connection may be new or the
+// vouch returns an error if the server, which just accepted the token as unused, may have
+// forgotten an earlier use. It sends a command only if the connection may be new or the
 // last look is old.
 func (s *server) vouch(ctx context.Context, issued time.Time) error {
 	l, dials, now := s.seen.Load(), s.dials.Load(), time.Now()
@@ -86,7 +87,8 @@ func (s *server) vouch(ctx context.Context, issued time.Time) error {
 	return nil
 }
 
-// look waits for a look that covers an answer. Callers share the look that is under way.
+// look returns a look that covers an answer, and starts one if none is under way. Callers
+// share it.
 func (s *server) look(ctx context.Context, dials int64, at time.Time) (*look, error) {
 	for {
 		s.mu.Lock()
@@ -164,7 +166,7 @@ func (s *server) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
-// ProcessHook notes in a command which server answers it.
+// ProcessHook writes into a command which server answers it.
 func (s *server) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		s.answer(cmd)
@@ -172,7 +174,8 @@ func (s *server) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook does the same when a cluster client asks another node.
+// ProcessPipelineHook does the same for the pipeline that a cluster client sends to
+// another node.
 func (s *server) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		for _, cmd := range cmds {

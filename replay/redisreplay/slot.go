@@ -15,8 +15,8 @@ const (
 	errNoSlots = mcpseal.PlainError("a Redis of the cluster has no slots")
 )
 
-// ownSlot returns the lowest slot, not below from, that the server owns. It is the same
-// for every process.
+// ownSlot returns the lowest slot, not below from, that the server owns. So every process
+// finds the same slot.
 func ownSlot(ctx context.Context, server *redis.Client, from int) (int, error) {
 	id, err := server.Do(ctx, "cluster", "myid").Text()
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Store is a store in Redis or Valkey.
+// Store is a [mcpseal.ReplayStore] in Redis or Valkey.
 type Store struct {
 	client redis.UniversalClient
 	prefix string
 	skew   time.Duration
 	logger *slog.Logger
 
-	refused atomic.Bool // New failed, so nobody uses the store
+	refused atomic.Bool // New failed, so the servers must no longer be watched
 
 	mu      sync.Mutex
 	servers map[*redis.Client]*server
@@ -87,13 +87,13 @@ func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 	}
 	milliseconds := int64((keep(use, left)-1)/time.Millisecond) + 1
 	cmd := &command{StatusCmd: redis.NewStatusCmd(ctx, "set", s.key(use), "1", "nx", "px", milliseconds), store: s}
-	cmd.SetStepCount(1) // otherwise a cluster client asks the server for it
+	cmd.SetStepCount(1) // otherwise a cluster client asks the server for the step count
 	switch err := s.client.Process(ctx, cmd); {
 	case errors.Is(err, redis.Nil):
 		return nil, nil
 	case err != nil:
 		if cluster, ok := s.client.(*redis.ClusterClient); ok && !isReply(err) {
-			cluster.ReloadState(ctx) // otherwise it asks a master that is gone, for up to a minute
+			cluster.ReloadState(ctx) // otherwise the client goes on asking a master that is gone, for up to a minute
 		}
 		return nil, explain(err)
 	case cmd.Val() != "OK":
@@ -107,15 +107,15 @@ func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 // maxLifetime is longer than any lifetime that a boundary allows.
 const maxLifetime = 11 * 365 * 24 * time.Hour
 
-// keep returns how long to remember a use. It is a duration, so that the server's clock
-// need not agree with ours. It is limited, because otherwise the key would stay for
-// ever. If our clock is ahead, it shows less time left than other clocks do. So a use
-// is kept for at least the token's whole lifetime.
+// keep returns how long to remember a use, given the time left by our clock. It is a
+// duration, so that the server's clock need not agree with ours, and it is limited, so
+// that no key stays for ever. If our clock is ahead, left is too short. So a use is kept
+// for at least the token's whole lifetime.
 func keep(use *mcpseal.Use, left time.Duration) time.Duration {
 	if lifetime := use.Until.Sub(use.Issued); lifetime <= maxLifetime {
 		return max(left, lifetime)
 	}
-	return left // the time of issue makes no sense
+	return left // the time of issue makes no sense, so it is ignored
 }
 
 func (s *Store) key(use *mcpseal.Use) string {
@@ -130,7 +130,7 @@ func (s *Store) key(use *mcpseal.Use) string {
 type command struct {
 	*redis.StatusCmd
 	store *Store
-	by    *server // who answered
+	by    *server // the server that answered
 }
 
 func (*command) NoRetry() bool { return true }

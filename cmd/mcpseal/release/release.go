@@ -78,8 +78,8 @@ func refused(answers mcp.InputResponseMap) bool {
 	return false
 }
 
-// answer returns the field of an accepted form that has this field, of this
-// type, and no other. Anything else is no answer, so the handler asks again.
+// answer returns the value of field in an accepted form. answered is false if the form
+// does not have exactly this field, of type T. The handler then asks again.
 func answer[T any](answers mcp.InputResponseMap, key, field string) (value T, answered bool) {
 	form, _ := answers[key].(*mcp.ElicitResult)
 	if form == nil || form.Action != "accept" || len(form.Content) != 1 {

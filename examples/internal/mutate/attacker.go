@@ -8,26 +8,27 @@ import (
 	"strconv"
 )
 
-// attacker sends what was recorded, mutated or not. Its seed determines what it sends.
+// attacker sends recorded requests, mutated or not. The seed of rand determines what it
+// sends.
 type attacker struct {
 	recorded *recording
 	judge    *judge
 	client   func(user string) *Client
 	rand     *rand.Rand
-	first    []func(*attacker) *shot // to send before anything else
-	sent     int64                   // requests
-	applied  map[string]bool         // mutations, by name
+	first    []func(*attacker) *shot // make the shots to send before any others
+	sent     int64                   // how many requests it sent
+	applied  map[string]bool         // the names of the mutations that it made
 }
 
 // shot is a request that can be mutated.
 type shot struct {
 	message
 	user    string
-	members map[string]any      // the params
-	headers map[string]string   // instead of those that follow from the message; "" removes one
+	members map[string]any      // the params of the request
+	headers map[string]string   // replace headers that follow from the message; "" removes a header
 	text    func([]byte) []byte // changes the body; nil leaves it
-	honest  bool                // must have a result
-	what    string              // the mutations
+	honest  bool                // not mutated, so the server must answer with a result
+	what    string              // the mutations, for a failure
 }
 
 func pick[T any](a *attacker, from []T) T { return from[a.rand.IntN(len(from))] }
@@ -54,13 +55,13 @@ func (a *attacker) attack(ctx context.Context) {
 	a.send(ctx, s, nil)
 }
 
-// shot returns a request as it was recorded.
+// shot returns a request without a mutation.
 func (a *attacker) shot(revision, session, user, method string, params map[string]any) *shot {
 	id := strconv.FormatInt(a.sent, 10)
 	return &shot{message: message{revision: revision, session: session, id: id, method: method}, user: user, members: params, headers: map[string]string{}, honest: true}
 }
 
-// change adds a change to make to the body before it is sent.
+// change adds a function that changes the body before it is sent.
 func (s *shot) change(with func([]byte) []byte) {
 	before := s.text
 	s.text = func(body []byte) []byte {
@@ -118,7 +119,7 @@ func (a *attacker) post(ctx context.Context, user, what string, header map[strin
 	return r, err == nil
 }
 
-// olderSession plays a session from its handshake to its end.
+// olderSession plays a session of the older revision from its handshake to its end.
 func (a *attacker) olderSession(ctx context.Context) {
 	c := pick(a, a.recorded.calls)
 	hello := initialize(Everything)
@@ -149,7 +150,7 @@ func (a *attacker) olderSession(ctx context.Context) {
 	}
 }
 
-// olderCall makes one call of a session, and answers what it is asked.
+// olderCall makes one call of a session, and answers the server's questions.
 func (a *attacker) olderCall(ctx context.Context, c olderCall, session string, ready bool) {
 	s := a.shot(Older, session, c.user, c.method, decode(c.params).(map[string]any))
 	s.honest = ready
@@ -175,7 +176,7 @@ func (a *attacker) olderCall(ctx context.Context, c olderCall, session string, r
 			s.honest = false
 			answer(a.badAnswer(id, recorded))
 		}
-		// This ends the question, whatever happened to the other answer.
+		// The recorded answer ends the question, even if the server refused the bad one.
 		for try := 0; try < 3 && answer(answerText(id, recorded)) != http.StatusAccepted; try++ {
 		}
 		return nil

@@ -13,20 +13,20 @@ import (
 	"time"
 )
 
-// The revisions that the client speaks: the first without sessions, and one that
-// asks in the middle of a call.
+// The revisions that the client speaks. Newer is the first without sessions. A server of
+// Older asks in the middle of a call.
 const (
 	Newer = "2026-07-28"
 	Older = "2025-06-18"
 )
 
 const (
-	maxReply  = 16 << 20         // of one reply
-	patience  = 30 * time.Second // with one exchange: only a server that hangs takes so long
+	maxReply  = 16 << 20         // the longest reply, in bytes
+	patience  = 30 * time.Second // the longest exchange: only a server that hangs takes so long
 	maxRounds = 20
 )
 
-// Everything is what a client declares if it can answer every question.
+// Everything is the capabilities of a client that can answer every question.
 var Everything = json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`)
 
 // Client speaks the protocol by hand, so that its caller controls every byte.
@@ -41,7 +41,7 @@ type Call struct {
 	Revision string
 	Method   string // tools/call, prompts/get, resources/read or a list
 	Params   map[string]any
-	Answer   func(Question) any // answers what the server asks, with anything that can be written as JSON
+	Answer   func(Question) any // returns the answer to a question, as a value that JSON can write
 	Pages    int                // how many pages to fetch of a paged tool; 0 and 1 mean one
 }
 
@@ -247,7 +247,7 @@ func meta(capabilities any) map[string]any {
 	}
 }
 
-// withMember returns a copy of an object with one more member.
+// withMember returns a copy of an object with one member set.
 func withMember(object any, name string, value any) map[string]any {
 	copied := map[string]any{name: value}
 	members, _ := object.(map[string]any)
@@ -290,7 +290,7 @@ func (m *message) body() []byte {
 	return text.Bytes()
 }
 
-// header returns the headers, with what the revision requires of the body in them.
+// header returns the headers. The revision requires parts of the body in them.
 func (m *message) header() map[string]string {
 	header := map[string]string{"Mcp-Protocol-Version": m.revision}
 	if m.method == "initialize" && m.revision == Older {
@@ -330,8 +330,8 @@ type reply struct {
 	status   int
 	media    string
 	session  string
-	body     []byte            // all of it
-	messages []json.RawMessage // in it
+	body     []byte            // the whole body
+	messages []json.RawMessage // the JSON-RPC messages in the body
 	last     json.RawMessage   // the last of the messages, or else the body
 }
 
@@ -339,7 +339,7 @@ func (c *Client) post(ctx context.Context, header map[string]string, body []byte
 	return c.do(ctx, http.MethodPost, header, body, ask)
 }
 
-// do sends a request. The questions in an event stream go to ask as they arrive.
+// do sends a request. It calls ask with each question that arrives in an event stream.
 func (c *Client) do(ctx context.Context, method string, header map[string]string, body []byte, ask func(id, question json.RawMessage) error) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

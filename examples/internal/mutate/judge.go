@@ -21,11 +21,11 @@ import (
 type judge struct {
 	secrets []string
 
-	reached, accepted atomic.Int64 // requests
+	reached, accepted atomic.Int64 // requests that reached a handler, and whose token was accepted
 	internal          atomic.Int64 // answers that are internal errors
 
 	mu       sync.Mutex
-	counts   map[int]int // answers by status
+	counts   map[int]int // how many answers had each HTTP status
 	failures []string
 }
 
@@ -39,7 +39,7 @@ func (j *judge) fail(format string, args ...any) {
 	}
 }
 
-// hopeless reports whether there is no point in going on.
+// hopeless reports whether so much has failed that there is no point in going on.
 func (j *judge) hopeless() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -58,8 +58,8 @@ type seen struct{ accepted atomic.Bool }
 type seenKey struct{}
 
 // watch is the outermost middleware. It counts requests whose own token was accepted,
-// and requests with a result that is not an error, which only a handler returns. More
-// may have reached a handler.
+// and requests that reached a handler: those with a result that is not an error, because
+// only a handler returns one. Requests that ended with an error may have reached it too.
 func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		carried, s := carriesToken(req), new(seen)
@@ -74,8 +74,8 @@ func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// observe is the boundary's observer. A rejected token ends the request, so the first
-// token that opens in a request is the one that it carries.
+// observe is the boundary's observer. It notes that the request's token was accepted. A
+// rejected token ends the request, so the first token that opens is the request's own.
 func (j *judge) observe(ctx context.Context, e mcpseal.Event) {
 	if s, ok := ctx.Value(seenKey{}).(*seen); ok && (e.Op == mcpseal.OpOpen || e.Op == cursor.OpOpen) && e.Reason == "" && e.TokenBytes > 0 {
 		s.accepted.Store(true)
@@ -138,7 +138,7 @@ func (j *judge) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (j *judge) WithGroup(string) slog.Handler { return j }
 
-// hides makes sure that a text has no secret in it.
+// hides records a failure if the text has a secret in it.
 func (j *judge) hides(where, text string) {
 	for _, secret := range j.secrets {
 		if strings.Contains(text, secret) {
@@ -205,7 +205,7 @@ func (j *judge) message(text json.RawMessage) (isResult bool, err error) {
 	return m.Result != nil, j.texts("", decode(text))
 }
 
-// texts checks every text of a message, unescaped.
+// texts checks every string in a value of a message, with its escapes resolved.
 func (j *judge) texts(member string, value any) error {
 	switch v := value.(type) {
 	case map[string]any:

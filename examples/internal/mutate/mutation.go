@@ -16,7 +16,7 @@ type mutation struct {
 	apply func(*attacker, *shot)
 }
 
-// mutations by what they change. Each works on every request.
+// mutations are grouped by what they change. Each works on every request.
 var mutations = [][]mutation{
 	{
 		{"the token dropped", func(a *attacker, s *shot) { at := a.token(s); delete(at.object, at.member) }},
@@ -80,8 +80,8 @@ var mutations = [][]mutation{
 	},
 }
 
-// Values that replace what was recorded. Methods whose answer is a stream without an
-// end are left out.
+// Values that replace recorded ones. Methods that answer with an endless stream are left
+// out.
 var (
 	methods = []string{
 		"tools/call", "prompts/get", "resources/read", "tools/list", "prompts/list", "resources/list", "resources/templates/list",
@@ -96,7 +96,7 @@ var (
 		[]byte(`{}`), []byte(`null`), []byte(`{"elicitation":{}}`), []byte(`{"elicitation":{"url":{}}}`), []byte(`{"elicitation":null}`),
 		[]byte(`{"sampling":{}}`), []byte(`{"roots":{}}`), []byte(`[]`), []byte(`"all"`), []byte(`{"elicitation":{"form":{}},"sampling":null,"roots":7}`),
 	}
-	// nulls are answers that a decoder reads with a nil in them.
+	// nulls are answers that give a handler a nil after decoding.
 	nulls = []json.RawMessage{
 		[]byte(`{"roots":[null]}`), []byte(`{"roots":null}`), []byte(`{"roots":[{"uri":"file:///a"},null,{}]}`), []byte(`{"roots":[{"uri":null,"_meta":{"a":null}}]}`),
 		[]byte(`{"action":"accept","content":null}`), []byte(`{"action":"accept","content":{"ok":null,"name":null}}`), []byte(`{"action":"accept","content":{"nights":null,"guests":null}}`),
@@ -225,7 +225,7 @@ func (a *attacker) badAnswer(id, recorded json.RawMessage) []byte {
 
 var member = regexp.MustCompile(`[{,]"([A-Za-z_]+)":`)
 
-// doubled repeats a member of one of the objects, with another value.
+// doubled repeats a member of an object in the body, with another value.
 func (a *attacker) doubled(body []byte) []byte {
 	found := member.FindAllSubmatchIndex(body, 50)
 	if len(found) == 0 {
@@ -252,7 +252,7 @@ func (a *attacker) flipped(body []byte) []byte {
 // node is one place inside a value.
 type node struct {
 	set  func(any)
-	drop func() // nil where there is nothing to drop
+	drop func() // removes the place; nil if it cannot be removed
 	get  func() any
 }
 
@@ -317,8 +317,9 @@ func (a *attacker) twistObject(value map[string]any) map[string]any {
 	return map[string]any{}
 }
 
-// systematic returns shots that a random choice might miss: every place in the answers
-// and the arguments of every round, as null, left out, and of every type.
+// systematic returns shots that a random choice might miss. Each changes one place in the
+// answers or the arguments of a round: it leaves the place out, or puts null or a value of
+// another type there.
 func systematic(r *recording) (shots []func(*attacker) *shot) {
 	replacements := []any{nil, false, 0, "", []any{}, map[string]any{}, []any{nil}}
 	for _, round := range r.rounds {

@@ -9,12 +9,12 @@ import (
 
 // recording is what honest calls sent.
 type recording struct {
-	rounds  []round     // of the newer revision
-	calls   []olderCall // of the older one
-	users   []string    // at least one; "" has no access token
-	tokens  []string    // states and cursors, of every call and user
-	answers []any       // of every kind
-	names   []string    // of tools and prompts
+	rounds  []round     // requests of the newer revision
+	calls   []olderCall // calls of the older revision
+	users   []string    // access tokens, at least one; "" sends none
+	tokens  []string    // the states and cursors of every call and user
+	answers []any       // answers to every kind of question
+	names   []string    // names of tools and prompts
 }
 
 // round is one request of the newer revision.
@@ -69,7 +69,8 @@ func (r *recording) call(ctx context.Context, client *Client, user string, call 
 	return err
 }
 
-// keep notes what can be put into other requests.
+// keep remembers the name, the answers and the tokens in a request's params, so that they
+// can be put into other requests.
 func (r *recording) keep(text json.RawMessage) {
 	params := decode(text).(map[string]any)
 	if name, ok := params["name"].(string); ok && !slices.Contains(r.names, name) {
@@ -84,7 +85,7 @@ func (r *recording) keep(text json.RawMessage) {
 	}
 }
 
-// place is a member of an object.
+// place is where a value is: a member of an object.
 type place struct {
 	object map[string]any
 	member string

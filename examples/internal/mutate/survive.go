@@ -21,7 +21,7 @@ import (
 
 // Environment variables that change what [Survive] does.
 const (
-	CountVariable = "MCPSEAL_MUTATIONS"     // how many requests
+	CountVariable = "MCPSEAL_MUTATIONS"     // how many requests to send
 	SeedVariable  = "MCPSEAL_MUTATION_SEED" // repeats the mutations of an earlier run
 )
 
@@ -29,8 +29,8 @@ const (
 	usualCount = 1500
 	workers    = 4
 
-	// The least percentage of requests that must reach a handler, and that must carry
-	// an accepted token: requests that are refused at once prove little.
+	// The least percentages of requests that must reach a handler, and that must carry an
+	// accepted token. Requests that are refused at once prove little.
 	leastReached, leastAccepted = 30, 10
 
 	// How much the live heap, and the number of goroutines, may grow from the first
@@ -43,11 +43,10 @@ const (
 type Target struct {
 	// Start makes the server with this config, and its HTTP handler.
 	Start func(mcpseal.Config) (*mcp.Server, http.Handler, error)
-	Path  string   // where it is served
+	Path  string   // the path of the server's URL
 	Users []string // access tokens; none means that the server knows no users
-	Calls []Call   // honest ones; they are made on both revisions, by every user
-	// Secrets are parts of states and positions, which no response and no log may
-	// hold.
+	Calls []Call   // honest calls, made on both revisions by every user
+	// Secrets are parts of states and positions. No response and no log may hold one.
 	Secrets []string
 }
 
@@ -85,13 +84,13 @@ func number(t *testing.T, variable string, otherwise int64) int64 {
 // report is the result of an attack.
 type report struct {
 	count, sent       int64
-	reached, accepted float64 // percent
-	growth            int64   // of the live heap, in bytes
-	goroutines        int     // more than before
-	answers           map[int]int
+	reached, accepted float64     // percent
+	growth            int64       // how much the live heap grew, in bytes
+	goroutines        int         // how many more there are than before
+	answers           map[int]int // how many answers had each HTTP status
 	internal          int64
 	failures          []string
-	unmade            []string // mutations
+	unmade            []string // mutations that were never made
 }
 
 // shortcomings returns what is wrong with the attack as a whole.
@@ -110,11 +109,11 @@ func (r *report) shortcomings() (all []string) {
 	return all
 }
 
-// run sends count requests.
+// run starts the target, records honest calls, and sends count requests, mutated or not.
 func run(ctx context.Context, target Target, count int64, seed uint64) (*report, error) {
 	j := &judge{secrets: target.Secrets, counts: make(map[int]int)}
 	before := slog.Default()
-	slog.SetDefault(slog.New(j)) // servers use it unless they are given another
+	slog.SetDefault(slog.New(j)) // servers use the default logger unless they are given another
 	defer slog.SetDefault(before)
 	server, handler, err := target.Start(mcpseal.Config{
 		Keys: mcpseal.Ephemeral(), Audience: "mutate.example.com", Logger: slog.New(j), Observer: j.observe,
@@ -131,7 +130,7 @@ func run(ctx context.Context, target Target, count int64, seed uint64) (*report,
 		go func() { web.Close(); close(ended) }()
 		select {
 		case <-ended:
-		case <-time.After(patience): // a call hangs, and was reported
+		case <-time.After(patience): // give up: a call hangs, which was reported already
 		}
 	}()
 	client := func(user string) *Client {
@@ -189,8 +188,9 @@ func run(ctx context.Context, target Target, count int64, seed uint64) (*report,
 	return r, nil
 }
 
-// settle returns the live heap and the number of goroutines. Sessions end a little
-// after their last request, so it looks again while there are more than the limits.
+// settle returns the live heap and the number of goroutines. Sessions end a little after
+// their last request, so while either is above its limit, it looks again, up to looks
+// times.
 func settle(looks int, enoughHeap int64, enoughGoroutines int) (heap int64, goroutines int) {
 	for look := range looks {
 		if look > 0 {
