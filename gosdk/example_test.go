@@ -13,6 +13,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/compat"
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/keys"
 )
 
 func ExampleProtect() {
@@ -72,11 +73,15 @@ func ExampleBearerUsers() {
 	}
 	users := gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.BearerUsers(key))
 
-	server := mcp.NewServer(&mcp.Implementation{Name: "release", Version: "1.0.0"}, nil)
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"})
+	source, err := keys.OpenFile("/etc/release/keys", nil) // these rotate, the key above does not
 	if err != nil {
 		log.Fatal(err)
 	}
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: "release.example.com"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "release", Version: "1.0.0"}, nil)
 	gosdk.Protect(server, boundary, &gosdk.Options{Principal: users.Principal})
 	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{Principal: users.HTTPPrincipal})
 	_ = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}

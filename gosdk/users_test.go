@@ -191,6 +191,25 @@ func TestACallWithoutTheHeadersOfItsRequestIsAnError(t *testing.T) {
 	}
 }
 
+// TestACallOnAVerifiedConnectionWithoutHeadersIsAnError: also where no net/http server
+// made the context.
+func TestACallOnAVerifiedConnectionWithoutHeadersIsAnError(t *testing.T) {
+	users, asked := gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.BearerUsers(fixedKey(t, "key"))), 0
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header = authorization("Bearer alice")
+	auth.RequireBearerToken(byName, nil)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		for _, extra := range []*mcp.RequestExtra{nil, {}} {
+			asked++
+			if name, err := users.Principal(r.Context(), &mcp.CallToolRequest{Extra: extra}); err == nil {
+				t.Errorf("%v: %q", extra, name)
+			}
+		}
+	})).ServeHTTP(httptest.NewRecorder(), r)
+	if asked != 2 {
+		t.Error("nobody was asked")
+	}
+}
+
 func verified(user string, extra map[string]any) *auth.TokenInfo {
 	info, _ := byName(context.Background(), user, nil)
 	info.Extra = extra
