@@ -30,7 +30,8 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 		return nil, internalError()
 	}
 	by, _ := passing.By.(*gosdk.Protection)
-	a := passing.Within(req, func() any { return newAsker(passing, by, req) }).(*Asker)
+	_, state, answers := inputOf(req)
+	a := passing.Within(req, state, answers, func() any { return newAsker(passing, by, req) }).(*Asker)
 	if by != nil && lacksWording(by.Boundary()) {
 		a.log(ctx, "elicit: "+noWording)
 		return nil, internalError()

@@ -5,6 +5,7 @@ package passage
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -41,8 +42,16 @@ type Call struct {
 	wrote  []written
 	asking bool // the last run asked
 
-	within   any         // elicit's own, of the handler that got this request
-	withinOf mcp.Request // the same
+	within   any // elicit's own, of the run below
+	withinOf withinRun
+}
+
+// withinRun is one run of a handler. For older clients, SDK 1.7 runs it again with the
+// same request, and only the state and the answers in it tell the runs apart.
+type withinRun struct {
+	req     mcp.Request
+	state   string
+	answers uintptr // where the map is
 }
 
 type written struct {
@@ -76,18 +85,20 @@ func (c *Call) Began() {
 	c.asking = false
 }
 
-// Within returns what begin made for this request, in a handler that asks several times.
-func (c *Call) Within(req mcp.Request, begin func() any) any {
+// Within returns what begin made for this request with this input, in a handler that
+// asks several times.
+func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMap, begin func() any) any {
+	run := withinRun{req, state, reflect.ValueOf(answers).Pointer()}
 	c.mu.Lock()
 	begun := c.within
-	if c.withinOf != req {
+	if c.withinOf != run {
 		begun = nil
 	}
 	c.mu.Unlock()
 	if begun == nil {
 		begun = begin()
 		c.mu.Lock()
-		c.within, c.withinOf = begun, req
+		c.within, c.withinOf = begun, run
 		c.mu.Unlock()
 	}
 	return begun
