@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -59,5 +60,24 @@ func ExampleHandler() {
 	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{
 		Principal: func(r *http.Request) (string, error) { return r.Header.Get("X-Verified-User"), nil },
 	})
+	_ = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+}
+
+// The server gets an opaque access token with each request, which a gateway has
+// verified. Users of the SDK's own bearer middleware keep the names that they have.
+func ExampleBearerUsers() {
+	key, err := mcpseal.ParseKey(os.Getenv("RELEASE_USERS_KEY")) // the same on all replicas
+	if err != nil {
+		log.Fatal(err)
+	}
+	users := gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.BearerUsers(key))
+
+	server := mcp.NewServer(&mcp.Implementation{Name: "release", Version: "1.0.0"}, nil)
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gosdk.Protect(server, boundary, &gosdk.Options{Principal: users.Principal})
+	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{Principal: users.HTTPPrincipal})
 	_ = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 }

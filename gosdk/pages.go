@@ -29,6 +29,16 @@ type PageOptions struct {
 	NextCursor string // the member of the result. "" means nextCursor
 	Items      string // the member of the result. "" means items
 
+	// Unbound names arguments that may differ from page to page, such as limit. The
+	// schema still checks them and the handler still gets them, but the cursor is not
+	// bound to them. Names are case-sensitive, and must be among the properties at the
+	// root of the schema. Nil means none: all arguments must stay the same.
+	//
+	// Name only what decides how much is on a page, never what is listed: with a filter
+	// or a tenant here, a client can carry its position from one list into another. And
+	// keep a key in the position: a page number means another row if the size changes.
+	Unbound []string
+
 	// MaxArguments limits the text of the arguments without the cursor, in bytes: the
 	// schema library takes much more memory than that to refuse them. It is at most
 	// mcpseal.Config.MaxArguments. 0 means 64 KiB, or mcpseal.Config.MaxArguments if less.
@@ -41,12 +51,12 @@ const cursorRoom = 4 << 10 // for a cursor and its name
 // arguments gain an optional cursor. Its result is the items and, unless the
 // page is the last, the cursor of the next.
 //
-// A cursor works for the user and the arguments of the page that it came with,
-// for this tool of this service, and for an hour. Any other cursor is answered with
-// -32602 before the handler runs, unless the other arguments are refused first.
-// An empty one asks for the first page. A position is written as JSON, in at most
-// 256 bytes: keep a key in it, not a row. Options.Cursors may have another
-// lifetime and another length.
+// A cursor works for the user and the arguments of the page that it came with
+// (except those in PageOptions.Unbound), for this tool of this service, and for an
+// hour. Any other cursor is answered with -32602 before the handler runs, unless the
+// other arguments are refused first. An empty one asks for the first page. A position
+// is written as JSON, in at most 256 bytes: keep a key in it, not a row.
+// Options.Cursors may have another lifetime and another length.
 //
 // The arguments are read once. The value that the schema accepts, with the
 // schema's defaults in it, is the one that the handler gets and that the cursor
@@ -81,9 +91,9 @@ const cursorRoom = 4 << 10 // for a cursor and its name
 // itself, or is another that jsonschema cannot describe, such as a map[int]string.
 //
 // It panics, as mcp.AddTool does, when the tool cannot be registered: because a
-// name clashes with one of the arguments, a default does not fit its schema or its
-// field, a schema made from In has an argument that no field gets, or a field has the
-// option string. In a schema made from In, a struct that embeds a type with its own
+// name clashes with one of the arguments, a name in Unbound is no argument or is there
+// twice, a default does not fit its schema or its field, a schema made from In has an
+// argument that no field gets, or a field has the option string. In a schema made from In, a struct that embeds a type with its own
 // UnmarshalJSON is refused, and so is a number with one: set InputSchema. A $ref must
 // point into the same schema. It may lead back to itself only through a keyword that
 // steps into the value, such as properties or items.
@@ -113,7 +123,7 @@ func addPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHa
 	if err != nil {
 		return err
 	}
-	arguments, listed, err := exactargs.New[In](tool.InputSchema, names.Cursor)
+	arguments, listed, err := exactargs.New[In](tool.InputSchema, names.Cursor, names.Unbound...)
 	if err != nil {
 		return err
 	}

@@ -64,10 +64,16 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 // dial connects to url as user.
 func dial(t testing.TB, url, user string, options *mcp.ClientOptions, version string) *mcp.ClientSession {
 	t.Helper()
+	return dialWith(t, url, bearer(user), options, version)
+}
+
+// dialWith connects to url. A nil transport sends no token.
+func dialWith(t testing.TB, url string, over http.RoundTripper, options *mcp.ClientOptions, version string) *mcp.ClientSession {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, options)
-	transport := &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer(user)}}
+	transport := &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: over}}
 	session, err := revision.Connect(ctx, client, transport, version)
 	if err != nil {
 		t.Fatal(err)

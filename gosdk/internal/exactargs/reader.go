@@ -1,11 +1,13 @@
 // Package exactargs reads the arguments of a paged tool into a Go value, exactly: what
 // the schema checks, what the handler gets and what the cursor is bound to is one
-// value. Names are case-sensitive, and whole numbers keep all their digits.
+// value, except for arguments that the author left unbound. Names are case-sensitive,
+// and whole numbers keep all their digits.
 package exactargs
 
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"reflect"
 	"slices"
@@ -20,7 +22,8 @@ const DefaultMax = 64 << 10
 
 // Reader reads the arguments of one tool.
 type Reader[In any] struct {
-	cursor  string // the name of its argument
+	cursor  string   // the name of its argument
+	unbound []string // the arguments that the cursor is not bound to
 	schema  *jsonschema.Schema
 	check   *jsonschema.Resolved
 	divides bool    // the schema has a multipleOf
@@ -29,16 +32,18 @@ type Reader[In any] struct {
 }
 
 // New makes the reader of a tool whose arguments have the given schema, or one made
-// from In if that is nil. It also returns the schema to list, with the cursor among the
-// arguments. They share no memory, and none with the caller.
-func New[In any](given any, cursor string) (reader *Reader[In], listed *jsonschema.Schema, err error) {
-	schema, listed, err := schemas[In](given, cursor)
+// from In if that is nil. Cursor is the name of the cursor, unbound those of the
+// arguments that it is not bound to. It also returns the schema to list, with the cursor
+// among the arguments. They share no memory, and none with the caller.
+func New[In any](given any, cursor string, unbound ...string) (reader *Reader[In], listed *jsonschema.Schema, err error) {
+	schema, listed, err := schemas[In](given, cursor, unbound)
 	if err != nil {
 		return nil, nil, err
 	}
 	if reader, err = newReader[In](schema, given == nil, cursor); err != nil {
 		return nil, nil, fmt.Errorf("the arguments: %w", err)
 	}
+	reader.unbound = slices.Clone(unbound)
 	return reader, listed, nil
 }
 
@@ -92,7 +97,7 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 
 // Read returns the arguments without the cursor, as a Go value and as the text that the
 // cursor is bound to, and the cursor. The text includes defaults: it has all that the
-// handler got, and a changed default makes another text.
+// handler got except the unbound arguments, and a changed default makes another text.
 func (a *Reader[In]) Read(text []byte) (in In, bound []byte, cursor string, err error) {
 	var none In
 	arguments, err := readObject(text)
@@ -108,11 +113,24 @@ func (a *Reader[In]) Read(text []byte) (in In, bound []byte, cursor string, err 
 	if err := a.validate(a.check, arguments); err != nil {
 		return none, nil, "", asTyped(err)
 	}
-	bound = writeValue(arguments) // before the handler may change it
+	bound = writeValue(a.boundOf(arguments)) // before the handler may change it
 	if err := a.into.put(arguments, reflect.ValueOf(&in).Elem()); err != nil {
 		return none, nil, "", about("the arguments do not fit", err)
 	}
 	return in, bound, cursor, nil
+}
+
+// boundOf returns the arguments without the unbound ones. It leaves the given map alone,
+// because the handler gets it.
+func (a *Reader[In]) boundOf(arguments map[string]any) map[string]any {
+	if len(a.unbound) == 0 {
+		return arguments
+	}
+	bound := maps.Clone(arguments)
+	for _, name := range a.unbound {
+		delete(bound, name)
+	}
+	return bound
 }
 
 // validate refuses integers that the schema would round, because it divides doubles.

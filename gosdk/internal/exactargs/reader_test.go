@@ -152,9 +152,9 @@ func TestANameOfTwoFieldsIsRefused(t *testing.T) {
 	}
 }
 
-func readerOf[In any](t testing.TB, schema string) *Reader[In] {
+func readerOf[In any](t testing.TB, schema string, unbound ...string) *Reader[In] {
 	t.Helper()
-	reader, _, err := New[In](json.RawMessage(schema), "cursor")
+	reader, _, err := New[In](json.RawMessage(schema), "cursor", unbound...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,11 +379,15 @@ func FuzzPagedArguments(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	arguments := readerOf[fuzzIn](f, fuzzSchema)
+	resized := readerOf[fuzzIn](f, fuzzSchema, "limit", "raw")
 	f.Fuzz(func(t *testing.T, text []byte) {
 		in, bound, cursor, err := arguments.Read(text)
 		if err != nil {
 			if !reflect.DeepEqual(in, fuzzIn{}) || bound != nil || cursor != "" {
 				t.Fatalf("%q: %v, and yet %+v", text, err, in)
+			}
+			if _, _, _, err := resized.Read(text); err == nil {
+				t.Fatalf("%q is refused only if all of it is bound", text)
 			}
 			return
 		}
@@ -432,6 +436,15 @@ func FuzzPagedArguments(f *testing.F) {
 			if inner.Tenant != "" && inner.Tenant != "mine" || !strings.Contains(" 1 9007199254740993 9223372036854775807 ", " "+inner.ID.String()+" ") && inner.ID != "" {
 				t.Fatalf("%q: %s has %+v", text, raw, inner)
 			}
+		}
+		same, rest, _, err := resized.Read(text)
+		if err != nil || !reflect.DeepEqual(same, in) {
+			t.Fatalf("%q became %+v, not %+v, with unbound arguments: %v", text, same, in, err)
+		}
+		delete(given, "limit")
+		delete(given, "raw")
+		if was := oracle(t, rest); !agree(given, was) || !agree(was, given) {
+			t.Fatalf("%q is bound as %s without limit and raw", text, rest)
 		}
 		// What was bound is what would be bound.
 		if _, twice, _, err := arguments.Read(bound); err != nil || string(twice) != string(bound) {

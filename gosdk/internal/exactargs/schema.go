@@ -17,7 +17,7 @@ import (
 )
 
 // schemas returns the schema of the arguments, and the one that is listed.
-func schemas[In any](given any, name string) (arguments, listed *jsonschema.Schema, err error) {
+func schemas[In any](given any, name string, unbound []string) (arguments, listed *jsonschema.Schema, err error) {
 	if arguments, err = schemaOf[In](given); err != nil {
 		return nil, nil, fmt.Errorf("the arguments: %w", err)
 	}
@@ -41,6 +41,9 @@ func schemas[In any](given any, name string) (arguments, listed *jsonschema.Sche
 			return nil, nil, fmt.Errorf("the cursor %q is required, but the first page has none", required)
 		}
 	}
+	if err := checkUnbound(arguments, name, unbound); err != nil {
+		return nil, nil, err
+	}
 	if listed, err = schemaOf[In](given); err != nil {
 		return nil, nil, err
 	}
@@ -50,12 +53,39 @@ func schemas[In any](given any, name string) (arguments, listed *jsonschema.Sche
 	}
 	listed.Properties[name] = &jsonschema.Schema{
 		Types:       []string{"string", "null"},
-		Description: "Where to go on: the cursor that came with the page before, with the other arguments unchanged. Leave it out for the first page.",
+		Description: "Where to go on: the cursor that came with the page before, with the other arguments unchanged" + except(unbound) + ". Leave it out for the first page.",
 	}
 	if listed.PropertyOrder != nil && !slices.Contains(listed.PropertyOrder, name) {
 		listed.PropertyOrder = append(listed.PropertyOrder, name)
 	}
 	return arguments, listed, nil
+}
+
+// checkUnbound refuses names that would have no effect.
+func checkUnbound(arguments *jsonschema.Schema, cursor string, unbound []string) error {
+	for i, name := range unbound {
+		switch _, listed := arguments.Properties[name]; {
+		case name == cursor:
+			return fmt.Errorf("%q is the cursor itself: leave it out of PageOptions.Unbound", name)
+		case !listed:
+			return fmt.Errorf("%q is no argument, but is in PageOptions.Unbound: write a name from the properties at the root of the schema, in the same case", name)
+		case slices.Contains(unbound[:i], name):
+			return fmt.Errorf("%q is in PageOptions.Unbound twice", name)
+		}
+	}
+	return nil
+}
+
+// except tells a client which arguments may change.
+func except(unbound []string) string {
+	if len(unbound) == 0 {
+		return ""
+	}
+	quoted := make([]string, len(unbound))
+	for i, name := range unbound {
+		quoted[i] = strconv.Quote(name)
+	}
+	return ", except " + strings.Join(quoted, ", ")
 }
 
 // schemaOf returns a copy of the given schema, or the one made from T.

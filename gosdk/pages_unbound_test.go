@@ -1,0 +1,167 @@
+package gosdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// newUnboundTaker is a paged tool without a last page.
+func newUnboundTaker[In any](t *testing.T, schema any, unbound ...string) *taker[In] {
+	t.Helper()
+	server, taken := newServer(), new(taker[In])
+	protected := gosdk.Protect(server, boundary(t, &book{}, nil), nil)
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "t", InputSchema: schema}, func(_ context.Context, _ *mcp.CallToolRequest, in In, _ *key) ([]row, *key, error) {
+		taken.got = in
+		taken.calls++
+		return nil, &key{1}, nil
+	}, &gosdk.PageOptions{Unbound: unbound})
+	taken.session = connect(t, server, nil, revision2026)
+	return taken
+}
+
+var sized = properties(`"prefix":{"type":"string"},"limit":{"type":"integer","maximum":100,"default":10}`)
+
+// with adds a cursor to arguments.
+func with(cursor, arguments string) string {
+	return fmt.Sprintf(`{"cursor":%q,%s`, cursor, strings.TrimPrefix(arguments, "{"))
+}
+
+func TestAnUnboundArgumentMayChangeFromPageToPage(t *testing.T) {
+	k := newUnboundTaker[listArgs](t, sized, "limit")
+	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
+	for _, c := range []struct {
+		arguments string
+		limit     int
+	}{
+		{`{"prefix":"r","limit":7}`, 7}, {`{"prefix":"r","limit":7.0}`, 7}, {`{"prefix":"r"}`, 10}, {`{"limit":5,"prefix":"r"}`, 5}, {`{"prefix":"r","limit":-3}`, -3},
+	} {
+		next = k.mustCall(t, with(next, c.arguments))
+		if k.got != (listArgs{"r", c.limit}) {
+			t.Errorf("%s: the handler got %+v", c.arguments, k.got)
+		}
+	}
+}
+
+func TestOtherArgumentsStayBoundBesideAnUnboundOne(t *testing.T) {
+	k := newUnboundTaker[listArgs](t, sized, "limit")
+	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
+	for _, arguments := range []string{`{"prefix":"s","limit":5}`, `{"limit":5}`, `{"prefix":"","limit":5}`, `{"prefix":"r","limit":5,"more":1}`, `{"limit":5,"prefix":"r","x":{"limit":5}}`} {
+		if _, err := k.call(t, with(next, arguments)); wire(err) != invalidCursor {
+			t.Errorf("%s: %v", arguments, err)
+		}
+	}
+	k.mustCall(t, with(next, `{"prefix":"r","limit":6}`))
+}
+
+// TestAHandlerOfAnyGetsAnUnboundArgument: it gets the map that was read.
+func TestAHandlerOfAnyGetsAnUnboundArgument(t *testing.T) {
+	k := newUnboundTaker[any](t, sized, "limit")
+	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
+	k.mustCall(t, with(next, `{"prefix":"r","limit":6}`))
+	if got, _ := k.got.(map[string]any); got["limit"] != int64(6) || got["prefix"] != "r" {
+		t.Errorf("the handler got %v", k.got)
+	}
+}
+
+func TestTheListOfUnboundArgumentsIsCopied(t *testing.T) {
+	unbound := []string{"limit"}
+	k := newUnboundTaker[listArgs](t, sized, unbound...)
+	unbound[0] = "prefix"
+	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
+	if _, err := k.call(t, with(next, `{"prefix":"s","limit":5}`)); wire(err) != invalidCursor {
+		t.Errorf("another prefix: %v", err)
+	}
+}
+
+func TestOnlyTheArgumentAtTheRootIsUnbound(t *testing.T) {
+	k := newUnboundTaker[map[string]any](t, properties(`"limit":{},"in":{"properties":{"limit":{}}}`), "limit")
+	next := k.mustCall(t, `{"limit":1,"in":{"limit":1}}`)
+	if _, err := k.call(t, with(next, `{"limit":1,"in":{"limit":2}}`)); wire(err) != invalidCursor {
+		t.Errorf("another limit inside: %v", err)
+	}
+	k.mustCall(t, with(next, `{"limit":2,"in":{"limit":1}}`))
+}
+
+func TestTheSchemaStillChecksAnUnboundArgument(t *testing.T) {
+	k := newUnboundTaker[listArgs](t, sized, "limit")
+	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
+	for _, arguments := range []string{`{"prefix":"r","limit":101}`, `{"prefix":"r","limit":"5"}`, `{"prefix":"r","limit":null}`, `{"prefix":"r","limit":1.5}`, `{"prefix":"r","Limit":5}`, `{"prefix":"r","limit":5,"limit":6}`} {
+		if _, err := k.call(t, with(next, arguments)); err == nil {
+			t.Errorf("%s: the handler got %+v", arguments, k.got)
+		}
+	}
+}
+
+func TestEveryArgumentIsBoundByDefault(t *testing.T) {
+	k := newUnboundTaker[listArgs](t, sized)
+	next := k.mustCall(t, `{"prefix":"r","limit":5}`)
+	for _, arguments := range []string{`{"prefix":"r","limit":6}`, `{"prefix":"r"}`} {
+		if _, err := k.call(t, with(next, arguments)); wire(err) != invalidCursor {
+			t.Errorf("%s: %v", arguments, err)
+		}
+	}
+	if said := cursorDescription(t, k.session); !strings.Contains(said, "with the other arguments unchanged. ") {
+		t.Errorf("clients are told: %s", said)
+	}
+}
+
+func TestClientsAreToldWhichArgumentsMayChange(t *testing.T) {
+	k := newUnboundTaker[listArgs](t, sized, "limit")
+	if said := cursorDescription(t, k.session); !strings.Contains(said, `with the other arguments unchanged, except "limit". `) {
+		t.Errorf("clients are told: %s", said)
+	}
+}
+
+func cursorDescription(t *testing.T, session *mcp.ClientSession) string {
+	t.Helper()
+	listed, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := json.Marshal(listed.Tools[0].InputSchema)
+	var schema struct {
+		Properties struct{ Cursor struct{ Description string } }
+	}
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	return schema.Properties.Cursor.Description
+}
+
+func TestAnUnboundNameThatIsNoArgumentIsRefusedAtRegistration(t *testing.T) {
+	schema := properties(`"prefix":{},"limit":{},"in":{"properties":{"deep":{}}}`)
+	for said, unbound := range map[string][]string{
+		`"limits" is no argument`:                 {"limits"},
+		`"Limit" is no argument`:                  {"Limit"},
+		`"deep" is no argument`:                   {"deep"},
+		`"in.deep" is no argument`:                {"in.deep"},
+		`"" is no argument`:                       {""},
+		`"cursor" is the cursor`:                  {"cursor"},
+		`"limit" is in PageOptions.Unbound twice`: {"limit", "prefix", "limit"},
+	} {
+		text := panicOf(func() { newUnboundTaker[map[string]any](t, schema, unbound...) })
+		if !strings.HasPrefix(text, "gosdk: the paged tool") || !strings.Contains(text, said) {
+			t.Errorf("%q: %q", unbound, text)
+		}
+	}
+	for said, register := range map[string]func(){
+		`"page" is the cursor`: func() {
+			gosdk.AddPagedTool(gosdk.Protect(newServer(), boundary(t, &book{}, nil), nil), &mcp.Tool{Name: "t"}, listRows, &gosdk.PageOptions{Cursor: "page", Unbound: []string{"page"}})
+		},
+		`"Limit" is no argument`: func() { newUnboundTaker[listArgs](t, nil, "Limit") },
+	} {
+		if text := panicOf(register); !strings.Contains(text, said) {
+			t.Errorf("%s: %q", said, text)
+		}
+	}
+	if text := panicOf(func() { newUnboundTaker[listArgs](t, nil, "limit") }); text != "" {
+		t.Error(text)
+	}
+}

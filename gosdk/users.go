@@ -1,0 +1,174 @@
+package gosdk
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// Users names the users of a server from what their HTTP requests carry. Its two
+// methods give a user the same name, so set both:
+//
+//	users := gosdk.BearerUsers(key)
+//	gosdk.Options{Principal: users.Principal}
+//	gosdk.HandlerOptions{Principal: users.HTTPPrincipal}
+//
+// [BearerUsers], [VerifiedUsers] and [FirstOf] make one. The zero value fails every
+// check.
+type Users struct {
+	// name returns the name of whoever sent a request with these headers and this
+	// verified token, "" for nobody. A name begins with a byte that no other kind has.
+	name func(http.Header, *auth.TokenInfo) (string, error)
+}
+
+// Principal is for [Options].Principal. It fails if a call that belongs to an HTTP
+// request comes without headers, as over the older SSE transport: anybody may have sent
+// it. Without HTTP, as over stdio, nobody is calling.
+func (u Users) Principal(ctx context.Context, req mcp.Request) (string, error) {
+	extra := req.GetExtra()
+	if extra == nil || extra.Header == nil {
+		if ctx.Value(http.ServerContextKey) != nil || auth.TokenInfoFromContext(ctx) != nil {
+			return "", errNoHeaders
+		}
+		if extra == nil {
+			extra = new(mcp.RequestExtra)
+		}
+	}
+	return u.of(extra.Header, extra.TokenInfo)
+}
+
+// HTTPPrincipal is for [HandlerOptions].Principal.
+func (u Users) HTTPPrincipal(r *http.Request) (string, error) {
+	return u.of(r.Header, auth.TokenInfoFromContext(r.Context()))
+}
+
+func (u Users) of(header http.Header, info *auth.TokenInfo) (string, error) {
+	if u.name == nil {
+		return "", errNoKind
+	}
+	return u.name(header, info)
+}
+
+// VerifiedUsers names the user of the access token that the SDK's bearer middleware
+// verified, as [TokenUser] does and as [Protect] and [Handler] do by default. A request
+// without such a token is nobody's. Use it with [FirstOf].
+func VerifiedUsers() Users {
+	return Users{func(_ http.Header, info *auth.TokenInfo) (string, error) {
+		if info == nil {
+			return "", nil
+		}
+		return TokenUser(info)
+	}}
+}
+
+// BearerUsers names whoever holds an access token, for servers that know no more of
+// their users than the opaque token in the Authorization header. The name is a digest
+// under the key: it does not reveal the token, and nobody without the key can test a
+// guess. A request without the header is nobody's: [Options].AllowAnonymous says whether
+// that will do. A header that is not Bearer and one token, of at most 16 KiB, is an error,
+// and so are two headers.
+//
+// It does not verify the token: have something in front of the server reject those that
+// are not valid. Otherwise a client can invent tokens and be a new user with each, which
+// evades the limits on the sessions of one user and of callers without a name.
+//
+// A client that refreshes its token becomes another user: its flows and cursors are
+// rejected (the reason is user), and an older client's session is gone. If that happens too
+// often, name users by something that stays, such as the subject that introspection of the
+// token returns.
+//
+// The key must be the same on all replicas, and must not change: everybody would become
+// another user. So it is none of the ring's keys, which rotate. Make one with
+// mcpseal keys new --print and read it with [mcpseal.ParseKey]. A server that uses
+// [mcpseal.Ephemeral] can use [mcpseal.GenerateKey]. BearerUsers panics without a key.
+func BearerUsers(key mcpseal.Key) Users {
+	if key == (mcpseal.Key{}) {
+		panic("gosdk: BearerUsers needs a key; check the error of mcpseal.ParseKey")
+	}
+	// From the text, because the secret itself is mcpseal's alone.
+	secret, err := hkdf.Key(sha256.New, []byte(key.Reveal()), nil, infoBearer, sha256.Size)
+	if err != nil {
+		panic("gosdk: cannot derive the key of BearerUsers")
+	}
+	return Users{func(header http.Header, _ *auth.TokenInfo) (string, error) {
+		token, err := bearerToken(header)
+		if token == "" || err != nil {
+			return "", err
+		}
+		digest := hmac.New(sha256.New, secret)
+		digest.Write([]byte(token))
+		return bearerPrefix + base64.RawURLEncoding.EncodeToString(digest.Sum(nil)), nil
+	}}
+}
+
+const (
+	infoBearer   = "mcpseal/1 bearer user"
+	bearerPrefix = "bearer:" // the name of a verified user begins with the byte 1
+
+	maxBearerToken = 16 << 10
+)
+
+// FirstOf asks each of the given Users in turn, until one finds a name or fails. Only
+// absence goes on to the next: a verified token without a user id is an error, and never
+// becomes a name made from the same token. A name of one kind is never that of another.
+//
+//	users := gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.BearerUsers(key))
+//
+// FirstOf panics if there are none, or a zero value among them.
+func FirstOf(kinds ...Users) Users {
+	if len(kinds) == 0 || slices.ContainsFunc(kinds, func(u Users) bool { return u.name == nil }) {
+		panic("gosdk: FirstOf needs Users that BearerUsers, VerifiedUsers or FirstOf returned")
+	}
+	kinds = slices.Clone(kinds)
+	return Users{func(header http.Header, info *auth.TokenInfo) (string, error) {
+		for _, kind := range kinds {
+			if name, err := kind.name(header, info); name != "" || err != nil {
+				return name, err
+			}
+		}
+		return "", nil
+	}}
+}
+
+// bearerToken returns the token of the Authorization header, and "" if there is no such
+// header.
+func bearerToken(header http.Header) (string, error) {
+	values := header.Values("Authorization")
+	switch len(values) {
+	case 0:
+		return "", nil
+	case 1:
+	default:
+		return "", errTwoHeaders
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	token = strings.TrimLeft(token, " ")
+	switch {
+	case !strings.EqualFold(scheme, "Bearer"):
+		return "", errNoBearer
+	case len(token) > maxBearerToken:
+		return "", errLongToken
+	case token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return "", errNoBearer
+	}
+	return token, nil
+}
+
+// What the log says as the cause of principal_failed. None repeats the header.
+const (
+	errNoKind     = mcpseal.PlainError("the zero gosdk.Users names nobody: make it with BearerUsers, VerifiedUsers or FirstOf")
+	errNoHeaders  = mcpseal.PlainError("the transport does not pass on the headers of this request, so it does not tell who sent it: serve with gosdk.Handler, or set another Options.Principal")
+	errTwoHeaders = mcpseal.PlainError("the request has more than one Authorization header")
+	errNoBearer   = mcpseal.PlainError("the Authorization header is not Bearer and one token")
+	errLongToken  = mcpseal.PlainError("the token in the Authorization header is longer than 16 KiB")
+)
