@@ -1,0 +1,133 @@
+// Files is a server as many are that work for another service: it is made anew for each
+// request, runs in replicas, and knows of its users only the opaque token that it passes
+// on. One handler asks before it acts, and keeps its state through an interface. It is
+// protected in either of two shapes:
+//
+//	go run ./examples/files -http 127.0.0.1:8080                   behind the middleware
+//	go run ./examples/files -http 127.0.0.1:8080 -shape handler    the handler seals
+//
+// The bearer tokens are "token-of-alice" and "token-of-bob". Here keys and used tokens
+// are in memory. Replicas share keys.OpenFile, redisreplay.New, and a key for
+// gosdk.BearerUsers that mcpseal.ParseKey reads.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/replay"
+)
+
+// service is what the servers of one replica share.
+type service struct {
+	drive   *drive
+	sealer  sealer
+	install func(*mcp.Server) *gosdk.Protected // nil where the handler seals
+}
+
+// newService returns a replica. All replicas get the same config and the same key.
+func newService(shape string, drive *drive, config mcpseal.Config, userKey mcpseal.Key) (http.Handler, error) {
+	config.RequireUser = true
+	boundary, err := mcpseal.New(config)
+	if err != nil {
+		return nil, err
+	}
+	users := gosdk.BearerUsers(userKey)
+	protection := gosdk.Prepare(boundary, &gosdk.Options{Principal: users.Principal})
+	s := service{drive: drive}
+	switch shape {
+	case "middleware":
+		s.sealer, s.install = plaintext{}, protection.Install
+	case "handler":
+		s.sealer = inHandler{protection}
+	default:
+		return nil, fmt.Errorf("the shape %q is neither middleware nor handler", shape)
+	}
+	return s.drive.usersOnly(gosdk.Handler(s.newServer, &gosdk.HandlerOptions{Principal: users.HTTPPrincipal})), nil
+}
+
+// newServer returns a server for one request, or for the session of an older client. Its
+// tools work with the token of whoever sent that.
+func (s *service) newServer(r *http.Request) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
+	if s.install != nil {
+		s.install(server)
+	}
+	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)
+	token := r.Header.Get("Authorization")
+	server.AddTool(&mcp.Tool{Name: "delete_file", Description: "Delete a file", InputSchema: schema}, s.confirmed(token, "Delete", s.drive.remove))
+	server.AddTool(&mcp.Tool{Name: "archive_file", Description: "Move a file to the archive", InputSchema: schema}, s.confirmed(token, "Archive", s.drive.archive))
+	return server
+}
+
+// confirmed is the one handler of both tools: it asks, and then acts. Its state is the
+// user's folder, so that the drive is asked for it once.
+func (s *service) confirmed(token, verb string, act func(folder, path string) bool) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var in struct{ Path string }
+		if err := json.Unmarshal(req.Params.Arguments, &in); err != nil || !fs.ValidPath(in.Path) {
+			return say("There is no such path.", true), nil
+		}
+		before, err := s.sealer.Open(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		folder := before.state
+		if folder == "" {
+			folder = s.drive.folderOf(token)
+		}
+		answer, ok := before.answers["confirm"].(*mcp.ElicitResult)
+		switch {
+		case !ok:
+			return s.sealer.Seal(ctx, req, before, folder, confirmation(verb+" "+in.Path+"?"))
+		case answer.Action != "accept" || answer.Content["ok"] != true:
+			return say("Nothing was changed.", false), nil
+		case !act(folder, in.Path):
+			return say("There is no such file.", true), nil
+		}
+		return say(verb+" "+in.Path+": done.", false), nil
+	}
+}
+
+func confirmation(message string) mcp.InputRequestMap {
+	return mcp.InputRequestMap{"confirm": &mcp.ElicitParams{Message: message, RequestedSchema: map[string]any{
+		"type": "object", "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}, "required": []string{"ok"},
+	}}}
+}
+
+func say(text string, isError bool) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: isError}
+}
+
+func main() {
+	address := flag.String("http", "127.0.0.1:0", "`address` to listen on; port 0 means any")
+	shape := flag.String("shape", "middleware", "where states are sealed: middleware or handler")
+	flag.Parse()
+	once, err := replay.NewSingleProcess(replay.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com", Replay: once}
+	handler, err := newService(*shape, newDrive(), config, mcpseal.GenerateKey())
+	if err != nil {
+		log.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", *address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("serving http://%s\n", listener.Addr())
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(web.Serve(listener))
+}

@@ -1,0 +1,142 @@
+// Wiki is a server whose handlers return Markdown, are registered with the SDK itself,
+// and ask through one helper deep inside. Only the helper knows of mcpseal.
+//
+//	go run ./examples/wiki                        stdio, for one client
+//	go run ./examples/wiki -http 127.0.0.1:8080   HTTP, for alice and bob
+//
+// The bearer tokens are "alice-token" and "bob-token".
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/elicit"
+	"github.com/mcpseal/mcpseal/replay"
+)
+
+// Confirm is the form of every question.
+type Confirm struct {
+	OK bool `json:"ok" jsonschema:"go ahead"`
+}
+
+// errDeclined means that the user did not say yes.
+var errDeclined = errors.New("declined")
+
+// confirm is the one helper that asks. It returns nil if the user said yes.
+func confirm(ctx context.Context, req *mcp.CallToolRequest, key, message string) error {
+	pending, err := elicit.Within(ctx, req, func(ask *elicit.Asker) error {
+		answer, err := elicit.Form[Confirm](ask, key, message).Value()
+		if refused := new(elicit.RefusedError); errors.As(err, &refused) || err == nil && !answer.OK {
+			return errDeclined
+		}
+		return err
+	})
+	if pending != nil {
+		return &asking{pending.ToolResult()}
+	}
+	return err
+}
+
+// asking carries a question from the helper up to the SDK, as an error: whatever is
+// between them returns at once, and runs again with the answer.
+type asking struct{ result *mcp.CallToolResult }
+
+func (*asking) Error() string { return "the user was not asked yet" }
+
+// markdown makes a handler of a function that returns Markdown.
+func markdown(page func(context.Context, *mcp.CallToolRequest, Args) (string, error)) mcp.ToolHandlerFor[Args, any] {
+	return func(ctx context.Context, req *mcp.CallToolRequest, in Args) (*mcp.CallToolResult, any, error) {
+		text, err := page(ctx, req, in)
+		asks := new(asking)
+		switch {
+		case errors.As(err, &asks):
+			return asks.result, nil, nil
+		case errors.Is(err, errDeclined):
+			text = "**Declined.** `" + in.Page + "` is as it was."
+		case err != nil:
+			return nil, nil, err
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+	}
+}
+
+// Args is what every tool takes.
+type Args struct {
+	Page string `json:"page" jsonschema:"the name of the page"`
+}
+
+// newServer returns the server without protection. The helper is a parameter for the
+// test that takes mcpseal out.
+func newServer(pages *pages, confirm confirmer) *mcp.Server {
+	w := wiki{pages, confirm}
+	server := mcp.NewServer(&mcp.Implementation{Name: "wiki", Version: "1.0.0"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "show_page", Description: "Show a page"}, markdown(w.show))
+	mcp.AddTool(server, &mcp.Tool{Name: "delete_page", Description: "Delete a page and those below it"}, markdown(w.delete))
+	mcp.AddTool(server, &mcp.Tool{Name: "publish_page", Description: "Show a page to the world"}, markdown(w.publish))
+	return server
+}
+
+// newProtected returns the protected server.
+func newProtected(pages *pages, config mcpseal.Config) (*mcp.Server, error) {
+	boundary, err := mcpseal.New(config)
+	if err != nil {
+		return nil, err
+	}
+	server := newServer(pages, confirm)
+	gosdk.Protect(server, boundary, nil)
+	return server, nil
+}
+
+// usersOnly serves those who have a bearer token.
+func usersOnly(handler http.Handler) http.Handler {
+	return auth.RequireBearerToken(verify, nil)(handler)
+}
+
+// verify stands for your token verifier. What matters is the UserID.
+func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+	user, ok := strings.CutSuffix(token, "-token")
+	if !ok || user != "alice" && user != "bob" {
+		return nil, auth.ErrInvalidToken
+	}
+	return &auth.TokenInfo{UserID: user, Expiration: time.Now().Add(time.Hour)}, nil
+}
+
+func main() {
+	address := flag.String("http", "", "`address` to listen on; empty means stdio")
+	flag.Parse()
+	once, err := replay.NewSingleProcess(replay.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	server, err := newProtected(newPages(), mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "wiki.example.com", Replay: once})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if *address == "" {
+		if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	listener, err := net.Listen("tcp", *address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("serving http://%s\n", listener.Addr())
+	handler := usersOnly(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(web.Serve(listener))
+}
