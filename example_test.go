@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
+	"time"
 
 	"github.com/mcpseal/mcpseal"
 )
@@ -89,4 +91,50 @@ func ExampleRound_Accepts() {
 	// a form for confirm: true
 	// a sample for confirm: false
 	// a form for region: false
+}
+
+// A counter for each operation and reason: only fields that are safe as labels.
+func ExampleEvent() {
+	counts := make(map[string]int) // stands for a metric with labels; guard it with a lock
+	boundary, err := mcpseal.New(mcpseal.Config{
+		Keys: mcpseal.Ephemeral(), Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler),
+		Observer: func(_ context.Context, e mcpseal.Event) {
+			counts[fmt.Sprintf("op=%s reason=%s method=%s target=%s", e.Op, e.Reason, e.Method, e.Target)]++
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	boundary.Open(context.Background(), mcpseal.Request{Method: "tools/call", Target: "made-up-by-the-client"}, "garbage")
+	for labels, n := range counts {
+		fmt.Println(labels, n)
+	}
+	// Output: op=open reason=malformed method=tools/call target=unknown 1
+}
+
+// A confirmation that took too long is asked for again. Every other rejection is the
+// error.
+func ExampleAskAgain() {
+	boundary, err := mcpseal.New(mcpseal.Config{
+		Keys: mcpseal.Ephemeral(), Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler),
+		TTL:      time.Millisecond,
+		AskAgain: mcpseal.AskAgainIfExpired,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User("alice")}
+	round, _ := boundary.Open(ctx, request, "")
+	token, err := boundary.Seal(ctx, &round, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	time.Sleep(5 * time.Millisecond)
+	round, err = boundary.Open(ctx, request, token)
+	fmt.Println(round.First(), err)
+	_, err = boundary.Open(ctx, request, token+"A")
+	fmt.Println(err)
+	// Output:
+	// true <nil>
+	// mcpseal: token rejected
 }

@@ -106,3 +106,28 @@ func ExampleProtection_Request() {
 	itself := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
 	itself.AddTool(tool, deleter{protection}.delete)
 }
+
+type orderArgs struct {
+	Status string `json:"status"`
+	Limit  int    `json:"limit,omitempty"`
+}
+
+type orderKey struct {
+	ID int64 `json:"id"`
+}
+
+// The size of a page may change from page to page; the filter may not.
+func ExampleAddPagedTool() {
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "orders.example.com"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "orders", Version: "1.0.0"}, nil)
+	protected := gosdk.Protect(server, boundary, nil)
+	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_orders"},
+		func(_ context.Context, _ *mcp.CallToolRequest, in orderArgs, after *orderKey) ([]string, *orderKey, error) {
+			return page(in.Status, after, in.Limit)
+		}, &gosdk.PageOptions{Unbound: []string{"limit"}})
+}
+
+func page(string, *orderKey, int) ([]string, *orderKey, error) { return nil, nil, nil }
