@@ -33,3 +33,10 @@ func InstalledServers() int {
 	defer installed.mu.Unlock()
 	return len(installed.servers)
 }
+
+// SweepInstalledNext has the next installation forget the servers that are gone.
+func SweepInstalledNext() {
+	installed.mu.Lock()
+	defer installed.mu.Unlock()
+	installed.sweep = 0
+}
