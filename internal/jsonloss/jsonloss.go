@@ -149,30 +149,45 @@ func compare(a, b reflect.Value) []string {
 // methods: the struct inherits these methods, and they do not write its other fields.
 func besides(a, b reflect.Value) []string {
 	t := a.Type()
+	carried, hides := false, ""
 	for i := 0; borrowsJSON(t) && i < t.NumField(); i++ {
 		field := t.Field(i)
-		if field.Anonymous || !field.IsExported() || field.Tag.Get("json") == "-" {
-			continue
-		}
-		if compare(a.Field(i), b.Field(i)) != nil {
+		switch {
+		case lendsJSON(field):
+			if field.Type.Kind() != reflect.Struct {
+				continue
+			}
+			if problem := besides(a.Field(i), b.Field(i)); problem != nil {
+				return append([]string{"." + field.Name}, problem...)
+			}
+		case !field.IsExported() || field.Tag.Get("json") == "-":
+			if !a.Field(i).IsZero() && b.Field(i).IsZero() {
+				hides = "." + field.Name
+			}
+		case compare(a.Field(i), b.Field(i)) != nil:
 			return []string{"." + field.Name, beside}
+		case !b.Field(i).IsZero():
+			carried = true
 		}
+	}
+	if hides != "" && !carried { // a struct that carries another field has methods of its own, and leaves this one out on purpose
+		return []string{hides, beside}
 	}
 	return nil
 }
 
 // borrowsJSON reports whether a struct embeds a type with its own JSON methods.
 func borrowsJSON(t reflect.Type) bool {
-	if t.Kind() != reflect.Struct {
-		return false
+	return t.Kind() == reflect.Struct && slices.ContainsFunc(reflect.VisibleFields(t), lendsJSON)
+}
+
+// lendsJSON reports whether a field is an embedded type with its own JSON methods.
+func lendsJSON(field reflect.StructField) bool {
+	embedded := field.Type
+	if embedded.Kind() == reflect.Pointer {
+		embedded = embedded.Elem()
 	}
-	return slices.ContainsFunc(reflect.VisibleFields(t), func(field reflect.StructField) bool {
-		embedded := field.Type
-		if embedded.Kind() == reflect.Pointer {
-			embedded = embedded.Elem()
-		}
-		return field.Anonymous && (readsItself(embedded) || writesItself(reflect.PointerTo(embedded)) || embedded.Kind() == reflect.Interface)
-	})
+	return field.Anonymous && (readsItself(embedded) || writesItself(reflect.PointerTo(embedded)) || embedded.Kind() == reflect.Interface)
 }
 
 // rounds looks for a number that a float64 does not hold, in a value that came back in an

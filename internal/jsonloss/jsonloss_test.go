@@ -199,6 +199,12 @@ func (w *whole) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &[]any{&w.Time, &w.Owner})
 }
 
+// Limits are embedded in states.
+type Limits struct {
+	Tenant string
+	Max    int
+}
+
 // TestWhatIsBesideAnEmbeddedTypeIsNotLost: the struct has the methods of that type, which
 // write the type alone.
 func TestWhatIsBesideAnEmbeddedTypeIsNotLost(t *testing.T) {
@@ -211,6 +217,32 @@ func TestWhatIsBesideAnEmbeddedTypeIsNotLost(t *testing.T) {
 		"an any":     map[string]any{"a": timed{now, "alice"}},
 		"an address": addressed{netip.MustParseAddr("::1"), 7},
 		"deeper":     deeper{timed{now, ""}, 7},
+
+		"another embedded one": struct {
+			time.Time
+			Limits
+		}{now, Limits{"acme", 10}},
+		"raw JSON and another": struct {
+			json.RawMessage
+			Limits
+		}{json.RawMessage("1"), Limits{"acme", 10}},
+		"an unexported field": struct {
+			time.Time
+			approved bool
+		}{now, true},
+		"a field that is left out": struct {
+			time.Time
+			Max int `json:"-"`
+		}{now, 7},
+		"only two levels down": deeper{timed{now, "alice"}, 0},
+		"a field of that": struct{ A any }{struct {
+			time.Time
+			Limits
+		}{now, Limits{"acme", 10}}},
+		"a map of that": map[string]struct {
+			time.Time
+			Limits
+		}{"a": {now, Limits{"acme", 10}}},
 	} {
 		text, err := json.Marshal(value)
 		if err != nil {
@@ -221,6 +253,11 @@ func TestWhatIsBesideAnEmbeddedTypeIsNotLost(t *testing.T) {
 		}
 	}
 	for name, value := range map[string]any{
+		"nothing in the others": struct {
+			time.Time
+			Limits
+			approved bool
+		}{Time: now}, "two levels": deeper{timed{now, ""}, 0},
 		"nothing beside": timed{now, ""}, "no more than the type": struct{ time.Time }{now}, "its own JSON": whole{now, "alice", 7}, "zero": timed{},
 	} {
 		text, err := json.Marshal(value)
