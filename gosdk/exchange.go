@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// readBody reads the body of a request and puts it back for the SDK. After an error
-// it returns nil; the SDK then reads the same error, and answers it.
+// readBody returns the body of a request and puts it back for the SDK. If reading fails,
+// it returns nil; the SDK then gets the same error when it reads, and answers the client.
 func (h *handler) readBody(w http.ResponseWriter, r *http.Request) []byte {
 	if r.Body == nil {
 		return nil
@@ -58,7 +58,8 @@ func sends(body []byte, method string, call bool) (found bool) {
 	return found
 }
 
-// answer calls before once, just before the client gets the first byte.
+// answer is a ResponseWriter that calls before once, just before the client gets the
+// first byte.
 type answer struct {
 	http.ResponseWriter
 	before func(status int)
@@ -87,5 +88,5 @@ func (a *answer) FlushError() error {
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap lets http.ResponseController find the methods of the wrapped writer.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
