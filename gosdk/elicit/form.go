@@ -70,7 +70,7 @@ func Enum(field string, values ...string) FormOption {
 }
 
 // hasFormat reports whether text is of the format. It is needed because the schema
-// library does not check formats. Any text is of a format that is not in formats.
+// library does not check formats. For a format that is not in formats it returns true.
 func hasFormat(text, format string) bool {
 	var err error
 	switch format {
