@@ -77,10 +77,10 @@ type HandlerOptions struct {
 // user at their own limit displaces one of their own sessions. Otherwise an anonymous
 // session is displaced first, then one of the user's own, then any. Anonymous callers
 // displace only anonymous sessions. If there is no such session, the client gets status
-// 503 with Retry-After. A session that sent the notification is not displaced: it ends only
-// by itself, or when it has been idle too long. Room is made before the SDK looks at the request: a request that the SDK
-// then refuses, for its Accept or Origin header for example, has displaced a session
-// all the same.
+// 503 with Retry-After. A session that sent the notification is not displaced: it ends
+// only by itself, or when it has been idle too long. Room is made before the SDK looks
+// at the request: a request that the SDK then refuses, for its Accept or Origin header
+// for example, has displaced a session all the same.
 //
 // Deleting a session cancels the context of its calls. A session counts towards the
 // limits until its last running handler has returned, even after the session has timed

@@ -21,7 +21,7 @@ const (
 )
 
 // nativeCursors returns an issuer of cursors under the boundary's keys, or nil if
-// the boundary has none.
+// the boundary has no keys.
 func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
 	config, ok := cursor.ConfigOf(boundary)
 	if !ok {

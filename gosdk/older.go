@@ -31,8 +31,8 @@ func isOlder(req mcp.Request) bool {
 const lastStateful = "2025-11-25"
 
 // withSessions lowers the revision of an initialize request to the last one that has
-// sessions. The SDK by itself also answers a later revision with one that has sessions,
-// but then treats the client as if it spoke the later revision.
+// sessions. Given a later revision, the SDK would also answer with one that has sessions,
+// but then treat the client as if it spoke the later revision.
 func withSessions(req mcp.Request) mcp.Request {
 	r, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams])
 	if !ok || r == nil || r.Params == nil || r.Params.ProtocolVersion < firstStateless {

@@ -44,8 +44,9 @@ type Options struct {
 	// empty name from Principal fails the check, and that the log warns once when
 	// an HTTP server authenticates nobody.
 	AllowAnonymous bool
-	// Unsolicited names tools that get the answers of a call without a state. On a
-	// call with a state, answers are checked for these tools too. Nil means none.
+	// Unsolicited names tools that get the answers of a call even if it has no state,
+	// so that nothing was asked. If the call has a state, its answers are checked as usual.
+	// Nil means none.
 	Unsolicited []string
 	// RejectedText is the text of the tool result, marked as an error, that a tool call
 	// with a rejected token gets; [StartOver], for example. Set it if the model must
@@ -75,7 +76,7 @@ type Protection struct {
 	boundary *mcpseal.Boundary
 	policy   mcpseal.Config // the boundary's
 	options  Options
-	caller   mcpseal.Principal // returns the user of the call that its context belongs to
+	caller   mcpseal.Principal // returns the user of the call that a context belongs to
 	lists    cursor.Issuer     // nil if list cursors are not sealed
 
 	receiving, sending mcp.Middleware
@@ -89,8 +90,8 @@ type Protection struct {
 
 // Prepare returns a Protection, which [Protection.Install] puts on servers. Use both in
 // place of [Protect] if a program has several servers, or makes one for each request:
-// the work that all servers share is done once, and a warning that is logged once is
-// logged once for all servers.
+// the work that all servers share is done once, and a warning that is logged only once
+// is logged once for all servers together.
 func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 	p := newProtection(boundary, options)
 	p.paired.Store(true) // Install installs both halves

@@ -15,8 +15,8 @@ import (
 )
 
 // pins returns the questions as the boundary seals them. A question of elicit is sealed
-// with the digest of its wording, because its answer is valid for that wording only. It
-// is refused if inner middleware changed the wording.
+// with the digest of its wording, because its answer is valid for that wording only. The
+// question is refused if inner middleware changed the wording.
 func (p *Protection) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Question, error) {
 	ctx, requests := passing.Context, a.questions
 	changed := func() error {

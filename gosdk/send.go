@@ -65,7 +65,7 @@ func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		ended := older.end(round)
 		if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-			return nil, &ownError{wireError(mcpseal.ErrRejected)} // expired; end has told the operator
+			return nil, &ownError{wireError(mcpseal.ErrRejected)} // the token has expired; end has logged it
 		}
 		if err == nil && ended != nil {
 			return nil, &ownError{ended}

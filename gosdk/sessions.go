@@ -49,7 +49,7 @@ type session struct {
 	ended         chan struct{}
 
 	alive context.Context    // the session's calls are cancelled when this is done
-	stop  context.CancelFunc // of alive
+	stop  context.CancelFunc // ends alive
 }
 
 func newSessions(all, perUser, anonymous int) *sessions {

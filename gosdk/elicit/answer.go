@@ -14,8 +14,8 @@ type Action string
 
 const (
 	Accept  Action = "accept"
-	Decline Action = "decline" // said no
-	Cancel  Action = "cancel"  // gave no answer
+	Decline Action = "decline" // the user said no
+	Cancel  Action = "cancel"  // the user gave no answer
 )
 
 func (a Action) valid() bool { return a == Accept || a == Decline || a == Cancel }
@@ -108,7 +108,7 @@ func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 		return "", value, errPending
 	}
 	if a.ask.misfit != nil {
-		return "", value, a.ask.misfit // the call has failed: nothing more may be done
+		return "", value, a.ask.misfit // the call has failed, so the handler must not go on
 	}
 	if a.recorded == nil {
 		a.ask.asks = true

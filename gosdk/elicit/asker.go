@@ -18,7 +18,7 @@ import (
 // Asker asks the questions of one call. It is not safe for concurrent use.
 type Asker struct {
 	by      *gosdk.Protection // nil in a test of a handler by itself
-	passing *passage.Call     // nil if the call has not come through the middleware of by
+	passing *passage.Call     // nil if the call has not come through the middleware of this Protection
 	req     mcp.Request
 	name    string
 
@@ -34,9 +34,9 @@ type Asker struct {
 	misfit    error                   // not nil if an answer does not fit its question
 }
 
-// maxRewordings is how often in a row a question may change after it was answered. One
-// change may come from a new release. This many mean that the text changes by itself:
-// it has a time in it, for example.
+// maxRewordings is how often in a row a question changes after it was answered until the
+// call fails. One change may come from a new release. This many mean that the text
+// changes by itself: it has a time in it, for example.
 const maxRewordings = 3
 
 // Request returns the request: a *mcp.CallToolRequest, a *mcp.GetPromptRequest or
@@ -114,7 +114,7 @@ func (a *Asker) checkQuestions() {
 }
 
 // checkRefusals notes a mistake if the user declined or cancelled a question and the
-// handler has not read that answer: it may have done what the user refused.
+// handler has not read that answer: the handler may have done what the user refused.
 func (a *Asker) checkRefusals() {
 	for _, key := range slices.Sorted(maps.Keys(a.digests)) {
 		if recorded, ok := a.state.Answers[key]; ok && recorded.Action != Accept && !a.read[key] {

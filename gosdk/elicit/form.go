@@ -117,7 +117,7 @@ type form struct {
 	resolved *jsonschema.Resolved
 }
 
-var plainForms sync.Map // reflect.Type to *form, of forms without options
+var plainForms sync.Map // from reflect.Type to *form, for forms without options
 
 func formOf[T any](options []FormOption) (*form, error) {
 	t := reflect.TypeFor[T]()

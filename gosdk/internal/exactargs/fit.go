@@ -171,7 +171,7 @@ func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Typ
 	}
 }
 
-// quotedField returns the name of a field whose json tag has the option string, or "".
+// quotedField returns the name of a field whose json tag has the option ",string", or "".
 func quotedField(t reflect.Type) string {
 	if t.Kind() == reflect.Struct {
 		for name, field := range fieldsOf(t).byName {
@@ -183,7 +183,7 @@ func quotedField(t reflect.Type) string {
 	return ""
 }
 
-// checkQuoted refuses fields whose json tag has the option string: one number has many
+// checkQuoted refuses fields whose json tag has the option ",string": one number has many
 // texts, and the schema would check the text.
 func checkQuoted(t reflect.Type) (err error) {
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) bool {

@@ -74,8 +74,8 @@ func (s nameSet) misspelt(name string) bool {
 // twins reports whether the set has this name in more than one case.
 func (s nameSet) twins(name string) bool { return len(s[fold(name)]) > 1 }
 
-// fold returns the same text for names that encoding/json takes for each other, as
-// strings.EqualFold does.
+// fold returns the same text for names that are equal to strings.EqualFold, and so to
+// encoding/json.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		for {
@@ -98,7 +98,7 @@ type structField struct {
 	typ    reflect.Type
 	index  []int
 	tagged bool
-	quoted bool // the json tag has the option string
+	quoted bool // the json tag has the option ",string"
 	absent bool // encoding/json may leave it out: an embedded pointer leads to it
 }
 

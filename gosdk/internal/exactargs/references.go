@@ -66,7 +66,7 @@ func (r *references) target(schema *jsonschema.Schema) *jsonschema.Schema {
 	return r.schemas[fragment]
 }
 
-// stepsIn has true for the keywords whose schemas apply to the parts of a value, or to
+// stepsIn is true for the keywords whose schemas apply to the parts of a value, or to
 // nothing. The schemas of any other keyword apply to the value itself.
 var stepsIn = map[string]bool{
 	"properties": true, "patternProperties": true, "additionalProperties": true, "unevaluatedProperties": true, "propertyNames": true,

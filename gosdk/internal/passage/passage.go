@@ -24,8 +24,8 @@ var (
 	CheckCapabilities func(req mcp.Request, questions mcp.InputRequestMap) error
 )
 
-// Call is the context of a call whose state and answers have passed a boundary.
-// It is a context itself, so that the mark costs one allocation.
+// Call marks the context of a call whose state and answers have passed a boundary. It is
+// a context itself, so that marking costs one allocation only.
 type Call struct {
 	context.Context
 	By      any         // the *gosdk.Protection whose middleware the call has passed
@@ -139,7 +139,7 @@ func (c *Call) Wording(state string) (wording map[string][16]byte, ok bool) {
 }
 
 // Written reports whether elicit wrote the state that came in, with questions of this
-// wording. It is true if the token says so, or if the operator waived that claim. It is
+// wording. It is true if the token says so, or if the operator waived ClaimWording. It is
 // also true if elicit wrote the state earlier in this call and the SDK asked by itself.
 func (c *Call) Written(state string, wording map[string][16]byte) bool {
 	if asked, _ := c.Wording(state); asked != nil && c.Older != nil {
