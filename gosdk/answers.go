@@ -10,8 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// keep returns the answers that a handler may see: those that are sound and that
-// accepts lets through.
+// keep returns the answers that a handler may see: those that sound keeps and for which
+// accepts returns true.
 func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) mcp.InputResponseMap {
 	var kept mcp.InputResponseMap
 	for key, answer := range answers {
@@ -25,9 +25,9 @@ func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Ki
 	return kept
 }
 
-// sound returns an answer that a handler may see, or nil for one that is not whole:
-// JSON's null becomes nil in places where no handler expects it. The content of a
-// declined or cancelled question means nothing and is left out.
+// sound returns an answer as a handler may see it, or nil if the answer has a nil where
+// no handler expects one: JSON's null is read as nil. The content of a declined or
+// cancelled question means nothing and is left out.
 func sound(answer mcp.InputResponse) mcp.InputResponse {
 	isWhole := false
 	switch a := answer.(type) {

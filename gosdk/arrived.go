@@ -23,13 +23,13 @@ func (p *Protection) begin(call *passing, ctx context.Context, req mcp.Request) 
 	call.Context, call.By, call.Session, call.Caller = ctx, p, req.GetSession(), &call.caller
 }
 
-// caller is who sent a request, as it arrived. Handlers and inner middleware share the
-// request's memory, and may change it before anything is sealed.
+// caller is who sent a request. It is a copy made when the request arrives, because
+// handlers and inner middleware may change the request before anything is sealed.
 type caller struct {
-	request   mcp.Request // for Options.Principal alone; nil where that is nil
+	request   mcp.Request // for Options.Principal; nil if that is not set
 	hasHeader bool
 	hasToken  bool
-	onSession bool // of an older client, over HTTP
+	onSession bool // the request is on an older client's session over HTTP
 	token     tokenName
 }
 
@@ -49,8 +49,7 @@ func (p *Protection) callerOf(req mcp.Request) (c caller) {
 	return c
 }
 
-// withExtra returns the request with another Extra. The caller's request is left
-// alone.
+// withExtra returns a copy of the request with another Extra.
 func withExtra(req mcp.Request, extra *mcp.RequestExtra) mcp.Request {
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
@@ -91,7 +90,8 @@ func copyExtra(extra *mcp.RequestExtra) *mcp.RequestExtra {
 	return &copied
 }
 
-// copyClaims copies the types that JSON decodes to. A verifier's own types are shared.
+// copyClaims returns a copy of an access token's claims. It copies values of the types
+// that JSON decodes to. Values of a verifier's own types are shared.
 func copyClaims(claims map[string]any) map[string]any {
 	claims = maps.Clone(claims)
 	for name, value := range claims {
@@ -116,8 +116,8 @@ func copyClaim(value any) any {
 	return value
 }
 
-// keptArguments is a copy of a call's arguments as they arrived. Handlers and inner
-// middleware may change theirs before anything is sealed.
+// keptArguments is a copy of a call's arguments, made when they arrive, because handlers
+// and inner middleware may change the arguments before anything is sealed.
 type keptArguments struct{ text []byte }
 
 var keptPool = sync.Pool{New: func() any { return new(keptArguments) }}
@@ -126,7 +126,7 @@ var keptPool = sync.Pool{New: func() any { return new(keptArguments) }}
 const maxKept = 64 << 10
 
 // keepArguments replaces the call's arguments with a copy, valid until release.
-// Arguments that are too long to be digested are not copied.
+// Arguments that are too long to be digested are not copied: it then returns nil.
 func (c *call) keepArguments(most int) *keptArguments {
 	if len(c.arguments) == 0 && len(c.promptArgs) == 0 || len(c.arguments) > most {
 		return nil
@@ -149,7 +149,8 @@ func (k *keptArguments) release() {
 	keptPool.Put(k)
 }
 
-// appendStrings appends a prompt's arguments as JSON. Their order does not matter.
+// appendStrings appends a prompt's arguments as a JSON object, in any order: the digest
+// does not depend on the order.
 func appendStrings(dst []byte, members map[string]string) []byte {
 	dst = append(dst, '{')
 	for name, value := range members {
@@ -161,8 +162,8 @@ func appendStrings(dst []byte, members map[string]string) []byte {
 	return append(dst, '}')
 }
 
-// appendString appends a JSON string. Bytes that are not UTF-8 stay as they are:
-// a text with them has no digest.
+// appendString appends a JSON string. Bytes that are not UTF-8 stay as they are, so
+// that the digest refuses the text.
 func appendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

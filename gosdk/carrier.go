@@ -18,17 +18,17 @@ func isCarrier(method string) bool {
 	return method == methodTool || method == methodPrompt || method == methodResource
 }
 
-// call is what the three carrier methods have in common, as it came in.
+// call is what requests of the three carrier methods have in common.
 type call struct {
 	method, target string
-	arguments      []byte            // JSON: a tool's, and a prompt's too after keepArguments
-	promptArgs     map[string]string // of a prompt, shared with its handler
+	arguments      []byte            // JSON of a tool's arguments; after keepArguments, of a prompt's too
+	promptArgs     map[string]string // a prompt's arguments, shared with its handler
 	token          string
 	answers        mcp.InputResponseMap
 	meta           map[string]any
 }
 
-// readCall reads the fields of a carrier request; ok is false for any other.
+// readCall reads the fields of a carrier request; ok is false for any other request.
 func readCall(method string, req mcp.Request) (c call, ok bool) {
 	c.method = method
 	switch r := req.(type) {
@@ -51,7 +51,7 @@ func readCall(method string, req mcp.Request) (c call, ok bool) {
 	return c, false
 }
 
-// anyCall is readCall where the method is not known.
+// anyCall is readCall for callers that do not know the method.
 func anyCall(req mcp.Request) (c call, ok bool) {
 	for _, method := range []string{methodTool, methodPrompt, methodResource} {
 		if c, ok = readCall(method, req); ok {
@@ -84,12 +84,12 @@ func withInput(req mcp.Request, state string, answers mcp.InputResponseMap) mcp.
 // asking is the part of a result that asks.
 type asking struct {
 	state     string
-	questions mcp.InputRequestMap // nil when it does not ask
-	sent      bool                // the SDK will send it as input required
+	questions mcp.InputRequestMap // nil if the result does not ask
+	sent      bool                // the SDK will send the result as one that asks
 }
 
-// readResult reads a result. ok is false for a type that is not the SDK's own, for
-// nil, and for a nil content: the SDK would panic on writing it, with no recover.
+// readResult reads a result. ok is false if its type is not the SDK's own, or if the
+// result or a content in it is nil: the SDK would panic on writing a nil, with no recover.
 func readResult(result mcp.Result) (a asking, ok bool) {
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
@@ -108,8 +108,8 @@ func readResult(result mcp.Result) (a asking, ok bool) {
 	return asking{}, false
 }
 
-// withState returns the result with another state. The handler's own result is
-// left alone; a copy keeps the SDK's unexported result type.
+// withState returns a copy of the result with another state. It copies the whole struct,
+// because an unexported field has the SDK's result type.
 func withState(result mcp.Result, state string) mcp.Result {
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
@@ -128,8 +128,9 @@ func withState(result mcp.Result, state string) mcp.Result {
 	return result
 }
 
-// uncached returns the result marked as private and not to be cached: what depends on
-// answers or carries a token is for one user. Only resources have cache settings.
+// uncached returns the result marked as private and not to be cached: a result that
+// depends on answers or carries a token is for one user. Only resources have cache
+// settings.
 func uncached(result mcp.Result) mcp.Result {
 	r, ok := result.(*mcp.ReadResourceResult)
 	if !ok || r == nil || r.TTLMs == 0 && r.CacheScope == "private" {

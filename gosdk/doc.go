@@ -15,6 +15,6 @@
 // clients of all protocol revisions at one URL. Clients from before multi
 // round-trip requests are asked in the middle of the call, for as many rounds as it
 // takes. (For such a client the SDK requires that a resource which asks sets Contents
-// to an empty slice. It refuses the question with its own error when the client has
-// not declared elicitation.)
+// to an empty slice. The SDK refuses the question with its own error when the client
+// has not declared elicitation.)
 package gosdk

@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// readBody reads the body of a request and puts it back for the SDK. After an error
-// it returns nil; the SDK then reads the same error, and answers it.
+// readBody returns the body of a request and puts it back for the SDK. If reading fails,
+// it returns nil; the SDK then gets the same error when it reads, and answers the client.
 func (h *handler) readBody(w http.ResponseWriter, r *http.Request) []byte {
 	if r.Body == nil {
 		return nil
@@ -39,7 +39,7 @@ type failing struct{ err error }
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // sends reports whether a body has a call of this method, or a notification if call
-// is false, alone or in a batch, as the SDK decodes it.
+// is false, alone or in a batch. It decodes the body as the SDK does.
 func sends(body []byte, method string, call bool) (found bool) {
 	var messages []json.RawMessage
 	// Like the SDK, a Decoder ignores what follows a batch.
@@ -58,7 +58,8 @@ func sends(body []byte, method string, call bool) (found bool) {
 	return found
 }
 
-// answer calls before once, just before the client gets the first byte.
+// answer is a ResponseWriter that calls its function before once: when the client is
+// about to get the first byte.
 type answer struct {
 	http.ResponseWriter
 	before func(status int)
@@ -67,7 +68,7 @@ type answer struct {
 
 func (a *answer) begin(status int) { a.once.Do(func() { a.before(status) }) }
 
-// finish calls before if nothing has been written.
+// finish calls a.before if nothing has been written.
 func (a *answer) finish() { a.begin(http.StatusOK) }
 
 func (a *answer) WriteHeader(status int) {
@@ -87,5 +88,5 @@ func (a *answer) FlushError() error {
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap lets http.ResponseController find the methods of the wrapped writer.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

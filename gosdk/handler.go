@@ -51,12 +51,12 @@ type HandlerOptions struct {
 	Principal func(*http.Request) (string, error)
 	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
 	MaxSessions int
-	// MaxSessionsPerUser is how many of them one user may have. 0 means
+	// MaxSessionsPerUser is how many sessions one user may have open at once. 0 means
 	// 100. By default the user's name includes the client, so a user with several
-	// clients may have as many with each.
+	// clients may have that many with each client.
 	MaxSessionsPerUser int
-	// MaxAnonymousSessions is how many of them callers without a name may
-	// have together. 0 means half of MaxSessions, so that such callers cannot
+	// MaxAnonymousSessions is how many sessions all callers without a name together
+	// may have open at once. 0 means half of MaxSessions, so that such callers cannot
 	// keep users out. A server without users can set it to MaxSessions.
 	MaxAnonymousSessions int
 	// Logger gets messages for the server's author and operator. Nil means
@@ -74,18 +74,19 @@ type HandlerOptions struct {
 //
 // When a limit is reached, a new session displaces one that never sent
 // notifications/initialized and has no request running, the longest unused first. A
-// user at their own limit displaces one of their own. Otherwise an anonymous session
-// goes first, then one of the user's own, then any. Anonymous callers displace only
-// each other. If there is no such session, the client gets status 503 with
-// Retry-After. A session that sent the notification ends only by itself, or when it
-// is idle. Room is made before the SDK looks at the request: a request that the SDK
-// then refuses, for its Accept or Origin header for example, has displaced a session
-// all the same.
+// user at their own limit displaces one of their own sessions. Otherwise an anonymous
+// session is displaced first, then one of the user's own, then any. Anonymous callers
+// displace only anonymous sessions. If there is no such session, the client gets status
+// 503 with Retry-After. A session that sent the notification is not displaced: it ends
+// only by itself, or when it has been idle too long. Room is made before the SDK looks
+// at the request: a request that the SDK then refuses, for its Accept or Origin header
+// for example, has displaced a session all the same.
 //
-// Deleting a session cancels the context of its calls. It counts until its last running
-// handler has returned, even after it has timed out. A question to the client ends when its token expires; set a deadline for
-// anything else that a handler waits for. How many requests a session may have open
-// at once is not limited here. Handler does not serve the older SSE transport, which
+// Deleting a session cancels the context of its calls. A session counts towards the
+// limits until its last running handler has returned, even after the session has timed
+// out. A question to the client ends when its token expires; set a deadline for anything
+// else that a handler waits for. How many requests a session may have open at once is
+// not limited here. Handler does not serve the older SSE transport: that transport
 // neither binds nor limits its sessions.
 func Handler(getServer func(*http.Request) *mcp.Server, options *HandlerOptions) http.Handler {
 	var o HandlerOptions
@@ -129,7 +130,7 @@ func (h *handler) logger() *slog.Logger {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Revisions are dates, so they compare as texts.
 	if r.Header.Get(versionHeader) >= firstStateless {
-		if h.namesUsers { // otherwise no copy is needed
+		if h.namesUsers { // otherwise the calls need no mark
 			r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, markNamed))
 		}
 		h.newer.ServeHTTP(w, r)
@@ -139,8 +140,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveSession(w, r, id)
 		return
 	}
-	// The SDK refuses anything else, so it must not displace a session. A request that the
-	// SDK refuses for other headers may: whoever can send it can send a good one too.
+	// The SDK refuses any other request, so that must not displace a session. A request
+	// that the SDK refuses because of other headers may displace one: whoever can send it
+	// can send a good one too.
 	if r.Method == http.MethodPost && isJSON(r) {
 		h.openSession(w, r)
 		return
@@ -148,10 +150,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.older.ServeHTTP(w, r)
 }
 
-// openSession serves a POST without a session. The SDK makes a session for each,
-// but keeps only those that are initialized.
+// openSession serves a POST without a session. The SDK makes a session for each such
+// POST, but keeps only those that are initialized.
 func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
-	// Read before a slot is taken, so that a slow client holds none.
+	// The body is read before the session is counted, so that a slow client takes no room.
 	body := h.readBody(w, r)
 	var opening *session // nil for a request that must leave no session
 	if sends(body, "initialize", true) {
@@ -167,13 +169,13 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	}
 	var server *mcp.Server
 	ctx := context.WithValue(r.Context(), serverKey{}, &server)
-	if opening != nil { // the context of every call on the session is derived from it
+	if opening != nil { // every call on the session has a context derived from this one
 		ctx = context.WithValue(ctx, sessionKey{}, &sessionMark{named: h.namesUsers, onSession: true, owner: opening.user, alive: opening.alive})
 	}
 	r = r.WithContext(ctx)
 	answer := &answer{ResponseWriter: w, before: func(status int) {
 		h.sessions.name(opening, w.Header().Get(sessionHeader), server)
-		if opening != nil && status < 300 && sends(body, "notifications/initialized", false) { // in the same batch
+		if opening != nil && status < 300 && sends(body, "notifications/initialized", false) { // sent in the same batch
 			h.sessions.initialized(opening)
 		}
 	}}
@@ -181,7 +183,8 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	h.older.ServeHTTP(answer, r)
 }
 
-// admit counts a new session and returns it, or answers that there is no room.
+// admit counts a new session and returns it. If there is no room, it answers with
+// status 503 and returns nil.
 func (h *handler) admit(w http.ResponseWriter, r *http.Request, user string) *session {
 	opening, limit := h.sessions.open(r.Context(), user)
 	if opening == nil {
@@ -192,7 +195,8 @@ func (h *handler) admit(w http.ResponseWriter, r *http.Request, user string) *se
 	return opening
 }
 
-// warnFull warns the operator at most once a minute, since anyone can cause it.
+// warnFull logs that a limit was reached, at most once a minute, because any client can
+// cause it.
 func (h *handler) warnFull(ctx context.Context, limit string) {
 	now, last := time.Now().Unix(), h.lastFull.Load()
 	if now-last >= 60 && h.lastFull.CompareAndSwap(last, now) {
@@ -201,7 +205,7 @@ func (h *handler) warnFull(ctx context.Context, limit string) {
 }
 
 // serveSession serves a request on a session. It identifies the sender before it
-// looks for the session, so that the answer does not reveal whether that exists.
+// looks for the session, so that the answer does not reveal whether the session exists.
 func (h *handler) serveSession(w http.ResponseWriter, r *http.Request, id string) {
 	user, ok := h.user(r)
 	if !ok {
@@ -220,7 +224,7 @@ func (h *handler) serveSession(w http.ResponseWriter, r *http.Request, id string
 	answer := &answer{ResponseWriter: w}
 	switch {
 	case r.Method == http.MethodDelete:
-		used.stop() // the SDK waits for the calls of a session before it ends it
+		used.stop() // cancels the session's calls: the SDK waits for them before it ends the session
 		answer.before = func(status int) {
 			if status < 300 {
 				h.sessions.end(used)
@@ -243,7 +247,8 @@ func (h *handler) serveSession(w http.ResponseWriter, r *http.Request, id string
 // noSession answers as the SDK does for an unknown session.
 func noSession(w http.ResponseWriter) { http.Error(w, "session not found", http.StatusNotFound) }
 
-// user returns who sent a request.
+// user returns who sent a request. If the principal fails, ok is false and the log says
+// why.
 func (h *handler) user(r *http.Request) (user string, ok bool) {
 	principal := mcpseal.Principal(func(context.Context) (string, error) { return h.options.Principal(r) })
 	user, err := principal.Identify(r.Context())
@@ -275,20 +280,20 @@ type (
 	sessionKey struct{}
 )
 
-// sessionMark is what [Handler] tells the calls of a request, in their context.
+// sessionMark is what [Handler] puts into the context of a request's calls.
 type sessionMark struct {
 	named     bool   // HandlerOptions.Principal names the users of sessions
-	onSession bool   // of an older client
+	onSession bool   // the request is on a session of an older client
 	owner     string // who opened the session; "" for nobody
 
-	alive context.Context // ends with the session; nil where there is none
+	alive context.Context // done when the session ends; nil for a request without a session
 }
 
-// markNamed is for requests without a session.
+// markNamed is the mark of requests without a session, if HandlerOptions.Principal is set.
 var markNamed = &sessionMark{named: true}
 
-// noteServer wraps getServer, and stores the server that it returned if the request's
-// context has a place for it.
+// noteServer wraps getServer. If the request's context has a *mcp.Server pointer under
+// serverKey, the wrapper stores the server there.
 func noteServer(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
 	return func(r *http.Request) *mcp.Server {
 		server := getServer(r)

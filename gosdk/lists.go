@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxListPosition is the longest SDK cursor that is sealed: it holds a name
-	// or a URI.
+	// maxListPosition is the length of the longest SDK cursor that is sealed. Such a
+	// cursor holds a name or a URI.
 	maxListPosition = 32 << 10
 	// maxCachedMs limits how much of a page's ttlMs adds to its cursor's life: a year.
 	maxCachedMs = 365 * 24 * 60 * 60 * 1000
 )
 
 // nativeCursors returns an issuer of cursors under the boundary's keys, or nil if
-// the boundary has none.
+// the boundary has no keys.
 func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
 	config, ok := cursor.ConfigOf(boundary)
 	if !ok {
@@ -35,7 +35,8 @@ func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
 	return cursors
 }
 
-// forUsers makes another issuer obey [mcpseal.Config.RequireUser].
+// forUsers wraps the issuer that the author set in Options.Cursors, and applies
+// [mcpseal.Config.RequireUser] to it: for a call without a user, the principal fails.
 type forUsers struct{ cursor.Issuer }
 
 func (f forUsers) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {
@@ -94,8 +95,8 @@ func (p *Protection) serveList(ctx context.Context, next mcp.MethodHandler, meth
 
 // sealedList seals the cursor of a page. If a cache may serve the page to other users,
 // the cursor works for them too, and outlives the cached page. Any other cursor is
-// bound to the user. The SDK calls every page public, but no cache keeps one with a
-// ttlMs of 0.
+// bound to the user. The SDK marks every page as public, but no cache keeps a page with
+// a ttlMs of 0, so the cursor of such a page is bound to the user too.
 func (p *Protection) sealedList(ctx context.Context, by *caller, page *cursor.Page, result mcp.Result) (mcp.Result, error) {
 	plain, with := nextListCursor(result)
 	if plain == "" {
@@ -104,7 +105,7 @@ func (p *Protection) sealedList(ctx context.Context, by *caller, page *cursor.Pa
 	next := cursor.NextPage{Position: []byte(plain)}
 	if cacheable, ok := result.(mcp.CacheableResult); ok && cacheable.GetTTLMs() > 0 {
 		scope := cacheable.GetCacheScope()
-		next.Shared = scope == "public" || scope == "" // which means the same
+		next.Shared = scope == "public" || scope == "" // "" means public
 		next.Cached = time.Duration(min(int64(cacheable.GetTTLMs()), maxCachedMs)) * time.Millisecond
 	}
 	if !next.Shared {
@@ -123,7 +124,7 @@ func cursorError(err error) error {
 	return &jsonrpc.Error{Code: wire.Code, Message: wire.Message, Data: wire.Data}
 }
 
-// listCursor reads the cursor of a list request; ok is false for any other.
+// listCursor reads the cursor of a list request; ok is false for any other request.
 func listCursor(req mcp.Request) (text string, ok bool) {
 	switch r := req.(type) {
 	case *mcp.ListToolsRequest:
@@ -148,8 +149,8 @@ func listCursor(req mcp.Request) (text string, ok bool) {
 	return text, true
 }
 
-// withListCursor returns a request, which must have params, with another cursor. The
-// caller's params are left alone.
+// withListCursor returns a copy of a list request with another cursor. The request must
+// have params.
 func withListCursor(req mcp.Request, text string) mcp.Request {
 	switch r := req.(type) {
 	case *mcp.ListToolsRequest:
@@ -203,12 +204,13 @@ func nextListCursor(result mcp.Result) (text string, with func(string) mcp.Resul
 	return "", nil
 }
 
-// strangers are the tools that an option names and no list has shown so far. An
-// option has no effect for a misspelt name: single use, for example, stays off.
+// strangers are the tools that an option names and no list has shown so far. Their
+// names may be misspelt, and then the option has no effect: single use stays off, for
+// example.
 type strangers struct {
 	mu    sync.Mutex
-	names map[string]string // from the tool to the option; nil after the warning
-	pages int               // seen in a row, from the first one on
+	names map[string]string // the option that names a tool, by the tool; nil after the warning
+	pages int               // how many pages were seen in a row, from the first
 }
 
 func (s *strangers) expect(option string, tools []string) {
@@ -221,7 +223,7 @@ func (s *strangers) expect(option string, tools []string) {
 }
 
 // meet looks at a page of the list of tools. After the last page it warns, once, about
-// the tools that were on none. Another replica may have served some pages, so it
+// the tools that were on no page. Another replica may have served some pages, so it
 // warns only after it has seen a page of each number.
 func (s *strangers) meet(ctx context.Context, p *Protection, number int, page *mcp.ListToolsResult) {
 	s.mu.Lock()

@@ -13,7 +13,7 @@ import (
 
 // receive is the receiving middleware. It moves fields between the SDK and the
 // boundary; the boundary decides what is allowed. If a handler panics, its call
-// fails: the operator learns the type of the value and the stack, the client
+// fails: the log has the type of the panic's value and the stack, and the client learns
 // nothing.
 func (p *Protection) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
@@ -25,7 +25,7 @@ func (p *Protection) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}()
 		panicked := mcpseal.Guard(func() error {
 			if result, err = p.serve(ctx, next, method, req); err != nil {
-				_ = err.Error() // the SDK calls it too, with no recover: it may panic, as a typed nil does
+				_ = err.Error() // may panic, as a typed nil does; tried here because the SDK calls it with no recover
 			}
 			return nil
 		})
@@ -39,7 +39,7 @@ func (p *Protection) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// stackOf names the functions that led to a panic.
+// stackOf returns the functions that led to a panic, or "" if err is not about one.
 func stackOf(err error) string {
 	part := new(mcpseal.PartError)
 	errors.As(err, &part)
@@ -90,8 +90,9 @@ type openCall struct {
 	round mcpseal.Round
 }
 
-// serveCall opens what came in, runs the handler, and seals what it asks. For older
-// clients bridge does the same, in as many rounds as it takes.
+// serveCall opens the call's token, runs the handler, and seals the state and the
+// questions of its result. For older clients bridge does the same, in as many rounds as
+// it takes.
 func (p *Protection) serveCall(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
 	if isOlder(req) {
 		return p.bridge(ctx, next, req, c)
@@ -133,8 +134,8 @@ func (p *Protection) input(ctx context.Context, round *mcpseal.Round, c call) (s
 	return state, answers
 }
 
-// run calls the handler and refuses a result that cannot be read: a state must not
-// leave in a result that was not checked.
+// run calls the handler. It returns the result, and the part of the result that asks. It
+// refuses a result that cannot be read, because a state could leave in it unchecked.
 func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
 	result, err := next(ctx, c.method, req)
 	if err != nil {
@@ -227,8 +228,8 @@ func (e *rejectedError) Unwrap() error { return e.seen }
 
 func internalError() error { return wireError(nil) }
 
-// bare unwraps an error about capabilities, or of the boundary, before it goes out:
-// the SDK wraps what the sending middleware returns.
+// bare returns the error to send to the client. The SDK wraps the errors of the sending
+// middleware, so bare takes an ownError out again.
 func bare(err error) error {
 	var own *ownError
 	if errors.As(err, &own) {
@@ -240,7 +241,7 @@ func bare(err error) error {
 	return err
 }
 
-// ownError marks an error of ours on its way through the SDK.
+// ownError marks an error of this package on its way through the SDK: see bare.
 type ownError struct{ err error }
 
 func (e *ownError) Error() string { return e.err.Error() }

@@ -31,8 +31,8 @@ func isOlder(req mcp.Request) bool {
 const lastStateful = "2025-11-25"
 
 // withSessions lowers the revision of an initialize request to the last one that has
-// sessions. The SDK answers a later revision with such a one too, but would then
-// treat the client as if it spoke the later.
+// sessions. Given a later revision, the SDK would also answer with one that has sessions,
+// but then treat the client as if it spoke the later revision.
 func withSessions(req mcp.Request) mcp.Request {
 	r, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams])
 	if !ok || r == nil || r.Params == nil || r.Params.ProtocolVersion < firstStateless {
@@ -43,9 +43,9 @@ func withSessions(req mcp.Request) mcp.Request {
 	return &mcp.ServerRequest[*mcp.InitializeParams]{Session: r.Session, Params: &params, Extra: r.Extra}
 }
 
-// olderCall is a call of an older client while it runs. Between two rounds its
-// state stays in the process, but every round is sealed and opened as if it had
-// left, so that the boundary's bindings and limits hold.
+// olderCall is a call of an older client while it runs. Between two rounds the state
+// stays in the process, but every round is sealed and opened as if the state had left
+// the process, so that the boundary's bindings and limits hold.
 type olderCall struct {
 	passing
 	p   *Protection
@@ -54,13 +54,14 @@ type olderCall struct {
 
 	mu    sync.Mutex // a handler may ask from several goroutines, and after it has returned
 	round mcpseal.Round
-	sdk   *sdkRound // of this run; nil before its first question
-	asked bool
-	over  bool
+	sdk   *sdkRound // of this run of the handler; nil before its first question
+	asked bool      // the client was asked, or the call brought a token
+	over  bool      // the call has ended
 }
 
 // olderOf returns the older client's call that a question on a session belongs to,
-// or nil. The session excludes questions of a server that a handler connected to.
+// or nil. The sessions must be the same: a handler may connect to another server with
+// its own context, and that server's questions do not belong to the handler's call.
 func olderOf(ctx context.Context, session *mcp.ServerSession) *olderCall {
 	passing := passage.From(ctx)
 	if passing == nil || passing.Session != mcp.Session(session) {
@@ -116,18 +117,17 @@ func (p *Protection) bridge(ctx context.Context, next mcp.MethodHandler, req mcp
 }
 
 // enter begins a run of the handler, and returns its round.
-
 func (o *olderCall) enter() *mcpseal.Round {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	entered := o.round // a copy: an abandoned run may still read it
+	entered := o.round // a copy, because an abandoned run may still read its round
 	o.sdk = nil
 	o.Begin(&entered)
 	return &entered
 }
 
-// leave marks the call as over for handlers that outlive it: the memory of its
-// arguments is reused.
+// leave marks the call as ended. Questions of a handler that outlives the call are then
+// part of no round: a round is bound to the arguments, and their memory is reused.
 func (o *olderCall) leave() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -155,9 +155,9 @@ func (o *olderCall) pristine() mcp.Request {
 	return o.req
 }
 
-// unanswered hides the SDK's error about an older client's answer that it did not
-// accept, because the error repeats the answer. If the handler is not one of
-// elicit's, the SDK's error stays.
+// unanswered returns the error to send for a call that failed. It replaces the SDK's
+// error about an answer that does not fit, because that error repeats the answer. If
+// the handler is not one of elicit's, the SDK's error stays.
 func (o *olderCall) unanswered(err error) error {
 	var own *ownError
 	if !o.Asking() || errors.As(err, &own) || !o.hasAsked() || o.Context.Err() != nil {
@@ -188,8 +188,8 @@ func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, ans
 	if err != nil {
 		return "", nil, &ownError{err}
 	}
-	// o.Context is the parent's and does not carry this call, so the sending
-	// middleware does not count these questions: they are this round.
+	// o.Context does not carry this call, so the sending middleware makes no second
+	// round of these questions.
 	ctx, cancel := context.WithDeadline(o.Context, expires)
 	defer cancel()
 	if answers, err = askAll(ctx, session, a.questions); err != nil && ctx.Err() == nil {
@@ -207,8 +207,9 @@ func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, ans
 	return state, keep(answers, o.round.Accepts), nil
 }
 
-// sealRound begins a round of our own. A question that the handler left open is
-// not part of it.
+// sealRound begins a round that this package asks, not the SDK. It returns the round's
+// token, and when that expires. A question that the handler left open is not part of
+// the round.
 func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token string, expires time.Time, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -220,9 +221,9 @@ func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token
 	return token, o.round.Expires(), err
 }
 
-// reopen opens a token that this call sealed. A rejected one is an error even with
-// AskAgain: the answers are already here. For a cancelled call it opens nothing,
-// so that no rejection is reported.
+// reopen opens a token that this call sealed. A rejected token is an error even with
+// AskAgain, because the client has answered already. If the call was cancelled, reopen
+// does not open the token, so that no rejection is reported.
 func (o *olderCall) reopen(token string) error {
 	if err := o.Context.Err(); err != nil {
 		return err
@@ -237,7 +238,8 @@ func (o *olderCall) reopen(token string) error {
 	return err
 }
 
-// askAll puts all questions to the client at once.
+// askAll puts all questions to the client at once, and returns the answers. If one
+// question fails, it stops waiting for the others.
 func askAll(ctx context.Context, session *mcp.ServerSession, questions mcp.InputRequestMap) (mcp.InputResponseMap, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -284,8 +286,8 @@ func askOne(ctx context.Context, session *mcp.ServerSession, question mcp.InputR
 	return nil, fmt.Errorf("a question of type %T cannot be asked", question)
 }
 
-// withTools writes a sampling question in the form whose answer may hold
-// several contents, which is how the SDK hands answers to handlers.
+// withTools returns a sampling question as one with tools, though it has none. The
+// answer may then hold several contents, as answers do that the SDK hands to handlers.
 func withTools(q *mcp.CreateMessageParams) *mcp.CreateMessageWithToolsParams {
 	messages := make([]*mcp.SamplingMessageV2, len(q.Messages))
 	for i, m := range q.Messages {

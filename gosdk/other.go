@@ -21,8 +21,8 @@ func (p *Protection) serveOther(ctx context.Context, next mcp.MethodHandler, met
 		return nil, p.refuse(ctx, mcpseal.PlainText(method), "params with a state or answers were refused: nothing seals them for this method")
 	}
 	if method == methodListen && isOlder(req) {
-		// No older revision has it, and some releases of the SDK never end a session
-		// that sent it.
+		// It is refused, because no older revision has this method, and some releases
+		// of the SDK never end a session that sent it.
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}
 	}
 	result, err := next(ctx, method, withSessions(req))
@@ -35,15 +35,15 @@ func (p *Protection) serveOther(ctx context.Context, next mcp.MethodHandler, met
 
 const methodListen = "subscriptions/listen"
 
-// inputMembers are what multi round-trip requests add to params and results.
+// inputMembers are the members that multi round-trip requests add to params and results.
 var inputMembers = []string{"requestState", "inputRequests", "inputResponses"}
 
-// carriesInput reports whether params or a result have such a member that is not
-// empty. It checks the SDK's own types field by field, and the JSON of any other.
+// carriesInput reports whether params or a result have one of inputMembers that is not
+// empty. It checks the SDK's own types field by field, and the JSON of any other type.
 func carriesInput(message any) bool {
 	v := reflect.ValueOf(message)
 	for v.Kind() == reflect.Pointer {
-		v = v.Elem() // invalid if it was nil
+		v = v.Elem() // invalid if the pointer is nil
 	}
 	if !v.IsValid() {
 		return false
@@ -52,7 +52,7 @@ func carriesInput(message any) bool {
 		return jsonCarriesInput(message)
 	}
 	for _, index := range inputFields(v.Type()) {
-		// An embedded pointer that is nil has nothing in it.
+		// It fails if an embedded pointer is nil: then there is no such field.
 		if field, err := v.FieldByIndexErr(index); err == nil && !field.IsZero() {
 			return true
 		}
@@ -65,7 +65,7 @@ var sdkPackage = reflect.TypeFor[mcp.CallToolResult]().PkgPath()
 func jsonCarriesInput(message any) bool {
 	text, err := json.Marshal(message)
 	if err != nil {
-		return true // it cannot be checked
+		return true // it cannot be checked, so it must be refused
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil {
@@ -82,7 +82,8 @@ func jsonCarriesInput(message any) bool {
 
 var inputFieldsOf sync.Map // from reflect.Type to [][]int
 
-// inputFields returns the fields of an SDK struct that have such a name in JSON.
+// inputFields returns the fields of an SDK struct whose name in JSON is one of
+// inputMembers, each as an index for reflect.
 func inputFields(t reflect.Type) [][]int {
 	if known, ok := inputFieldsOf.Load(t); ok {
 		return known.([][]int)

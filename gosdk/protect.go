@@ -25,15 +25,15 @@ type Options struct {
 	//
 	// Read the user from req.GetExtra(). It has copies of this request's headers and
 	// access token, made when the request arrived: changes by a handler or inner
-	// middleware do not count. The params are not copied: do not decide by them. The
-	// context is that of the request which opened the session or the connection,
-	// whoever sends on it now.
+	// middleware have no effect on them. The params are not copied: do not decide by
+	// them. The context is that of the request which opened the session or the
+	// connection, even if another user sends on it now.
 	//
-	// Over the older SSE transport GetExtra has neither headers nor token. Put a check
-	// in front of it that whoever posts to a session is the user that opened it, then
-	// set Principal to take the user from the context. Without Principal, such a
-	// connection cannot use states and cursors if it was opened with an access token;
-	// otherwise they are bound to nobody.
+	// Over the older SSE transport GetExtra has neither headers nor token. In front of
+	// that transport, check that whoever posts to a session is the user that opened it.
+	// Then set Principal to take the user from the context. Without Principal, a
+	// connection that was opened with an access token cannot use states and cursors;
+	// those of any other connection are bound to nobody.
 	//
 	// With [Handler], set HandlerOptions.Principal too: it binds the sessions of
 	// older clients. If only one of the two is set, the log has an error. If they name
@@ -44,29 +44,31 @@ type Options struct {
 	// empty name from Principal fails the check, and that the log warns once when
 	// an HTTP server authenticates nobody.
 	AllowAnonymous bool
-	// Unsolicited names tools that get the answers of a call without a state. On a
-	// call with a state, answers are checked for these tools too. Nil means none.
+	// Unsolicited names tools that get the answers of a call even if it has no state,
+	// so that nothing was asked. If the call has a state, its answers are checked as usual.
+	// Nil means none.
 	Unsolicited []string
-	// RejectedText answers a call of a tool whose token is rejected with a result that
-	// is an error and has this text, for example [StartOver]: many hosts show a model no
-	// other. It is the same for every reason. "" means the protocol's error, which the
-	// official conformance suite wants.
+	// RejectedText is the text of the tool result, marked as an error, that a tool call
+	// with a rejected token gets; [StartOver], for example. Set it if the model must
+	// learn of rejections: many hosts do not show it protocol errors. The text is the
+	// same for every reason. "" means the protocol's error, which the official
+	// conformance suite wants.
 	RejectedText string
-	// Cursors issues the cursors of paged tools. Nil means native ones under the
-	// boundary's keys, which live for an hour.
+	// Cursors issues the cursors of paged tools. Nil means native cursors under the
+	// boundary's keys; such a cursor lives for an hour.
 	Cursors cursor.Issuer
 	// PlainLists leaves the cursors of tools/list, prompts/list, resources/list
 	// and resources/templates/list as the SDK makes them: readable, and accepted
 	// from any client unchecked.
 	PlainLists bool
 	// Logger gets messages for the server's author and operator. Nil means
-	// slog.Default() at the time of each. Rejections, of cursors too, go to the
-	// boundary's logger.
+	// slog.Default() at the time of each message. Rejections of tokens and cursors go
+	// to the boundary's logger.
 	Logger *slog.Logger
 }
 
-// StartOver tells a model what to do after a token was rejected, for
-// [Options.RejectedText].
+// StartOver is a text for [Options.RejectedText]. It tells a model what to do after a
+// token was rejected.
 const StartOver = "The confirmation is no longer valid. Nothing was done. Call the tool again to start over."
 
 // Protection is a boundary and its options, prepared once for any number of servers.
@@ -74,24 +76,25 @@ type Protection struct {
 	boundary *mcpseal.Boundary
 	policy   mcpseal.Config // the boundary's
 	options  Options
-	caller   mcpseal.Principal // of the call whose context it gets
-	lists    cursor.Issuer     // nil where list cursors stay plain
+	caller   mcpseal.Principal // returns the user of the call that a context belongs to
+	lists    cursor.Issuer     // nil if list cursors are not sealed
 
 	receiving, sending mcp.Middleware
 
-	unsolicited map[string]bool
-	anonymous   atomic.Bool // the log has said that nobody is authenticated
-	halfNamed   sync.Map    // what the log has said about sessions and calls that name users in two ways
-	paired      atomic.Bool // both halves of the middleware are on one server
+	unsolicited map[string]bool // true for tools in Options.Unsolicited
+	anonymous   atomic.Bool     // the log has said that nobody is authenticated
+	halfNamed   sync.Map        // logged errors about only one Principal being set, by their text
+	paired      atomic.Bool     // both halves of the middleware are on one server
 	strangers   strangers
 }
 
-// Prepare returns what protects servers with a boundary. Use it in place of [Protect]
-// where a program has several servers, or makes one for each request: it does once
-// what need not be done for each, and what the log says once, it says once for all.
+// Prepare returns a Protection, which [Protection.Install] puts on servers. Use both in
+// place of [Protect] if a program has several servers, or makes one for each request:
+// the work that all servers share is done once, and a warning that is logged only once
+// is logged once for all servers together.
 func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 	p := newProtection(boundary, options)
-	p.paired.Store(true) // Install installs both
+	p.paired.Store(true) // Install installs both halves
 	return p
 }
 
@@ -128,14 +131,14 @@ func (p *Protected) Boundary() *mcpseal.Boundary { return p.protection.boundary 
 // installed are the servers that have the middleware.
 var installed serverSet
 
-// serverSet remembers servers for as long as somebody else does.
+// serverSet is a set of servers. It does not keep a server from being collected.
 type serverSet struct {
 	mu      sync.Mutex
 	servers map[weak.Pointer[mcp.Server]]struct{}
-	sweep   int // at how many those that are gone are removed
+	sweep   int // the number of entries at which those of collected servers are removed
 }
 
-// add reports whether the server is new.
+// add adds a server, and reports whether it is new.
 func (s *serverSet) add(server *mcp.Server) bool {
 	pointer := weak.Make(server)
 	s.mu.Lock()
@@ -160,16 +163,16 @@ func (s *serverSet) add(server *mcp.Server) bool {
 //
 // Middleware added later gets questions after they are sealed, and must leave them
 // alone: nothing compares what the client shows with what was sealed, so the answer to
-// a reworded question counts for the original one. The same goes for any sending
-// middleware and the questions to older clients.
+// a reworded question is taken for an answer to the original one. For the same reason,
+// sending middleware must leave the questions to older clients alone.
 func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
 	return Prepare(boundary, options).Install(server)
 }
 
 // Middleware returns the receiving and the sending middleware by themselves,
 // for a server that orders its own chain. Install both, on one server. A server with
-// the sending one alone is not protected: it refuses to ask older clients, but newer
-// ones get its states in plaintext.
+// only the sending middleware is not protected: it refuses to ask older clients, but
+// newer clients get its states in plaintext.
 func Middleware(boundary *mcpseal.Boundary, options *Options) (receiving, sending mcp.Middleware) {
 	p := newProtection(boundary, options)
 	return p.receiving, p.sending
@@ -224,8 +227,8 @@ func init() {
 	}
 }
 
-// Both halves of the middleware have one type, so an author may swap them, or install
-// them on two servers. Neither mistake may go unnoticed.
+// The two halves of the middleware have the same type, so an author may swap them, or
+// install them on two servers. The code below is there to notice both mistakes.
 
 const swapped = "the two halves of the middleware are swapped, so nothing is sealed: install them as Middleware returns them, receiving and sending"
 
@@ -238,22 +241,24 @@ func isQuestion(method string) bool {
 	return false
 }
 
-// pair finds out whether the sending half is on the server of an older client's
-// session too: it sends a ping, which that half catches. Until then the server neither
-// serves such a client nor asks it anything.
+// pair finds out whether the sending half is on this server too, and if so sets
+// p.paired. It sends a ping on the session of an older client, and the sending half
+// catches that ping. Until p.paired is set, the server neither serves older clients nor
+// asks them anything.
 func (p *Protection) pair(ctx context.Context, method string, req mcp.Request) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || session == nil || method != "initialize" && !isOlder(req) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithValue(ctx, pairKey{}, p))
-	cancel() // a ping that is not caught need not arrive
+	cancel() // a ping that the sending half does not catch then fails at once: nobody waits for the client
 	if errors.Is(session.Ping(ctx, nil), errCaught) {
 		p.paired.Store(true)
 	}
 }
 
-// catches reports whether the sending half has got the ping of pair.
+// catches reports whether a message is the ping of pair, which the sending half must
+// not send on.
 func (p *Protection) catches(ctx context.Context, method string) bool {
 	return method == "ping" && ctx.Value(pairKey{}) == any(p)
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // pins returns the questions as the boundary seals them. A question of elicit is sealed
-// with its wording, and refused if that was changed: an answer counts for that wording.
+// with the digest of its wording, because its answer is valid for that wording only. The
+// question is refused if inner middleware changed the wording.
 func (p *Protection) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Question, error) {
 	ctx, requests := passing.Context, a.questions
 	changed := func() error {
@@ -91,9 +92,9 @@ func declares(capabilities map[string]any, question mcp.InputRequest) bool {
 	return ok || part == "" || part == "form" && len(declared) == 0
 }
 
-// checkCapabilities refuses questions that the client has not declared it can
-// answer, as revision 2026-07-28 requires. The capabilities come with each request,
-// or else from a handshake.
+// checkCapabilities refuses questions that the client has not declared it can answer,
+// as revision 2026-07-28 requires. A client declares its capabilities in each request,
+// or else in the handshake.
 func checkCapabilities(req mcp.Request, c call, questions mcp.InputRequestMap) error {
 	capabilities := declaredIn(c.meta)
 	if capabilities == nil {
@@ -122,7 +123,8 @@ func declaredIn(meta map[string]any) (capabilities map[string]any) {
 	return nil
 }
 
-// missingCapabilities returns an error that lists all that the questions need.
+// missingCapabilities returns an error that lists the capabilities that the questions
+// need.
 func missingCapabilities(questions mcp.InputRequestMap) error {
 	required := make(map[string]map[string]any)
 	for _, question := range questions {

@@ -10,14 +10,14 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// What follows is for handlers that seal their states themselves, on a server without
-// [Protect]: what the client holds is then a token wherever it is seen, and a handler
-// that forgets to open it has no state at all. The price is three calls in each handler
-// that asks, and that the SDK asks older clients for one round only.
+// The functions below are for handlers that seal their own states, on a server without
+// [Protect]. Such a handler gets the token, so a handler that forgets to open it has no
+// state at all. The price is three calls in each handler that asks. Older clients are
+// asked by the SDK, and for one round only.
 
-// Request returns the request that a handler got as a boundary needs it: method, target,
-// arguments and user, for [mcpseal.Boundary.Open]. It fails on a server that is
-// protected, where the middleware seals. Return the error as it is.
+// Request returns what [mcpseal.Boundary.Open] needs to know of the request that a
+// handler got: method, target, arguments and user. It fails on a protected server,
+// because the middleware seals there. Return the error as it is.
 func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Request, error) {
 	c, ok := anyCall(req)
 	if !ok {
@@ -36,8 +36,8 @@ func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Requ
 	return request, nil
 }
 
-// Answers returns those of the request's answers that the round before asked for. Log
-// and observer learn how many were dropped.
+// Answers returns those of the request's answers that the previous round asked for, and
+// drops the others. The log and the observer learn how many were dropped.
 func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.Request) mcp.InputResponseMap {
 	c, _ := anyCall(req)
 	_, answers := p.input(ctx, round, c)
@@ -58,7 +58,7 @@ func (p *Protection) Questions(ctx context.Context, req mcp.Request, questions m
 	return pinned, checkCapabilities(req, c, questions)
 }
 
-// WireError returns the client's view of an error of [mcpseal.Boundary.Open] or
-// [mcpseal.Boundary.Seal], for a handler that calls them: a *jsonrpc.Error, which the SDK
-// sends as it is.
+// WireError returns the error to send for an error of [mcpseal.Boundary.Open] or
+// [mcpseal.Boundary.Seal]. Return it from a handler that calls them: it is a
+// *jsonrpc.Error, so the SDK sends it as it is.
 func WireError(err error) error { return bare(wireError(err)) }

@@ -14,13 +14,13 @@ import (
 // send is the sending middleware. It refuses questions that an older client has not
 // declared it can answer, and answers with a nil in them. It counts the questions that
 // the SDK asks by itself as rounds of their call, and stops waiting for an answer when
-// the round's token expires. A question that belongs to no such call waits as long as
-// a token would live.
+// the round's token expires. For a question that belongs to no call of an older client,
+// it waits as long as a token would live.
 func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		question, ok := req.GetParams().(mcp.InputRequest)
 		if !ok && method == "roots/list" {
-			question, ok = &mcp.ListRootsParams{}, true // its params may be left out
+			question, ok = &mcp.ListRootsParams{}, true // roots/list may have no params
 		}
 		session, isServer := req.GetSession().(*mcp.ServerSession)
 		if isServer && (isCarrier(method) || isList(method)) {
@@ -65,7 +65,7 @@ func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		ended := older.end(round)
 		if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-			return nil, &ownError{wireError(mcpseal.ErrRejected)} // expired; end has told the operator
+			return nil, &ownError{wireError(mcpseal.ErrRejected)} // the token has expired; end has logged it
 		}
 		if err == nil && ended != nil {
 			return nil, &ownError{ended}
@@ -88,21 +88,21 @@ func soundly(result mcp.Result, err error) (mcp.Result, error) {
 
 // sdkRound is the questions that the SDK asks by itself between two runs of the
 // handler. The round begins with its first question and ends with its last answer. A
-// question that a handler asks directly looks the same: during the round it counts,
-// afterwards it is let through. The handler's state is not known here: the SDK passes
-// it from the first run to the second.
+// question that a handler asks directly looks the same: during the round it is part of
+// the round, and afterwards it is let through. The round is sealed without the handler's
+// state, because the SDK passes that from the first run to the second.
 type sdkRound struct {
 	kind    mcpseal.Kind // decides how long the round lives
 	token   string
-	pending int // questions
+	pending int // questions without an answer
 	ended   bool
 
-	expired context.Context // ends when the token does
+	expired context.Context // done when the token expires
 	timer   *time.Timer
 }
 
-// begin adds a question to the round that the SDK makes. It returns nil for one
-// that does not count.
+// begin adds a question to the SDK's round, and returns the round. It returns nil if the
+// round or the call has ended: the question is then part of no round.
 func (o *olderCall) begin(question mcp.InputRequest) (*sdkRound, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -127,7 +127,7 @@ func (o *olderCall) begin(question mcp.InputRequest) (*sdkRound, error) {
 	return r, nil
 }
 
-// expireAt sets when the round ends, also for questions that are under way.
+// expireAt sets when the round expires, also for questions that were sent before.
 func (r *sdkRound) expireAt(at time.Time) {
 	if r.timer != nil {
 		r.timer.Reset(time.Until(at))
@@ -138,7 +138,8 @@ func (r *sdkRound) expireAt(at time.Time) {
 	r.timer = time.AfterFunc(time.Until(at), expire)
 }
 
-// end takes a question off its round, and ends the round with the last one.
+// end notes that a question is done. After the last one it ends the round, and returns
+// an error if the round's token does not open.
 func (o *olderCall) end(r *sdkRound) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -166,7 +167,7 @@ func (r *sdkRound) waiting(ctx context.Context, patience time.Duration) (context
 	}
 }
 
-// patience is how long a token with such a question lives.
+// patience returns how long a token with this question lives.
 func (p *Protection) patience(question mcp.InputRequest) time.Duration {
 	if passage.KindOf(question) == mcpseal.KindURL && p.policy.URLTTL != 0 {
 		return p.policy.URLTTL

@@ -21,35 +21,35 @@ type sessions struct {
 	byID      map[string]*session
 	everyone  crowd
 	anonymous crowd
-	users     map[string]*crowd // those that have a session
+	users     map[string]*crowd // the users that have a session, by name
 }
 
 // crowd is the sessions of everyone, of one user, or of all anonymous callers.
 type crowd struct {
-	name  string // of its limit
+	name  string // of the option that sets the limit
 	limit int    // negative means none
-	count int    // from before the SDK makes a session until after it has closed it
+	count int    // sessions, each from before the SDK makes it until after the SDK has closed it
 	// spare has the sessions that may be displaced, the longest unused first.
 	spare list.List
 }
 
 func (c *crowd) full() bool { return c.limit >= 0 && c.count >= c.limit }
 
-// session is one that is open, or about to be. The lock of sessions guards it.
+// session is a session that is open, or about to be. sessions.mu guards it.
 type session struct {
 	user  string
 	owner *crowd
-	id    string             // "" until the SDK has named it
-	sdk   *mcp.ServerSession // nil until then
+	id    string             // "" until the SDK has made the session
+	sdk   *mcp.ServerSession // nil until the SDK has made it
 
 	isInitialized bool
-	running       int              // HTTP requests
-	spare         [2]*list.Element // its places in spare of owner and of everyone; nil for none
+	running       int              // how many of its HTTP requests are being served
+	spare         [2]*list.Element // its places in owner.spare and in everyone.spare; nil if it is not there
 	isEnded       bool
 	ended         chan struct{}
 
-	alive context.Context // of its calls, until the client or another session ends it
-	stop  context.CancelFunc
+	alive context.Context    // the session's calls are cancelled when this is done
+	stop  context.CancelFunc // ends alive
 }
 
 func newSessions(all, perUser, anonymous int) *sessions {
@@ -74,8 +74,9 @@ func orDefault(value, zero int) int {
 	return value
 }
 
-// open counts a new session, with a request running. If there is no room it
-// returns the name of the limit instead.
+// open counts a new session, with one request running, and returns it. If a limit is
+// reached, open ends another session to make room. If it cannot, it returns nil and the
+// name of the limit.
 func (s *sessions) open(ctx context.Context, user string) (opening *session, limit string) {
 	opening, victim, limit := s.tryOpen(user)
 	if victim == nil {
@@ -85,7 +86,7 @@ func (s *sessions) open(ctx context.Context, user string) (opening *session, lim
 	defer cancel()
 	for victim != nil {
 		victim.stop()
-		go victim.sdk.Close() // waits for what the session still runs
+		go victim.sdk.Close() // in the background: Close waits for the calls that the session still runs
 		select {
 		case <-victim.ended:
 		case <-ctx.Done():
@@ -96,8 +97,8 @@ func (s *sessions) open(ctx context.Context, user string) (opening *session, lim
 	return opening, limit
 }
 
-// tryOpen counts a new session, or returns a victim that must make room first, or
-// neither. It names the limit that was reached.
+// tryOpen counts a new session and returns it. If a limit is reached, it returns the
+// name of the limit, and the session that must end first, or nil if there is none.
 func (s *sessions) tryOpen(user string) (opening, victim *session, limit string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,8 +141,8 @@ func (s *sessions) crowdOf(user string) *crowd {
 	return &crowd{name: "MaxSessionsPerUser", limit: s.perUser}
 }
 
-// name binds a session that was counted to the one that the SDK made under id. The
-// SDK's session is closed instead if none was counted, or if the id is taken.
+// name joins opening to the session that the SDK made under id. If opening is nil, or
+// the id is taken, it closes the SDK's session instead.
 func (s *sessions) name(opening *session, id string, server *mcp.Server) {
 	if id == "" || server == nil {
 		return
@@ -165,7 +166,7 @@ func (s *sessions) name(opening *session, id string, server *mcp.Server) {
 	go s.watch(opening)
 }
 
-// watch ends a session when the SDK has closed it, for whatever reason.
+// watch waits until the SDK has closed a session, for whatever reason, and ends it.
 func (s *sessions) watch(watched *session) {
 	watched.sdk.Wait()
 	watched.sdk.Close() // the SDK's handler forgets a broken session only if it is closed too
@@ -186,7 +187,7 @@ func (s *sessions) enter(id, user string) (entered *session, isInitialized bool)
 	return entered, entered.isInitialized
 }
 
-// has reports whether any user has such a session.
+// has reports whether any user has a session with this id.
 func (s *sessions) has(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +195,7 @@ func (s *sessions) has(id string) bool {
 }
 
 // opened notes that the request which opens a session has ended. If the SDK has made
-// no session, it no longer counts.
+// no session, opening is no longer counted.
 func (s *sessions) opened(opening *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,7 +229,7 @@ func (s *sessions) initialized(session *session) {
 	session.isInitialized = true
 }
 
-// end notes that the SDK has closed a session: it no longer counts.
+// end notes that the SDK has closed a session: it is no longer counted.
 func (s *sessions) end(ended *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,7 +250,7 @@ func (s *sessions) endLocked(ended *session) {
 	close(ended.ended)
 }
 
-// withdraw makes a session unknown to clients.
+// withdraw makes a session unknown to clients: enter no longer finds it.
 func (s *sessions) withdraw(withdrawn *session) {
 	s.unspare(withdrawn)
 	if s.byID[withdrawn.id] == withdrawn {

@@ -61,14 +61,15 @@ func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any
 // State returns what [SetState] wrote in the previous round. On a first round
 // present is false. An error other than [ErrNotProtected] means that the state was
 // written by something else, or by an earlier version of the handler: it has
-// members that T does not have, or of other types. The error repeats nothing of it.
+// members that T does not have, or of other types. The error repeats nothing of the
+// state.
 func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, err error) {
 	var none T
 	if !Sealed(ctx, req) {
 		return none, false, ErrNotProtected
 	}
 	c, _ := anyCall(req)
-	if c.token == "" { // plaintext by now
+	if c.token == "" { // the state in plaintext: the middleware has opened the token
 		return none, false, nil
 	}
 	value, err = mcpseal.DecodeState[T](c.token)

@@ -14,8 +14,8 @@ type Action string
 
 const (
 	Accept  Action = "accept"
-	Decline Action = "decline" // said no
-	Cancel  Action = "cancel"  // gave no answer
+	Decline Action = "decline" // the user said no
+	Cancel  Action = "cancel"  // the user gave no answer
 )
 
 func (a Action) valid() bool { return a == Accept || a == Decline || a == Cancel }
@@ -39,9 +39,9 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the question %s was declined", mcpseal.PlainText(e.Key))
 }
 
-// MisfitError means that an accepted answer does not fit what was asked. It fails
-// the call, with the same kinds of errors as a [RefusedError]. Its text repeats
-// nothing of the answer.
+// MisfitError means that an accepted answer does not fit what was asked. The call
+// fails, with the same kinds of errors as for a [RefusedError]. The text of the error
+// repeats nothing of the answer.
 type MisfitError struct{ Key string }
 
 func (e *MisfitError) Error() string {
@@ -57,12 +57,12 @@ type Answer[T any] struct {
 	key      string
 	question mcp.InputRequest
 	digest   string
-	recorded *answer // nil while it is pending
-	value    T       // of an accepted one
+	recorded *answer // nil while the answer is pending
+	value    T       // zero unless the answer was accepted
 }
 
-// newAnswer asks a question. The function read decodes an accepted answer; the kept
-// bytes that it returns are all that the state keeps of a fresh one.
+// newAnswer asks a question. The function read decodes an accepted answer. If the answer
+// came in this round, the state keeps only the bytes kept that read returns.
 func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read func(content []byte) (value T, kept []byte, err error)) *Answer[T] {
 	a := &Answer[T]{ask: ask, key: key, question: question}
 	a.recorded = ask.ask(key, question)
@@ -79,9 +79,9 @@ func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read fu
 			a.recorded.Content = kept
 			ask.state.Answers[key] = *a.recorded
 		}
-	case fresh: // the client's fault, which fails the call
+	case fresh: // the client's fault: the call fails
 		ask.misfit = &MisfitError{key}
-	default: // it could be read in an earlier round: ask again
+	default: // the answer could be read in an earlier round: ask again
 		delete(ask.state.Answers, key)
 		a.recorded = nil
 		if !ask.asks {
@@ -108,7 +108,7 @@ func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 		return "", value, errPending
 	}
 	if a.ask.misfit != nil {
-		return "", value, a.ask.misfit // the call has failed: nothing more may be done
+		return "", value, a.ask.misfit // the call has failed, so the handler must not go on
 	}
 	if a.recorded == nil {
 		a.ask.asks = true

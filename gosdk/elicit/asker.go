@@ -18,31 +18,32 @@ import (
 // Asker asks the questions of one call. It is not safe for concurrent use.
 type Asker struct {
 	by      *gosdk.Protection // nil in a test of a handler by itself
-	passing *passage.Call     // nil if the call has not passed it
+	passing *passage.Call     // nil if the call has not come through the middleware of this Protection
 	req     mcp.Request
 	name    string
 
 	state state
 	fresh mcp.InputResponseMap // answers of this round
 
-	digests   map[string]string // of every question of this run
-	onces     map[string]reflect.Type
-	questions mcp.InputRequestMap // to go out if the call asks
-	read      map[string]bool     // answers that the handler has looked at
-	asks      bool                // a pending answer was read
-	mistake   string              // of the author
-	misfit    error               // an answer that does not fit its question
+	digests   map[string]string       // of every question of this run, by its key
+	onces     map[string]reflect.Type // of the value under each key of a Once
+	questions mcp.InputRequestMap     // to go out if the call asks
+	read      map[string]bool         // true for the keys whose answers the handler has read
+	asks      bool                    // a pending answer was read, so the call asks
+	mistake   string                  // the author's first mistake; "" for none
+	misfit    error                   // not nil if an answer does not fit its question
 }
 
-// maxRewordings is how often in a row a question may change after it was answered.
-// Once may be a new release; this often means a clock in its text.
+// maxRewordings is how often in a row a question changes after it was answered until the
+// call fails. One change may come from a new release. This many mean that the text
+// changes by itself: it has a time in it, for example.
 const maxRewordings = 3
 
 // Request returns the request: a *mcp.CallToolRequest, a *mcp.GetPromptRequest or
 // a *mcp.ReadResourceRequest. Its state and answers belong to this package.
 func (a *Asker) Request() mcp.Request { return a.req }
 
-// ask registers a question. It returns the answer that it has, or nil.
+// ask registers a question. It returns the recorded answer, or nil if that is pending.
 func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 	digest, ok := digestOf(question)
 	if len(key) > mcpseal.MaxQuestionKey || !utf8.ValidString(key) {
@@ -66,13 +67,15 @@ func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 	if ok {
 		a.reworded(key)
 	}
-	if !a.asks { // what is asked after a pending answer was read may depend on it
+	// After the handler has read a pending answer, its questions may depend on that
+	// answer, so they are not asked yet.
+	if !a.asks {
 		a.put(key, digest, question)
 	}
 	return nil
 }
 
-// put adds a question to the next round, if there is one.
+// put adds a question to those that go out if the call asks.
 func (a *Asker) put(key, digest string, question mcp.InputRequest) {
 	a.questions[key] = question
 	if a.state.Asked == nil {
@@ -81,7 +84,7 @@ func (a *Asker) put(key, digest string, question mcp.InputRequest) {
 	a.state.Asked[key] = digest
 }
 
-// reworded drops an answer whose question has changed since.
+// reworded drops the answer to a question that has changed since it was answered.
 func (a *Asker) reworded(key string) {
 	delete(a.state.Answers, key)
 	if _, justAnswered := a.fresh[key]; !justAnswered {
@@ -97,7 +100,8 @@ func (a *Asker) reworded(key string) {
 	}
 }
 
-// checkQuestions makes sure that the questions that go out are those that were digested.
+// checkQuestions notes a mistake if there are too many questions, or if one was changed
+// after it was digested.
 func (a *Asker) checkQuestions() {
 	if len(a.questions) > mcpseal.MaxQuestions {
 		a.wrong("%d questions are asked in one round, more than %d", len(a.questions), mcpseal.MaxQuestions)
@@ -109,8 +113,8 @@ func (a *Asker) checkQuestions() {
 	}
 }
 
-// checkRefusals makes sure that a handler which completes has read what the user
-// refused: otherwise it may have done what was refused.
+// checkRefusals notes a mistake if the user declined or cancelled a question and the
+// handler has not read that answer: the handler may have done what the user refused.
 func (a *Asker) checkRefusals() {
 	for _, key := range slices.Sorted(maps.Keys(a.digests)) {
 		if recorded, ok := a.state.Answers[key]; ok && recorded.Action != Accept && !a.read[key] {
@@ -120,7 +124,7 @@ func (a *Asker) checkRefusals() {
 	}
 }
 
-// wrong notes a mistake of the author. The first one counts.
+// wrong notes a mistake of the author. Only the first one is kept.
 func (a *Asker) wrong(format string, args ...any) {
 	if a.mistake == "" {
 		a.mistake = fmt.Sprintf(format, args...)

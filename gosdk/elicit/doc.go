@@ -14,15 +14,16 @@
 //	})
 //
 // The handler runs from its beginning in every round. A question that was answered
-// has its answer. Any other is pending: reading it makes the call ask, whatever the
-// handler returns. So the code before the last question must be safe to run again;
+// has its answer. Any other answer is pending: reading it makes the call ask, whatever
+// the handler returns. So the code before the last question must be safe to run again;
 // [Once] keeps what must not be computed again.
 //
 // Read the answer to every question before acting on it. If the user declined or
-// cancelled one, and the handler completes without having read that, the call fails.
+// cancelled a question, and the handler completes without having read that answer, the
+// call fails.
 //
-// Answers are kept in the sealed state until the call is done. An answer counts for
-// exactly the question that was shown: if the words or the schema change, the question
+// Answers are kept in the sealed state until the call is done. An answer is valid for
+// exactly the question that was asked: if its words or its schema change, the question
 // is asked again. Middleware that rewords questions after they are sealed breaks that:
 // see [gosdk.Protect]. Clients of all protocol revisions are served alike.
 //

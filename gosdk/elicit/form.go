@@ -20,8 +20,8 @@ import (
 
 // Form asks the user to fill in a form whose fields are those of the struct T:
 // strings, numbers, booleans, and slices of strings whose choices [Enum] lists. A
-// field is required unless its tag says omitempty or omitzero; the tag jsonschema
-// describes it.
+// field is required unless its tag says omitempty or omitzero. Describe a field in its
+// tag jsonschema.
 func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer[T] {
 	f, err := formOf[T](options)
 	if err != nil {
@@ -34,8 +34,9 @@ func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer
 	})
 }
 
-// CheckForm returns what is wrong with a form, and names the field. Call it when the
-// server starts, or in a test: otherwise a form is checked when it is first asked.
+// CheckForm returns an error that says what is wrong with a form, and in which field.
+// Call it when the server starts, or in a test: otherwise a form is checked when it is
+// first asked.
 func CheckForm[T any](options ...FormOption) error {
 	_, err := formOf[T](options)
 	return err
@@ -47,7 +48,8 @@ type FormOption struct {
 	apply func(*jsonschema.Schema) error
 }
 
-// Enum limits a string to some values. For a slice of strings, these are the choices.
+// Enum lists the values that a string field may have, or the choices for a slice of
+// strings.
 func Enum(field string, values ...string) FormOption {
 	return FormOption{field, func(s *jsonschema.Schema) error {
 		if len(values) == 0 {
@@ -67,7 +69,8 @@ func Enum(field string, values ...string) FormOption {
 	}}
 }
 
-// hasFormat reports whether a text has a format, which the schema does not check.
+// hasFormat reports whether text is of the format. It is needed because the schema
+// library does not check formats. For a format that is not in formats it returns true.
 func hasFormat(text, format string) bool {
 	var err error
 	switch format {
@@ -84,7 +87,8 @@ func hasFormat(text, format string) bool {
 	case "date":
 		_, err = time.Parse(time.DateOnly, text)
 	case "date-time":
-		// Parse accepts an hour of one digit, and a comma before the fraction.
+		// Parse also accepts an hour of one digit, and a comma before the fraction:
+		// neither is a date-time.
 		_, err = time.Parse(time.RFC3339, text)
 		if err == nil && (text[len("2006-01-02T15")] != ':' || strings.Contains(text, ",")) {
 			return false
@@ -107,13 +111,13 @@ func TextFormat(field, format string) FormOption {
 	}}
 }
 
-// form is a form that can be asked.
+// form is a form that was checked and can be asked.
 type form struct {
 	schema   *jsonschema.Schema
 	resolved *jsonschema.Resolved
 }
 
-var plainForms sync.Map // reflect.Type to *form, of forms without options
+var plainForms sync.Map // from reflect.Type to *form, for forms without options
 
 func formOf[T any](options []FormOption) (*form, error) {
 	t := reflect.TypeFor[T]()
@@ -175,8 +179,9 @@ func buildForm(t reflect.Type, options []FormOption) (*form, error) {
 	return &form{schema, resolved}, nil
 }
 
-// tryField answers one field and checks that the answer arrives: JSON loses fields
-// that are embedded twice, embedded under a name, or read by a method of their type.
+// tryField returns an error if an answer to the field would not arrive in the Go struct:
+// encoding/json loses fields that are embedded twice, embedded under a name, or read by
+// a method of their type. A type that reads only dates or times gets that format.
 func tryField(t reflect.Type, name string, s *jsonschema.Schema) error {
 	probe := map[string]any{"string": "probe", "number": 1.5, "integer": 1.0, "boolean": true}[s.Type]
 	switch {
@@ -193,7 +198,7 @@ func tryField(t reflect.Type, name string, s *jsonschema.Schema) error {
 	if arrives(t, name, probe) {
 		return nil
 	}
-	// Some types read only one kind of text.
+	// Some types read only a time or a date, so try these texts too.
 	for _, known := range []struct{ format, text string }{{"date-time", "2026-01-02T03:04:05Z"}, {"date", "2026-01-02"}} {
 		if s.Type == "string" && len(s.Enum) == 0 && (s.Format == "" || s.Format == known.format) && arrives(t, name, known.text) {
 			s.Format = known.format
@@ -221,8 +226,8 @@ func arrives(t reflect.Type, name string, probe any) bool {
 	return failed == nil && reflect.DeepEqual(back[name], probe)
 }
 
-// withoutNull drops the null that a pointer or a slice allows: a form leaves a
-// field out instead.
+// withoutNull removes null from the types of a pointer or a slice: in a form, an empty
+// field is left out instead.
 func withoutNull(s *jsonschema.Schema) {
 	if kinds := slices.DeleteFunc(slices.Clone(s.Types), func(t string) bool { return t == "null" }); len(kinds) == 1 {
 		s.Type, s.Types = kinds[0], nil
@@ -245,8 +250,9 @@ func checkField(s *jsonschema.Schema) error {
 	return fmt.Errorf("is of the type %q; a form has only strings, numbers, booleans and choices", strings.Join(append(s.Types, s.Type), " "))
 }
 
-// read decodes an answer that fits, and returns it without members that the form has
-// no field for. Its errors may repeat the answer, so they are never shown.
+// read checks an answer and decodes it into value. It returns the answer without the
+// members that the form has no field for. Its errors may repeat the answer, so they are
+// never shown.
 func (f *form) read(content []byte, value any) (kept []byte, err error) {
 	var fields map[string]any
 	if err := json.Unmarshal(content, &fields); err != nil {
@@ -257,7 +263,7 @@ func (f *form) read(content []byte, value any) (kept []byte, err error) {
 	}
 	for name := range fields {
 		if f.schema.Properties[name] == nil {
-			delete(fields, name) // encoding/json ignores case; this does not
+			delete(fields, name) // even if only its case differs: encoding/json would fill the field
 		}
 	}
 	if err := f.resolved.Validate(fields); err != nil {

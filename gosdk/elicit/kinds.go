@@ -13,8 +13,8 @@ type Consent struct{ *Answer[struct{}] }
 
 // URL asks the user to open a URL: to sign in somewhere, to pay, to enter what
 // must not pass through the client. Accepting is consent, not completion: when
-// the client comes back, find out whether it was done, and return
-// [Consent.NotYet] if it was not.
+// the answer is there, find out whether the user has finished at the URL. If not,
+// return the error of [Consent.NotYet].
 //
 // Another person than the user who called the tool may open the URL. Put an id made
 // with [Once] into it, remember on your side which user it is for, and compare
@@ -24,7 +24,8 @@ func URL(ask *Asker, key, message, url string) *Consent {
 	return &Consent{newAnswer(ask, key, question, func([]byte) (consent struct{}, kept []byte, err error) { return })}
 }
 
-// NotYet asks the same question again. Return its error.
+// NotYet drops the consent, so that the call asks the user to open the URL again. The
+// handler must return the error that NotYet returns.
 func (c *Consent) NotYet() error { return c.again() }
 
 // Sample asks the client's model. The protocol has deprecated sampling: prefer
@@ -33,13 +34,13 @@ func Sample(ask *Asker, key string, params *mcp.CreateMessageParams) *Answer[*mc
 	return newAnswer(ask, key, params, readInto[mcp.CreateMessageWithToolsResult])
 }
 
-// SampleWithTools is [Sample] with tools, for a client that declared that its
-// model can use them; any other is refused.
+// SampleWithTools is [Sample] with tools. The call fails if the client has not declared
+// that its model can use tools.
 func SampleWithTools(ask *Asker, key string, params *mcp.CreateMessageWithToolsParams) *Answer[*mcp.CreateMessageWithToolsResult] {
 	return newAnswer(ask, key, params, readInto[mcp.CreateMessageWithToolsResult])
 }
 
-// Roots asks for the client's roots. The protocol has deprecated them: prefer an
+// Roots asks for the client's roots. The protocol has deprecated roots: prefer an
 // argument of the tool.
 func Roots(ask *Asker, key string) *Answer[[]*mcp.Root] {
 	return newAnswer(ask, key, &mcp.ListRootsParams{}, func(content []byte) ([]*mcp.Root, []byte, error) {

@@ -30,9 +30,9 @@ func AddTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler ToolHandle
 	})
 }
 
-// ResultToolHandler is a tool that can ask, and that says more than a [ToolHandler]: its
-// own content beside the structured one, for example. The results are those of the
-// SDK's typed tools.
+// ResultToolHandler is a tool that can ask and returns a full result: its own content
+// beside the structured output, for example. It returns what a typed tool of the SDK
+// returns.
 type ResultToolHandler[In, Out any] func(ctx context.Context, ask *Asker, in In) (*mcp.CallToolResult, Out, error)
 
 // AddResultTool is [AddTool] for tools that return a full result.
@@ -102,8 +102,8 @@ func (handler ResourceHandler) serve(p *gosdk.Protected) mcp.ResourceHandler {
 }
 
 const noWording = "tokens of the boundary's format cannot say that elicit wrote a state, so another handler of the same name " +
-	"could pass its own off as one: use the native format, or, unless its states are unsealed, do without by naming " +
-	"mcpseal.ClaimWording in mcpseal.Config.Waive"
+	"could pass off its own state as one of elicit's: use the native format, or, unless the format leaves states unsealed, " +
+	"waive the check by naming mcpseal.ClaimWording in mcpseal.Config.Waive"
 
 func lacksWording(b *mcpseal.Boundary) bool { return b.Missing(mcpseal.ClaimWording) != 0 }
 
@@ -117,7 +117,8 @@ func serverOf(p *gosdk.Protected) *mcp.Server {
 	return p.Server()
 }
 
-// askerOf returns the asker of a call to what is registered with p.
+// askerOf returns the asker of a call to a handler that was registered with p. The
+// asker has no passing if the call did not come through p's middleware; run then fails.
 func askerOf(ctx context.Context, p *gosdk.Protected, req mcp.Request) *Asker {
 	by := passage.ProtectionOf(p).(*gosdk.Protection)
 	passing := passage.From(ctx)
@@ -140,7 +141,7 @@ func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Ask
 		}
 		passing.Began()
 	}
-	// Answers to what the last round asked are recorded; the handler decides
+	// The answers to the last round's questions are recorded here; the handler decides
 	// whether to read them.
 	for key, digest := range a.state.Asked {
 		if recorded, ok := recordOf(answers[key], digest); ok {
@@ -155,7 +156,7 @@ func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Ask
 	return a
 }
 
-// inputOf returns what a request brought, and a name for the log.
+// inputOf returns the state and the answers of a request, and a name for the log.
 func inputOf(req mcp.Request) (name, state string, answers mcp.InputResponseMap) {
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
@@ -168,7 +169,8 @@ func inputOf(req mcp.Request) (name, state string, answers mcp.InputResponseMap)
 	return "", "", nil
 }
 
-// recordOf returns an answer as the state keeps it.
+// recordOf returns an answer as the state keeps it. It is not ok if the question with
+// this digest does not take such an answer.
 func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
 	if !takes(digest, response) {
 		return answer{}, false
@@ -187,7 +189,8 @@ func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
 	return answer{digest, Accept, text}, err == nil
 }
 
-// run calls the handler, and finds out whether it asks.
+// run calls the handler. It returns what to send in place of a result if the call asks,
+// or nil if the call is done or has failed.
 func (a *Asker) run(ctx context.Context, handler func() error) (*Pending, error) {
 	if a.passing == nil {
 		a.log(ctx, "elicit: the call has not passed the middleware of its server, so its state and answers cannot be trusted: "+
@@ -211,7 +214,7 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*Pending, error)
 		a.log(ctx, "elicit: "+a.mistake)
 		return nil, internalError()
 	}
-	if a.passing.Older != nil { // the SDK would refuse with its own error; for newer clients the middleware checks
+	if a.passing.Older != nil { // otherwise the SDK refuses with its own error; for newer clients the middleware checks
 		if err := passage.CheckCapabilities(a.req, a.questions); err != nil {
 			return nil, err
 		}
@@ -229,8 +232,8 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*Pending, error)
 	return &Pending{a.questions, state}, nil
 }
 
-// coded gives an error about an answer a JSON-RPC code, for prompts and resources:
-// they have no tool errors, and the SDK would send code 0.
+// coded gives a JSON-RPC code to an error about an answer. Prompts and resources need
+// it: they have no tool errors, and the SDK would send code 0.
 func coded(err error) error {
 	var (
 		wire    *jsonrpc.Error

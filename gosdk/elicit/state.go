@@ -17,13 +17,14 @@ type state struct {
 	Version int `json:"v"`
 	// Asked has the digest of each question of the last round, by its key.
 	Asked map[string]string `json:"q,omitempty"`
-	// Answers are the answers so far.
+	// Answers are the answers so far, by the key of the question.
 	Answers map[string]answer `json:"a,omitempty"`
-	// Kept is what Once computed.
+	// Kept is what Once computed, by its key.
 	Kept map[string]json.RawMessage `json:"k,omitempty"`
-	// URLs are the ids of the questions about URLs.
+	// URLs are the ids of the questions about URLs, by the key of the question.
 	URLs map[string]string `json:"u,omitempty"`
-	// Reworded counts how often in a row a question changed after it was answered.
+	// Reworded counts, by the key, how often in a row a question changed after it was
+	// answered.
 	Reworded map[string]int `json:"r,omitempty"`
 }
 
@@ -36,9 +37,9 @@ type answer struct {
 	Content json.RawMessage `json:"c,omitempty"`
 }
 
-// readState reads what an earlier round wrote. It is not ok for any other text, such
-// as the state of a handler that was written by hand before. A text may look like a
-// state of elicit and not be one: the token says whether elicit wrote it.
+// readState reads a state that elicit wrote in an earlier round. It is not ok for any
+// other text, such as the state of a handler that did not use elicit before. A text may
+// look like a state of elicit and not be one, so ask passage.Call.Written too.
 func readState(text string) (s state, ok bool) {
 	if json.Unmarshal([]byte(text), &s) != nil || s.Version != stateVersion {
 		return s, false
@@ -51,13 +52,14 @@ func readState(text string) (s state, ok bool) {
 	return s, true
 }
 
-// wording returns what was asked, in the form that the token has.
+// wording returns the digests of the questions that were asked, by key, as a token has
+// them.
 func (s *state) wording() map[string][16]byte {
 	wording := make(map[string][16]byte, len(s.Asked))
 	for key, digest := range s.Asked {
 		sum, err := base64.RawURLEncoding.DecodeString(digest[min(1, len(digest)):])
 		if err != nil || len(sum) != 16 {
-			sum = make([]byte, 16) // no token has this
+			sum = make([]byte, 16) // matches no token
 		}
 		wording[key] = [16]byte(sum)
 	}
@@ -81,16 +83,17 @@ func takes(digest string, answer mcp.InputResponse) bool {
 	return kind != 0 && digest != "" && mcpseal.Kind(digest[0]-'0').Takes(kind)
 }
 
-// Once computes a value in the first round that gets here, and returns the same value
+// Once computes a value in the first round that reaches it, and returns the same value
 // in later rounds: a random id, a price, a time. It keeps the value in the sealed
-// state, so it computes it again if the call never asked afterwards.
+// state. A call that does not ask afterwards has no such state, so the next call
+// computes the value again.
 //
 // A value must come back from JSON as it was written; otherwise the call fails, as
-// an author's mistake. A call also fails if it began with a release that kept another
-// type under the key, even if only a field was added or moved: nothing is computed
-// twice, or read with something missing. If the type of a value changes, give it
-// another key, and it is computed anew. Or add fields with omitempty: they are empty
-// in calls that began before.
+// an author's mistake. A call also fails if it began on a release of your server that
+// kept another type under the key, even if only a field was added or moved: nothing is
+// computed twice, or read with something missing. If the type of a value changes, give
+// the value another key, and it is computed anew. Or add fields with omitempty: they
+// are empty in calls that began before.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	if !utf8.ValidString(key) {
 		ask.wrong("the key %s of a Once is not UTF-8, so its value would not come back", mcpseal.PlainText(key))

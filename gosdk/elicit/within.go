@@ -10,11 +10,12 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// Within asks inside a handler that is registered with the SDK itself, however deep.
-// Its function asks as a handler of [AddTool] does. If Within returns a *[Pending], the
-// handler returns that as its result at once, and runs again with the answers; nothing
-// that must not be done twice belongs before it. An error is the function's own, such as
-// a *[RefusedError], or says that the call cannot go on.
+// Within asks inside a handler that is registered with the SDK itself, in whatever
+// function the handler calls. The function ask asks as a handler of [AddTool] does. If
+// Within returns a *[Pending], return that as the handler's result at once. The handler
+// runs again when the answers are there, so do nothing before Within that must not be
+// done twice. An error is that of ask, such as a *[RefusedError], or says that the call
+// cannot go on.
 //
 // A handler may call Within several times: all its questions are one conversation, and
 // their keys must differ. The request is the one that the handler got. The state of
@@ -39,14 +40,14 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 	return a.run(ctx, func() error { return ask(a) })
 }
 
-// Pending is what a call sends instead of its result, because it asks.
+// Pending is what a call that asks sends in place of its result.
 type Pending struct {
 	questions mcp.InputRequestMap
 	state     string
 }
 
-// ToolResult returns the result of a tool that asks. It is nil for a nil Pending, and so
-// are the other two.
+// ToolResult returns the result of a tool that asks. For a nil Pending it returns nil, as
+// PromptResult and ResourceResult do.
 func (p *Pending) ToolResult() *mcp.CallToolResult {
 	if p == nil {
 		return nil

@@ -7,15 +7,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Change changes a message before it is sent. Write your own where the ones here do
-// not do what you need.
+// Change changes a message before it is sent. You can write your own.
 type Change func(*Message)
 
 // Tamper changes one character in the middle of the token.
 func Tamper(m *Message) { m.Token = replaced(m.Token, len(m.Token)/2) }
 
-// Strip takes the token away, so that the answers come without their state. They must
-// not count: a protected server asks again.
+// Strip removes the token, so that the answers come without a state. A protected server
+// ignores such answers and asks again.
 func Strip(m *Message) { m.Token = "" }
 
 // By sends the message as another user.
@@ -28,16 +27,18 @@ func To(target string) Change { return func(m *Message) { m.Target = target } }
 func With(arguments any) Change { return func(m *Message) { m.Arguments = arguments } }
 
 // Attack sends the round's token as attackers would: changed, cut, as another user, as
-// nobody, for another method and target, with another argument, and the answers without
-// it. It fails the test unless the server rejects each of these, and then accepts the
-// genuine round, which Attack returns. So a server that rejects everything fails as well.
+// nobody, for another target, for another method, and with another argument. It fails the
+// test unless the server rejects each of these. Then it sends the answers without a
+// token, and fails the test unless the server asks again. Last it sends the genuine round
+// and returns it, and fails the test unless the server accepts it: a server that rejects
+// everything fails as well.
 //
-// The handler runs twice: for the answers without a token, which must make it ask again,
-// and for the genuine round. The token of nobody is not sent as another user.
+// The handler runs twice: for the answers without a token, and for the genuine round. If
+// the round was sent by nobody, its token is not sent as another user.
 //
-// Attack is not for servers with mcpseal.Config.AskAgain, which ask again in place of a
-// rejection, nor for tools in gosdk.Options.Unsolicited. Test these with Answer, and look
-// at the reasons with sealtest.Events.
+// Do not use Attack with mcpseal.Config.AskAgain, because the server then asks again in
+// place of a rejection, nor for tools in gosdk.Options.Unsolicited. Test these with
+// Answer, and look at the reasons with sealtest.Events.
 func (r *Round) Attack(answers mcp.InputResponseMap) *Round {
 	t := r.on.t
 	t.Helper()
@@ -87,7 +88,7 @@ func attacks(genuine Message) []attack {
 	return all
 }
 
-// otherMethod keeps the target: only the method tells the two apart.
+// otherMethod changes the method alone, and keeps the target.
 func otherMethod(m *Message) {
 	if m.Method == "prompts/get" {
 		m.Method = "tools/call"
@@ -131,7 +132,7 @@ func replaced(text string, i int) string {
 	return text[:i] + other + text[i+1:]
 }
 
-// outcome says what came back, for the message of a test that fails.
+// outcome returns what came back, for the message of a test that fails.
 func (r *Round) outcome() string {
 	switch {
 	case r.Err != nil:

@@ -13,7 +13,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
 )
 
-// The users that the kit knows. Any other name is a user too, and "" is nobody.
+// Names of users for tests. You may use any other name too; "" is nobody.
 const (
 	Alice = "alice"
 	Bob   = "bob"
@@ -22,14 +22,14 @@ const (
 // Options changes what [Connect] does.
 type Options struct {
 	// Extra returns what a request of this user brings: an access token, headers, or
-	// both. It is called for every request, except those of nobody. Set it if the
-	// server's gosdk.Options.Principal reads something else than the token's UserID.
+	// both. It is called for every request that has a user. Set it if the server's
+	// gosdk.Options.Principal reads something other than the token's UserID.
 	// Nil means a token with this UserID and nothing else.
 	Extra func(user string) *mcp.RequestExtra
 	// Older connects clients of revision 2025-11-25, which are asked in the middle of
-	// a call and hold no tokens. It needs Client. False means revision 2026-07-28.
+	// a call and hold no tokens. Set Client too. False means revision 2026-07-28.
 	Older bool
-	// Client has the handlers that answer questions, so that a call returns when it is
+	// Client has the handlers that answer questions. A call then returns when it is
 	// done, on either revision. Nil means a client that declares it can answer
 	// everything, and leaves the questions of each round to the test.
 	Client *mcp.ClientOptions
@@ -56,10 +56,10 @@ func Connect(t testing.TB, server *mcp.Server, options *Options) *Client {
 	return c
 }
 
-// As returns a client of another user of the same server.
+// As returns a client that calls the same server as another user.
 func (c *Client) As(user string) *Client { return &Client{user, c.connections} }
 
-// Session returns the SDK's session of this user, for whatever else a test calls.
+// Session returns the SDK's session of this user, for methods that Client does not have.
 func (c *Client) Session() *mcp.ClientSession {
 	c.t.Helper()
 	session, err := c.session(c.user)
@@ -69,7 +69,7 @@ func (c *Client) Session() *mcp.ClientSession {
 	return session
 }
 
-// connections has one for each user: over HTTP too, no two users share one.
+// connections has a connection for each user. Over HTTP, too, no two users share one.
 type connections struct {
 	t       testing.TB
 	server  *mcp.Server
@@ -109,8 +109,8 @@ func (c *connections) session(user string) (*mcp.ClientSession, error) {
 	return session, nil
 }
 
-// extraOf returns what makes the extra of each request: a handler may change the one
-// that it got.
+// extraOf returns a function that makes the extra of a request of this user. Each
+// request gets its own, because a handler may change the extra that it got.
 func (c *connections) extraOf(user string) func() *mcp.RequestExtra {
 	switch {
 	case user == "":
@@ -135,8 +135,8 @@ func (c *connections) clientOptions() *mcp.ClientOptions {
 	}
 }
 
-// transport gives each request what the SDK's HTTP transport would: the SDK passes on
-// the extra of any transport.
+// transport gives each request an extra, as the SDK's HTTP transport does. The SDK passes
+// it on to the handler, whatever the transport.
 type transport struct {
 	mcp.Transport
 	extra func() *mcp.RequestExtra

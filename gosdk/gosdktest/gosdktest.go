@@ -7,12 +7,12 @@
 //
 // [Connect] joins a client to your server in memory. The server keeps the options that
 // you protected it with: each call brings the access token or the headers of its user, as
-// over HTTP. A call is a [Round]; [Round.Answer] sends the next one, as it should be or
-// as an attacker would, and [Round.Attack] tries the usual attacks at once. Nothing here
-// waits for real time, so expiry is tested in a bubble of testing/synctest.
+// over HTTP. A call returns a [Round]. [Round.Answer] sends the next round, as it should
+// be or as an attacker would send it, and [Round.Attack] tries the usual attacks. Nothing
+// here waits for real time, so you can test expiry in a bubble of testing/synctest.
 //
-// [Context] is for a test that calls a handler directly. The reasons of rejections, which
-// no client sees, are recorded by sealtest.Events.
+// [Context] is for a test that calls a handler directly. No client sees why a token was
+// rejected: sealtest.Events records the reasons.
 package gosdktest
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// CallTool calls a tool. The arguments are whatever the SDK takes.
+// CallTool calls a tool. The arguments may be anything that mcp.CallToolParams takes.
 func (c *Client) CallTool(name string, arguments any) *Round {
 	return c.send(Message{Method: "tools/call", Target: name, Arguments: arguments, User: c.user})
 }
@@ -39,7 +39,7 @@ type Message struct {
 // Round is one request and what came back.
 type Round struct {
 	Result    mcp.Result // nil if the call failed
-	Err       error      // how the call failed
+	Err       error      // nil unless the call failed
 	Token     string     // the requestState that came back; "" if nothing is asked
 	Questions mcp.InputRequestMap
 
@@ -52,7 +52,7 @@ type Round struct {
 func (r *Round) Asks() bool { return r.asks }
 
 // Rejected reports whether the call failed with exactly the error of a rejected token.
-// Any other failure is not a rejection, and neither is a tool's own error.
+// It is false for any other failure, and for a tool result that is an error.
 func (r *Round) Rejected() bool {
 	var got *jsonrpc.Error
 	if !errors.As(r.Err, &got) {
@@ -62,7 +62,7 @@ func (r *Round) Rejected() bool {
 	return got.Code == want.Code && got.Message == want.Message && bytes.Equal(got.Data, want.Data)
 }
 
-// Text returns the text of a result, or of an error if there is one.
+// Text returns the text of the result, or of the error if the call failed.
 func (r *Round) Text() string {
 	var texts []string
 	add := func(content mcp.Content) {
@@ -90,8 +90,8 @@ func (r *Round) Text() string {
 }
 
 // Answer sends the next round: the same request with the round's token and these
-// answers, changed by the changes. It may be called again, for a replay, and from
-// several goroutines.
+// answers, after the changes were applied. Call it again for a replay. Several
+// goroutines may call it at once.
 func (r *Round) Answer(answers mcp.InputResponseMap, changes ...Change) *Round {
 	r.on.t.Helper()
 	if !r.asks {
@@ -105,7 +105,8 @@ func (r *Round) Answer(answers mcp.InputResponseMap, changes ...Change) *Round {
 	return r.on.send(next)
 }
 
-// Accept returns an accepted answer to a form, or with nil content to a URL.
+// Accept returns an accepted answer to the question with this key. For a question about
+// a URL, content is nil.
 func Accept(key string, content map[string]any) mcp.InputResponseMap {
 	return mcp.InputResponseMap{key: &mcp.ElicitResult{Action: "accept", Content: content}}
 }

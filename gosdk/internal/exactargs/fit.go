@@ -8,12 +8,12 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// fitting compares a schema with the Go type that gets what the schema accepts. A tool
-// with an argument that would be lost is refused at registration.
+// fitting compares a schema with the Go type that gets the values which the schema
+// accepts. A tool with an argument that would be lost is refused at registration.
 type fitting struct {
 	*references
-	inferred bool // the schema is made from the type
-	seen     map[fit]bool
+	inferred bool         // the schema is made from the type
+	seen     map[fit]bool // true for the pairs that were checked
 }
 
 type fit struct {
@@ -53,7 +53,7 @@ func (f *fitting) check(schema *jsonschema.Schema, t reflect.Type) error {
 	for _, sub := range subschemas(schema) {
 		inner := t
 		switch {
-		case sub.keyword == "not": // what is refused needs no place
+		case sub.keyword == "not": // no Go type gets a value that the schema refuses
 			continue
 		case sub.keyword == "properties":
 			inner = memberType(t, sub.key)
@@ -70,10 +70,10 @@ func (f *fitting) check(schema *jsonschema.Schema, t reflect.Type) error {
 	return nil
 }
 
-// describesReader reports whether the schema made from a type with its own method may
-// describe what the method reads. The schema has all fields of a struct, but a method
-// promoted from an embedded type reads none beside it. And the schema of a number is a
-// number, but a number with its own method often reads a name.
+// describesReader reports whether the schema made from a type with its own method to
+// read JSON may describe what the method reads. The schema of a struct has all fields,
+// but a method promoted from an embedded type reads only the fields of that type. And
+// the schema of a Go number is a number, but its own method often reads a name.
 func describesReader(schema *jsonschema.Schema, t reflect.Type) bool {
 	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
 		if field := t.Field(i); field.Anonymous && (readsItself(bareType(field.Type)) || field.Type.Kind() == reflect.Interface) {
@@ -86,7 +86,8 @@ func describesReader(schema *jsonschema.Schema, t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(unmarshalerType) && slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice, reflect.Array}, t.Kind())
 }
 
-// checkName makes sure that a field gets the member.
+// checkName returns an error if a field of t should get the member of this name, but
+// would not.
 func (f *fitting) checkName(name string, t reflect.Type) error {
 	fields := fieldsOf(t)
 	field, found := fields.byName[name]
@@ -104,7 +105,7 @@ func (f *fitting) checkName(name string, t reflect.Type) error {
 	return nil
 }
 
-// bareType returns what a type points to, through any number of pointers.
+// bareType returns a type without its pointers, however many.
 func bareType(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -112,13 +113,14 @@ func bareType(t reflect.Type) reflect.Type {
 	return t
 }
 
-// readsItself reports whether a type, not a pointer, has its own way to read JSON.
+// readsItself reports whether a type has its own method to read JSON. The type must not
+// be a pointer.
 func readsItself(t reflect.Type) bool {
 	own := reflect.PointerTo(t)
 	return own.Implements(unmarshalerType) || own.Implements(textUnmarshalerType)
 }
 
-// memberType returns the type that gets a member of an object, or nil.
+// memberType returns the Go type that gets the member of this name, or nil if none does.
 func memberType(t reflect.Type, name string) reflect.Type {
 	t = bareType(t)
 	switch {
@@ -131,7 +133,8 @@ func memberType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// elementType returns the type that gets the values which a keyword is about, or nil.
+// elementType returns the Go type that gets the values to which the schema of a keyword
+// applies, or nil if none does.
 func elementType(t reflect.Type, keyword string) reflect.Type {
 	switch keyword {
 	case "patternProperties", "additionalProperties", "unevaluatedProperties":
@@ -168,7 +171,7 @@ func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Typ
 	}
 }
 
-// quotedField returns the name of a field with the option string, or "".
+// quotedField returns the name of a field whose json tag has the option ",string", or "".
 func quotedField(t reflect.Type) string {
 	if t.Kind() == reflect.Struct {
 		for name, field := range fieldsOf(t).byName {
@@ -180,8 +183,8 @@ func quotedField(t reflect.Type) string {
 	return ""
 }
 
-// checkQuoted refuses fields with the option string. One number has many texts,
-// and the schema would check the text.
+// checkQuoted refuses fields whose json tag has the option ",string": one number has many
+// texts, and the schema would check the text.
 func checkQuoted(t reflect.Type) (err error) {
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) bool {
 		if readsItself(t) {

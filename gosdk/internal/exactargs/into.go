@@ -18,8 +18,8 @@ import (
 // numbers and the lengths of arrays stay as they are, and a number in an any is an
 // int64, a uint64 or a float64.
 type intoGo struct {
-	// known are the names in the schema, which a type with its own UnmarshalJSON
-	// may look for.
+	// known are the names in the schema. A type with its own UnmarshalJSON may look
+	// for any of them.
 	known nameSet
 }
 
@@ -29,7 +29,7 @@ var (
 	numberType          = reflect.TypeFor[json.Number]()
 )
 
-// put fills target, which is zero.
+// put sets target to the value. The target must be zero before.
 func (g *intoGo) put(value any, target reflect.Value) error {
 	t := target.Type()
 	if t.Kind() == reflect.Pointer {
@@ -52,7 +52,7 @@ func (g *intoGo) put(value any, target reflect.Value) error {
 		}
 		return unmarshal(value, target)
 	case callable && own.Implements(textUnmarshalerType), t == numberType:
-		return unmarshal(value, target) // has no names in it
+		return unmarshal(value, target) // a text or a number has no names in it
 	case value == nil:
 		return nil
 	case t.Kind() == reflect.Interface && t.NumMethod() == 0:
@@ -83,7 +83,7 @@ func (g *intoGo) put(value any, target reflect.Value) error {
 			target.SetString(v)
 		} else if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 			decoded, err := base64.StdEncoding.DecodeString(v)
-			// In one spelling only, the one that the schema checks.
+			// Accept one spelling of the base64 only, because the schema checks the text.
 			if ok = err == nil && base64.StdEncoding.EncodeToString(decoded) == v; ok {
 				target.SetBytes(decoded)
 			}
@@ -183,7 +183,8 @@ func (g *intoGo) putMap(members map[string]any, target reflect.Value) error {
 	return nil
 }
 
-// putKey takes a key in one spelling only, the one that the schema checks.
+// putKey sets the key of a map to a name. It accepts one spelling of the key only,
+// because the schema checks the name.
 func putKey(name string, key reflect.Value) error {
 	ok := false
 	if own, reads := key.Addr().Interface().(encoding.TextUnmarshaler); reads {
@@ -214,8 +215,8 @@ func putKey(name string, key reflect.Value) error {
 	return nil
 }
 
-// unmarshal leaves a value to encoding/json. Its names must not match others that
-// differ in case.
+// unmarshal leaves a value to encoding/json. Call it only if the value has no names, or
+// is unmistakable.
 func unmarshal(value any, target reflect.Value) error {
 	return json.Unmarshal(writeValue(value), target.Addr().Interface())
 }
@@ -243,10 +244,11 @@ func (g *intoGo) unmistakable(value any) bool {
 	return true
 }
 
-// within adds the name of a member to an error in it.
+// within adds the name of a member to an error about its value.
 func within(name string, err error) error { return about(strconv.Quote(short(name)), err) }
 
-// about puts a text before an error for the client. The result holds no other memory.
+// about puts a text before an error for the client. The result keeps only its text in
+// memory, not err.
 func about(what string, err error) error {
 	if errors.Is(err, ErrMalformed) {
 		return err
@@ -254,7 +256,8 @@ func about(what string, err error) error {
 	return errors.New(short(what + ": " + err.Error()))
 }
 
-// short cuts a text that may repeat all of the arguments.
+// short returns at most the first 1024 bytes of a text: an error may repeat all of the
+// arguments.
 func short(text string) string {
 	const most = 1 << 10
 	if len(text) <= most {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// ItemSchema returns the schema of an item, or nil if none can be made from the type,
-// or if it would not describe how encoding/json writes the type.
+// ItemSchema returns the schema of an item of type t. It returns nil if none can be made,
+// or if the schema would not describe how encoding/json writes the type.
 func ItemSchema(t reflect.Type) *jsonschema.Schema {
 	if !isDescribed(t) {
 		return nil
@@ -24,7 +24,7 @@ func ItemSchema(t reflect.Type) *jsonschema.Schema {
 	}
 	for pair := range fits.seen {
 		switch s := pair.schema; {
-		case pair.typ.Kind() == reflect.Map && s.Type == "object": // may be nil
+		case pair.typ.Kind() == reflect.Map && s.Type == "object": // encoding/json writes a nil map as null
 			s.Type, s.Types = "", []string{"null", "object"}
 		case pair.typ.Kind() == reflect.Struct:
 			s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return fieldsOf(pair.typ).byName[name].absent })
@@ -45,7 +45,7 @@ func isDescribed(t reflect.Type) bool {
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) bool {
 		switch t {
 		case reflect.TypeFor[time.Time](), reflect.TypeFor[slog.Level]():
-			return false // jsonschema knows them
+			return false // jsonschema describes these as encoding/json writes them
 		}
 		own := reflect.PointerTo(t)
 		isBytes := t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8

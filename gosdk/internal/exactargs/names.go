@@ -12,9 +12,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// nameSet is a set of names. It finds those that differ only in case, which
-// encoding/json takes for each other.
-type nameSet map[string][]string // by their folded form
+// nameSet is a set of names, by their folded form. It finds names that differ only in
+// case: encoding/json takes such names for each other.
+type nameSet map[string][]string
 
 func (s *nameSet) add(name string) {
 	if *s == nil {
@@ -26,9 +26,9 @@ func (s *nameSet) add(name string) {
 	}
 }
 
-// addNamesOf adds the names that a schema has for members of an object, without those
-// of the schemas in it. Texts means that the schema has rules for names, so that any
-// text in an enum may be a name.
+// addNamesOf adds the names that a schema has for members of an object. It adds none from
+// the schemas inside. If texts is true, it also adds the texts in enum and const: they
+// may be names, because there are rules for names.
 func (s *nameSet) addNamesOf(schema *jsonschema.Schema, texts bool) {
 	names := slices.Concat(slices.Collect(maps.Keys(schema.Properties)), schema.Required,
 		slices.Collect(maps.Keys(schema.DependentSchemas)), slices.Collect(maps.Keys(schema.DependencySchemas)))
@@ -46,7 +46,7 @@ func (s *nameSet) addNamesOf(schema *jsonschema.Schema, texts bool) {
 	}
 }
 
-// addNamesIn adds the names in a value, and its texts.
+// addNamesIn adds the names in a value and, if texts is true, its texts.
 func (s *nameSet) addNamesIn(value any, texts bool) {
 	switch v := value.(type) {
 	case string:
@@ -65,23 +65,23 @@ func (s *nameSet) addNamesIn(value any, texts bool) {
 	}
 }
 
-// misspelt reports whether the set has a name only in another case.
+// misspelt reports whether the set has this name, but only in another case.
 func (s nameSet) misspelt(name string) bool {
 	same := s[fold(name)]
 	return len(same) > 0 && !slices.Contains(same, name)
 }
 
-// twins reports whether the set has this name in two or more cases.
+// twins reports whether the set has this name in more than one case.
 func (s nameSet) twins(name string) bool { return len(s[fold(name)]) > 1 }
 
-// fold returns the same text for names that encoding/json takes for each other, as
-// strings.EqualFold does.
+// fold returns the same text for names that are equal to strings.EqualFold, and so to
+// encoding/json.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		for {
 			next := unicode.SimpleFold(r)
 			if next <= r {
-				return next // the least of all that are alike
+				return next // the smallest of the runes that differ only in case
 			}
 			r = next
 		}
@@ -90,7 +90,7 @@ func fold(name string) string {
 
 // structFields are the fields of a struct that encoding/json fills.
 type structFields struct {
-	byName map[string]structField // the zero field where a name is ambiguous, so that no field gets it
+	byName map[string]structField // the zero field if several fields have the name, so that none gets the member
 	names  nameSet
 }
 
@@ -98,8 +98,8 @@ type structField struct {
 	typ    reflect.Type
 	index  []int
 	tagged bool
-	quoted bool // has the option string
-	absent bool // may be missing: an embedded pointer leads to it
+	quoted bool // the json tag has the option ",string"
+	absent bool // encoding/json may leave it out: an embedded pointer leads to it
 }
 
 // in returns the field in a struct, and allocates the structs on the way to it.
@@ -119,7 +119,7 @@ func (f *structField) in(v reflect.Value) (reflect.Value, error) {
 	return v, nil
 }
 
-var fieldCache sync.Map // of *structFields by reflect.Type
+var fieldCache sync.Map // from reflect.Type to *structFields
 
 func fieldsOf(t reflect.Type) *structFields {
 	if known, ok := fieldCache.Load(t); ok {
@@ -159,8 +159,9 @@ func fieldsOf(t reflect.Type) *structFields {
 	return known.(*structFields)
 }
 
-// dominant chooses among fields of one name on one level. It returns the zero field if
-// the name is ambiguous, which still hides fields on deeper levels.
+// dominant returns the field that encoding/json chooses among fields of one name on one
+// level. It returns the zero field if encoding/json chooses none. The name still hides
+// fields on deeper levels.
 func dominant(rivals []structField) structField {
 	tagged := slices.DeleteFunc(slices.Clone(rivals), func(f structField) bool { return !f.tagged })
 	if len(tagged) > 0 {
@@ -172,8 +173,8 @@ func dominant(rivals []structField) structField {
 	return rivals[0]
 }
 
-// scanStruct adds the fields of one struct to those found, twice if the struct is
-// embedded twice, and returns the structs whose fields are promoted.
+// scanStruct adds the fields of one struct to found, twice if the struct is embedded
+// twice. It returns the embedded structs, whose fields are promoted.
 func scanStruct(s structField, twice bool, found map[string][]structField) (promoted []structField) {
 	for i := range s.typ.NumField() {
 		field := s.typ.Field(i)

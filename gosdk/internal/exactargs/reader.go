@@ -17,12 +17,12 @@ import (
 )
 
 // DefaultMax is how many bytes of arguments are read unless the author sets another
-// limit: the schema library takes much more memory than that to refuse them.
+// limit. To refuse arguments, the schema library takes many times their memory.
 const DefaultMax = 64 << 10
 
 // Reader reads the arguments of one tool.
 type Reader[In any] struct {
-	cursor  string   // the name of its argument
+	cursor  string   // the name of the cursor's argument
 	unbound []string // the arguments that the cursor is not bound to
 	schema  *jsonschema.Schema
 	check   *jsonschema.Resolved
@@ -31,10 +31,10 @@ type Reader[In any] struct {
 	into    intoGo
 }
 
-// New makes the reader of a tool whose arguments have the given schema, or one made
-// from In if that is nil. Cursor is the name of the cursor, unbound those of the
-// arguments that it is not bound to. It also returns the schema to list, with the cursor
-// among the arguments. They share no memory, and none with the caller.
+// New makes the reader of a tool whose arguments have the given schema. If given is nil,
+// the schema is made from In. Unbound names the arguments that the cursor is not bound
+// to. New also returns the schema to list, with the cursor among the arguments. The
+// reader, the listed schema and the given one share no memory.
 func New[In any](given any, cursor string, unbound ...string) (reader *Reader[In], listed *jsonschema.Schema, err error) {
 	schema, listed, err := schemas[In](given, cursor, unbound)
 	if err != nil {
@@ -76,7 +76,7 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 		a.names.add(name)
 	}
 	var all []*jsonschema.Schema
-	named := false // by a propertyNames
+	named := false // a schema has propertyNames, so any text in an enum may be a name
 	older := strings.Contains(schema.Schema, "draft-07")
 	if err := eachSchema(schema, nil, func(s *jsonschema.Schema, _ map[string]any) error {
 		if rule := idleRule(s, older); rule != "" {
@@ -95,9 +95,10 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 	return a, a.checkDefaults()
 }
 
-// Read returns the arguments without the cursor, as a Go value and as the text that the
-// cursor is bound to, and the cursor. The text includes defaults: it has all that the
-// handler got except the unbound arguments, and a changed default makes another text.
+// Read returns the arguments without the cursor: in is their Go value, and bound is the
+// text that the cursor is bound to. It also returns the cursor. The text includes
+// defaults: it has all that the handler got except the unbound arguments, and a changed
+// default makes another text.
 func (a *Reader[In]) Read(text []byte) (in In, bound []byte, cursor string, err error) {
 	var none In
 	arguments, err := readObject(text)
@@ -113,7 +114,7 @@ func (a *Reader[In]) Read(text []byte) (in In, bound []byte, cursor string, err 
 	if err := a.validate(a.check, arguments); err != nil {
 		return none, nil, "", asTyped(err)
 	}
-	bound = writeValue(a.boundOf(arguments)) // before the handler may change it
+	bound = writeValue(a.boundOf(arguments)) // before the handler gets the arguments, because it may change them
 	if err := a.into.put(arguments, reflect.ValueOf(&in).Elem()); err != nil {
 		return none, nil, "", about("the arguments do not fit", err)
 	}
@@ -133,7 +134,8 @@ func (a *Reader[In]) boundOf(arguments map[string]any) map[string]any {
 	return bound
 }
 
-// validate refuses integers that the schema would round, because it divides doubles.
+// validate returns an error if a value does not fit. With a multipleOf in the schema, it
+// refuses integers that the schema library would round, because that divides doubles.
 func (a *Reader[In]) validate(check *jsonschema.Resolved, value any) error {
 	if a.divides && rounds(value) {
 		return errors.New("a number is out of range: with multipleOf in the schema, every integer must be between -2^53 and 2^53")
@@ -142,8 +144,8 @@ func (a *Reader[In]) validate(check *jsonschema.Resolved, value any) error {
 }
 
 // checkDefaults validates the defaults that fill adds, and puts them into their Go
-// types as a test. ValidateDefaults of [jsonschema.ResolveOptions] would round their
-// numbers to a float.
+// types as a test. It does not use ValidateDefaults of [jsonschema.ResolveOptions],
+// because that rounds numbers to a float.
 func (a *Reader[In]) checkDefaults() error {
 	probe := &jsonschema.Schema{Schema: a.schema.Schema, Properties: map[string]*jsonschema.Schema{}}
 	values := map[string]any{}
@@ -170,7 +172,7 @@ func (a *Reader[In]) checkDefaults() error {
 }
 
 // eachFilled visits every value that fill adds, with a JSON pointer to its schema
-// and the Go type that gets it, or nil.
+// and the Go type that gets it, or nil if no type does.
 func eachFilled(schema *jsonschema.Schema, pointer string, t reflect.Type, visit func(pointer string, property *jsonschema.Schema, value any, t reflect.Type) error) error {
 	for _, sub := range subschemas(schema) {
 		if sub.keyword != "properties" {
@@ -194,7 +196,7 @@ func eachFilled(schema *jsonschema.Schema, pointer string, t reflect.Type, visit
 	return nil
 }
 
-// asTyped gives an error about the arguments the wording of the SDK's typed tools.
+// asTyped words an error about the arguments as the SDK's typed tools do.
 func asTyped(err error) error { return about(`validating "arguments"`, err) }
 
 // readObject reads arguments. Missing arguments and null are the empty object.
@@ -215,7 +217,8 @@ func readObject(text []byte) (map[string]any, error) {
 	return nil, fmt.Errorf("%w: not an object", ErrMalformed)
 }
 
-// cut takes the cursor out of the arguments: the schema has no rules for it.
+// cut removes the cursor from the arguments and returns it: the schema has no rules for
+// the cursor.
 func (a *Reader[In]) cut(arguments map[string]any) (cursor string, err error) {
 	for name := range arguments {
 		if a.names.misspelt(name) {

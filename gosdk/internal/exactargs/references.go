@@ -10,12 +10,13 @@ import (
 
 // references maps the fragments of a document to their schemas, and back.
 type references struct {
-	id        string // the document's
+	id        string // the $id of the document
 	schemas   map[string]*jsonschema.Schema
 	fragments map[*jsonschema.Schema]string
 }
 
-// newReferences refuses a $ref that it cannot follow in the same way as the library.
+// newReferences returns the references of a schema. It refuses a $ref that it cannot
+// follow in the same way as the schema library does.
 func newReferences(root *jsonschema.Schema) (*references, error) {
 	r := &references{root.ID, map[string]*jsonschema.Schema{}, map[*jsonschema.Schema]string{}}
 	if err := r.add(root, ""); err != nil {
@@ -65,15 +66,15 @@ func (r *references) target(schema *jsonschema.Schema) *jsonschema.Schema {
 	return r.schemas[fragment]
 }
 
-// stepsIn are the keywords whose schemas apply to what is in a value, or to nothing.
-// The schemas of any other keyword apply to the value itself.
+// stepsIn is true for the keywords whose schemas apply to the parts of a value, or to
+// nothing. The schemas of any other keyword apply to the value itself.
 var stepsIn = map[string]bool{
 	"properties": true, "patternProperties": true, "additionalProperties": true, "unevaluatedProperties": true, "propertyNames": true,
 	"items": true, "prefixItems": true, "additionalItems": true, "unevaluatedItems": true, "contains": true,
 	"$defs": true, "definitions": true, "contentSchema": true,
 }
 
-// checkCycles refuses a schema that leads back to itself for the same value: the
+// checkCycles refuses a schema that refers back to itself for the same value: the schema
 // library would recurse until the process runs out of stack.
 func (r *references) checkCycles() error {
 	const entered, done = 1, 2

@@ -16,7 +16,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// schemas returns the schema of the arguments, and the one that is listed.
+// schemas returns the schema of the arguments, and the schema to list, which has the
+// cursor as well.
 func schemas[In any](given any, name string, unbound []string) (arguments, listed *jsonschema.Schema, err error) {
 	if arguments, err = schemaOf[In](given); err != nil {
 		return nil, nil, fmt.Errorf("the arguments: %w", err)
@@ -116,10 +117,10 @@ func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 	})
 }
 
-// keepOrder copies the order of properties, which JSON does not carry.
+// keepOrder copies the order of properties: the JSON of a schema does not carry it.
 func keepOrder(from, to *jsonschema.Schema) {
 	if from == nil || to == nil {
-		return // Resolve reports it
+		return // Resolve reports a nil schema
 	}
 	to.PropertyOrder = slices.Clone(from.PropertyOrder)
 	inside := subschemas(to)
@@ -128,7 +129,8 @@ func keepOrder(from, to *jsonschema.Schema) {
 	}
 }
 
-// inferredSchema describes a type. It corrects two types that jsonschema gets wrong.
+// inferredSchema returns the schema made from a type. It corrects the schemas of two types
+// that jsonschema gets wrong.
 func inferredSchema(t reflect.Type) (*jsonschema.Schema, error) {
 	if t == reflect.TypeFor[any]() {
 		return &jsonschema.Schema{Type: "object"}, nil
@@ -139,8 +141,8 @@ func inferredSchema(t reflect.Type) (*jsonschema.Schema, error) {
 	}})
 }
 
-// keepEmpty refuses an empty list that nothing satisfies, such as Enum: []any{}: the
-// JSON of a schema leaves it out, and the rule would be lost.
+// keepEmpty refuses an empty list that nothing satisfies, such as Enum: []any{}. The
+// JSON of a schema leaves empty lists out, so the rule would be lost.
 func keepEmpty(schema *jsonschema.Schema) error {
 	v := reflect.ValueOf(schema).Elem()
 	for i := range v.NumField() {
@@ -197,8 +199,8 @@ func eachInGo(v reflect.Value, depth int, visit func(*jsonschema.Schema) error) 
 	return nil
 }
 
-// keepKeywords refuses keywords that jsonschema takes for others, drops or does not
-// know: a misspelt rule would have no effect.
+// keepKeywords refuses keywords that jsonschema drops, does not know, or takes for another
+// keyword: a misspelt rule would have no effect.
 func keepKeywords(document map[string]any) error {
 	for name, value := range document {
 		known := len(keywords()[fold(name)]) > 0
@@ -214,8 +216,8 @@ func keepKeywords(document map[string]any) error {
 	return nil
 }
 
-// keepNumbers restores the numbers of enum and const, which jsonschema reads as
-// floats, and refuses other rules that it would not apply exactly.
+// keepNumbers restores the numbers of enum and const, which jsonschema reads as floats.
+// It refuses numbers in other rules if jsonschema would not apply them exactly.
 func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 	if enum, ok := document["enum"].([]any); ok {
 		if _, err := exactly(enum); err != nil {
@@ -246,8 +248,9 @@ func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 	return nil
 }
 
-// idleRule returns a rule that jsonschema reads but does not apply: it is of another
-// draft, or the rule that it depends on is missing. The older draft is 07.
+// idleRule returns a rule that jsonschema reads but does not apply, or "". Such a rule is
+// of another draft, or depends on a rule that is missing. The argument older means that
+// the schema is of draft 07.
 func idleRule(schema *jsonschema.Schema, older bool) string {
 	rules := map[string]bool{
 		"then or else without if":                     schema.If == nil && (schema.Then != nil || schema.Else != nil),
@@ -271,8 +274,8 @@ func idleRule(schema *jsonschema.Schema, older bool) string {
 	return ""
 }
 
-// hasRules reports whether a schema has more than a $ref, definitions, a default and
-// keywords that only describe.
+// hasRules reports whether a schema has rules: anything beside a $ref, definitions, a
+// default and keywords that only describe.
 func hasRules(schema *jsonschema.Schema) bool {
 	rules := *schema
 	rules.Ref, rules.Schema, rules.Comment, rules.Title, rules.Description, rules.Format = "", "", "", "", "", ""
@@ -281,11 +284,11 @@ func hasRules(schema *jsonschema.Schema) bool {
 	return !reflect.ValueOf(rules).IsZero()
 }
 
-// eachSchema visits a schema and those in it, with the JSON of each if there is
-// a document.
+// eachSchema visits a schema and the schemas in it. If there is a document, visit also
+// gets the JSON of each.
 func eachSchema(schema *jsonschema.Schema, document any, visit func(*jsonschema.Schema, map[string]any) error) error {
 	if schema == nil {
-		return nil // Resolve reports it
+		return nil // Resolve reports a nil schema
 	}
 	members, _ := document.(map[string]any)
 	if err := visit(schema, members); err != nil {
@@ -313,12 +316,12 @@ func eachSchema(schema *jsonschema.Schema, document any, visit func(*jsonschema.
 // subschema is a schema in a schema.
 type subschema struct {
 	keyword string
-	key     string // its name or number, where there may be many
-	named   bool
+	key     string // its name or index, if the keyword can have several schemas
+	named   bool   // key is a name
 	schema  *jsonschema.Schema
 }
 
-// pointer returns the JSON pointer to it.
+// pointer returns the JSON pointer to a subschema, from the schema around it.
 func (s *subschema) pointer() string {
 	if s.key == "" && !s.named {
 		return "/" + s.keyword
@@ -348,7 +351,7 @@ func subschemas(schema *jsonschema.Schema) (all []subschema) {
 	return all
 }
 
-// keywords are those that a schema may have.
+// keywords returns the keywords that a schema may have.
 var keywords = sync.OnceValue(func() (all nameSet) {
 	t := reflect.TypeFor[jsonschema.Schema]()
 	for i := range t.NumField() {

@@ -14,20 +14,20 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// A JSON value is nil, a bool, a string, a []any or a map[string]any here. A
+// In this package a JSON value is nil, a bool, a string, a []any or a map[string]any. A
 // whole number is an int64 if it fits, or else a uint64. Any other number is a
-// float64. However a value is written, it has one form here, and one text.
+// float64. However a value was written, it has one such form, and one text.
 
 var (
 	// ErrMalformed is for arguments that are answered with -32602. The text is for the
-	// log, and repeats nothing of them.
+	// log, and repeats nothing of the arguments.
 	ErrMalformed = errors.New("not a text with one meaning")
 	errCase      = fmt.Errorf("%w: a name differs from another in case alone", ErrMalformed)
 
 	errNumber = errors.New("a number is out of range: a whole number has at most 64 bits, any other is a double that is not whole")
 )
 
-// readValue reads a text.
+// readValue reads a JSON text.
 func readValue(text []byte) (any, error) {
 	value, err := readNumbers(text)
 	if err != nil {
@@ -36,10 +36,10 @@ func readValue(text []byte) (any, error) {
 	return exactly(value)
 }
 
-// readNumbers reads a text with every number as a json.Number.
+// readNumbers reads a JSON text, with every number as a json.Number.
 func readNumbers(text []byte) (value any, err error) {
-	// The digest refuses two members of one name, text that is not UTF-8, and what
-	// is too deep or too long.
+	// The digest is made only because it refuses two members of one name, text that is
+	// not UTF-8, and values that are too deep or too long.
 	binding := mcpseal.Binding{Arguments: text}
 	if _, err := binding.ArgumentsDigest(); err != nil {
 		return nil, ErrMalformed
@@ -66,7 +66,8 @@ func exactly(value any) (any, error) {
 		}
 	case map[string]any:
 		for name, member := range v {
-			// Half a surrogate pair was decoded as this, so two names may now be equal.
+			// Half a surrogate pair is decoded as this character, so two names may have
+			// become equal.
 			if strings.ContainsRune(name, utf8.RuneError) {
 				return nil, ErrMalformed
 			}
@@ -89,7 +90,7 @@ func exactNumber(literal string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(literal, 64)
 	if err != nil || f == math.Trunc(f) {
-		return nil, errNumber // whole and of more than 64 bits, or made whole by rounding
+		return nil, errNumber // a whole number of more than 64 bits, or one that rounding made whole
 	}
 	return f, nil
 }
@@ -145,14 +146,14 @@ func rounds(value any) bool {
 	return false
 }
 
-// writeValue writes the one text of a value: members in order, numbers in their
-// shortest form.
+// writeValue returns the one text of a value: with members in the order of their names,
+// and numbers in their shortest form.
 func writeValue(value any) []byte {
 	var buf bytes.Buffer
 	encoder := json.NewEncoder(&buf)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		panic("gosdk: a JSON value cannot be written: " + err.Error()) // readValue made something else
+		panic("gosdk: a JSON value cannot be written: " + err.Error()) // readValue returns no such value
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }

@@ -38,7 +38,7 @@ func isURL(q *mcp.ElicitParams) bool {
 	return q.Mode == "url" || q.Mode == "" && (q.URL != "" || q.ElicitationID != "")
 }
 
-// KindOfAnswer returns a kind of question that takes the answer, or 0.
+// KindOfAnswer returns a kind of question that takes the answer, or 0 if there is none.
 func KindOfAnswer(answer mcp.InputResponse) mcpseal.Kind {
 	switch a := answer.(type) {
 	case *mcp.ElicitResult:

@@ -25,25 +25,25 @@ var (
 	CheckCapabilities func(req mcp.Request, questions mcp.InputRequestMap) error
 )
 
-// Call is the context of a call whose state and answers have passed a boundary.
-// It is a context itself, so that the mark costs one allocation.
+// Call marks the context of a call whose state and answers have passed a boundary. It is
+// a context itself, so that marking costs one allocation only.
 type Call struct {
 	context.Context
-	By      any         // the *gosdk.Protection that it passed
+	By      any         // the *gosdk.Protection whose middleware the call has passed
 	Session mcp.Session // nil in tests of handlers
-	Older   any         // gosdk's own, for clients that are asked in the middle of the call
-	Caller  any         // gosdk's own: who sent it, as it arrived
+	Older   any         // a value of gosdk, for clients that are asked in the middle of the call; else nil
+	Caller  any         // a value of gosdk: who sent the call
 
-	// What elicit wrote in this round, in the last few runs of its handler:
-	// middleware may run the handler more than once, and use any of the results. Only
-	// elicit calls Wrote, so that no other state can pass for its own.
+	// The fields below have what elicit wrote in this round, in the last few runs of
+	// its handler: middleware may run the handler more than once, and use any of the
+	// results. Only elicit calls Wrote, so that no other state can pass for its own.
 	mu     sync.Mutex // a handler may still run after its call has ended
 	round  *mcpseal.Round
 	wrote  []written
 	asking bool // the last run asked
 
-	within   any // elicit's own, of the run below
-	withinOf withinRun
+	within   any       // what Within returns in the run withinOf
+	withinOf withinRun // zero before the first call of Within
 }
 
 // withinRun is one run of a handler. For older clients, SDK 1.7 runs it again with the
@@ -59,7 +59,7 @@ type written struct {
 	wording map[string][16]byte
 }
 
-// maxWritten limits how many are kept: each may have mcpseal.Config.MaxState bytes.
+// maxWritten limits how many states are kept: each may have mcpseal.Config.MaxState bytes.
 const maxWritten = 8
 
 type key struct{}
@@ -78,15 +78,15 @@ func From(ctx context.Context) *Call {
 	return c
 }
 
-// Began notes that a run of elicit's handler begins; it may be another one.
+// Began notes that a run of elicit's handler begins, which may not be the first.
 func (c *Call) Began() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asking = false
 }
 
-// Within returns what begin made for this request with this input, in a handler that
-// asks several times.
+// Within returns what begin made for this run of a handler. It calls begin only the first
+// time, so a handler that calls elicit.Within several times gets the same asker each time.
 func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMap, begin func() any) any {
 	run := withinRun{req, state, reflect.ValueOf(answers).Pointer()}
 	c.mu.Lock()
@@ -104,7 +104,7 @@ func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMa
 	return begun
 }
 
-// Wrote notes the state that a run returns, and how its questions are worded.
+// Wrote notes the state that a run returns, and the digests of its questions, by key.
 func (c *Call) Wrote(state string, wording map[string][16]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *Call) Wrote(state string, wording map[string][16]byte) {
 	c.wrote, c.asking = append(c.wrote, written{state, wording}), true
 }
 
-// Begin begins a round, with the token that came in. Nothing may change it any more.
+// Begin begins a round. Nothing may change the Round afterwards.
 func (c *Call) Begin(round *mcpseal.Round) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,8 +134,8 @@ func (c *Call) Asking() bool {
 	return c.asking
 }
 
-// Wording returns how the questions of a result with this state are worded; nil if
-// the handler is not one of elicit's. It is not ok if elicit asked in this round,
+// Wording returns the digests of the questions of a result with this state, by key, or
+// nil if the handler is not one of elicit's. It is not ok if elicit asked in this round,
 // but did not write this state.
 func (c *Call) Wording(state string) (wording map[string][16]byte, ok bool) {
 	c.mu.Lock()
@@ -148,9 +148,9 @@ func (c *Call) Wording(state string) (wording map[string][16]byte, ok bool) {
 	return nil, len(c.wrote) == 0
 }
 
-// Written reports whether elicit wrote the state that came in, with questions of
-// this wording: because the token says so, because the operator waived that claim, or
-// because elicit wrote it earlier in this call and the SDK asked by itself.
+// Written reports whether elicit wrote the state that came in, with questions of this
+// wording. It is true if the token says so, or if the operator waived ClaimWording. It is
+// also true if elicit wrote the state earlier in this call and the SDK asked by itself.
 func (c *Call) Written(state string, wording map[string][16]byte) bool {
 	if asked, _ := c.Wording(state); asked != nil && c.Older != nil {
 		return true
