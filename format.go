@@ -34,7 +34,7 @@ import (
 // these tools, and only before until. [New] accepts it only if every claim is waived
 // by name, a sealed format is accepted beside it, and its tools do not have single
 // use; the log gets a warning. The package elicit refuses it. A format that wraps such
-// a format must have the method too.
+// a format must have the method too: otherwise compat.Plaintext opens and seals nothing.
 //
 // The suite sealtest.TestFormat checks that a sealed format does all this.
 type Format interface {

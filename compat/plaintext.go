@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
@@ -53,6 +54,10 @@ type plaintextFormat struct {
 	until time.Time     // by the wall clock
 	made  time.Time     // by the monotonic clock, which nobody can set back
 	left  time.Duration // from made to until
+
+	// told is whether a boundary has called Unsealed. A format that wraps this one may
+	// lack the method, and the boundary would take the states for sealed ones.
+	told atomic.Bool
 }
 
 func (f *plaintextFormat) Prefix() string            { return "" }
@@ -61,16 +66,21 @@ func (f *plaintextFormat) Carries() mcpseal.ClaimSet { return 0 }
 // Unsealed marks a format whose tokens anybody can write: see [mcpseal.Format]. It
 // returns the only tools that the format serves, and when it stops.
 func (f *plaintextFormat) Unsealed() (tools []string, until time.Time) {
+	f.told.Store(true)
 	return slices.Clone(f.tools), f.until
 }
 
 // Digest is empty: a state says nothing about the arguments.
 func (f *plaintextFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
 
+const errPlaintextHidden = plain.Error("unsealed states are hidden from the boundary: the format that wraps compat.Plaintext must have its method Unsealed too")
+
 const errPlaintextOver = plain.Error("the time for unsealed states is over: seal natively, as the second roll-out does")
 
 func (f *plaintextFormat) Seal(_ context.Context, binding *mcpseal.Binding, claims *mcpseal.Claims) (string, error) {
 	switch {
+	case !f.told.Load():
+		return "", errPlaintextHidden
 	case !f.serves(binding):
 		return "", plain.Error("unsealed states are allowed only for the tools that compat.Plaintext names")
 	case claims.State == "":
@@ -83,6 +93,8 @@ func (f *plaintextFormat) Seal(_ context.Context, binding *mcpseal.Binding, clai
 
 func (f *plaintextFormat) Open(_ context.Context, binding *mcpseal.Binding, token string) (mcpseal.Claims, error) {
 	switch {
+	case !f.told.Load():
+		return mcpseal.Claims{}, errPlaintextHidden
 	case !f.serves(binding):
 		return mcpseal.Claims{}, mcpseal.ReasonRequest
 	case token == "":

@@ -244,3 +244,28 @@ func TestEveryAnswerReachesTheHandlerOfAPlaintextState(t *testing.T) {
 		t.Error("the native token does not pin its questions")
 	}
 }
+
+// TestPlaintextThatIsHiddenFromTheBoundaryServesNothing: a format that wraps another by
+// embedding the interface has none of its other methods.
+func TestPlaintextThatIsHiddenFromTheBoundaryServesNothing(t *testing.T) {
+	format, err := compat.Plaintext([]string{"deploy"}, time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := struct{ mcpseal.Format }{format}
+	if token, err := hidden.Seal(t.Context(), &mcpseal.Binding{Method: "tools/call", Target: "deploy"}, &mcpseal.Claims{State: "s", HasState: true}); err == nil {
+		t.Errorf("sealed %q", token)
+	}
+	boundary, err := mcpseal.New(mcpseal.Config{
+		Keys: mcpseal.Ephemeral(), Audience: "a", Logger: slog.New(slog.DiscardHandler),
+		AlsoOpen: []mcpseal.Accepted{{Format: hidden, Waive: everything}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = boundary.Open(t.Context(), mcpseal.Request{Method: "tools/call", Target: "deploy"}, `{"approved":true}`)
+	var rejected *mcpseal.RejectError
+	if !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonCodecFailed || !strings.Contains(rejected.Cause().Error(), "Unsealed") {
+		t.Errorf("%v", err)
+	}
+}

@@ -195,7 +195,9 @@ func newProtection(boundary *mcpseal.Boundary, options *Options) *Protection {
 	} else if p.policy.RequireUser {
 		p.options.Cursors = forUsers{p.options.Cursors}
 	}
-	if !p.options.PlainLists {
+	if p.options.PlainLists {
+		p.logger().Warn("gosdk: list cursors are not sealed, because Options.PlainLists is set")
+	} else {
 		p.lists = nativeCursors(boundary, maxListPosition)
 		if p.lists == nil {
 			p.logger().Warn("gosdk: list cursors are not sealed, because the boundary has no keys of its own: " +
