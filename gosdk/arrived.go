@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
@@ -21,6 +22,16 @@ type passing struct {
 func (p *Protection) begin(call *passing, ctx context.Context, req mcp.Request) {
 	call.caller = p.callerOf(req)
 	call.Context, call.By, call.Session, call.Caller = ctx, p, req.GetSession(), &call.caller
+}
+
+// handOver begins a round, and returns the request as the handler may see it. A state
+// that elicit wrote is for elicit alone.
+func (call *passing) handOver(round *mcpseal.Round, req mcp.Request, state string, answers mcp.InputResponseMap) mcp.Request {
+	call.Begin(round, state, answers)
+	if passage.Worded(round) {
+		return withInput(req, "", nil)
+	}
+	return withInput(req, state, answers)
 }
 
 // caller is who sent a request. It is a copy made when the request arrives, because

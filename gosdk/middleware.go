@@ -103,10 +103,9 @@ func (p *Protection) serveCall(ctx context.Context, next mcp.MethodHandler, req 
 	if o.round, err = p.open(&o.passing, c, c.token); err != nil {
 		return nil, err
 	}
-	o.Begin(&o.round)
 	inner := req
 	if state, answers := p.input(ctx, &o.round, c); c.token != "" || len(answers) != len(c.answers) {
-		inner = withInput(req, state, answers)
+		inner = o.handOver(&o.round, req, state, answers)
 	}
 	result, a, err := p.run(&o.passing, &o.round, next, inner, c)
 	if err != nil {
@@ -144,6 +143,10 @@ func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHand
 	a, ok := readResult(result)
 	if !ok {
 		return nil, asking{}, p.refuse(ctx, c.method, "a result that is nil, has a nil in it, or is of an unknown type was refused")
+	}
+	if a.questions == nil && ctx.Dropped() {
+		return nil, asking{}, p.refuse(ctx, c.method, "elicit asks, but the handler returned a result that asks nothing: "+
+			"a handler that calls elicit.Within returns the result of its Pending at once")
 	}
 	if a.questions == nil && a.state != "" {
 		round.Completed(ctx)

@@ -100,7 +100,7 @@ func (p *Protection) bridge(ctx context.Context, next mcp.MethodHandler, req mcp
 		round := o.enter()
 		// Each run gets a copy of the params: a handler may change them, and the next
 		// round needs them as they arrived.
-		result, a, err := p.run(&o.passing, round, next, withInput(o.pristine(), state, answers), c)
+		result, a, err := p.run(&o.passing, round, next, o.handOver(round, o.pristine(), state, answers), c)
 		if err != nil {
 			return nil, o.unanswered(err)
 		}
@@ -122,7 +122,6 @@ func (o *olderCall) enter() *mcpseal.Round {
 	defer o.mu.Unlock()
 	entered := o.round // a copy, because an abandoned run may still read its round
 	o.sdk = nil
-	o.Begin(&entered)
 	return &entered
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,6 +32,7 @@ type Asker struct {
 	read      map[string]bool         // true for the keys whose answers the handler has read
 	asks      bool                    // a pending answer was read, so the call asks
 	mistake   string                  // the author's first mistake; "" for none
+	busy      atomic.Bool             // Within runs
 	misfit    error                   // not nil if an answer does not fit its question
 }
 

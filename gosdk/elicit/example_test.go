@@ -60,6 +60,8 @@ func byHand(ctx context.Context, req *mcp.CallToolRequest, in DeleteArgs) (*mcp.
 			return nil, Deleted{}, errors.New("no reason given")
 		}
 		why, _ = answer.Content["why"].(string)
+	default:
+		return nil, Deleted{}, errors.New("the state is not one of this handler's")
 	}
 	return nil, Deleted{"deleted " + in.Dir + ": " + why}, nil
 }

@@ -14,6 +14,7 @@ import (
 // TestARefusalThatNobodyReadFailsTheCall: the user said no, or said nothing, and the
 // handler went on as if it had not asked.
 func TestARefusalThatNobodyReadFailsTheCall(t *testing.T) {
+	runs := 0
 	const question = "Delete everything?"
 	ask := func(ask *elicit.Asker) *elicit.Answer[confirm] { return elicit.Form[confirm](ask, "confirm", question) }
 	why := func(ask *elicit.Asker, key string) error {
@@ -60,7 +61,7 @@ func TestARefusalThatNobodyReadFailsTheCall(t *testing.T) {
 		}, "ERROR nothing was deleted"},
 		"no longer asked": {func(a *elicit.Asker) error {
 			answer := elicit.Form[value](a, "a", "Why a?")
-			if len(a.Request().(*mcp.CallToolRequest).Params.InputResponses) == 0 {
+			if runs++; runs%2 == 1 { // the first of two
 				ask(a)
 			}
 			_, err := answer.Value()

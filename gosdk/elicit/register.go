@@ -117,19 +117,26 @@ func serverOf(p *gosdk.Protected) *mcp.Server {
 	return p.Server()
 }
 
-// askerOf returns the asker of a call to a handler that was registered with p. The
-// asker has no passing if the call did not come through p's middleware; run then fails.
+// askerOf returns the asker of a call to what is registered with p.
 func askerOf(ctx context.Context, p *gosdk.Protected, req mcp.Request) *Asker {
 	by := passage.ProtectionOf(p).(*gosdk.Protection)
 	passing := passage.From(ctx)
 	if passing != nil && passing.By != any(by) {
 		passing = nil
 	}
-	return newAsker(passing, by, req)
+	a := newAsker(passing, by, req)
+	if passing != nil {
+		_, state, answers := inputOf(req)
+		passing.Begun(req, state, answers, a) // for Within in this handler
+	}
+	return a
 }
 
 func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Asker {
 	name, text, answers := inputOf(req)
+	if passing != nil && text == "" && len(answers) == 0 {
+		text, answers = passing.Input() // a state that elicit wrote comes beside the request
+	}
 	a := &Asker{
 		by: by, passing: passing, req: req, name: mcpseal.PlainText(name), state: state{Version: stateVersion}, fresh: make(mcp.InputResponseMap),
 		digests: make(map[string]string), onces: make(map[string]reflect.Type), questions: make(mcp.InputRequestMap),
@@ -229,7 +236,7 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*Pending, error)
 		return nil, internalError()
 	}
 	a.passing.Wrote(state, a.state.wording())
-	return &Pending{a.questions, state}, nil
+	return &Pending{questions: a.questions, state: state}, nil
 }
 
 // coded gives a JSON-RPC code to an error about an answer. Prompts and resources need

@@ -17,7 +17,7 @@ import (
 // done twice. An error is that of ask, such as a *[RefusedError], or says that the call
 // cannot go on.
 //
-// A handler may call Within several times: all its questions are one conversation, and
+// A handler may call Within several times, one after the other: all its questions are one conversation, and
 // their keys must differ. The request is the one that the handler got. The state of
 // the result is elicit's: the handler neither reads nor writes it.
 //
@@ -37,19 +37,39 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 		a.log(ctx, "elicit: "+noWording)
 		return nil, internalError()
 	}
-	return a.run(ctx, func() error { return ask(a) })
+	if !a.busy.CompareAndSwap(false, true) {
+		a.log(ctx, "elicit: Within is called in two goroutines at once, or inside itself: ask one question after the other")
+		return nil, internalError()
+	}
+	defer a.busy.Store(false)
+	pending, err := a.run(ctx, func() error { return ask(a) })
+	if pending != nil {
+		passing.Pend()
+		pending.passing = passing
+	}
+	return pending, err
 }
 
-// Pending is what a call that asks sends in place of its result.
+// Pending is what a call sends instead of its result, because it asks.
 type Pending struct {
 	questions mcp.InputRequestMap
 	state     string
+	passing   *passage.Call // waits for the handler to take the result; nil if it need not, or has
 }
 
-// ToolResult returns the result of a tool that asks. For a nil Pending it returns nil, as
-// PromptResult and ResourceResult do.
+// take returns whether there is a result, and notes that the handler has it.
+func (p *Pending) take() bool {
+	if p != nil && p.passing != nil {
+		p.passing.Take()
+		p.passing = nil
+	}
+	return p != nil
+}
+
+// ToolResult returns the result of a tool that asks. It is nil for a nil Pending, and so
+// are the other two.
 func (p *Pending) ToolResult() *mcp.CallToolResult {
-	if p == nil {
+	if !p.take() {
 		return nil
 	}
 	return &mcp.CallToolResult{InputRequests: p.questions, RequestState: p.state}
@@ -57,7 +77,7 @@ func (p *Pending) ToolResult() *mcp.CallToolResult {
 
 // PromptResult returns the result of a prompt that asks.
 func (p *Pending) PromptResult() *mcp.GetPromptResult {
-	if p == nil {
+	if !p.take() {
 		return nil
 	}
 	return &mcp.GetPromptResult{InputRequests: p.questions, RequestState: p.state}
@@ -65,7 +85,7 @@ func (p *Pending) PromptResult() *mcp.GetPromptResult {
 
 // ResourceResult returns the result of a resource that asks.
 func (p *Pending) ResourceResult() *mcp.ReadResourceResult {
-	if p == nil {
+	if !p.take() {
 		return nil
 	}
 	// For older clients the SDK wants contents even of a result that asks.

@@ -41,9 +41,14 @@ type Call struct {
 	round  *mcpseal.Round
 	wrote  []written
 	asking bool // the last run asked
+	open   int  // results that ask, and that no handler has taken yet
 
-	within   any       // what Within returns in the run withinOf
-	withinOf withinRun // zero before the first call of Within
+	state   string               // that came in
+	answers mcp.InputResponseMap // the same
+
+	beginning sync.Mutex // held while an asker is made
+	within    any        // what Within returns in the run withinOf
+	withinOf  withinRun  // zero before the first call of Within
 }
 
 // withinRun is one run of a handler. For older clients, SDK 1.7 runs it again with the
@@ -82,26 +87,45 @@ func From(ctx context.Context) *Call {
 func (c *Call) Began() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asking = false
+	c.asking, c.open = false, 0
 }
 
 // Within returns what begin made for this run of a handler. It calls begin only the first
 // time, so a handler that calls elicit.Within several times gets the same asker each time.
 func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMap, begin func() any) any {
 	run := withinRun{req, state, reflect.ValueOf(answers).Pointer()}
+	c.beginning.Lock()
+	defer c.beginning.Unlock()
+	if c.within == nil || c.withinOf != run {
+		c.within, c.withinOf = begin(), run
+	}
+	return c.within
+}
+
+// Begun notes the asker of a handler of elicit, so that Within returns it.
+func (c *Call) Begun(req mcp.Request, state string, answers mcp.InputResponseMap, asker any) {
+	c.beginning.Lock()
+	defer c.beginning.Unlock()
+	c.within, c.withinOf = asker, withinRun{req, state, reflect.ValueOf(answers).Pointer()}
+}
+
+// Pend notes a result that asks, which a handler must take and return.
+func (c *Call) Pend() { c.addOpen(1) }
+
+// Take notes that a handler has taken such a result.
+func (c *Call) Take() { c.addOpen(-1) }
+
+func (c *Call) addOpen(n int) {
 	c.mu.Lock()
-	begun := c.within
-	if c.withinOf != run {
-		begun = nil
-	}
-	c.mu.Unlock()
-	if begun == nil {
-		begun = begin()
-		c.mu.Lock()
-		c.within, c.withinOf = begun, run
-		c.mu.Unlock()
-	}
-	return begun
+	defer c.mu.Unlock()
+	c.open += n
+}
+
+// Dropped reports whether a handler has left such a result.
+func (c *Call) Dropped() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open > 0
 }
 
 // Wrote notes the state that a run returns, and the digests of its questions, by key.
@@ -114,11 +138,28 @@ func (c *Call) Wrote(state string, wording map[string][16]byte) {
 	c.wrote, c.asking = append(c.wrote, written{state, wording}), true
 }
 
-// Begin begins a round. Nothing may change the Round afterwards.
-func (c *Call) Begin(round *mcpseal.Round) {
+// Begin begins a round, with the token that came in and the input that it brought. No
+// other code may change the round after this.
+func (c *Call) Begin(round *mcpseal.Round, state string, answers mcp.InputResponseMap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.round, c.wrote, c.asking = round, nil, false
+	c.state, c.answers = state, answers
+}
+
+// Worded reports whether elicit wrote the state of a round, because every question in
+// its token has a digest of its wording. Such a state is for elicit alone: a handler that
+// is written by hand may take it for one of its own.
+func Worded(round *mcpseal.Round) bool {
+	questions, _ := round.Questions()
+	return len(questions) > 0 && !slices.ContainsFunc(questions, func(q mcpseal.Question) bool { return q.Digest == [16]byte{} })
+}
+
+// Input returns the state and the answers that Begin got.
+func (c *Call) Input() (state string, answers mcp.InputResponseMap) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state, c.answers
 }
 
 func (c *Call) opened() *mcpseal.Round {

@@ -1,0 +1,131 @@
+package elicit_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/elicit"
+)
+
+// TestAStateOfElicitReachesNoOtherHandler: during a roll-out, a replica may still have
+// the tool written by hand, and would take the state for one of its own.
+func TestAStateOfElicitReachesNoOtherHandler(t *testing.T) {
+	b := &book{}
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: b.logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	protection := gosdk.Prepare(boundary, &gosdk.Options{Logger: b.logger()})
+	after := mcp.NewServer(&mcp.Implementation{Name: "new", Version: "2"}, nil)
+	elicit.AddTool(protection.Install(after), &mcp.Tool{Name: "delete"}, withElicit)
+	before := mcp.NewServer(&mcp.Implementation{Name: "old", Version: "1"}, nil)
+	protection.Install(before)
+	var states []string
+	before.AddTool(&mcp.Tool{Name: "delete", InputSchema: anyObject}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		states = append(states, fmt.Sprintf("%q %d", req.Params.RequestState, len(req.Params.InputResponses)))
+		return &mcp.CallToolResult{}, nil
+	})
+	arguments := map[string]any{"dir": "/home"}
+	options := (&user{}).options(true)
+	asked, err := call(t, connect(t, after, options, revision2026), &mcp.CallToolParams{Name: "delete", Arguments: arguments})
+	if err != nil || asked.RequestState == "" {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	for _, answers := range []mcp.InputResponseMap{nil, {"confirm": &mcp.ElicitResult{Action: "decline"}}} {
+		_, err := call(t, connect(t, before, options, revision2026), &mcp.CallToolParams{Name: "delete", Arguments: arguments, RequestState: asked.RequestState, InputResponses: answers})
+		if got := states[len(states)-1]; err != nil || got != `"" 0` {
+			t.Errorf("the handler got %s, %v", got, err)
+		}
+	}
+}
+
+// TestAPendingResultThatIsDroppedFailsTheCall: for tools, prompts and resources.
+func TestAPendingResultThatIsDroppedFailsTheCall(t *testing.T) {
+	both(t, func(t *testing.T, version string) {
+		s := newService(t, nil)
+		dropped := func(ctx context.Context, req mcp.Request) error {
+			_, err := elicit.Within(ctx, req, func(ask *elicit.Asker) error {
+				_, err := elicit.Form[yes](ask, "confirm", "Delete?").Value()
+				return err
+			})
+			return err
+		}
+		s.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "SECRET"}}}, dropped(ctx, req)
+		})
+		elicit.AddResultTool(s.Protected, &mcp.Tool{Name: "e"}, func(ctx context.Context, ask *elicit.Asker, _ args) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "SECRET"}}}, nil, dropped(ctx, ask.Request())
+		})
+		s.Server().AddPrompt(&mcp.Prompt{Name: "p"}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{Description: "SECRET"}, dropped(ctx, req)
+		})
+		session := connect(t, s.Server(), &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "decline"}, nil
+		}}, version)
+		for _, name := range []string{"t", "e"} {
+			if result, err := call(t, session, &mcp.CallToolParams{Name: name, Arguments: map[string]any{"dir": ""}}); err == nil && strings.Contains(text(result, err), "SECRET") {
+				t.Errorf("%s: %s", name, text(result, err))
+			}
+		}
+		if prompt, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"}); err == nil && prompt.Description == "SECRET" {
+			t.Error("the prompt was delivered")
+		}
+	})
+}
+
+// TestAHandlerOfElicitSharesWhatItKeepsWithItsHelpers: one value of Once, whoever asks.
+func TestAHandlerOfElicitSharesWhatItKeepsWithItsHelpers(t *testing.T) {
+	both(t, func(t *testing.T, version string) {
+		s := newService(t, nil)
+		computed := 0
+		elicit.AddResultTool(s.Protected, &mcp.Tool{Name: "pay"}, func(ctx context.Context, ask *elicit.Asker, _ args) (*mcp.CallToolResult, any, error) {
+			key, err := elicit.Once(ask, "key", func() (int, error) { computed++; return computed, nil })
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, k := range []string{"a", "b"} {
+				if result, err := requireYes(ctx, ask.Request().(*mcp.CallToolRequest), k, "Pay "+k+"?"); result != nil || err != nil {
+					return result, nil, err
+				}
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint("paid with ", key)}}}, nil, nil
+		})
+		session := connect(t, s.Server(), &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"ok": true}}, nil
+		}}, version)
+		result, err := call(t, session, &mcp.CallToolParams{Name: "pay", Arguments: map[string]any{"dir": ""}})
+		if err != nil || result.Content[0].(*mcp.TextContent).Text != "paid with 1" || computed != 1 {
+			t.Errorf("%+v, %v, computed %d times", result, err, computed)
+		}
+	})
+}
+
+// TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing.
+func TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing(t *testing.T) {
+	s := newService(t, nil)
+	s.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var group sync.WaitGroup
+		entered, failed := make(chan struct{}), make(chan error, 1)
+		group.Go(func() {
+			elicit.Within(ctx, req, func(ask *elicit.Asker) error {
+				close(entered)
+				return <-failed // until the other one has failed
+			})
+		})
+		<-entered
+		_, err := elicit.Within(ctx, req, func(*elicit.Asker) error { t.Error("ran"); return nil })
+		failed <- nil
+		group.Wait()
+		return nil, err
+	})
+	if _, err := call(t, connect(t, s.Server(), nil, revision2026), &mcp.CallToolParams{Name: "t"}); err == nil || !strings.Contains(s.book.String(), "two goroutines") {
+		t.Errorf("%v\n%s", err, s.book)
+	}
+}
