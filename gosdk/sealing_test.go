@@ -2,6 +2,7 @@ package gosdk_test
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -139,5 +140,30 @@ func TestARequestHasTheArgumentsThatArrived(t *testing.T) {
 	}
 	if _, err := p.Request(t.Context(), &mcp.ListToolsRequest{Params: &mcp.ListToolsParams{}}); err == nil {
 		t.Error("a list has a state")
+	}
+}
+
+// TestAMissingProtectIsLogged: an error of a typed tool is otherwise the client's alone.
+func TestAMissingProtectIsLogged(t *testing.T) {
+	b, before := &book{}, slog.Default()
+	slog.SetDefault(b.logger())
+	t.Cleanup(func() { slog.SetDefault(before) })
+	server := newServer()
+	mcp.AddTool(server, &mcp.Tool{Name: "reads"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		_, _, err := gosdk.State[int](ctx, req)
+		return nil, nil, err
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "writes"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		return nil, nil, gosdk.SetState(ctx, req, &mcp.CallToolResult{}, 1)
+	})
+	session := connect(t, server, raw(), revision2026)
+	for i, name := range []string{"reads", "writes"} {
+		result, err := callTool(t, session, &mcp.CallToolParams{Name: name})
+		if err != nil || !result.IsError {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+		if n := strings.Count(b.String(), "call Protect on its server"); n != i+1 {
+			t.Errorf("%s: the log has %d records", name, n)
+		}
 	}
 }

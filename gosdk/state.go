@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -12,9 +13,16 @@ import (
 )
 
 // ErrNotProtected is returned by [State] and [SetState] in a call that came through no
-// boundary: its state is whatever the client sent, and would leave in plaintext.
+// boundary: its state is whatever the client sent, and would leave in plaintext. They
+// log it too, to slog.Default().
 var ErrNotProtected = errors.New("gosdk: the call has not come through a boundary: call Protect on its server, " +
 	"and pass what the handler got; in a test, pass gosdktest.Context")
+
+// unprotected logs that Protect is missing.
+func unprotected(ctx context.Context) error {
+	slog.ErrorContext(ctx, ErrNotProtected.Error())
+	return ErrNotProtected
+}
 
 // Sealed reports whether a request came through a boundary. Pass the context and the
 // request that the handler got. Call it before you read RequestState directly, so that
@@ -38,7 +46,7 @@ func Sealed(ctx context.Context, req mcp.Request) bool {
 // next round. Pass the context and the request that the handler got.
 func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any) error {
 	if !Sealed(ctx, req) {
-		return ErrNotProtected
+		return unprotected(ctx)
 	}
 	text, err := mcpseal.EncodeState(value)
 	if err != nil {
@@ -66,7 +74,7 @@ func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any
 func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, err error) {
 	var none T
 	if !Sealed(ctx, req) {
-		return none, false, ErrNotProtected
+		return none, false, unprotected(ctx)
 	}
 	c, _ := anyCall(req)
 	if c.token == "" { // the state in plaintext: the middleware has opened the token

@@ -33,6 +33,9 @@ type Options struct {
 	// done, on either revision. Nil means a client that declares it can answer
 	// everything, and leaves the questions of each round to the test.
 	Client *mcp.ClientOptions
+	// RejectedText is the server's gosdk.Options.RejectedText: the text of the result
+	// that answers a rejected token of a tool. "" means the protocol's error.
+	RejectedText string
 }
 
 // Client calls a server as one user.

@@ -453,3 +453,20 @@ func TestTheContextOfACallReachesLogAndObserver(t *testing.T) {
 		}
 	}
 }
+
+// TestARejectionInATextOfTheServersIsARejection: and no other text is.
+func TestARejectionInATextOfTheServersIsARejection(t *testing.T) {
+	server := serverOf(careless)
+	gosdk.Protect(server, sealtest.Boundary(t), &gosdk.Options{RejectedText: gosdk.StartOver})
+	for text, want := range map[string]bool{gosdk.StartOver: true, "another text": false, "": false} {
+		alice := gosdktest.Connect(t, server, &gosdktest.Options{RejectedText: text})
+		asked := alice.CallTool("release", version)
+		if got := asked.Answer(yes, gosdktest.Tamper); got.Rejected() != want || asked.Rejected() {
+			t.Errorf("%q: rejected %v: %s", text, got.Rejected(), got.Text())
+		}
+		if got := asked.Answer(yes); got.Rejected() || got.Text() != "released" {
+			t.Errorf("%q: the genuine one: %s", text, got.Text())
+		}
+	}
+	gosdktest.Connect(t, server, &gosdktest.Options{RejectedText: gosdk.StartOver}).CallTool("release", version).Attack(yes)
+}

@@ -52,8 +52,12 @@ type Round struct {
 func (r *Round) Asks() bool { return r.asks }
 
 // Rejected reports whether the call failed with exactly the error of a rejected token.
-// It is false for any other failure, and for a tool result that is an error.
+// It is false for any other failure. With [Options].RejectedText it is true for a tool result
+// that is an error with exactly this text.
 func (r *Round) Rejected() bool {
+	if result, ok := r.Result.(*mcp.CallToolResult); ok && r.on.options.RejectedText != "" {
+		return result != nil && result.IsError && r.Text() == r.on.options.RejectedText
+	}
 	var got *jsonrpc.Error
 	if !errors.As(r.Err, &got) {
 		return false
