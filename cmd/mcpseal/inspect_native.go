@@ -177,8 +177,14 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 	if reason == "" {
 		reason = mcpseal.Reason(c.InTime(a.at))
 	}
-	return r.verdict(reason, atWords(a.at))
+	err = r.verdict(reason, atWords(a.at))
+	if reason == mcpseal.ReasonArguments {
+		r.add("hint", "hint", pagedHint, pagedHint)
+	}
+	return err
 }
+
+const pagedHint = "for a paged tool, leave the cursor itself and the arguments in PageOptions.Unbound out of --args, and write the defaults of the schema"
 
 // bound reports what the token is bound to. The token holds only digests, so the names
 // cannot be shown, but a guess can be compared.

@@ -113,7 +113,7 @@ var whyNot = map[mcpseal.Reason]string{
 	mcpseal.ReasonVersion:       "it has another purpose, or is of a newer release",
 	mcpseal.ReasonRequest:       "it was sealed for another method or target",
 	mcpseal.ReasonArguments:     "it was sealed for other arguments",
-	mcpseal.ReasonAudience:      "it was sealed by another service, or with another epoch",
+	mcpseal.ReasonAudience:      "it was sealed by another service, or a cursor with another epoch",
 	mcpseal.ReasonUser:          "it was sealed for another user, or for nobody",
 	mcpseal.ReasonExpired:       "it is too old",
 	mcpseal.ReasonFromTheFuture: "it was issued by a clock that is ahead",

@@ -44,7 +44,7 @@ func newServer(orders *Orders, config mcpseal.Config) (*mcp.Server, error) {
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_orders"},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in ListArgs, after *Key) ([]Order, *Key, error) {
 			return orders.Page(ctx, in.Status, after, in.pageSize()) // after is nil on the first page
-		}, nil)
+		}, &gosdk.PageOptions{Unbound: []string{"limit"}}) // models change it between pages
 	return server, nil
 }
 
