@@ -20,6 +20,9 @@ import (
 // says that the text is not genuine; any other error, and a panic, says that
 // the codec failed. The token is rejected either way.
 //
+// A codec may have a method KeyID(text string) string, for the log: it reads the id of
+// the key from a text, genuine or not.
+//
 // The suite sealtest.TestCodec checks that a codec does all this.
 type Codec interface {
 	// Seal appends the text that carries payload to dst.

@@ -33,7 +33,8 @@ type Config struct {
 	// without an audience that share an Ephemeral ring accept each other's tokens: give
 	// each an audience, or its own ring.
 	Audience string
-	// RequireUser opens and seals tokens only for calls with a user. It does not
+	// RequireUser opens and seals tokens only for calls with a user. A first call without
+	// one that asks fails with an internal error, and the log has one. It does not
 	// affect calls that neither bring nor get a token.
 	RequireUser bool
 
@@ -76,8 +77,8 @@ type Config struct {
 
 	// Logger gets one record for each rejection. Nil means slog.Default().
 	Logger *slog.Logger
-	// Observer gets an [Event] for every seal, open and drop, for metrics. Nil means
-	// none.
+	// Observer gets an [Event] for every seal, open and drop, for metrics. With package
+	// gosdk it also gets one for every cursor that is issued or opened. Nil means none.
 	Observer func(context.Context, Event)
 }
 

@@ -123,5 +123,5 @@ func (f *recordFormat) KeyID(token string) string {
 	if f.ring == nil || !strings.HasPrefix(token, f.prefix) {
 		return ""
 	}
-	return f.ring.keyID(token[len(f.prefix):])
+	return f.ring.KeyID(token[len(f.prefix):])
 }

@@ -119,8 +119,8 @@ func (c *ringCodec) Room(payload int) int {
 	return b64u.EncodedLen(size) + size
 }
 
-// keyID reads the id from a text that need not be genuine.
-func (c *ringCodec) keyID(text string) string {
+// KeyID reads the id from a text that need not be genuine.
+func (c *ringCodec) KeyID(text string) string {
 	const chars = 8 // eight characters of base64url hold six bytes; the id is the first four
 	if len(text) < chars {
 		return ""

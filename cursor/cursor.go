@@ -50,7 +50,7 @@ func (c *Cursors) Open(ctx context.Context, request mcpseal.Request, cursor stri
 	}
 	start := c.start()
 	fail := page.open(ctx, cursor)
-	c.report(ctx, OpOpen, start, &request, len(cursor), fail)
+	c.report(ctx, OpOpen, start, &request, cursor, fail)
 	if fail != nil {
 		return Page{}, &RejectError{fail.Reason, fail.Cause}
 	}

@@ -3,6 +3,7 @@ package cursor
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
@@ -34,11 +35,11 @@ func (c *Cursors) start() (start time.Time) {
 }
 
 // report tells the observer what was done. If that failed, it tells the log too.
-func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, request *mcpseal.Request, size int, fail *failure) {
+func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, request *mcpseal.Request, cursor string, fail *failure) {
 	if fail == nil && c.config.Observer == nil {
 		return
 	}
-	e := mcpseal.Event{Op: op, Method: plain.Text(request.Method), Format: prefix, TokenBytes: size}
+	e := mcpseal.Event{Op: op, Method: plain.Text(request.Method), Format: prefix, TokenBytes: len(cursor), KeyID: c.keyID(cursor)}
 	if request.Method == "tools/call" {
 		e.Target = plain.Text(request.Target)
 	}
@@ -70,6 +71,16 @@ func (c *Cursors) log(ctx context.Context, e *mcpseal.Event, fail *failure) {
 	}
 	callback.Log(ctx, c.config.Logger, level, message, append([]slog.Attr{
 		slog.String("reason", string(e.Reason)), slog.String("method", e.Method), slog.String("target", e.Target),
-		slog.Int("cursor_bytes", e.TokenBytes),
+		slog.String("key", e.KeyID), slog.Int("cursor_bytes", e.TokenBytes),
 	}, fail.Attrs()...)...)
+}
+
+// keyID returns the id of the key that a cursor names, genuine or not. It is "" if the
+// codec does not say.
+func (c *Cursors) keyID(cursor string) (id string) {
+	text, ok := strings.CutPrefix(cursor, prefix)
+	if named, says := c.config.Codec.(interface{ KeyID(string) string }); ok && says && len(cursor) <= c.maxCursor() {
+		callback.Quietly(func() { id = plain.Text(named.KeyID(text)) })
+	}
+	return id
 }

@@ -92,7 +92,7 @@ func (p *Page) Next(ctx context.Context, next NextPage) (string, error) {
 	}
 	start := c.start()
 	cursor, fail := p.issue(ctx, &next)
-	c.report(ctx, OpIssue, start, &p.request, len(cursor), fail)
+	c.report(ctx, OpIssue, start, &p.request, cursor, fail)
 	if fail != nil {
 		return "", &IssueError{fail.Reason, fail.Cause}
 	}

@@ -45,7 +45,7 @@ func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor stri
 	if panicked != nil || problem != nil {
 		fail := failedBecause(mcpseal.ReasonVersion, "the position does not fit %T", place.After)
 		if page.cursors != nil {
-			page.cursors.report(ctx, OpOpen, page.cursors.start(), &request, len(cursor), fail)
+			page.cursors.report(ctx, OpOpen, page.cursors.start(), &request, cursor, fail)
 		}
 		return Place[T]{}, &RejectError{fail.Reason, fail.Cause}
 	}
@@ -57,7 +57,7 @@ func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
 	position, fail := encodePosition(after)
 	if fail != nil {
 		if p.cursors != nil {
-			p.cursors.report(ctx, OpIssue, p.cursors.start(), &p.request, 0, fail)
+			p.cursors.report(ctx, OpIssue, p.cursors.start(), &p.request, "", fail)
 		}
 		return "", &IssueError{fail.Reason, fail.Cause}
 	}

@@ -5,6 +5,7 @@ import (
 	"log"
 	"net/http"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
@@ -131,3 +132,19 @@ func ExampleAddPagedTool() {
 }
 
 func page(string, *orderKey, int) ([]string, *orderKey, error) { return nil, nil, nil }
+
+// The usual server: the SDK verifies bearer tokens, and their UserID names the user.
+func ExampleHandler_bearer() {
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
+	gosdk.Protect(server, boundary, nil)
+	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
+	http.Handle("/mcp", auth.RequireBearerToken(verify, nil)(handler)) // its TokenInfo.UserID names the user
+}
+
+func verify(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
+	return nil, auth.ErrInvalidToken
+}
