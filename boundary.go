@@ -119,8 +119,8 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 // and [ClaimSingleUse] even if they are waived.
 func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }
 
-// Config returns the policy with its defaults filled in. A zero Format, URLTTL or
-// Logger stays zero: the default logger may change.
+// Config returns the policy with its defaults filled in, except for Format, URLTTL and
+// Logger, which stay zero if they were.
 func (b *Boundary) Config() Config { return b.config }
 
 // alwaysDemanded returns the claims that policy demands of every token.

@@ -12,10 +12,10 @@ import (
 )
 
 // send is the sending middleware. It refuses questions that an older client has not
-// declared it can answer, and answers with a nil in them. It counts the questions that
+// declared it can answer. It also refuses answers that contain a nil. It counts the questions that
 // the SDK asks by itself as rounds of their call, and stops waiting for an answer when
-// the round's token expires. For a question that belongs to no call of an older client,
-// it waits as long as a token would live.
+// the round's token expires. A question that is not part of an
+// older client's call waits as long as a token would live.
 func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		question, ok := req.GetParams().(mcp.InputRequest)

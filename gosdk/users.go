@@ -83,7 +83,7 @@ func VerifiedUsers() Users {
 // evades the limits on the sessions of one user and of callers without a name.
 //
 // A client that refreshes its token becomes another user: its flows and cursors are
-// rejected (the reason is user), and an older client's session is gone. If that happens too
+// rejected (the reason is user). If it speaks an older revision, its session is lost. If that happens too
 // often, name users by something that stays, such as the subject that introspection of the
 // token returns.
 //

@@ -64,7 +64,7 @@ func FromBytes(secrets ...[]byte) (*mcpseal.Ring, error) {
 // maxKeys is the most keys that a text may have; a file of keys has the same limit.
 const maxKeys = 1000
 
-// ringOf reads the keys in text. Errors call the text what where says.
+// ringOf reads the keys in text. Where names the text in errors.
 func ringOf(text string, encoding Encoding, where string) (*mcpseal.Ring, error) {
 	if !encoding.valid() {
 		return nil, errors.New("keys: say how the keys are encoded: keys.MCPSeal, keys.Hex, keys.Base64 or keys.Base64URL")

@@ -20,9 +20,9 @@ const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 var (
 	// pairs holds the two characters for every value of 12 bits.
 	pairs [1 << 12]uint16
-	// values holds the six bits of every character, for each of four places in
-	// 24 bits. A byte that is no such character has -1, which stays negative when
-	// it is combined with others.
+	// values[i][c] is the six bits of the character c, shifted to the i-th of four
+	// places in 24 bits. It is -1 for a byte that is not in the alphabet, so that
+	// combining it with others gives a negative number.
 	values [4][256]int32
 )
 

@@ -31,8 +31,9 @@ func Explain(format string, args ...any) *Error {
 // Failed returns the Error for an error that a part returned.
 func Failed(err error) *Error { return &Error{kind: describe(err), err: &err} }
 
-// Guard calls f and returns its panic as an Error, or nil. If f gets an error from a
-// part, f must also be the one to call that error's methods, because they may panic too.
+// Guard calls f and returns its panic as an Error, or nil. If f gets an error from
+// code of the server's author, such as a store, only f may call that error's methods,
+// because they may panic too.
 func Guard(f func()) (panicked *Error) {
 	finished := false
 	defer func() {
