@@ -23,7 +23,7 @@ const (
 // emptyObject is the stream of {}.
 var emptyObject = []byte{tagObject, 0, 0, 0, 0}
 
-// writer writes the stream of a text.
+// writer writes the bytes that are hashed for a JSON text: its stream.
 type writer struct{ jsonorder.Reader }
 
 // root writes the stream of the whole text.

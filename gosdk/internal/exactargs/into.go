@@ -183,8 +183,8 @@ func (g *intoGo) putMap(members map[string]any, target reflect.Value) error {
 	return nil
 }
 
-// putKey sets the key of a map to a name. It accepts one spelling of the key only,
-// because the schema checks the name.
+// putKey sets the key of a map to a name. It accepts only one spelling of each key, such
+// as 1 and not 01: the schema checked the name, and two names must not become one key.
 func putKey(name string, key reflect.Value) error {
 	ok := false
 	if own, reads := key.Addr().Interface().(encoding.TextUnmarshaler); reads {
