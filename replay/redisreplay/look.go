@@ -38,7 +38,7 @@ func (s *server) settle(ctx context.Context, l *look) error {
 			return err
 		}
 		if swapped && why != "" {
-			s.store.logger.LogAttrs(ctx, slog.LevelWarn, "redisreplay: tokens issued before now are refused, because Redis may have forgotten that they were used",
+			s.store.logger.LogAttrs(ctx, slog.LevelWarn, "redisreplay: tokens issued before issued_before are refused, because Redis may have forgotten that they were used",
 				slog.String("why", why), slog.Time("issued_before", next.made.Add(s.store.skew)))
 		}
 	}
