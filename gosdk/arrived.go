@@ -27,11 +27,13 @@ func (p *Protection) begin(call *passing, ctx context.Context, req mcp.Request) 
 // handOver begins a round, and returns the request as the handler may see it. A state
 // that elicit wrote is for elicit alone.
 func (call *passing) handOver(round *mcpseal.Round, req mcp.Request, state string, answers mcp.InputResponseMap) mcp.Request {
-	call.Begin(round, state, answers)
-	if passage.Worded(round) {
-		return withInput(req, "", nil)
+	call.Begin(round)
+	if !passage.Worded(round) {
+		return withInput(req, state, answers)
 	}
-	return withInput(req, state, answers)
+	inner := withInput(req, "", nil)
+	call.Keep(inner, state, answers)
+	return inner
 }
 
 // caller is who sent a request. It is a copy made when the request arrives, because

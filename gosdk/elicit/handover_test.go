@@ -129,3 +129,58 @@ func TestAskingWithinFromSeveralGoroutinesFailsAndHarmsNothing(t *testing.T) {
 		t.Errorf("%v\n%s", err, s.book)
 	}
 }
+
+// TestAToolThatCallsOthersLendsThemNoAnswers: one yes, and one price, are for the request
+// that arrived with them. Older clients are asked for each call.
+func TestAToolThatCallsOthersLendsThemNoAnswers(t *testing.T) {
+	both(t, func(t *testing.T, version string) {
+		b := &book{}
+		boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: b.logger()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := mcp.NewServer(&mcp.Implementation{Name: "x", Version: "1"}, nil)
+		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				r, ok := req.(*mcp.CallToolRequest)
+				if !ok || r.Params.Name != "batch" {
+					return next(ctx, method, req)
+				}
+				for _, item := range []string{"pen", "car"} {
+					one := &mcp.CallToolRequest{Session: r.Session, Extra: r.Extra, Params: &mcp.CallToolParamsRaw{
+						Meta: r.Params.Meta, Name: "buy", Arguments: fmt.Appendf(nil, `{"dir":%q}`, item),
+					}}
+					if result, err := next(ctx, method, one); err != nil || result.(*mcp.CallToolResult).NeedsInput() || result.(*mcp.CallToolResult).IsError {
+						return result, err
+					}
+				}
+				return &mcp.CallToolResult{}, nil
+			}
+		})
+		protected := gosdk.Protect(server, boundary, &gosdk.Options{Logger: b.logger()})
+		var bought []string
+		prices := map[string]int{"pen": 1, "car": 30000}
+		elicit.AddTool(protected, &mcp.Tool{Name: "buy"}, func(_ context.Context, ask *elicit.Asker, in args) (any, error) {
+			price, err := elicit.Once(ask, "price", func() (int, error) { return prices[in.Dir], nil })
+			if err != nil {
+				return nil, err
+			}
+			if _, err := elicit.Form[yes](ask, "confirm", "Pay?").Value(); err != nil {
+				return nil, err
+			}
+			bought = append(bought, fmt.Sprintf("%s for %d", in.Dir, price))
+			return nil, nil
+		})
+		session := connect(t, server, &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"ok": true}}, nil
+		}}, version)
+		call(t, session, &mcp.CallToolParams{Name: "batch"})
+		if got := strings.Join(bought, ", "); strings.Contains(got, "car for 1") || version == revision2026 && (got != "" || !strings.Contains(b.String(), "another request")) {
+			t.Errorf("bought %s\n%s", got, b)
+		}
+		bought = nil // the tool by itself, behind the same middleware
+		if result, err := call(t, session, &mcp.CallToolParams{Name: "buy", Arguments: map[string]any{"dir": "pen"}}); err != nil || result.IsError || strings.Join(bought, ", ") != "pen for 1" {
+			t.Errorf("%+v, %v, bought %q", result, err, bought)
+		}
+	})
+}

@@ -134,13 +134,20 @@ func askerOf(ctx context.Context, p *gosdk.Protected, req mcp.Request) *Asker {
 
 func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Asker {
 	name, text, answers := inputOf(req)
-	if passing != nil && text == "" && len(answers) == 0 {
-		text, answers = passing.Input() // a state that elicit wrote comes beside the request
+	lent := false
+	if passing != nil && text == "" && len(answers) == 0 { // a state that elicit wrote comes beside the request
+		var ok bool
+		text, answers, ok = passing.Input(req)
+		lent = !ok
 	}
 	a := &Asker{
 		by: by, passing: passing, req: req, name: mcpseal.PlainText(name), state: state{Version: stateVersion}, fresh: make(mcp.InputResponseMap),
 		digests: make(map[string]string), onces: make(map[string]reflect.Type), questions: make(mcp.InputRequestMap),
 		read: make(map[string]bool),
+	}
+	if lent {
+		a.wrong("the handler got another request than the one that arrived with this call's answers: " +
+			"a tool that calls others must not pass them its context")
 	}
 	if passing != nil {
 		if s, ok := readState(text); ok && passing.Written(text, s.wording()) {

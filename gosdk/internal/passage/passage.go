@@ -3,8 +3,10 @@
 package passage
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -43,8 +45,7 @@ type Call struct {
 	asking bool // the last run asked
 	open   int  // results that ask, and that no handler has taken yet
 
-	state   string               // that came in
-	answers mcp.InputResponseMap // the same
+	input *input // for elicit alone; nil if nothing came in for it
 
 	beginning sync.Mutex // held while an asker is made
 	within    any        // what Within returns in the run withinOf
@@ -138,13 +139,12 @@ func (c *Call) Wrote(state string, wording map[string][16]byte) {
 	c.wrote, c.asking = append(c.wrote, written{state, wording}), true
 }
 
-// Begin begins a round, with the token that came in and the input that it brought. No
-// other code may change the round after this.
-func (c *Call) Begin(round *mcpseal.Round, state string, answers mcp.InputResponseMap) {
+// Begin begins a round, with the token that came in. No other code may change the round
+// after this.
+func (c *Call) Begin(round *mcpseal.Round) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.round, c.wrote, c.asking = round, nil, false
-	c.state, c.answers = state, answers
+	c.round, c.wrote, c.asking, c.input = round, nil, false, nil
 }
 
 // Worded reports whether elicit wrote the state of a round, because every question in
@@ -155,11 +155,56 @@ func Worded(round *mcpseal.Round) bool {
 	return len(questions) > 0 && !slices.ContainsFunc(questions, func(q mcpseal.Question) bool { return q.Digest == [16]byte{} })
 }
 
-// Input returns the state and the answers that Begin got.
-func (c *Call) Input() (state string, answers mcp.InputResponseMap) {
+// input is what came in for elicit, and the request that it came with.
+type input struct {
+	state   string
+	answers mcp.InputResponseMap
+
+	params     mcp.Params // that the handler gets
+	target     string
+	arguments  []byte            // of a tool, a copy
+	promptArgs map[string]string // of a prompt, a copy
+}
+
+// Keep keeps what came in for elicit. Req is the request that the handler gets in its
+// place.
+func (c *Call) Keep(req mcp.Request, state string, answers mcp.InputResponseMap) {
+	in := &input{state: state, answers: answers, params: req.GetParams()}
+	target, arguments, promptArgs := called(req)
+	in.target, in.arguments, in.promptArgs = target, bytes.Clone(arguments), maps.Clone(promptArgs)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.state, c.answers
+	c.input = in
+}
+
+// Input returns what was kept, if req is the request that it came with, or a copy. It is
+// not ok if something was kept for another request: a tool that calls others must not
+// lend them its answers.
+func (c *Call) Input(req mcp.Request) (state string, answers mcp.InputResponseMap, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	in := c.input
+	if in == nil {
+		return "", nil, true
+	}
+	if target, arguments, promptArgs := called(req); in.params != req.GetParams() &&
+		(in.target != target || !bytes.Equal(in.arguments, arguments) || !maps.Equal(in.promptArgs, promptArgs)) {
+		return "", nil, false
+	}
+	return in.state, in.answers, true
+}
+
+// called returns what a request calls, and with which arguments.
+func called(req mcp.Request) (target string, arguments []byte, promptArgs map[string]string) {
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		return "tool " + r.Params.Name, r.Params.Arguments, nil
+	case *mcp.GetPromptRequest:
+		return "prompt " + r.Params.Name, nil, r.Params.Arguments
+	case *mcp.ReadResourceRequest:
+		return "resource " + r.Params.URI, nil, nil
+	}
+	return "", nil, nil
 }
 
 func (c *Call) opened() *mcpseal.Round {
