@@ -1,0 +1,77 @@
+package adapter
+
+import "sync"
+
+// Arguments is a copy of a call's arguments as JSON. Make it when the call arrives:
+// handlers and inner middleware may change the arguments before anything is sealed. A
+// nil *Arguments has no text.
+type Arguments struct{ text []byte }
+
+var argumentsPool = sync.Pool{New: func() any { return new(Arguments) }}
+
+// maxPooled is the capacity of the largest copy whose memory is reused.
+const maxPooled = 64 << 10
+
+// CopyArguments returns a copy of the arguments of a tool.
+func CopyArguments(text []byte) *Arguments {
+	a := argumentsPool.Get().(*Arguments)
+	a.text = append(a.text[:0], text...)
+	return a
+}
+
+// CopyStrings returns the arguments of a prompt as a JSON object.
+func CopyStrings(members map[string]string) *Arguments {
+	a := argumentsPool.Get().(*Arguments)
+	a.text = AppendStrings(a.text[:0], members)
+	return a
+}
+
+// Text returns the copy. It is valid until Release.
+func (a *Arguments) Text() []byte {
+	if a == nil {
+		return nil
+	}
+	return a.text
+}
+
+// Release lets another call reuse the memory.
+func (a *Arguments) Release() {
+	if a == nil || cap(a.text) > maxPooled {
+		return
+	}
+	clear(a.text)
+	argumentsPool.Put(a)
+}
+
+// AppendStrings appends a JSON object. The order of its members is random: the digest of
+// arguments does not depend on it.
+func AppendStrings(dst []byte, members map[string]string) []byte {
+	dst = append(dst, '{')
+	first := true
+	for name, value := range members {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = appendString(append(appendString(dst, name), ':'), value)
+	}
+	return append(dst, '}')
+}
+
+// appendString appends a JSON string. Bytes that are not UTF-8 stay as they are, so
+// that the digest refuses the text.
+func appendString(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xF])
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return append(dst, '"')
+}

@@ -1,0 +1,61 @@
+package adapter
+
+import (
+	"context"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+)
+
+// maxListPosition is the length of the longest cursor of an SDK that is sealed. Such a
+// cursor holds a name or a URI.
+const maxListPosition = 32 << 10
+
+// ListCursors returns an issuer of cursors for the SDK's own lists, under the boundary's
+// keys, or nil if the boundary has no keys.
+func ListCursors(boundary *mcpseal.Boundary) cursor.Issuer {
+	return nativeCursors(boundary, maxListPosition)
+}
+
+// ToolCursors returns an issuer of cursors for paged tools: the one that the server's
+// author set, or else one under the boundary's keys; nil if the boundary has no keys. It
+// applies [mcpseal.Config.RequireUser] to either.
+func ToolCursors(boundary *mcpseal.Boundary, own cursor.Issuer) cursor.Issuer {
+	if own == nil {
+		return nativeCursors(boundary, 0)
+	}
+	if boundary.Config().RequireUser {
+		return forUsers{own}
+	}
+	return own
+}
+
+func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
+	config, ok := cursor.ConfigOf(boundary)
+	if !ok {
+		return nil
+	}
+	config.MaxPosition = maxPosition
+	cursors, err := cursor.New(config)
+	if err != nil {
+		panic("adapter: " + err.Error()) // the config above is wrong
+	}
+	return cursors
+}
+
+// forUsers makes the principal fail for a call without a user.
+type forUsers struct{ cursor.Issuer }
+
+func (f forUsers) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {
+	ask := request.Principal
+	request.Principal = func(ctx context.Context) (string, error) {
+		user, err := ask(ctx)
+		if err == nil && user == "" {
+			err = errNobody
+		}
+		return user, err
+	}
+	return f.Issuer.Open(ctx, request, text)
+}
+
+const errNobody = mcpseal.PlainError("nobody is calling, and mcpseal.Config.RequireUser is set")

@@ -1,0 +1,196 @@
+package mcpgo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
+)
+
+// passing is the context of a call whose state and answers have passed a boundary. It is
+// a context itself, so that marking costs one allocation only.
+type passing struct {
+	context.Context
+	server *server.MCPServer // nil in tests of handlers
+	round  mcpseal.Round
+}
+
+type passingKey struct{}
+
+// Value lets [Sealed] find the call.
+func (p *passing) Value(key any) any {
+	if key == (passingKey{}) {
+		return p
+	}
+	return p.Context.Value(key)
+}
+
+// call is what requests of the three carrier methods have in common.
+type call struct {
+	method, target string
+	arguments      []byte            // JSON of a tool's arguments; after copyArguments, of any call's
+	promptArgs     map[string]string // a prompt's arguments, shared with its handler
+	others         any               // arguments that have no JSON text yet, shared with the handler
+	token          string
+	answers        mcp.InputResponses
+	task           bool // the client wants the call to run as a task
+
+	older bool               // the client is from before multi round-trip requests
+	state string             // in plaintext, for the handler
+	kept  mcp.InputResponses // those of the answers that the handler may see
+}
+
+func callOfTool(r *mcp.CallToolRequest) call {
+	c := call{
+		method: string(mcp.MethodToolsCall), target: r.Params.Name, arguments: r.Params.RawArguments,
+		token: r.Params.RequestState, answers: r.Params.InputResponses, task: r.Params.Task != nil,
+	}
+	if len(c.arguments) == 0 {
+		c.others = r.Params.Arguments
+	}
+	return c
+}
+
+func callOfPrompt(r *mcp.GetPromptRequest) call {
+	return call{
+		method: string(mcp.MethodPromptsGet), target: r.Params.Name, promptArgs: r.Params.Arguments,
+		token: r.Params.RequestState, answers: r.Params.InputResponses,
+	}
+}
+
+func callOfResource(r *mcp.ReadResourceRequest) call {
+	c := call{
+		method: string(mcp.MethodResourcesRead), target: r.Params.URI,
+		token: r.Params.RequestState, answers: r.Params.InputResponses,
+	}
+	if len(r.Params.Arguments) > 0 {
+		c.others = r.Params.Arguments
+	}
+	return c
+}
+
+// anyCall reads a request that a handler got; ok is false for a value of another type.
+func anyCall(req any) (c call, ok bool) {
+	switch r := req.(type) {
+	case mcp.CallToolRequest:
+		return callOfTool(&r), true
+	case mcp.GetPromptRequest:
+		return callOfPrompt(&r), true
+	case mcp.ReadResourceRequest:
+		return callOfResource(&r), true
+	}
+	return c, false
+}
+
+// handOver gives the handler its state and its answers, in place of what the client sent.
+func (c *call) handOver(params *mcp.MultiRoundTripParams) {
+	params.RequestState, params.InputResponses = c.state, c.kept
+}
+
+// copyArguments replaces the call's arguments with a copy, valid until it is released.
+// Arguments that are too long to be digested are not copied: it then returns nil.
+func (c *call) copyArguments(most int) (kept *adapter.Arguments) {
+	switch {
+	case len(c.arguments) > most:
+		return nil
+	case len(c.arguments) > 0:
+		kept = adapter.CopyArguments(c.arguments)
+	case len(c.promptArgs) > 0:
+		kept = adapter.CopyStrings(c.promptArgs)
+	case c.others != nil:
+		c.arguments = jsonOf(c.others)
+		return nil
+	default:
+		return nil
+	}
+	c.arguments = kept.Text()
+	return kept
+}
+
+// jsonOf returns the JSON of a value. It returns a text that is not JSON for a value that
+// has none, so that the digest refuses it.
+func jsonOf(value any) []byte {
+	var text []byte
+	if mcpseal.Guard(func() (err error) { text, err = json.Marshal(value); return err }) != nil {
+		return []byte("!")
+	}
+	return text
+}
+
+// copyJSON copies a value that was decoded from JSON. For an older client mcp-go calls the
+// handler again with the same request, so a handler must not be able to change it.
+func copyJSON(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		v = maps.Clone(v)
+		for name, member := range v {
+			v[name] = copyJSON(member)
+		}
+		return v
+	case []any:
+		v = append([]any(nil), v...)
+		for i, item := range v {
+			v[i] = copyJSON(item)
+		}
+		return v
+	case json.RawMessage:
+		return json.RawMessage(bytes.Clone(v))
+	}
+	return value
+}
+
+func copyStrings(members map[string]string) map[string]string { return maps.Clone(members) }
+
+// asking is the part of a result that asks.
+type asking struct {
+	state     string
+	questions bool // there are some
+	asks      bool // mcp-go will send the result as one that asks
+}
+
+// readResult reads a result of a tool or a prompt. No other result asks.
+func readResult(result any) asking {
+	switch r := result.(type) {
+	case *mcp.CallToolResult:
+		if r != nil {
+			return asking{r.RequestState, len(r.InputRequests) > 0, r.NeedsInput()}
+		}
+	case *mcp.GetPromptResult:
+		if r != nil {
+			return asking{r.RequestState, len(r.InputRequests) > 0, r.NeedsInput()}
+		}
+	}
+	return asking{}
+}
+
+func questionsOf(result any) mcp.InputRequests {
+	switch r := result.(type) {
+	case *mcp.CallToolResult:
+		return r.InputRequests
+	case *mcp.GetPromptResult:
+		return r.InputRequests
+	}
+	return nil
+}
+
+// withState returns a copy of a result with another state. It copies because the handler
+// may use the result again.
+func withState[R any](result R, state string) R {
+	switch r := any(result).(type) {
+	case *mcp.CallToolResult:
+		copied := *r
+		copied.RequestState = state
+		return any(&copied).(R)
+	case *mcp.GetPromptResult:
+		copied := *r
+		copied.RequestState = state
+		return any(&copied).(R)
+	}
+	return result
+}

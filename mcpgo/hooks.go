@@ -1,0 +1,156 @@
+package mcpgo
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"iter"
+	"weak"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
+)
+
+// Hooks see what middleware cannot: the requests and results of lists, calls of task
+// tools, and results that did not come from our middleware. A Hooks value may be shared
+// by several servers, so these hooks find the Protection by the server that calls them.
+
+// installation is the Protection of one server, and the hooks that it was installed with.
+type installation struct {
+	*Protection
+	hooks weak.Pointer[server.Hooks]
+}
+
+var (
+	servers adapter.Table[server.MCPServer, *installation]
+	hooked  adapter.Table[server.Hooks, struct{}] // the hooks that addHooks has seen
+)
+
+// installed returns the installation of the server that a context belongs to, or nil.
+func installed(ctx context.Context) *installation {
+	i, _ := servers.Get(server.ServerFromContext(ctx))
+	return i
+}
+
+// addHooks adds our hooks, once.
+func addHooks(h *server.Hooks) {
+	if !hooked.Add(h, struct{}{}) {
+		return
+	}
+	h.AddBeforeCallTool(stripTask)
+	h.AddAfterCallTool(func(ctx context.Context, _ any, _ *mcp.CallToolRequest, result any) {
+		if r, ok := result.(*mcp.CallToolResult); ok && r != nil && unsealed(ctx, mcp.MethodToolsCall, r.NeedsInput(), &r.MultiRoundTripResult) {
+			*r = mcp.CallToolResult{IsError: true, Content: []mcp.Content{mcp.NewTextContent(internalError.Error())}}
+		}
+	})
+	h.AddAfterGetPrompt(func(ctx context.Context, _ any, _ *mcp.GetPromptRequest, r *mcp.GetPromptResult) {
+		if r != nil && unsealed(ctx, mcp.MethodPromptsGet, r.NeedsInput(), &r.MultiRoundTripResult) {
+			*r = mcp.GetPromptResult{Messages: []mcp.PromptMessage{}}
+		}
+	})
+	h.AddAfterReadResource(func(ctx context.Context, _ any, _ *mcp.ReadResourceRequest, r *mcp.ReadResourceResult) {
+		if r != nil && unsealed(ctx, mcp.MethodResourcesRead, r.NeedsInput(), &r.MultiRoundTripResult) {
+			*r = mcp.ReadResourceResult{Contents: []mcp.ResourceContents{}}
+		}
+	})
+	addListHooks(h)
+
+	last, object := lengths(h), weak.Make(h) // weak, because h holds this function
+	h.AddOnRequestInitialization(func(ctx context.Context, _ any, _ any) error {
+		if h := object.Value(); h == nil || lengths(h) == last {
+			return nil
+		}
+		if i := installed(ctx); i != nil {
+			return i.refuse(ctx, "", "a hook was added after Protect: it could send states and cursors in plaintext. "+
+				"Give your hooks to server.NewMCPServer with server.WithHooks, and call Protect after that")
+		}
+		return nil
+	})
+}
+
+// lengths counts the hooks that can change a result with a state or a cursor. Ours must
+// be the last of each.
+func lengths(h *server.Hooks) [8]int {
+	return [...]int{
+		len(h.OnAfterCallTool), len(h.OnAfterGetPrompt), len(h.OnAfterReadResource), len(h.OnAfterListTools),
+		len(h.OnAfterListPrompts), len(h.OnAfterListResources), len(h.OnAfterListResourceTemplates), len(h.OnAfterListTasks),
+	}
+}
+
+// intact reports whether the server still has the hooks that it was protected with. A
+// later server.WithHooks replaces them all.
+func (i *installation) intact(ctx context.Context) bool {
+	srv := server.ServerFromContext(ctx)
+	return srv != nil && srv.GetHooks() != nil && srv.GetHooks() == i.hooks.Value()
+}
+
+const hooksLost = "the hooks of Protect are gone, because server.WithHooks was applied after it: apply it before"
+
+// whileIntact is a filter of tools and prompts. It hides them all if the hooks are gone,
+// because then nothing seals the cursors of lists, and task tools would get states that
+// nobody checked.
+func whileIntact[T any](i *installation) func(context.Context, []T) []T {
+	return func(ctx context.Context, items []T) []T {
+		if i.intact(ctx) {
+			return items
+		}
+		i.refuse(ctx, "", hooksLost)
+		return nil
+	}
+}
+
+// stripTask takes state and answers from a call that runs as a task: the handlers of task
+// tools are called without any middleware, so nothing would check them there.
+func stripTask(ctx context.Context, _ any, req *mcp.CallToolRequest) {
+	if req.Params.Task == nil || req.Params.RequestState == "" && len(req.Params.InputResponses) == 0 {
+		return
+	}
+	if i := installed(ctx); i != nil {
+		req.Params.MultiRoundTripParams = mcp.MultiRoundTripParams{}
+		i.logger().WarnContext(ctx, "mcpgo: a state or answers were dropped: a call that runs as a task carries none", "tool", mcpseal.PlainText(req.Params.Name))
+	}
+}
+
+// unsealed reports whether a result must not leave, because it asks or has a state, and
+// our middleware did not make it. An after-hook cannot fail a request, so the caller
+// replaces the result.
+func unsealed(ctx context.Context, method mcp.MCPMethod, asks bool, r *mcp.MultiRoundTripResult) bool {
+	if !asks && r.RequestState == "" && len(r.InputRequests) == 0 {
+		return false
+	}
+	i := installed(ctx)
+	if i == nil {
+		return false
+	}
+	if asks && r.RequestState != "" {
+		if _, ok := i.issued.take(sha256.Sum256([]byte(r.RequestState))); ok {
+			return false
+		}
+	}
+	i.refuse(ctx, string(method), "a result with a state or questions that were not sealed was replaced: a hook, or middleware that was added before Protect, "+
+		"must not ask. Call Protect directly after server.NewMCPServer, and ask from a tool or a prompt")
+	return true
+}
+
+// refuse logs why for the operator, and returns an error that tells the client nothing.
+func (p *Protection) refuse(ctx context.Context, method, why string) error {
+	p.logger().ErrorContext(ctx, "mcpgo: "+why, "method", mcpseal.PlainText(method))
+	return internalError
+}
+
+// internalError is all that a client learns of a failure of the server. mcp-go sends the
+// text of a handler's error as it is, with the code -32603.
+var internalError = errors.New(mcpseal.Wire(nil).Message)
+
+func names[T any](items []T, name func(*T) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range items {
+			if !yield(name(&items[i])) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package mcpgo
+
+import (
+	"context"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+)
+
+// addListHooks gives clients sealed cursors in place of mcp-go's. Before a list is made,
+// its cursor is opened; afterwards the next one is sealed.
+func addListHooks(h *server.Hooks) {
+	h.AddBeforeListTools(func(ctx context.Context, _ any, req *mcp.ListToolsRequest) {
+		openList(ctx, mcp.MethodToolsList, req, &req.Params.Cursor)
+	})
+	h.AddAfterListTools(func(ctx context.Context, _ any, req *mcp.ListToolsRequest, r *mcp.ListToolsResult) {
+		if i := installed(ctx); i != nil {
+			number := i.sealList(ctx, mcp.MethodToolsList, req, &r.NextCursor)
+			i.unlisted.Page(ctx, number, r.NextCursor == "", names(r.Tools, func(t *mcp.Tool) string { return t.Name }), i.logger)
+		}
+	})
+	h.AddBeforeListPrompts(func(ctx context.Context, _ any, req *mcp.ListPromptsRequest) {
+		openList(ctx, mcp.MethodPromptsList, req, &req.Params.Cursor)
+	})
+	h.AddAfterListPrompts(func(ctx context.Context, _ any, req *mcp.ListPromptsRequest, r *mcp.ListPromptsResult) {
+		sealList(ctx, mcp.MethodPromptsList, req, &r.NextCursor)
+	})
+	h.AddBeforeListResources(func(ctx context.Context, _ any, req *mcp.ListResourcesRequest) {
+		openList(ctx, mcp.MethodResourcesList, req, &req.Params.Cursor)
+	})
+	h.AddAfterListResources(func(ctx context.Context, _ any, req *mcp.ListResourcesRequest, r *mcp.ListResourcesResult) {
+		sealList(ctx, mcp.MethodResourcesList, req, &r.NextCursor)
+	})
+	h.AddBeforeListResourceTemplates(func(ctx context.Context, _ any, req *mcp.ListResourceTemplatesRequest) {
+		openList(ctx, mcp.MethodResourcesTemplatesList, req, &req.Params.Cursor)
+	})
+	h.AddAfterListResourceTemplates(func(ctx context.Context, _ any, req *mcp.ListResourceTemplatesRequest, r *mcp.ListResourceTemplatesResult) {
+		sealList(ctx, mcp.MethodResourcesTemplatesList, req, &r.NextCursor)
+	})
+	h.AddBeforeListTasks(func(ctx context.Context, _ any, req *mcp.ListTasksRequest) {
+		openList(ctx, mcp.MethodTasksList, req, &req.Params.Cursor)
+	})
+	h.AddAfterListTasks(func(ctx context.Context, _ any, req *mcp.ListTasksRequest, r *mcp.ListTasksResult) {
+		sealList(ctx, mcp.MethodTasksList, req, &r.NextCursor)
+	})
+}
+
+const (
+	// refusedCursor is not base64, so mcp-go answers it with -32602 and its own text. A
+	// hook cannot fail a list in another way.
+	refusedCursor = "!"
+	// unusableCursor is sent if the next cursor could not be sealed. The next page is
+	// then refused, so the client notices that it does not have the whole list.
+	unusableCursor = "unavailable"
+)
+
+// openList replaces the client's cursor with mcp-go's own. A rejected cursor becomes one
+// that mcp-go refuses.
+func openList(ctx context.Context, method mcp.MCPMethod, req any, text *mcp.Cursor) {
+	i := installed(ctx)
+	if i == nil || i.lists == nil || *text == "" {
+		return
+	}
+	page, err := i.lists.Open(ctx, i.listRequest(method), string(*text))
+	if err != nil {
+		*text = refusedCursor
+		return
+	}
+	*text = mcp.Cursor(page.Position())
+	i.pages.put(ctx, req, &page)
+}
+
+// sealList replaces the cursor of a page, if there is one.
+func sealList(ctx context.Context, method mcp.MCPMethod, req any, next *mcp.Cursor) {
+	if i := installed(ctx); i != nil {
+		i.sealList(ctx, method, req, next)
+	}
+}
+
+// sealList also returns the number of the page; the first is 0.
+func (p *Protection) sealList(ctx context.Context, method mcp.MCPMethod, req any, next *mcp.Cursor) int {
+	if p.lists == nil {
+		return 0
+	}
+	page, ok := p.pages.take(req)
+	number := 0
+	if ok {
+		number = page.Number()
+	}
+	if *next == "" {
+		return number
+	}
+	if !ok {
+		first, err := p.lists.Open(ctx, p.listRequest(method), "")
+		if err != nil {
+			*next = unusableCursor
+			return number
+		}
+		page = &first
+	}
+	sealed, err := page.Next(ctx, cursor.NextPage{Position: []byte(*next)})
+	if err != nil {
+		sealed = unusableCursor // the cursor's own log has the reason
+	}
+	*next = mcp.Cursor(sealed)
+	return number
+}
+
+func (p *Protection) listRequest(method mcp.MCPMethod) mcpseal.Request {
+	return mcpseal.Request{Method: string(method), Principal: p.caller}
+}

@@ -1,0 +1,160 @@
+package mcpgo
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// tool is the middleware of tools.
+func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		c := callOfTool(&req)
+		result, err := serve(i, ctx, &c, func(ctx context.Context) (*mcp.CallToolResult, error) {
+			c.handOver(&req.Params.MultiRoundTripParams)
+			if c.older {
+				req.Params.Arguments, req.Params.RawArguments = copyJSON(req.Params.Arguments), append([]byte(nil), req.Params.RawArguments...)
+			}
+			return next(ctx, req)
+		})
+		if text := i.options.RejectedText; text != "" && errors.Is(err, mcpseal.ErrRejected) {
+			return mcp.NewToolResultError(text), nil
+		}
+		return result, err
+	}
+}
+
+// prompt is the middleware of prompts.
+func (i *installation) prompt(next server.PromptHandlerFunc) server.PromptHandlerFunc {
+	return func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		c := callOfPrompt(&req)
+		return serve(i, ctx, &c, func(ctx context.Context) (*mcp.GetPromptResult, error) {
+			c.handOver(&req.Params.MultiRoundTripParams)
+			if c.older {
+				req.Params.Arguments = copyStrings(req.Params.Arguments)
+			}
+			return next(ctx, req)
+		})
+	}
+}
+
+// resource is the middleware of resources. Their handlers cannot ask, so they have no
+// state of their own. A state or answers that a client sends are checked all the same.
+func (i *installation) resource(next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
+	return func(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		c := callOfResource(&req)
+		return serve(i, ctx, &c, func(ctx context.Context) ([]mcp.ResourceContents, error) {
+			c.handOver(&req.Params.MultiRoundTripParams)
+			return next(ctx, req)
+		})
+	}
+}
+
+// serve serves a call. If the handler panics, the call fails: the log has the type of the
+// panic's value and the stack, and the client learns nothing.
+func serve[R any](i *installation, ctx context.Context, c *call, handler func(context.Context) (R, error)) (result R, err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			i.logger().ErrorContext(ctx, "mcpgo: a handler ended its goroutine with runtime.Goexit, so that its call gets no answer", "method", c.method)
+		}
+	}()
+	panicked := mcpseal.Guard(func() error {
+		if result, err = serveCall(i, ctx, c, handler); err != nil {
+			_ = err.Error() // may panic, as a typed nil does; mcp-go would call it with no recover
+		}
+		return nil
+	})
+	returned = true
+	if panicked != nil {
+		part := new(mcpseal.PartError)
+		errors.As(panicked, &part)
+		i.logger().ErrorContext(ctx, "mcpgo: a handler panicked", "method", c.method, "cause", panicked.Error(), "stack", part.Stack())
+		var none R
+		return none, internalError
+	}
+	return result, err
+}
+
+// serveCall opens the call's token, runs the handler, and seals the state and the
+// questions of its result. For older clients mcp-go runs all of it again for each round.
+func serveCall[R any](i *installation, ctx context.Context, c *call, handler func(context.Context) (R, error)) (result R, err error) {
+	var none R
+	if !i.intact(ctx) {
+		return none, i.refuse(ctx, c.method, hooksLost)
+	}
+	kept := c.copyArguments(i.policy.MaxArguments)
+	defer kept.Release()
+	of := &passing{Context: ctx, server: server.ServerFromContext(ctx)}
+	of.round, err = i.boundary.Open(of, mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
+	if err != nil {
+		return none, wireError(err)
+	}
+	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
+	c.state, _ = of.round.State()
+	c.kept = i.keep(ctx, &of.round, c)
+	if result, err = handler(of); err != nil {
+		return none, err
+	}
+	a := readResult(result)
+	switch {
+	case !a.asks && a.questions:
+		return none, i.refuse(ctx, c.method, "a result has questions, but mcp-go would send it as complete: set ResultType to mcp.ResultTypeInputRequired, "+
+			"as server.InputRequestBuilder does")
+	case !a.asks && a.state != "":
+		of.round.Completed(ctx)
+		return withState(result, ""), nil
+	case !a.asks:
+		return result, nil
+	}
+	token, err := i.seal(of, c, result, &a)
+	if err != nil {
+		return none, err
+	}
+	return withState(result, token), nil
+}
+
+// seal seals the state and the questions of a result that asks.
+func (i *installation) seal(of *passing, c *call, result any, a *asking) (string, error) {
+	if c.task {
+		return "", i.refuse(of.Context, c.method, "a tool that runs as a task cannot ask: mcp-go would lose its questions")
+	}
+	questions, err := i.Questions(of.Context, questionsOf(result))
+	if err != nil {
+		return "", err
+	}
+	var state *string
+	if a.state != "" {
+		state = &a.state
+	}
+	token, err := i.boundary.Seal(of, &of.round, state, questions...)
+	if err != nil {
+		return "", wireError(err)
+	}
+	if !c.older { // the client gets it, so an after-hook will look for it
+		i.issued.put(of, sha256.Sum256([]byte(token)), struct{}{})
+	}
+	return token, nil
+}
+
+// wireError is the client's view of an error of the boundary: mcp-go sends its text. It
+// matches [mcpseal.ErrRejected] if a token was rejected.
+func wireError(err error) error {
+	if errors.Is(err, mcpseal.ErrRejected) {
+		return rejectedError{}
+	}
+	return errors.New(mcpseal.Wire(err).Message)
+}
+
+// rejectedError is the client's view of a rejected token.
+type rejectedError struct{}
+
+func (rejectedError) Error() string        { return rejectedText }
+func (rejectedError) Is(target error) bool { return target == mcpseal.ErrRejected }
+
+var rejectedText = mcpseal.Wire(mcpseal.ErrRejected).Message

@@ -1,0 +1,89 @@
+package mcpgo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
+)
+
+// Questions returns questions as [mcpseal.Boundary.Seal] needs them. It fails if the
+// client has not declared that it can answer them; mcp-go does not check that. Pass the
+// context that the handler got, and return the error as it is.
+func (p *Protection) Questions(ctx context.Context, questions mcp.InputRequests) ([]mcpseal.Question, error) {
+	if len(questions) == 0 {
+		return nil, nil
+	}
+	declared := declaredBy(ctx)
+	sealed := make([]mcpseal.Question, 0, len(questions))
+	missing := false
+	for key, question := range questions {
+		need := needOf(&question)
+		if need.Kind == 0 || !utf8.ValidString(key) {
+			return nil, p.refuse(ctx, "", fmt.Sprintf("the question %.40q has no params for its method, %.40q, or its key is not UTF-8", key, string(question.Method)))
+		}
+		missing = missing || !declared.Meet(need)
+		sealed = append(sealed, mcpseal.Question{Key: key, Kind: need.Kind})
+	}
+	if missing {
+		return nil, missingCapabilities(questions)
+	}
+	return sealed, nil
+}
+
+// needOf returns what a client must declare to be asked a question. The kind is 0 if the
+// question cannot be asked.
+func needOf(q *mcp.InputRequest) adapter.Need {
+	switch {
+	case q.Method == mcp.MethodElicitationCreate && q.Elicitation != nil:
+		if q.Elicitation.Mode == mcp.ElicitationModeURL {
+			return adapter.Need{Kind: mcpseal.KindURL}
+		}
+		return adapter.Need{Kind: mcpseal.KindForm}
+	case q.Method == mcp.MethodSamplingCreateMessage && q.Sampling != nil:
+		return adapter.Need{Kind: mcpseal.KindSampling, Tools: len(q.Sampling.Tools) > 0}
+	case q.Method == mcp.MethodListRoots:
+		return adapter.Need{Kind: mcpseal.KindRoots}
+	}
+	return adapter.Need{}
+}
+
+// declaredBy returns what the client of a request has declared: in the request itself, or
+// if it is an older client, in its handshake.
+func declaredBy(ctx context.Context) (c adapter.Capabilities) {
+	var declared *mcp.ClientCapabilities
+	if info := server.RequestProtocolInfoFromContext(ctx); info != nil {
+		declared = info.ClientCapabilities
+	}
+	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok && declared == nil {
+		handshake := session.GetClientCapabilities()
+		declared = &handshake
+	}
+	if declared == nil {
+		return c
+	}
+	if e := declared.Elicitation; e != nil {
+		c.Form, c.URL = e.Form != nil || e.URL == nil, e.URL != nil
+	}
+	if s := declared.Sampling; s != nil {
+		c.Sampling, c.SamplingTools = true, s.Tools != nil
+	}
+	c.Roots = declared.Roots != nil
+	return c
+}
+
+// missingCapabilities says what the client must declare. mcp-go sends only the text of an
+// error, so the text names the capabilities.
+func missingCapabilities(questions mcp.InputRequests) error {
+	var needs []adapter.Need
+	for _, question := range questions {
+		needs = append(needs, needOf(&question))
+	}
+	return errors.New(adapter.MissingCapabilities().Message + ": " + adapter.CapabilityNames(needs...))
+}

@@ -1,0 +1,48 @@
+package mcpgo
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
+)
+
+// The functions below are for handlers that seal their own states, on a server without
+// [Protect]. Such a handler gets the token, so a handler that forgets to open it has no
+// state at all. The price is three calls in each handler that asks.
+
+// Request returns what [mcpseal.Boundary.Open] needs to know of the request that a handler
+// got: method, target, arguments and user. It fails on a protected server, because the
+// middleware seals there. Return the error as it is.
+func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, error) {
+	c, ok := anyCall(req)
+	if !ok {
+		return mcpseal.Request{}, p.refuse(ctx, "", "a request of an unknown type cannot be sealed")
+	}
+	if Sealed(ctx) {
+		return mcpseal.Request{}, p.refuse(ctx, c.method, "a handler seals its state although its server is protected, which would seal it twice: "+
+			"write plaintext, or take out Protect")
+	}
+	request := mcpseal.Request{Method: c.method, Target: c.target, Principal: p.caller, Arguments: bytes.Clone(c.arguments)}
+	switch {
+	case len(c.promptArgs) > 0:
+		request.Arguments = adapter.AppendStrings(nil, c.promptArgs)
+	case c.others != nil:
+		request.Arguments = jsonOf(c.others)
+	}
+	return request, nil
+}
+
+// Answers returns those of the request's answers that the previous round asked for, and
+// drops the others. The log and the observer learn how many were dropped.
+func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req any) mcp.InputResponses {
+	c, _ := anyCall(req)
+	return p.keep(ctx, round, &c)
+}
+
+// WireError returns the error to send for an error of [mcpseal.Boundary.Open] or
+// [mcpseal.Boundary.Seal]. Return it from a handler that calls them: mcp-go sends its text.
+func WireError(err error) error { return wireError(err) }

@@ -1,0 +1,82 @@
+package mcpgo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// ErrNotProtected is returned by [State] and [SetState] in a call that came through no
+// boundary: its state is whatever the client sent, and would leave in plaintext. They
+// log it too, to slog.Default().
+var ErrNotProtected = errors.New("mcpgo: the call has not come through a boundary: call Protect on its server, " +
+	"and pass the context that the handler got; in a test, pass mcpgotest.Context")
+
+// unprotected logs that Protect is missing.
+func unprotected(ctx context.Context) error {
+	slog.ErrorContext(ctx, ErrNotProtected.Error())
+	return ErrNotProtected
+}
+
+// Sealed reports whether a call came through a boundary. Pass the context that the handler
+// got. Call it before you read RequestState directly, so that the handler does not trust
+// the client when Protect was forgotten. The handler of a task tool never gets a state.
+func Sealed(ctx context.Context) bool {
+	// If a protected handler calls another server, that server's context is derived from
+	// the handler's. The server tells them apart.
+	passing, ok := ctx.Value(passingKey{}).(*passing)
+	return ok && passing.server == server.ServerFromContext(ctx)
+}
+
+// SetState writes value, as JSON, into a result that asks: a *mcp.CallToolResult or a
+// *mcp.GetPromptResult. [State] reads it back in the next round. Pass the context that the
+// handler got.
+func SetState(ctx context.Context, result, value any) error {
+	if !Sealed(ctx) {
+		return unprotected(ctx)
+	}
+	text, err := mcpseal.EncodeState(value)
+	if err != nil {
+		return err
+	}
+	switch r := result.(type) {
+	case *mcp.CallToolResult:
+		if r != nil {
+			r.RequestState = text
+			return nil
+		}
+	case *mcp.GetPromptResult:
+		if r != nil {
+			r.RequestState = text
+			return nil
+		}
+	}
+	return fmt.Errorf("mcpgo: a %T carries no state, or is nil", result)
+}
+
+// State returns what [SetState] wrote in the previous round. Pass the context and the
+// request that the handler got. On a first round present is false. An error other than
+// [ErrNotProtected] means that the state was written by something else, or by an earlier
+// version of the handler: it has members that T does not have, or of other types. The
+// error repeats nothing of the state.
+func State[T any](ctx context.Context, req any) (value T, present bool, err error) {
+	var none T
+	if !Sealed(ctx) {
+		return none, false, unprotected(ctx)
+	}
+	c, ok := anyCall(req)
+	if !ok {
+		return none, false, fmt.Errorf("mcpgo: a %T carries no state: pass the request that the handler got", req)
+	}
+	if c.token == "" { // the state in plaintext: the middleware has opened the token
+		return none, false, nil
+	}
+	value, err = mcpseal.DecodeState[T](c.token)
+	return value, true, err
+}
