@@ -2,34 +2,14 @@ package mcpgo
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"maps"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
 )
-
-// passing is the context of a call whose state and answers have passed a boundary. It is
-// a context itself, so that marking costs one allocation only.
-type passing struct {
-	context.Context
-	server *server.MCPServer // nil in tests of handlers
-	round  mcpseal.Round
-}
-
-type passingKey struct{}
-
-// Value lets [Sealed] find the call.
-func (p *passing) Value(key any) any {
-	if key == (passingKey{}) {
-		return p
-	}
-	return p.Context.Value(key)
-}
 
 // call is what requests of the three carrier methods have in common.
 type call struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
 // tool is the middleware of tools.
@@ -90,14 +91,14 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	}
 	kept := c.copyArguments(i.policy.MaxArguments)
 	defer kept.Release()
-	of := &passing{Context: ctx, server: server.ServerFromContext(ctx)}
-	of.round, err = i.boundary.Open(of, mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
+	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx)}
+	of.Round, err = i.boundary.Open(of, mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
 	if err != nil {
 		return none, wireError(err)
 	}
 	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
-	c.state, _ = of.round.State()
-	c.kept = i.keep(ctx, &of.round, c)
+	c.state, _ = of.Round.State()
+	c.kept = i.keep(ctx, &of.Round, c)
 	if result, err = handler(of); err != nil {
 		return none, err
 	}
@@ -107,7 +108,7 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 		return none, i.refuse(ctx, c.method, "a result has questions, but mcp-go would send it as complete: set ResultType to mcp.ResultTypeInputRequired, "+
 			"as server.InputRequestBuilder does")
 	case !a.asks && a.state != "":
-		of.round.Completed(ctx)
+		of.Round.Completed(ctx)
 		return withState(result, ""), nil
 	case !a.asks:
 		return result, nil
@@ -120,7 +121,7 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 }
 
 // seal seals the state and the questions of a result that asks.
-func (i *installation) seal(of *passing, c *call, result any, a *asking) (string, error) {
+func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (string, error) {
 	if c.task {
 		return "", i.refuse(of.Context, c.method, "a tool that runs as a task cannot ask: mcp-go would lose its questions")
 	}
@@ -132,7 +133,7 @@ func (i *installation) seal(of *passing, c *call, result any, a *asking) (string
 	if a.state != "" {
 		state = &a.state
 	}
-	token, err := i.boundary.Seal(of, &of.round, state, questions...)
+	token, err := i.boundary.Seal(of, &of.Round, state, questions...)
 	if err != nil {
 		return "", wireError(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
 // ErrNotProtected is returned by [State] and [SetState] in a call that came through no
@@ -30,8 +31,8 @@ func unprotected(ctx context.Context) error {
 func Sealed(ctx context.Context) bool {
 	// If a protected handler calls another server, that server's context is derived from
 	// the handler's. The server tells them apart.
-	passing, ok := ctx.Value(passingKey{}).(*passing)
-	return ok && passing.server == server.ServerFromContext(ctx)
+	call := passage.From(ctx)
+	return call != nil && call.Server == server.ServerFromContext(ctx)
 }
 
 // SetState writes value, as JSON, into a result that asks: a *mcp.CallToolResult or a

@@ -1,0 +1,14 @@
+// Package mcpgotest is for tests of handlers on servers that package mcpgo protects. To
+// test a whole server, send it requests with its HandleMessage, or with mcp-go's client.
+package mcpgotest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
+)
+
+// Context returns a context for a test that calls a handler directly. It is marked as if
+// the call came through a boundary: [mcpgo.Sealed] returns true for it.
+func Context(t testing.TB) context.Context { return &passage.Call{Context: t.Context()} }
