@@ -1,0 +1,204 @@
+package mcpgo_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"weak"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal/mcpgo"
+)
+
+// plain asks for input by itself, with a state in plaintext.
+func plain(server.ToolHandlerFunc) server.ToolHandlerFunc {
+	return func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return question().ToolResult(), nil
+	}
+}
+
+func TestAPlaintextStateOfOuterMiddlewareNeverLeaves(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l, server.WithToolHandlerMiddleware(plain),
+		server.WithPromptHandlerMiddleware(func(server.PromptHandlerFunc) server.PromptHandlerFunc {
+			return func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+				return question().PromptResult(), nil
+			}
+		}))
+	for method, params := range map[string]string{"tools/call": `"name":"echo"`, "prompts/get": `"name":"ask"`} {
+		r := send(as(t.Context(), "alice"), t, srv, method, params)
+		if strings.Contains(r.raw, secret) || strings.Contains(r.raw, "Sure?") || r.Result.ResultType != "complete" {
+			t.Errorf("%s: got %s", method, r.raw)
+		}
+	}
+	has(t, l, "directly after server.NewMCPServer")
+}
+
+// Outer middleware may copy results, and may keep an error from the client.
+func TestOuterMiddlewareMayCopyAResultThatAsks(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			r, err := next(ctx, req)
+			if err != nil {
+				return nil, err
+			}
+			copied := *r
+			return &copied, nil
+		}
+	}))
+	alice := as(t.Context(), "alice")
+	if r := retry(alice, t, srv, token(alice, t, srv)); r.text() != accepted {
+		t.Errorf("got %s", r.raw)
+	}
+}
+
+func TestAHookThatAsksIsReplaced(t *testing.T) {
+	l := new(log)
+	hooks := new(server.Hooks)
+	hooks.AddAfterReadResource(func(_ context.Context, _ any, _ *mcp.ReadResourceRequest, r *mcp.ReadResourceResult) {
+		*r = *question().ResourceResult()
+	})
+	hooks.AddAfterCallTool(func(_ context.Context, _ any, _ *mcp.CallToolRequest, r any) {
+		*r.(*mcp.CallToolResult) = *question().ToolResult()
+	})
+	hooks.AddOnSuccess(func(_ context.Context, _ any, method mcp.MCPMethod, _, r any) {
+		if method == mcp.MethodPromptsGet {
+			*r.(*mcp.GetPromptResult) = *question().PromptResult()
+		}
+	})
+	srv, alice := protected(t, l, server.WithHooks(hooks)), as(t.Context(), "alice")
+	for method, params := range map[string]string{"resources/read": `"uri":"test://r"`, "tools/call": `"name":"echo"`, "prompts/get": `"name":"ask"`} {
+		r := send(alice, t, srv, method, params)
+		if strings.Contains(r.raw, secret) || r.Result.RequestState != "" || r.Result.ResultType == "input_required" {
+			t.Errorf("%s: got %s", method, r.raw)
+		}
+	}
+}
+
+func TestAHookAfterProtectIsRefused(t *testing.T) {
+	for name, add := range map[string]func(*server.Hooks){
+		"call": func(h *server.Hooks) { h.AddAfterCallTool(func(context.Context, any, *mcp.CallToolRequest, any) {}) },
+		"prompt": func(h *server.Hooks) {
+			h.AddAfterGetPrompt(func(context.Context, any, *mcp.GetPromptRequest, *mcp.GetPromptResult) {})
+		},
+		"read": func(h *server.Hooks) {
+			h.AddAfterReadResource(func(context.Context, any, *mcp.ReadResourceRequest, *mcp.ReadResourceResult) {})
+		},
+		"tools": func(h *server.Hooks) {
+			h.AddAfterListTools(func(context.Context, any, *mcp.ListToolsRequest, *mcp.ListToolsResult) {})
+		},
+		"prompts": func(h *server.Hooks) {
+			h.AddAfterListPrompts(func(context.Context, any, *mcp.ListPromptsRequest, *mcp.ListPromptsResult) {})
+		},
+		"resources": func(h *server.Hooks) {
+			h.AddAfterListResources(func(context.Context, any, *mcp.ListResourcesRequest, *mcp.ListResourcesResult) {})
+		},
+		"templates": func(h *server.Hooks) {
+			h.AddAfterListResourceTemplates(func(context.Context, any, *mcp.ListResourceTemplatesRequest, *mcp.ListResourceTemplatesResult) {})
+		},
+		"tasks": func(h *server.Hooks) {
+			h.AddAfterListTasks(func(context.Context, any, *mcp.ListTasksRequest, *mcp.ListTasksResult) {})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := new(log)
+			srv := protected(t, l)
+			add(srv.GetHooks())
+			r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"echo"`)
+			if r.Error == nil || r.Error.Code != -32600 || r.Error.Message != "Internal error" {
+				t.Errorf("got %s", r.raw)
+			}
+			has(t, l, "a hook was added after Protect")
+		})
+	}
+}
+
+func TestHooksThatOnlyLookMayBeAddedLater(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l)
+	seen := 0
+	srv.GetHooks().AddBeforeAny(func(context.Context, any, mcp.MCPMethod, any) { seen++ })
+	srv.GetHooks().AddOnError(func(context.Context, any, mcp.MCPMethod, any, error) { seen++ })
+	if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"echo"`); r.Error != nil || seen != 1 {
+		t.Errorf("got %s, seen %d", r.raw, seen)
+	}
+}
+
+func TestReplacingTheHooksIsNoticed(t *testing.T) {
+	for name, hooks := range map[string]*server.Hooks{"others": new(server.Hooks), "none": nil} {
+		t.Run(name, func(t *testing.T) {
+			l := new(log)
+			srv, alice := protected(t, l, server.WithPaginationLimit(1)), as(t.Context(), "alice")
+			server.WithHooks(hooks)(srv)
+			for _, r := range []reply{
+				send(alice, t, srv, "tools/call", `"name":"echo"`),
+				send(alice, t, srv, "tools/call", `"name":"ask"`),
+				send(alice, t, srv, "prompts/get", `"name":"ask"`),
+				send(alice, t, srv, "resources/read", `"uri":"test://r"`),
+			} {
+				if r.Error == nil {
+					t.Errorf("served: %s", r.raw)
+				}
+			}
+			for _, method := range []string{"tools/list", "prompts/list"} {
+				if r := send(alice, t, srv, method, ""); len(r.Result.Tools)+len(r.Result.Prompts) != 0 || r.Result.NextCursor != "" {
+					t.Errorf("%s: %s", method, r.raw)
+				}
+			}
+			has(t, l, "server.WithHooks was applied after it")
+		})
+	}
+}
+
+func TestServersMayShareHooks(t *testing.T) {
+	one, two := new(log), new(log)
+	hooks := new(server.Hooks)
+	a, b := protected(t, one, server.WithHooks(hooks), server.WithPaginationLimit(2)), protected(t, two, server.WithHooks(hooks), server.WithPaginationLimit(2))
+	unprotected := server.NewMCPServer("test", "1", server.WithHooks(hooks), server.WithPaginationLimit(2))
+	addHandlers(unprotected)
+	alice := as(t.Context(), "alice")
+	for _, srv := range []*server.MCPServer{a, b} {
+		if r := retry(alice, t, srv, token(alice, t, srv)); r.text() != accepted {
+			t.Errorf("got %s", r.raw)
+		}
+		first := send(alice, t, srv, "tools/list", "")
+		if r := send(alice, t, srv, "tools/list", `"cursor":`+quote(first.Result.NextCursor)); len(r.Result.Tools) != 2 {
+			t.Errorf("got %s", r.raw)
+		}
+	}
+	isRejected(t, retry(alice, t, b, token(alice, t, a)))
+	if r := send(alice, t, unprotected, "tools/list", ""); strings.HasPrefix(r.Result.NextCursor, "mc1.") {
+		t.Errorf("the hooks sealed for a server that is not protected: %s", r.raw)
+	}
+}
+
+func TestOneProtectionServesManyServersAndForgetsThem(t *testing.T) {
+	l := new(log)
+	p := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
+	alice := as(t.Context(), "alice")
+	install := func() *server.MCPServer {
+		srv := server.NewMCPServer("test", "1")
+		if protected := p.Install(srv); protected.Server() != srv || protected.Boundary() != p.Boundary() {
+			t.Error("Install returned another server or boundary")
+		}
+		addHandlers(srv)
+		return srv
+	}
+	first := install()
+	state := token(alice, t, first)
+	if r := retry(alice, t, install(), state); r.text() != accepted {
+		t.Errorf("got %s", r.raw)
+	}
+	gone := weak.Make(first)
+	first = nil
+	for range 100 {
+		if runtime.GC(); gone.Value() == nil {
+			return
+		}
+	}
+	t.Error("a protected server is kept for ever")
+}
