@@ -163,7 +163,7 @@ const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","i
 // method. Params are JSON members.
 func send(ctx context.Context, t testing.TB, srv *server.MCPServer, method, params string) (r reply) {
 	t.Helper()
-	if method == "tasks/list" {
+	if strings.HasPrefix(method, "tasks/") {
 		return message(ctx, t, srv, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`}}`)
 	}
 	if params != "" {
