@@ -45,7 +45,7 @@ const (
 )
 
 var purposeDetails = [purposes]struct {
-	prefix  string // begins every token; is authenticated too
+	prefix  string // every token begins with this, and it is authenticated
 	keyInfo string // the HKDF info that derives the AES key
 	mark    byte   // the payload's first byte
 }{
@@ -55,7 +55,7 @@ var purposeDetails = [purposes]struct {
 
 func (p Purpose) valid() bool { return p < purposes }
 
-// Prefix returns what every token of this purpose begins with.
+// Prefix returns the text that every token of this purpose begins with.
 func (p Purpose) Prefix() string {
 	if !p.valid() {
 		return ""
