@@ -63,10 +63,10 @@ func New(config Config) (*Boundary, error) {
 			if err := b.checkUnsealed(format); err != nil {
 				return nil, err
 			}
-			format.waives &^= ClaimSingleUse | ClaimWording // Waive must name these two claims, but the boundary still demands them
+			format.waives &^= ClaimSingleUse | ClaimWording // the config must waive these two claims too, but the boundary still demands them
 		}
 	}
-	if err := b.outlast(); err != nil { // last, so that a refused config never calls Outlast
+	if err := b.outlast(); err != nil { // this comes last, so that New does not call Outlast with a config that it refuses
 		return nil, err
 	}
 	return b, nil

@@ -38,8 +38,8 @@ const (
 	ClaimUser                           // which user the token is for
 	ClaimQuestions                      // which questions were asked
 	ClaimFlow                           // when the flow began, and how many rounds it has had
-	ClaimSingleUse                      // an id of this round, by which a store makes the token work once
-	ClaimWording                        // the exact wording of the questions; it also shows who asked them
+	ClaimSingleUse                      // an id of this round, so that a replay store can make the token work only once
+	ClaimWording                        // the exact wording of the questions, and so which code asked them
 
 	claimsEnd
 	allClaims = claimsEnd - 1
@@ -66,7 +66,7 @@ type Binding struct {
 	Method    string // such as tools/call
 	Target    string // the tool, the prompt or the resource's URI
 	Arguments []byte // JSON text; nil means {}. Format.Seal gets nil, and uses Claims.Arguments instead
-	Audience  string // this service; "" means none
+	Audience  string // the name of this service; "" means that it has none
 	User      string // the user's name; "" means no user
 }
 

@@ -45,8 +45,8 @@ const (
 )
 
 var purposeDetails = [purposes]struct {
-	prefix  string // every token begins with this, and it is authenticated
-	keyInfo string // the HKDF info that derives the AES key
+	prefix  string // the text that every token begins with; it is authenticated too
+	keyInfo string // the info of HKDF, with which the AES key is derived
 	mark    byte   // the payload's first byte
 }{
 	PurposeState:  {"ms1.", "mcpseal/1 state aes-256-gcm", 'S'},

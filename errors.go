@@ -15,7 +15,7 @@ var ErrRejected = errors.New("mcpseal: token rejected")
 // RejectError means that [Boundary.Open] did not accept a token. Its text is the same
 // for every reason, so a client may see it.
 type RejectError struct {
-	Reason Reason `json:"-"` // for the operator, never for the client
+	Reason Reason `json:"-"` // tells the operator why; never show it to the client
 	cause  *callback.Error
 }
 
@@ -45,7 +45,7 @@ func (e *SealError) Cause() error { return e.cause.OrNil() }
 // arguments have no digest: they are not JSON, have two members of one name, nest
 // too deep or are too long. It is the client's fault.
 type ParamsError struct {
-	problem *argdigest.Error // says what is wrong and where; repeats nothing of the arguments
+	problem *argdigest.Error // says what is wrong with the arguments and where, but repeats nothing of them
 }
 
 func (e *ParamsError) Error() string { return "mcpseal: " + e.problem.Error() }
@@ -84,30 +84,30 @@ type Reason string
 // the request, or about the service itself.
 const (
 	ReasonMalformed  Reason = "malformed"   // the text does not have the form of a token
-	ReasonUnknownKey Reason = "unknown_key" // sealed with a key that is not, or no longer, in the ring
+	ReasonUnknownKey Reason = "unknown_key" // the token was sealed with a key that is not in the ring
 	ReasonForged     Reason = "forged"      // the token was changed, or was never sealed
 	ReasonTooLarge   Reason = "too_large"   // the token, state or arguments are longer than allowed
 
-	ReasonVersion       Reason = "version"         // sealed for another purpose, or by a newer release
-	ReasonRequest       Reason = "request"         // sealed for another method or target
-	ReasonArguments     Reason = "arguments"       // sealed for other arguments, or the request's arguments have no digest
-	ReasonAudience      Reason = "audience"        // sealed by another service
-	ReasonUser          Reason = "user"            // sealed for another user or for none, or the call has no user
+	ReasonVersion       Reason = "version"         // the token was sealed for another purpose, or by a newer release
+	ReasonRequest       Reason = "request"         // the token was sealed for another method or target
+	ReasonArguments     Reason = "arguments"       // the token was sealed for other arguments, or the request's have no digest
+	ReasonAudience      Reason = "audience"        // the token was sealed by another service
+	ReasonUser          Reason = "user"            // the token was sealed for another user or for none, or the call has no user
 	ReasonExpired       Reason = "expired"         // the token is too old
-	ReasonFromTheFuture Reason = "from_the_future" // the issuing server's clock is ahead of this one's
+	ReasonFromTheFuture Reason = "from_the_future" // the server that sealed the token has a clock ahead of ours
 	ReasonFlowExpired   Reason = "flow_expired"    // all rounds of the flow together took too long
 	ReasonTooManyRounds Reason = "too_many_rounds" // the flow has too many rounds
 	ReasonReplayed      Reason = "replayed"        // the token was used before
-	ReasonClaimMissing  Reason = "claim_missing"   // the token's format cannot carry what policy demands
+	ReasonClaimMissing  Reason = "claim_missing"   // the token's format cannot carry a claim that the config demands
 
 	ReasonCodecFailed     Reason = "codec_failed"     // the codec, format or key source failed
 	ReasonPrincipalFailed Reason = "principal_failed" // the principal could not tell who is calling
 	ReasonStoreFailed     Reason = "store_failed"     // the single-use store failed or took too long
 
-	ReasonCanceled Reason = "canceled" // the caller gave up during the check; the token may be spent
+	ReasonCanceled Reason = "canceled" // the caller gave up while the token was checked; the token may be spent
 
-	ReasonInvalidParams Reason = "invalid_params" // the arguments of a first round have no digest: the client's fault
-	ReasonBadQuestions  Reason = "bad_questions"  // too many questions to seal, or malformed ones
+	ReasonInvalidParams Reason = "invalid_params" // the client sent a first request whose arguments have no digest
+	ReasonBadQuestions  Reason = "bad_questions"  // the handler asked too many questions, or malformed ones
 	ReasonMisuse        Reason = "misuse"         // the Round comes from another boundary, or from none
 )
 

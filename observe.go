@@ -41,11 +41,11 @@ type Event struct {
 	// Format is the prefix of the token's format, "unprefixed" for a format without a
 	// prefix, "" if the token belongs to no format.
 	Format     string
-	KeyID      string // the key that the token names, genuine or not; "" if the format does not say
+	KeyID      string // the id of the key that the token names, even if it is forged; "" if the format does not say
 	TokenBytes int
 	StateBytes int
 
-	Dropped int // with OpDrop: how many answers were dropped, as not asked for or not complete
+	Dropped int // with OpDrop: how many answers were dropped because they were not asked for or not complete
 
 	Flow  string // the flow's id; "" unless the token is genuine or being sealed
 	Round int    // the token's round; 0 unless the token is genuine or being sealed

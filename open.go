@@ -138,7 +138,7 @@ func (f *acceptedFormat) digest(round *Round) *failure {
 			err = errNoDigest
 		}
 		if digest == nil {
-			digest = []byte{} // nil would mean that the digest is not known yet
+			digest = []byte{} // not nil, because nil means that the digest is not known yet
 		}
 		if err == nil {
 			round.arguments = digest

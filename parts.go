@@ -58,12 +58,12 @@ func Logger(l *slog.Logger) *slog.Logger { return callback.Logger(cmp.Or(l, slog
 // that a format of this package can return it even through a format that wraps it.
 type failure struct {
 	callback.Failure[Reason]
-	params  *argdigest.Error // why the arguments have no digest; nil if that is not the failure
+	params  *argdigest.Error // why the arguments have no digest; nil if the failure is another one
 	flow    [16]byte         // the flow of a genuine token; zero means unknown
 	round   int              // the round of a genuine token; 0 means unknown
 	missing ClaimSet         // the demanded claims that the token's format cannot carry
 
-	merelyOld bool // the token is too old, and its rightful user may be asked again
+	merelyOld bool // true if the token is only too old, so that its rightful user may be asked again
 }
 
 func (f *failure) Error() string { return f.Reason.Error() }
@@ -102,8 +102,8 @@ func guard(part func() error, otherwise Reason, mayGive ...Reason) *failure {
 	return nil
 }
 
-// guardFormat calls a format. It returns an error that is a *failure as it is, and any
-// other error or a panic as guard does.
+// guardFormat calls a format. If the format returns a *failure, guardFormat returns it
+// unchanged. It returns any other error, or a panic, as guard does.
 func guardFormat(call func() error) (fail *failure) {
 	other := guard(func() error {
 		err := call()

@@ -19,15 +19,15 @@ func (k Kind) elicits() bool { return k == KindForm || k == KindURL }
 
 // The limits of what one round can ask.
 const (
-	MaxQuestions   = 64  // questions in one round
-	MaxQuestionKey = 128 // bytes of a question's key
+	MaxQuestions   = 64  // how many questions one round can ask
+	MaxQuestionKey = 128 // how many bytes the key of a question can have
 )
 
 // Question identifies one entry of inputRequests: an answer must match its key and
 // kind. Questions can be compared with ==.
 type Question struct {
 	Key    string   // the entry's name in inputRequests, at most [MaxQuestionKey] bytes
-	Kind   Kind     // what sort of answer fits
+	Kind   Kind     // tells which kind of answer fits
 	Digest [16]byte // a digest of the exact wording, if the caller has one; zero means none
 }
 

@@ -25,10 +25,10 @@ const (
 // The offsets of the fields that every native record has.
 const (
 	atFlags     = 2
-	atIssued    = 3  // 6 bytes
-	atLifetime  = 9  // 5 bytes
-	atAge       = 14 // 5 bytes
-	atRound     = 19 // 2 bytes
+	atIssued    = 3  // 6 bytes long
+	atLifetime  = 9  // 5 bytes long
+	atAge       = 14 // 5 bytes long
+	atRound     = 19 // 2 bytes long
 	atFlow      = 21
 	atRequest   = 37
 	atArguments = 53
@@ -177,7 +177,7 @@ type digests struct {
 	plain         [argdigest.Size]byte // the digest of the arguments, without salt
 	plainKnown    bool
 	audienceKnown bool
-	known         bool // the salted digests are computed, for the flow below
+	known         bool // true if the salted digests are computed, for the field flow
 	flow          [16]byte
 
 	request, mask, audience, user [digestSize]byte // mask salts the digest of the arguments

@@ -13,7 +13,7 @@ type Ring struct {
 
 type ringKeys struct {
 	ids       []KeyID     // in the order given to NewRing; the first key seals
-	first     *keySealers // the sealing key
+	first     *keySealers // the sealers of the first key
 	sealers   map[KeyID]*keySealers
 	ephemeral bool
 }

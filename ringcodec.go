@@ -90,7 +90,7 @@ func (c *ringCodec) Open(_ context.Context, dst []byte, text string) ([]byte, er
 	if err != nil {
 		return nil, ReasonMalformed
 	}
-	sealers := ring.first // nearly every token was sealed with the first key
+	sealers := ring.first // most tokens were sealed with the first key
 	if id := KeyID(sealed); id != ring.ids[0] {
 		if sealers = ring.sealers[id]; sealers == nil {
 			return nil, ReasonUnknownKey

@@ -26,8 +26,8 @@ type Round struct {
 	arguments []byte           // the digest of the arguments by a format that is not native; nil until it is known
 	waived    ClaimSet         // the claims that the operator waived for the token's format
 	expires   int64            // when the last token that this round sealed expires, in Unix milliseconds
-	named     bool             // a token says that it was sealed for this target
-	opened    bool             // a token was accepted
+	named     bool             // true if a token says that it was sealed for this target
+	opened    bool             // true if the request's token was accepted
 }
 
 // String returns the round's number in a short text, without state, user or arguments.

@@ -126,7 +126,7 @@ func (b *Boundary) stamp(round *Round, questions []Question) (c Claims, reason R
 		round.claims.FlowStart = now
 	}
 	c.Flow, c.Round, c.Questions = round.claims.Flow, round.claims.Round+1, questions
-	c.FlowStart = min(round.claims.FlowStart, now) // FlowStart is after now if the replica that began the flow has a clock ahead of ours
+	c.FlowStart = min(round.claims.FlowStart, now) // FlowStart is later than now if another replica, whose clock is ahead, began the flow
 	if !(1 <= c.Round && c.Round <= b.config.MaxRounds) {
 		return Claims{}, ReasonTooManyRounds
 	}

@@ -17,7 +17,7 @@ import (
 // numbers there come back as a float64.
 func EncodeState(value any) (string, error) {
 	v := reflect.ValueOf(value)
-	if v.IsValid() { // encode through a pointer: DecodeState uses the methods of the pointer type too
+	if v.IsValid() { // encode through a pointer, because DecodeState uses the methods of the pointer type too
 		pointer := reflect.New(v.Type())
 		pointer.Elem().Set(v)
 		value, v = pointer.Interface(), pointer.Elem()

@@ -29,9 +29,9 @@ const (
 type McpDBinding int
 
 const (
-	BindSubject        McpDBinding = iota // the user, or no user if the caller is not authenticated
-	BindSubjectAndTool                    // the user and the name of the tool or prompt
-	BindNone                              // nothing
+	BindSubject        McpDBinding = iota // tokens are bound to the user, or to no user if the caller is not authenticated
+	BindSubjectAndTool                    // tokens are bound to the user and to the name of the tool or prompt
+	BindNone                              // tokens are bound to nothing
 )
 
 // McpDOptions are the settings of the mcp.d servers whose tokens are opened or sealed,

@@ -52,7 +52,7 @@ func newPlaintext(tools []string, until, started time.Time) (mcpseal.Format, err
 type plaintextFormat struct {
 	tools []string
 	until time.Time     // when the format ends, by the wall clock
-	made  time.Time     // when the format was made, by the monotonic clock, which nobody can set back
+	made  time.Time     // when the format was made; compared by the monotonic clock, which nobody can set back
 	left  time.Duration // the time from made to until
 
 	// told is true after a boundary has called Unsealed. Until then nothing is opened or
@@ -105,7 +105,7 @@ func (f *plaintextFormat) Open(_ context.Context, binding *mcpseal.Binding, toke
 	if !f.over() {
 		claims.Expires = f.until.UnixMilli()
 	}
-	return claims, nil // after until, Expires is 0, so the boundary rejects the token as expired
+	return claims, nil // Expires is 0 if the format has ended, so the boundary rejects the token as expired
 }
 
 func (f *plaintextFormat) serves(binding *mcpseal.Binding) bool {

@@ -173,7 +173,7 @@ func rubyNumber(dst, literal []byte) ([]byte, bool) {
 		return dst, false
 	}
 	if abs := math.Abs(f); 1e15 <= abs && abs < 1e16 && f != math.Trunc(f) {
-		return strconv.AppendFloat(dst, f, 'f', -1, 64), true // Ruby writes such a number without an exponent
+		return strconv.AppendFloat(dst, f, 'f', -1, 64), true // Ruby writes these numbers without an exponent
 	}
 	start := len(dst)
 	dst = jsonvalue.AppendFloat(dst, f, -4, 14)

@@ -72,7 +72,7 @@ func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 		MaxArguments: policy.MaxArguments, Logger: policy.Logger, Observer: policy.Observer,
 	}
 	if config.Audience == "" {
-		config.Audience = "nobody else" // any name will do: the keys are ephemeral, and no other process has them
+		config.Audience = "nobody else" // any name will do, because no other process has these ephemeral keys
 	}
 	return config, true
 }
@@ -103,7 +103,7 @@ func (c *Config) setDefaults() error {
 	}
 	chosen := c.TTL != 0
 	if !chosen {
-		c.TTL = defaultTTL // Outlast is not called for this TTL: key sources allow an hour unless set to less
+		c.TTL = defaultTTL // Outlast is not called for this default: key sources allow an hour unless set to less
 	}
 	if c.TTL < time.Second || c.TTL > maxTTL {
 		return fmt.Errorf("cursor: Config.TTL is %v, not between 1s and %v", c.TTL, maxTTL)

@@ -20,7 +20,7 @@ var (
 // RejectError means that a cursor was not opened. errors.Is matches it with [ErrExpired] or
 // [ErrInvalid], and its text does not say more.
 type RejectError struct {
-	Reason mcpseal.Reason `json:"-"` // for the operator, never for the client
+	Reason mcpseal.Reason `json:"-"` // tells the operator why; never show it to the client
 	cause  *callback.Error
 }
 

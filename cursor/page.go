@@ -33,7 +33,7 @@ type Page struct {
 	user      string
 	known     struct{ arguments, user bool }
 	binding   binding
-	bound     struct { // who may use a cursor with the binding above, if known
+	bound     struct { // who may use a cursor with the field binding, if that is known
 		known bool
 		who   byte
 	}
@@ -41,7 +41,7 @@ type Page struct {
 
 // NextPage says where the next page begins, and who may use its cursor.
 type NextPage struct {
-	Position []byte // what the next page's Position returns
+	Position []byte // where the next page begins; Page.Position returns it there
 	// Shared lets everyone who makes the same request use the cursor. Set it if a cache
 	// may serve the page with this cursor to other users.
 	Shared bool
@@ -127,7 +127,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 		return fail
 	}
 	if reason := boundTo(head, &p.binding); reason != "" {
-		if bytes.Contains(p.request.Arguments, []byte(cursor)) { // the cursor is still among the arguments, so no cursor ever opens
+		if bytes.Contains(p.request.Arguments, []byte(cursor)) { // the server left the cursor in the arguments, so no cursor can ever open
 			return failedBecause(reason, "%s", errAmongArguments)
 		}
 		return failed(reason)

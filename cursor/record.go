@@ -24,11 +24,11 @@ const (
 // The offsets of the fields in a cursor's record.
 const (
 	atWho      = 2
-	atIssued   = 3  // 6 bytes
-	atLifetime = 9  // 5 bytes
-	atNumber   = 14 // 4 bytes
-	atService  = 18 // 16 bytes
-	atDigest   = 34 // 16 bytes
+	atIssued   = 3  // 6 bytes long
+	atLifetime = 9  // 5 bytes long
+	atNumber   = 14 // 4 bytes long
+	atService  = 18 // 16 bytes long
+	atDigest   = 34 // 16 bytes long
 	atHints    = 50 // two hints of 2 bytes each
 	atLength   = 54 // 2 bytes: the length of the position
 	headSize   = 56

@@ -23,9 +23,9 @@ type File struct {
 	turn    sync.Mutex // held while current is replaced
 
 	loading    sync.Mutex                 // held while the file is loaded; guards the fields up to reported
-	good       fileSum                    // the hash of the file's text that is in use
-	since      time.Time                  // since when that text is in use
-	sealed     lastSeals                  // keys that sealed here, which must open their tokens even if the file drops them
+	good       fileSum                    // the hash of the version of the file that is in use
+	since      time.Time                  // since when that version of the file is in use
+	sealed     lastSeals                  // keys with which this process sealed; they open its tokens even if the file drops them
 	revoked    map[mcpseal.KeyID]struct{} // revoked keys, which a later file must not bring back
 	unwrapping *unwrapping
 	reported   reported
@@ -131,7 +131,7 @@ func (f *File) follow() {
 		case <-f.ctx.Done():
 			return
 		case <-ticker.C:
-			f.refresh(false) // refresh has told the log and the observer about the error
+			f.refresh(false) // the error can be ignored: refresh tells the log and the observer
 		}
 	}
 }

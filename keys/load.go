@@ -70,13 +70,13 @@ func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	var needed []*keyfile.Key
 	for _, k := range s.keys {
 		if k.Opens(now) || !k.Secret.Wrapped() {
-			needed = append(needed, k) // a wrapped key that has expired is not unwrapped
+			needed = append(needed, k) // an expired key with a wrapped secret is not needed
 		}
 	}
 	if s.secrets, err = f.unwrapping.all(f.ctx, needed, sum); err != nil {
 		return nil, err
 	}
-	_, err = mcpseal.NewRing(s.secretsOf(s.keys)...) // every later ring has some of these keys, so it is good if this ring of all keys is
+	_, err = mcpseal.NewRing(s.secretsOf(s.keys)...) // if this ring of all keys is good, so is every later ring, which has some of these keys
 	return s, err
 }
 

@@ -50,7 +50,7 @@ func (f *File) report(err error) {
 	if f.current.Load() == nil {
 		return // the first load failed, and OpenFile returns the error
 	}
-	f.Ring() // replaces f.current if its dates have passed
+	f.Ring() // makes f.current the ring that is valid now
 	p := f.current.Load()
 	f.reportExposed()
 	switch {

@@ -46,7 +46,7 @@ func (s *schedule) ringAt(t time.Time) *datedRing {
 		case p.until.IsZero() || l.until.Before(p.until):
 			p.until = l.until
 		}
-		if len(opening) > 0 && !contains(opening, l.key.ID()) { // a late key only opens; as the only key of a ring it would also seal
+		if len(opening) > 0 && !contains(opening, l.key.ID()) { // a late key must only open; alone in a ring, it would also seal
 			opening = append(opening, l.key)
 		}
 	}
@@ -93,7 +93,7 @@ type lastSeal struct {
 // note remembers which keys of s sealed between since and until, when s was in use.
 func (l lastSeals) note(s *schedule, since, until time.Time) {
 	if until.Before(since) {
-		since, until = until, since // the clock was set back
+		since, until = until, since // until is before since if the clock was set back
 	}
 	for from := since; !from.After(until); {
 		_, next := s.keys.Around(from)

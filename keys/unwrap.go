@@ -36,8 +36,7 @@ type Unwrapper interface {
 const (
 	// unwrapTimeout is how long unwrapping all secrets of one file may take.
 	unwrapTimeout = 30 * time.Second
-	// longestPause is the longest wait before a file whose secrets could not be
-	// unwrapped is tried again.
+	// longestPause is the longest wait between two tries to unwrap the secrets of one file.
 	longestPause = time.Minute
 
 	errUnwrapSlow  = plain.Error("the secrets were not unwrapped in time")
@@ -49,7 +48,7 @@ const (
 type unwrapping struct {
 	unwrappers []keyfile.Unwrapper
 	files      []string      // the files that hold the unwrappers' own secrets
-	busy       chan struct{} // holds an element while an unwrapper runs
+	busy       chan struct{} // a semaphore: holds an element while an unwrapper runs
 
 	// The secrets that need no unwrapping again: those of the file in use, and those of the
 	// last file that failed.

@@ -65,7 +65,7 @@ func NewSingleProcess(config Config) (*SingleProcess, error) {
 		return nil, err
 	}
 	before := time.Now()
-	time.Sleep(time.Millisecond) // tokens issued after this have a later date than the variable before
+	time.Sleep(time.Millisecond) // so that tokens issued from now on have a later date than before
 	s := newSingleProcess(config, time.Now())
 	s.oldest = before.UnixMilli() + 1
 	return s, nil
@@ -101,7 +101,7 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use)
 	}
 	s.watch(now)
 	// 1. Refuse a use that makes no sense.
-	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // in seconds since the store started, rounded up
+	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // the token's expiry in seconds since the store started, rounded up
 	due := now.running + 1 + until - now.wall               // one second more, because now is rounded down
 	switch {
 	case use.Round < 0 || use.Round > maxRound:

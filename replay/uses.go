@@ -17,7 +17,7 @@ type uses struct {
 	byDue  map[int64]*[]entry      // entries by the second in which expire checks them
 	dues   []int64                 // the keys of byDue, in order
 	last   int64                   // the key in byDue of the entry that was added last
-	list   *[]entry                // byDue[last]
+	list   *[]entry                // the same as byDue[last]
 }
 
 type (
@@ -87,7 +87,7 @@ func (u *uses) listOf(due int64) *[]entry {
 	if list == nil {
 		list = new([]entry)
 		u.byDue[due] = list
-		i, _ := slices.BinarySearch(u.dues, due) // i is usually the end, because most tokens live equally long
+		i, _ := slices.BinarySearch(u.dues, due) // i is usually the end of dues, because most tokens live equally long
 		u.dues = slices.Insert(u.dues, i, due)
 	}
 	return list

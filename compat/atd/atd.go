@@ -52,9 +52,9 @@ type Options struct {
 	Session []byte
 	// TTL is how long a cursor opens. 0 means 5 minutes.
 	TTL time.Duration
-	// PlainExponents selects how large floats in the arguments are written for the digest
-	// in new cursors: as 1e16, like older builds of the ATD runtime, or as 1e+16, like
-	// newer builds. Cursors of both kinds open.
+	// PlainExponents changes how large floats are written when the digest of the arguments
+	// is computed for a new cursor: as 1e16, like older builds of the ATD runtime, instead
+	// of 1e+16, like newer builds. Cursors of both kinds open.
 	PlainExponents bool
 	// Logger gets a warning if the key is random, and a warning about what the cursors
 	// of [Issuer.Cursors] do not protect. For each such cursor that is rejected or not
@@ -67,7 +67,7 @@ type Options struct {
 type Issuer struct {
 	mac     macKey
 	session numbers
-	ttl     uint64 // in seconds
+	ttl     uint64 // how long a cursor opens, in seconds
 	plain   bool   // the value of Options.PlainExponents
 	derived bool   // true if the session is derived from the key
 	logger  *slog.Logger
@@ -115,7 +115,7 @@ type Request struct {
 
 // Page is the page that a cursor leads to.
 type Page struct {
-	Index uint32 // the page's number, from 1
+	Index uint32 // the page's number; the first page that a cursor leads to has number 1
 	State []byte // what the tool wrote, at most [MaxState] bytes
 }
 

@@ -165,7 +165,7 @@ func (w *writer) number(literal []byte) {
 	}
 	w.Buf = append(w.Buf, tagNumber, sign)
 	whole, rest := cutDigits(literal)
-	if len(rest) == 0 && whole[len(whole)-1] != '0' { // most numbers are whole and do not end in zero
+	if len(rest) == 0 && whole[len(whole)-1] != '0' { // a short cut for most numbers: they are whole and do not end in zero
 		w.frame(whole)
 		w.exponent(0)
 		return

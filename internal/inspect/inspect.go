@@ -10,7 +10,7 @@ type State struct {
 	Issued, Expires, FlowStart int64
 	Flow                       [16]byte
 	Round                      int
-	Audience, User             bool // true if the token is bound to a service, or to a user
+	Audience, User             bool // Audience: the token is bound to a service; User: it is bound to a user
 	Questions                  []Question
 	State                      string
 	HasState                   bool
@@ -33,7 +33,7 @@ type Cursor struct {
 	Number          int64
 	Position        []byte
 	User            bool // true if only one user may use the cursor
-	Everybody       bool // true if everybody may use it; if both are false, only callers without a user may
+	Everybody       bool // true if everybody may use the cursor; if User is false too, only callers without a user may
 
 	// BoundTo returns why the cursor is not for the request b, or "" if it is.
 	BoundTo func(b Binding) (reason string, err error)

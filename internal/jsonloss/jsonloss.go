@@ -170,7 +170,7 @@ func besides(a, b reflect.Value) []string {
 			carried = true
 		}
 	}
-	if hides != "" && !carried { // if another field came back, the struct has its own methods, which leave this field out on purpose
+	if hides != "" && !carried { // if another field came back (carried), the struct's own methods leave this one out on purpose
 		return []string{hides, beside}
 	}
 	return nil
@@ -344,7 +344,7 @@ func sameJSON(a, b reflect.Value) bool {
 	if !a.CanInterface() {
 		return false
 	}
-	if a.CanAddr() { // b then has an address too
+	if a.CanAddr() { // if a has an address, so has b
 		a, b = a.Addr(), b.Addr()
 	}
 	first, err := json.Marshal(a.Interface())

@@ -79,9 +79,9 @@ const disorder = 1 << 31
 // member is a member of an object. Members are kept while their object is being read,
 // and longer if the text does not have them in order.
 type member struct {
-	start uint32 // the position of its name in the text, after the quote
-	note  uint32 // the index of the note for the first array or object in its value
-	next  uint32 // the next member: in the order of the text, and by name once they are sorted
+	start uint32 // the position of the member's name in the text, after the quote
+	note  uint32 // the index of the note for the first array or object in the member's value
+	next  uint32 // the next member: in the order of the text, and after sorting by name
 }
 
 // Begin prepares r to read a text. The text must not change until [Reader.Release].
@@ -134,7 +134,7 @@ func (r *Reader) Levels() int { return r.levels }
 // enough to be kept for reuse.
 func (r *Reader) Release() bool {
 	r.text = nil
-	clear(r.keys[:r.keysUsed]) // keys hold pieces of the text
+	clear(r.keys[:r.keysUsed]) // because keys hold pieces of the text
 	r.keysUsed = 0
 	return r.Stream.release() && r.notes.small() && r.members.small() && cap(r.keys) <= maxKeys
 }

@@ -103,7 +103,7 @@ func (s *Stream) Sum(sum *[sha256.Size]byte) {
 // release empties the stream. It reports whether it is small enough to be kept
 // for reuse.
 func (s *Stream) release() bool {
-	s.hash = nil // the hash holds parts of the text
+	s.hash = nil // drop the hash, because it holds parts of the text
 	clear(s.Buf[:max(s.most, len(s.Buf))])
 	s.Buf, s.most, s.Whole = s.Buf[:0], 0, false
 	return cap(s.Buf) <= maxStream

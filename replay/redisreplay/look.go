@@ -56,7 +56,7 @@ func (s *server) bound(l *look) {
 	case last == nil:
 		l.from = earlier(l.epoch.made, now).Add(s.store.skew)
 	case last.epoch.id != l.epoch.id:
-		l.from = now.Add(s.store.skew) // not epoch.made, because the clock of the process that made the epoch may be wrong
+		l.from = now.Add(s.store.skew) // now rather than epoch.made, because the clock that dated the epoch may be wrong
 	default:
 		l.from = last.from
 	}
@@ -94,7 +94,7 @@ func (s *server) read(ctx context.Context) (report, string, error) {
 			break
 		}
 		if err = config.Err(); err != nil && !isReply(err) {
-			break // a network error; a reply that refuses CONFIG is fine, because it may be forbidden
+			break // a network error; if the server refuses CONFIG instead, go on without it
 		}
 		if err = mark.Err(); err == nil || errors.Is(err, redis.Nil) {
 			err = epoch.Err()

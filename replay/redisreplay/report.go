@@ -10,11 +10,11 @@ import (
 
 // report is what a server says about itself.
 type report struct {
-	run     string // the field run_id
-	history string // the field master_replid
+	run     string // the field run_id of INFO
+	history string // the field master_replid of INFO
 	evicted uint64
 
-	clock time.Time // the server's clock; zero if it does not say
+	clock time.Time // the time by the server's clock; zero if the server does not tell it
 	asked time.Time // when the store asked for the report, by the clock of this process
 
 	replica   bool
@@ -62,7 +62,7 @@ func newReport(info string, config map[string]string) report {
 	}
 	r.evicted, _ = strconv.ParseUint(said["evicted_keys"], 10, 64)
 	if said["role"] == "" {
-		r.run = "" // a server that does not tell its role may be a replica; an empty run makes check refuse it
+		r.run = "" // an empty run makes check refuse the server, which may be a replica
 	}
 	return r
 }

@@ -23,7 +23,7 @@ type Store struct {
 	skew   time.Duration
 	logger *slog.Logger
 
-	refused atomic.Bool // true if New failed: watch then stops
+	refused atomic.Bool // true if New failed, so that goroutines that watch the servers must end
 
 	mu      sync.Mutex
 	servers map[*redis.Client]*server
@@ -88,13 +88,13 @@ func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 	}
 	milliseconds := int64((keep(use, left)-1)/time.Millisecond) + 1
 	cmd := &command{StatusCmd: redis.NewStatusCmd(ctx, "set", s.key(use), "1", "nx", "px", milliseconds), store: s}
-	cmd.SetStepCount(1) // otherwise a cluster client asks the server for the step count
+	cmd.SetStepCount(1) // without this, a cluster client asks the server for the step count
 	switch err := s.client.Process(ctx, cmd); {
 	case errors.Is(err, redis.Nil):
 		return nil, nil
 	case err != nil:
 		if cluster, ok := s.client.(*redis.ClusterClient); ok && !isReply(err) {
-			cluster.ReloadState(ctx) // otherwise the client would ask a master that is gone for up to a minute
+			cluster.ReloadState(ctx) // without this, the client goes on asking a lost master for up to a minute
 		}
 		return nil, explain(err)
 	case cmd.Val() != "OK":
