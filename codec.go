@@ -25,9 +25,9 @@ import (
 //
 // The suite sealtest.TestCodec checks that a codec does all this.
 type Codec interface {
-	// Seal appends the text that carries payload to dst.
+	// Seal appends to dst a text that carries payload.
 	Seal(ctx context.Context, dst, payload []byte) (text []byte, err error)
-	// Open appends the payload that text carries to dst.
+	// Open appends to dst the payload that text carries.
 	Open(ctx context.Context, dst []byte, text string) (payload []byte, err error)
 }
 

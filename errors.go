@@ -42,7 +42,7 @@ func (e *SealError) Error() string { return "mcpseal: state not sealed: " + stri
 func (e *SealError) Cause() error { return e.cause.OrNil() }
 
 // ParamsError means that a first round cannot be sealed, because the request's
-// arguments have no digest: they are not JSON, have two members of one name, nest
+// arguments have no digest: they are not JSON, have two members with one name, nest
 // too deep or are too long. It is the client's fault.
 type ParamsError struct {
 	problem *argdigest.Error // says what is wrong with the arguments and where, but repeats nothing of them
@@ -90,7 +90,7 @@ const (
 
 	ReasonVersion       Reason = "version"         // the token was sealed for another purpose, or by a newer release
 	ReasonRequest       Reason = "request"         // the token was sealed for another method or target
-	ReasonArguments     Reason = "arguments"       // the token was sealed for other arguments, or the request's have no digest
+	ReasonArguments     Reason = "arguments"       // the token was sealed for other arguments, or the request's arguments have no digest
 	ReasonAudience      Reason = "audience"        // the token was sealed by another service
 	ReasonUser          Reason = "user"            // the token was sealed for another user or for none, or the call has no user
 	ReasonExpired       Reason = "expired"         // the token is too old

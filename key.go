@@ -128,7 +128,7 @@ func textInsteadOfBytes(text []byte) string {
 }
 
 // newKey makes a key from a secret of minSecret to maxSecret bytes. Only ParseKey accepts
-// more than minSecret.
+// more than minSecret bytes.
 func newKey(secret []byte) (Key, error) {
 	if len(secret) < minSecret || len(secret) > maxSecret {
 		return Key{}, fmt.Errorf("mcpseal: a secret has %d to %d bytes, this one has %d", minSecret, maxSecret, len(secret))

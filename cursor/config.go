@@ -21,15 +21,15 @@ type Config struct {
 	// Codec seals and opens cursors in place of Keys. Set it if the key is not in this
 	// process, but for example in an HSM.
 	Codec mcpseal.Codec
-	// Audience names this service, at most 1024 bytes, so that services that
-	// share keys refuse each other's cursors. Required.
+	// Audience names this service, in at most 1024 bytes. Services that share keys then
+	// refuse each other's cursors. Required.
 	Audience string
 	// Epoch names the version of the data that positions refer to, in at most 1024
 	// bytes. Change it, for example after a change of the schema, to make all cursors
 	// issued before invalid. "" is an epoch too.
 	Epoch string
-	// RequireUser issues and opens cursors only for calls with a user, except
-	// cursors for everyone: see [NextPage.Shared].
+	// RequireUser makes Cursors issue and open cursors only for calls with a user. Cursors
+	// for everyone are an exception: see [NextPage.Shared].
 	RequireUser bool
 	// TTL is how long a cursor opens. 0 means 1 hour. A cursor keeps the TTL that it
 	// was issued with.

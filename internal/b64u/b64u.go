@@ -21,8 +21,8 @@ var (
 	// pairs[v] is the two characters that encode the 12 bits of v.
 	pairs [1 << 12]uint16
 	// values[i][c] is the six bits that the character c encodes, shifted to the i-th of four
-	// places in 24 bits. It is -1 for a byte that is not in the alphabet: OR with any
-	// other value is then negative.
+	// places in 24 bits. It is -1 for a byte that is not in the alphabet, so that OR with
+	// any other value gives a negative number.
 	values [4][256]int32
 )
 
@@ -79,8 +79,8 @@ func eight(v uint64) uint64 {
 		uint64(pairs[v>>28&0xFFF])<<16 | uint64(pairs[v>>16&0xFFF])
 }
 
-// Decode appends the bytes that text encodes to dst. It rejects padding, the
-// standard alphabet, white space and non-zero trailing bits.
+// Decode appends to dst the bytes that text encodes. It rejects padding, the characters +
+// and / of standard base64, white space, and trailing bits that are not zero.
 func Decode(dst []byte, text string) ([]byte, error) {
 	if len(text)%4 == 1 {
 		return nil, ErrText

@@ -141,7 +141,7 @@ func describe(err error) string {
 func stack() string {
 	const maxFrames, maxStack = 24, 4 << 10
 	var pcs [maxFrames]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])]) // 4 skips the frames above the function that panicked
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])]) // 4 skips the frames of the recovery itself
 	var b strings.Builder
 	for {
 		frame, more := frames.Next()

@@ -81,7 +81,7 @@ const disorder = 1 << 31
 type member struct {
 	start uint32 // the position of the member's name in the text, after the quote
 	note  uint32 // the index of the note for the first array or object in the member's value
-	next  uint32 // the next member: in the order of the text, and after sorting by name
+	next  uint32 // the next member, in the order of the text; once sorted, in the order of the names
 }
 
 // Begin prepares r to read a text. The text must not change until [Reader.Release].

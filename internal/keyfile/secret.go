@@ -23,10 +23,10 @@ type Secret struct {
 	wrapped []byte
 }
 
-// Plain returns the secret of a key that is not encrypted.
+// Plain returns a Secret that is not encrypted.
 func Plain(key mcpseal.Key) Secret { return Secret{key: key} }
 
-// Wrap returns the secret of a key that was encrypted for a scheme, such as age.
+// Wrap returns a Secret that was encrypted with a scheme, such as age.
 func Wrap(scheme string, wrapped []byte) Secret { return Secret{scheme: scheme, wrapped: wrapped} }
 
 // Wrapped reports whether the secret is encrypted.

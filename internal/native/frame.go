@@ -26,8 +26,8 @@ func Same(sealed []byte, digest *Digest) bool {
 	return difference == 0
 }
 
-// AppendFramed appends the length of a text and then the text, so that two different
-// lists of texts never have the same bytes.
+// AppendFramed appends the length of a text and then the text. So two different lists of
+// texts never become the same bytes.
 func AppendFramed(buf []byte, text string) []byte {
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(text)))
 	return append(buf, text...)

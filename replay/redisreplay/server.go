@@ -40,7 +40,7 @@ type server struct {
 	now     *look // the check that is under way, or nil
 	watched bool
 
-	// Only the goroutine that does a check uses these two.
+	// Only the goroutine that does a check uses key and slot.
 	key  string // the key that holds the epoch
 	slot int
 }
