@@ -37,8 +37,8 @@ type File struct {
 
 // OpenFile reads a file of keys, and reloads it when it changes, until Close. It returns an
 // error if the file cannot be used now. If the file becomes unusable later, its last good
-// version stays in use; the log and the observer are told, and told again when the file is
-// good. Nil options mean the zero value.
+// version stays in use. The log and the observer are told then, and also when the file is
+// good again. Nil options mean the zero value.
 func OpenFile(path string, options *Options) (*File, error) {
 	f, err := newFile(path, func() ([]byte, error) { return keyfile.ReadText(path) }, options)
 	if err != nil {

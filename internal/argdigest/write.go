@@ -26,7 +26,7 @@ var emptyObject = []byte{tagObject, 0, 0, 0, 0}
 // writer reads a JSON text and writes its stream: the bytes that are hashed.
 type writer struct{ jsonorder.Reader }
 
-// root writes the stream of the whole text. It writes {} for null.
+// root writes the stream of the whole text. For null it writes the stream of {}.
 func (w *writer) root() {
 	if w.Next() == 'n' {
 		w.Scalar()

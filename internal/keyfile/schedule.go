@@ -135,8 +135,8 @@ func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 	return ends
 }
 
-// tooShort returns an error if k stops opening before its tokens expire, or nil if it does not
-// or if all these tokens must have expired by now.
+// tooShort returns an error if k stops opening before its tokens expire. It returns nil if
+// all these tokens must have expired by now anyway.
 func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
 	needed := e.at.Add(room.Span())
 	if k.OpensUntil.IsZero() || !k.OpensUntil.Before(needed) || !now.Before(needed) {

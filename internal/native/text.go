@@ -37,8 +37,8 @@ type Texts[R callback.Reason] struct {
 	mayGive []R   // the reasons that the codec itself may give for a text that it does not open
 }
 
-// NewTexts returns a Texts for a prefix and a codec. If the codec fails, the reason is failed,
-// or one in mayGive that the codec's error wraps.
+// NewTexts returns a Texts for a prefix and a codec. If the codec returns an error that wraps
+// a reason in mayGive, Open fails with that reason; any other failure has the reason failed.
 func NewTexts[R callback.Reason](prefix string, codec AnyCodec, failed R, mayGive ...R) Texts[R] {
 	ours, _ := codec.(Codec)
 	return Texts[R]{prefix, codec, ours, failed, mayGive}
