@@ -9,15 +9,15 @@ import (
 
 const methodTool, methodPrompt = "tools/call", "prompts/get"
 
-// Boundary seals what goes to the client and checks what comes back. It is
+// Boundary seals states for the client and opens the tokens that come back. It is
 // safe for concurrent use.
 type Boundary struct {
 	config         Config
-	formats        []acceptedFormat // the first one seals, every one opens
+	formats        []acceptedFormat // the first format seals tokens, all of them open tokens
 	singleUseTools map[string]bool
 	audience       [digestSize]byte
 	ownerSalt      [16]byte
-	spending       *atomic.Int32 // calls of the replay store that have not returned yet
+	spending       *atomic.Int32 // how many calls of the replay store have not returned yet
 }
 
 // New returns a boundary. An error says what to change in the config.
@@ -63,16 +63,17 @@ func New(config Config) (*Boundary, error) {
 			if err := b.checkUnsealed(format); err != nil {
 				return nil, err
 			}
-			format.waives &^= ClaimSingleUse | ClaimWording // Waive must name these two, but they stay demanded
+			format.waives &^= ClaimSingleUse | ClaimWording // the config must waive these two claims too, but the boundary still demands them
 		}
 	}
-	if err := b.outlast(); err != nil { // last, so that a refused config never calls Outlast
+	if err := b.outlast(); err != nil { // this comes last, so that New does not call Outlast with a config that it refuses
 		return nil, err
 	}
 	return b, nil
 }
 
-// outlast tells the source of the sealing keys how long tokens live, and returns its error.
+// outlast tells the source of the sealing keys how long tokens live, and returns the
+// error of that source.
 func (b *Boundary) outlast() (err error) {
 	record := b.formats[0].record
 	if record == nil || record.ring == nil {
@@ -114,18 +115,19 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 	return nil
 }
 
-// Missing returns those of the claims that tokens sealed here do not prove and that
-// [Config.Waive] does not name. A format that does not seal at all lacks [ClaimWording]
-// and [ClaimSingleUse] even if they are waived.
+// Missing returns which of the given claims are neither proved by the tokens that this
+// boundary seals nor waived in [Config.Waive]. With a format that does not seal at all,
+// [ClaimWording] and [ClaimSingleUse] are missing even if they are waived.
 func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }
 
-// Config returns the policy with its defaults filled in, except for Format, URLTTL and
-// Logger, which stay zero if they were.
+// Config returns the config with its defaults filled in. Only Format, URLTTL and Logger
+// stay zero if they were zero.
 func (b *Boundary) Config() Config { return b.config }
 
-// alwaysDemanded returns the claims that policy demands of every token.
+// alwaysDemanded returns the claims that this boundary demands of every token.
 func (b *Boundary) alwaysDemanded() ClaimSet {
-	// ClaimUser too: a token without it would also open for callers without a name.
+	// ClaimUser is always demanded: a token without it would also open for callers
+	// without a user name.
 	demanded := ClaimRequest | ClaimArguments | ClaimUser | ClaimQuestions
 	if b.config.Audience != "" {
 		demanded |= ClaimAudience
@@ -139,7 +141,7 @@ func (b *Boundary) alwaysDemanded() ClaimSet {
 	return demanded
 }
 
-// demanded returns the claims that policy demands of a token for this request.
+// demanded returns the claims that this boundary demands of a token for this request.
 func (b *Boundary) demanded(binding *Binding) ClaimSet {
 	demanded := b.alwaysDemanded()
 	if b.singleUse(binding) {

@@ -25,9 +25,9 @@ import (
 //
 // The suite sealtest.TestCodec checks that a codec does all this.
 type Codec interface {
-	// Seal appends the text that carries payload to dst.
+	// Seal appends to dst a text that carries payload.
 	Seal(ctx context.Context, dst, payload []byte) (text []byte, err error)
-	// Open appends the payload that text carries to dst.
+	// Open appends to dst the payload that text carries.
 	Open(ctx context.Context, dst []byte, text string) (payload []byte, err error)
 }
 
@@ -45,8 +45,8 @@ const (
 )
 
 var purposeDetails = [purposes]struct {
-	prefix  string // begins every token; is authenticated too
-	keyInfo string // the HKDF info that derives the AES key
+	prefix  string // the text that every token begins with; it is authenticated too
+	keyInfo string // the info of HKDF, with which the AES key is derived
 	mark    byte   // the payload's first byte
 }{
 	PurposeState:  {"ms1.", "mcpseal/1 state aes-256-gcm", 'S'},
@@ -55,7 +55,7 @@ var purposeDetails = [purposes]struct {
 
 func (p Purpose) valid() bool { return p < purposes }
 
-// Prefix returns what every token of this purpose begins with.
+// Prefix returns the text that every token of this purpose begins with.
 func (p Purpose) Prefix() string {
 	if !p.valid() {
 		return ""

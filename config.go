@@ -33,39 +33,39 @@ type Config struct {
 	// without an audience that share an Ephemeral ring accept each other's tokens: give
 	// each an audience, or its own ring.
 	Audience string
-	// RequireUser opens and seals tokens only for calls with a user. A first call without
-	// one that asks fails with an internal error, and the log has one. It does not
-	// affect calls that neither bring nor get a token.
+	// RequireUser makes the boundary open and seal tokens only for calls with a user. A
+	// first call without a user that asks something fails with an internal error, which
+	// is also in the log. Calls that neither bring nor get a token are not affected.
 	RequireUser bool
 
 	// TTL is how long a token opens. 0 means 10 minutes. A lower TTL does not
 	// shorten tokens that were sealed before.
 	TTL time.Duration
-	// URLTTL is the TTL of a round that asks the user to open a URL, whatever else
-	// it asks. 0 means TTL.
+	// URLTTL is the TTL of a round that asks the user to open a URL, even if it asks
+	// other things too. 0 means TTL.
 	URLTTL time.Duration
-	// MaxFlow is how long all rounds of a flow may take, from its first seal. 0
-	// means 1 hour, NoLimit means no limit.
+	// MaxFlow is how long all rounds of a flow may take together, from the first seal.
+	// 0 means 1 hour, NoLimit means no limit.
 	MaxFlow time.Duration
 	// MaxRounds is how often a flow may be sealed. 0 means 20, NoLimit means
 	// 65535, the most that a token can count.
 	MaxRounds int
 
-	// Replay makes tokens work once. Nil means that they work until they
-	// expire.
+	// Replay makes each token work only once. Nil means that a token works until it
+	// expires.
 	Replay ReplayStore
 	// ReplayTools limits single use to these tools. Empty means every request.
 	ReplayTools []string
 	// ReplayTimeout is how long the store may take. 0 means 2 seconds.
 	ReplayTimeout time.Duration
 
-	// MaxState is the longest state, in bytes. 0 means 16 KiB.
+	// MaxState is the greatest length of a state, in bytes. 0 means 16 KiB.
 	MaxState int
-	// MaxToken is the longest token, in bytes; a longer one is not even
+	// MaxToken is the greatest length of a token, in bytes; a longer token is not even
 	// decoded. 0 means 64 KiB, or four times MaxState if that is more.
 	MaxToken int
 
-	// MaxArguments is the longest text of a request's arguments, in bytes. It
+	// MaxArguments is the greatest length of a request's arguments, in bytes of JSON. It
 	// limits calls of paged tools, and calls that bring or get a token or a cursor;
 	// other calls may have longer arguments. 0 means 4 MiB.
 	MaxArguments int
@@ -82,22 +82,22 @@ type Config struct {
 	Observer func(context.Context, Event)
 }
 
-// AskAgain is a choice of rejected tokens, for [Config.AskAgain].
+// AskAgain says after which rejected tokens the handler asks again: see [Config.AskAgain].
 type AskAgain uint8
 
 const (
-	// AskAgainIfExpired is for tokens with which nothing is wrong but their age: they
-	// are genuine, and sealed for this very request, user and service. So only the
-	// rightful user learns that a token is too old, which a clock would tell them too.
-	// Tokens of formats with a waived claim are still rejected.
+	// AskAgainIfExpired is for tokens that are only too old: they are genuine, and sealed
+	// for this request, user and service. So only the rightful user learns that a token
+	// has expired, and they could tell that from a clock. Tokens of formats with a waived
+	// claim are still rejected.
 	AskAgainIfExpired AskAgain = iota + 1
-	// AskAgainAlways is for every rejected token, whatever the reason. Servers of
-	// mcp.d do this. The official conformance suite fails such a server, because it
-	// expects an error.
+	// AskAgainAlways is for every rejected token, whatever the reason. Servers that use
+	// mcp.d, an MCP implementation, do this. A server that does it fails the official
+	// conformance suite, which expects an error.
 	AskAgainAlways
 )
 
-// NoLimit switches a limit off.
+// NoLimit as a value of [Config.MaxFlow] or [Config.MaxRounds] switches that limit off.
 const NoLimit = -1
 
 const (
@@ -121,7 +121,8 @@ var errNoKeys = errors.New(`mcpseal: Config.Keys is missing; choose one of
 	Keys: mcpseal.Ephemeral()  a random key that dies with this process
 	Format: …                  a codec of your own: mcpseal.RecordFormat(prefix, codec)`)
 
-// withDefaults returns the config with its defaults filled in, or what is wrong.
+// withDefaults returns the config with its defaults filled in, or an error that says
+// what is wrong with it.
 func (c Config) withDefaults() (Config, error) {
 	if nilSource(c.Keys) && c.Format == nil {
 		return c, errNoKeys
@@ -169,8 +170,8 @@ func (c Config) withDefaults() (Config, error) {
 	)
 }
 
-// nilSource reports whether there are no keys. It is also true for a nil *Ring: a caller
-// who ignored an error has one.
+// nilSource reports whether there are no keys. A nil *Ring has none either: a caller gets
+// one by ignoring the error of NewRing.
 func nilSource(keys KeySource) bool {
 	ring, ok := keys.(*Ring)
 	return keys == nil || ok && (ring == nil || ring.keys == nil)
@@ -201,7 +202,7 @@ func orNoLimit(value time.Duration, err error) error {
 	return err
 }
 
-// checkPrefix returns an error if a format may not have this prefix.
+// checkPrefix returns an error if prefix is not allowed as the prefix of a format.
 func checkPrefix(prefix string) error {
 	name, ok := strings.CutSuffix(prefix, ".")
 	if !ok || len(name) < 2 || len(name) > 16 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {

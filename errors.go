@@ -12,25 +12,25 @@ import (
 // ErrRejected matches every rejection: use errors.Is(err, ErrRejected).
 var ErrRejected = errors.New("mcpseal: token rejected")
 
-// RejectError says that [Boundary.Open] did not accept a token. Its text is the
-// same for every reason, so everybody may see it.
+// RejectError means that [Boundary.Open] did not accept a token. Its text is the same
+// for every reason, so a client may see it.
 type RejectError struct {
-	Reason Reason `json:"-"` // for the operator, never for the client
+	Reason Reason `json:"-"` // tells the operator why; never show it to the client
 	cause  *callback.Error
 }
 
 func (e *RejectError) Error() string { return ErrRejected.Error() }
 
-// Is makes every RejectError an [ErrRejected].
+// Is makes errors.Is(err, ErrRejected) true for every RejectError.
 func (e *RejectError) Is(target error) bool { return target == ErrRejected }
 
-// Cause returns more about the reason, if there is more: for example, how a codec
-// or a store of yours failed. Its text is safe to log; errors.Unwrap returns the
-// original error, whose text may not be.
+// Cause returns an error that explains the reason, such as how your codec or store
+// failed, or nil. Its text is safe to log. errors.Unwrap returns the original error,
+// whose text may not be safe to log.
 func (e *RejectError) Cause() error { return e.cause.OrNil() }
 
-// SealError says that [Boundary.Seal] did not seal a state. That is the service's
-// fault, and an internal error to the client.
+// SealError means that [Boundary.Seal] did not seal a state. The service is at fault,
+// and the client sees an internal error.
 type SealError struct {
 	Reason Reason
 	cause  *callback.Error
@@ -38,20 +38,20 @@ type SealError struct {
 
 func (e *SealError) Error() string { return "mcpseal: state not sealed: " + string(e.Reason) }
 
-// Cause returns more about the reason, as for a [RejectError].
+// Cause returns an error that explains the reason, or nil: see [RejectError.Cause].
 func (e *SealError) Cause() error { return e.cause.OrNil() }
 
-// ParamsError says that a first round cannot be sealed, because the request's
-// arguments have no digest: they are not JSON, have two members of one name, nest
+// ParamsError means that a first round cannot be sealed, because the request's
+// arguments have no digest: they are not JSON, have two members with one name, nest
 // too deep or are too long. It is the client's fault.
 type ParamsError struct {
-	problem *argdigest.Error // says what is wrong and where; repeats nothing of the arguments
+	problem *argdigest.Error // says what is wrong with the arguments and where, but repeats nothing of them
 }
 
 func (e *ParamsError) Error() string { return "mcpseal: " + e.problem.Error() }
 
-// WireError is what a client may see of an error, in the form of JSON-RPC. It is
-// itself an error, so it can be returned.
+// WireError is a JSON-RPC error that says no more than a client may know. It implements
+// error, so a handler can return it.
 type WireError struct {
 	Code    int64           `json:"code"`
 	Message string          `json:"message"`
@@ -60,8 +60,8 @@ type WireError struct {
 
 func (e WireError) Error() string { return e.Message }
 
-// Wire returns what a client may see of an error of [Boundary.Open] or
-// [Boundary.Seal]. All rejections look the same.
+// Wire turns an error of [Boundary.Open] or [Boundary.Seal] into the error that the
+// client gets. All rejections look the same.
 func Wire(err error) WireError {
 	var params *ParamsError
 	switch {
@@ -73,46 +73,46 @@ func Wire(err error) WireError {
 	return WireError{-32603, "Internal error", nil}
 }
 
-// Reason says why a token was rejected or a state not sealed. It is for the
+// Reason says why a token was rejected, or why a state was not sealed. It is for the
 // operator: a client never learns it.
 //
 // A Reason is an error, so that a [Codec] or a [Format] can return it.
 type Reason string
 
-// Why a token is rejected, or a state not sealed. The first four are about tokens
-// that were not shown to be genuine; the others are about genuine tokens, about
+// The reasons why a token is rejected, or a state is not sealed. The first four are about
+// tokens that were not shown to be genuine; the others are about genuine tokens, about
 // the request, or about the service itself.
 const (
-	ReasonMalformed  Reason = "malformed"   // not the text of any token
-	ReasonUnknownKey Reason = "unknown_key" // sealed with a key that is not, or no longer, in the ring
-	ReasonForged     Reason = "forged"      // changed, or never sealed
+	ReasonMalformed  Reason = "malformed"   // the text does not have the form of a token
+	ReasonUnknownKey Reason = "unknown_key" // the token was sealed with a key that is not in the ring
+	ReasonForged     Reason = "forged"      // the token was changed, or was never sealed
 	ReasonTooLarge   Reason = "too_large"   // the token, state or arguments are longer than allowed
 
-	ReasonVersion       Reason = "version"         // sealed for another purpose, or by a newer release
-	ReasonRequest       Reason = "request"         // sealed for another method or target
-	ReasonArguments     Reason = "arguments"       // sealed for other arguments, or the request's arguments have no digest
-	ReasonAudience      Reason = "audience"        // sealed by another service
-	ReasonUser          Reason = "user"            // sealed for another user or for none, or the call has no user
-	ReasonExpired       Reason = "expired"         // too old
-	ReasonFromTheFuture Reason = "from_the_future" // issued by a clock that is ahead
-	ReasonFlowExpired   Reason = "flow_expired"    // all rounds together took too long
+	ReasonVersion       Reason = "version"         // the token was sealed for another purpose, or by a newer release
+	ReasonRequest       Reason = "request"         // the token was sealed for another method or target
+	ReasonArguments     Reason = "arguments"       // the token was sealed for other arguments, or the request's arguments have no digest
+	ReasonAudience      Reason = "audience"        // the token was sealed by another service
+	ReasonUser          Reason = "user"            // the token was sealed for another user or for none, or the call has no user
+	ReasonExpired       Reason = "expired"         // the token is too old
+	ReasonFromTheFuture Reason = "from_the_future" // the server that sealed the token has a clock ahead of ours
+	ReasonFlowExpired   Reason = "flow_expired"    // all rounds of the flow together took too long
 	ReasonTooManyRounds Reason = "too_many_rounds" // the flow has too many rounds
-	ReasonReplayed      Reason = "replayed"        // used before
-	ReasonClaimMissing  Reason = "claim_missing"   // the token's format cannot carry what policy demands
+	ReasonReplayed      Reason = "replayed"        // the token was used before
+	ReasonClaimMissing  Reason = "claim_missing"   // the token's format cannot carry a claim that the config demands
 
 	ReasonCodecFailed     Reason = "codec_failed"     // the codec, format or key source failed
 	ReasonPrincipalFailed Reason = "principal_failed" // the principal could not tell who is calling
 	ReasonStoreFailed     Reason = "store_failed"     // the single-use store failed or took too long
 
-	ReasonCanceled Reason = "canceled" // the caller gave up during the check; the token may be spent
+	ReasonCanceled Reason = "canceled" // the caller gave up while the token was checked; the token may be spent
 
-	ReasonInvalidParams Reason = "invalid_params" // the arguments of a first round have no digest: the client's fault
-	ReasonBadQuestions  Reason = "bad_questions"  // too many questions to seal, or malformed ones
-	ReasonMisuse        Reason = "misuse"         // the Round is of another boundary, or of none
+	ReasonInvalidParams Reason = "invalid_params" // the client sent a first request whose arguments have no digest
+	ReasonBadQuestions  Reason = "bad_questions"  // the handler asked too many questions, or malformed ones
+	ReasonMisuse        Reason = "misuse"         // the Round comes from another boundary, or from none
 )
 
-// Level returns how urgent a rejection is: an error if the service failed and its
-// operator must act, a warning if a client did something.
+// Level returns the log level for a rejection: error if the service failed and its
+// operator must act, warning if the cause is what a client sent.
 func (r Reason) Level() slog.Level {
 	switch r {
 	case ReasonCodecFailed, ReasonPrincipalFailed, ReasonStoreFailed:
@@ -121,5 +121,5 @@ func (r Reason) Level() slog.Level {
 	return slog.LevelWarn
 }
 
-// Error makes a Reason an error.
+// Error returns the reason as a text, so that a Reason is an error.
 func (r Reason) Error() string { return string(r) }

@@ -33,12 +33,12 @@ import (
 // method Unsealed() (tools []string, until time.Time). It serves only tools/call of
 // these tools, and only before until. [New] accepts it only if every claim is waived
 // by name, a sealed format is accepted beside it, and its tools do not have single
-// use; the log gets a warning. The package elicit refuses it. A format that wraps such
-// a format must have the method too: otherwise compat.Plaintext opens and seals nothing.
+// use; the log gets a warning. The package elicit refuses such a format. A format that
+// wraps one must have the method too: otherwise compat.Plaintext opens and seals nothing.
 //
 // The suite sealtest.TestFormat checks that a sealed format does all this.
 type Format interface {
-	// Prefix returns what every token begins with: 2 to 16 lower-case letters and
+	// Prefix returns the text that every token begins with: 2 to 16 lower-case letters and
 	// digits, then a full stop. A boundary chooses the format of a token by its prefix,
 	// and never tries several. One format of a boundary, such as that of an existing
 	// service, may have the prefix "". It gets the tokens that begin neither with the
@@ -47,18 +47,18 @@ type Format interface {
 	Prefix() string
 	// Carries returns the claims that a token of this format proves.
 	Carries() ClaimSet
-	// Digest returns what a token says about the request's arguments, or nil if it
-	// says nothing. A boundary calls it once a round, and seals what it returned
+	// Digest returns the digest of the request's arguments that a token holds, or nil if
+	// tokens hold none. A boundary calls it once a round, and seals what it returned
 	// even if the arguments change later. An error of [Binding.ArgumentsDigest] is
 	// the client's fault; any other error says that the format failed.
 	Digest(binding *Binding) ([]byte, error)
-	// Seal returns the token for claims, bound to binding. What Digest returned is
-	// in claims.Arguments.
+	// Seal returns a token that holds claims and is bound to binding. The result of
+	// Digest is in claims.Arguments.
 	Seal(ctx context.Context, binding *Binding, claims *Claims) (token string, err error)
 	// Open returns the claims of a genuine token that is bound to binding. They
-	// include the digest of the arguments that was sealed: the boundary compares
-	// it. Open itself digests the arguments only if it needs them to tell whether
-	// the token is genuine.
+	// include the sealed digest of the arguments, which the boundary compares. Open
+	// itself digests the request's arguments only if it needs the digest to tell
+	// whether the token is genuine.
 	Open(ctx context.Context, binding *Binding, token string) (Claims, error)
 }
 
@@ -70,7 +70,7 @@ type Accepted struct {
 	Waive ClaimSet
 }
 
-// acceptedFormat is a format and what the boundary needs to know about it.
+// acceptedFormat is a format with what the boundary found out about it.
 type acceptedFormat struct {
 	Format
 	prefix  string
@@ -86,13 +86,13 @@ type unsealed struct {
 	until time.Time // the format serves requests only before this time
 }
 
-// unprefixed names the format without a prefix in logs and events.
+// unprefixed is what logs and events show as the prefix of a format that has none.
 const unprefixed = "unprefixed"
 
 func (f *acceptedFormat) name() string { return cmp.Or(f.prefix, unprefixed) }
 
-// missing returns the demanded claims that the format does not carry and that
-// are not waived.
+// missing returns the demanded claims that the format does not carry and the operator
+// did not waive.
 func (f *acceptedFormat) missing(demanded ClaimSet) ClaimSet {
 	return demanded &^ f.carries &^ f.waives
 }
@@ -128,7 +128,7 @@ func (b *Boundary) addFormat(a Accepted) error {
 		}
 		f.Format, f.record = record, record
 	}
-	for _, other := range b.formats { // a prefix ends with its only full stop, so it never begins a longer prefix
+	for _, other := range b.formats { // a prefix ends at its only full stop, so no prefix is the start of another
 		switch {
 		case f.prefix != other.prefix:
 		case f.prefix == "":
@@ -174,7 +174,8 @@ func (b *Boundary) checkUnsealed(f *acceptedFormat) error {
 	return nil
 }
 
-// checkRecordFormat checks a record format and returns the one that the boundary uses.
+// checkRecordFormat returns the record format that the boundary uses in place of f, or an
+// error if f is not allowed.
 func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 	ring := f.ring
 	if ring == nil {
@@ -186,7 +187,7 @@ func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 		}
 		return f, nil
 	}
-	// The ring's keys authenticate the prefix too, so a ring serves only its own prefix.
+	// A RingCodec authenticates the native prefix in every token, so it works with no other.
 	if ring.purpose != PurposeState || f.prefix != PurposeState.Prefix() {
 		return nil, fmt.Errorf("mcpseal: a RingCodec cannot serve the format %q; use NativeFormat", f.prefix)
 	}
@@ -200,9 +201,9 @@ func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 	return newRecordFormat(f.prefix, &ringCodec{ring.keys, ring.purpose, b.warnHalfUsed}), nil
 }
 
-// formatOf returns the one format that a token can belong to, or nil. A token that
-// begins with no format's prefix belongs to the format without a prefix. A token with
-// one of mcpseal's own prefixes never does, even if it is forged.
+// formatOf returns the only format that a token can belong to, or nil. A token that begins
+// with no format's prefix belongs to the format without a prefix. But that format never
+// gets a token with one of mcpseal's own prefixes, forged or not.
 func (b *Boundary) formatOf(token string) (format *acceptedFormat) {
 	for i := range b.formats {
 		if f := &b.formats[i]; f.prefix == "" {

@@ -33,15 +33,15 @@ type Key struct {
 	material *keyMaterial
 }
 
-// keyMaterial holds the secret behind a second pointer. fmt follows only the first
-// one, if a Key is in an unexported field and the verb does not fit, such as %e.
+// keyMaterial holds the secret behind a second pointer, so that fmt never prints it. fmt
+// follows the first pointer if a Key is in an unexported field and the verb is wrong (%e).
 type keyMaterial struct {
 	id     KeyID
 	secret *[]byte
 }
 
-// KeyID is the public name of a key. It is derived from the secret, and is at the
-// front of every token that the key sealed.
+// KeyID is the public name of a key. It is derived from the secret, and every token that
+// the key sealed begins with it, after the prefix.
 type KeyID [4]byte
 
 // String returns the id as eight hexadecimal digits.
@@ -59,8 +59,8 @@ func GenerateKey() Key {
 }
 
 // NewKey makes a key from 32 random bytes, for example from a secret manager. The
-// bytes are copied. [ParseKey] makes the same key from its text, [Key.Reveal]. The id
-// is the first 4 bytes of HKDF-SHA-256 with the info "mcpseal/1 key id" and no salt.
+// bytes are copied. The id of the key is the first 4 bytes of HKDF-SHA-256 with the info
+// "mcpseal/1 key id" and no salt. [Key.Reveal] returns the key as text for [ParseKey].
 //
 // NewKey refuses any other length: more bytes do not make a stronger key, and usually
 // are two keys, a key with a line end, or the wrong secret. It also refuses printable
@@ -76,12 +76,12 @@ func NewKey(secret []byte) (Key, error) {
 const howToMakeASecret = "a key is 32 random bytes, as openssl rand -hex 32 or openssl rand -base64 32 prints them " +
 	"and mcpseal.GenerateKey makes them"
 
-// leastVariety is how many different bytes a secret must have. 32 random bytes have
-// about 30; they have fewer than 17 less than once in 10¹⁴ keys.
+// leastVariety is how many different byte values a secret must have. 32 random bytes have
+// about 30; fewer than one in 10¹⁴ random secrets have less than 17.
 const leastVariety = 17
 
-// weakness says why these are not 32 random bytes, without repeating them. It
-// returns "" if they may be.
+// weakness says why secret cannot be 32 random bytes, without repeating any of it. It
+// returns "" if it can be.
 func weakness(secret []byte) string {
 	switch n := len(secret); {
 	case n >= minSecret && allAlike(secret):
@@ -101,13 +101,14 @@ func weakness(secret []byte) string {
 	return ""
 }
 
-// isText reports whether b is printable text, in any language. 32 random bytes are
-// text less than once in 10¹⁰ keys.
+// isText reports whether b is printable text, in any language. Fewer than one in 10¹⁰
+// random secrets of 32 bytes are text.
 func isText(b []byte) bool {
 	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) })
 }
 
-// textInsteadOfBytes says what kind of text was given.
+// textInsteadOfBytes returns the error text for a secret that is text. It says what kind
+// of text that is, and what to use instead.
 func textInsteadOfBytes(text []byte) string {
 	word := string(bytes.TrimSpace(text))
 	if strings.HasPrefix(word, keyTextPrefix) {
@@ -126,7 +127,8 @@ func textInsteadOfBytes(text []byte) string {
 	return fmt.Sprintf("these are %d bytes of printable text, such as a pass phrase, which can be guessed", len(text))
 }
 
-// newKey makes a key from a secret of any length that the text of a key may have.
+// newKey makes a key from a secret of minSecret to maxSecret bytes. Only ParseKey accepts
+// more than minSecret bytes.
 func newKey(secret []byte) (Key, error) {
 	if len(secret) < minSecret || len(secret) > maxSecret {
 		return Key{}, fmt.Errorf("mcpseal: a secret has %d to %d bytes, this one has %d", minSecret, maxSecret, len(secret))
@@ -144,7 +146,7 @@ func newKey(secret []byte) (Key, error) {
 
 func allAlike(b []byte) bool { return variety(b) == 1 }
 
-// variety counts the different bytes.
+// variety returns how many different byte values b has.
 func variety(b []byte) (n int) {
 	var seen [256]bool
 	for _, c := range b {
@@ -220,11 +222,11 @@ func keyChecksum(secret []byte) []byte {
 	return h.Sum(nil)[:keyChecksumSize]
 }
 
-// Keys and rings print as their ids under every verb and in every log. For a Key in an
-// unexported field of another struct, fmt cannot call these methods: it prints a
-// pointer and goes no further.
+// The methods below print keys and rings as their ids, under every verb and in every log.
+// fmt cannot call them for a Key in an unexported field of another struct: it then prints
+// a pointer, not the secret.
 
-// String names the key without its secret.
+// String returns the key's id in a short text, without the secret.
 func (k Key) String() string {
 	if k.material == nil {
 		return "mcpseal.Key(none)"
@@ -232,19 +234,19 @@ func (k Key) String() string {
 	return "mcpseal.Key(" + k.material.id.String() + ")"
 }
 
-// GoString is String: %#v shows no secret either.
+// GoString returns what String returns, so that %#v shows no secret either.
 func (k Key) GoString() string { return k.String() }
 
-// Format writes String under every verb.
+// Format writes what String returns, whatever the verb.
 func (k Key) Format(s fmt.State, _ rune) { io.WriteString(s, k.String()) }
 
-// LogValue is String, for slog.
+// LogValue returns what String returns, so that slog shows no secret either.
 func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// MarshalText is String: an encoder writes the key's name, not the key.
+// MarshalText returns what String returns, so that encoders write no secret either.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// String names the ring's size and its sealing key.
+// String returns the number of keys in the ring and the id of its sealing key.
 func (r Ring) String() string {
 	if r.keys == nil {
 		return "mcpseal.Ring(empty)"
@@ -252,14 +254,14 @@ func (r Ring) String() string {
 	return "mcpseal.Ring(" + strconv.Itoa(len(r.keys.ids)) + " keys, " + r.keys.ids[0].String() + " seals)"
 }
 
-// GoString is String: %#v shows no secret either.
+// GoString returns what String returns, so that %#v shows no secret either.
 func (r Ring) GoString() string { return r.String() }
 
-// Format writes String under every verb.
+// Format writes what String returns, whatever the verb.
 func (r Ring) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }
 
-// LogValue is String, for slog.
+// LogValue returns what String returns, so that slog shows no secret either.
 func (r Ring) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
-// MarshalText is String: an encoder writes the ring's name, not its keys.
+// MarshalText returns what String returns, so that encoders write no secret either.
 func (r Ring) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

@@ -11,41 +11,41 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// Op is what a boundary did.
+// Op is the kind of operation that an [Event] is about.
 type Op string
 
 const (
 	OpSeal Op = "seal"
 	OpOpen Op = "open"
-	OpDrop Op = "drop" // answers were kept from the handler
+	OpDrop Op = "drop" // answers from the client were not passed to the handler
 )
 
 // Event is one operation of a boundary, for metrics. It holds nothing that must
 // not be on a dashboard: no token, state, key, argument or user. Op, Reason, Method,
-// Target and Format have few values, and are safe as labels of a metric. The other
-// fields are not: a client can give them any number of values. Opening a first round
-// is no event.
+// Target and Format have few values, so they can be labels of a metric. The other fields
+// cannot: a client can give them any number of values. Opening a first round causes no
+// event.
 type Event struct {
-	Op       Op            // a label
-	Reason   Reason        // a label: why it failed; "" if it succeeded
-	Cause    error         // more about the reason, such as how a store of yours failed; its text is safe to log
-	Duration time.Duration // how long it took
+	Op       Op            // what the boundary did
+	Reason   Reason        // why the operation failed; "" if it succeeded
+	Cause    error         // explains Reason, such as how your store failed; its text is safe to log
+	Duration time.Duration // how long the operation took
 
-	// Method is a label: the method that the adapter gave.
+	// Method is the method of the request, as the adapter gave it.
 	Method string
-	// Target is a label: the tool or the prompt, or the scheme of a resource's URI. It
-	// is [TargetUnknown] unless a handler ran, or a token says that it was sealed for
-	// this target: otherwise a client may have made the name up.
+	// Target is the tool or the prompt, or the scheme of a resource's URI. It is
+	// [TargetUnknown] if a client may have made the name up: no handler ran, and no token
+	// says that it was sealed for this target.
 	Target string
 
-	// Format is a label: the prefix of the token's format, "unprefixed" for the format
-	// without one, "" if the token is of no format.
+	// Format is the prefix of the token's format, "unprefixed" for a format without a
+	// prefix, "" if the token belongs to no format.
 	Format     string
-	KeyID      string // from the token, genuine or not; "" if the format does not say
+	KeyID      string // the id of the key that the token names, even if it is forged; "" if the format does not say
 	TokenBytes int
 	StateBytes int
 
-	Dropped int // with OpDrop, how many answers were not asked for or not complete
+	Dropped int // with OpDrop: how many answers were dropped because they were not asked for or not complete
 
 	Flow  string // the flow's id; "" unless the token is genuine or being sealed
 	Round int    // the token's round; 0 unless the token is genuine or being sealed
@@ -82,12 +82,12 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 	return e
 }
 
-// rejected tells the operator why a token was rejected, and returns the caller's error.
+// rejected tells the operator why a token was rejected, and returns the error of Open.
 func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, token string, fail *failure) error {
 	fail.Excuse(ctx, ReasonCanceled)
 	e := b.event(OpOpen, start, round, format, token)
 	e.StateBytes = 0
-	if fail.params != nil { // bad arguments with a token: a rejection, not a ParamsError
+	if fail.params != nil { // with a token, bad arguments are a rejection and not a ParamsError
 		fail.Reason = ReasonArguments
 	}
 	// The target exists if a genuine token was sealed for it, even by another service
@@ -97,7 +97,7 @@ func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, 
 	return &RejectError{fail.Reason, fail.Cause}
 }
 
-// notSealed tells the operator why a state was not sealed, and returns the caller's error.
+// notSealed tells the operator why a state was not sealed, and returns the error of Seal.
 func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, stateSize int, fail *failure) error {
 	e := b.event(OpSeal, start, round, format, "")
 	e.StateBytes = stateSize
@@ -113,8 +113,8 @@ func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round,
 	return &SealError{fail.Reason, fail.Cause}
 }
 
-// report completes the event and passes it to the log and the observer. known tells
-// whether the target exists.
+// report completes the event and passes it to the log and the observer. known is true if
+// the target of the request certainly exists.
 func (b *Boundary) report(ctx context.Context, level slog.Level, message string, e *Event, known bool, fail *failure) {
 	e.Reason = fail.Reason
 	if fail.flow != [16]byte{} {
@@ -141,7 +141,7 @@ func (b *Boundary) report(ctx context.Context, level slog.Level, message string,
 	b.observe(ctx, *e)
 }
 
-// flow names the flow for the log, if it is known.
+// flow returns the event's flow and round for the log, or nil if the flow is unknown.
 func (e *Event) flow() []slog.Attr {
 	if e.Flow == "" {
 		return nil
@@ -149,8 +149,8 @@ func (e *Event) flow() []slog.Attr {
 	return []slog.Attr{slog.String("flow", e.Flow), slog.Int("round", e.Round)}
 }
 
-// Dropped tells the log and the observer that n answers of this request were kept
-// from the handler, because they were not asked for or not complete. An adapter
+// Dropped tells the log and the observer that the adapter did not pass n answers of this
+// request to the handler, because they were not asked for or not complete. An adapter
 // calls it at most once a round.
 func (r *Round) Dropped(ctx context.Context, n int) {
 	b := r.boundary
@@ -168,7 +168,7 @@ func (r *Round) Dropped(ctx context.Context, n int) {
 	b.observe(ctx, e)
 }
 
-// Completed logs that a handler returned a state with a result that asks nothing. An
+// Completed logs that a handler returned a state although its result asks nothing. An
 // adapter must not send that state: it would never come back, and everybody could read it.
 func (r *Round) Completed(ctx context.Context) {
 	b := r.boundary
@@ -181,7 +181,7 @@ func (r *Round) Completed(ctx context.Context) {
 		slog.String("method", e.Method), slog.String("target", e.Target))
 }
 
-// observe and log ignore a panic of the observer or the log's handler.
+// observe passes the event to the observer, if there is one, and ignores its panic.
 func (b *Boundary) observe(ctx context.Context, e Event) {
 	if b.config.Observer != nil {
 		callback.Quietly(func() { b.config.Observer(ctx, e) })
@@ -201,8 +201,8 @@ func (b *Boundary) warnHalfUsed(id KeyID) {
 		slog.String("key", id.String()))
 }
 
-// targetOf returns what a log may show of the target: the name of a tool or prompt.
-// Anything else may be a URI, which can hold secrets, so only its scheme is shown.
+// targetOf returns the part of the target that a log may show: the name of a tool or
+// prompt, but only the scheme of anything else, because a URI can hold secrets.
 func targetOf(b *Binding) string {
 	if b.Method == methodTool || b.Method == methodPrompt {
 		return b.Target

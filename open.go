@@ -8,9 +8,9 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// Open begins a round. An empty token means a first round and is always accepted.
-// Any other must be one that this policy sealed for this request, user and
-// service, unchanged and not expired. Otherwise the error is a *[RejectError],
+// Open begins a round. An empty token means a first round and is always accepted. Any
+// other token must have been sealed under this policy for this request, user and
+// service, and be unchanged and not expired. Otherwise the error is a *[RejectError],
 // whatever is wrong. With [Config.AskAgain], Open returns a first round instead.
 func (b *Boundary) Open(ctx context.Context, request Request, token string) (round Round, err error) {
 	round.begin(b, &request)
@@ -23,7 +23,7 @@ func (b *Boundary) Open(ctx context.Context, request Request, token string) (rou
 		err = b.rejected(ctx, start, &round, format, token, fail)
 		round = Round{}
 		if b.config.AskAgain == AskAgainAlways || fail.merelyOld {
-			round.begin(b, &request) // a fresh one, without anything from the token
+			round.begin(b, &request) // start again as a first round, without anything from the token
 			err = nil
 		}
 		return round, err
@@ -39,8 +39,8 @@ func (b *Boundary) Open(ctx context.Context, request Request, token string) (rou
 	return round, nil
 }
 
-// begin makes a first round. The fields are set one by one, in the caller's
-// memory: a Round is large.
+// begin turns r into a first round of request. It sets the fields one by one instead of
+// copying a Round, because a Round is large.
 func (r *Round) begin(b *Boundary, request *Request) {
 	r.boundary, r.caller = b, request.Principal
 	r.binding.Method, r.binding.Target = request.Method, request.Target
@@ -48,10 +48,10 @@ func (r *Round) begin(b *Boundary, request *Request) {
 	r.digests.audience, r.digests.audienceKnown = b.audience, true
 }
 
-// check opens the token into round. It returns the token's format, or nil if it has
-// none, and why the token is rejected, or nil.
+// check opens the token into round. It returns the token's format (nil if it belongs to
+// none) and why the token is rejected (nil if it is accepted).
 func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acceptedFormat, *failure) {
-	// 1. Checks that cost nothing.
+	// 1. Do the checks that cost nothing.
 	if len(token) > b.config.MaxToken {
 		return nil, failed(ReasonTooLarge)
 	}
@@ -65,18 +65,18 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
 		return format, lacking(missing)
 	}
-	// 2. Who is calling.
+	// 2. Find out who is calling.
 	if fail := round.identify(ctx); fail != nil {
 		return format, fail
 	}
 	if round.binding.User == "" && b.config.RequireUser {
 		return format, failed(ReasonUser)
 	}
-	// 3. Genuine, and bound to this method and target, service and user.
+	// 3. Check that the token is genuine, and bound to this method, target, service and user.
 	if fail := format.open(ctx, round, token); fail != nil {
 		return format, fail
 	}
-	// 4. In time, and within the flow's limits.
+	// 4. Check that the token has not expired, and that its flow is within the limits.
 	now, flows := time.Now().UnixMilli(), format.carries&ClaimFlow != 0
 	if reason := timeReason(now, &round.claims, flows, b.config.MaxFlow, b.config.MaxRounds); reason != "" {
 		fail := failed(reason)
@@ -87,12 +87,12 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	if len(round.claims.State) > b.config.MaxState {
 		return format, failed(ReasonTooLarge)
 	}
-	// 5. For these arguments. This is after the other checks, so that a bad token costs
-	// no digest.
+	// 5. Check that the token is for these arguments. The checks above come first, so that
+	// no digest is computed for a bad token.
 	if fail := b.checkArguments(round, format); fail != nil {
 		return format, fail
 	}
-	// 6. Last, because it spends the token: not used before.
+	// 6. Check that the token was not used before. This comes last, because it spends the token.
 	if b.singleUse(&round.binding) && format.carries&ClaimSingleUse != 0 {
 		if fail := b.spend(ctx, round); fail != nil {
 			return format, fail
@@ -106,7 +106,7 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 }
 
 // checkArguments compares the round's arguments with those that the token was sealed for.
-// It keeps their digest for the round's Seal.
+// It keeps the digest of the arguments in the round, for a later Seal.
 func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure {
 	if fail := format.digest(round); fail != nil {
 		return fail
@@ -138,7 +138,7 @@ func (f *acceptedFormat) digest(round *Round) *failure {
 			err = errNoDigest
 		}
 		if digest == nil {
-			digest = []byte{} // nil would mean that the digest is not known yet
+			digest = []byte{} // not nil, because nil means that the digest is not known yet
 		}
 		if err == nil {
 			round.arguments = digest
@@ -149,7 +149,8 @@ func (f *acceptedFormat) digest(round *Round) *failure {
 
 const errNoDigest = plainError("the format carries the arguments but has no digest of them")
 
-// sameArguments compares the round's digest with the one in its token.
+// sameArguments reports whether the arguments of the request have the digest that the
+// token holds.
 func (f *acceptedFormat) sameArguments(round *Round) bool {
 	if f.record != nil {
 		return native.Same(round.digests.plain[:digestSize], &round.sealed)
@@ -157,9 +158,9 @@ func (f *acceptedFormat) sameArguments(round *Round) bool {
 	return subtle.ConstantTimeCompare(round.arguments, round.claims.Arguments) == 1
 }
 
-// timeReason returns why the token's times or round are refused, or "". Each
-// condition states what is accepted, so that a nonsense number is refused. flows
-// tells whether the token's format carries [ClaimFlow].
+// timeReason returns why the token's times or its round are refused, or "" if they are
+// accepted. Each condition has the form !(accepted), so that a nonsense number is
+// refused. flows is true if the token's format carries [ClaimFlow].
 func timeReason(now int64, c *Claims, flows bool, maxFlow time.Duration, maxRounds int) Reason {
 	if !(now < c.Expires) {
 		return ReasonExpired
@@ -182,12 +183,12 @@ func timeReason(now int64, c *Claims, flows bool, maxFlow time.Duration, maxRoun
 	return ""
 }
 
-// open opens the token into round and drops claims that the format cannot
+// open opens the token into round, and removes the claims that the token's format cannot
 // prove.
 func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *failure {
 	var fail *failure
 	if f.record != nil {
-		// This call, unlike one through an interface, leaves the round on the caller's stack.
+		// A direct call keeps the round on the caller's stack; one through an interface would not.
 		round.claims, round.questions, round.sealed, fail = f.record.open(ctx, &round.binding, &round.digests, token)
 	} else {
 		fail = guardFormat(func() (err error) {

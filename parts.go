@@ -10,8 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// What follows is for authors of adapters, formats and stores: how to call parts
-// that a server's author supplied, and what a log may show about them.
+// The exported names below are for authors of adapters, formats and stores: they call
+// parts that a server's author supplied, and make texts that a log may show.
 
 // PlainError is an error whose text holds no secret. A log shows the text of a
 // PlainError that a codec, a format, a store or a principal returns or wraps; of
@@ -50,20 +50,20 @@ func (p Principal) Identify(ctx context.Context) (user string, err error) {
 	return user, failed.OrNil()
 }
 
-// Logger returns a logger that survives a panic of its handler. Nil means what
-// slog.Default() returns now.
+// Logger returns a logger like l that ignores a panic of its handler. If l is nil, it is
+// like the current slog.Default().
 func Logger(l *slog.Logger) *slog.Logger { return callback.Logger(cmp.Or(l, slog.Default())) }
 
-// failure is a failed check with all that the operator may learn about it. It is an
-// error so that a format of this package can return it to a format that wraps it.
+// failure says why a check failed, with all that the operator may know. It is an error, so
+// that a format of this package can return it even through a format that wraps it.
 type failure struct {
 	callback.Failure[Reason]
-	params  *argdigest.Error // why the arguments have no digest
+	params  *argdigest.Error // why the arguments have no digest; nil if the failure is another one
 	flow    [16]byte         // the flow of a genuine token; zero means unknown
 	round   int              // the round of a genuine token; 0 means unknown
-	missing ClaimSet         // the claims that the format cannot carry
+	missing ClaimSet         // the demanded claims that the token's format cannot carry
 
-	merelyOld bool // the token is too old, and its rightful user may be asked again
+	merelyOld bool // true if the token is only too old, so that its rightful user may be asked again
 }
 
 func (f *failure) Error() string { return f.Reason.Error() }
@@ -75,7 +75,7 @@ func failedWith(reason Reason, cause *callback.Error) *failure {
 	return &failure{Failure: callback.Failure[Reason]{Reason: reason, Cause: cause}}
 }
 
-// failedBecause returns a failure with an explanation, which must hold no secret.
+// failedBecause returns a failure with an explanation. The explanation must hold no secret.
 func failedBecause(reason Reason, format string, args ...any) *failure {
 	return failedWith(reason, callback.Explain(format, args...))
 }
@@ -87,14 +87,14 @@ func lacking(claims ClaimSet) *failure {
 }
 
 func undigested(problem *argdigest.Error) *failure {
-	fail := failedBecause(ReasonInvalidParams, "%s", problem) // its text repeats nothing of the arguments
+	fail := failedBecause(ReasonInvalidParams, "%s", problem) // the text of problem repeats nothing of the arguments
 	fail.params = problem
 	return fail
 }
 
-// guard calls a part that the server's author may have supplied. If its error wraps
-// one of the reasons in mayGive, that is the reason; for any other error, and for a
-// panic, the reason is otherwise.
+// guard calls a part that the server's author may have supplied, and returns its error or
+// panic as a failure. If the error wraps a reason in mayGive, the failure has that reason;
+// in all other cases it has the reason in the parameter otherwise.
 func guard(part func() error, otherwise Reason, mayGive ...Reason) *failure {
 	if checked := callback.Check(part, otherwise, mayGive...); checked != nil {
 		return &failure{Failure: *checked}
@@ -102,8 +102,8 @@ func guard(part func() error, otherwise Reason, mayGive ...Reason) *failure {
 	return nil
 }
 
-// guardFormat calls a format. It returns a *failure of this package as it is, and any
-// other error as guard does.
+// guardFormat calls a format. If the format returns a *failure, guardFormat returns it
+// unchanged. It returns any other error, or a panic, as guard does.
 func guardFormat(call func() error) (fail *failure) {
 	other := guard(func() error {
 		err := call()
@@ -126,5 +126,5 @@ var formatReasons = []Reason{
 	ReasonRequest, ReasonArguments, ReasonAudience, ReasonUser,
 }
 
-// plainError is an error of this module whose text is fit for the log.
+// plainError is an error of this package whose text is safe to log.
 type plainError = plain.Error

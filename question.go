@@ -5,10 +5,10 @@ type Kind uint8
 
 // The kinds of questions that a server may ask.
 const (
-	KindForm     Kind = iota + 1 // an elicitation in form mode
-	KindURL                      // an elicitation in URL mode
-	KindSampling                 // a sample from the client's model
-	KindRoots                    // the client's roots
+	KindForm     Kind = iota + 1 // asks the user to fill in a form: an elicitation in form mode
+	KindURL                      // asks the user to open a URL: an elicitation in URL mode
+	KindSampling                 // asks for a sample from the client's model
+	KindRoots                    // asks for the client's roots
 )
 
 // Takes reports whether an answer of the given kind fits a question of kind k. Answers
@@ -17,17 +17,17 @@ func (k Kind) Takes(answer Kind) bool { return k == answer || k.elicits() && ans
 
 func (k Kind) elicits() bool { return k == KindForm || k == KindURL }
 
-// The most that one round can ask.
+// The limits of what one round can ask.
 const (
-	MaxQuestions   = 64
-	MaxQuestionKey = 128 // bytes
+	MaxQuestions   = 64  // how many questions one round can ask
+	MaxQuestionKey = 128 // how many bytes the key of a question can have
 )
 
 // Question identifies one entry of inputRequests: an answer must match its key and
-// kind. Two questions are the same if they are equal.
+// kind. Questions can be compared with ==.
 type Question struct {
 	Key    string   // the entry's name in inputRequests, at most [MaxQuestionKey] bytes
-	Kind   Kind     // what sort of answer fits
+	Kind   Kind     // tells which kind of answer fits
 	Digest [16]byte // a digest of the exact wording, if the caller has one; zero means none
 }
 
@@ -35,7 +35,8 @@ func (q *Question) wellFormed() bool {
 	return len(q.Key) <= MaxQuestionKey && KindForm <= q.Kind && q.Kind <= KindRoots
 }
 
-// wellFormed reports whether questions fit into one round.
+// wellFormed reports whether one round can ask these questions: there are not too many,
+// each is well-formed, and no two have the same key.
 func wellFormed(questions []Question) bool {
 	if len(questions) > MaxQuestions {
 		return false
@@ -53,9 +54,9 @@ func wellFormed(questions []Question) bool {
 	return true
 }
 
-// Accepts reports whether an answer may reach the handler: the previous round asked
-// a question with this key that takes an answer of this kind. If the operator
-// waived the questions, every answer is accepted. On a first round none is.
+// Accepts reports whether an answer may reach the handler, that is, whether the previous
+// round asked a question with this key that takes an answer of this kind. On a first round
+// it is false. It is true for every answer if the operator waived [ClaimQuestions].
 func (r *Round) Accepts(key string, kind Kind) bool {
 	if r.waived&ClaimQuestions != 0 {
 		return true
@@ -68,8 +69,8 @@ func (r *Round) Accepts(key string, kind Kind) bool {
 	return false
 }
 
-// questionList is questions, encoded as in the record. A round keeps them encoded, and
-// decodes them on demand without an allocation.
+// questionList holds questions in the encoding of the native record. A round keeps them
+// encoded, and decodes them on demand without an allocation.
 type questionList string
 
 const flagQuestionDigest = 1 << 7
@@ -90,7 +91,8 @@ func appendQuestions(dst []byte, questions []Question) []byte {
 	return dst
 }
 
-// cutQuestions takes n well-formed questions off the front of text.
+// cutQuestions cuts n well-formed questions off the front of text. ok is false if text
+// does not begin with so many.
 func cutQuestions(text string, n int) (list questionList, rest string, ok bool) {
 	rest = text
 	for i := range n {
@@ -103,7 +105,8 @@ func cutQuestions(text string, n int) (list questionList, rest string, ok bool) 
 	return questionList(text[:len(text)-len(rest)]), rest, true
 }
 
-// cutQuestion takes one well-formed question off the front of text.
+// cutQuestion decodes the well-formed question at the front of text, and returns the rest
+// of text after it. ok is false if there is no such question.
 func cutQuestion(text string) (q Question, rest string, ok bool) {
 	if len(text) < 2 || len(text)-2 < int(text[1]) {
 		return q, "", false

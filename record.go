@@ -10,7 +10,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// The native record. docs/token.md defines every byte.
+// The version and the flags of the native record. docs/token.md defines every byte of it.
 const (
 	recordVersion = 1
 
@@ -22,21 +22,21 @@ const (
 	maxRound = 1<<16 - 1
 )
 
-// The offsets of the fields that every record has.
+// The offsets of the fields that every native record has.
 const (
 	atFlags     = 2
-	atIssued    = 3  // 6 bytes
-	atLifetime  = 9  // 5 bytes
-	atAge       = 14 // 5 bytes
-	atRound     = 19 // 2 bytes
+	atIssued    = 3  // 6 bytes long
+	atLifetime  = 9  // 5 bytes long
+	atAge       = 14 // 5 bytes long
+	atRound     = 19 // 2 bytes long
 	atFlow      = 21
 	atRequest   = 37
 	atArguments = 53
 	headSize    = 69
 )
 
-// appendRecord appends the record to dst. It fails if the record cannot hold the
-// times or the round. The questions must be well-formed.
+// appendRecord appends the native record of the claims to dst. It returns false if the
+// record cannot hold the times or the round. The questions must be well-formed.
 func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) {
 	lifetime, age := c.Expires-c.Issued, c.Issued-c.FlowStart
 	fits := 0 <= c.Issued && c.Issued <= native.MaxInstant && 0 < lifetime && lifetime <= native.MaxSpan &&
@@ -55,7 +55,7 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 		flags |= flagUser
 	}
 	var head [headSize]byte
-	native.PutSpan(head[:], atAge, age) // last field first: each Put overwrites bytes before its field
+	native.PutSpan(head[:], atAge, age) // from the last field to the first, because each Put overwrites bytes before its field
 	native.PutSpan(head[:], atLifetime, lifetime)
 	native.PutInstant(head[:], atIssued, c.Issued)
 	head[0], head[1], head[atFlags] = PurposeState.Mark(), recordVersion, flags
@@ -103,8 +103,8 @@ func parseRecord(payload []byte) (record, Reason) {
 	return rec, ""
 }
 
-// digest cuts a digest off the rest if it is present, and reports whether the rest
-// was long enough.
+// digest cuts a digest off the front of rec.rest into field, if the record has that digest
+// (present). It reports whether rec.rest was long enough.
 func (rec *record) digest(field *[]byte, present bool) bool {
 	if !present {
 		return true
@@ -122,8 +122,8 @@ func (rec *record) age() int64      { return native.Span(rec.head[:], atAge) }
 func (rec *record) round() int      { return int(binary.BigEndian.Uint16(rec.head[atRound:])) }
 func (rec *record) flow() [16]byte  { return [16]byte(rec.head[atFlow:atRequest]) }
 
-// boundTo returns why the record is not bound to b, or "". The arguments are
-// compared later.
+// boundTo returns why the record is not bound to b, or "" if it is. It does not compare the
+// arguments: the boundary does that later.
 func (rec *record) boundTo(b *Binding, d *digests) Reason {
 	switch {
 	case !native.Same(rec.head[atRequest:atArguments], &d.request):
@@ -137,7 +137,7 @@ func (rec *record) boundTo(b *Binding, d *digests) Reason {
 }
 
 // sameClaim reports whether the record and the request have the same digest, or neither
-// has one. sealed is the record's digest, or nil. digest is the request's, if present.
+// has one. sealed is the record's digest or nil; digest is the request's, if present is true.
 func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
 	if !present {
 		return sealed == nil
@@ -145,8 +145,8 @@ func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
 	return sealed != nil && native.Same(sealed, digest)
 }
 
-// claims returns the claims and the questions, copied from the payload in one
-// allocation. The questions stay encoded.
+// claims returns the claims and, still encoded, the questions. Both are copied from the
+// payload in one allocation. The reason is "" if the record is well-formed.
 func (rec *record) claims() (Claims, questionList, Reason) {
 	issued := rec.issued()
 	c := Claims{
@@ -177,14 +177,14 @@ type digests struct {
 	plain         [argdigest.Size]byte // the digest of the arguments, without salt
 	plainKnown    bool
 	audienceKnown bool
-	known         bool // the salted digests are known, for flow
+	known         bool // true if the salted digests are computed, for the field flow
 	flow          [16]byte
 
-	request, mask, audience, user [digestSize]byte // mask salts the arguments
+	request, mask, audience, user [digestSize]byte // mask salts the digest of the arguments
 }
 
-// salt computes all digests for flow except the arguments', unless the last call
-// was for the same flow.
+// salt computes all digests for flow except that of the arguments. It does nothing if the
+// last call was for the same flow.
 func (d *digests) salt(b *Binding, flow [16]byte) {
 	if d.known && d.flow == flow {
 		return
@@ -194,8 +194,8 @@ func (d *digests) salt(b *Binding, flow [16]byte) {
 	buf = append(buf, flow[:]...)
 	buf = native.AppendFramed(buf, b.Method)
 	request := sha256.Sum256(native.AppendFramed(buf, b.Target))
-	// The second half of the hash is the mask: it is as good as random, and the same
-	// whenever the first half is.
+	// The second half of the hash is the mask: it is as good as random, and it is the same
+	// for the same flow, method and target.
 	d.request, d.mask = [digestSize]byte(request[:]), [digestSize]byte(request[digestSize:])
 
 	if b.Audience != "" && !d.audienceKnown {
@@ -209,7 +209,8 @@ func (d *digests) salt(b *Binding, flow [16]byte) {
 	d.known, d.flow = true, flow
 }
 
-// masked salts the digest of the arguments, or removes the salt.
+// masked combines the digest of the arguments with the mask by XOR. This salts the digest;
+// done again, it removes the salt.
 func (d *digests) masked(arguments []byte) (masked [digestSize]byte) {
 	for i := 0; i < digestSize; i += 8 {
 		binary.NativeEndian.PutUint64(masked[i:], binary.NativeEndian.Uint64(arguments[i:])^binary.NativeEndian.Uint64(d.mask[i:]))
@@ -223,7 +224,7 @@ func audienceDigest(audience string) [digestSize]byte {
 
 func init() { inspect.ReadState = inspectState }
 
-// inspectState reads the payload of a state. Only the mcpseal command uses it.
+// inspectState decodes the payload of a state token. Only the mcpseal command uses it.
 func inspectState(payload []byte) (inspect.State, error) {
 	rec, reason := parseRecord(payload)
 	if reason != "" {

@@ -16,7 +16,7 @@ func RecordFormat(prefix string, codec Codec) Format {
 }
 
 // NativeFormat returns the format that [Config.Keys] implies: the native record,
-// sealed by a ring. Name it in [Config.AlsoOpen] if [Config.Format] is another
+// sealed by a ring. List it in [Config.AlsoOpen] if [Config.Format] is another
 // format and native tokens must open too.
 func NativeFormat(keys KeySource) Format {
 	return newRecordFormat(PurposeState.Prefix(), RingCodec(keys, PurposeState))
@@ -25,7 +25,7 @@ func NativeFormat(keys KeySource) Format {
 type recordFormat struct {
 	prefix string
 	codec  Codec
-	ring   *ringCodec // codec if that is the native one, otherwise nil
+	ring   *ringCodec // the same as codec if that is a RingCodec, otherwise nil
 	texts  native.Texts[Reason]
 }
 
@@ -70,8 +70,8 @@ func (f *recordFormat) Open(ctx context.Context, binding *Binding, token string)
 
 const errClaims = plainError("the claims do not fit the record")
 
-// seal is Seal with digests to reuse. The digest of the arguments must be known, and
-// the questions well-formed.
+// seal does what Seal does, and reuses the digests in d. The digest of the arguments must
+// be in d already, and the questions must be well-formed.
 func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, claims *Claims) (string, *failure) {
 	d.salt(binding, claims.Flow)
 	s := native.Borrow()
@@ -88,8 +88,8 @@ func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, c
 	return token, nil
 }
 
-// open is Open with digests to reuse. It returns the questions encoded, and the digest
-// of the arguments that the token holds.
+// open does what Open does, and reuses the digests in d. It returns the questions still
+// encoded, and the digest of the arguments that the token holds.
 func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (c Claims, questions questionList, arguments [digestSize]byte, fail *failure) {
 	text, ok := strings.CutPrefix(token, f.prefix)
 	if !ok {
@@ -118,7 +118,7 @@ func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, t
 	return c, questions, d.masked(rec.head[atArguments:]), nil
 }
 
-// KeyID reads the key's id from a token, genuine or not.
+// KeyID returns the key id in a token, genuine or not, or "" if there is none.
 func (f *recordFormat) KeyID(token string) string {
 	if f.ring == nil || !strings.HasPrefix(token, f.prefix) {
 		return ""

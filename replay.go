@@ -12,7 +12,7 @@ import (
 // remembers the use at least until use.Until. When in doubt it returns an error, and
 // the token is rejected. If the context has already ended, it returns an error
 // and spends nothing. It returns by the context's deadline: a boundary does not
-// wait longer, and rejects tokens at once while 2,000 calls have not returned. A
+// wait longer. While 2,000 calls have not returned, a boundary rejects tokens at once. A
 // token stays spent even if the handler fails later.
 //
 // The suite sealtest.TestReplayStore checks that a store does this.
@@ -20,12 +20,13 @@ type ReplayStore interface {
 	Spend(ctx context.Context, use Use) (first bool, err error)
 }
 
-// Use names one use of a token.
+// Use is one use of a token, which a [ReplayStore] remembers. Flow and Round identify the
+// token.
 type Use struct {
 	Flow   [16]byte
 	Round  int
-	Issued time.Time // a store that started after this cannot know whether the token was used
-	Until  time.Time // the store remembers the use at least until then
+	Issued time.Time // when the token was sealed; a store that started later cannot know whether it was used
+	Until  time.Time // the store remembers the use at least until this time
 	Owner  [16]byte  // the same for all tokens of one user at one boundary; zero means no user
 }
 
@@ -37,7 +38,8 @@ const (
 // maxSpending limits how many goroutines wait for a store that does not return.
 const maxSpending = 2000
 
-// spend spends the token. It returns in time even if the store does not.
+// spend marks the token as used in the replay store. It returns in time even if the store
+// does not, and fails if the token was used before.
 func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	use := Use{
 		Flow:   round.claims.Flow,
@@ -53,7 +55,7 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(caller, b.config.ReplayTimeout)
 	defer cancel()
-	done := make(chan *failure, 1) // has room for one, because nobody reads a late result
+	done := make(chan *failure, 1) // buffered, because nobody reads a result that comes too late
 	go func() {
 		defer b.spending.Add(-1)
 		done <- guard(func() error {
@@ -72,7 +74,8 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	}
 }
 
-// owner returns the same id for all tokens of one user, at this boundary only.
+// owner returns an id for a user: always the same at this boundary, another one at any
+// other boundary. It is zero for "".
 func (b *Boundary) owner(user string) (id [16]byte) {
 	if user == "" {
 		return id

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// Ring is an immutable set of keys: the first seals, every one opens. A token
-// names the key that sealed it, so a ring never tries keys in turn.
+// Ring is an immutable list of keys: the first key seals tokens, and all of them open
+// tokens. A token names the key that sealed it, so a ring never tries keys in turn.
 type Ring struct {
 	keys *ringKeys
 }
 
 type ringKeys struct {
-	ids       []KeyID     // in the order given; the first seals
-	first     *keySealers // the sealing key
+	ids       []KeyID     // in the order given to NewRing; the first key seals
+	first     *keySealers // the sealers of the first key
 	sealers   map[KeyID]*keySealers
 	ephemeral bool
 }
@@ -60,7 +60,7 @@ func Ephemeral() *Ring {
 	return ring
 }
 
-// IDs returns the ids of the keys; the first seals.
+// IDs returns the ids of the keys, that of the sealing key first.
 func (r *Ring) IDs() []KeyID {
 	if r == nil || r.keys == nil {
 		return nil
@@ -68,9 +68,9 @@ func (r *Ring) IDs() []KeyID {
 	return append([]KeyID(nil), r.keys.ids...)
 }
 
-// Seals returns how many values the key with this id has sealed for purpose in
-// this process, in whatever ring. Add up the counts of all replicas: a key is good
-// for 2³² seals.
+// Seals returns how many values the key with this id has sealed for purpose in this
+// process, in all rings together. Add up the counts of all replicas: a key may make at
+// most 2³² seals.
 func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 	if r == nil || r.keys == nil || !purpose.valid() {
 		return 0
@@ -88,7 +88,7 @@ func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 // A source may have a method Outlast(ttl time.Duration) error. New calls it with
 // the longest lifetime of the boundary's tokens, and returns its error. A source
 // whose keys expire returns an error if a key would expire before its tokens. The
-// package keys has sources.
+// package keys has implementations.
 type KeySource interface {
 	Ring() *Ring
 }

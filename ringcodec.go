@@ -29,7 +29,7 @@ func RingCodec(keys KeySource, purpose Purpose) Codec {
 type ringCodec struct {
 	keys     KeySource
 	purpose  Purpose
-	halfUsed func(KeyID) // called once when a key has made half its seals; may be nil
+	halfUsed func(KeyID) // called once when a key has made half of the seals that it may make; may be nil
 }
 
 const (
@@ -38,7 +38,7 @@ const (
 	errPurpose = plainError("the purpose is unknown")
 )
 
-// Native marks a codec that may get pooled buffers.
+// Native marks this codec as one that may be given pooled buffers.
 func (c *ringCodec) Native(native.Mark) {}
 
 func (c *ringCodec) ring() (*ringKeys, error) {
@@ -90,7 +90,7 @@ func (c *ringCodec) Open(_ context.Context, dst []byte, text string) ([]byte, er
 	if err != nil {
 		return nil, ReasonMalformed
 	}
-	sealers := ring.first // the key of nearly every token
+	sealers := ring.first // most tokens were sealed with the first key
 	if id := KeyID(sealed); id != ring.ids[0] {
 		if sealers = ring.sealers[id]; sealers == nil {
 			return nil, ReasonUnknownKey
@@ -104,7 +104,7 @@ func (c *ringCodec) Open(_ context.Context, dst []byte, text string) ([]byte, er
 	return payload, nil
 }
 
-// Outlast tells the source, if it has such a method, how long tokens live.
+// Outlast tells the key source how long tokens live, if the source has a method Outlast.
 func (c *ringCodec) Outlast(ttl time.Duration) error {
 	source, ok := c.keys.(interface{ Outlast(time.Duration) error })
 	if !ok {
@@ -113,13 +113,13 @@ func (c *ringCodec) Outlast(ttl time.Duration) error {
 	return source.Outlast(ttl)
 }
 
-// Room returns how many bytes Seal needs after dst, for a payload of this length.
+// Room returns how much free capacity Seal needs in dst for a payload of this length.
 func (c *ringCodec) Room(payload int) int {
 	size := len(KeyID{}) + nonceSize + payload + tagSize
 	return b64u.EncodedLen(size) + size
 }
 
-// KeyID reads the id from a text that need not be genuine.
+// KeyID returns the key id at the start of a text, which need not be genuine.
 func (c *ringCodec) KeyID(text string) string {
 	const chars = 8 // eight characters of base64url hold six bytes; the id is the first four
 	if len(text) < chars {
@@ -141,12 +141,12 @@ const (
 	maxSeals = 1 << 32
 )
 
-// keySealers is one key, ready for every purpose.
+// keySealers holds one key's sealer for each purpose.
 type keySealers [purposes]sealer
 
 type sealer struct {
 	aead  cipher.AEAD
-	aad   []byte // prefix and key id
+	aad   []byte // additional authenticated data: the purpose's prefix and the key id
 	seals *atomic.Uint64
 }
 
@@ -170,8 +170,9 @@ func newKeySealers(key *keyMaterial) (*keySealers, error) {
 	return &s, nil
 }
 
-// sealCounts holds the count of every key, so that a key keeps it when it is loaded again.
-var sealCounts sync.Map // sealCountKey to *atomic.Uint64
+// sealCounts holds how many values each key has sealed. It is global, so that a key that
+// is loaded again keeps its count.
+var sealCounts sync.Map // the keys are sealCountKey, the values *atomic.Uint64
 
 type sealCountKey struct {
 	id      KeyID

@@ -12,44 +12,44 @@ import (
 	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
-// Round is one request of a flow, as [Boundary.Open] returned it. Seal reuses what
-// Open computed. A Round is not safe for concurrent use, and a copy is
-// independent of the original.
+// Round is one request of a flow. [Boundary.Open] returns it, and [Boundary.Seal] reuses
+// what Open computed. A Round is not safe for concurrent use, and a copy is independent
+// of the original.
 type Round struct {
 	boundary  *Boundary
 	binding   Binding
 	digests   digests          // the digests of binding
-	caller    Principal        // tells who is calling; nil once called
-	claims    Claims           // what the token says; zero on a first round
-	questions questionList     // what the token's round asked
-	sealed    [digestSize]byte // the arguments' digest in a native token
-	arguments []byte           // the arguments' digest for a sealing format that is not native; nil until it is known
-	waived    ClaimSet         // the claims that are waived for the token's format
-	expires   int64            // when the token that was sealed last expires, in Unix milliseconds
-	named     bool             // a token says that it was sealed for this target
-	opened    bool             // a token was accepted
+	caller    Principal        // tells who is calling; nil after it was called
+	claims    Claims           // what the request's token asserts; zero on a first round
+	questions questionList     // the questions that the request's token holds
+	sealed    [digestSize]byte // the digest of the arguments that a native token holds
+	arguments []byte           // the digest of the arguments by a format that is not native; nil until it is known
+	waived    ClaimSet         // the claims that the operator waived for the token's format
+	expires   int64            // when the last token that this round sealed expires, in Unix milliseconds
+	named     bool             // true if a token says that it was sealed for this target
+	opened    bool             // true if the request's token was accepted
 }
 
-// String names the round by its number, without state, user or arguments.
+// String returns the round's number in a short text, without state, user or arguments.
 func (r Round) String() string { return "mcpseal.Round(" + strconv.Itoa(r.claims.Round) + ")" }
 
-// Format writes String under every verb.
+// Format writes what String returns, whatever the verb.
 func (r Round) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }
 
-// LogValue is String, for slog.
+// LogValue returns what String returns, so that slog shows no state either.
 func (r Round) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
 // State returns what the handler wrote in the previous round, and false if it
 // wrote nothing or this is the first round.
 func (r *Round) State() (state string, ok bool) { return r.claims.State, r.claims.HasState }
 
-// First reports whether no token was accepted: the request brought none, or it
-// was rejected and [Config.AskAgain] is set.
+// First reports whether this is a first round: the request brought no token, or its token
+// was rejected and [Config.AskAgain] applied.
 func (r *Round) First() bool { return !r.opened }
 
-// Questions returns what the previous round asked. An answer to anything else
-// was not asked for. Pinned is false if the token's format could not carry the
-// questions and the operator waived them.
+// Questions returns the questions that the previous round asked. pinned is true if no
+// other question was asked. It is false if the operator waived [ClaimQuestions] because the
+// token's format cannot carry questions: then the list is not known.
 func (r *Round) Questions() (questions []Question, pinned bool) {
 	return slices.Collect(r.questions.all), r.waived&ClaimQuestions == 0
 }
@@ -68,7 +68,7 @@ func (r *Round) Expires() (at time.Time) {
 	return at
 }
 
-// identify asks once who is calling.
+// identify calls the principal, unless that was done already, and keeps the user.
 func (r *Round) identify(ctx context.Context) *failure {
 	if r.caller == nil {
 		return nil
@@ -88,9 +88,9 @@ type Request struct {
 	// Target is the tool's or prompt's name, or the resource's URI.
 	Target string
 	// Arguments is the JSON text of params.arguments as it arrived, without the
-	// cursor if that is one of them. Nil and null mean {}. With a token, Open
-	// digests them and Seal uses that digest. On a first round Seal reads them, so
-	// they must not change until then: give Open a copy if a handler can change
+	// cursor if there is one among them. Nil and null mean {}. With a token, Open
+	// digests the arguments and Seal uses that digest. On a first round Seal reads them,
+	// so they must not change until then: give Open a copy if a handler can change
 	// these bytes.
 	Arguments []byte
 	// Principal tells who is calling; nil means nobody. It is called when a
@@ -99,13 +99,13 @@ type Request struct {
 	Principal Principal
 }
 
-// Principal returns the verified user that is calling: a name that always means
-// the same user, of at most 4096 bytes, or "" for nobody. An error, a panic and a
-// longer name fail the check.
+// Principal returns the name of the verified user that is calling, or "" for no user. A
+// name has at most 4096 bytes and always means the same user. After an error, a panic or a
+// longer name, the token is rejected or not sealed.
 type Principal func(ctx context.Context) (string, error)
 
-// User returns a principal for a user that is already known. An empty id fails the
-// check: a caller who is authenticated but has no name must not pass as nobody.
+// User returns a principal for a user that is already known. For an empty id it returns an
+// error: an authenticated caller without a name must not pass as a call without a user.
 func User(id string) Principal {
 	return func(context.Context) (string, error) {
 		if id == "" {

@@ -9,10 +9,10 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Seal returns the token to send in place of state. Questions are those that the
-// result asks. A nil state means that the handler wrote none. Seal refuses
-// whatever Open would refuse. The error is a *[SealError], or a *[ParamsError]
-// on a first round whose arguments have no digest.
+// Seal returns the token to send in place of state. questions are the questions that the
+// result asks. A nil state means that the handler wrote none. Seal refuses whatever Open
+// would refuse. The error is a *[SealError], or a *[ParamsError] on a first round whose
+// arguments have no digest.
 func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questions ...Question) (string, error) {
 	start := b.startEvent()
 	format := &b.formats[0]
@@ -33,9 +33,9 @@ func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questi
 	return token, nil
 }
 
-// mint makes the claims and seals them.
+// mint makes the claims of the next token and returns the sealed token.
 func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedFormat, state *string, questions []Question) (string, *failure) {
-	// 1. Checks that cost nothing.
+	// 1. Do the checks that cost nothing.
 	if round == nil || round.boundary != b {
 		return "", failedBecause(ReasonMisuse, "the Round does not come from a successful Open of this boundary")
 	}
@@ -49,14 +49,14 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	if missing := format.missing(b.demanded(&round.binding)); missing != 0 {
 		return "", lacking(missing)
 	}
-	// 2. Who is calling.
+	// 2. Find out who is calling.
 	if fail := round.identify(ctx); fail != nil {
 		return "", fail
 	}
 	if round.binding.User == "" && b.config.RequireUser {
 		return "", failed(ReasonUser)
 	}
-	// 3. What the token asserts.
+	// 3. Make the claims of the token.
 	if fail := b.bindArguments(round); fail != nil {
 		return "", fail
 	}
@@ -67,7 +67,7 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	if state != nil {
 		claims.State, claims.HasState = *state, true
 	}
-	// 4. The token.
+	// 4. Seal the claims into a token.
 	token, fail := format.seal(ctx, round, &claims)
 	if fail != nil {
 		return "", fail
@@ -82,8 +82,8 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	return token, nil
 }
 
-// bindArguments digests the arguments of a first round. Any other round keeps the
-// digest that its token was opened with.
+// bindArguments computes the digest of the arguments on a first round. Any other round
+// keeps the digest that Open computed.
 func (b *Boundary) bindArguments(round *Round) *failure {
 	sealing := &b.formats[0]
 	if sealing.record != nil && round.digests.plainKnown || round.arguments != nil {
@@ -98,8 +98,8 @@ func (b *Boundary) bindArguments(round *Round) *failure {
 const errNotItsToken = "the format sealed a token that would not come back to it: " +
 	"an empty one, one without its prefix, or one that begins with the prefix of another format"
 
-// seal calls the native format directly, so that its arguments stay on the caller's
-// stack. Other formats get copies.
+// seal returns the token for claims. It calls the native format directly, so that round
+// and claims stay on the caller's stack. Other formats get copies.
 func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims) (token string, fail *failure) {
 	if f.record != nil {
 		return f.record.seal(ctx, &round.binding, &round.digests, claims)
@@ -108,7 +108,7 @@ func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims)
 		binding Binding
 		claims  Claims
 	}{round.binding, *claims}
-	onHeap.binding.Arguments = nil // the handler may have changed them since they were digested
+	onHeap.binding.Arguments = nil // the handler may have changed the arguments since they were digested
 	onHeap.claims.Arguments, onHeap.claims.Questions = slices.Clone(round.arguments), slices.Clone(claims.Questions)
 	fail = guardFormat(func() (err error) {
 		token, err = f.Format.Seal(ctx, &onHeap.binding, &onHeap.claims)
@@ -117,8 +117,8 @@ func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims)
 	return token, fail
 }
 
-// stamp returns the claims of the round's next token, or why the flow cannot
-// go on.
+// stamp returns the claims of the round's next token, or the reason why the flow cannot
+// continue.
 func (b *Boundary) stamp(round *Round, questions []Question) (c Claims, reason Reason) {
 	now := time.Now().UnixMilli()
 	if round.claims.Flow == [16]byte{} {
@@ -126,7 +126,7 @@ func (b *Boundary) stamp(round *Round, questions []Question) (c Claims, reason R
 		round.claims.FlowStart = now
 	}
 	c.Flow, c.Round, c.Questions = round.claims.Flow, round.claims.Round+1, questions
-	c.FlowStart = min(round.claims.FlowStart, now) // a replica whose clock is ahead may have begun the flow
+	c.FlowStart = min(round.claims.FlowStart, now) // FlowStart is later than now if another replica, whose clock is ahead, began the flow
 	if !(1 <= c.Round && c.Round <= b.config.MaxRounds) {
 		return Claims{}, ReasonTooManyRounds
 	}

@@ -17,7 +17,7 @@ import (
 // numbers there come back as a float64.
 func EncodeState(value any) (string, error) {
 	v := reflect.ValueOf(value)
-	if v.IsValid() { // DecodeState uses the methods of the pointer, so use them here too
+	if v.IsValid() { // encode through a pointer, because DecodeState uses the methods of the pointer type too
 		pointer := reflect.New(v.Type())
 		pointer.Elem().Set(v)
 		value, v = pointer.Interface(), pointer.Elem()
@@ -32,8 +32,9 @@ func EncodeState(value any) (string, error) {
 	return string(text), nil
 }
 
-// DecodeState reads what [EncodeState] wrote. It refuses a state with members that
-// T does not have, or of other types. The error repeats nothing of the state.
+// DecodeState decodes a state that [EncodeState] encoded. It refuses a state with members
+// that T does not have, or whose types differ from T's. The error repeats nothing of the
+// state.
 func DecodeState[T any](state string) (T, error) {
 	var value, none T
 	decoder := json.NewDecoder(bytes.NewReader([]byte(state)))

@@ -20,7 +20,7 @@ var confirmation = mcp.InputRequestMap{question: &mcp.ElicitParams{
 	Message: "Really deploy?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}},
 }}
 
-// askingServer has a tool that asks once, and one that does not ask.
+// askingServer returns a server with a tool that asks once, and one that does not ask.
 func askingServer(protected bool) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
 	object := map[string]any{"type": "object"}
@@ -69,7 +69,8 @@ func overHTTP(server *mcp.Server, client *mcp.Client) *mcp.ClientSession {
 	return session
 }
 
-// round is one call of the asking tool: two tools/call on the wire.
+// round returns a function that calls the tool that asks. That is two tools/call on the
+// wire.
 func round(session *mcp.ClientSession) func() {
 	return func() {
 		result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: target, Arguments: deployArguments})
@@ -80,8 +81,8 @@ func round(session *mcp.ClientSession) func() {
 	}
 }
 
-// adapterContenders compares the middleware's own time with the calls it is part
-// of. The difference between the first two rows is that time too, with more noise.
+// adapterContenders compares whole calls with the middleware alone. The difference
+// between the first two rows is the middleware's time too, but with more noise.
 func adapterContenders(connect func(*mcp.Server, *mcp.Client) *mcp.ClientSession) []contender {
 	return []contender{
 		{"two tools/call, unprotected", 0, round(connect(askingServer(false), sdkClient(true)))},
@@ -101,7 +102,7 @@ func middlewareRound() func() {
 	if !asking.NeedsInput() {
 		panic("does not ask")
 	}
-	asking.Meta = nil // the SDK adds it after the middleware, which therefore never sees it
+	asking.Meta = nil // the SDK adds Meta only after the middleware has run
 	complete := &mcp.CallToolResult{}
 	receiving, _ := gosdk.Middleware(boundary(mcpseal.Ephemeral()), nil)
 	handler := receiving(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
@@ -135,8 +136,8 @@ func middlewareSilent() func() {
 	}
 }
 
-// installContenders protect a server that lives for one request. Each also makes the
-// server, and that is most of its cost.
+// installContenders are ways to protect a server that lives for one request. Each run
+// also makes the server, and that is most of its cost.
 func installContenders() []contender {
 	quiet := &gosdk.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	b := boundary(mcpseal.Ephemeral())

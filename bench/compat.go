@@ -18,11 +18,11 @@ import (
 	"github.com/mcpseal/mcpseal/compat"
 )
 
-// cache is where interop/run installs the peers.
+// cache is the directory into which interop/run installs the other SDKs.
 const cache = "../.cache/e2e"
 
-// peerComparisons opens tokens of other SDKs, here and with the SDK itself. It leaves out
-// SDKs that are not installed, and prints which.
+// peerComparisons compares, for each other SDK, how fast mcpseal and that SDK open the
+// SDK's tokens. It leaves out SDKs that are not installed, and prints their names.
 func peerComparisons() (all []comparison) {
 	const size = 256
 	request := mcpseal.Request{Method: "tools/call", Target: target, Arguments: []byte(deployArguments), Principal: mcpseal.User(principal)}
@@ -100,7 +100,7 @@ func startPeer(program, script string, given map[string]string) (func() float64,
 
 // startProgram starts a process that does the job as often as it is told. It returns a
 // function that measures how long the job takes there, in nanoseconds. The process ends
-// when its input ends, and so at the latest with this process.
+// when its input ends: at the latest when this process ends.
 func startProgram(program string, args []string, given map[string]string) (func() float64, error) {
 	if _, err := os.Stat(program); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func startProgram(program string, args []string, given map[string]string) (func(
 		nanos, err := strconv.ParseFloat(strings.TrimSpace(line), 64)
 		return nanos / count, err
 	}
-	for range 20 { // until the peer's code is warm
+	for range 20 { // a warm-up, because the first runs are slower
 		if _, err := ask(); err != nil {
 			return nil, err
 		}

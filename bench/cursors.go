@@ -16,7 +16,8 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// cursorComparison serves a page: open its cursor, issue the next one.
+// cursorComparison compares ways to serve a page: open its cursor, and issue the next
+// one.
 func cursorComparison() comparison {
 	const size = 64
 	position := strings.Repeat("x", size)
@@ -53,7 +54,7 @@ func nativeCursor(position string) contender {
 	}}
 }
 
-// cursorClaims is what a cursor must say, as a JWT would carry it.
+// cursorClaims are the claims of a cursor in the form of a JWT.
 type cursorClaims struct {
 	jwt.RegisteredClaims
 	Method    string `json:"m"`

@@ -53,7 +53,8 @@ func digestContenders(text string) []contender {
 	}
 }
 
-// memberContenders digest an object with count members, in order and in random order.
+// memberContenders digest an object with count members, sorted by name and in random
+// order.
 func memberContenders(count int) []contender {
 	order := make([]int, count)
 	for i := range order {

@@ -69,7 +69,7 @@ type comparison struct {
 	contenders []contender
 	remotes    []remote
 	sizes      func() []size                    // measures sizes instead of times; may be nil
-	rows       func(budget time.Duration) []row // replaces measure; may be nil
+	rows       func(budget time.Duration) []row // measures times in another way than the function measure; may be nil
 }
 
 func (c comparison) table(budget time.Duration) table {

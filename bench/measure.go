@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// contender is one way to do the job.
+// contender is one way to do a job. The times of several contenders are compared.
 type contender struct {
 	name   string
-	length int // the length of its token; 0 means that it does not matter
+	length int // the length of the contender's token; 0 means that it does not matter
 	run    func()
 }
 
@@ -30,7 +30,7 @@ type row struct {
 	Length int      `json:"length,omitempty"`
 }
 
-// size is what one thing takes in memory.
+// size is how much memory one thing takes.
 type size struct {
 	Name  string  `json:"name"`
 	Bytes float64 `json:"bytes"`
@@ -81,7 +81,7 @@ func measure(contenders []contender, remotes []remote, budget time.Duration) []r
 	return rows
 }
 
-// calibrate returns how many runs fill a slice.
+// calibrate returns how many runs take about as long as a slice.
 func calibrate(run func()) int {
 	for n := 1; ; n *= 2 {
 		start := time.Now()
@@ -99,7 +99,8 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// allocs counts allocations of one run, as testing.AllocsPerRun does.
+// allocs returns how many allocations one run makes, on average, as
+// testing.AllocsPerRun does.
 func allocs(run func(), runs int) float64 {
 	run()
 	var before, after runtime.MemStats

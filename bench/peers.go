@@ -52,7 +52,7 @@ func hashed(text, salt string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// next checks the claims and returns those of the next round.
+// next checks the claims and returns the claims of the next round.
 func (c claims) next() claims {
 	now := time.Now().Unix()
 	if c.Method != method || c.Target != target || c.Audience != audience || c.Principal != hashed(principal, c.Flow) || now >= c.Expires || c.Issued > now+60 {
@@ -101,7 +101,7 @@ func decrypt(key, blob []byte) []byte {
 	return plaintext
 }
 
-// jwtClaims are the claims in the form that golang-jwt checks.
+// jwtClaims are the same claims as a type that golang-jwt can check.
 type jwtClaims struct {
 	jwt.RegisteredClaims
 	Method    string   `json:"m"`

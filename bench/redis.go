@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// atEnd has the functions to call when all is measured.
+// atEnd has the functions that cleanUp calls after all measurements.
 var atEnd []func()
 
 func cleanUp() {
@@ -21,7 +21,8 @@ func cleanUp() {
 	atEnd = nil
 }
 
-// startRedis starts a server of our own, in a directory that is removed with it.
+// startRedis starts a Redis server in a directory of its own. cleanUp ends the server
+// and removes the directory.
 func startRedis() (*redis.Client, error) {
 	name := os.Getenv("MCPSEAL_REDIS_SERVER")
 	if name == "" {

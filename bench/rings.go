@@ -12,7 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// ringContenders opens a token that the last key of a ring sealed.
+// ringContenders open a token that the last key of a ring sealed, for rings of various
+// sizes.
 func ringContenders() []contender {
 	ctx := context.Background()
 	state := strings.Repeat("x", 256)
@@ -48,7 +49,7 @@ func ring(keys ...mcpseal.Key) *mcpseal.Ring {
 	return r
 }
 
-// file returns a source whose first key seals.
+// file returns a key source that follows a file with these keys. The first key seals.
 func file(all []mcpseal.Key) mcpseal.KeySource {
 	var text strings.Builder
 	text.WriteString("mcpseal-keys 1\n")

@@ -17,8 +17,8 @@ type steadyStore struct {
 
 const (
 	lifetime = time.Second
-	pace     = 50_000          // uses a second, so that about 100,000 are held
-	settling = 3 * time.Second // before the measurement: stores may round a lifetime up
+	pace     = 50_000          // how many tokens are used a second; a store then holds about 100,000
+	settling = 3 * time.Second // how long a store runs before it is measured; longer than the lifetime, because stores may round it up
 )
 
 // steady measures stores of tokens that live for a second, while as many tokens expire as
@@ -61,7 +61,8 @@ func paced(run func(), lasts time.Duration) float64 {
 	return float64(busy) / float64(n)
 }
 
-// mutexStore is the second store that one would write: once a second it checks all uses.
+// mutexStore is a naive store that removes expired uses: once a second it checks all of
+// them.
 type mutexStore struct {
 	mu    sync.Mutex
 	used  map[mapKey]time.Time

@@ -41,8 +41,8 @@ func tokenContenders(size int) []contender {
 	}
 }
 
-// floor seals and opens the state alone, into buffers that already exist: no claims,
-// no key ids, no strict text, no allocation.
+// floor seals and opens only the state, into buffers that already exist. It has no
+// claims and no key ids, does not check how the text is written, and allocates nothing.
 func floor(state string) contender {
 	block, err := aes.NewCipher(secret)
 	check(err)
@@ -68,7 +68,7 @@ func boundary(source mcpseal.KeySource) *mcpseal.Boundary {
 	return b
 }
 
-// request has no arguments: their digest is measured separately.
+// request has no arguments, because their digest is measured separately.
 var request = mcpseal.Request{Method: method, Target: target, Principal: mcpseal.User(principal)}
 
 func sealFirst(b *mcpseal.Boundary, state string, questions ...mcpseal.Question) string {

@@ -19,7 +19,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-// useComparisons compare ways to make tokens work once.
+// useComparisons compares stores that let each token be used only once.
 func useComparisons() []comparison {
 	all := []comparison{
 		{title: "a use in memory, of a new token of a new user, while others expire", rows: memoryUses(0)},
@@ -64,7 +64,7 @@ func longestUses(budget time.Duration) (rows []row) {
 				longest = max(longest, time.Since(start))
 			}
 			best = min(best, longest)
-			if budget < time.Second { // only a test
+			if budget < time.Second { // a test has no time for more runs
 				break
 			}
 		}
@@ -77,8 +77,8 @@ func longestUses(budget time.Duration) (rows []row) {
 	return rows
 }
 
-// newUse returns the use of the token with number n. It belongs to one of users users; 0
-// means that each token has its own user.
+// newUse returns the use of the token with number n. The tokens belong to as many users
+// as the argument users says; 0 means that each token has its own user.
 func newUse(n uint64, lasts time.Duration, users uint64) mcpseal.Use {
 	now := time.Now()
 	use := mcpseal.Use{Round: 1, Issued: now, Until: now.Add(lasts)}
@@ -109,7 +109,7 @@ func memoryStore() *replay.SingleProcess {
 	return store
 }
 
-// syncMapStore is the first store that one would write: it has no limit and keeps every use.
+// syncMapStore is a naive store without an end: it has no limit and keeps every use.
 type syncMapStore struct{ used sync.Map }
 
 type mapKey struct {
@@ -148,7 +148,7 @@ func useSizes() (all []size) {
 }
 
 func heapInUse() int64 {
-	for range 5 { // pools and finalizers keep memory for a while
+	for range 5 { // several times, because pools and finalizers keep memory for a while
 		runtime.GC()
 	}
 	var stats runtime.MemStats
@@ -156,7 +156,8 @@ func heapInUse() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// rawUse sends the command that the store sends, but without the checks that make it safe.
+// rawUse sends the same command to Redis as the Redis store, but without the checks
+// that make the store safe.
 func rawUse(client *redis.Client) contender {
 	ctx := context.Background()
 	n := 0
@@ -171,7 +172,7 @@ func rawUse(client *redis.Client) contender {
 }
 
 func redisUse(client *redis.Client) contender {
-	const skew = time.Millisecond // the server is new: only tokens issued after this are accepted
+	const skew = time.Millisecond // short, because the store rejects tokens that were issued within this time after the server started
 	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{Skew: skew})
 	check(err)
 	time.Sleep(2 * skew)

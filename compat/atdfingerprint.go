@@ -12,28 +12,28 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
 
-// maxLevels is the deepest nesting of arguments that serde_json reads.
+// maxLevels is how deep arguments may nest for serde_json, the JSON library of the ATD runtime.
 const maxLevels = 127
 
-// exponents is how a build of the peer writes large floats: serde_json changed that
-// within version 1.
+// exponents is how a build of the ATD runtime writes large floats. Its JSON library,
+// serde_json, changed that within version 1.
 type exponents bool
 
 const (
-	plainExponents  exponents = false // 1e16, as older builds do
-	signedExponents exponents = true  // 1e+16
+	plainExponents  exponents = false // writes 1e16, as older builds do
+	signedExponents exponents = true  // writes 1e+16, as newer builds do
 )
 
 // ATDFingerprint returns the digest of a tool's arguments that a cursor of the ATD
 // runtime holds, for the package compat/atd. Arguments are JSON text; an empty text means
-// {}. With plainExponents, large floats are written as older builds do: 1e16, where
-// newer builds write 1e+16. An error is the client's fault, and repeats nothing of the
-// arguments.
+// {}. If plainExponents is true, large floats are written as older builds write them: 1e16,
+// where newer builds write 1e+16. An error is the client's fault, and repeats nothing of
+// the arguments.
 func ATDFingerprint(arguments []byte, plainExponents bool) ([sha256.Size]byte, error) {
 	return jsonvalue.SumArguments(arguments, exponents(!plainExponents).serialize)
 }
 
-// serialize rewrites arguments as serde_json does.
+// serialize writes the arguments as serde_json writes them.
 func (style exponents) serialize(a *jsonvalue.Arguments) error {
 	serde := jsonvalue.Style{Strings: jsonvalue.Usual, Number: style.appendNumber}
 	if !a.Append(&serde) {
@@ -45,8 +45,8 @@ func (style exponents) serialize(a *jsonvalue.Arguments) error {
 	return nil
 }
 
-// appendNumber reads a number as serde_json does and writes what it read: an
-// integer of 64 bits as it is, anything else as a double.
+// appendNumber appends a number as serde_json writes it after reading literal: an integer of
+// 64 bits as it is, any other number as a double.
 func (style exponents) appendNumber(dst, literal []byte) ([]byte, bool) {
 	digits, negative := bytes.CutPrefix(literal, []byte("-"))
 	if jsonvalue.IsInteger(literal) && len(digits) <= 20 {
@@ -78,9 +78,10 @@ func (style exponents) appendNumber(dst, literal []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// serdeFloat reads a number without its sign. serde_json does not round to the nearest
-// double: it takes as many digits as fit into 64 bits, then multiplies or divides by a
-// power of ten. serdeFloat does the same, to get the same double.
+// serdeFloat returns the double that serde_json reads from a number without its sign. That
+// is not always the nearest double: serde_json takes as many digits as fit into 64 bits,
+// and then multiplies or divides by a power of ten. It returns false if the number is too
+// large.
 func serdeFloat(text string) (float64, bool) {
 	whole, rest := cutDigits(text)
 	fraction, exponentText := "", ""
@@ -129,7 +130,7 @@ func takeDigits(n uint64, digits string) (uint64, int) {
 
 const maxPower = 308
 
-// powers holds the doubles nearest to the powers of ten. math.Pow10 is not always exact.
+// powers returns the doubles nearest to the powers of ten. math.Pow10 is not always exact.
 var powers = sync.OnceValue(func() (table [maxPower + 1]float64) {
 	for i := range table {
 		table[i], _ = strconv.ParseFloat("1e"+strconv.Itoa(i), 64)
@@ -137,7 +138,7 @@ var powers = sync.OnceValue(func() (table [maxPower + 1]float64) {
 	return table
 })
 
-// scale multiplies f by a power of ten. It returns false if the result is too large.
+// scale returns f × 10^exponent. It returns false if the result is too large for a double.
 func scale(f float64, exponent int) (float64, bool) {
 	for exponent < -maxPower && f != 0 {
 		f /= powers()[maxPower]

@@ -1,12 +1,12 @@
 // Package compat seals and opens the tokens of other MCP implementations: the Python
-// SDK, the TypeScript SDK, the Ruby SDK and mcp.d. It is for a fleet that moves to Go,
-// or that runs both side by side for a while, without dropping a flow.
+// SDK, the TypeScript SDK, the Ruby SDK and mcp.d. It is for a fleet that moves from one of
+// these peers to Go, or runs both side by side for a while, without dropping a flow.
 //
-// Each constructor returns a [mcpseal.Format]. Name it in Config.Format to seal what
-// the peer opens, or in Config.AlsoOpen to open what the peer sealed while new tokens
-// are native. None of these formats carries all that a native token does; a boundary
-// refuses to go without a claim unless it is waived by name. docs/migration.md
-// describes both steps.
+// Each constructor returns a [mcpseal.Format]. Set it as Config.Format to seal tokens that
+// the peer opens, or list it in Config.AlsoOpen to open tokens that the peer sealed while
+// new tokens are native. None of these formats carries all claims of a native token; a
+// boundary refuses a format that lacks a claim unless the claim is waived by name.
+// docs/migration.md describes both steps.
 //
 // A service that already seals its states in its own way can move to native tokens with a
 // [mcpseal.Format] of its own: see the example OwnFormat. [Plaintext] is for a

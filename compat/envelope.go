@@ -11,23 +11,23 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// envelope is the JSON object in a genuine token. No peer has all of these claims; p
-// means the user to one peer and the payload to another.
+// envelope is the JSON object in a token, with the members of all peers; no peer has all of
+// them. The field payload is the member "p": the user in Python, the payload in TypeScript.
 type envelope struct {
 	version, issued, expires, method, target, arguments, audience, state, bind, payload claim
 }
 
-// claim is a member of an envelope. It is absent if it has no raw text.
+// claim is a member of an envelope. It is absent if its Raw is empty.
 type claim struct{ jsonvalue.Member }
 
-// read reads an object. It returns false if the text is not one, or if a claim appears
-// twice.
+// read reads a JSON object into e. It returns false if the text is not an object, or if a
+// claim appears twice.
 func (e *envelope) read(text string) bool {
 	members := jsonvalue.ReadMembers(text)
 	for v, ok := members.Next(); ok; v, ok = members.Next() {
 		c := e.named(v.Name)
 		switch {
-		case c == nil: // a claim that peers ignore too
+		case c == nil: // ignore an unknown member, as peers do
 		case !c.absent():
 			return false
 		default:
@@ -65,22 +65,24 @@ func (e *envelope) named(name string) *claim {
 
 func (c *claim) absent() bool { return c.Raw == "" }
 
-// none reports whether a claim is absent or null.
+// none reports whether the claim is absent or null.
 func (c *claim) none() bool { return c.absent() || c.Kind == jsonvalue.Null }
 
-// text returns a claim that must be a string.
+// text returns the claim as a string, and false if it is not a string.
 func (c *claim) text() (string, bool) { return c.Text, c.Kind == jsonvalue.String }
 
-// utf8 is text, but refuses lone surrogates, for peers that cannot write them.
+// utf8 returns the claim as a string, and false if it is not a string or has a lone
+// surrogate. It is for peers that cannot write lone surrogates.
 func (c *claim) utf8() (string, bool) {
 	return c.Text, c.Kind == jsonvalue.String && utf8.ValidString(c.Text)
 }
 
-// names reports whether a claim is this name, which must not be secret.
+// names reports whether the claim is the string name. The time it takes may reveal where
+// they differ, so name must not be secret.
 func (c *claim) names(name string) bool { return c.Kind == jsonvalue.String && c.Text == name }
 
-// is reports whether a claim is this string. The time it takes does not show where the
-// two differ. It is subtle.ConstantTimeCompare for strings, without a copy.
+// is reports whether the claim is the string want. Like subtle.ConstantTimeCompare, it does
+// not reveal by its time where the two differ, but it copies no string.
 func (c *claim) is(want string) bool {
 	if c.Kind != jsonvalue.String || len(c.Text) != len(want) {
 		return false
@@ -92,7 +94,7 @@ func (c *claim) is(want string) bool {
 	return subtle.ConstantTimeByteEq(difference, 0) == 1
 }
 
-// number returns a claim that must be a finite number.
+// number returns the claim as a number, and false if it is not a finite number.
 func (c *claim) number() (float64, bool) {
 	if c.Kind != jsonvalue.Number {
 		return 0, false
@@ -101,7 +103,7 @@ func (c *claim) number() (float64, bool) {
 	return f, !math.IsInf(f, 0)
 }
 
-// integer returns a claim that must be written as a whole number.
+// integer returns the claim as an integer, and false if it is not written as a whole number.
 func (c *claim) integer() (int64, bool) {
 	if c.Kind != jsonvalue.Number || !jsonvalue.IsInteger(c.Text) {
 		return 0, false
@@ -110,11 +112,11 @@ func (c *claim) integer() (int64, bool) {
 	return n, err == nil
 }
 
-// maxSeconds is the latest time that fits an int64 in milliseconds.
+// maxSeconds is the latest time in seconds that still fits into an int64 in milliseconds.
 const maxSeconds = math.MaxInt64/1000 - 1
 
-// throughSecond returns the expiry, in milliseconds, of a token that is still valid
-// throughout the second exp. A time that is too late becomes the latest possible one.
+// throughSecond returns the time in milliseconds at which the second exp ends: the expiry of
+// a token that is valid until then. A time that is too late becomes the latest possible one.
 func throughSecond(exp int64) int64 {
 	if exp > maxSeconds {
 		return math.MaxInt64
@@ -122,9 +124,9 @@ func throughSecond(exp int64) int64 {
 	return (max(exp, -maxSeconds) + 1) * 1000
 }
 
-// lastSecond returns the expiry to write for a peer that counts in whole seconds: the
-// last second that ends before the token expires. The peer accepts the token until the
-// end of that second. The error says that the token would expire at once.
+// lastSecond returns the expiry to write for a peer that counts in whole seconds: the last
+// second that ends before the token expires. The peer accepts the token until the end of
+// that second. It returns an error if the token would expire at once.
 func lastSecond(c *mcpseal.Claims) (int64, error) {
 	exp := c.Expires/1000 - 1
 	if throughSecond(exp) <= c.Issued {

@@ -25,24 +25,24 @@ const (
 	mcpdAESInfo         = "mcp.requestState aes-256-gcm key"
 )
 
-// McpDBinding is what tokens of mcp.d are bound to.
+// McpDBinding says what tokens of mcp.d are bound to.
 type McpDBinding int
 
 const (
-	BindSubject        McpDBinding = iota // the user, or no user if the caller is not authenticated
-	BindSubjectAndTool                    // the user and the name of the tool or prompt
-	BindNone                              // nothing
+	BindSubject        McpDBinding = iota // tokens are bound to the user, or to no user if the caller is not authenticated
+	BindSubjectAndTool                    // tokens are bound to the user and to the name of the tool or prompt
+	BindNone                              // tokens are bound to nothing
 )
 
-// McpDOptions are the settings of the mcp.d servers, except their secret.
+// McpDOptions are the settings of the mcp.d servers whose tokens are opened or sealed,
+// except their secret.
 type McpDOptions struct {
-	// Bind is what tokens are bound to. Zero is BindSubject, the servers'
-	// default.
+	// Bind is what tokens are bound to. Zero is BindSubject, the default of mcp.d.
 	Bind McpDBinding
-	// Encrypted means that tokens are encrypted. Otherwise they are only signed,
-	// the servers' default, and a client can read the state.
+	// Encrypted is true if tokens are encrypted. If it is false, as by default in mcp.d,
+	// tokens are only signed, and a client can read the state.
 	Encrypted bool
-	// Logger gets a warning if there is no secret. Nil means slog.Default().
+	// Logger gets a warning if the secret is empty. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -50,10 +50,10 @@ type McpDOptions struct {
 // versions of mcp.d have other tokens. An empty secret means a random one that dies
 // with this process, as in mcp.d; the log says so.
 //
-// It carries the user, unless Bind says otherwise, and nothing else. The name that
-// BindSubjectAndTool binds may be a tool's or a prompt's, so it does not prove the
-// request. Times are whole seconds, so a token may live up to a second shorter than
-// the policy's TTL.
+// The format carries [mcpseal.ClaimUser], unless Bind is BindNone, and no other claim. The
+// name that BindSubjectAndTool binds may be a tool's or a prompt's, so it does not prove
+// the request. Times are whole seconds, so a token may live up to a second shorter than
+// Config.TTL says.
 //
 // In signed mode one key signs both payloads and user names, and the token shows both
 // signatures: a user who can choose a name that looks like a payload gets that payload
@@ -125,7 +125,7 @@ const (
 		"use the encrypted mode or the native format")
 )
 
-// Digest is empty: mcp.d does not bind the arguments.
+// Digest returns nil, because tokens of mcp.d are not bound to the arguments.
 func (f *mcpdFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
 
 // bindTag returns the claim that binds a token to the user and the tool.
@@ -175,7 +175,7 @@ func (f *mcpdFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Clai
 
 var mcpdStrings = jsonvalue.StringStyle{Short: "\n\r\t", Upper: true}
 
-// mcpdEnvelope writes the claims as mcp.d does.
+// mcpdEnvelope returns the JSON object of a token, to the byte as mcp.d writes it.
 func mcpdEnvelope(state string, exp int64, tag string) ([]byte, error) {
 	buf := append(make([]byte, 0, 128+len(state)+len(state)/8), `{"s":`...)
 	buf, ok := jsonvalue.AppendString(buf, state, &mcpdStrings)
@@ -216,7 +216,7 @@ func (f *mcpdFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (
 	return mcpseal.Claims{Expires: throughSecond(exp), State: state, HasState: true}, nil
 }
 
-// open returns the payload of a genuine token.
+// open returns the payload of a token, or an error if the token is not genuine.
 func (f *mcpdFormat) open(token, tag string) (string, error) {
 	text, ok := strings.CutPrefix(token, f.Prefix())
 	if !ok {

@@ -12,21 +12,21 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// maxPlaintext is how long after its start a process may leave states unsealed.
+// maxPlaintext is for how long after its start a process may leave states unsealed.
 const maxPlaintext = 24 * time.Hour
 
 var started = time.Now()
 
-// Plaintext is no protection: its tokens are the states themselves. It is for the
-// two roll-outs that bring sealed tokens to a fleet whose states are unsealed today, and for
-// nothing else; docs/migration.md walks through them.
+// Plaintext returns a format that does not protect states: its tokens are the states
+// themselves. Use it only for the two roll-outs that bring sealed tokens to a fleet whose
+// states are unsealed today. docs/migration.md describes them.
 //
 // Anybody can read, write, repeat and pass on such a state, and every answer reaches
 // the handler. So all claims must be waived by name, and the format serves only calls
-// of the tools named, never those that work once or that use the package elicit. It
-// ends at until, which is at most 24 hours after the start of this process. Write
-// until as a date: a duration would begin again with every restart. After it, unsealed
-// states are rejected as expired, and the format seals nothing.
+// of the named tools, which must neither have single use nor use the package elicit. The
+// format works until the time until, which is at most 24 hours after the start of this
+// process. Write until as a date: a duration would begin again with every restart. After
+// that time, unsealed states are rejected as expired, and the format seals nothing.
 //
 // A state that is empty, or begins with a prefix of mcpseal's own or of another format
 // that the boundary accepts, fails to seal.
@@ -51,12 +51,13 @@ func newPlaintext(tools []string, until, started time.Time) (mcpseal.Format, err
 
 type plaintextFormat struct {
 	tools []string
-	until time.Time     // by the wall clock
-	made  time.Time     // by the monotonic clock, which nobody can set back
-	left  time.Duration // from made to until
+	until time.Time     // when the format ends, by the wall clock
+	made  time.Time     // when the format was made; compared by the monotonic clock, which nobody can set back
+	left  time.Duration // the time from made to until
 
-	// told is whether a boundary has called Unsealed. A format that wraps this one may
-	// lack the method, and the boundary would take the states for sealed ones.
+	// told is true after a boundary has called Unsealed. Until then nothing is opened or
+	// sealed: a format that wraps this one may lack the method, so that the boundary takes
+	// states for sealed ones.
 	told atomic.Bool
 }
 
@@ -64,13 +65,13 @@ func (f *plaintextFormat) Prefix() string            { return "" }
 func (f *plaintextFormat) Carries() mcpseal.ClaimSet { return 0 }
 
 // Unsealed marks a format whose tokens anybody can write: see [mcpseal.Format]. It
-// returns the only tools that the format serves, and when it stops.
+// returns the only tools that the format serves, and the time when the format ends.
 func (f *plaintextFormat) Unsealed() (tools []string, until time.Time) {
 	f.told.Store(true)
 	return slices.Clone(f.tools), f.until
 }
 
-// Digest is empty: a state says nothing about the arguments.
+// Digest returns nil, because an unsealed state is not bound to the arguments.
 func (f *plaintextFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
 
 const errPlaintextHidden = plain.Error("unsealed states are hidden from the boundary: the format that wraps compat.Plaintext must have its method Unsealed too")
@@ -104,14 +105,14 @@ func (f *plaintextFormat) Open(_ context.Context, binding *mcpseal.Binding, toke
 	if !f.over() {
 		claims.Expires = f.until.UnixMilli()
 	}
-	return claims, nil // Expires is 0 once the time is over, so the boundary rejects the token
+	return claims, nil // Expires is 0 if the format has ended, so the boundary rejects the token as expired
 }
 
 func (f *plaintextFormat) serves(binding *mcpseal.Binding) bool {
 	return binding.Method == "tools/call" && slices.Contains(f.tools, binding.Target)
 }
 
-// over reports whether the time is over by either clock.
+// over reports whether the format has ended, by the wall clock or by the monotonic clock.
 func (f *plaintextFormat) over() bool {
 	now := time.Now()
 	return !(now.Before(f.until) && now.Sub(f.made) < f.left)

@@ -29,19 +29,21 @@ const (
 	pythonMaxTimeMillis = 1 << 53
 )
 
-// PythonOptions are the settings of the Python servers, except their keys.
+// PythonOptions are the settings of the Python servers whose tokens are opened or sealed,
+// except their keys.
 type PythonOptions struct {
-	// ClaimEmpty names ClaimAudience, ClaimUser or both, if tokens carry an audience or
-	// a user even when it is empty. A Python server writes such tokens if it was given ""
-	// instead of None.
+	// ClaimEmpty is ClaimAudience, ClaimUser or both, if tokens hold an audience or a user
+	// even when it is empty. A Python server writes such tokens if it was given "" instead
+	// of None.
 	ClaimEmpty mcpseal.ClaimSet
 }
 
 // Python returns the format of the Python SDK (mcp 2.x), AES-256-GCM over JSON claims.
-// The secrets are those of the Python servers, in the same order: the first seals,
-// every one opens. If the Python servers have a secret as text, pass its UTF-8 bytes.
+// The secrets are those of the Python servers, in the same order: the first seals tokens,
+// and all of them open tokens. If the Python servers have a secret as text, pass its UTF-8
+// bytes.
 //
-// It carries the request, the arguments, the audience and the user, but neither
+// The format carries the request, the arguments, the audience and the user, but neither
 // questions nor flow nor single use. It ignores the arguments of resources/read. If a
 // handler wrote no state, the state comes back as "".
 //
@@ -78,7 +80,7 @@ func Python(secrets [][]byte, options PythonOptions) (mcpseal.Format, error) {
 	return f, nil
 }
 
-// pythonKey is one secret, ready for use.
+// pythonKey is what is derived from one secret.
 type pythonKey struct {
 	id         [pythonKeyIDSize]byte
 	additional []byte
@@ -117,20 +119,20 @@ func (f *pythonFormat) Carries() mcpseal.ClaimSet {
 	return mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser
 }
 
-// KeyID reads the key's id from a token, genuine or not.
+// KeyID returns the key id in a token, genuine or not, or "" if there is none.
 func (f *pythonFormat) KeyID(token string) string {
 	text, ok := strings.CutPrefix(token, pythonPrefix)
 	if !ok || len(text) < 8 {
 		return ""
 	}
-	id, err := b64u.Decode(nil, text[:8]) // six bytes, of which the first four are the id
+	id, err := b64u.Decode(nil, text[:8]) // eight characters hold six bytes; the id is the first four
 	if err != nil {
 		return ""
 	}
 	return hex.EncodeToString(id[:pythonKeyIDSize])
 }
 
-// Digest returns the claim that binds a token to the arguments.
+// Digest returns the digest of the arguments, as a Python server writes it into a token.
 func (f *pythonFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	text := b.Arguments
 	if b.Method == methodReadResource {
@@ -157,7 +159,7 @@ func (f *pythonFormat) seal(payload []byte) string {
 	return f.first.seal(pythonPrefix, f.first.id[:], payload, f.first.additional)
 }
 
-// envelope writes the claims as Python does.
+// envelope returns the JSON object of a token, to the byte as a Python server writes it.
 func (f *pythonFormat) envelope(b *mcpseal.Binding, c *mcpseal.Claims, salt []byte) ([]byte, error) {
 	buf := append(make([]byte, 0, 256+len(c.State)+len(c.State)/8), `{"v":1,"iat":`...)
 	buf = pythonFloat(buf, float64(c.Issued)/1000)
@@ -228,7 +230,7 @@ func (f *pythonFormat) Open(_ context.Context, b *mcpseal.Binding, token string)
 	return mcpseal.Claims{Issued: issued, Expires: expires, Arguments: []byte(arguments), State: state, HasState: true}, nil
 }
 
-// open returns the payload of a genuine token.
+// open returns the payload of a token, or an error if the token is not genuine.
 func (f *pythonFormat) open(token string) (string, error) {
 	text, ok := strings.CutPrefix(token, pythonPrefix)
 	if !ok {
@@ -246,8 +248,8 @@ func (f *pythonFormat) open(token string) (string, error) {
 	return key.open(s, s.sealed[pythonKeyIDSize:], key.additional)
 }
 
-// millis returns a claim in seconds as milliseconds. round rounds the result: it must
-// make the token's life shorter, never longer.
+// millis returns a claim in seconds as milliseconds, and false if it is not a time. So that
+// rounding never makes a token live longer, pass math.Ceil for iat and math.Floor for exp.
 func (c *claim) millis(round func(float64) float64) (int64, bool) {
 	if c.Kind == jsonvalue.Number {
 		if millis, ok := wholeMillis(c.Text); ok {
@@ -262,8 +264,8 @@ func (c *claim) millis(round func(float64) float64) (int64, bool) {
 	return int64(millis), true
 }
 
-// wholeMillis is a fast path for most times: seconds with ten digits, and a fraction of
-// at most three.
+// wholeMillis converts most times from seconds to milliseconds, and is fast. ok is false
+// unless text has ten digits, with at most three more after a point.
 func wholeMillis(text string) (millis int64, ok bool) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	if len(whole) != 10 || len(fraction) > 3 {

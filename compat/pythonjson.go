@@ -7,7 +7,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
 
-// pythonMaxDigits is the longest integer that Python reads, in digits.
+// pythonMaxDigits is how many digits an integer may have for Python's JSON reader.
 const pythonMaxDigits = 4300
 
 var (
@@ -15,8 +15,8 @@ var (
 	pythonStyle   = jsonvalue.Style{Strings: pythonStrings, Number: pythonNumber}
 )
 
-// pythonArguments rewrites arguments as Python's json.dumps does with sorted keys. It
-// writes {} for arguments that Python treats as false.
+// pythonArguments writes the arguments as Python's json.dumps writes them with sorted keys.
+// It writes {} for arguments that Python treats as false.
 func pythonArguments(a *jsonvalue.Arguments) error {
 	isFalse := pythonFalse(a)
 	if !a.Append(&pythonStyle) {
@@ -28,7 +28,8 @@ func pythonArguments(a *jsonvalue.Arguments) error {
 	return nil
 }
 
-// pythonFalse reports whether Python treats a value as false.
+// pythonFalse reports whether Python treats the arguments as false: null, 0 and [], for
+// example.
 func pythonFalse(a *jsonvalue.Arguments) bool {
 	switch a.Kind() {
 	case jsonvalue.Null, jsonvalue.False:
@@ -55,7 +56,7 @@ func pythonNumber(dst, literal []byte) ([]byte, bool) {
 	return append(dst, literal...), digits <= pythonMaxDigits
 }
 
-// pythonFloat appends the text that repr gives a float.
+// pythonFloat appends f as Python's repr writes it.
 func pythonFloat(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):

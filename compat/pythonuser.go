@@ -11,9 +11,9 @@ import (
 const errNoClient = plain.Error("the access token names no client, which is part of a user's name for the Python SDK: " +
 	"have the TokenVerifier set TokenInfo.Extra[\"client_id\"]")
 
-// PythonUser returns the user's name in the Python SDK, from the parts of a verified
+// PythonUser returns the name that the Python SDK gives a user, from the parts of a verified
 // access token. Pass "" for an issuer or a subject that the token does not have. The
-// client is required: without one, all users would have the same name.
+// client ID is required: without it, all users would have the same name.
 func PythonUser(clientID, issuer, subject string) (string, error) {
 	if clientID == "" {
 		return "", errNoClient
@@ -35,7 +35,8 @@ func PythonUser(clientID, issuer, subject string) (string, error) {
 	return string(append(text, ']')), nil
 }
 
-// pythonUser returns the claim that binds a token to a user: a salted digest.
+// pythonUser returns the claim that binds a token to a user: the salt and a salted digest of
+// the name.
 func pythonUser(user string, salt []byte) string {
 	digest := pythonUserDigest(user, salt)
 	return string(b64u.Append(nil, append(append([]byte(nil), salt...), digest[:]...)))

@@ -16,18 +16,18 @@ import (
 const (
 	rubyPrefix  = "v1."
 	rubyKeySize = 32
-	// rubyMaxLevels is how deep arguments may nest: Ruby reads 100 levels, and the
-	// params around the arguments are one of them.
+	// rubyMaxLevels is how deep arguments may nest. Ruby reads 100 levels, and the params
+	// object around the arguments is one of them.
 	rubyMaxLevels = 99
 )
 
 // Ruby returns the format of the Ruby SDK (mcp 1.x), AES-256-GCM over JSON claims under
 // a key of exactly 32 bytes. Arguments are written as the gem json 2.6 writes them.
 //
-// It carries the request, the arguments and the audience, but neither user nor
+// The format carries the request, the arguments and the audience, but neither user nor
 // questions nor flow nor single use. If a handler wrote no state, the state comes back
-// as "". Times are whole seconds, so a token may live up to a second shorter than the
-// policy's TTL.
+// as "". Times are whole seconds, so a token may live up to a second shorter than
+// Config.TTL says.
 func Ruby(key []byte) (mcpseal.Format, error) {
 	if len(key) != rubyKeySize {
 		return nil, fmt.Errorf("compat: a key for the Ruby format has %d bytes, this one has %d", rubyKeySize, len(key))
@@ -50,7 +50,7 @@ func (f *rubyFormat) Carries() mcpseal.ClaimSet {
 	return mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience
 }
 
-// Digest returns the claim that binds a token to the arguments.
+// Digest returns the digest of the arguments, as a Ruby server writes it into a token.
 func (f *rubyFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	sum, err := jsonvalue.SumArguments(b.Arguments, rubyArguments)
 	if err != nil {
@@ -71,7 +71,7 @@ func (f *rubyFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Clai
 	return f.sealer.seal(rubyPrefix, nil, payload, []byte(rubyPrefix)), nil
 }
 
-// rubyEnvelope writes the claims as Ruby does.
+// rubyEnvelope returns the JSON object of a token, to the byte as a Ruby server writes it.
 func rubyEnvelope(b *mcpseal.Binding, state string, exp int64, digest string) ([]byte, error) {
 	buf := append(make([]byte, 0, 192+len(state)+len(state)/8), `{"v":1,"exp":`...)
 	buf = strconv.AppendInt(buf, exp, 10)
@@ -105,7 +105,7 @@ func (f *rubyFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (
 	return rubyClaims(payload, b)
 }
 
-// payload returns the payload of a genuine token.
+// payload returns the payload of a token, or an error if the token is not genuine.
 func (f *rubyFormat) payload(token string) (string, error) {
 	text, ok := strings.CutPrefix(token, rubyPrefix)
 	if !ok {
@@ -119,7 +119,8 @@ func (f *rubyFormat) payload(token string) (string, error) {
 	return f.sealer.open(s, s.sealed, []byte(rubyPrefix))
 }
 
-// rubyClaims reads the payload of a genuine token.
+// rubyClaims returns the claims in the payload of a genuine token. It returns an error if
+// the payload is malformed or not bound to b.
 func rubyClaims(payload string, b *mcpseal.Binding) (mcpseal.Claims, error) {
 	var e envelope
 	if !e.read(payload) {
@@ -144,8 +145,8 @@ func rubyClaims(payload string, b *mcpseal.Binding) (mcpseal.Claims, error) {
 
 var rubyStyle = jsonvalue.Style{Strings: jsonvalue.Usual, Number: rubyNumber}
 
-// rubyArguments rewrites arguments as the Ruby SDK does. It writes {} for arguments that
-// Ruby treats as false.
+// rubyArguments writes the arguments as the Ruby SDK writes them. It writes {} for
+// arguments that Ruby treats as false.
 func rubyArguments(a *jsonvalue.Arguments) error {
 	kind := a.Kind()
 	if !a.Append(&rubyStyle) {
@@ -172,7 +173,7 @@ func rubyNumber(dst, literal []byte) ([]byte, bool) {
 		return dst, false
 	}
 	if abs := math.Abs(f); 1e15 <= abs && abs < 1e16 && f != math.Trunc(f) {
-		return strconv.AppendFloat(dst, f, 'f', -1, 64), true // Ruby writes such a number without an exponent
+		return strconv.AppendFloat(dst, f, 'f', -1, 64), true // Ruby writes these numbers without an exponent
 	}
 	start := len(dst)
 	dst = jsonvalue.AppendFloat(dst, f, -4, 14)

@@ -23,15 +23,15 @@ func checkSecret(peer string, secret []byte) error {
 	return nil
 }
 
-// derive makes a key from a secret as peers do.
+// derive derives a key from a secret with HKDF-SHA-256, as the peers do.
 func derive(secret []byte, info string) ([]byte, error) {
 	return hkdf.Key(sha256.New, secret, nil, info, sha256.Size)
 }
 
-// sealer seals with AES-256-GCM. The random nonce is in front of the ciphertext.
+// sealer seals payloads with AES-256-GCM. It puts the random nonce in front of the ciphertext.
 type sealer struct{ aead cipher.AEAD }
 
-// What sealing adds to a payload, in bytes.
+// The lengths of the nonce and the tag that sealing adds to a payload, in bytes.
 const nonceSize, tagSize = 12, 16
 
 func newSealer(key []byte) (*sealer, error) {
@@ -46,7 +46,8 @@ func newSealer(key []byte) (*sealer, error) {
 	return &sealer{aead}, nil
 }
 
-// seal returns prefix, then head and the sealed payload in base64url.
+// seal returns a token: prefix, followed by the base64url text of head and the sealed
+// payload.
 func (s *sealer) seal(prefix string, head, payload, additional []byte) string {
 	sealed := make([]byte, len(head), len(head)+nonceSize+len(payload)+tagSize)
 	copy(sealed, head)
@@ -55,7 +56,7 @@ func (s *sealer) seal(prefix string, head, payload, additional []byte) string {
 	return string(b64u.Append(text, sealed))
 }
 
-// open returns the payload of a genuine token.
+// open returns the payload in sealed, or ReasonForged if it is not genuine.
 func (s *sealer) open(buf *scratch, sealed, additional []byte) (string, error) {
 	payload, err := s.aead.Open(buf.payload[:0], nil, sealed, additional)
 	if err != nil {
@@ -65,13 +66,14 @@ func (s *sealer) open(buf *scratch, sealed, additional []byte) (string, error) {
 	return string(payload), nil
 }
 
-// scratch holds buffers, so that they are not allocated for every token.
+// scratch holds buffers for opening a token. It is pooled, so that they are not allocated
+// for every token.
 type scratch struct{ sealed, payload []byte }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// decode decodes a text, and reports whether it is long enough for head bytes and a
-// sealed payload.
+// decode decodes a base64url text into s.sealed. It returns false if the text is malformed,
+// or too short to hold head bytes and a sealed payload.
 func (s *scratch) decode(text string, head int) bool {
 	sealed, err := b64u.Decode(s.sealed[:0], text)
 	if err != nil {
@@ -91,8 +93,8 @@ func (s *scratch) release() {
 	scratches.Put(s)
 }
 
-// redacted is a format's name. A format that embeds it prints as this name under every
-// verb, so that its other fields, which lead to secrets, never print.
+// redacted is a format's name. A format embeds it to print as this name under every verb.
+// The format's other fields, which hold secrets, are then never printed.
 type redacted string
 
 func (r redacted) String() string             { return "compat." + string(r) }

@@ -22,20 +22,21 @@ const (
 	typeScriptBindSize  = 16
 )
 
-// TypeScriptOptions are the settings of the TypeScript servers, except their key.
+// TypeScriptOptions are the settings of the TypeScript servers whose tokens are opened or
+// sealed, except their key.
 type TypeScriptOptions struct {
-	// Bind returns the text that the servers' bind option returns for the same
-	// request. Nil means that they have no such option: tokens are then bound to
-	// nothing. An error and a panic fail the check.
+	// Bind returns the text that the servers' bind option returns for the same request. Nil
+	// means that the servers do not set that option: tokens are then bound to nothing.
+	// After an error or a panic of Bind, the token is rejected or not sealed.
 	Bind func(*mcpseal.Binding) (string, error)
-	// Binds names the claims that change Bind's text. Zero means none: every claim that
-	// policy demands must then be waived. [TypeScript] refuses a claim that Bind plainly
-	// ignores. It cannot notice an ambiguous text, such as two names joined by a
-	// character that both may contain.
+	// Binds is the set of claims that the text of Bind depends on. Zero means none: every
+	// claim that the boundary demands must then be waived. [TypeScript] refuses a claim
+	// that Bind plainly ignores. It cannot notice an ambiguous text, such as two names
+	// joined by a character that both may contain.
 	Binds mcpseal.ClaimSet
-	// Text means that payloads are JSON strings, and that a state is the text of
-	// such a string. Otherwise a state is the payload's JSON, whatever its type, and
-	// a handler must write only JSON, without white space around it.
+	// Text is true if the payload of a token is a JSON string; a state is then the text of
+	// that string. If it is false, a state is the payload's JSON, whatever its type, and a
+	// handler must write only JSON, without white space around it.
 	Text bool
 }
 
@@ -43,9 +44,9 @@ type TypeScriptOptions struct {
 // 2.x), HMAC-SHA256 over JSON. If the TypeScript servers have the key as text, pass its
 // UTF-8 bytes.
 //
-// It carries what Bind binds and nothing else, and it is not encrypted: a client can
-// read the state. Times are whole seconds, so a token may live up to a second shorter
-// than the policy's TTL.
+// The format carries the claims in Binds and no others. Its tokens are not encrypted: a
+// client can read the state. Times are whole seconds, so a token may live up to a second
+// shorter than Config.TTL says.
 func TypeScript(key []byte, options TypeScriptOptions) (mcpseal.Format, error) {
 	if err := checkSecret("the TypeScript format", key); err != nil {
 		return nil, err
@@ -56,7 +57,8 @@ func TypeScript(key []byte, options TypeScriptOptions) (mcpseal.Format, error) {
 	return &typeScriptFormat{"TypeScript", options, mac.NewKey(key)}, nil
 }
 
-// checkBinds returns an error if Bind plainly does not bind what Binds names.
+// checkBinds returns an error if Bind returns the same text for two requests that differ in
+// a claim of Binds.
 func checkBinds(options *TypeScriptOptions) error {
 	const possible = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser
 	switch {
@@ -93,8 +95,8 @@ func checkBinds(options *TypeScriptOptions) error {
 	return nil
 }
 
-// alike reports whether bind returns the same text for two bindings. It returns an error
-// if bind refuses the first. If bind refuses the second, the two are not alike.
+// alike reports whether bind returns the same text for two bindings. It returns an error if
+// bind fails for the first binding, and false if bind fails for the second one.
 func alike(bind func(*mcpseal.Binding) (string, error), one, other mcpseal.Binding) (same bool, err error) {
 	var a, b string
 	var failed error
@@ -116,8 +118,8 @@ type typeScriptFormat struct {
 func (f *typeScriptFormat) Prefix() string            { return typeScriptPrefix }
 func (f *typeScriptFormat) Carries() mcpseal.ClaimSet { return f.options.Binds }
 
-// Digest returns the claim that binds a token to all that Bind binds, the arguments or
-// more. It is nil if there is no Bind.
+// Digest returns the claim that binds a token to the text of Bind, and so to the arguments
+// if that text depends on them. It is nil if there is no Bind.
 func (f *typeScriptFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	if f.options.Bind == nil {
 		return nil, nil
@@ -153,7 +155,7 @@ func (f *typeScriptFormat) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpsea
 
 var typeScriptStrings = jsonvalue.StringStyle{Surrogates: true, Short: jsonvalue.Usual.Short}
 
-// envelope writes the claims as JSON.stringify does.
+// envelope returns the JSON object of a token, to the byte as JSON.stringify writes it.
 func (f *typeScriptFormat) envelope(c *mcpseal.Claims, exp int64, tag string) ([]byte, error) {
 	buf := append(make([]byte, 0, 96+len(c.State)+len(c.State)/8), '{')
 	if c.HasState {
@@ -224,7 +226,7 @@ func (f *typeScriptFormat) Open(_ context.Context, b *mcpseal.Binding, token str
 	return c, nil
 }
 
-// verify returns the payload of a genuine token.
+// verify returns the payload of a token, or an error if the token is not genuine.
 func (f *typeScriptFormat) verify(token string) (string, error) {
 	signed, tag, ok := cutLast(token, '.')
 	if !ok || !strings.HasPrefix(signed, typeScriptPrefix) {

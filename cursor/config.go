@@ -13,28 +13,29 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Config is the policy of cursors. It is copied.
+// Config says how cursors are sealed, bound and limited. [New] copies it.
 type Config struct {
-	// Keys seals and opens. Required, unless Codec is set. Use the ring of your
-	// boundary: it has separate keys for cursors.
+	// Keys seals and opens cursors. Required, unless Codec is set. Use the ring of your
+	// boundary: it derives separate keys for cursors.
 	Keys mcpseal.KeySource
-	// Codec seals in place of Keys, with a key that this process does not hold.
+	// Codec seals and opens cursors in place of Keys. Set it if the key is not in this
+	// process, but for example in an HSM.
 	Codec mcpseal.Codec
-	// Audience names this service, at most 1024 bytes, so that services that
-	// share keys refuse each other's cursors. Required.
+	// Audience names this service, in at most 1024 bytes. Services that share keys then
+	// refuse each other's cursors. Required.
 	Audience string
-	// Epoch names what the positions refer to, at most 1024 bytes. A new epoch, for
-	// example after a change of the schema, makes every outstanding cursor invalid. ""
-	// is an epoch too.
+	// Epoch names the version of the data that positions refer to, in at most 1024
+	// bytes. Change it, for example after a change of the schema, to make all cursors
+	// issued before invalid. "" is an epoch too.
 	Epoch string
-	// RequireUser issues and opens cursors only for calls with a user, except
-	// cursors for everyone: see [NextPage.Shared].
+	// RequireUser makes Cursors issue and open cursors only for calls with a user. Cursors
+	// for everyone are an exception: see [NextPage.Shared].
 	RequireUser bool
 	// TTL is how long a cursor opens. 0 means 1 hour. A cursor keeps the TTL that it
 	// was issued with.
 	TTL time.Duration
-	// MaxPosition is the longest position, in bytes. 0 means 256; a cursor then has at
-	// most 512 characters.
+	// MaxPosition is the greatest length of a position, in bytes. 0 means 256; a cursor
+	// then has at most 512 characters.
 	MaxPosition int
 	// MaxArguments limits the text of a request's arguments, in bytes. 0 means 4 MiB.
 	MaxArguments int
@@ -57,7 +58,7 @@ const (
 	clockSkew   = 60 * time.Second
 )
 
-// ConfigOf returns a policy of cursors with the keys, the audience and the log of a
+// ConfigOf returns a Config for cursors with the keys, the audience and the log of a
 // boundary. Boundaries without an audience that share one [mcpseal.Ephemeral] ring
 // accept each other's cursors. ok is false if the boundary has neither a ring nor a codec.
 func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
@@ -71,7 +72,7 @@ func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 		MaxArguments: policy.MaxArguments, Logger: policy.Logger, Observer: policy.Observer,
 	}
 	if config.Audience == "" {
-		config.Audience = "nobody else" // any name will do: the keys are ephemeral, and no other process has them
+		config.Audience = "nobody else" // any name will do, because no other process has these ephemeral keys
 	}
 	return config, true
 }
@@ -102,7 +103,7 @@ func (c *Config) setDefaults() error {
 	}
 	chosen := c.TTL != 0
 	if !chosen {
-		c.TTL = defaultTTL // not checked with Outlast: key sources allow an hour, unless their operator chose less
+		c.TTL = defaultTTL // Outlast is not called for this default: key sources allow an hour unless set to less
 	}
 	if c.TTL < time.Second || c.TTL > maxTTL {
 		return fmt.Errorf("cursor: Config.TTL is %v, not between 1s and %v", c.TTL, maxTTL)

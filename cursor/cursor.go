@@ -7,15 +7,15 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// Issuer opens cursors; the page that it returns issues the next one. *[Cursors] is
-// an Issuer; compat/atd has another.
+// Issuer opens cursors. Open returns a [Page], which issues the next cursor. *[Cursors]
+// implements Issuer, and so does a type in compat/atd.
 type Issuer interface {
 	// Open returns the page that a cursor leads to. An empty cursor leads to the
-	// first page and always opens. Any other must be one that was issued for
-	// this request, to this user, by this service; otherwise the error is
-	// ErrExpired or ErrInvalid. Pass the arguments without the cursor itself, which
-	// is different on every page. On a first page [Page.Next] reads them, so they
-	// must not change until then.
+	// first page and always opens. Any other cursor must have been issued for this
+	// request, to this user, by this service; otherwise the error is ErrExpired or
+	// ErrInvalid. Pass the arguments without the cursor itself, which is different on
+	// every page. On a first page [Page.Next] reads the arguments, so they must not
+	// change until then.
 	Open(ctx context.Context, request mcpseal.Request, cursor string) (Page, error)
 }
 
@@ -26,7 +26,7 @@ type Cursors struct {
 	service [digestSize]byte
 }
 
-// New makes an issuer. An error says what to configure.
+// New makes an [Issuer] of native cursors. An error says what to change in the config.
 func New(config Config) (*Cursors, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
@@ -36,13 +36,14 @@ func New(config Config) (*Cursors, error) {
 	return &Cursors{config, texts, serviceDigest(config.Audience, config.Epoch)}, nil
 }
 
-// prefix is what every cursor begins with.
+// prefix is the text that every cursor begins with.
 var prefix = mcpseal.PurposeCursor.Prefix()
 
-// maxCursor is the longest cursor that is decoded. No codec makes a longer one.
+// maxCursor returns the greatest length of a cursor. Open refuses a longer cursor without
+// decoding it; no codec makes one.
 func (c *Cursors) maxCursor() int { return max(4096, 4*c.config.MaxPosition) }
 
-// Open implements [Issuer].
+// Open returns the page that a cursor leads to: see [Issuer].
 func (c *Cursors) Open(ctx context.Context, request mcpseal.Request, cursor string) (Page, error) {
 	page := Page{cursors: c, request: request}
 	if cursor == "" {

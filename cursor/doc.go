@@ -1,5 +1,5 @@
-// Package cursor seals pagination cursors: a server tells the client where to go on,
-// the client sends that back, and nothing is stored.
+// Package cursor seals pagination cursors. A cursor tells the server where the next page
+// begins; the client keeps it and sends it back, and the server stores nothing.
 //
 //	cursors, err := cursor.New(cursor.Config{Keys: ring, Audience: "rows.example.com"})
 //	…
@@ -13,9 +13,9 @@
 // 256 bytes of position, in at most 512 characters.
 //
 // If the cursor is one of a tool's arguments, take it out of [mcpseal.Request.Arguments]
-// and keep the others there. With the cursor among them no second page opens; without
-// the others a cursor works for any arguments. The example of this package shows such a
-// tool.
+// and keep the other arguments there. If you leave the cursor in, no second page opens. If
+// you leave the others out, a cursor works for any arguments. The example of this package
+// shows such a tool.
 //
-// [Pages] does the same with a Go value as the position.
+// [Pages] has a Go value as the position, instead of bytes.
 package cursor

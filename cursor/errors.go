@@ -8,19 +8,19 @@ import (
 	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
-// The errors that a caller can tell apart.
+// The two kinds of errors that Open returns. Use errors.Is to tell which one it is.
 var (
 	// ErrExpired means that the cursor was good for this request but is too old:
 	// start over.
 	ErrExpired = errors.New("mcpseal: cursor expired")
-	// ErrInvalid means that the cursor did not open for any other reason.
+	// ErrInvalid means that the cursor did not open for another reason than its age.
 	ErrInvalid = errors.New("mcpseal: invalid cursor")
 )
 
-// RejectError means that a cursor was not opened. It is [ErrExpired] or
-// [ErrInvalid], and its text says no more than that.
+// RejectError means that a cursor was not opened. errors.Is matches it with [ErrExpired] or
+// [ErrInvalid], and its text does not say more.
 type RejectError struct {
-	Reason mcpseal.Reason `json:"-"` // for the operator, never for the client
+	Reason mcpseal.Reason `json:"-"` // tells the operator why; never show it to the client
 	cause  *callback.Error
 }
 
@@ -33,11 +33,11 @@ func (e *RejectError) kind() error {
 
 func (e *RejectError) Error() string { return e.kind().Error() }
 
-// Is reports whether target is [ErrExpired] or [ErrInvalid], whichever of them e is.
+// Is reports whether target is the kind of error that e is: [ErrExpired] or [ErrInvalid].
 func (e *RejectError) Is(target error) bool { return target == e.kind() }
 
-// Cause returns how a codec or another part of yours failed, if that was the
-// reason. Its text is safe to log.
+// Cause returns an error that explains the reason, such as how your codec failed, or nil.
+// Its text is safe to log.
 func (e *RejectError) Cause() error { return e.cause.OrNil() }
 
 // IssueError means that a cursor was not issued.
@@ -48,13 +48,13 @@ type IssueError struct {
 
 func (e *IssueError) Error() string { return "mcpseal: cursor not issued: " + string(e.Reason) }
 
-// Cause returns how a codec or another part of yours failed, if that was the
-// reason. Its text is safe to log.
+// Cause returns an error that explains the reason, such as how your codec failed, or nil.
+// Its text is safe to log.
 func (e *IssueError) Cause() error { return e.cause.OrNil() }
 
-const invalidParams = -32602 // as the pagination chapter of the protocol asks
+const invalidParams = -32602 // the JSON-RPC code that MCP's pagination chapter requires
 
-// Wire returns the client's view of an error of this package.
+// Wire turns an error of this package into the error that the client gets.
 func Wire(err error) mcpseal.WireError {
 	var issue *IssueError
 	switch {

@@ -11,7 +11,7 @@ import (
 
 func init() { inspect.ReadCursor = inspectCursor }
 
-// inspectCursor reads a cursor's payload. Only the command mcpseal uses it.
+// inspectCursor decodes the payload of a cursor. Only the mcpseal command uses it.
 func inspectCursor(payload []byte) (inspect.Cursor, error) {
 	payload = bytes.Clone(payload)
 	r, head, reason := parseRecord(payload)

@@ -11,18 +11,18 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// The operations that an observer gets.
+// The operations of cursors that [Config.Observer] gets events about.
 const (
 	OpIssue mcpseal.Op = "issue_cursor"
 	OpOpen  mcpseal.Op = "open_cursor"
 )
 
-// failure is a failed check with all that the operator may learn about it.
+// failure says why a check failed, with all that the operator may know.
 type failure = callback.Failure[mcpseal.Reason]
 
 func failed(reason mcpseal.Reason) *failure { return &failure{Reason: reason} }
 
-// failedBecause returns a failure that also says what to do, in words without a secret.
+// failedBecause returns a failure with an explanation. The explanation must hold no secret.
 func failedBecause(reason mcpseal.Reason, format string, args ...any) *failure {
 	return &failure{Reason: reason, Cause: callback.Explain(format, args...)}
 }
@@ -34,7 +34,7 @@ func (c *Cursors) start() (start time.Time) {
 	return start
 }
 
-// report tells the observer what was done. If that failed, it tells the log too.
+// report tells the observer about an operation. It tells the log too if the operation failed.
 func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, request *mcpseal.Request, cursor string, fail *failure) {
 	if fail == nil && c.config.Observer == nil {
 		return
@@ -50,8 +50,8 @@ func (c *Cursors) report(ctx context.Context, op mcpseal.Op, start time.Time, re
 		fail.Excuse(ctx, mcpseal.ReasonCanceled)
 		e.Reason, e.Cause = fail.Reason, fail.Cause.OrNil()
 		c.log(ctx, &e, fail)
-		// Time is checked last. If another check failed, the client may have made the
-		// target up, so the observer does not get it.
+		// Expiry is checked last. If another check failed, the client may have made the
+		// target up, so the observer does not get the target.
 		if op == OpOpen && fail.Reason != mcpseal.ReasonExpired && fail.Reason != mcpseal.ReasonFromTheFuture {
 			e.Target = mcpseal.TargetUnknown
 		}
@@ -75,8 +75,8 @@ func (c *Cursors) log(ctx context.Context, e *mcpseal.Event, fail *failure) {
 	}, fail.Attrs()...)...)
 }
 
-// keyID returns the id of the key that a cursor names, genuine or not. It is "" if the
-// codec does not say.
+// keyID returns the key id in a cursor, which may be forged. It returns "" if the codec
+// cannot read the id.
 func (c *Cursors) keyID(cursor string) (id string) {
 	text, ok := strings.CutPrefix(cursor, prefix)
 	if named, says := c.config.Codec.(interface{ KeyID(string) string }); ok && says && len(cursor) <= c.maxCursor() {

@@ -18,22 +18,22 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// Page is one page of a walk: it has the position where the page begins, and issues
-// the next cursor. It is not safe for concurrent use.
+// Page is one page of a paginated list. It has the position where the page begins, and
+// issues the cursor of the next page. It is not safe for concurrent use.
 type Page struct {
 	number   int
 	position []byte
-	next     func(context.Context, NextPage) (string, error) // set by NewPage only, for a page of another issuer
+	next     func(context.Context, NextPage) (string, error) // issues the next cursor, for a page that NewPage made; otherwise nil
 
 	cursors *Cursors
 	request mcpseal.Request
-	opened  int64 // Unix time in milliseconds; 0 on the first page
+	opened  int64 // when the page was opened, in Unix milliseconds; 0 on the first page until Next is called
 
 	arguments [sha256.Size]byte
 	user      string
 	known     struct{ arguments, user bool }
 	binding   binding
-	bound     struct { // who may use a cursor with this binding
+	bound     struct { // who may use a cursor with the field binding, if that is known
 		known bool
 		who   byte
 	}
@@ -41,38 +41,38 @@ type Page struct {
 
 // NextPage says where the next page begins, and who may use its cursor.
 type NextPage struct {
-	Position []byte // what the next page's Position returns
-	// Shared lets everyone who makes the same request use the cursor. It is for a
-	// page with a cursor that a cache may serve to others.
+	Position []byte // where the next page begins; Page.Position returns it there
+	// Shared lets everyone who makes the same request use the cursor. Set it if a cache
+	// may serve the page with this cursor to other users.
 	Shared bool
-	// Cached is how long a cache may serve the page that has the cursor. The
-	// cursor's TTL begins after that.
+	// Cached is how long a cache may serve the page that holds the cursor. The cursor
+	// lives for that much longer than its TTL.
 	Cached time.Duration
 }
 
-// NewPage makes a page for an issuer other than [Cursors]: next issues the cursor of
-// the page after it.
+// NewPage makes a page for your own [Issuer]. The function next returns the cursor of the
+// page after this one.
 func NewPage(number int, position []byte, next func(context.Context, NextPage) (string, error)) Page {
 	return Page{number: number, position: position, next: next}
 }
 
-// String names the page by its number, without position, user or arguments.
+// String returns the page's number in a short text, without position, user or arguments.
 func (p Page) String() string { return "cursor.Page(" + strconv.Itoa(p.number) + ")" }
 
-// Format writes String under every verb.
+// Format writes what String returns, whatever the verb.
 func (p Page) Format(s fmt.State, _ rune) { io.WriteString(s, p.String()) }
 
-// LogValue is String, for slog.
+// LogValue returns what String returns, so that slog shows no position either.
 func (p Page) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
 // First reports whether this is the first page.
 func (p *Page) First() bool { return p.number == 0 }
 
-// Number returns how many pages came before.
+// Number returns how many pages came before this one.
 func (p *Page) Number() int { return p.number }
 
-// Position returns where this page begins, as the previous page gave it to Next; nil
-// on the first page.
+// Position returns where this page begins: what the handler passed to Next on the previous
+// page. It is nil on the first page.
 func (p *Page) Position() []byte { return p.position }
 
 const (
@@ -80,8 +80,8 @@ const (
 	errAmongArguments = plain.Error("the cursor is among the arguments: give Request.Arguments without the cursor, which is another on every page")
 )
 
-// Next returns the cursor of the next page. Its TTL begins when this page was opened;
-// on the first page, with the first call of Next. The error is an *[IssueError].
+// Next returns the cursor of the next page. The cursor's TTL begins when this page was
+// opened or, on the first page, with the first call of Next. The error is an *[IssueError].
 func (p *Page) Next(ctx context.Context, next NextPage) (string, error) {
 	if p.next != nil {
 		return p.next(ctx, next)
@@ -99,7 +99,7 @@ func (p *Page) Next(ctx context.Context, next NextPage) (string, error) {
 	return cursor, nil
 }
 
-// open opens a cursor into the page.
+// open sets p to the page that a cursor leads to, or returns why the cursor is refused.
 func (p *Page) open(ctx context.Context, cursor string) *failure {
 	config := &p.cursors.config
 	text, ok := strings.CutPrefix(cursor, prefix)
@@ -119,7 +119,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 	if reason != "" {
 		return failed(reason)
 	}
-	if fail := p.digestArguments(); fail != nil { // after Open, so that a forged cursor costs no digest
+	if fail := p.digestArguments(); fail != nil { // after opening the text, so that no digest is computed for a forged cursor
 		fail.Reason = mcpseal.ReasonArguments
 		return fail
 	}
@@ -127,7 +127,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 		return fail
 	}
 	if reason := boundTo(head, &p.binding); reason != "" {
-		if bytes.Contains(p.request.Arguments, []byte(cursor)) { // the caller left the cursor in the arguments, so no cursor ever opens
+		if bytes.Contains(p.request.Arguments, []byte(cursor)) { // the server left the cursor in the arguments, so no cursor can ever open
 			return failedBecause(reason, "%s", errAmongArguments)
 		}
 		return failed(reason)
@@ -135,7 +135,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 	if len(r.position) > config.MaxPosition {
 		return failed(mcpseal.ReasonTooLarge)
 	}
-	// Time is last, so that only the cursor's rightful user learns that it is too old.
+	// Expiry is checked last, so that only the cursor's rightful user learns that it expired.
 	p.opened = time.Now().UnixMilli()
 	if reason := r.inTime(p.opened); reason != "" {
 		return failed(reason)
@@ -176,7 +176,7 @@ func (p *Page) issue(ctx context.Context, next *NextPage) (string, *failure) {
 	return p.cursors.texts.Seal(ctx, s)
 }
 
-// digestArguments digests the arguments once.
+// digestArguments computes the digest of the arguments into p, unless p has it already.
 func (p *Page) digestArguments() *failure {
 	if p.known.arguments {
 		return nil
@@ -193,13 +193,13 @@ func (p *Page) digestArguments() *failure {
 	case panicked != nil:
 		return &failure{Reason: mcpseal.ReasonCodecFailed, Cause: panicked}
 	case problem != nil:
-		return failedBecause(mcpseal.ReasonInvalidParams, "%s", problem) // its text repeats nothing of the arguments
+		return failedBecause(mcpseal.ReasonInvalidParams, "%s", problem) // the text of problem repeats nothing of the arguments
 	}
 	p.known.arguments = true
 	return nil
 }
 
-// bind binds the page to the caller, who is identified once, or to everyone.
+// bind binds the page's cursors to everyone if shared is true, otherwise to the caller.
 func (p *Page) bind(ctx context.Context, shared bool) *failure {
 	who, user := byte(forEverybody), ""
 	if !shared {

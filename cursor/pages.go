@@ -11,25 +11,25 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonloss"
 )
 
-// Pages opens pages whose position is a Go value: a key of the last row, for example.
-// It is written as JSON, in at most Config.MaxPosition bytes. A position that would
-// come back as another value is not issued: one with data in fields that JSON does not
-// carry, or with text that is not UTF-8. In a field of type any, bytes are refused too,
-// and so are numbers that a float64 does not hold, such as most integers beyond 2^53.
+// Pages opens pages whose position is a Go value of type T, such as the key of the last
+// row. The position is written as JSON, in at most Config.MaxPosition bytes. Next refuses a
+// position that would come back as another value: one with data in fields that JSON does
+// not carry, or with text that is not UTF-8. In a field of type any, it also refuses bytes,
+// and numbers that a float64 does not hold, such as most integers beyond 2^53.
 type Pages[T any] struct{ issuer Issuer }
 
-// For returns the Pages of an issuer.
+// For returns a Pages that opens and issues the cursors of an issuer.
 func For[T any](issuer Issuer) Pages[T] { return Pages[T]{issuer} }
 
-// Place is a page and where it begins.
+// Place is a [Page] with its position as a Go value.
 type Place[T any] struct {
 	Page
-	After T // what the previous page gave to Next; zero on the first page
+	After T // the position: what the handler passed to Next on the previous page; zero on the first page
 }
 
-// Open is [Issuer.Open] with a typed position. If the position has members that T does
-// not have, or of other types, the error is ErrInvalid: T has changed since the cursor
-// was issued. Better change the Epoch whenever T changes.
+// Open does what [Issuer.Open] does, and decodes the position. If T has changed since the
+// cursor was issued, so that the position has members that T lacks or of other types, the
+// error is ErrInvalid. To be safe, change [Config.Epoch] whenever T changes.
 func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor string) (Place[T], error) {
 	page, err := p.issuer.Open(ctx, request, cursor)
 	if err != nil || page.First() {
@@ -52,7 +52,7 @@ func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor stri
 	return place, nil
 }
 
-// Next is [Page.Next] with a typed position.
+// Next does what [Page.Next] does, with the Go value after as the position.
 func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
 	position, fail := encodePosition(after)
 	if fail != nil {
@@ -64,8 +64,8 @@ func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
 	return p.Page.Next(ctx, NextPage{Position: position})
 }
 
-// encodePosition writes a position, and refuses one that would come back as another
-// value.
+// encodePosition encodes a position as JSON. It refuses a position that would come back as
+// another value.
 func encodePosition[T any](after T) ([]byte, *failure) {
 	var (
 		buf     bytes.Buffer
@@ -75,7 +75,7 @@ func encodePosition[T any](after T) ([]byte, *failure) {
 	panicked := callback.Guard(func() {
 		encoder := json.NewEncoder(&buf)
 		encoder.SetEscapeHTML(false)
-		if err = encoder.Encode(&after); err == nil { // a pointer, so that methods of *T are used too
+		if err = encoder.Encode(&after); err == nil { // encode through a pointer, so that methods of *T are used too
 			problem = jsonloss.Of(reflect.ValueOf(&after).Elem(), buf.Bytes())
 		}
 	})

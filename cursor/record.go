@@ -9,38 +9,39 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// The record in a cursor. docs/token.md defines every byte.
+// The version of the record in a cursor, and the values of its fields. docs/token.md
+// defines every byte of it.
 const (
 	recordVersion = 1
 
-	forNobody    = 0 // the caller has no name
-	forUser      = 1
-	forEverybody = 2
+	forNobody    = 0 // only callers without a user may use the cursor
+	forUser      = 1 // only one user may use the cursor
+	forEverybody = 2 // every caller may use the cursor
 
 	maxNumber = 1<<32 - 1
 )
 
-// Offsets of the fields.
+// The offsets of the fields in a cursor's record.
 const (
 	atWho      = 2
-	atIssued   = 3  // 6 bytes
-	atLifetime = 9  // 5 bytes
-	atNumber   = 14 // 4 bytes
-	atService  = 18 // 16 bytes
-	atDigest   = 34 // 16 bytes
+	atIssued   = 3  // 6 bytes long
+	atLifetime = 9  // 5 bytes long
+	atNumber   = 14 // 4 bytes long
+	atService  = 18 // 16 bytes long
+	atDigest   = 34 // 16 bytes long
 	atHints    = 50 // two hints of 2 bytes each
 	atLength   = 54 // 2 bytes: the length of the position
 	headSize   = 56
 
-	// minSize is the length that a record is padded to, so that the lengths of short
-	// positions do not show. AES-GCM is also faster on whole 128 bytes than on fewer.
+	// minSize is the length to which a shorter record is padded. So a cursor does not show
+	// the length of a short position. AES-GCM is also faster on 128 bytes than on fewer.
 	minSize = 128
 )
 
-// record is what a cursor says.
+// record is the decoded payload of a cursor.
 type record struct {
 	who              byte
-	issued, lifetime int64 // milliseconds
+	issued, lifetime int64 // in milliseconds; issued is a Unix time
 	number           int64
 	position         []byte // a part of the payload, not a copy
 }
@@ -50,11 +51,11 @@ func (r *record) fits() bool {
 		0 < r.lifetime && r.lifetime <= native.MaxSpan && 1 <= r.number && r.number <= maxNumber
 }
 
-// appendRecord appends the record, bound to b.
+// appendRecord appends r to dst in its encoded form, with the digests of b.
 func appendRecord(dst []byte, r *record, b *binding) []byte {
 	var head [headSize]byte
 	binary.BigEndian.PutUint32(head[atNumber:], uint32(r.number))
-	native.PutSpan(head[:], atLifetime, r.lifetime) // last field first: each Put overwrites bytes before its field
+	native.PutSpan(head[:], atLifetime, r.lifetime) // from the last field to the first, because each Put overwrites bytes before its field
 	native.PutInstant(head[:], atIssued, r.issued)
 	head[0], head[1], head[atWho] = mcpseal.PurposeCursor.Mark(), recordVersion, r.who
 	copy(head[atService:], b.service[:])
@@ -68,11 +69,11 @@ func appendRecord(dst []byte, r *record, b *binding) []byte {
 
 var padding [minSize]byte
 
-// padded returns how many zeros follow a position of this length.
+// padded returns how many zero bytes pad a record with a position of this length.
 func padded(length int) int { return max(0, minSize-headSize-length) }
 
-// parseRecord reads the payload of a genuine cursor. reason says why it cannot be read,
-// or is "".
+// parseRecord decodes the payload of a genuine cursor. reason is "", or says why the payload
+// cannot be decoded.
 func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal.Reason) {
 	if len(payload) < 2 || payload[0] != mcpseal.PurposeCursor.Mark() || payload[1] != recordVersion {
 		return r, nil, mcpseal.ReasonVersion
@@ -93,8 +94,8 @@ func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal
 	return r, head, ""
 }
 
-// boundTo returns why the record is not bound to b, or "". The digest decides; the hints
-// only choose the reason, because one user in 65,536 has the same hint as another.
+// boundTo returns why the record is not bound to b, or "" if it is. The digest decides. The
+// hints only choose the reason, because one user in 65,536 has the same hint as another.
 func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
 	if !native.Same(head[atService:atDigest], b.service) {
 		return mcpseal.ReasonAudience
@@ -110,8 +111,8 @@ func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
 	return mcpseal.ReasonRequest
 }
 
-// inTime returns why the record's times are refused, or "". Each condition states what
-// is accepted, so that a nonsense number is refused.
+// inTime returns why the record's times are refused, or "" if they are accepted. Each
+// condition has the form !(accepted), so that a nonsense number is refused.
 func (r *record) inTime(now int64) mcpseal.Reason {
 	if !(r.issued <= now+clockSkew.Milliseconds()) {
 		return mcpseal.ReasonFromTheFuture
@@ -125,29 +126,30 @@ func (r *record) inTime(now int64) mcpseal.Reason {
 const (
 	digestSize = native.DigestSize
 	hintSize   = 2
-	maxNamed   = 1<<16 - 1 // the longest method or target, in bytes
+	maxNamed   = 1<<16 - 1 // the greatest length of a method or target, in bytes
 )
 
-// binding is what a cursor is bound to, as the record has it: a digest of the service,
-// one digest of everything else, and hints at two parts of that. The digest decides; the
-// hints tell the operator what differs. A page costs one hash, of one block if names are
-// short.
+// binding is what a cursor is bound to, in the form that the record holds: a digest of the
+// service, one digest of everything else, and two hints. The digests decide whether a
+// cursor opens; the hints tell the operator what differs if it does not. A page costs one
+// hash, and that is of one block if names are short.
 type binding struct {
 	service *[digestSize]byte
 	digest  [digestSize]byte
 	hints   hints
 }
 
-// hints are two bytes each of hashes: of the arguments, and of who may use the cursor.
+// hints holds two short hashes: of the arguments, and of the user who may use the cursor.
 type hints struct{ arguments, user [hintSize]byte }
 
-// serviceDigest digests what does not change while the process runs.
+// serviceDigest returns the digest of the audience and the epoch. It is computed once,
+// because neither changes while the process runs.
 func serviceDigest(audience, epoch string) [digestSize]byte {
 	return native.Sum(native.AppendFramed(native.AppendFramed([]byte("mc1s"), audience), epoch))
 }
 
-// bind computes the binding to a request, its arguments and who may use the cursor.
-// The method and the target must have at most maxNamed bytes.
+// bind returns the binding to a service, a request, the digest of its arguments and the user
+// who may use the cursor. The method and the target must have at most maxNamed bytes.
 func bind(service *[digestSize]byte, request *mcpseal.Request, arguments *[sha256.Size]byte, who byte, user string) (b binding) {
 	var scratch [160]byte
 	buf := append(scratch[:0], arguments[:digestSize]...)
@@ -159,8 +161,8 @@ func bind(service *[digestSize]byte, request *mcpseal.Request, arguments *[sha25
 	return b
 }
 
-// hint returns a short hash of who and name. It uses only the ends of the name, because
-// names differ there.
+// hint returns a short hash of who and name. It hashes only the first and the last eight
+// bytes of a long name, because names usually differ there.
 func hint(who byte, name string) (h [hintSize]byte) {
 	sum := (uint64(len(name))<<8 | uint64(who)) * 0x9E3779B97F4A7C15
 	if n := len(name); n >= 8 {
@@ -175,7 +177,7 @@ func hint(who byte, name string) (h [hintSize]byte) {
 	return h
 }
 
-// word returns the first eight bytes of a text.
+// word returns the first eight bytes of s as a number.
 func word(s string) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56

@@ -10,8 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// keep returns the answers that a handler may see: those that sound keeps and for which
-// accepts returns true.
+// keep returns the answers that a handler may see: those that the function sound does
+// not refuse, and for which accepts returns true.
 func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) mcp.InputResponseMap {
 	var kept mcp.InputResponseMap
 	for key, answer := range answers {

@@ -13,7 +13,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// passing is a call on its way to the handler, in one allocation.
+// passing holds a call on its way to the handler and its caller, so that both take one
+// allocation.
 type passing struct {
 	passage.Call
 	caller caller
@@ -24,8 +25,9 @@ func (p *Protection) begin(call *passing, ctx context.Context, req mcp.Request) 
 	call.Context, call.By, call.Session, call.Caller = ctx, p, req.GetSession(), &call.caller
 }
 
-// handOver begins a round, and returns the request as the handler may see it. A state
-// that elicit wrote is for elicit alone.
+// handOver begins a round, and returns the request as the handler may see it. If elicit
+// wrote the state, that request has no state and no answers: only elicit gets them,
+// from the Call.
 func (call *passing) handOver(round *mcpseal.Round, req mcp.Request, state string, answers mcp.InputResponseMap) mcp.Request {
 	call.Begin(round)
 	if !passage.Worded(round) {
@@ -39,10 +41,10 @@ func (call *passing) handOver(round *mcpseal.Round, req mcp.Request, state strin
 // caller is who sent a request. It is a copy made when the request arrives, because
 // handlers and inner middleware may change the request before anything is sealed.
 type caller struct {
-	request   mcp.Request // for Options.Principal; nil if that is not set
+	request   mcp.Request // what Options.Principal gets; nil if that option is not set
 	hasHeader bool
 	hasToken  bool
-	onSession bool // the request is on an older client's session over HTTP
+	onSession bool // true if the request is on an older client's session over HTTP
 	token     tokenName
 }
 
@@ -104,7 +106,8 @@ func copyExtra(extra *mcp.RequestExtra) *mcp.RequestExtra {
 }
 
 // copyClaims returns a copy of an access token's claims. It copies values of the types
-// that JSON decodes to. Values of a verifier's own types are shared.
+// that JSON decodes to. Values of other types, which only a token verifier's own code
+// makes, are not copied.
 func copyClaims(claims map[string]any) map[string]any {
 	claims = maps.Clone(claims)
 	for name, value := range claims {
@@ -135,11 +138,12 @@ type keptArguments struct{ text []byte }
 
 var keptPool = sync.Pool{New: func() any { return new(keptArguments) }}
 
-// maxKept is the largest copy whose memory is reused.
+// maxKept is the size of the largest copy whose memory is reused, in bytes.
 const maxKept = 64 << 10
 
-// keepArguments replaces the call's arguments with a copy, valid until release.
-// Arguments that are too long to be digested are not copied: it then returns nil.
+// keepArguments replaces the call's arguments with a copy, which is valid until release
+// is called. If there are no arguments, or more than most bytes, which is too long to
+// be digested, it copies nothing and returns nil.
 func (c *call) keepArguments(most int) *keptArguments {
 	if len(c.arguments) == 0 && len(c.promptArgs) == 0 || len(c.arguments) > most {
 		return nil

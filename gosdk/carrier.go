@@ -18,17 +18,19 @@ func isCarrier(method string) bool {
 	return method == methodTool || method == methodPrompt || method == methodResource
 }
 
-// call is what requests of the three carrier methods have in common.
+// call has the fields that requests of tools/call, prompts/get and resources/read have
+// in common.
 type call struct {
 	method, target string
-	arguments      []byte            // JSON of a tool's arguments; after keepArguments, of a prompt's too
+	arguments      []byte            // a tool's arguments as JSON; after keepArguments, also a prompt's
 	promptArgs     map[string]string // a prompt's arguments, shared with its handler
 	token          string
 	answers        mcp.InputResponseMap
 	meta           map[string]any
 }
 
-// readCall reads the fields of a carrier request; ok is false for any other request.
+// readCall reads a request of tools/call, prompts/get or resources/read; ok is false
+// for any other request.
 func readCall(method string, req mcp.Request) (c call, ok bool) {
 	c.method = method
 	switch r := req.(type) {
@@ -61,8 +63,7 @@ func anyCall(req mcp.Request) (c call, ok bool) {
 	return c, false
 }
 
-// withInput returns the request with a state and answers in place of its own.
-// The caller's params are left alone.
+// withInput returns a copy of the request with this state and these answers.
 func withInput(req mcp.Request, state string, answers mcp.InputResponseMap) mcp.Request {
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
@@ -81,11 +82,11 @@ func withInput(req mcp.Request, state string, answers mcp.InputResponseMap) mcp.
 	return req
 }
 
-// asking is the part of a result that asks.
+// asking is what a result asks the client, and the state that goes with it.
 type asking struct {
 	state     string
 	questions mcp.InputRequestMap // nil if the result does not ask
-	sent      bool                // the SDK will send the result as one that asks
+	sent      bool                // true if the SDK will send the result as one that asks
 }
 
 // readResult reads a result. ok is false if its type is not the SDK's own, or if the

@@ -49,7 +49,7 @@ func sends(body []byte, method string, call bool) (found bool) {
 	for _, message := range messages {
 		decoded, err := jsonrpc.DecodeMessage(message)
 		if err != nil {
-			return false // the SDK refuses a batch for one bad message
+			return false // the SDK refuses the whole batch if one message is bad
 		}
 		if request, ok := decoded.(*jsonrpc.Request); ok && request.Method == method && request.IsCall() == call {
 			found = true
@@ -58,8 +58,8 @@ func sends(body []byte, method string, call bool) (found bool) {
 	return found
 }
 
-// answer is a ResponseWriter that calls its function before once: when the client is
-// about to get the first byte.
+// answer is a ResponseWriter. Its field before is a function that it calls once, when
+// the client is about to get the first byte.
 type answer struct {
 	http.ResponseWriter
 	before func(status int)
@@ -72,7 +72,7 @@ func (a *answer) begin(status int) { a.once.Do(func() { a.before(status) }) }
 func (a *answer) finish() { a.begin(http.StatusOK) }
 
 func (a *answer) WriteHeader(status int) {
-	if status >= 200 { // 1xx is not the answer yet
+	if status >= 200 { // an answer with status 1xx is followed by another
 		a.begin(status)
 	}
 	a.ResponseWriter.WriteHeader(status)

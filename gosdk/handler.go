@@ -14,7 +14,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// firstStateless is the first revision without sessions.
+// firstStateless is the first revision of the protocol that has no sessions.
 const firstStateless = "2026-07-28"
 
 const (
@@ -25,29 +25,30 @@ const (
 	defaultPerUser     = 100
 	defaultIdleTimeout = 30 * time.Minute
 
-	// retryAfter is how many seconds a client waits after it found no room.
+	// retryAfter is the Retry-After header, in seconds, that a client gets when there
+	// is no room for its session.
 	retryAfter = "30"
 )
 
 // HandlerOptions changes what [Handler] does. The zero value is the safe choice.
 //
-// The limits apply to older clients, which have sessions. [mcpseal.NoLimit]
-// switches a limit off.
+// The limits apply only to clients of older revisions, because only they have sessions.
+// [mcpseal.NoLimit] switches a limit off.
 type HandlerOptions struct {
-	// HTTP is passed on to the SDK. Its SessionTimeout is how long a session may
-	// go without a POST: 0 means 30 minutes, a negative value forever. Its
-	// Stateless is not used.
+	// HTTP is passed on to the SDK. Its SessionTimeout is how long a session may go
+	// without a POST: 0 means 30 minutes, a negative value forever. Its Stateless is
+	// ignored.
 	HTTP mcp.StreamableHTTPOptions
 	// Principal tells who sent an HTTP request. Set it if something other than the
-	// SDK's bearer middleware verifies users. "" means nobody. It must return the
-	// same name for a user for as long as a session lasts. If it fails or panics,
-	// the request is refused. Nil means the access token's user, as [TokenUser]
-	// names it.
+	// SDK's bearer middleware verifies users. It returns "" for nobody. It must return
+	// the same name for a user for as long as a session lasts. If it fails or panics,
+	// the request is refused. Nil means the access token's user, as [TokenUser] names
+	// it.
 	//
-	// Set both this and Options.Principal or neither, and have both return the
-	// same name for a user. If the names differ on a session of an older client,
-	// its calls can neither ask nor use cursors: whoever shares the session's name
-	// could answer for another user.
+	// Set both this and Options.Principal or neither, and have both return the same
+	// name for a user. If the names differ on a session of an older client, calls on it
+	// can neither ask nor use cursors: another user with the name that the session has
+	// could answer the questions.
 	Principal func(*http.Request) (string, error)
 	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
 	MaxSessions int
@@ -64,23 +65,24 @@ type HandlerOptions struct {
 	Logger *slog.Logger
 }
 
-// Handler serves clients of all protocol revisions at one URL. The SDK's own
-// handler is either stateless, which revision 2026-07-28 needs, or stateful,
-// which older clients need to be asked anything; this one has both and chooses
-// by the Mcp-Protocol-Version header. Options may be nil.
+// Handler serves clients of all protocol revisions at one URL. The SDK's own handler is
+// either stateless, as revision 2026-07-28 requires, or stateful, as questions to older
+// clients require. This handler has one of each, and chooses by the
+// Mcp-Protocol-Version header. Options may be nil.
 //
 // A session of an older client belongs to the user that opened it. For everyone
 // else it does not exist: their requests get the same 404 as for an unknown id.
 //
-// When a limit is reached, a new session displaces one that never sent
-// notifications/initialized and has no request running, the longest unused first. A
-// user at their own limit displaces one of their own sessions. Otherwise an anonymous
-// session is displaced first, then one of the user's own, then any. Anonymous callers
-// displace only anonymous sessions. If there is no such session, the client gets status
-// 503 with Retry-After. A session that sent the notification is not displaced: it ends
-// only by itself, or when it has been idle too long. Room is made before the SDK looks
-// at the request: a request that the SDK then refuses, for its Accept or Origin header
-// for example, has displaced a session all the same.
+// When a limit is reached, a new session ends (displaces) an open one. Only a session
+// that never sent notifications/initialized and has no request running can be
+// displaced, the longest unused first. A user at their own limit displaces one of their
+// own sessions. Otherwise an anonymous session is displaced first, then one of the
+// user's own, then any. Anonymous callers displace only anonymous sessions. If there is
+// no such session, the client gets status 503 with Retry-After. A session that sent the
+// notification is never displaced: it ends only when it is closed, or when it has been
+// idle too long. Room is made before the SDK checks the request, so even a request that
+// the SDK then refuses, for its Accept or Origin header for example, may have displaced
+// a session.
 //
 // Deleting a session cancels the context of its calls. A session counts towards the
 // limits until its last running handler has returned, even after the session has timed
@@ -119,8 +121,8 @@ type handler struct {
 	newer, older http.Handler
 	options      HandlerOptions
 	sessions     *sessions
-	namesUsers   bool         // HandlerOptions.Principal was set
-	lastFull     atomic.Int64 // when the log last warned of a full limit, in Unix seconds
+	namesUsers   bool         // true if HandlerOptions.Principal was set
+	lastFull     atomic.Int64 // when the log last warned that a limit was reached, in Unix seconds
 }
 
 func (h *handler) logger() *slog.Logger {
@@ -128,9 +130,10 @@ func (h *handler) logger() *slog.Logger {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Revisions are dates, so they compare as texts.
+	// Revisions are dates such as 2026-07-28, so comparing the texts compares the
+	// dates.
 	if r.Header.Get(versionHeader) >= firstStateless {
-		if h.namesUsers { // otherwise the calls need no mark
+		if h.namesUsers { // the middleware must know that HandlerOptions.Principal is set
 			r = r.WithContext(context.WithValue(r.Context(), sessionKey{}, markNamed))
 		}
 		h.newer.ServeHTTP(w, r)
@@ -140,9 +143,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveSession(w, r, id)
 		return
 	}
-	// The SDK refuses any other request, so that must not displace a session. A request
-	// that the SDK refuses because of other headers may displace one: whoever can send it
-	// can send a good one too.
+	// Only a POST of JSON can open a session. The SDK refuses any other request, so
+	// such a request must not displace a session. A POST of JSON that the SDK refuses
+	// for another header may displace one: its sender could have sent a good request
+	// instead.
 	if r.Method == http.MethodPost && isJSON(r) {
 		h.openSession(w, r)
 		return
@@ -150,12 +154,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.older.ServeHTTP(w, r)
 }
 
-// openSession serves a POST without a session. The SDK makes a session for each such
-// POST, but keeps only those that are initialized.
+// openSession serves a POST that names no session. The SDK makes a session for each
+// such POST, but keeps the session only if the POST has an initialize request.
 func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	// The body is read before the session is counted, so that a slow client takes no room.
 	body := h.readBody(w, r)
-	var opening *session // nil for a request that must leave no session
+	var opening *session // nil if the request does not open a session
 	if sends(body, "initialize", true) {
 		user, ok := h.user(r)
 		if !ok {
@@ -169,13 +173,13 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	}
 	var server *mcp.Server
 	ctx := context.WithValue(r.Context(), serverKey{}, &server)
-	if opening != nil { // every call on the session has a context derived from this one
+	if opening != nil { // the context of every call on the session is derived from this one
 		ctx = context.WithValue(ctx, sessionKey{}, &sessionMark{named: h.namesUsers, onSession: true, owner: opening.user, alive: opening.alive})
 	}
 	r = r.WithContext(ctx)
 	answer := &answer{ResponseWriter: w, before: func(status int) {
 		h.sessions.name(opening, w.Header().Get(sessionHeader), server)
-		if opening != nil && status < 300 && sends(body, "notifications/initialized", false) { // sent in the same batch
+		if opening != nil && status < 300 && sends(body, "notifications/initialized", false) { // the notification came in the same batch
 			h.sessions.initialized(opening)
 		}
 	}}
@@ -259,14 +263,14 @@ func (h *handler) user(r *http.Request) (user string, ok bool) {
 	if stack := stackOf(err); stack != "" {
 		attributes = append(attributes, "stack", stack)
 	} else if r.Context().Err() == context.Canceled {
-		level = slog.LevelWarn // the client is gone
+		level = slog.LevelWarn // the client cancelled the request
 	}
 	h.logger().Log(r.Context(), level, "gosdk: a request was refused, because its sender could not be identified", attributes...)
 	return "", false
 }
 
 // tokenUser returns the user of the access token that the SDK's bearer middleware
-// verified.
+// verified, or "" if there is no such token.
 func tokenUser(r *http.Request) (string, error) {
 	info := auth.TokenInfoFromContext(r.Context())
 	if info == nil {
@@ -280,9 +284,10 @@ type (
 	sessionKey struct{}
 )
 
-// sessionMark is what [Handler] puts into the context of a request's calls.
+// sessionMark is what [Handler] tells the middleware about a request, through the
+// context of its calls.
 type sessionMark struct {
-	named     bool   // HandlerOptions.Principal names the users of sessions
+	named     bool   // HandlerOptions.Principal is set, and names the owners of sessions
 	onSession bool   // the request is on a session of an older client
 	owner     string // who opened the session; "" for nobody
 
@@ -292,8 +297,8 @@ type sessionMark struct {
 // markNamed is the mark of requests without a session, if HandlerOptions.Principal is set.
 var markNamed = &sessionMark{named: true}
 
-// noteServer wraps getServer. If the request's context has a *mcp.Server pointer under
-// serverKey, the wrapper stores the server there.
+// noteServer wraps getServer. The wrapper also stores the server for openSession, in
+// the variable to which serverKey in the request's context points.
 func noteServer(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
 	return func(r *http.Request) *mcp.Server {
 		server := getServer(r)

@@ -16,7 +16,8 @@ const (
 	// maxListPosition is the length of the longest SDK cursor that is sealed. Such a
 	// cursor holds a name or a URI.
 	maxListPosition = 32 << 10
-	// maxCachedMs limits how much of a page's ttlMs adds to its cursor's life: a year.
+	// maxCachedMs is a year. The ttlMs of a page, up to this limit, extends the life of
+	// the page's cursor.
 	maxCachedMs = 365 * 24 * 60 * 60 * 1000
 )
 
@@ -30,13 +31,14 @@ func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
 	config.MaxPosition = maxPosition
 	cursors, err := cursor.New(config)
 	if err != nil {
-		panic("gosdk: " + err.Error()) // the config above is wrong
+		panic("gosdk: " + err.Error()) // only a mistake in the config above leads here
 	}
 	return cursors
 }
 
-// forUsers wraps the issuer that the author set in Options.Cursors, and applies
-// [mcpseal.Config.RequireUser] to it: for a call without a user, the principal fails.
+// forUsers wraps the issuer that the author set in Options.Cursors, if
+// [mcpseal.Config.RequireUser] is set. It makes the principal fail for a call without a
+// user, so that the issuer refuses the call.
 type forUsers struct{ cursor.Issuer }
 
 func (f forUsers) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {
@@ -118,7 +120,7 @@ func (p *Protection) sealedList(ctx context.Context, by *caller, page *cursor.Pa
 	return with(sealed), nil
 }
 
-// cursorError is the client's view of an error about a cursor.
+// cursorError returns the error that the client gets for an error about a cursor.
 func cursorError(err error) error {
 	wire := cursor.Wire(err)
 	return &jsonrpc.Error{Code: wire.Code, Message: wire.Message, Data: wire.Data}
@@ -209,8 +211,8 @@ func nextListCursor(result mcp.Result) (text string, with func(string) mcp.Resul
 // example.
 type strangers struct {
 	mu    sync.Mutex
-	names map[string]string // the option that names a tool, by the tool; nil after the warning
-	pages int               // how many pages were seen in a row, from the first
+	names map[string]string // from each tool to the option that names it; nil after the warning
+	pages int               // how many pages were seen without a gap, counted from the first
 }
 
 func (s *strangers) expect(option string, tools []string) {
@@ -224,7 +226,7 @@ func (s *strangers) expect(option string, tools []string) {
 
 // meet looks at a page of the list of tools. After the last page it warns, once, about
 // the tools that were on no page. Another replica may have served some pages, so it
-// warns only after it has seen a page of each number.
+// warns only after this process has served every page.
 func (s *strangers) meet(ctx context.Context, p *Protection, number int, page *mcp.ListToolsResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// receive is the receiving middleware. It moves fields between the SDK and the
-// boundary; the boundary decides what is allowed. If a handler panics, its call
-// fails: the log has the type of the panic's value and the stack, and the client learns
-// nothing.
+// receive is the receiving middleware. It passes states, questions and answers to the
+// boundary, and the boundary decides what is allowed. If a handler panics, its call
+// fails: the log gets the type of the panic's value and the stack, and the client only
+// an internal error.
 func (p *Protection) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		returned := false
@@ -25,7 +25,7 @@ func (p *Protection) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}()
 		panicked := mcpseal.Guard(func() error {
 			if result, err = p.serve(ctx, next, method, req); err != nil {
-				_ = err.Error() // may panic, as a typed nil does; tried here because the SDK calls it with no recover
+				_ = err.Error() // a panic in Error, as of a typed nil, is caught here; the SDK calls Error with no recover
 			}
 			return nil
 		})
@@ -39,7 +39,8 @@ func (p *Protection) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// stackOf returns the functions that led to a panic, or "" if err is not about one.
+// stackOf returns the stack of the panic that err reports, or "" if err reports no
+// panic.
 func stackOf(err error) string {
 	part := new(mcpseal.PartError)
 	errors.As(err, &part)
@@ -84,7 +85,7 @@ func (p *Protection) serveCarrier(ctx context.Context, next mcp.MethodHandler, m
 	return nil, bare(err)
 }
 
-// openCall is a call and the round that it opened, in one allocation.
+// openCall holds a call and its round together, so that both take one allocation.
 type openCall struct {
 	passing
 	round mcpseal.Round
@@ -133,8 +134,9 @@ func (p *Protection) input(ctx context.Context, round *mcpseal.Round, c call) (s
 	return state, answers
 }
 
-// run calls the handler. It returns the result, and the part of the result that asks. It
-// refuses a result that cannot be read, because a state could leave in it unchecked.
+// run calls the handler. It returns the result, and the part of the result that asks.
+// It refuses a result that cannot be read, because such a result could carry a state
+// that is not sealed.
 func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
 	result, err := next(ctx, c.method, req)
 	if err != nil {
@@ -213,7 +215,7 @@ func (p *Protection) refuse(ctx context.Context, method, why string) error {
 	return internalError()
 }
 
-// wireError returns the client's view of an error of the boundary.
+// wireError returns the error that the client gets for an error of the boundary.
 func wireError(err error) error {
 	wire := mcpseal.Wire(err)
 	seen := &jsonrpc.Error{Code: wire.Code, Message: wire.Message, Data: wire.Data}
@@ -223,7 +225,8 @@ func wireError(err error) error {
 	return seen
 }
 
-// rejectedError is the client's view of a rejected token.
+// rejectedError is the error that the client gets for a rejected token. It has a type
+// of its own, so that serveCarrier can replace it with Options.RejectedText.
 type rejectedError struct{ seen *jsonrpc.Error }
 
 func (e *rejectedError) Error() string { return e.seen.Error() }
@@ -231,8 +234,8 @@ func (e *rejectedError) Unwrap() error { return e.seen }
 
 func internalError() error { return wireError(nil) }
 
-// bare returns the error to send to the client. The SDK wraps the errors of the sending
-// middleware, so bare takes an ownError out again.
+// bare returns the error to send to the client. If the SDK wrapped an error of the
+// sending middleware, bare returns that error without the wrapping.
 func bare(err error) error {
 	var own *ownError
 	if errors.As(err, &own) {
@@ -244,7 +247,8 @@ func bare(err error) error {
 	return err
 }
 
-// ownError marks an error of this package on its way through the SDK: see bare.
+// ownError marks an error that the sending middleware returned, so that bare finds it
+// after the SDK has wrapped it.
 type ownError struct{ err error }
 
 func (e *ownError) Error() string { return e.err.Error() }

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// isOlder reports whether the client does not know multi round-trip requests, by the
-// SDK's own rule.
+// isOlder reports whether the client's revision is older than multi round-trip
+// requests. It decides as the SDK does.
 func isOlder(req mcp.Request) bool {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || session == nil {
@@ -27,12 +27,12 @@ func isOlder(req mcp.Request) bool {
 	return params != nil && params.ProtocolVersion < firstStateless
 }
 
-// lastStateful is the last revision with sessions.
+// lastStateful is the last revision of the protocol that has sessions.
 const lastStateful = "2025-11-25"
 
-// withSessions lowers the revision of an initialize request to the last one that has
-// sessions. Given a later revision, the SDK would also answer with one that has sessions,
-// but then treat the client as if it spoke the later revision.
+// withSessions lowers the revision in an initialize request to the last revision that
+// has sessions. The SDK itself would answer a later revision with one that has
+// sessions, but then treat the client as if it spoke the later revision.
 func withSessions(req mcp.Request) mcp.Request {
 	r, ok := req.(*mcp.ServerRequest[*mcp.InitializeParams])
 	if !ok || r == nil || r.Params == nil || r.Params.ProtocolVersion < firstStateless {
@@ -54,9 +54,9 @@ type olderCall struct {
 
 	mu    sync.Mutex // a handler may ask from several goroutines, and after it has returned
 	round mcpseal.Round
-	sdk   *sdkRound // of this run of the handler; nil before its first question
-	asked bool      // the client was asked, or the call brought a token
-	over  bool      // the call has ended
+	sdk   *sdkRound // the SDK's round in this run of the handler; nil before its first question
+	asked bool      // true if the client was asked, or the call brought a token
+	over  bool      // true after the call has ended
 }
 
 // olderOf returns the older client's call that a question on a session belongs to,
@@ -120,7 +120,7 @@ func (p *Protection) bridge(ctx context.Context, next mcp.MethodHandler, req mcp
 func (o *olderCall) enter() *mcpseal.Round {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	entered := o.round // a copy, because an abandoned run may still read its round
+	entered := o.round // a copy, because an earlier run that was abandoned may still read its own round
 	o.sdk = nil
 	return &entered
 }
@@ -206,9 +206,9 @@ func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, ans
 	return state, keep(answers, o.round.Accepts), nil
 }
 
-// sealRound begins a round that this package asks, not the SDK. It returns the round's
-// token, and when that expires. A question that the handler left open is not part of
-// the round.
+// sealRound begins a round whose questions this package asks, not the SDK. It returns
+// the round's token, and when the token expires. It also ends the SDK's round: a
+// question of that round without an answer then belongs to no round.
 func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token string, expires time.Time, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -285,8 +285,9 @@ func askOne(ctx context.Context, session *mcp.ServerSession, question mcp.InputR
 	return nil, fmt.Errorf("a question of type %T cannot be asked", question)
 }
 
-// withTools returns a sampling question as one with tools, though it has none. The
-// answer may then hold several contents, as answers do that the SDK hands to handlers.
+// withTools converts a sampling question to the type for questions with tools, without
+// adding any. The answer may then hold several contents, like the answers that the SDK
+// gives to handlers.
 func withTools(q *mcp.CreateMessageParams) *mcp.CreateMessageWithToolsParams {
 	messages := make([]*mcp.SamplingMessageV2, len(q.Messages))
 	for i, m := range q.Messages {

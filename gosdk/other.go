@@ -14,15 +14,16 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// serveOther serves methods that are neither carriers nor lists. Nothing is sealed
-// there, so neither a state nor questions nor answers may go in or out.
+// serveOther serves every method except tools/call, prompts/get, resources/read and the
+// lists. Nothing is sealed for these methods, so it refuses params and results with a
+// state, questions or answers.
 func (p *Protection) serveOther(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	if carriesInput(req.GetParams()) {
 		return nil, p.refuse(ctx, mcpseal.PlainText(method), "params with a state or answers were refused: nothing seals them for this method")
 	}
 	if method == methodListen && isOlder(req) {
-		// It is refused, because no older revision has this method, and some releases
-		// of the SDK never end a session that sent it.
+		// The method is refused: no older revision has it, and some releases of the SDK
+		// never end a session that sent it.
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}
 	}
 	result, err := next(ctx, method, withSessions(req))
@@ -43,7 +44,7 @@ var inputMembers = []string{"requestState", "inputRequests", "inputResponses"}
 func carriesInput(message any) bool {
 	v := reflect.ValueOf(message)
 	for v.Kind() == reflect.Pointer {
-		v = v.Elem() // invalid if the pointer is nil
+		v = v.Elem() // becomes invalid if the pointer is nil
 	}
 	if !v.IsValid() {
 		return false
@@ -52,7 +53,8 @@ func carriesInput(message any) bool {
 		return jsonCarriesInput(message)
 	}
 	for _, index := range inputFields(v.Type()) {
-		// It fails if an embedded pointer is nil: then there is no such field.
+		// FieldByIndexErr fails if an embedded pointer is nil: then the message has no
+		// such field.
 		if field, err := v.FieldByIndexErr(index); err == nil && !field.IsZero() {
 			return true
 		}
@@ -65,11 +67,11 @@ var sdkPackage = reflect.TypeFor[mcp.CallToolResult]().PkgPath()
 func jsonCarriesInput(message any) bool {
 	text, err := json.Marshal(message)
 	if err != nil {
-		return true // it cannot be checked, so it must be refused
+		return true // what cannot be checked must be refused
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil {
-		return false // not an object
+		return false // not an object, so it has no members
 	}
 	for name, value := range members {
 		isInput := slices.ContainsFunc(inputMembers, func(member string) bool { return strings.EqualFold(name, member) })
@@ -80,7 +82,7 @@ func jsonCarriesInput(message any) bool {
 	return false
 }
 
-var inputFieldsOf sync.Map // from reflect.Type to [][]int
+var inputFieldsOf sync.Map // caches inputFields: from reflect.Type to [][]int
 
 // inputFields returns the fields of an SDK struct whose name in JSON is one of
 // inputMembers, each as an index for reflect.

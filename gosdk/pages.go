@@ -25,9 +25,9 @@ type PageHandler[In, At, Item any] func(ctx context.Context, req *mcp.CallToolRe
 // PageOptions names what [AddPagedTool] adds to arguments and results, and limits
 // the arguments.
 type PageOptions struct {
-	Cursor     string // the argument. "" means cursor
-	NextCursor string // the member of the result. "" means nextCursor
-	Items      string // the member of the result. "" means items
+	Cursor     string // the name of the argument; "" means cursor
+	NextCursor string // the member of the result with the next cursor; "" means nextCursor
+	Items      string // the member of the result with the items; "" means items
 
 	// Unbound names arguments that may differ from page to page, such as limit. The
 	// schema still checks them and the handler still gets them, but the cursor is not
@@ -39,24 +39,25 @@ type PageOptions struct {
 	// keep a key in the position: a page number means another row if the size changes.
 	Unbound []string
 
-	// MaxArguments limits the text of the arguments without the cursor, in bytes: the
-	// schema library takes much more memory than that to refuse them. It is at most
-	// mcpseal.Config.MaxArguments. 0 means 64 KiB, or mcpseal.Config.MaxArguments if less.
+	// MaxArguments limits the JSON of the arguments, without the cursor, in bytes. The
+	// limit saves memory: to refuse arguments, the schema library takes many times
+	// their size. MaxArguments must not exceed mcpseal.Config.MaxArguments. 0 means 64
+	// KiB, or mcpseal.Config.MaxArguments if less.
 	MaxArguments int
 }
 
-const cursorRoom = 4 << 10 // for a cursor and its name
+const cursorRoom = 4 << 10 // how many bytes more the arguments may have if they include a cursor
 
 // AddPagedTool registers a tool that returns its items page by page. Its
 // arguments gain an optional cursor. Its result is the items and, unless the
 // page is the last, the cursor of the next.
 //
-// A cursor works for the user and the arguments of the page that it came with
-// (except those in PageOptions.Unbound), for this tool of this service, and for an
-// hour. Any other cursor is answered with -32602 before the handler runs, unless the
-// other arguments are refused first. An empty one asks for the first page. A position
-// is written as JSON, in at most 256 bytes: keep a key in it, not a row.
-// Options.Cursors may have another lifetime and another length.
+// A cursor works for the user and the arguments of the page that it came with (except
+// those in PageOptions.Unbound), for this tool of this service, and for an hour. Any
+// other cursor is answered with -32602 before the handler runs, unless the other
+// arguments are refused first. An empty cursor asks for the first page. A position is
+// written as JSON, in at most 256 bytes: keep a key in it, not a row. An issuer in
+// Options.Cursors may have another lifetime and another limit.
 //
 // The arguments are read once. The value that the schema accepts, with the
 // schema's defaults in it, is the one that the handler gets and that the cursor
@@ -67,9 +68,9 @@ const cursorRoom = 4 << 10 // for a cursor and its name
 //     refused, at any depth. So is a map key that its type would write in another
 //     way, and base64 that Go would write in another way.
 //   - A whole number has at most 64 bits, however it is written, and arrives
-//     exactly or is refused; -0 arrives as 0. In an any it is an int64, or a uint64
-//     if it is too large for that.
-//   - Any other number is a float64, and is refused if the float64 is whole. A
+//     exactly or is refused; -0 arrives as 0. In a field of type any it is an int64,
+//     or a uint64 if it is too large for that.
+//   - Any other number is a float64, and is refused if rounding made it whole. A
 //     float32 field gets the nearest float32: the schema checked the float64.
 //   - A Go array takes exactly as many items as its length.
 //   - The schema's bounds must be less than 2^53 in magnitude, and a multipleOf must
@@ -90,13 +91,14 @@ const cursorRoom = 4 << 10 // for a cursor and its name
 // output schema describes an item, unless a type in Item has its own JSON, contains
 // itself, or is another that jsonschema cannot describe, such as a map[int]string.
 //
-// It panics, as mcp.AddTool does, when the tool cannot be registered: because a
-// name clashes with one of the arguments, a name in Unbound is no argument or is there
+// It panics, as mcp.AddTool does, when the tool cannot be registered: because a name
+// clashes with one of the arguments, a name in Unbound is no argument or is there
 // twice, a default does not fit its schema or its field, a schema made from In has an
-// argument that no field gets, or a field has the option string. In a schema made from In, a struct that embeds a type with its own
-// UnmarshalJSON is refused, and so is a number with one: set InputSchema. A $ref must
-// point into the same schema. It may lead back to itself only through a keyword that
-// steps into the value, such as properties or items.
+// argument that no field gets, or a field has the option string. In a schema made from
+// In, a struct that embeds a type with its own UnmarshalJSON is refused, and so is a
+// number type with its own UnmarshalJSON: set InputSchema. A $ref must point into the
+// same schema. It may lead back to itself only through a keyword that steps into the
+// value, such as properties or items.
 //
 // It also panics when the schema has a rule that would not be applied: a rule of
 // another draft than its $schema names, a rule beside a $ref in draft-07, a rule
@@ -138,7 +140,8 @@ func addPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHa
 	return nil
 }
 
-// withDefaults returns the options with every zero resolved, or what is wrong.
+// withDefaults returns the options with defaults in place of zeros, or an error. Most
+// is the upper limit of MaxArguments.
 func (o *PageOptions) withDefaults(most int) (PageOptions, error) {
 	var resolved PageOptions
 	if o != nil {
@@ -157,7 +160,7 @@ func (o *PageOptions) withDefaults(most int) (PageOptions, error) {
 	return resolved, nil
 }
 
-// pagedTool is a tool that was registered.
+// pagedTool is a tool that AddPagedTool registered.
 type pagedTool[In, At, Item any] struct {
 	p         *Protection
 	name      string
@@ -167,13 +170,14 @@ type pagedTool[In, At, Item any] struct {
 	handler   PageHandler[In, At, Item]
 }
 
-// refuse logs why for the operator, and tells the client only that it was refused.
+// refuse logs why the arguments were refused, and returns an error that tells the
+// client only that they were.
 func (t *pagedTool[In, At, Item]) refuse(ctx context.Context, why string) error {
 	t.p.logger().WarnContext(ctx, "gosdk: the arguments of a paged tool were refused", "tool", t.name, "cause", why)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params"}
 }
 
-// serve answers errors as the SDK's typed tools do.
+// serve handles a call, and sends errors as the SDK's typed tools do.
 func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	result, err := t.call(ctx, req)
 	if err == nil {
@@ -200,7 +204,7 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 	} else if err != nil {
 		return nil, err
 	}
-	if len(bound) > t.p.policy.MaxArguments { // defaults and escapes make it longer
+	if len(bound) > t.p.policy.MaxArguments { // bound may be longer than the arguments, because of defaults and escapes
 		return nil, t.refuse(ctx, "with defaults, more than mcpseal.Config.MaxArguments")
 	}
 	place, err := t.pages.Open(ctx, mcpseal.Request{
@@ -236,7 +240,7 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 	return &mcp.CallToolResult{StructuredContent: json.RawMessage(text), Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, nil
 }
 
-// pagedOutput is the schema of the result.
+// pagedOutput returns the output schema of a paged tool.
 func pagedOutput[Item any](tool *mcp.Tool, names PageOptions) (*jsonschema.Schema, error) {
 	if tool.OutputSchema != nil {
 		return nil, errors.New("the output schema is made from the items; leave it out")

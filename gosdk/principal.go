@@ -12,7 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// principal returns the name of who is calling.
+// principal returns the name of the caller, "" for nobody, or an error if it cannot
+// tell who is calling.
 func (p *Protection) principal(ctx context.Context, c *caller) (principal string, err error) {
 	if p.options.Principal == nil {
 		principal, err = c.tokenUser(ctx)
@@ -29,7 +30,7 @@ func (p *Protection) principal(ctx context.Context, c *caller) (principal string
 }
 
 // checkOwner refuses a caller if Options.Principal gives it another name than
-// HandlerOptions.Principal gave the owner of the session: whoever shares the owner's
+// HandlerOptions.Principal gave the owner of the session: another user with the owner's
 // name could answer for the caller.
 func (p *Protection) checkOwner(ctx context.Context, c *caller, principal string) error {
 	mark, ok := c.markIn(ctx)
@@ -41,11 +42,12 @@ func (p *Protection) checkOwner(ctx context.Context, c *caller, principal string
 	case p.options.Principal != nil:
 		return errOtherName
 	}
-	return nil // warnHalfNamed has logged it
+	return nil // Options.Principal is not set, which warnHalfNamed has logged
 }
 
-// markIn returns the mark that [Handler] put on the request. It ignores requests without
-// headers: a server that a handler connects to in memory may inherit its context.
+// markIn returns the mark that [Handler] put on the request. It ignores the mark if a
+// request has no headers: a handler may connect to another server in memory with its
+// own context, and the mark in that context is not the other server's.
 func (c *caller) markIn(ctx context.Context) (mark *sessionMark, ok bool) {
 	if c.hasHeader {
 		mark, ok = ctx.Value(sessionKey{}).(*sessionMark)
@@ -54,9 +56,9 @@ func (c *caller) markIn(ctx context.Context) (mark *sessionMark, ok bool) {
 }
 
 // tokenUser returns the user that the SDK's bearer middleware verified for this
-// request, or "" for nobody. The context does not count: it is the connection's. If
-// only the context has a token, as over the older SSE transport, it cannot tell who is
-// calling, and fails.
+// request, or "" for nobody. It does not use the token in the context, which is that of
+// the request that opened the connection. If only the context has a token, as over the
+// older SSE transport, tokenUser fails: it cannot tell who is calling.
 func (c *caller) tokenUser(ctx context.Context) (string, error) {
 	switch {
 	case c.hasToken:
@@ -67,7 +69,7 @@ func (c *caller) tokenUser(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// What the log says as the cause of principal_failed.
+// These texts are logged as the cause of the reason principal_failed.
 const (
 	errNoName    = mcpseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
 	errNobody    = mcpseal.PlainError("nobody is calling, and mcpseal.Config.RequireUser is set")
@@ -121,7 +123,8 @@ func (n *tokenName) principal() (string, error) {
 	return string(buf), nil
 }
 
-// appendPart appends a part with its length. An absent part differs from an empty one.
+// appendPart appends one part of a name, with its length. An absent part gives other
+// bytes than an empty one.
 func appendPart(buf []byte, text string, present bool) []byte {
 	if !present {
 		return append(buf, 0)
@@ -131,8 +134,8 @@ func appendPart(buf []byte, text string, present bool) []byte {
 	return append(buf, text...)
 }
 
-// warnUsers logs once what is wrong with the users that states and cursors are bound
-// to.
+// warnUsers logs, once for each problem, that states, cursors or sessions are bound to
+// nobody or to differing names.
 func (p *Protection) warnUsers(ctx context.Context, c *caller) {
 	p.warnHalfNamed(ctx, c)
 	if p.options.Principal != nil || p.options.AllowAnonymous || c.hasToken || !c.overHTTP(ctx) {
@@ -150,8 +153,8 @@ func (c *caller) overHTTP(ctx context.Context) bool {
 	return c.hasHeader || ctx.Value(http.ServerContextKey) != nil
 }
 
-// warnHalfNamed logs once that sessions of older clients are bound to other names than
-// states and cursors.
+// warnHalfNamed logs once if the sessions of older clients are bound to other names
+// than states and cursors are.
 func (p *Protection) warnHalfNamed(ctx context.Context, c *caller) {
 	mark, ofHandler := c.markIn(ctx)
 	ofCalls := p.options.Principal != nil
@@ -175,19 +178,22 @@ func (p *Protection) warnHalfNamed(ctx context.Context, c *caller) {
 	}
 }
 
-// as returns the principal for a boundary or an issuer of cursors.
+// as returns a principal that names this caller, for a boundary or an issuer of
+// cursors.
 func (p *Protection) as(c *caller) mcpseal.Principal {
 	return func(ctx context.Context) (string, error) { return p.principal(ctx, c) }
 }
 
 // callerOfContext tells who sent the call that a context belongs to. One function
-// serves all calls: a principal for each would be an allocation that most do not need.
+// serves all calls, because a function for each call would be one more allocation.
 func (p *Protection) callerOfContext(ctx context.Context) (string, error) {
 	call := passage.From(ctx)
 	return p.principal(call.Context, call.Caller.(*caller))
 }
 
-// callerIn returns the principal of the call that a handler's context belongs to.
+// callerIn returns the principal of the call that a handler's context belongs to. The
+// principal fails if that call did not come through the middleware of p, or came on
+// another session than req.
 func (p *Protection) callerIn(ctx context.Context, req mcp.Request) mcpseal.Principal {
 	passing := passage.From(ctx)
 	if passing == nil || passing.By != any(p) || passing.Session != req.GetSession() {

@@ -18,41 +18,40 @@ import (
 
 // Options changes what [Protect] does. The zero value is the safe choice.
 type Options struct {
-	// Principal tells who is calling. Set it if something other than the SDK's
-	// bearer middleware verifies users. An empty name fails the check, unless
-	// AllowAnonymous is set. Nil means the access token's user id, issuer and
-	// client id.
+	// Principal tells who is calling. Set it if something other than the SDK's bearer
+	// middleware verifies users. An empty name is an error, unless AllowAnonymous is
+	// set. Nil means the access token's user id, issuer and client id.
 	//
 	// Read the user from req.GetExtra(). It has copies of this request's headers and
 	// access token, made when the request arrived: changes by a handler or inner
-	// middleware have no effect on them. The params are not copied: do not decide by
+	// middleware have no effect on them. The params are not copied, so do not decide by
 	// them. The context is that of the request which opened the session or the
 	// connection, even if another user sends on it now.
 	//
 	// Over the older SSE transport GetExtra has neither headers nor token. In front of
 	// that transport, check that whoever posts to a session is the user that opened it.
 	// Then set Principal to take the user from the context. Without Principal, a
-	// connection that was opened with an access token cannot use states and cursors;
-	// those of any other connection are bound to nobody.
+	// connection that was opened with an access token cannot use states and cursors. On
+	// any other connection, states and cursors are bound to nobody.
 	//
 	// With [Handler], set HandlerOptions.Principal too: it binds the sessions of
 	// older clients. If only one of the two is set, the log has an error. If they name
 	// a user differently, older clients can neither be asked nor use cursors.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
-	// AllowAnonymous says that callers without a name are expected: their tokens
-	// are bound to nobody, and anyone who gets one can use it. False means that an
-	// empty name from Principal fails the check, and that the log warns once when
-	// an HTTP server authenticates nobody.
+	// AllowAnonymous says that callers without a name are expected: their tokens are
+	// bound to nobody, and anyone who gets one can use it. False means that an empty
+	// name from Principal is an error, and that the log warns once when an HTTP server
+	// authenticates nobody.
 	AllowAnonymous bool
-	// Unsolicited names tools that get the answers of a call even if it has no state,
-	// so that nothing was asked. If the call has a state, its answers are checked as usual.
-	// Nil means none.
+	// Unsolicited names tools that get the answers of a call even if the call has no
+	// state, although nothing was asked then. If the call has a state, its answers are
+	// checked as usual. Nil means none.
 	Unsolicited []string
 	// RejectedText is the text of the tool result, marked as an error, that a tool call
 	// with a rejected token gets; [StartOver], for example. Set it if the model must
-	// learn of rejections: many hosts do not show it protocol errors. The text is the
-	// same for every reason. "" means the protocol's error, which the official
-	// conformance suite wants.
+	// learn of rejections: many hosts do not show protocol errors to the model. The
+	// text is the same for every reason of a rejection. "" means the protocol's error,
+	// which the official conformance suite wants.
 	RejectedText string
 	// Cursors issues the cursors of paged tools. Nil means native cursors under the
 	// boundary's keys; such a cursor lives for an hour.
@@ -74,7 +73,7 @@ const StartOver = "The confirmation is no longer valid. Nothing was done. Call t
 // Protection is a boundary and its options, prepared once for any number of servers.
 type Protection struct {
 	boundary *mcpseal.Boundary
-	policy   mcpseal.Config // the boundary's
+	policy   mcpseal.Config // the config of the boundary
 	options  Options
 	caller   mcpseal.Principal // returns the user of the call that a context belongs to
 	lists    cursor.Issuer     // nil if list cursors are not sealed
@@ -82,9 +81,9 @@ type Protection struct {
 	receiving, sending mcp.Middleware
 
 	unsolicited map[string]bool // true for tools in Options.Unsolicited
-	anonymous   atomic.Bool     // the log has said that nobody is authenticated
-	halfNamed   sync.Map        // logged errors about only one Principal being set, by their text
-	paired      atomic.Bool     // both halves of the middleware are on one server
+	anonymous   atomic.Bool     // true after the log has warned that nobody is authenticated
+	halfNamed   sync.Map        // the errors that warnHalfNamed has logged, by their text
+	paired      atomic.Bool     // true if the receiving and the sending middleware are on one server
 	strangers   strangers
 }
 
@@ -94,7 +93,7 @@ type Protection struct {
 // is logged once for all servers together.
 func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 	p := newProtection(boundary, options)
-	p.paired.Store(true) // Install installs both halves
+	p.paired.Store(true) // Install adds the receiving and the sending middleware together
 	return p
 }
 
@@ -128,14 +127,15 @@ func (p *Protected) Server() *mcp.Server { return p.server }
 // Boundary returns the boundary.
 func (p *Protected) Boundary() *mcpseal.Boundary { return p.protection.boundary }
 
-// installed are the servers that have the middleware.
+// installed has the servers that Install has protected.
 var installed serverSet
 
-// serverSet is a set of servers. It does not keep a server from being collected.
+// serverSet is a set of servers. It does not keep a server from being
+// garbage-collected.
 type serverSet struct {
 	mu      sync.Mutex
 	servers map[weak.Pointer[mcp.Server]]struct{}
-	sweep   int // the number of entries at which those of collected servers are removed
+	sweep   int // when there are this many entries, add removes the entries of collected servers
 }
 
 // add adds a server, and reports whether it is new.
@@ -229,12 +229,13 @@ func init() {
 	}
 }
 
-// The two halves of the middleware have the same type, so an author may swap them, or
-// install them on two servers. The code below is there to notice both mistakes.
+// The receiving and the sending middleware have the same type, so an author may swap
+// them, or install them on two servers. The code below detects both mistakes.
 
 const swapped = "the two halves of the middleware are swapped, so nothing is sealed: install them as Middleware returns them, receiving and sending"
 
-// isQuestion reports whether only servers send this method.
+// isQuestion reports whether the method asks the client something. Only servers send
+// such a method.
 func isQuestion(method string) bool {
 	switch method {
 	case "elicitation/create", "sampling/createMessage", "roots/list":
@@ -243,24 +244,24 @@ func isQuestion(method string) bool {
 	return false
 }
 
-// pair finds out whether the sending half is on this server too, and if so sets
-// p.paired. It sends a ping on the session of an older client, and the sending half
-// catches that ping. Until p.paired is set, the server neither serves older clients nor
-// asks them anything.
+// pair sets p.paired if the sending middleware is on this server too. To find out, it
+// sends a ping on the session of an older client: the sending middleware catches that
+// ping. Until p.paired is set, the server neither serves older clients nor asks them
+// anything.
 func (p *Protection) pair(ctx context.Context, method string, req mcp.Request) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || session == nil || method != "initialize" && !isOlder(req) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithValue(ctx, pairKey{}, p))
-	cancel() // a ping that the sending half does not catch then fails at once: nobody waits for the client
+	cancel() // so that a ping that is not caught fails at once, and does not wait for the client
 	if errors.Is(session.Ping(ctx, nil), errCaught) {
 		p.paired.Store(true)
 	}
 }
 
-// catches reports whether a message is the ping of pair, which the sending half must
-// not send on.
+// catches reports whether a message is the ping that pair sends. The sending middleware
+// does not pass that ping on to the client.
 func (p *Protection) catches(ctx context.Context, method string) bool {
 	return method == "ping" && ctx.Value(pairKey{}) == any(p)
 }

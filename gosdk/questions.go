@@ -48,8 +48,8 @@ func (p *Protection) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Qu
 	return questions, nil
 }
 
-// checkWritable refuses what cannot be written as JSON: the SDK would not answer the
-// client, or would panic with no recover.
+// checkWritable refuses a question or a _meta that cannot be written as JSON: the SDK
+// would send the client no answer, or would panic with no recover.
 func (p *Protection) checkWritable(ctx context.Context, method string, asking any) error {
 	err := mcpseal.Guard(func() error {
 		_, err := json.Marshal(asking)
@@ -80,8 +80,8 @@ func needs(question mcp.InputRequest) (capability, part string) {
 	return "", ""
 }
 
-// declares reports whether capabilities, as decoded from JSON, cover a question.
-// Elicitation without a mode means forms.
+// declares reports whether capabilities, as decoded from JSON, cover a question. A
+// client that declares elicitation without a mode can answer forms.
 func declares(capabilities map[string]any, question mcp.InputRequest) bool {
 	capability, part := needs(question)
 	declared, ok := capabilities[capability].(map[string]any)
@@ -147,7 +147,8 @@ func missingCapabilities(questions mcp.InputRequestMap) error {
 	}
 }
 
-// declaredBy returns the capabilities of an older client's handshake.
+// declaredBy returns the capabilities that an older client declared in its handshake,
+// in the form of decoded JSON.
 func declaredBy(session *mcp.ServerSession) map[string]any {
 	params := session.InitializeParams()
 	if params == nil || params.Capabilities == nil {

@@ -12,8 +12,8 @@ import (
 
 // The functions below are for handlers that seal their own states, on a server without
 // [Protect]. Such a handler gets the token, so a handler that forgets to open it has no
-// state at all. The price is three calls in each handler that asks. Older clients are
-// asked by the SDK, and for one round only.
+// state at all. The price is three calls in each handler that asks. Only the SDK asks
+// older clients then, and for one round only.
 
 // Request returns what [mcpseal.Boundary.Open] needs to know of the request that a
 // handler got: method, target, arguments and user. It fails on a protected server,

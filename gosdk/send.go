@@ -11,11 +11,11 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// send is the sending middleware. It refuses questions that an older client has not
-// declared it can answer. It also refuses answers that contain a nil. It counts the questions that
-// the SDK asks by itself as rounds of their call, and stops waiting for an answer when
-// the round's token expires. A question that is not part of an
-// older client's call waits as long as a token would live.
+// send is the sending middleware. It refuses a question that the client has not
+// declared it can answer, and an answer that contains a nil. If the SDK asks by itself
+// in an older client's call, the questions are a round of that call: send stops waiting
+// for an answer when the round's token expires. For any other answer it waits as long
+// as a token would live.
 func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		question, ok := req.GetParams().(mcp.InputRequest)
@@ -65,7 +65,7 @@ func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		ended := older.end(round)
 		if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-			return nil, &ownError{wireError(mcpseal.ErrRejected)} // the token has expired; end has logged it
+			return nil, &ownError{wireError(mcpseal.ErrRejected)} // the round's token has expired, which older.end has logged
 		}
 		if err == nil && ended != nil {
 			return nil, &ownError{ended}
@@ -86,15 +86,16 @@ func soundly(result mcp.Result, err error) (mcp.Result, error) {
 	return answer.(mcp.Result), nil
 }
 
-// sdkRound is the questions that the SDK asks by itself between two runs of the
+// sdkRound is a round whose questions the SDK asks by itself, between two runs of the
 // handler. The round begins with its first question and ends with its last answer. A
-// question that a handler asks directly looks the same: during the round it is part of
-// the round, and afterwards it is let through. The round is sealed without the handler's
-// state, because the SDK passes that from the first run to the second.
+// question that the handler asks directly looks the same: during the round it is part
+// of the round, and after the round it is sent without being part of any. The round is
+// sealed without the handler's state, because the SDK passes that from the first run to
+// the second.
 type sdkRound struct {
 	kind    mcpseal.Kind // decides how long the round lives
 	token   string
-	pending int // questions without an answer
+	pending int // how many questions have no answer yet
 	ended   bool
 
 	expired context.Context // done when the token expires
@@ -127,7 +128,8 @@ func (o *olderCall) begin(question mcp.InputRequest) (*sdkRound, error) {
 	return r, nil
 }
 
-// expireAt sets when the round expires, also for questions that were sent before.
+// expireAt sets when the round expires, also for questions of the round that were sent
+// already.
 func (r *sdkRound) expireAt(at time.Time) {
 	if r.timer != nil {
 		r.timer.Reset(time.Until(at))

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// evictionTime limits how long a client waits for another session to make room.
+// evictionTime limits how long a new session waits until a displaced session has ended.
 const evictionTime = 5 * time.Second
 
 // sessions knows who opened each session of an older client, and limits how many
@@ -21,14 +21,15 @@ type sessions struct {
 	byID      map[string]*session
 	everyone  crowd
 	anonymous crowd
-	users     map[string]*crowd // the users that have a session, by name
+	users     map[string]*crowd // the sessions of each user that has one, by the user's name
 }
 
-// crowd is the sessions of everyone, of one user, or of all anonymous callers.
+// crowd is a group of sessions with a limit: those of everyone, of one user, or of all
+// anonymous callers.
 type crowd struct {
-	name  string // of the option that sets the limit
-	limit int    // negative means none
-	count int    // sessions, each from before the SDK makes it until after the SDK has closed it
+	name  string // the name of the option that sets the limit
+	limit int    // negative means no limit
+	count int    // how many sessions there are; each counts from before the SDK makes it until the SDK has closed it
 	// spare has the sessions that may be displaced, the longest unused first.
 	spare list.List
 }
@@ -40,16 +41,16 @@ type session struct {
 	user  string
 	owner *crowd
 	id    string             // "" until the SDK has made the session
-	sdk   *mcp.ServerSession // nil until the SDK has made it
+	sdk   *mcp.ServerSession // the SDK's session; nil until the SDK has made it
 
 	isInitialized bool
-	running       int              // how many of its HTTP requests are being served
-	spare         [2]*list.Element // its places in owner.spare and in everyone.spare; nil if it is not there
+	running       int              // how many HTTP requests of the session are being served
+	spare         [2]*list.Element // the session's places in owner.spare and in everyone.spare; nil if it may not be displaced
 	isEnded       bool
 	ended         chan struct{}
 
 	alive context.Context    // the session's calls are cancelled when this is done
-	stop  context.CancelFunc // ends alive
+	stop  context.CancelFunc // cancels alive
 }
 
 func newSessions(all, perUser, anonymous int) *sessions {
@@ -92,13 +93,14 @@ func (s *sessions) open(ctx context.Context, user string) (opening *session, lim
 		case <-ctx.Done():
 			return nil, limit
 		}
-		opening, victim, limit = s.tryOpen(user) // another request may have taken the room
+		opening, victim, limit = s.tryOpen(user) // may fail again, because another request may have taken the room
 	}
 	return opening, limit
 }
 
 // tryOpen counts a new session and returns it. If a limit is reached, it returns the
-// name of the limit, and the session that must end first, or nil if there is none.
+// name of the limit and the session to displace (victim), which is nil if none may be
+// displaced.
 func (s *sessions) tryOpen(user string) (opening, victim *session, limit string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,15 +168,17 @@ func (s *sessions) name(opening *session, id string, server *mcp.Server) {
 	go s.watch(opening)
 }
 
-// watch waits until the SDK has closed a session, for whatever reason, and ends it.
+// watch waits until the SDK has closed a session, for whatever reason, and then calls
+// end.
 func (s *sessions) watch(watched *session) {
 	watched.sdk.Wait()
-	watched.sdk.Close() // the SDK's handler forgets a broken session only if it is closed too
+	watched.sdk.Close() // needed for a broken session: otherwise the SDK's handler never forgets it
 	s.end(watched)
 }
 
-// enter notes that a request on a session begins. It returns nil if this user
-// has no such session.
+// enter notes that a request on a session begins. It returns the session, and whether
+// the client has sent notifications/initialized. It returns nil if this user has no
+// such session.
 func (s *sessions) enter(id, user string) (entered *session, isInitialized bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

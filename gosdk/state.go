@@ -18,7 +18,7 @@ import (
 var ErrNotProtected = errors.New("gosdk: the call has not come through a boundary: call Protect on its server, " +
 	"and pass what the handler got; in a test, pass gosdktest.Context")
 
-// unprotected logs that Protect is missing.
+// unprotected logs ErrNotProtected and returns it.
 func unprotected(ctx context.Context) error {
 	slog.ErrorContext(ctx, ErrNotProtected.Error())
 	return ErrNotProtected
@@ -77,7 +77,7 @@ func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, 
 		return none, false, unprotected(ctx)
 	}
 	c, _ := anyCall(req)
-	if c.token == "" { // the state in plaintext: the middleware has opened the token
+	if c.token == "" { // after the middleware has opened the token, c.token is the state in plaintext
 		return none, false, nil
 	}
 	value, err = mcpseal.DecodeState[T](c.token)

@@ -27,13 +27,14 @@ import (
 // check.
 type Users struct {
 	// name returns the name of whoever sent a request with these headers and this
-	// verified token, "" for nobody. A name begins with a byte that no other kind has.
+	// verified token, "" for nobody. The names of each kind of Users begin with a byte
+	// of their own.
 	name func(http.Header, *auth.TokenInfo) (string, error)
 }
 
-// Principal is for [Options].Principal. It fails if a call that belongs to an HTTP
-// request comes without headers, as over the older SSE transport: anybody may have sent
-// it. Without HTTP, as over stdio, nobody is calling.
+// Principal is for [Options].Principal. It fails if a call over HTTP comes without
+// headers, as with the older SSE transport: anybody may have sent that call. Without
+// HTTP, as over stdio, the caller has no name.
 func (u Users) Principal(ctx context.Context, req mcp.Request) (string, error) {
 	extra := req.GetExtra()
 	if extra == nil || extra.Header == nil {
@@ -61,7 +62,7 @@ func (u Users) of(header http.Header, info *auth.TokenInfo) (string, error) {
 
 // VerifiedUsers names the user of the access token that the SDK's bearer middleware
 // verified, as [TokenUser] does and as [Protect] and [Handler] do by default. A request
-// without such a token is nobody's. Use it with [FirstOf].
+// without such a token has no user. Use VerifiedUsers with [FirstOf].
 func VerifiedUsers() Users {
 	return Users{func(_ http.Header, info *auth.TokenInfo) (string, error) {
 		if info == nil {
@@ -74,28 +75,29 @@ func VerifiedUsers() Users {
 // BearerUsers names whoever holds an access token, for servers that know no more of
 // their users than the opaque token in the Authorization header. The name is a digest
 // under the key: it does not reveal the token, and nobody without the key can test a
-// guess. A request without the header is nobody's: [Options].AllowAnonymous says whether
-// that will do. A header that is not Bearer and one token, of at most 16 KiB, is an error,
-// and so are two headers.
+// guess. A request without the header has no user: [Options].AllowAnonymous says
+// whether that is allowed. The header must be Bearer and one token of at most 16 KiB:
+// any other header is an error, and so are two headers.
 //
 // It does not verify the token: have something in front of the server reject those that
 // are not valid. Otherwise a client can invent tokens and be a new user with each, which
 // evades the limits on the sessions of one user and of callers without a name.
 //
 // A client that refreshes its token becomes another user: its flows and cursors are
-// rejected (the reason is user). If it speaks an older revision, its session is lost. If that happens too
-// often, name users by something that stays, such as the subject that introspection of the
-// token returns.
+// rejected (with the reason user), and with an older revision its session is lost. If
+// that happens too often, name users by something that does not change, such as the
+// subject that introspection of the token returns.
 //
 // The key must be the same on all replicas, and must not change: everybody would become
-// another user. So it is none of the ring's keys, which rotate. Make one with
-// mcpseal keys new --print and read it with [mcpseal.ParseKey]. A server that uses
+// another user. So do not use a key of the ring: those rotate. Make one with mcpseal
+// keys new --print and read it with [mcpseal.ParseKey]. A server that uses
 // [mcpseal.Ephemeral] can use [mcpseal.GenerateKey]. BearerUsers panics without a key.
 func BearerUsers(key mcpseal.Key) Users {
 	if key == (mcpseal.Key{}) {
 		panic("gosdk: BearerUsers needs a key; check the error of mcpseal.ParseKey")
 	}
-	// From the text, because the secret itself is mcpseal's alone.
+	// Derive from the key's text, because only package mcpseal can read the secret
+	// itself.
 	secret, err := hkdf.Key(sha256.New, []byte(key.Reveal()), nil, infoBearer, sha256.Size)
 	if err != nil {
 		panic("gosdk: cannot derive the key of BearerUsers")
@@ -113,18 +115,19 @@ func BearerUsers(key mcpseal.Key) Users {
 
 const (
 	infoBearer   = "mcpseal/1 bearer user"
-	bearerPrefix = "bearer:" // the name of a verified user begins with the byte 1
+	bearerPrefix = "bearer:" // differs from the names of VerifiedUsers, which begin with the byte 1
 
 	maxBearerToken = 16 << 10
 )
 
-// FirstOf asks each of the given Users in turn, until one finds a name or fails. Only
-// absence goes on to the next: a verified token without a user id is an error, and never
-// becomes a name made from the same token. A name of one kind is never that of another.
+// FirstOf asks each of the given Users in turn, until one finds a name or fails. It
+// goes on to the next only if there is neither a name nor an error. So a verified token
+// without a user id is an error: BearerUsers does not name its user instead. Two kinds
+// of Users never return the same name.
 //
 //	users := gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.BearerUsers(key))
 //
-// FirstOf panics if there are none, or a zero value among them.
+// FirstOf panics if it is given no Users, or a zero value.
 func FirstOf(kinds ...Users) Users {
 	if len(kinds) == 0 || slices.ContainsFunc(kinds, func(u Users) bool { return u.name == nil }) {
 		panic("gosdk: FirstOf needs Users that BearerUsers, VerifiedUsers or FirstOf returned")
@@ -164,7 +167,8 @@ func bearerToken(header http.Header) (string, error) {
 	return token, nil
 }
 
-// What the log says as the cause of principal_failed. None repeats the header.
+// These texts are logged as the cause of the reason principal_failed. None of them
+// repeats the header.
 const (
 	errNoKind     = mcpseal.PlainError("the zero gosdk.Users names nobody: make it with BearerUsers, VerifiedUsers or FirstOf")
 	errNoHeaders  = mcpseal.PlainError("the transport does not pass on the headers of this request, so it does not tell who sent it: serve with gosdk.Handler, or set another Options.Principal")

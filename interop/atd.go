@@ -9,19 +9,20 @@ import (
 	"github.com/mcpseal/mcpseal/compat/atd"
 )
 
-// atdCase is a request as the ATD peer sees it.
+// atdCase is one job for the ATD peer: to make or open a cursor of a request.
 type atdCase struct {
 	Op        string  `json:"op"`
 	Key       string  `json:"key"`
 	Tool      string  `json:"tool"`
 	Caller    *string `json:"caller"`
-	Arguments string  `json:"arguments"` // as JSON text
+	Arguments string  `json:"arguments"` // the arguments as JSON
 	Page      uint32  `json:"page"`
-	State     string  `json:"state"` // in hexadecimal
+	State     string  `json:"state"` // the state, in hexadecimal
 	Token     string  `json:"token"`
 }
 
-// playATD makes one issuer for each key, because the peer makes a session for each.
+// playATD exchanges n cursors with the peer. It makes a new issuer for each key,
+// because the peer makes a new session for each key.
 func playATD(p *peer, r *random, n int) (rep report, err error) {
 	var (
 		issuer *atd.Issuer
@@ -65,8 +66,8 @@ func atdOne(p *peer, r *random, issuer *atd.Issuer, request atd.Request, page at
 	}
 	cursor, err := issuer.Issue(request, page)
 	if a.Rejected != "" || err != nil {
-		// Both sides must refuse to issue the same cursors: with a number that is too large
-		// for a double, or too long.
+		// If one side refuses to issue a cursor, the other must too. Both refuse a
+		// cursor that is too long, or that has a number too large for a double.
 		if a.Rejected == "" || err == nil {
 			return fmt.Errorf("the peer issues: %q, we: %v", a.Rejected, err)
 		}

@@ -1,7 +1,7 @@
-// Command interop exchanges tokens and cursors between this module and other
-// implementations, as they are published. Each side opens what the other made, for
-// random states, arguments and bindings, and refuses what was changed on the way. The
-// script run, in this directory, installs the other implementations.
+// Command interop exchanges tokens and cursors between this module and published
+// releases of other implementations. Each side opens what the other made, for random
+// states, arguments and bindings, and refuses what was changed on the way. The script
+// run, in this directory, installs the other implementations.
 package main
 
 import (
@@ -54,12 +54,12 @@ func main() {
 	}
 }
 
-// report counts the exchanges that went well.
+// report counts the exchanges that went as they should.
 type report struct {
-	ours    int // tokens of ours that the peer opened
-	theirs  int // tokens of the peer's that we opened
-	refused int // changed tokens and wrong requests that the peer refused
-	refuse  int // changed tokens and wrong requests that we refused
+	ours    int // how many of our tokens the peer opened
+	theirs  int // how many of the peer's tokens we opened
+	refused int // how many changed tokens and wrong requests the peer refused
+	refuse  int // how many changed tokens and wrong requests we refused
 }
 
 func (r report) String() string {

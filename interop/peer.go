@@ -46,7 +46,7 @@ func startPeer(args ...string) (*peer, error) {
 	return &peer{cmd, stdin, bufio.NewReaderSize(stdout, 1<<20), timer}, nil
 }
 
-// stop ends the process.
+// stop ends the process of the peer.
 func (p *peer) stop() error {
 	p.stdin.Close()
 	err := p.cmd.Wait()
@@ -56,11 +56,11 @@ func (p *peer) stop() error {
 	return err
 }
 
-// answer is what a peer says.
+// answer is what a peer answers to one question.
 type answer struct {
-	Token    string          // the token that it made
-	State    json.RawMessage // the state of a token that it opened
-	Rejected string          // why it did not make or open a token
+	Token    string          // the token that the peer made
+	State    json.RawMessage // the state of the token that the peer opened
+	Rejected string          // why the peer did not make or open a token
 	Error    string          // what failed in the peer itself
 	Session  string
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/mcpseal/mcpseal/compat"
 )
 
-// pythonCase is a request as the Python peer sees it.
+// pythonCase is one job for the Python peer: to make or open a token of a request.
 type pythonCase struct {
 	Op        string   `json:"op"`
 	Keys      []string `json:"keys"`
@@ -19,7 +19,7 @@ type pythonCase struct {
 	Principal *string  `json:"principal"`
 	Method    string   `json:"method"`
 	Target    string   `json:"target"`
-	Arguments string   `json:"arguments"` // as JSON text
+	Arguments string   `json:"arguments"` // the arguments as JSON
 	State     string   `json:"state,omitempty"`
 	Token     string   `json:"token,omitempty"`
 }

@@ -22,7 +22,7 @@ func (r *random) bytes(n int) []byte {
 
 func (r *random) oneOf(texts ...string) string { return texts[r.IntN(len(texts))] }
 
-// text returns valid UTF-8 of all sorts.
+// text returns random valid UTF-8. The argument most limits how many characters it has.
 func (r *random) text(most int) string {
 	var b strings.Builder
 	for range r.IntN(most + 1) {
@@ -42,10 +42,10 @@ func (r *random) text(most int) string {
 	return b.String()
 }
 
-// name returns a text that is never empty.
+// name returns a random text that is never empty.
 func (r *random) name() string { return "n" + r.text(20) }
 
-// number returns a JSON number in one of its many spellings.
+// number returns a random JSON number, in one of the many ways to write it.
 func (r *random) number() string {
 	switch r.IntN(7) {
 	case 0:
@@ -71,10 +71,10 @@ func (r *random) number() string {
 	}
 }
 
-// value is a random JSON value that can be spelled in more than one way.
+// value is a random JSON value. The method spell can write it in more than one way.
 type value struct {
-	scalar  string   // a literal
-	text    *string  // a string
+	scalar  string   // null, true, false or a number, as JSON
+	text    *string  // the string, if the value is one
 	items   []value  // the elements of an array, or the values of an object's members
 	names   []string // the names of an object's members, whose values are in items
 	isArray bool
@@ -166,8 +166,8 @@ func (r *random) quote(text string) string {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// change changes a token so that it decodes to other bytes. It does not change only the
-// bits after the last whole byte, because some peers ignore them.
+// change changes a token so that it decodes to other bytes. It never replaces only the
+// last character of a part, because some peers ignore the unused bits in it.
 func (r *random) change(token, prefix string) string {
 	body := token[len(prefix):]
 	for {

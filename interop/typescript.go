@@ -12,12 +12,13 @@ import (
 	"github.com/mcpseal/mcpseal/compat"
 )
 
-// typeScriptCase is a request as the TypeScript peer sees it.
+// typeScriptCase is one job for the TypeScript peer: to make or open a token of a
+// request.
 type typeScriptCase struct {
 	Op      string  `json:"op"`
 	Key     string  `json:"key"`
 	Bind    *string `json:"bind"`
-	Payload string  `json:"payload,omitempty"` // as JSON text
+	Payload string  `json:"payload,omitempty"` // the payload as JSON
 	Token   string  `json:"token,omitempty"`
 }
 
@@ -99,7 +100,8 @@ func typeScriptOne(p *peer, r *random, format mcpseal.Format, c typeScriptCase, 
 	return nil
 }
 
-// sameJSON reports whether two texts are the same value in JavaScript: numbers are doubles.
+// sameJSON reports whether two texts are the same value in JavaScript, where all
+// numbers are doubles.
 func sameJSON(a, b string) bool {
 	var x, y any
 	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Encoding is how keys are written as text. It is never guessed: many texts are valid
-// in two encodings, and mean another key in each. The zero Encoding is refused.
+// Encoding is how keys are written as text. It is never guessed: many texts are valid in
+// two encodings, and are a different key in each. The zero Encoding is refused.
 type Encoding uint8
 
 const (
@@ -20,13 +20,13 @@ const (
 	MCPSeal Encoding = iota + 1
 	// Hex is 64 hexadecimal digits in either case, as from openssl rand -hex 32.
 	Hex
-	// Base64 is standard base64 with or without padding, as from openssl rand -base64 32.
+	// Base64 is standard base64, with or without padding, as from openssl rand -base64 32.
 	Base64
 	// Base64URL is base64 with - and _ in place of + and /, with or without padding.
 	Base64URL
 )
 
-// encodings has each [Encoding]'s name, its constant in Go, and a command that makes a key.
+// encodings has the name of each [Encoding], its Go constant, and a command that makes a key.
 var encodings = [...]struct{ name, constant, makes string }{
 	MCPSeal:   {"mcpseal", "keys.MCPSeal", "mcpseal keys new --print"},
 	Hex:       {"hex", "keys.Hex", "openssl rand -hex 32"},
@@ -36,7 +36,7 @@ var encodings = [...]struct{ name, constant, makes string }{
 
 func (e Encoding) valid() bool { return 0 < e && int(e) < len(encodings) }
 
-// String returns mcpseal, hex, base64 or base64url.
+// String returns the encoding's name: mcpseal, hex, base64 or base64url.
 func (e Encoding) String() string {
 	if !e.valid() {
 		return fmt.Sprintf("Encoding(%d)", uint8(e))
@@ -44,7 +44,7 @@ func (e Encoding) String() string {
 	return encodings[e].name
 }
 
-// ParseEncoding returns the encoding of this name, as [Encoding.String] returns it.
+// ParseEncoding returns the encoding with this name: mcpseal, hex, base64 or base64url.
 func ParseEncoding(name string) (Encoding, error) {
 	for e := MCPSeal; e.valid(); e++ {
 		if e.String() == name {
@@ -54,10 +54,11 @@ func ParseEncoding(name string) (Encoding, error) {
 	return 0, errors.New("keys: not the name of an encoding: it is mcpseal, hex, base64 or base64url")
 }
 
-// maxText is longer than the text of any key. A longer text is not decoded.
+// maxText is the greatest length of a text that is decoded. The text of a key is always
+// shorter.
 const maxText = 2048
 
-// key reads one key. The error never repeats the text.
+// key decodes the text of one key. The error never repeats the text.
 func (e Encoding) key(text string) (mcpseal.Key, error) {
 	if len(text) > maxText {
 		return mcpseal.Key{}, fmt.Errorf("far too long, with %d characters", len(text))
@@ -91,8 +92,8 @@ func (e Encoding) key(text string) (mcpseal.Key, error) {
 	return key, nil
 }
 
-// hint returns advice for an error: the other encoding in which the text is a key. It is
-// "" if there is none.
+// hint returns an addition to an error text that names another encoding in which text is a
+// key. It returns "" if there is none.
 func (e Encoding) hint(text string) string {
 	for other := MCPSeal; other.valid(); other++ {
 		if _, err := other.key(text); err == nil && other != e {
@@ -102,7 +103,7 @@ func (e Encoding) hint(text string) string {
 	return ""
 }
 
-// withoutPackage drops the name of the root package from the front of an error.
+// withoutPackage removes "mcpseal: ", the name of the root package, from the start of err.
 func withoutPackage(err error) error {
 	if err == nil {
 		return nil

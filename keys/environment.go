@@ -12,12 +12,12 @@ import (
 // Variable is the environment variable that [Environment] reads.
 const Variable = "MCPSEAL_KEYS"
 
-// Environment returns the ring in MCPSEAL_KEYS. It is short for
-// FromEnvironment(Variable, MCPSeal).
+// Environment returns a ring of the keys in the environment variable MCPSEAL_KEYS. It is
+// short for FromEnvironment(Variable, MCPSeal).
 func Environment() (*mcpseal.Ring, error) { return FromEnvironment(Variable, MCPSeal) }
 
-// FromEnvironment returns the ring of the keys in an environment variable, which are
-// written as for [FromText]. A variable that is empty or not set is an error.
+// FromEnvironment returns a ring of the keys in an environment variable. Its value has the
+// form that [FromText] reads. If the variable is empty or not set, the result is an error.
 //
 // Prefer [OpenFile]: a process passes its environment on to the processes that it
 // starts, and the keys change only when it is restarted.
@@ -29,26 +29,26 @@ func FromEnvironment(name string, encoding Encoding) (*mcpseal.Ring, error) {
 	return ringOf(value, encoding, name)
 }
 
-// isName reports whether text can only be the name of a variable. Any other text may be
-// a secret that was passed by mistake, so an error does not repeat it.
+// isName reports whether text is surely the name of a variable. Any other text may be a
+// secret that was passed by mistake, so an error must not repeat it.
 func isName(text string) bool {
 	const shortestSecret = 32
 	return text != "" && len(text) < shortestSecret && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
-// FromText returns the ring of keys that are separated by white space; white space
-// around them, such as a line end, is ignored. The first key seals, every one opens.
-// An error names a key by its position and never repeats it.
+// FromText returns a ring of the keys in text, which are separated by white space; white
+// space around them, such as a line end, is ignored. The first key seals tokens, and all
+// of them open tokens. An error tells the position of a bad key and never repeats the key.
 //
-// Keys rotate by position, in three steps that each reach every replica before the
-// next begins: add the new key second; move it to the front; drop the old key when
-// its last token or cursor has expired.
+// To rotate, take three steps, and finish each on every replica before the next: add the
+// new key second; move it to the front; drop the old key when its last token or cursor
+// has expired.
 func FromText(text string, encoding Encoding) (*mcpseal.Ring, error) {
 	return ringOf(text, encoding, "the text")
 }
 
-// FromBytes returns the ring of secrets of 32 random bytes each, as [mcpseal.NewKey]
-// takes them. The first seals, every one opens; they rotate as in [FromText].
+// FromBytes returns a ring of keys, each from 32 random bytes as for [mcpseal.NewKey]. The
+// first key seals tokens, and all of them open tokens. To rotate, see [FromText].
 func FromBytes(secrets ...[]byte) (*mcpseal.Ring, error) {
 	all := make([]mcpseal.Key, len(secrets))
 	for i, secret := range secrets {
@@ -61,10 +61,10 @@ func FromBytes(secrets ...[]byte) (*mcpseal.Ring, error) {
 	return newRing(all, "the secrets")
 }
 
-// maxKeys is the most keys that a text may have; a file of keys has the same limit.
+// maxKeys is how many keys a text may have; a file of keys has the same limit.
 const maxKeys = 1000
 
-// ringOf reads the keys in text. Where names the text in errors.
+// ringOf returns a ring of the keys in text. where is what errors call the text.
 func ringOf(text string, encoding Encoding, where string) (*mcpseal.Ring, error) {
 	if !encoding.valid() {
 		return nil, errors.New("keys: say how the keys are encoded: keys.MCPSeal, keys.Hex, keys.Base64 or keys.Base64URL")

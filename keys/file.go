@@ -12,32 +12,33 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// File is a source of keys that follows a file. It checks the keys' dates for every
-// token, even if the file can no longer be read.
+// File is a source of keys that reads a file and reloads it when it changes. It checks the
+// dates of the keys for every token, even if the file can no longer be read.
 type File struct {
 	path    string
 	text    func() ([]byte, error) // reads the file
 	options Options
 
 	current atomic.Pointer[datedRing]
-	turn    sync.Mutex // held to replace current
+	turn    sync.Mutex // held while current is replaced
 
-	loading    sync.Mutex                 // held to read the file; guards what follows
-	good       fileSum                    // the sum of the text in use
-	since      time.Time                  // when that text came into use
-	sealed     lastSeals                  // keys that this replica must open with, whatever the file says
+	loading    sync.Mutex                 // held while the file is loaded; guards the fields up to reported
+	good       fileSum                    // the hash of the version of the file that is in use
+	since      time.Time                  // since when that version of the file is in use
+	sealed     lastSeals                  // keys with which this process sealed; they open its tokens even if the file drops them
 	revoked    map[mcpseal.KeyID]struct{} // revoked keys, which a later file must not bring back
 	unwrapping *unwrapping
 	reported   reported
 
-	ctx     context.Context // canceled by Close
+	ctx     context.Context // ends when Close is called
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
 
-// OpenFile reads the file, which must be good now, and follows it until Close. If
-// the file later cannot be used, its last good version stays in use. Log and observer
-// report that, and also when the file is good again. Nil options mean the zero value.
+// OpenFile reads a file of keys, and reloads it when it changes, until Close. It returns an
+// error if the file cannot be used now. If the file becomes unusable later, its last good
+// version stays in use. The log and the observer are told then, and also when the file is
+// good again. Nil options mean the zero value.
 func OpenFile(path string, options *Options) (*File, error) {
 	f, err := newFile(path, func() ([]byte, error) { return keyfile.ReadText(path) }, options)
 	if err != nil {
@@ -64,7 +65,7 @@ func newFile(path string, text func() ([]byte, error), options *Options) (*File,
 	return f, nil
 }
 
-// Ring implements [mcpseal.KeySource].
+// Ring returns the ring of the keys that seal and open now: see [mcpseal.KeySource].
 func (f *File) Ring() *mcpseal.Ring {
 	now := time.Now()
 	p := f.current.Load()
@@ -84,8 +85,8 @@ func (f *File) Ring() *mcpseal.Ring {
 // cannot be used; its last good version then stays in use.
 func (f *File) Reload() error { return f.refresh(true) }
 
-// refresh loads the file and reports the result. With force it tries again even if
-// the secrets could not be unwrapped a moment ago.
+// refresh loads the file and reports the result to the log and the observer. If force is
+// true, it does so even if the secrets could not be unwrapped a moment ago.
 func (f *File) refresh(force bool) error {
 	f.loading.Lock()
 	defer f.loading.Unlock()
@@ -96,9 +97,9 @@ func (f *File) refresh(force bool) error {
 	return err
 }
 
-// Outlast makes sure that keys open for as long as tokens with this TTL live. A
-// boundary calls it with its longest TTL. It returns an error if a key in the file
-// in use ends earlier.
+// Outlast makes sure that keys open for as long as tokens with this TTL live. It returns an
+// error if a key in the file stops opening earlier. A boundary calls it with its longest
+// TTL.
 func (f *File) Outlast(ttl time.Duration) error {
 	if ttl > keyfile.MaxTTL {
 		return fmt.Errorf("keys: a TTL of %v is longer than a file of keys can allow", ttl)
@@ -114,7 +115,7 @@ func (f *File) Outlast(ttl time.Duration) error {
 	return nil
 }
 
-// Close stops following the file. The keys stay usable until they expire.
+// Close stops reloading the file. The loaded keys stay usable until they expire.
 func (f *File) Close() error {
 	f.stop()
 	<-f.stopped
@@ -130,12 +131,12 @@ func (f *File) follow() {
 		case <-f.ctx.Done():
 			return
 		case <-ticker.C:
-			f.refresh(false) // the error is dropped here: log and observer get it
+			f.refresh(false) // the error can be ignored: refresh tells the log and the observer
 		}
 	}
 }
 
-// refused returns a problem with the file as an error of this package.
+// refused returns err, a problem with the file, as an error that names the file.
 func (f *File) refused(err error) error {
 	return &fileError{f.path, err}
 }
@@ -147,7 +148,8 @@ type fileError struct {
 
 func (e *fileError) Error() string { return fmt.Sprintf("keys: %q: %v", e.path, e.cause()) }
 
-// cause returns the problem without the path, and how to repair it.
+// cause returns the problem without the file's path, and the command that repairs it if
+// there is one.
 func (e *fileError) cause() string {
 	var short *keyfile.TooShort
 	if errors.As(e.err, &short) {

@@ -11,9 +11,9 @@ import (
 
 type fileSum [sha256.Size]byte
 
-// load puts the file into use if it changed: it reads and checks all of it first,
-// then swaps one pointer. It compares the file's text, because time and size can stay
-// the same when a file is edited in place.
+// load puts the file into use if its text changed. It checks the whole file first, and then
+// swaps one pointer. It compares the text rather than the file's time and size, because
+// these can stay the same when a file is edited in place.
 func (f *File) load(force bool) error {
 	text, err := f.text()
 	if err != nil {
@@ -39,7 +39,8 @@ func (f *File) load(force bool) error {
 	return nil
 }
 
-// use swaps the schedule, and keeps the keys that this replica still has to open with.
+// use puts the schedule next into use. It keeps the old keys with which this replica sealed
+// tokens that have not expired.
 func (f *File) use(next *schedule) {
 	f.turn.Lock()
 	defer f.turn.Unlock()
@@ -52,7 +53,7 @@ func (f *File) use(next *schedule) {
 	f.current.Store(next.ringAt(now))
 }
 
-// verify returns the schedule in the text, or an error if it cannot be used.
+// verify returns the schedule in the file's text, or an error if it cannot be used.
 func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	document, err := keyfile.Parse(text)
 	if err != nil {
@@ -69,18 +70,18 @@ func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	var needed []*keyfile.Key
 	for _, k := range s.keys {
 		if k.Opens(now) || !k.Secret.Wrapped() {
-			needed = append(needed, k) // a wrapped key that has expired is not unwrapped
+			needed = append(needed, k) // an expired key with a wrapped secret is not needed
 		}
 	}
 	if s.secrets, err = f.unwrapping.all(f.ctx, needed, sum); err != nil {
 		return nil, err
 	}
-	_, err = mcpseal.NewRing(s.secretsOf(s.keys)...) // if the ring of all keys is good, so is every later ring: it is a part of this one
+	_, err = mcpseal.NewRing(s.secretsOf(s.keys)...) // if this ring of all keys is good, so is every later ring, which has some of these keys
 	return s, err
 }
 
-// verifyChange returns an error if the file must not replace the one in use: if it
-// brings back a revoked key, or lacks a key that still opens tokens.
+// verifyChange returns an error if next must not replace the file in use, because it brings
+// back a revoked key or lacks a key that still opens tokens.
 func (f *File) verifyChange(next *keyfile.Document, now time.Time) error {
 	keys, revoked := next.ByID()
 	for id := range keys {

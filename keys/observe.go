@@ -13,29 +13,28 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// Event is something that happened to a [File].
+// Event tells that the keys in use changed, or that a [File] became unusable or good again.
 type Event struct {
 	Path string
-	// Err says why the file cannot be used; its last good version is then in use. Err
-	// is nil if the file itself is in use.
+	// Err says why the file cannot be used; its last good version is then in use. Err is
+	// nil if the present version of the file is in use.
 	Err error
-	// Seals is the key that seals now, and Opens are all keys that open.
+	// Seals is the key that seals tokens now, and Opens are all keys that open tokens.
 	Seals mcpseal.KeyID
 	Opens []mcpseal.KeyID
-	// Removed are keys that were revoked while they still opened tokens.
+	// Removed are the keys that were revoked while they still opened tokens.
 	Removed []mcpseal.KeyID
-	// Late are keys that arrived after the time at which they should have begun to
-	// seal. Until they arrived, this replica sealed with an older key.
+	// Late are the keys that arrived in the file only after they should have begun to
+	// seal. Until then, this replica sealed with an older key.
 	Late []mcpseal.KeyID
-	// Next is when the next key begins to seal or stops opening; zero if nothing
-	// is planned.
+	// Next is when a key will next begin to seal or stop opening; zero if no key will.
 	Next time.Time
 }
 
 // remindEvery is how often a file that stays bad is reported again.
 const remindEvery = 10 * time.Minute
 
-// reported is what was last reported to log and observer.
+// reported is what was last reported to the log and the observer.
 type reported struct {
 	ring    *datedRing
 	err     string
@@ -43,15 +42,15 @@ type reported struct {
 	exposed string
 }
 
-// report reports what changed since the last call. It repeats only that the file is
-// still bad.
+// report tells the log and the observer what changed since the last call. It repeats itself
+// only while the file stays bad.
 func (f *File) report(err error) {
 	r := &f.reported
 	now := time.Now()
 	if f.current.Load() == nil {
 		return // the first load failed, and OpenFile returns the error
 	}
-	f.Ring() // makes the next ring current if its time has come
+	f.Ring() // makes f.current the ring that is valid now
 	p := f.current.Load()
 	f.reportExposed()
 	switch {
@@ -76,7 +75,7 @@ func (f *File) report(err error) {
 	}
 }
 
-// reportExposed warns about files with secrets that others can reach.
+// reportExposed logs a warning if other users can read or change a file with secrets.
 func (f *File) reportExposed() {
 	var all []string
 	for _, path := range append([]string{f.path}, f.unwrapping.files...) {
@@ -91,8 +90,8 @@ func (f *File) reportExposed() {
 	f.reported.exposed = exposed
 }
 
-// reportRing reports which keys are in use now, which were revoked, and which came
-// late.
+// reportRing tells the log and the observer which keys are in use now, which were revoked,
+// and which arrived too late.
 func (f *File) reportRing(before, p *datedRing, err error) {
 	e := f.event(p, err)
 	if before != nil && before.schedule != p.schedule {
@@ -133,8 +132,8 @@ func (f *File) event(p *datedRing, err error) Event {
 	return e
 }
 
-// some returns a log attribute with the first ten ids, and with their number if there
-// are more.
+// some returns a log attribute with the first ten ids. If there are more, it also has their
+// number.
 func some(name string, ids []mcpseal.KeyID) slog.Attr {
 	const most = 10
 	var all []string
@@ -147,7 +146,7 @@ func some(name string, ids []mcpseal.KeyID) slog.Attr {
 	return slog.Any(name, all)
 }
 
-// log and observe ignore a panic of the log's handler or the observer.
+// log writes to the log, with the file's path. It ignores a panic of the log's handler.
 func (f *File) log(level slog.Level, message string, attrs ...slog.Attr) {
 	callback.Log(context.Background(), f.options.Logger, level, message, append(attrs, slog.String("file", f.path))...)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// schedule is a file that was read, checked and unwrapped.
+// schedule is a file of keys that was read and checked, with its secrets unwrapped.
 type schedule struct {
 	document *keyfile.Document
 	keys     keyfile.Schedule // the document's keys, in the order in which they seal
@@ -22,12 +22,12 @@ type secretsOf map[mcpseal.KeyID]mcpseal.Key
 // datedRing is the ring that is valid between two dates of a schedule.
 type datedRing struct {
 	schedule     *schedule
-	ring         *mcpseal.Ring // nil if no key is left; every token then fails
-	since, until time.Time     // since is zero if no ring came before, until if none follows
+	ring         *mcpseal.Ring // nil if no key opens any longer; then no token can be sealed or opened
+	since, until time.Time     // since is zero if no ring came before; until is zero if no ring follows
 }
 
-// covers reports whether the ring is valid at t. It also checks since, because a
-// clock may be set back.
+// covers reports whether the ring is valid at t. t can be before since, because a clock may
+// be set back.
 func (p *datedRing) covers(t time.Time) bool {
 	return !t.Before(p.since) && (p.until.IsZero() || t.Before(p.until))
 }
@@ -46,7 +46,7 @@ func (s *schedule) ringAt(t time.Time) *datedRing {
 		case p.until.IsZero() || l.until.Before(p.until):
 			p.until = l.until
 		}
-		if len(opening) > 0 && !contains(opening, l.key.ID()) { // a late key must not be the only one, because it would seal
+		if len(opening) > 0 && !contains(opening, l.key.ID()) { // a late key must only open; alone in a ring, it would also seal
 			opening = append(opening, l.key)
 		}
 	}
@@ -65,9 +65,9 @@ func contains(keys []mcpseal.Key, id mcpseal.KeyID) bool {
 	return false
 }
 
-// secretsOf returns the secrets of keys. It leaves out keys that had expired when
-// the file was loaded and so were not unwrapped: they are asked for only after a
-// clock was set back.
+// secretsOf returns the secrets of keys. It leaves out keys that had expired when the file
+// was loaded, because those were not unwrapped. Such keys are only among keys if the clock
+// was set back.
 func (s *schedule) secretsOf(keys []*keyfile.Key) (secrets []mcpseal.Key) {
 	for _, k := range keys {
 		if secret, ok := s.secrets[k.ID]; ok {
@@ -77,12 +77,12 @@ func (s *schedule) secretsOf(keys []*keyfile.Key) (secrets []mcpseal.Key) {
 	return secrets
 }
 
-// A file that comes late, or with other dates, may end a key that this replica
-// sealed with a moment ago. The replica still opens the tokens that it sealed until
-// they expire, whatever the file says, unless the key is revoked.
+// A new version of the file may end a key with which this replica sealed a moment ago. The
+// replica still opens the tokens that it sealed until they expire, whatever the file says,
+// unless the key is revoked. The types below keep track of these keys.
 
-// lastSeals holds, for each key that sealed in this process, the latest time at which it
-// can have sealed.
+// lastSeals holds, for each key that may have sealed in this process, when it can have
+// sealed last.
 type lastSeals map[mcpseal.KeyID]lastSeal
 
 type lastSeal struct {
@@ -90,10 +90,10 @@ type lastSeal struct {
 	at  time.Time
 }
 
-// note remembers which keys of s sealed while it was in use.
+// note remembers which keys of s sealed between since and until, when s was in use.
 func (l lastSeals) note(s *schedule, since, until time.Time) {
 	if until.Before(since) {
-		since, until = until, since // the clock was set back
+		since, until = until, since // until is before since if the clock was set back
 	}
 	for from := since; !from.After(until); {
 		_, next := s.keys.Around(from)
@@ -113,8 +113,8 @@ func (l lastSeals) note(s *schedule, since, until time.Time) {
 	}
 }
 
-// late returns the keys that must open for longer than d says. It forgets keys that were
-// revoked, and keys whose tokens have all expired.
+// late returns the keys that must open for longer than the file d says. It removes keys
+// from l that were revoked or whose tokens have all expired.
 func (l lastSeals) late(d *keyfile.Document, revoked map[mcpseal.KeyID]struct{}, now time.Time, room keyfile.Room) (late []lateKey) {
 	room = room.AtLeast(d.Room())
 	keys, _ := d.ByID()
@@ -132,7 +132,7 @@ func (l lastSeals) late(d *keyfile.Document, revoked map[mcpseal.KeyID]struct{},
 	return late
 }
 
-// lateKey is a key that opens longer than the file says.
+// lateKey is a key that opens tokens for longer than the file says.
 type lateKey struct {
 	key   mcpseal.Key
 	until time.Time

@@ -12,7 +12,7 @@ import (
 )
 
 // Unwrapper decrypts secrets that a key service, or age, encrypted. It is called
-// when a file is loaded, once for each new secret in it, and never for a token.
+// when a file of keys is loaded, once for each new secret in it, and never for a token.
 // After an error or a panic the file is not loaded. Loading is tried again, less and
 // less often, until the file changes.
 //
@@ -21,10 +21,11 @@ import (
 // suite sealtest.TestUnwrapper tests others.
 //
 // An unwrapper may have a method Files() []string that names the files with its
-// own secrets: the log warns if others can reach them, as for the file of keys.
+// own secrets: the log warns if other users can read or change them, as for the file of
+// keys.
 type Unwrapper interface {
-	// Scheme names what wraps the secrets: up to 32 lower-case letters, digits
-	// and hyphens.
+	// Scheme returns the name that marks the secrets of this unwrapper in the file: up to
+	// 32 lower-case letters, digits and hyphens.
 	Scheme() string
 	// Unwrap returns the plaintext. It returns an error for bytes that were changed, or
 	// never encrypted. It honours the context, which ends after 30 seconds; a call
@@ -35,26 +36,25 @@ type Unwrapper interface {
 const (
 	// unwrapTimeout is how long unwrapping all secrets of one file may take.
 	unwrapTimeout = 30 * time.Second
-	// longestPause is the longest wait before a file whose secrets could not be
-	// unwrapped is tried again.
+	// longestPause is the longest wait between two tries to unwrap the secrets of one file.
 	longestPause = time.Minute
 
 	errUnwrapSlow  = plain.Error("the secrets were not unwrapped in time")
 	errUnwrapStuck = plain.Error("an unwrapper has not returned since an earlier try")
 )
 
-// unwrapping calls the unwrappers as rarely as possible. It is not safe for
-// concurrent use.
+// unwrapping decrypts the secrets of a file, and calls the unwrappers as rarely as possible.
+// It is not safe for concurrent use.
 type unwrapping struct {
 	unwrappers []keyfile.Unwrapper
 	files      []string      // the files that hold the unwrappers' own secrets
-	busy       chan struct{} // full while an unwrapper works
+	busy       chan struct{} // a semaphore: holds an element while an unwrapper runs
 
-	// Secrets that are known: those of the file in use, and those of the last
-	// file that failed.
+	// The secrets that need no unwrapping again: those of the file in use, and those of the
+	// last file that failed.
 	inUse, tried map[wrappedSum]mcpseal.Key
 
-	// The last failure, the sum of the file that failed, and when to try that file again.
+	// The last failure, the hash of the file that failed, and when to try that file again.
 	err   error
 	sum   fileSum
 	pause time.Duration
@@ -78,8 +78,8 @@ func newUnwrapping(unwrappers []Unwrapper) *unwrapping {
 	return u
 }
 
-// tooSoon returns the last failure if it was about the same file and it is too soon
-// to try again.
+// tooSoon returns the last failure if it is too soon to try the same file again, otherwise
+// nil. sum is the hash of the file.
 func (u *unwrapping) tooSoon(sum fileSum) error {
 	if u.err != nil && u.sum == sum && time.Now().Before(u.retry) {
 		return u.err
@@ -87,7 +87,7 @@ func (u *unwrapping) tooSoon(sum fileSum) error {
 	return nil
 }
 
-// all returns the secrets of keys. sum identifies the file that they are in.
+// all returns the secrets of keys. sum is the hash of the file that holds them.
 func (u *unwrapping) all(ctx context.Context, keys []*keyfile.Key, sum fileSum) (secretsOf, error) {
 	ctx, cancel := context.WithTimeout(ctx, unwrapTimeout)
 	defer cancel()
@@ -117,7 +117,8 @@ func (u *unwrapping) failed(err error, sum fileSum) {
 	u.err, u.sum, u.retry = err, sum, time.Now().Add(u.pause)
 }
 
-// one returns a secret, from memory if possible.
+// one returns the secret of k. It calls an unwrapper only if the secret is wrapped and not in
+// memory.
 func (u *unwrapping) one(ctx context.Context, k *keyfile.Key, wrapped wrappedSum) (mcpseal.Key, error) {
 	if !k.Secret.Wrapped() {
 		return k.Open(ctx, nil)
@@ -130,7 +131,8 @@ func (u *unwrapping) one(ctx context.Context, k *keyfile.Key, wrapped wrappedSum
 	return u.ask(ctx, k)
 }
 
-// ask unwraps a secret. It returns in time even if the unwrapper does not.
+// ask has an unwrapper decrypt the secret of k. It returns when ctx ends, even if the
+// unwrapper does not return.
 func (u *unwrapping) ask(ctx context.Context, k *keyfile.Key) (mcpseal.Key, error) {
 	select {
 	case u.busy <- struct{}{}:

@@ -2,9 +2,9 @@ package replay
 
 import "time"
 
-// moment is a time by both clocks, in whole seconds since the store started. Tokens
-// are dated by the wall clock, but it can be set. The monotonic clock, running, only
-// goes forward, but it stops while the machine sleeps.
+// moment is a time by two clocks, in whole seconds since the store started. wall is by the
+// wall clock: it dates tokens, but it can be set. running is by the monotonic clock: it
+// only goes forward, but it stops while the machine sleeps.
 type moment struct{ wall, running int64 }
 
 func (s *SingleProcess) now() moment {
@@ -15,13 +15,14 @@ func (s *SingleProcess) now() moment {
 	}
 }
 
-// maxLeap is how far the wall clock may leap ahead between two calls, in seconds.
+// maxLeap is how many seconds the wall clock may gain on the monotonic clock between two
+// calls. If it gains more, watch refuses older tokens.
 const maxLeap = 60
 
-// watch notices when the wall clock leaps ahead. Either the clock was behind, perhaps
-// since before the store started, or the machine slept. A token that was issued and used
-// under an earlier process may then be dated after the start of the store. So all
-// tokens issued before the leap are refused, like those issued before the start.
+// watch notices when the wall clock leaps ahead, and makes the store refuse all tokens that
+// were issued before the leap. The clock may have been behind since before the store
+// started. A token that was issued and used in an earlier process may then have a date
+// after the start of the store, so the store cannot know that it was used.
 func (s *SingleProcess) watch(now moment) {
 	offset := now.wall - now.running
 	if offset-s.offset > maxLeap {
@@ -31,9 +32,8 @@ func (s *SingleProcess) watch(now moment) {
 	s.offset = offset
 }
 
-// lookAgain is how many seconds may pass before a use that has expired by the monotonic
-// clock only is checked again: meanwhile, a wall clock that was set back may be set
-// right.
+// lookAgain is after how many seconds, at most, a use that has expired by the monotonic
+// clock but not by the wall clock is checked again.
 const lookAgain = 60
 
 func floorSeconds(d time.Duration) int64 {

@@ -1,4 +1,4 @@
-// Package replay makes tokens work once, as far as one process can tell:
+// Package replay makes each token work only once within one process:
 //
 //	store, err := replay.NewSingleProcess(replay.Config{})
 //	…
@@ -8,8 +8,8 @@
 // accept a token twice, once each. So do two processes that overlap in a rolling
 // restart. They need a shared store, such as that of package redisreplay.
 //
-// The store never forgets a use to make room for another. It refuses a token if it
-// cannot remember its use, or cannot know whether it was used:
+// The store never forgets a used token to make room for another. It refuses a token if it
+// has no room to remember it, or cannot know whether the token was used:
 //
 //   - When it is full, every new token is refused until old ones expire. Used tokens
 //     are still recognised.

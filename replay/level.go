@@ -9,7 +9,7 @@ import (
 
 // Level is how full a store is.
 type Level struct {
-	Held     int // uses that are remembered
+	Held     int // how many used tokens the store remembers now
 	Capacity int
 }
 
@@ -35,8 +35,8 @@ func (s *SingleProcess) sweepOnce(now moment) (level Level, more bool) {
 
 func (s *SingleProcess) level() Level { return Level{s.used.len(), s.config.Capacity} }
 
-// report tells log and observer the level. It does not hold the lock, because it calls
-// code that this package does not control.
+// report tells the log and the observer the level. Call it without holding the lock,
+// because it calls code that this package does not control.
 func (s *SingleProcess) report(level Level) {
 	switch {
 	case level.Held*10 >= level.Capacity*8:

@@ -2,8 +2,9 @@ package replay
 
 import "maps"
 
-// shrinking is a map that frees memory when entries are removed: it copies a part that
-// has become too large for its entries. A Go map never frees memory. Keys are hashes.
+// shrinking is a map that frees memory when entries are removed, which a Go map never does.
+// It consists of several Go maps, and copies one that is mostly empty into a smaller one.
+// Keys must be hashes.
 type shrinking[K ~uint32 | ~uint64, V any] struct {
 	parts [parts]part[K, V]
 	count int
@@ -11,12 +12,12 @@ type shrinking[K ~uint32 | ~uint64, V any] struct {
 
 type part[K comparable, V any] struct {
 	entries map[K]V
-	largest int // the largest len of entries since that map was made
+	largest int // how many entries the map has held at most since it was made
 }
 
 const (
-	parts = 32 // many, so that copying one takes little time
-	small = 64 // a part that never had more entries is not worth copying
+	parts = 32 // how many Go maps there are; many, so that copying one takes little time
+	small = 64 // a Go map that never held more entries than this is not worth copying
 )
 
 func (m *shrinking[K, V]) get(key K) (value V, ok bool) {

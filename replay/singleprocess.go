@@ -10,30 +10,30 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// SingleProcess is a store in the memory of one process.
+// SingleProcess is a [mcpseal.ReplayStore] in the memory of one process.
 type SingleProcess struct {
 	config Config
 	start  time.Time
 
 	warned atomic.Bool
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards all fields below
 	used uses
 
 	oldest int64 // tokens issued before this time are refused; in Unix milliseconds
-	offset int64 // how far the wall clock was ahead of the monotonic one at the last call
+	offset int64 // how many seconds the wall clock was ahead of the monotonic clock at the last call
 
-	// forgotten is the latest expiry among the uses that were removed. A token that
-	// expires then or earlier may have been used, so it is refused. It can only be valid
-	// if the wall clock was set back since.
+	// forgotten is the latest expiry among the uses that were removed. A token with this
+	// expiry or an earlier one may have been used, so it is refused. Such a token is only
+	// offered after the wall clock was set back.
 	forgotten int64
 }
 
 var (
-	// ErrFull refuses a token because the store is full.
+	// ErrFull means that a token was refused because the store is full.
 	ErrFull error = plain.Error("the store of used tokens is full: raise replay.Config.Capacity, or lower the boundary's TTL")
-	// ErrOwnerFull refuses a token because its user already holds a tenth of the
-	// store.
+	// ErrOwnerFull means that a token was refused because tokens of its user already fill
+	// a tenth of the store.
 	ErrOwnerFull error = plain.Error("this user holds a tenth of the store of used tokens: " +
 		"limit how many calls a user can make, or raise replay.Config.Capacity")
 )
@@ -50,21 +50,22 @@ const (
 
 const (
 	maxRound = 1<<16 - 1
-	// budget is how many expired uses one sweep removes, so that no request has to wait
-	// for the removal of all that expired since the last one.
+	// budget is how many expired uses one sweep removes at most, so that no request has to
+	// wait until all of them are removed.
 	budget = 64
-	// maxSweeps is how often a call that finds no room sweeps before it refuses.
+	// maxSweeps is how many more sweeps a call makes if there is no room, before it refuses
+	// the token.
 	maxSweeps = 32
 )
 
-// NewSingleProcess returns an empty store. It sleeps for a millisecond, so that a token
-// that is issued next, dated in milliseconds, is newer than the store.
+// NewSingleProcess returns an empty store. It takes a millisecond, so that a token that is
+// issued afterwards has a later date than the store, in milliseconds.
 func NewSingleProcess(config Config) (*SingleProcess, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
 	}
 	before := time.Now()
-	time.Sleep(time.Millisecond) // so that tokens issued from now on are newer than before
+	time.Sleep(time.Millisecond) // so that tokens issued from now on have a later date than before
 	s := newSingleProcess(config, time.Now())
 	s.oldest = before.UnixMilli() + 1
 	return s, nil
@@ -74,7 +75,7 @@ func newSingleProcess(config Config, start time.Time) *SingleProcess {
 	return &SingleProcess{config: config, start: start, used: newUses(), oldest: start.UnixMilli()}
 }
 
-// Spend implements [mcpseal.ReplayStore].
+// Spend spends a token: see [mcpseal.ReplayStore].
 func (s *SingleProcess) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -90,18 +91,18 @@ func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) 
 	return first, err
 }
 
-// decide spends the token if it may. first and err are what Spend returns; changed
-// reports whether the level changed.
+// decide spends the token if it is allowed. first and err are what Spend returns; changed is
+// true if the store's level changed, and level is the new one.
 func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use) (first, changed bool, level Level, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
-		return false, false, level, err // the caller gave up during the wait for the lock
+		return false, false, level, err // the caller gave up while this call waited for the lock
 	}
 	s.watch(now)
 	// 1. Refuse a use that makes no sense.
-	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // rounded up
-	due := now.running + 1 + until - now.wall               // one more, because now is rounded down
+	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // the token's expiry in seconds since the store started, rounded up
+	due := now.running + 1 + until - now.wall               // one second more, because now is rounded down
 	switch {
 	case use.Round < 0 || use.Round > maxRound:
 		return false, false, level, errBadRound
@@ -110,7 +111,7 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use)
 	case until >= never || due >= never:
 		return false, false, level, errTooFar
 	}
-	// 2. Remove some of what has expired, and more of it if there is no room.
+	// 2. Remove some expired uses, and more of them if there is no room.
 	before := s.used.len()
 	more := s.sweep(now)
 	c := s.used.newEntry(&use, until)
@@ -119,14 +120,14 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use)
 		more = s.sweep(now)
 		first, err = s.maySpend(c, use.Issued)
 	}
-	// 3. Remember the token.
+	// 3. Remember the token if it was not used before.
 	if first {
 		s.used.add(c, due)
 	}
 	return first, first || s.used.len() != before, s.level(), err
 }
 
-// maySpend returns what Spend returns for a token: first is true if it may be spent now.
+// maySpend decides whether a token may be spent now, and returns what Spend returns for it.
 func (s *SingleProcess) maySpend(c entry, issued time.Time) (first bool, err error) {
 	switch {
 	case s.used.has(c.token):

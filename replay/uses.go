@@ -8,25 +8,25 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// uses holds the tokens that were used. It finds them by hash and in the order in which
-// they expire.
+// uses holds the used tokens. It finds a token by its hash, and finds expired tokens in the
+// order of their expiry.
 type uses struct {
 	seed   maphash.Seed
 	tokens shrinking[token, struct{}]
-	owned  shrinking[owner, int32] // how many each user holds
-	byDue  map[int64]*[]entry      // entries by the second in which to check whether they have expired
+	owned  shrinking[owner, int32] // how many used tokens each user has in the store
+	byDue  map[int64]*[]entry      // entries by the second in which expire checks them
 	dues   []int64                 // the keys of byDue, in order
-	last   int64                   // the second of the entry that was added last
-	list   *[]entry                // byDue[last]
+	last   int64                   // the key in byDue of the entry that was added last
+	list   *[]entry                // the same as byDue[last]
 }
 
 type (
-	// token is a hash under a seed that only this process knows. A fresh token with the
-	// hash of a used one is refused. With 100,000 used tokens, the chance that this
-	// happens to any of a billion fresh ones is less than one in a hundred thousand.
+	// token is the hash of a token, with a seed that only this process knows. An unused
+	// token with the same hash as a used one is refused. With 100,000 used tokens, the chance
+	// that this happens to any of a billion unused ones is less than one in 100,000.
 	token uint64
-	// owner is a hash too. Two users with the same hash share their limit, and nothing
-	// else. 0 means no user.
+	// owner is the hash of a user. Two users with the same hash share the limit of one user,
+	// and nothing else. 0 means no user.
 	owner uint32
 )
 
@@ -65,7 +65,8 @@ func (u *uses) heldBy(o owner) int {
 	return int(n)
 }
 
-// add remembers a token that is not there yet. expire checks it when it is due.
+// add remembers a token that is not in u yet. due is the second in which expire checks
+// whether the token has expired.
 func (u *uses) add(c entry, due int64) {
 	u.tokens.set(c.token, struct{}{})
 	if c.owner != 0 {
@@ -86,14 +87,14 @@ func (u *uses) listOf(due int64) *[]entry {
 	if list == nil {
 		list = new([]entry)
 		u.byDue[due] = list
-		i, _ := slices.BinarySearch(u.dues, due) // usually the end, because most tokens live equally long
+		i, _ := slices.BinarySearch(u.dues, due) // i is usually the end of dues, because most tokens live equally long
 		u.dues = slices.Insert(u.dues, i, due)
 	}
 	return list
 }
 
-// expire removes tokens that have expired by both clocks. most limits how many tokens it
-// checks. It reports whether more are due.
+// expire removes tokens that have expired by both the wall clock and the monotonic clock.
+// The parameter most limits how many tokens it checks. more is true if others are due.
 func (u *uses) expire(now moment, most int, removed func(entry)) (more bool) {
 	for len(u.dues) > 0 && u.dues[0] <= now.running {
 		list := u.byDue[u.dues[0]]

@@ -9,9 +9,9 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// BoundaryWith returns a boundary with this config. If it has neither Keys nor Format
-// they are random keys; if it has no Audience that is "test"; if it has no Logger that is
-// the test's log.
+// BoundaryWith returns a boundary with this config. If the config has neither Keys nor
+// Format, the boundary gets random keys. The default Audience is "test", and the default
+// Logger is the test's log.
 func BoundaryWith(t testing.TB, config mcpseal.Config) *mcpseal.Boundary {
 	t.Helper()
 	if config.Keys == nil && config.Format == nil {
@@ -30,30 +30,30 @@ func BoundaryWith(t testing.TB, config mcpseal.Config) *mcpseal.Boundary {
 	return boundary
 }
 
-// Events records what a boundary does, for a test that wants to know why a token was
-// rejected: no client learns it. The zero value is ready; set Config.Observer to its
-// Observe.
+// Events records the events of a boundary. Use it in a test that must know why a token was
+// rejected, because no client learns that. The zero value is ready to use: set
+// Config.Observer to its method Observe.
 type Events struct {
 	mu  sync.Mutex
 	all []mcpseal.Event
 }
 
-// Observe records an event.
+// Observe records an event. Use it as Config.Observer.
 func (e *Events) Observe(_ context.Context, event mcpseal.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.all = append(e.all, event)
 }
 
-// All returns the events so far.
+// All returns all events recorded so far, the oldest first.
 func (e *Events) All() []mcpseal.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.all)
 }
 
-// Reasons returns the reasons of all rejections and failed seals so far, the oldest
-// first.
+// Reasons returns why tokens were rejected or states were not sealed so far, the oldest
+// reason first.
 func (e *Events) Reasons() []mcpseal.Reason {
 	var reasons []mcpseal.Reason
 	for _, event := range e.All() {

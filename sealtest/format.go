@@ -39,8 +39,8 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 		}
 		return b
 	}
-	// sealFor and openFor do what a boundary does: it has the arguments digested
-	// first, and passes only the digest to Seal.
+	// sealFor seals as a boundary does: it calls Digest first, and passes only the digest
+	// of the arguments to Seal. openFor compares the digest after Open.
 	sealFor := func(b *mcpseal.Binding, c mcpseal.Claims) (token string, err error) {
 		if c.Arguments, err = format.Digest(b); err != nil {
 			return "", fmt.Errorf("the digest: %w", err)
@@ -170,7 +170,7 @@ func TestFormat(t *testing.T, format mcpseal.Format) {
 			if _, err := openFor(other, token); err == nil {
 				t.Errorf("with %s the token still opens", change.name)
 			}
-			// The same with the two bindings exchanged.
+			// Seal with the changed binding, and open with the original one.
 			reverse, err := sealFor(other, claims)
 			if err != nil {
 				t.Fatalf("Seal with %s: %v", change.name, err)

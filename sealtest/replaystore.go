@@ -12,9 +12,9 @@ import (
 )
 
 // TestReplayStore tests a store against the contract of [mcpseal.ReplayStore], in
-// about two seconds. It cannot test a server that hangs: the store's own tests must
-// check that Spend returns by its context's deadline even then. If a store refuses
-// tokens for a while after it starts, wait for that long first.
+// about two seconds. It cannot test what happens when the store's server hangs: the store's
+// own tests must check that Spend then returns by its context's deadline. If a store
+// refuses tokens for a while after it starts, wait for that long first.
 func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -81,7 +81,8 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 			other.Flow[i] ^= 0x81
 			spend(t, other, true)
 		}
-		// Flows with zero bytes: a store that writes flows as text or numbers might lose them.
+		// Use flows that begin with zero bytes: a store that writes a flow as text or as a
+		// number might lose these bytes.
 		clear(use.Flow[:8])
 		for i := 8; i < 16; i++ {
 			use.Flow[i]++

@@ -1,5 +1,5 @@
-// Package sealtest is for tests: it makes a boundary in one line, and has the suites
-// that every implementation of an mcpseal interface must pass.
+// Package sealtest helps to write tests. It makes a boundary in one line, and has test
+// suites that every implementation of an mcpseal interface must pass.
 //
 //	func TestMyCodec(t *testing.T) { sealtest.TestCodec(t, newMyCodec()) }
 package sealtest
@@ -28,13 +28,13 @@ func Logger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }
 
-// mutations returns texts that differ from text and must not open: with each character
-// replaced, cut at each length, and changed in ways that lenient decoders accept.
+// mutations returns changed copies of text, none of which may open: text with each character
+// replaced, text cut at each length, and text changed in ways that lenient decoders accept.
 func mutations(text string) []string {
 	const others = "Az09-_.=+/ \n\x00é"
 	var all []string
 	for i := range len(text) {
-		all = append(all, text[:i]) // cut
+		all = append(all, text[:i]) // text, cut before character i
 		for _, other := range others {
 			if string(other) != text[i:i+1] {
 				all = append(all, text[:i]+string(other)+text[i+1:])

@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// TestUnwrapper tests an unwrapper against the contract of [keys.Unwrapper]. wrap
-// encrypts a secret as the operator does before it goes into the file.
+// TestUnwrapper tests an unwrapper against the contract of [keys.Unwrapper]. The function
+// wrap encrypts a secret, as the operator does before writing it to the file of keys.
 func TestUnwrapper(t *testing.T, unwrapper keys.Unwrapper, wrap func(secret []byte) ([]byte, error)) {
 	ctx := context.Background()
 	wrapped := func(t *testing.T, secret []byte) []byte {

@@ -42,7 +42,7 @@ With --unprotected every attack shows the harm that it did.`,
 type demo struct {
 	protected bool
 	out       painter
-	wrap      func(http.Handler) http.Handler // wraps the handler of every server; nil means that nothing does
+	wrap      func(http.Handler) http.Handler // wraps the HTTP handler of every server, for tests; may be nil
 
 	main, brief, other *service // brief: tokens expire after a second; other: another service with the same keys
 	alice, bob         client

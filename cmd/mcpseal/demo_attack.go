@@ -19,7 +19,7 @@ type attack struct {
 	who    *client
 	params mcp.CallToolParams
 	does   string // what the tool does if the attack succeeds
-	harm   string // why that is bad: does alone may be what an honest call does too
+	harm   string // what is bad about that, as the table prints it
 	wait   time.Duration
 }
 
@@ -139,7 +139,8 @@ func (d *demo) operator(text string) string {
 	return d.out.paint(faint, text)
 }
 
-// stateOf gets a state of alice's from another server, after her confirmation.
+// stateOf calls the tool on another server as alice, and returns the state that she has
+// after her confirmation.
 func (d *demo) stateOf(ctx context.Context, s *service) (string, error) {
 	alice, err := connect(ctx, s, "alice")
 	if err != nil {
@@ -161,8 +162,8 @@ func (d *demo) stateOf(ctx context.Context, s *service) (string, error) {
 	return params.RequestState, nil
 }
 
-// changed returns the state with one character changed: the step, if the state is
-// readable.
+// changed returns the state with one character changed. If the state is readable, the
+// changed character is the number of the step.
 func changed(state string) string {
 	if i := strings.Index(state, "step=1"); i >= 0 {
 		return strings.Replace(state, "step=1", "step=2", 1)

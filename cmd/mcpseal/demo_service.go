@@ -17,7 +17,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// service is one server of the demo, on loopback.
+// service is one server of the demo. It listens on loopback.
 type service struct {
 	url string
 	web *http.Server
@@ -26,7 +26,7 @@ type service struct {
 	reason mcpseal.Reason // why the last token was rejected
 }
 
-// start serves the release tools for alice and bob. Without a ring it is not
+// start serves the release tools for alice and bob. If ring is nil, the server is not
 // protected.
 func start(ring *mcpseal.Ring, audience string, ttl time.Duration, wrap func(http.Handler) http.Handler) (*service, error) {
 	s := &service{}
@@ -69,7 +69,7 @@ func (s *service) lastReason() mcpseal.Reason {
 	return s.reason
 }
 
-// verify accepts a user's name as their token: this is a demo.
+// verify takes any token for the name of its user, because this is a demo.
 func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 	return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
 }
@@ -81,7 +81,7 @@ func connect(ctx context.Context, s *service, user string) (client, error) {
 	sdk := mcp.NewClient(&mcp.Implementation{Name: "demo", Version: "1.0.0"}, &mcp.ClientOptions{
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			return &mcp.ElicitResult{Action: "decline"}, nil // never called: the demo makes rounds by hand
+			return &mcp.ElicitResult{Action: "decline"}, nil // never called: the demo answers by itself, and needs this only to declare the capability
 		},
 	})
 	transport := &mcp.StreamableClientTransport{
@@ -91,7 +91,7 @@ func connect(ctx context.Context, s *service, user string) (client, error) {
 	return client{session}, err
 }
 
-// bearer sends a user's token with every request.
+// bearer is an HTTP transport that sends a user's token with every request.
 type bearer string
 
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -12,14 +12,15 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// durationFlag is a duration that may also have days: 14d, 1d12h.
+// durationFlag is the value of a flag: a duration that may also have days, such as 14d
+// or 1d12h.
 type durationFlag time.Duration
 
 func (d *durationFlag) Type() string { return "duration" }
 
 func (d *durationFlag) String() string {
 	if *d == 0 {
-		return "0" // so that help shows no default
+		return "0" // cobra then shows no default in the help
 	}
 	return keyfile.FormatDuration(time.Duration(*d))
 }
@@ -48,12 +49,13 @@ func durationVar(cmd *cobra.Command, d *time.Duration, name string, otherwise ti
 	cmd.Flags().Var((*durationFlag)(d), name, text)
 }
 
-// usual is the room that services need unless their keys.Options say otherwise.
+// usual is the lifetime of tokens and the clock skew that services assume unless their
+// keys.Options say otherwise.
 var usual = keyfile.Room{TTL: keyfile.UsualTTL, Skew: keyfile.UsualSkew}
 
-// room holds the flags that say how long an old key is needed.
+// room holds the flags --ttl and --skew, which say how long an old key is needed.
 type room struct {
-	keyfile.Room // zero where no flag was given
+	keyfile.Room // a field is zero if its flag was not given
 	cmd          *cobra.Command
 }
 
@@ -71,8 +73,9 @@ func (r *room) check() error {
 	return nil
 }
 
-// of returns the room for a file that is to be changed: what the file says, or what a
-// flag says if that is more, or the usual if neither says anything.
+// of returns the lifetime and the skew for a command that changes the file. Each is
+// what the file says, or what a flag says if that is more, or the usual if neither says
+// anything.
 func (r *room) of(d *keyfile.Document) keyfile.Room {
 	room := d.Room().AtLeast(r.Room)
 	if room.TTL == 0 {
@@ -84,8 +87,9 @@ func (r *room) of(d *keyfile.Document) keyfile.Room {
 	return room
 }
 
-// loading returns the room that services need to load a file: what the file says, but at
-// least the usual. A flag replaces the usual, for services whose keys.Options differ.
+// loading returns the lifetime and the skew for which a file must have room, so that
+// services load it: what the file says, but at least the usual. A flag replaces the
+// usual, for services whose keys.Options differ.
 func (r *room) loading(d *keyfile.Document) keyfile.Room {
 	least := r.Room
 	if least.TTL == 0 {
@@ -97,7 +101,8 @@ func (r *room) loading(d *keyfile.Document) keyfile.Room {
 	return d.Room().AtLeast(least)
 }
 
-// warnings returns what services refuse by default, and which flags had no effect.
+// warnings returns a warning for each setting that services refuse by default, and for
+// each flag that has no effect.
 func (r *room) warnings(d *keyfile.Document) (all []string) {
 	room := r.of(d)
 	if room.TTL < usual.TTL {
@@ -116,7 +121,7 @@ func (r *room) warnings(d *keyfile.Document) (all []string) {
 	return all
 }
 
-// startFlag is the flag that says when a new key seals.
+// startFlag is the flag --in, which says when a new key begins to seal.
 type startFlag struct{ in time.Duration }
 
 func (s *startFlag) flag(cmd *cobra.Command) {
@@ -130,7 +135,8 @@ func (s *startFlag) check() error {
 	return nil
 }
 
-// warnings warns if the new key seals too soon.
+// warnings returns a warning if the new key seals so soon that a replica may not know
+// it yet.
 func (s *startFlag) warnings(skew time.Duration) []string {
 	if s.in >= skew {
 		return nil

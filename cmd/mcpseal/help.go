@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// columns is how wide help is, so that a terminal does not break its lines.
+// columns is the width of the help, so that a terminal does not break its lines.
 const columns = 80
 
 // fitHelp makes the help of every command fit a terminal, including the commands that
@@ -19,7 +19,7 @@ func fitHelp(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	root.SetUsageTemplate(strings.NewReplacer(
 		".FlagUsages", fmt.Sprint(".FlagUsagesWrapped ", columns),
-		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", // a command with subcommands does nothing by itself
+		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", // hides the usage line of commands that only have subcommands
 	).Replace(root.UsageTemplate()))
 	var fit func(cmd *cobra.Command)
 	fit = func(cmd *cobra.Command) {
@@ -68,7 +68,7 @@ var errHelped = errors.New("no command was given")
 
 // helpInstead prints the help when the command line names no command.
 func helpInstead(cmd *cobra.Command, _ []string) error {
-	cmd.SetOut(cmd.ErrOrStderr()) // not standard output: nobody asked for help
+	cmd.SetOut(cmd.ErrOrStderr()) // standard output is for results, and nobody asked for help
 	if err := cmd.Help(); err != nil {
 		return err
 	}

@@ -17,10 +17,11 @@ import (
 	"github.com/mcpseal/mcpseal/internal/inspect"
 )
 
-// maxToken is longer than any token that a boundary accepts.
+// maxToken limits how many bytes of a token are read. It is longer than any token that
+// a boundary accepts.
 const maxToken = 16 << 20
 
-// inspection holds the command's flags.
+// inspection holds the flags of inspect.
 type inspection struct {
 	keys           keyFlags
 	binding        inspect.Binding
@@ -106,7 +107,8 @@ give --issuer and --client too if the token has iss or client_id.
 	return cmd
 }
 
-// limits are the boundary's limits. The flags have the same defaults.
+// limits are the limits of the boundary that would open the token. The flags have the
+// same defaults as a boundary.
 type limits struct {
 	flow                 time.Duration
 	rounds, token, state int
@@ -128,13 +130,13 @@ func (l limits) resolve() (limits, error) {
 	return l, nil
 }
 
-// asked is what the command line asks to know.
+// asked is what the command line asks about a token.
 type asked struct {
 	keys    *keyFlags
-	verdict bool // the flags describe a request, so say whether the token would be accepted
+	verdict bool // true if the flags describe a request: then say whether the token would be accepted
 	binding inspect.Binding
 	users   []string                // names that the boundary may have for the user; one must match
-	hint    func(bound bool) string // why the user may not match, given whether a token is bound to one
+	hint    func(bound bool) string // explains why the user may not match; bound is true if the token is bound to a user
 	at      time.Time
 	limits  limits
 }

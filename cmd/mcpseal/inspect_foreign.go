@@ -41,8 +41,8 @@ func (r *report) foreign(token string) error {
 	return r.unknown(token)
 }
 
-// signed reports on a token that is signed but not encrypted, and returns false if body
-// is not that.
+// signed reports on a token that is signed but not encrypted. It returns false if body
+// is not the body of such a token.
 func (r *report) signed(body string) bool {
 	raw, err := b64u.Decode(nil, body)
 	if err != nil {
@@ -70,8 +70,8 @@ func (r *report) signed(body string) bool {
 	return true
 }
 
-// atd reports on a cursor of the ATD runtime, CBOR with a signature, and returns false if
-// token is not one.
+// atd reports on a cursor of the ATD runtime: CBOR with a signature. It returns false
+// if token is not such a cursor.
 func (r *report) atd(token string) bool {
 	raw, err := b64u.Decode(nil, token)
 	if err != nil || len(raw) <= 32 {

@@ -20,7 +20,7 @@ type keyFlags struct {
 	unwrap   unwrap
 	variable string
 	encoding string
-	implied  bool // no flag names keys, but MCPSEAL_KEYS is set
+	implied  bool // true if no flag names keys, but MCPSEAL_KEYS is set
 }
 
 func (k *keyFlags) flags(cmd *cobra.Command) {
@@ -50,7 +50,8 @@ func (k *keyFlags) resolve(cmd *cobra.Command) error {
 
 func (k *keyFlags) given() bool { return k.file != "" || k.variable != "" }
 
-// knownKeys is every key that was given, expired ones too, and what each does.
+// knownKeys has every key that was given, expired ones too, and the phase that each is
+// in.
 type knownKeys struct {
 	ring   *mcpseal.Ring
 	phases map[mcpseal.KeyID]keyfile.Phase

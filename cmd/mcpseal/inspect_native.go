@@ -18,7 +18,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// sealedOverhead is the length of what surrounds a payload: key id, nonce and tag.
+// sealedOverhead is how many bytes a token has besides its payload: key id, nonce and
+// tag.
 const sealedOverhead = 4 + 12 + 16
 
 // native reports on a native token or cursor.

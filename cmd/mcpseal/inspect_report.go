@@ -24,7 +24,7 @@ type reportLine struct {
 	value       any
 }
 
-// add adds a line; value is what a program gets.
+// add adds a line. People get label and text, programs get name and value.
 func (r *report) add(label, name, text string, value any) {
 	r.lines = append(r.lines, reportLine{label, name, text, value})
 }
@@ -61,8 +61,8 @@ func (r *report) print(out io.Writer, asJSON bool) error {
 	return nil
 }
 
-// inspect reports what it can find out about the token. An error means that the answer is
-// no, or that there is none.
+// inspect reports what it can find out about the token. An error means that the token
+// is not accepted, or that this cannot be found out.
 func (r *report) inspect(cmd *cobra.Command, token string, a asked) error {
 	prefix, _, _ := strings.Cut(token, ".")
 	switch prefix + "." {
@@ -80,8 +80,8 @@ func (r *report) inspect(cmd *cobra.Command, token string, a asked) error {
 	return nil
 }
 
-// verdict adds whether the token would be accepted: reason says why not, or is "". It
-// returns an error if the token would not.
+// verdict adds whether the token would be accepted. If reason is not "", the token
+// would not: verdict then adds the reason and returns an error.
 func (r *report) verdict(reason mcpseal.Reason, detail string) error {
 	if reason == "" {
 		r.add("accepted", "accepted", "yes"+detail, true)
@@ -96,7 +96,7 @@ func (r *report) verdict(reason mcpseal.Reason, detail string) error {
 	return no("not accepted: %s", string(reason))
 }
 
-// anotherUser adds that the user does not match, and a hint.
+// anotherUser adds lines that say that the user does not match, and why that may be.
 func (r *report) anotherUser(a asked, bound bool) error {
 	err := r.verdict(mcpseal.ReasonUser, "")
 	hint := a.hint(bound)
@@ -104,7 +104,7 @@ func (r *report) anotherUser(a asked, bound bool) error {
 	return err
 }
 
-// whyNot explains each reason.
+// whyNot explains each reason for which a token is rejected.
 var whyNot = map[mcpseal.Reason]string{
 	mcpseal.ReasonMalformed:     "this is not the text of a token; a part of it may be missing",
 	mcpseal.ReasonUnknownKey:    "its key is not among these keys, or no longer opens",
@@ -121,7 +121,7 @@ var whyNot = map[mcpseal.Reason]string{
 	mcpseal.ReasonTooManyRounds: "all rounds together are too many",
 }
 
-// reasonOf finds the reason in an error.
+// reasonOf returns the reason in an error, or ReasonMalformed if there is none.
 func reasonOf(err error) mcpseal.Reason {
 	var reason mcpseal.Reason
 	if errors.As(err, &reason) {

@@ -10,7 +10,7 @@ import (
 )
 
 // printJSON prints JSON that is safe on a terminal: it escapes characters that could
-// control it.
+// control the terminal.
 func printJSON(out io.Writer, v any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -22,7 +22,7 @@ func printJSON(out io.Writer, v any) error {
 	var escaped bytes.Buffer
 	for _, r := range text.String() {
 		switch {
-		case r == '\n' || unicode.IsPrint(r): // line ends are only between values
+		case r == '\n' || unicode.IsPrint(r): // the encoder has escaped line ends in texts, so these are between values
 			escaped.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
@@ -31,6 +31,6 @@ func printJSON(out io.Writer, v any) error {
 			fmt.Fprintf(&escaped, `\u%04x`, r)
 		}
 	}
-	out.Write(escaped.Bytes()) // run checks whether the write failed
+	out.Write(escaped.Bytes()) // run reports a failed write, because out is a checkedWriter
 	return nil
 }

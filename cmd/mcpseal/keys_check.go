@@ -35,7 +35,8 @@ have no key in common.`,
 			if err != nil {
 				view.OK, view.Problem = false, err.Error()
 			}
-			// If Done is empty, a person gets only the error, not the view.
+			// A program always gets the view. After an error a person gets it only if
+			// Done is set: the file would load, but tokens are lost.
 			if err == nil || forProgram(cmd) || view.Done != "" {
 				if err := view.print(cmd); err != nil {
 					return err
@@ -132,7 +133,8 @@ func (c *checking) refused(path string, old, d *keyfile.Document, now time.Time)
 	return nil
 }
 
-// checkSecrets checks the secrets that a service would need.
+// checkSecrets returns an error if a secret that a service would need cannot be
+// decrypted or used.
 func (c *checking) checkSecrets(cmd *cobra.Command, path string, d *keyfile.Document, now time.Time) error {
 	var needed []*keyfile.Key
 	for _, k := range d.Keys() {

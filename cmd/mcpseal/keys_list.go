@@ -83,8 +83,8 @@ func look(path string) (fileView, *keyfile.Document, error) {
 	return view, d, nil
 }
 
-// userOf returns the user that a file is for: the user who runs the command. If that is
-// root, it returns the owner of the file.
+// userOf returns the id of the user who needs to read a file: the user who runs the
+// command or, if that is root, the owner of the file.
 func userOf(path string) int {
 	if os.Geteuid() == 0 {
 		if uid, ok := keyfile.Owner(path); ok {
@@ -94,7 +94,8 @@ func userOf(path string) int {
 	return os.Geteuid()
 }
 
-// repairable describes a problem, with the command that repairs it if there is one.
+// repairable returns the text of an error, with the command that repairs the file if
+// there is one.
 func repairable(path string, err error) string {
 	var short *keyfile.TooShort
 	if errors.As(err, &short) {

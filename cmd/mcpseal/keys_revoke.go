@@ -93,7 +93,8 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 	if did.Added != "" {
 		did.Done += fmt.Sprintf("; key %s seals", did.Added)
 	}
-	// Only a warning: wrong dates must not keep a leaked key in the file.
+	// This is only a warning, because wrong dates must not keep a leaked key in the
+	// file.
 	if err := d.Check(now, room); err != nil {
 		did.warn("services whose tokens live for %v would not load the file: %v", room.TTL, err)
 	}

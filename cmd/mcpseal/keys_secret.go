@@ -95,7 +95,8 @@ func readKey(cmd *cobra.Command) (mcpseal.Key, error) {
 	return key, nil
 }
 
-// readInput reads standard input. If that is a terminal, it first says so.
+// readInput reads standard input, and fails if that has more bytes than most. If it
+// reads from a terminal, it first tells the user so.
 func readInput(cmd *cobra.Command, most int64) (string, error) {
 	in := cmd.InOrStdin()
 	if isTerminal(in) {
@@ -135,7 +136,7 @@ func (s *secrets) ageRecipients() (all []age.Recipient, err error) {
 		return nil, failed("--recipients-file: %w", err)
 	}
 	some, err := age.ParseRecipients(strings.NewReader(string(text)))
-	if err != nil { // err is dropped, because it may repeat an identity
+	if err != nil { // err is not shown, because it may repeat a secret identity
 		return nil, no("%s is not a file of age recipients: a line each, age1…", named(s.recipientsFile))
 	}
 	return append(all, some...), nil

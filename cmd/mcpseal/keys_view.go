@@ -20,9 +20,9 @@ type fileView struct {
 	Problem       string     `json:"problem,omitempty"`
 	Added         string     `json:"added,omitempty"` // the id of a new key
 	DeliverBefore *time.Time `json:"deliver_before,omitempty"`
-	Changes       []string   `json:"changes,omitempty"` // what changes against another file
+	Changes       []string   `json:"changes,omitempty"` // how the file differs from that of --against
 
-	Lifetime string `json:"lifetime,omitempty"` // the setting in the file, such as 24h
+	Lifetime string `json:"lifetime,omitempty"` // how long tokens may live, as the file says: 24h, for example
 	Skew     string `json:"skew,omitempty"`
 
 	Keys     []keyView     `json:"keys"`
@@ -47,7 +47,7 @@ type revokedView struct {
 	At time.Time `json:"at"`
 }
 
-// changeView is a change that the dates in the file will bring.
+// changeView is what a key will do at a date in the file.
 type changeView struct {
 	At   time.Time `json:"at"`
 	ID   string    `json:"id"`
@@ -96,13 +96,14 @@ func (v *fileView) warn(format string, args ...any) {
 	v.Warnings = append(v.Warnings, fmt.Sprintf(format, args...))
 }
 
-// did adds what a command did to the view.
+// did adds to the view what a command has done.
 func (v *fileView) did(did fileView) {
 	v.Done, v.Added, v.DeliverBefore = did.Done, did.Added, did.DeliverBefore
 	v.Warnings = append(v.Warnings, did.Warnings...)
 }
 
-// print shows the view. Warnings go to standard error, unless it prints JSON.
+// print shows the view. With --json the warnings are part of it; otherwise they go to
+// standard error.
 func (v *fileView) print(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
 	if forProgram(cmd) {

@@ -24,7 +24,7 @@ func filter(cmd *cobra.Command, flag, command string, input []byte) ([]byte, err
 	defer cancel()
 	shell := exec.CommandContext(ctx, "sh", "-c", command)
 	shell.Stdin, shell.Stderr = bytes.NewReader(input), cmd.ErrOrStderr()
-	shell.WaitDelay = time.Second // a process that the shell started may keep the pipe open
+	shell.WaitDelay = time.Second // limits the wait for a process that the shell started and that keeps the pipe open
 	output, err := shell.Output()
 	switch {
 	case ctx.Err() != nil:
@@ -35,7 +35,7 @@ func filter(cmd *cobra.Command, flag, command string, input []byte) ([]byte, err
 	return output, nil
 }
 
-// schemeCommand reads SCHEME=COMMAND.
+// schemeCommand splits the value SCHEME=COMMAND of a flag.
 func schemeCommand(flag, text string) (scheme, command string, err error) {
 	scheme, command, ok := strings.Cut(text, "=")
 	if !ok || !keyfile.ValidScheme(scheme) || command == "" {
@@ -44,7 +44,7 @@ func schemeCommand(flag, text string) (scheme, command string, err error) {
 	return scheme, command, nil
 }
 
-// wrapWith encrypts the key with a command.
+// wrapWith encrypts the key with the command in wrap, the value of --wrap.
 func wrapWith(cmd *cobra.Command, wrap string, key mcpseal.Key) (keyfile.Secret, error) {
 	scheme, command, err := schemeCommand("--wrap", wrap)
 	if err != nil {
@@ -70,7 +70,7 @@ func (u *unwrap) flags(cmd *cobra.Command) {
 
 func (u *unwrap) given() bool { return u.identity != "" || u.command != "" }
 
-// commandUnwrapper decrypts with a command.
+// commandUnwrapper decrypts secrets with the command of --unwrap.
 type commandUnwrapper struct {
 	cmd             *cobra.Command
 	scheme, command string

@@ -110,7 +110,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// exitError ends the command with a code.
+// exitError is an error with the exit code of the command.
 type exitError struct {
 	code int
 	err  error
@@ -119,7 +119,8 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// no returns the error for the answer no; failed returns the error for no answer at all.
+// no returns an error with exit code 1: the answer is no. failed returns one with exit
+// code 3: there is no answer.
 func no(format string, args ...any) error {
 	return &exitError{exitNo, fmt.Errorf(format, args...)}
 }
@@ -128,7 +129,8 @@ func failed(format string, args ...any) error {
 	return &exitError{exitFailed, fmt.Errorf(format, args...)}
 }
 
-// usage returns the error for wrong usage that is noticed only while the command runs.
+// usage returns an error with exit code 2, for wrong usage that is noticed only while
+// the command runs.
 func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }

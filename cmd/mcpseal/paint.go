@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// painter prints, in colour only on a terminal.
+// painter prints texts, in colour if colour is true.
 type painter struct {
 	io.Writer
 	colour bool

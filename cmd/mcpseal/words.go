@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// span writes a duration in its two largest units.
+// span writes a duration in its two largest units: 2h 5m, for example.
 func span(d time.Duration) string {
 	d = max(d, -d)
 	switch {
@@ -65,8 +65,8 @@ func quoted(text string) string {
 	return strconv.Quote(text[:most]) + " and more, which --json has"
 }
 
-// repeated quotes an argument that was typed in the wrong place. It leaves out a text
-// that may be a secret.
+// repeated quotes a wrong argument for an error. It does not repeat a long text,
+// because that may be a secret.
 func repeated(text string) string {
 	if len(text) > 24 {
 		return "what was given"

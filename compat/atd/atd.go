@@ -7,8 +7,8 @@
 // clear text. They work at every service with the same key and session, whatever its
 // mcpseal.Config.Audience.
 //
-// The package is stricter than the peer. Only the text that was issued opens. A cursor
-// from more than 60 seconds in the future is refused. Open checks tool, caller and
+// The package is stricter than the ATD runtime. Only the exact text that was issued opens.
+// A cursor from more than 60 seconds in the future is refused. Open checks tool, caller and
 // arguments itself, and checks the time last. Replicas that share a key accept each
 // other's cursors, unless their Options.Session differs.
 package atd
@@ -29,11 +29,11 @@ import (
 )
 
 const (
-	// MaxCursor is the longest cursor, in characters.
+	// MaxCursor is the greatest length of a cursor, in characters.
 	MaxCursor = 512
-	// MaxState is the longest state, in bytes. How much really fits into a
-	// cursor depends on the names in it: 137 bytes always fit if the tool's name has
-	// 20 characters and the caller's 12.
+	// MaxState is the greatest length of a state, in bytes. How much fits into a cursor
+	// depends on the names in the cursor: 137 bytes always fit if the tool's name has 20
+	// characters and the caller's name has 12.
 	MaxState = 256
 
 	defaultTTL = 5 * time.Minute
@@ -44,16 +44,17 @@ const (
 
 // Options are the settings of an [Issuer] besides its key.
 type Options struct {
-	// Session is 8 bytes. Servers with the same session accept each other's cursors.
-	// Only the session keeps two services with one key apart: give each its own, the
-	// first bytes of a SHA-256 of its host name for example. Nil means a session that
-	// is derived from the key, so that all servers with the key share it. (Each server
-	// of the peer makes a random one.)
+	// Session is 8 bytes. Servers with the same key and session accept each other's
+	// cursors. Give each of two services that share a key its own session, for example the
+	// first bytes of a SHA-256 of its host name. Nil means a session that is derived from
+	// the key, so that all servers with the key share it. (A server of the ATD runtime
+	// makes a random session.)
 	Session []byte
 	// TTL is how long a cursor opens. 0 means 5 minutes.
 	TTL time.Duration
-	// PlainExponents makes new cursors fingerprint large floats as older builds of the
-	// peer do: 1e16, where newer builds write 1e+16. Both kinds open.
+	// PlainExponents changes how large floats are written when the digest of the arguments
+	// is computed for a new cursor: as 1e16, like older builds of the ATD runtime, instead
+	// of 1e+16, like newer builds. Cursors of both kinds open.
 	PlainExponents bool
 	// Logger gets a warning if the key is random, and a warning about what the cursors
 	// of [Issuer.Cursors] do not protect. For each such cursor that is rejected or not
@@ -61,14 +62,14 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Issuer issues and opens cursors. It is safe for concurrent use, and prints
-// without its key.
+// Issuer issues and opens cursors. It is safe for concurrent use. Printing it does not show
+// its key.
 type Issuer struct {
 	mac     macKey
 	session numbers
-	ttl     uint64 // in seconds
-	plain   bool   // Options.PlainExponents
-	derived bool   // the session is derived from the key
+	ttl     uint64 // how long a cursor opens, in seconds
+	plain   bool   // the value of Options.PlainExponents
+	derived bool   // true if the session is derived from the key
 	logger  *slog.Logger
 	warned  sync.Once
 }
@@ -99,10 +100,10 @@ func NewIssuer(key []byte, options Options) (*Issuer, error) {
 	return i, nil
 }
 
-// String does not show the key.
+// String returns a name without the key.
 func (i *Issuer) String() string { return "atd.Issuer" }
 
-// Format writes String under every verb.
+// Format writes what String returns, whatever the verb.
 func (i *Issuer) Format(s fmt.State, _ rune) { io.WriteString(s, i.String()) }
 
 // Request is what a cursor is bound to.
@@ -114,12 +115,12 @@ type Request struct {
 
 // Page is the page that a cursor leads to.
 type Page struct {
-	Index uint32 // the page's number, from 1
+	Index uint32 // the page's number; the first page that a cursor leads to has number 1
 	State []byte // what the tool wrote, at most [MaxState] bytes
 }
 
-// Issue returns the cursor for a page of a request. It fails with ErrStateTooLarge or
-// ErrTooLarge, on arguments that are not JSON, and on names that are not UTF-8.
+// Issue returns the cursor that leads to a page of a request. The error is ErrStateTooLarge
+// or ErrTooLarge, or says that the arguments are not JSON or that a name is not UTF-8.
 func (i *Issuer) Issue(request Request, page Page) (string, error) {
 	p, err := i.payloadOf(request, i.plain)
 	if err != nil {
@@ -128,13 +129,15 @@ func (i *Issuer) Issue(request Request, page Page) (string, error) {
 	return i.issuePage(*p, page)
 }
 
-// issuePage issues the cursor for a page of the request that p is for.
+// issuePage returns the cursor that leads to page. p has the fields that depend on the
+// request.
 func (i *Issuer) issuePage(p payload, page Page) (string, error) {
 	p.Page, p.State, p.Issued = page.Index, bytes.Clone(page.State), uint64(time.Now().Unix())
 	return i.issue(&p)
 }
 
-// payloadOf returns a payload with the fields that depend on the request.
+// payloadOf returns a payload in which only the session and the fields that depend on the
+// request are set.
 func (i *Issuer) payloadOf(request Request, plainExponents bool) (*payload, error) {
 	sum, err := compat.ATDFingerprint(request.Arguments, plainExponents)
 	if err != nil {
@@ -169,17 +172,17 @@ func (i *Issuer) issue(p *payload) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(append(body, sum...)), nil
 }
 
-// Open returns the page of a cursor that was issued for this request. Every
-// error is one of this package's, except for arguments that are not JSON.
+// Open returns the page that a cursor leads to, if it was issued for this request. The error
+// is one of this package's Err variables, or says that the arguments are not JSON.
 func (i *Issuer) Open(request Request, cursor string) (Page, error) {
 	page, _, err := i.open(request, cursor)
 	return page, err
 }
 
-// open is Open, and also returns the payload of the next cursor, with the fields that
-// depend on the request.
+// open does what Open does. It also returns a payload for the next cursor, with the fields
+// that depend on the request.
 func (i *Issuer) open(request Request, cursor string) (Page, *payload, error) {
-	p, err := i.verify(cursor) // first, so that a forged cursor costs no digest
+	p, err := i.verify(cursor) // first, so that no digest is computed for a forged cursor
 	if err != nil {
 		return Page{}, nil, err
 	}
@@ -198,7 +201,7 @@ func (i *Issuer) open(request Request, cursor string) (Page, *payload, error) {
 	return Page{p.Page, p.State}, want, nil
 }
 
-// verify returns the payload of a genuine cursor.
+// verify returns the payload of a cursor, or an error if the cursor is not genuine.
 func (i *Issuer) verify(cursor string) (*payload, error) {
 	if len(cursor) > MaxCursor {
 		return nil, ErrTooLarge
@@ -220,8 +223,7 @@ func (p *payload) boundAs(want *payload) bool {
 	return p.Tool == want.Tool && same(p.Caller, want.Caller) && slices.Equal(p.Fingerprint, want.Fingerprint)
 }
 
-// inTime checks session and age, as the peer does, and that the cursor is not
-// from the future.
+// inTime returns an error if the cursor is of another session, too old, or from the future.
 func (i *Issuer) inTime(p *payload) error {
 	if !slices.Equal(i.session, p.Session) {
 		return errSession

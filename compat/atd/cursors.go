@@ -11,11 +11,11 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// Cursors returns an issuer to use in place of native cursors. The tool is the
-// request's target, the caller its user. The method is not in a cursor, so only
-// tools/call has cursors. A cursor of another session is invalid here, not expired,
-// because another service issued it. A [cursor.NextPage] that is Shared or Cached cannot
-// be issued. The log says once what these cursors do not protect.
+// Cursors returns an issuer to use in place of native cursors. The tool of a cursor is the
+// request's target, and the caller is its user. A cursor does not hold the method, so only
+// tools/call can have cursors. A cursor of another session is invalid here, not expired,
+// because another service issued it. A [cursor.NextPage] with Shared or Cached set is
+// refused. The log says once what these cursors do not protect.
 func (i *Issuer) Cursors() cursor.Issuer {
 	i.warned.Do(func() {
 		session := "Options.Session"
@@ -48,7 +48,8 @@ func (c cursors) Open(ctx context.Context, request mcpseal.Request, text string)
 	return c.page(request, page, bound), nil
 }
 
-// log writes a record with the cause, unless it is nil. The cause must hold no secret.
+// log writes a record to the log, with the cause if that is not nil. The cause must hold no
+// secret.
 func (c cursors) log(ctx context.Context, level slog.Level, message string, cause error, args ...any) {
 	if cause != nil {
 		args = append(args, "cause", cause.Error())
@@ -84,7 +85,7 @@ func (c cursors) open(ctx context.Context, request mcpseal.Request, text string)
 	return Page{}, nil, mcpseal.ReasonMalformed
 }
 
-// unknownCaller returns why the caller is not known: the call was cancelled, or the
+// unknownCaller returns the reason why Identify failed: the call was cancelled, or the
 // principal failed.
 func unknownCaller(ctx context.Context) mcpseal.Reason {
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -98,8 +99,8 @@ func isParams(err error) bool {
 	return errors.As(err, &params)
 }
 
-// page returns a page that issues the next cursor. bound is the payload that binds that
-// cursor to the request; nil on a first page.
+// page returns page as a cursor.Page, which issues the next cursor. bound is a payload with
+// the fields that depend on the request; it is nil on a first page.
 func (c cursors) page(request mcpseal.Request, page Page, bound *payload) cursor.Page {
 	return cursor.NewPage(int(page.Index), page.State, func(ctx context.Context, next cursor.NextPage) (string, error) {
 		token, reason, cause := c.next(ctx, request, page, bound, next)
@@ -111,7 +112,7 @@ func (c cursors) page(request mcpseal.Request, page Page, bound *payload) cursor
 	})
 }
 
-// Causes for the log.
+// The causes that the log shows for a cursor that is rejected or not issued.
 var (
 	errEverybody      = errors.New("these cursors carry neither NextPage.Shared nor NextPage.Cached")
 	errMethod         = errors.New("these cursors are for " + methodTool + " alone")
@@ -119,8 +120,8 @@ var (
 	errAmongArguments = errors.New("the cursor is among the arguments: give Request.Arguments without the cursor, which is another on every page")
 )
 
-// next returns the next cursor, or the reason why it is not issued. It also returns the
-// cause if that holds no secret.
+// next returns the cursor of the next page, or the reason why it is not issued. The error is
+// the cause for the log; it is nil if the cause may hold a secret.
 func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, bound *payload, next cursor.NextPage) (string, mcpseal.Reason, error) {
 	switch {
 	case next.Shared || next.Cached != 0:

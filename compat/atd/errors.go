@@ -5,28 +5,29 @@ import (
 	"fmt"
 )
 
-// Why a cursor is not issued or not accepted. The peer has the first five too. For
-// [ErrMismatch], callers of the peer check tool, caller and arguments themselves.
+// The errors that say why a cursor is not issued or not accepted. The ATD runtime has the
+// first five too. It has no [ErrMismatch]: its users compare tool, caller and arguments
+// themselves.
 var (
-	// ErrExpired is a cursor that is too old, or of another session. The client
-	// starts over.
+	// ErrExpired means that the cursor is too old, or of another session. The client must
+	// start over.
 	ErrExpired = errors.New("atd: the cursor has expired")
-	// ErrSignature is a cursor that was changed, or never issued.
+	// ErrSignature means that the cursor was changed, or was never issued.
 	ErrSignature = errors.New("atd: the cursor's signature is invalid")
-	// ErrFormat is a text that is not a cursor, or a cursor from the future.
+	// ErrFormat means that the text is not a cursor, or that the cursor is from the future.
 	ErrFormat = errors.New("atd: the cursor's format is invalid")
-	// ErrTooLarge is a cursor of more than 512 characters.
+	// ErrTooLarge means that the cursor has more than 512 characters.
 	ErrTooLarge = errors.New("atd: the cursor has more than 512 characters")
-	// ErrStateTooLarge is a state of more than 256 bytes.
+	// ErrStateTooLarge means that the state has more than 256 bytes.
 	ErrStateTooLarge = errors.New("atd: the state has more than 256 bytes")
-	// ErrMismatch is a genuine cursor for another tool, caller or arguments.
+	// ErrMismatch means that the cursor is genuine, but for another tool, caller or arguments.
 	ErrMismatch = errors.New("atd: the cursor is for another tool, caller or arguments")
 )
 
-// errSession is ErrExpired because of the session.
+// errSession is the ErrExpired for a cursor of another session.
 var errSession = fmt.Errorf("%w: it is of another session", ErrExpired)
 
-// Names that a cursor cannot carry.
+// The errors for names that a cursor cannot hold.
 var (
 	errToolText   = errors.New("atd: the tool's name is not UTF-8")
 	errCallerText = errors.New("atd: the caller's name is not UTF-8: " + nameUsers)
@@ -34,7 +35,7 @@ var (
 
 const nameUsers = "set gosdk.Options.Principal to name users by short text, as the peer names its callers"
 
-// tooLarge returns ErrTooLarge with advice on what to shorten.
+// tooLarge returns an ErrTooLarge that says what to shorten.
 func (p *payload) tooLarge() error {
 	caller := 0
 	if p.Caller != nil {
@@ -50,7 +51,8 @@ func (p *payload) tooLarge() error {
 	return fmt.Errorf("%w: the tool's name has %d bytes, the caller's %d, the state %d; %s", ErrTooLarge, len(p.Tool), caller, len(p.State), advice)
 }
 
-// argumentsError means that the client's arguments have no fingerprint.
+// argumentsError means that the client's arguments have no digest, because they are not JSON
+// or are refused.
 type argumentsError struct{ problem error }
 
 func (e *argumentsError) Error() string { return "atd: " + e.problem.Error() }

@@ -15,8 +15,8 @@ const (
 	keyName = "ATD_CURSOR_SIGNING_KEY"
 )
 
-// findKey returns the key that was given, or that of the environment, or a
-// random one.
+// findKey returns the given key. If that is nil, it returns the key in the environment, or a
+// random one if there is none.
 func findKey(given []byte, logger *slog.Logger) ([]byte, error) {
 	if given != nil {
 		if len(given) != keySize {

@@ -7,7 +7,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// payload is what a cursor carries, in the order in which it is written.
+// payload is what a cursor holds. Its fields are encoded in the order in which they are here.
 type payload struct {
 	Tool        string  `cbor:"tool_id"`
 	Caller      *string `cbor:"caller_id,omitempty"` // nil means no caller
@@ -23,7 +23,7 @@ const (
 	sessionSize     = 8
 )
 
-// numbers are bytes that the peer writes as an array of numbers.
+// numbers holds bytes that the ATD runtime writes as an array of numbers.
 type numbers []uint16
 
 func numbersOf(b []byte) numbers {
@@ -34,7 +34,7 @@ func numbersOf(b []byte) numbers {
 	return n
 }
 
-// fits reports whether n is exactly size bytes.
+// fits reports whether n has size elements, each of which fits into a byte.
 func (n numbers) fits(size int) bool {
 	return len(n) == size && !slices.ContainsFunc(n, func(b uint16) bool { return b > 0xFF })
 }
@@ -56,7 +56,7 @@ var (
 
 func must[T any](mode T, err error) T {
 	if err != nil {
-		panic(err) // only if the options above are wrong
+		panic(err) // cannot happen unless the options above are wrong
 	}
 	return mode
 }
@@ -68,7 +68,8 @@ func (p *payload) encode() ([]byte, error) {
 	return encoding.Marshal(p)
 }
 
-// decodePayload reads a body. It accepts only the exact bytes that encode writes.
+// decodePayload decodes the body of a cursor. It accepts only the exact bytes that encode
+// writes.
 func decodePayload(body []byte) (*payload, error) {
 	p := new(payload)
 	if err := decoding.Unmarshal(body, p); err != nil {

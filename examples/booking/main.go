@@ -1,5 +1,5 @@
-// Booking is a small server to start from: a tool that asks as it goes along,
-// with questions that depend on earlier answers, and keeps nothing in between.
+// Booking is a small server to start from. Its tool asks one question after the other,
+// some of which depend on earlier answers, and keeps nothing on the server in between.
 //
 //	go run ./examples/booking                        stdio, for one client
 //	go run ./examples/booking -http 127.0.0.1:8080   HTTP
@@ -22,12 +22,12 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
 
-// Args is what the tool takes.
+// Args are the arguments of the tool.
 type Args struct {
 	City string `json:"city" jsonschema:"where to stay"`
 }
 
-// Booking is what the tool returns.
+// Booking is the result of the tool.
 type Booking struct {
 	Number string `json:"number"`
 	Text   string `json:"text"`
@@ -72,8 +72,8 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 	if err != nil {
 		return Booking{}, err
 	}
-	// Declining is an answer too: then there is no note. The question is asked once, and
-	// its answer is remembered in the rounds that follow.
+	// A user who declines gets no note. The question is asked once, and its answer is
+	// remembered in the rounds that follow.
 	note := ""
 	wanted, write, err := elicit.Form[Confirm](ask, "note", "Shall your assistant write a note to the hotel?").Outcome()
 	if err != nil {

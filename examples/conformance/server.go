@@ -40,7 +40,7 @@ func ask(state string, questions mcp.InputRequestMap) (*mcp.CallToolResult, erro
 	return &mcp.CallToolResult{InputRequests: questions, RequestState: state}, nil
 }
 
-// form asks for one field.
+// form returns a question with one field.
 func form(message, field, kind string) *mcp.ElicitParams {
 	return &mcp.ElicitParams{Message: message, RequestedSchema: map[string]any{
 		"type":       "object",
@@ -49,7 +49,7 @@ func form(message, field, kind string) *mcp.ElicitParams {
 	}}
 }
 
-// nothing is the result for a user who declined or cancelled.
+// nothing is the text of the result for a user who declined or cancelled.
 const nothing = "nothing was done"
 
 // refused reports whether the user declined or cancelled a question.
@@ -73,7 +73,8 @@ func accepted[T any](answers mcp.InputResponseMap, key, field string) (value T, 
 	return value, ok
 }
 
-// written returns a text that the user wrote, and false if it is empty or missing.
+// written returns the text in a field of an accepted form, or false if the text is
+// empty or missing.
 func written(answers mcp.InputResponseMap, key, field string) (string, bool) {
 	text, ok := accepted[string](answers, key, field)
 	return text, ok && text != ""
@@ -85,7 +86,7 @@ func sample(question string, maxTokens int64) *mcp.CreateMessageParams {
 	}}
 }
 
-// sampled returns the text of a sample, and false if there is none.
+// sampled returns the text that the client's model wrote, or false if there is none.
 func sampled(answers mcp.InputResponseMap, key string) (string, bool) {
 	answer, _ := answers[key].(*mcp.CreateMessageWithToolsResult)
 	if answer == nil || len(answer.Content) == 0 {
@@ -98,7 +99,8 @@ func sampled(answers mcp.InputResponseMap, key string) (string, bool) {
 	return content.Text, true
 }
 
-// rooted returns the URIs of the client's roots. A client may send null for any root.
+// rooted returns the URIs of the client's roots. ok is false if there is no list, or if
+// a root in it is null or has no URI.
 func rooted(answers mcp.InputResponseMap, key string) (uris []string, ok bool) {
 	answer, _ := answers[key].(*mcp.ListRootsResult)
 	if answer == nil || answer.Roots == nil {
@@ -171,7 +173,8 @@ func multiRound(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResul
 	return ask("step 1", mcp.InputRequestMap{"step1": form("Step 1: What is your name?", "name", "string")})
 }
 
-// capabilities asks only what the client has declared, until all is answered.
+// capabilities asks only questions that the client has declared it can answer, until
+// all are answered.
 func capabilities(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	_, named := written(req.Params.InputResponses, "user_name", "name")
 	_, greeted := sampled(req.Params.InputResponses, "greeting")

@@ -8,10 +8,11 @@ import (
 	"sync"
 )
 
-// drive stands for the service that the tokens are for: it alone knows whose they are.
+// drive simulates the service that the tokens are for. Only that service knows which
+// user has a token.
 type drive struct {
 	mu    sync.Mutex
-	files map[string]string // by folder and path
+	files map[string]string // the content of each file, by folder/path
 }
 
 func newDrive() *drive {
@@ -30,12 +31,14 @@ func (d *drive) reset() {
 	}
 }
 
-// folderOf returns the folder of whoever holds a token, and "" for nobody.
+// folderOf returns the folder of the user with this Authorization header, or "" if
+// there is no such user.
 func (d *drive) folderOf(authorization string) string {
 	return map[string]string{"Bearer token-of-alice": "alice", "Bearer token-of-bob": "bob"}[authorization]
 }
 
-// usersOnly refuses invented tokens, as a gateway does: they would make users.
+// usersOnly refuses unknown tokens, as a gateway would: otherwise a client could invent
+// tokens and be a new user with each.
 func (d *drive) usersOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if d.folderOf(r.Header.Get("Authorization")) == "" {

@@ -1,7 +1,7 @@
-// Files is a server as many are that work for another service: it is made anew for each
-// request, runs in replicas, and knows of its users only the opaque token that it passes
-// on. One handler asks before it acts, and keeps its state through an interface. It is
-// protected in either of two shapes:
+// Files is a server that works for another service, as many do. A new server is made
+// for each request, it runs in replicas, and of its users it knows only the opaque
+// token that it passes on. Its handler asks before it acts, and keeps its state through
+// an interface. There are two ways (shapes) to protect it:
 //
 //	go run ./examples/files -http 127.0.0.1:8080                   behind the middleware
 //	go run ./examples/files -http 127.0.0.1:8080 -shape handler    the handler seals
@@ -33,10 +33,11 @@ import (
 type service struct {
 	drive   *drive
 	sealer  sealer
-	install func(*mcp.Server) *gosdk.Protected // nil where the handler seals
+	install func(*mcp.Server) *gosdk.Protected // nil if the handler seals by itself
 }
 
-// newService returns a replica. All replicas get the same config and the same key.
+// newService returns the HTTP handler of one replica. All replicas get the same config
+// and the same key.
 func newService(shape string, drive *drive, config mcpseal.Config, userKey mcpseal.Key) (http.Handler, error) {
 	config.RequireUser = true
 	boundary, err := mcpseal.New(config)
@@ -57,8 +58,8 @@ func newService(shape string, drive *drive, config mcpseal.Config, userKey mcpse
 	return s.drive.usersOnly(gosdk.Handler(s.newServer, &gosdk.HandlerOptions{Principal: users.HTTPPrincipal})), nil
 }
 
-// newServer returns a server for one request, or for the session of an older client. Its
-// tools work with the token of whoever sent that.
+// newServer returns a server for one request, or for the session of an older client.
+// Its tools use the bearer token of the request r.
 func (s *service) newServer(r *http.Request) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
 	if s.install != nil {
@@ -71,8 +72,8 @@ func (s *service) newServer(r *http.Request) *mcp.Server {
 	return server
 }
 
-// confirmed is the one handler of both tools: it asks, and then acts. Its state is the
-// user's folder, so that the drive is asked for it once.
+// confirmed returns the handler of a tool: it asks, and then acts. Its state is the
+// user's folder, so that it needs to look up the folder only once.
 func (s *service) confirmed(token, verb string, act func(folder, path string) bool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var in struct{ Path string }

@@ -11,22 +11,23 @@ import (
 
 // sealer is how the handler keeps a state between two rounds.
 type sealer interface {
-	// Open returns what the client brought. Return its error as it is.
+	// Open returns the state and the answers that the client sent. Return its error as
+	// it is.
 	Open(ctx context.Context, req *mcp.CallToolRequest) (opened, error)
 	// Seal returns the result that asks, with the state for the next round.
 	Seal(ctx context.Context, req *mcp.CallToolRequest, before opened, state string, questions mcp.InputRequestMap) (*mcp.CallToolResult, error)
 }
 
-// opened is the state of the round before, and the answers to what it asked. Both are
+// opened is the state of the previous round, and the answers to its questions. Both are
 // empty in a first round.
 type opened struct {
 	state   string
 	answers mcp.InputResponseMap
-	round   mcpseal.Round // for inHandler
+	round   mcpseal.Round // only inHandler needs it, to seal the next round
 }
 
-// plaintext is for servers behind the middleware, which has opened the state already and
-// seals the next one.
+// plaintext is for servers with the middleware. The middleware opens and seals, so
+// plaintext does neither.
 type plaintext struct{}
 
 func (plaintext) Open(ctx context.Context, req *mcp.CallToolRequest) (opened, error) {

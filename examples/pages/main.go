@@ -1,6 +1,6 @@
-// Command pages serves a table of 100,000 orders to MCP clients, page by page.
-// Nothing is stored between two pages: where to go on is in the cursor, which
-// clients cannot read, change, make or lend.
+// Command pages serves a table of 100,000 orders to MCP clients, page by page. Nothing
+// is stored between two pages: the cursor says where to go on. Clients cannot read,
+// change, make or lend a cursor.
 //
 //	go run . -http 127.0.0.1:8080
 package main

@@ -5,10 +5,10 @@ import (
 	"database/sql"
 	"fmt"
 
-	_ "modernc.org/sqlite" // a driver without C
+	_ "modernc.org/sqlite" // the SQLite driver, written without C
 )
 
-// Order is a row.
+// Order is a row of the table.
 type Order struct {
 	ID      int64  `json:"id"`
 	Placed  int64  `json:"placed" jsonschema:"Unix time in seconds"`
@@ -23,7 +23,7 @@ type Key struct {
 	ID     int64 `json:"i"`
 }
 
-// Orders is the table.
+// Orders is the table of orders, in SQLite.
 type Orders struct{ db *sql.DB }
 
 // OpenOrders opens a database, and makes the table if it is not there.
@@ -61,7 +61,7 @@ func (o *Orders) Page(ctx context.Context, status string, after *Key, limit int)
 		if err := rows.Scan(&order.ID, &order.Placed, &order.Status, &order.Article); err != nil {
 			return nil, nil, err
 		}
-		if len(page) == limit { // one more than asked for: there is another page
+		if len(page) == limit { // the query asks for one order more, so there is another page
 			last := page[limit-1]
 			return page, &Key{last.Placed, last.ID}, nil
 		}
@@ -76,7 +76,7 @@ func (o *Orders) Insert(ctx context.Context, placed int64, status, article strin
 	return err
 }
 
-// Fill makes sure that the table has n orders at least.
+// Fill adds orders until the table has at least n.
 func (o *Orders) Fill(ctx context.Context, n int) error {
 	_, err := o.db.ExecContext(ctx, `
 		WITH RECURSIVE n(i) AS (SELECT count(*) FROM orders UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?)

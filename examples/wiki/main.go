@@ -35,7 +35,8 @@ type Confirm struct {
 // errDeclined means that the user did not say yes.
 var errDeclined = errors.New("declined")
 
-// confirm is the one helper that asks. It returns nil if the user said yes.
+// confirm is the helper through which all handlers ask. It returns nil if the user said
+// yes.
 func confirm(ctx context.Context, req *mcp.CallToolRequest, key, message string) error {
 	pending, err := elicit.Within(ctx, req, func(ask *elicit.Asker) error {
 		answer, err := elicit.Form[Confirm](ask, key, message).Value()
@@ -56,7 +57,7 @@ type asking struct{ result *mcp.CallToolResult }
 
 func (*asking) Error() string { return "the user was not asked yet" }
 
-// markdown makes a handler of a function that returns Markdown.
+// markdown makes a tool handler from a function that returns Markdown.
 func markdown(page func(context.Context, *mcp.CallToolRequest, Args) (string, error)) mcp.ToolHandlerFor[Args, any] {
 	return func(ctx context.Context, req *mcp.CallToolRequest, in Args) (*mcp.CallToolResult, any, error) {
 		text, err := page(ctx, req, in)
@@ -73,13 +74,13 @@ func markdown(page func(context.Context, *mcp.CallToolRequest, Args) (string, er
 	}
 }
 
-// Args is what every tool takes.
+// Args are the arguments of every tool.
 type Args struct {
 	Page string `json:"page" jsonschema:"the name of the page"`
 }
 
-// newServer returns the server without protection. The helper is a parameter for the
-// test that takes mcpseal out.
+// newServer returns the server without protection. The helper is a parameter, because a
+// test passes one that does without mcpseal.
 func newServer(pages *pages, confirm confirmer) *mcp.Server {
 	w := wiki{pages, confirm}
 	server := mcp.NewServer(&mcp.Implementation{Name: "wiki", Version: "1.0.0"}, nil)
@@ -100,12 +101,12 @@ func newProtected(pages *pages, config mcpseal.Config) (*mcp.Server, error) {
 	return server, nil
 }
 
-// usersOnly serves those who have a bearer token.
+// usersOnly refuses requests without a valid bearer token.
 func usersOnly(handler http.Handler) http.Handler {
 	return auth.RequireBearerToken(verify, nil)(handler)
 }
 
-// verify stands for your token verifier. What matters is the UserID.
+// verify is a placeholder for your token verifier. It must set the UserID.
 func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 	user, ok := strings.CutSuffix(token, "-token")
 	if !ok || user != "alice" && user != "bob" {

@@ -15,7 +15,7 @@ import (
 // confirmer asks the user and returns nil for a yes.
 type confirmer func(ctx context.Context, req *mcp.CallToolRequest, key, message string) error
 
-// wiki is what the tools do.
+// wiki has the handlers of the tools.
 type wiki struct {
 	pages   *pages
 	confirm confirmer
@@ -40,7 +40,8 @@ func (w *wiki) delete(ctx context.Context, req *mcp.CallToolRequest, in Args) (s
 	return "# Deleted\n\n- `" + strings.Join(names, "`\n- `") + "`\n", nil
 }
 
-// branch returns a page and those below it, after the user agreed to lose them.
+// branch returns the names of a page and of those below it, after the user agreed to
+// delete them.
 func (w *wiki) branch(ctx context.Context, req *mcp.CallToolRequest, page string) ([]string, error) {
 	if _, found := w.pages.get(page); !found {
 		return nil, errNoPage

@@ -20,8 +20,8 @@ const (
 
 func (a Action) valid() bool { return a == Accept || a == Decline || a == Cancel }
 
-// errPending is returned when a pending answer is read. Whatever the handler does
-// with it, the call asks.
+// errPending is returned when a pending answer is read. Whatever the handler does with
+// this error, the call asks.
 var errPending = errors.New("elicit: not answered yet")
 
 // RefusedError means that the user declined or cancelled a question. Its text names
@@ -61,8 +61,8 @@ type Answer[T any] struct {
 	value    T       // zero unless the answer was accepted
 }
 
-// newAnswer asks a question. The function read decodes an accepted answer. If the answer
-// came in this round, the state keeps only the bytes kept that read returns.
+// newAnswer asks a question. The function read decodes an accepted answer. If the
+// answer came in this round, the state keeps only the bytes that read returns as kept.
 func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read func(content []byte) (value T, kept []byte, err error)) *Answer[T] {
 	a := &Answer[T]{ask: ask, key: key, question: question}
 	a.recorded = ask.ask(key, question)
@@ -79,9 +79,9 @@ func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read fu
 			a.recorded.Content = kept
 			ask.state.Answers[key] = *a.recorded
 		}
-	case fresh: // the client's fault: the call fails
+	case fresh: // the client sent a wrong answer, so the call fails
 		ask.misfit = &MisfitError{key}
-	default: // the answer could be read in an earlier round: ask again
+	default: // the answer could be read in an earlier round, but not now: ask again
 		delete(ask.state.Answers, key)
 		a.recorded = nil
 		if !ask.asks {
@@ -108,7 +108,7 @@ func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 		return "", value, errPending
 	}
 	if a.ask.misfit != nil {
-		return "", value, a.ask.misfit // the call has failed, so the handler must not go on
+		return "", value, a.ask.misfit // another answer does not fit, so the call fails and the handler must not go on
 	}
 	if a.recorded == nil {
 		a.ask.asks = true

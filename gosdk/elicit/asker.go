@@ -18,27 +18,27 @@ import (
 
 // Asker asks the questions of one call. It is not safe for concurrent use.
 type Asker struct {
-	by      *gosdk.Protection // nil in a test of a handler by itself
+	by      *gosdk.Protection // nil in a test that calls a handler directly
 	passing *passage.Call     // nil if the call has not come through the middleware of this Protection
 	req     mcp.Request
 	name    string
 
 	state state
-	fresh mcp.InputResponseMap // answers of this round
+	fresh mcp.InputResponseMap // the answers that came in this round
 
-	digests   map[string]string       // of every question of this run, by its key
-	onces     map[string]reflect.Type // of the value under each key of a Once
-	questions mcp.InputRequestMap     // to go out if the call asks
+	digests   map[string]string       // the digest of every question of this run, by its key
+	onces     map[string]reflect.Type // the type of the value that Once keeps under each key
+	questions mcp.InputRequestMap     // the questions that go out if the call asks
 	read      map[string]bool         // true for the keys whose answers the handler has read
-	asks      bool                    // a pending answer was read, so the call asks
+	asks      bool                    // true if a pending answer was read, so that the call asks
 	mistake   string                  // the author's first mistake; "" for none
-	busy      atomic.Bool             // Within runs
+	busy      atomic.Bool             // true while Within runs
 	misfit    error                   // not nil if an answer does not fit its question
 }
 
-// maxRewordings is how often in a row a question changes after it was answered until the
-// call fails. One change may come from a new release. This many mean that the text
-// changes by itself: it has a time in it, for example.
+// maxRewordings limits how often in a row a question may change after it was answered:
+// the change with this number fails the call. One change may come from a new release.
+// This many mean that the text changes by itself: it has a time in it, for example.
 const maxRewordings = 3
 
 // Request returns the request: a *mcp.CallToolRequest, a *mcp.GetPromptRequest or

@@ -42,7 +42,7 @@ func CheckForm[T any](options ...FormOption) error {
 	return err
 }
 
-// FormOption says more about a field than its Go type does.
+// FormOption is an option for one field of a form: [Enum] or [TextFormat] makes it.
 type FormOption struct {
 	field string
 	apply func(*jsonschema.Schema) error
@@ -87,8 +87,8 @@ func hasFormat(text, format string) bool {
 	case "date":
 		_, err = time.Parse(time.DateOnly, text)
 	case "date-time":
-		// Parse also accepts an hour of one digit, and a comma before the fraction:
-		// neither is a date-time.
+		// Parse also accepts an hour of one digit, and a comma before the fraction.
+		// Neither is allowed in a date-time.
 		_, err = time.Parse(time.RFC3339, text)
 		if err == nil && (text[len("2006-01-02T15")] != ':' || strings.Contains(text, ",")) {
 			return false
@@ -100,7 +100,7 @@ func hasFormat(text, format string) bool {
 // formats are the text formats that elicitation knows.
 var formats = []string{"email", "uri", "date", "date-time"}
 
-// TextFormat says that a string is an email, a uri, a date or a date-time.
+// TextFormat sets the format of a string field: email, uri, date or date-time.
 func TextFormat(field, format string) FormOption {
 	return FormOption{field, func(s *jsonschema.Schema) error {
 		if s.Type != "string" || !slices.Contains(formats, format) {
@@ -117,7 +117,7 @@ type form struct {
 	resolved *jsonschema.Resolved
 }
 
-var plainForms sync.Map // from reflect.Type to *form, for forms without options
+var plainForms sync.Map // caches forms without options: from reflect.Type to *form
 
 func formOf[T any](options []FormOption) (*form, error) {
 	t := reflect.TypeFor[T]()
@@ -144,7 +144,7 @@ func buildForm(t reflect.Type, options []FormOption) (*form, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema.AdditionalProperties = nil // a form has no other properties to describe
+	schema.AdditionalProperties = nil // a form describes its own fields only
 	for _, name := range schema.PropertyOrder {
 		property := schema.Properties[name]
 		withoutNull(property)
@@ -263,7 +263,7 @@ func (f *form) read(content []byte, value any) (kept []byte, err error) {
 	}
 	for name := range fields {
 		if f.schema.Properties[name] == nil {
-			delete(fields, name) // even if only its case differs: encoding/json would fill the field
+			delete(fields, name) // needed for names that differ only in case: encoding/json would fill the field
 		}
 	}
 	if err := f.resolved.Validate(fields); err != nil {

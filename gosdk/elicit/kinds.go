@@ -16,9 +16,9 @@ type Consent struct{ *Answer[struct{}] }
 // the answer is there, find out whether the user has finished at the URL. If not,
 // return the error of [Consent.NotYet].
 //
-// Another person than the user who called the tool may open the URL. Put an id made
-// with [Once] into it, remember on your side which user it is for, and compare
-// that with who is signed in when the page is opened.
+// Someone other than the user who called the tool may open the URL. Put an id made with
+// [Once] into the URL, remember on your side which user the id is for, and when the
+// page is opened, check that this user is signed in.
 func URL(ask *Asker, key, message, url string) *Consent {
 	question := &mcp.ElicitParams{Mode: "url", Message: message, URL: url, ElicitationID: ask.elicitationID(key)}
 	return &Consent{newAnswer(ask, key, question, func([]byte) (consent struct{}, kept []byte, err error) { return })}

@@ -72,7 +72,8 @@ func AddPrompt(p *gosdk.Protected, prompt *mcp.Prompt, handler PromptHandler) {
 	})
 }
 
-// ResourceHandler is a resource that can ask. Its errors are sent like a prompt's.
+// ResourceHandler is a resource that can ask. Its errors are sent as those of a
+// [PromptHandler] are.
 type ResourceHandler func(ctx context.Context, ask *Asker, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error)
 
 // AddResource registers a resource on a protected server.
@@ -117,7 +118,8 @@ func serverOf(p *gosdk.Protected) *mcp.Server {
 	return p.Server()
 }
 
-// askerOf returns the asker of a call to what is registered with p.
+// askerOf returns the Asker for a call of a tool, prompt or resource that was
+// registered with p.
 func askerOf(ctx context.Context, p *gosdk.Protected, req mcp.Request) *Asker {
 	by := passage.ProtectionOf(p).(*gosdk.Protection)
 	passing := passage.From(ctx)
@@ -127,7 +129,7 @@ func askerOf(ctx context.Context, p *gosdk.Protected, req mcp.Request) *Asker {
 	a := newAsker(passing, by, req)
 	if passing != nil {
 		_, state, answers := inputOf(req)
-		passing.Begun(req, state, answers, a) // for Within in this handler
+		passing.Begun(req, state, answers, a) // so that Within in this handler uses the same Asker
 	}
 	return a
 }
@@ -135,7 +137,7 @@ func askerOf(ctx context.Context, p *gosdk.Protected, req mcp.Request) *Asker {
 func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Asker {
 	name, text, answers := inputOf(req)
 	lent := false
-	if passing != nil && text == "" && len(answers) == 0 { // a state that elicit wrote comes beside the request
+	if passing != nil && text == "" && len(answers) == 0 { // a state that elicit wrote is not in the request: passing has it
 		var ok bool
 		text, answers, ok = passing.Input(req)
 		lent = !ok
@@ -155,8 +157,8 @@ func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Ask
 		}
 		passing.Began()
 	}
-	// The answers to the last round's questions are recorded here; the handler decides
-	// whether to read them.
+	// Record the answers to the last round's questions now. The handler may read them
+	// or not.
 	for key, digest := range a.state.Asked {
 		if recorded, ok := recordOf(answers[key], digest); ok {
 			if a.state.Answers == nil {
@@ -183,8 +185,8 @@ func inputOf(req mcp.Request) (name, state string, answers mcp.InputResponseMap)
 	return "", "", nil
 }
 
-// recordOf returns an answer as the state keeps it. It is not ok if the question with
-// this digest does not take such an answer.
+// recordOf returns an answer as the state keeps it. It returns false if the question
+// with this digest does not take such an answer.
 func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
 	if !takes(digest, response) {
 		return answer{}, false
@@ -228,7 +230,7 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*Pending, error)
 		a.log(ctx, "elicit: "+a.mistake)
 		return nil, internalError()
 	}
-	if a.passing.Older != nil { // otherwise the SDK refuses with its own error; for newer clients the middleware checks
+	if a.passing.Older != nil { // checked here, or the SDK would send its own error; for newer clients the middleware checks
 		if err := passage.CheckCapabilities(a.req, a.questions); err != nil {
 			return nil, err
 		}
@@ -260,7 +262,8 @@ func coded(err error) error {
 	return err
 }
 
-// maxState returns how long a state may be. A test of a handler by itself has no limit.
+// maxState returns how long a state may be. There is no limit in a test that calls a
+// handler directly.
 func (a *Asker) maxState() int {
 	if a.by == nil {
 		return math.MaxInt

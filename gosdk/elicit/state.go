@@ -37,9 +37,10 @@ type answer struct {
 	Content json.RawMessage `json:"c,omitempty"`
 }
 
-// readState reads a state that elicit wrote in an earlier round. It is not ok for any
+// readState reads a state that elicit wrote in an earlier round. ok is false for any
 // other text, such as the state of a handler that did not use elicit before. A text may
-// look like a state of elicit and not be one, so ask passage.Call.Written too.
+// look like a state of elicit and not be one, so also check it with
+// passage.Call.Written.
 func readState(text string) (s state, ok bool) {
 	if json.Unmarshal([]byte(text), &s) != nil || s.Version != stateVersion {
 		return s, false
@@ -59,7 +60,7 @@ func (s *state) wording() map[string][16]byte {
 	for key, digest := range s.Asked {
 		sum, err := base64.RawURLEncoding.DecodeString(digest[min(1, len(digest)):])
 		if err != nil || len(sum) != 16 {
-			sum = make([]byte, 16) // matches no token
+			sum = make([]byte, 16) // a zero digest, which matches no token
 		}
 		wording[key] = [16]byte(sum)
 	}
@@ -88,12 +89,12 @@ func takes(digest string, answer mcp.InputResponse) bool {
 // state. A call that does not ask afterwards has no such state, so the next call
 // computes the value again.
 //
-// A value must come back from JSON as it was written; otherwise the call fails, as
-// an author's mistake. A call also fails if it began on a release of your server that
-// kept another type under the key, even if only a field was added or moved: nothing is
-// computed twice, or read with something missing. If the type of a value changes, give
-// the value another key, and it is computed anew. Or add fields with omitempty: they
-// are empty in calls that began before.
+// A value must come back from JSON as it was written; otherwise the call fails, and the
+// log tells the author why. A call also fails if it began on a release of your server
+// that kept another type under the key, even if only a field was added or moved:
+// nothing is computed twice, or read with something missing. If the type of a value
+// changes, give the value another key, and it is computed anew. Or add fields with
+// omitempty: they are empty in calls that began before.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	if !utf8.ValidString(key) {
 		ask.wrong("the key %s of a Once is not UTF-8, so its value would not come back", mcpseal.PlainText(key))
@@ -133,8 +134,8 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	return same, nil
 }
 
-// reread reads what Once wrote. It is ok only if the value encodes to the same text
-// again: then nothing was lost or added.
+// reread reads what Once wrote. ok is true only if the value encodes to the same text
+// again, so that nothing was lost or added.
 func reread[T any](text string) (value T, ok bool) {
 	if json.Unmarshal([]byte(text), &value) == nil {
 		if again, err := mcpseal.EncodeState(value); err == nil && again == text {

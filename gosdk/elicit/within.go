@@ -10,16 +10,17 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// Within asks inside a handler that is registered with the SDK itself, in whatever
-// function the handler calls. The function ask asks as a handler of [AddTool] does. If
-// Within returns a *[Pending], return that as the handler's result at once. The handler
-// runs again when the answers are there, so do nothing before Within that must not be
-// done twice. An error is that of ask, such as a *[RefusedError], or says that the call
-// cannot go on.
+// Within asks questions in a handler that is registered with the SDK itself. Any
+// function that the handler calls may call it. The function ask asks as a handler of
+// [AddTool] does. If Within returns a *[Pending], return that as the handler's result
+// at once. The handler runs again when the answers are there, so do nothing before
+// Within that must not be done twice. The error is the one that ask returned, such as a
+// *[RefusedError], or says that the call cannot go on.
 //
-// A handler may call Within several times, one after the other: all its questions are one conversation, and
-// their keys must differ. The request is the one that the handler got. The state of
-// the result is elicit's: the handler neither reads nor writes it.
+// A handler may call Within several times, one after the other. All its questions then
+// belong to one conversation, so their keys must differ. Pass the request that the
+// handler got. The state of the result is elicit's: the handler neither reads nor
+// writes it.
 //
 // It works wherever the call came through the middleware of package gosdk. Anywhere
 // else it fails, and the log says why.
@@ -54,10 +55,11 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 type Pending struct {
 	questions mcp.InputRequestMap
 	state     string
-	passing   *passage.Call // waits for the handler to take the result; nil if it need not, or has
+	passing   *passage.Call // told when the handler takes the result; nil if it need not be told, or has been
 }
 
-// take returns whether there is a result, and notes that the handler has it.
+// take notes that the handler takes the result. It reports whether there is one:
+// whether p is not nil.
 func (p *Pending) take() bool {
 	if p != nil && p.passing != nil {
 		p.passing.Take()
@@ -66,8 +68,7 @@ func (p *Pending) take() bool {
 	return p != nil
 }
 
-// ToolResult returns the result of a tool that asks. It is nil for a nil Pending, and so
-// are the other two.
+// ToolResult returns the result of a tool that asks, or nil if p is nil.
 func (p *Pending) ToolResult() *mcp.CallToolResult {
 	if !p.take() {
 		return nil
@@ -75,7 +76,7 @@ func (p *Pending) ToolResult() *mcp.CallToolResult {
 	return &mcp.CallToolResult{InputRequests: p.questions, RequestState: p.state}
 }
 
-// PromptResult returns the result of a prompt that asks.
+// PromptResult returns the result of a prompt that asks, or nil if p is nil.
 func (p *Pending) PromptResult() *mcp.GetPromptResult {
 	if !p.take() {
 		return nil
@@ -83,11 +84,11 @@ func (p *Pending) PromptResult() *mcp.GetPromptResult {
 	return &mcp.GetPromptResult{InputRequests: p.questions, RequestState: p.state}
 }
 
-// ResourceResult returns the result of a resource that asks.
+// ResourceResult returns the result of a resource that asks, or nil if p is nil.
 func (p *Pending) ResourceResult() *mcp.ReadResourceResult {
 	if !p.take() {
 		return nil
 	}
-	// For older clients the SDK wants contents even of a result that asks.
+	// For older clients the SDK requires Contents even in a result that asks.
 	return &mcp.ReadResourceResult{InputRequests: p.questions, RequestState: p.state, Contents: []*mcp.ResourceContents{}}
 }

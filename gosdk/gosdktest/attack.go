@@ -88,7 +88,7 @@ func attacks(genuine Message) []attack {
 	return all
 }
 
-// otherMethod changes the method alone, and keeps the target.
+// otherMethod changes the method of a message and nothing else.
 func otherMethod(m *Message) {
 	if m.Method == "prompts/get" {
 		m.Method = "tools/call"
@@ -97,7 +97,7 @@ func otherMethod(m *Message) {
 	}
 }
 
-// otherArguments adds an argument.
+// otherArguments adds an argument to a message.
 func otherArguments(m *Message) {
 	const added = "gosdktest"
 	if strings, ok := m.Arguments.(map[string]string); ok && m.Method == "prompts/get" {

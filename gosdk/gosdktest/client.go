@@ -29,9 +29,9 @@ type Options struct {
 	// Older connects clients of revision 2025-11-25, which are asked in the middle of
 	// a call and hold no tokens. Set Client too. False means revision 2026-07-28.
 	Older bool
-	// Client has the handlers that answer questions. A call then returns when it is
-	// done, on either revision. Nil means a client that declares it can answer
-	// everything, and leaves the questions of each round to the test.
+	// Client has the handlers that answer questions. If Client is set, a call returns
+	// only when it is done, on either revision. Nil means a client that declares it can
+	// answer everything, and leaves the questions of each round to the test.
 	Client *mcp.ClientOptions
 	// RejectedText is the server's gosdk.Options.RejectedText: the text of the result
 	// that answers a rejected token of a tool. "" means the protocol's error.
@@ -72,7 +72,8 @@ func (c *Client) Session() *mcp.ClientSession {
 	return session
 }
 
-// connections has a connection for each user. Over HTTP, too, no two users share one.
+// connections has one connection for each user. Users do not share connections over
+// HTTP either.
 type connections struct {
 	t       testing.TB
 	server  *mcp.Server
@@ -112,8 +113,8 @@ func (c *connections) session(user string) (*mcp.ClientSession, error) {
 	return session, nil
 }
 
-// extraOf returns a function that makes the extra of a request of this user. Each
-// request gets its own, because a handler may change the extra that it got.
+// extraOf returns a function that makes the RequestExtra of a request of this user.
+// Each request gets its own, because a handler may change it.
 func (c *connections) extraOf(user string) func() *mcp.RequestExtra {
 	switch {
 	case user == "":
@@ -138,8 +139,8 @@ func (c *connections) clientOptions() *mcp.ClientOptions {
 	}
 }
 
-// transport gives each request an extra, as the SDK's HTTP transport does. The SDK passes
-// it on to the handler, whatever the transport.
+// transport gives each request a RequestExtra, as the SDK's HTTP transport does. The
+// SDK passes the RequestExtra on to the handler, whatever the transport.
 type transport struct {
 	mcp.Transport
 	extra func() *mcp.RequestExtra

@@ -26,7 +26,7 @@ func (c *Client) ReadResource(uri string) *Round {
 	return c.send(Message{Method: "resources/read", Target: uri, User: c.user})
 }
 
-// Message is what a client sends in one round. A [Change] may change all of it.
+// Message is what a client sends in one round. A [Change] may change any of its fields.
 type Message struct {
 	Method    string // tools/call, prompts/get or resources/read
 	Target    string // the tool, the prompt, or the resource's URI
@@ -52,8 +52,8 @@ type Round struct {
 func (r *Round) Asks() bool { return r.asks }
 
 // Rejected reports whether the call failed with exactly the error of a rejected token.
-// It is false for any other failure. With [Options].RejectedText it is true for a tool result
-// that is an error with exactly this text.
+// It returns false for any other failure. If [Options].RejectedText is set, it also
+// returns true for a tool result that is an error with exactly this text.
 func (r *Round) Rejected() bool {
 	if result, ok := r.Result.(*mcp.CallToolResult); ok && r.on.options.RejectedText != "" {
 		return result != nil && result.IsError && r.Text() == r.on.options.RejectedText

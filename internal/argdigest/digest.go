@@ -1,5 +1,5 @@
-// Package argdigest digests the JSON text of a request's arguments, so that two
-// texts have the same digest exactly if they have the same value.
+// Package argdigest computes a digest of the JSON text of a request's arguments. Two texts
+// have the same digest exactly if they have the same value.
 //
 // White space, member order, escapes and the spelling of a number do not
 // change the digest; everything else does. Numbers are compared by their exact
@@ -19,11 +19,11 @@ import (
 const (
 	// MaxLevels is how deep arrays and objects may nest.
 	MaxLevels = jsonorder.MaxLevels
-	// MaxText is the longest text that is digested.
+	// MaxText is the greatest length of a text that Sum accepts, in bytes.
 	MaxText = jsonorder.MaxText
 )
 
-// Size is the length of a digest.
+// Size is the length of a digest, in bytes.
 const Size = sha256.Size
 
 // Error says why a text has no digest. It never repeats the text.
@@ -39,7 +39,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("arguments: %s at byte %d", e.Problem, e.Offset)
 }
 
-// Whole returns an error about the whole text rather than one position.
+// Whole returns an Error about the whole text rather than one position.
 func Whole(problem string) *Error { return &Error{-1, problem} }
 
 // noArguments is the digest of {}, for requests without arguments.

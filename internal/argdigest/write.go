@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
-// The tags of the stream.
+// The tags in the stream of bytes that is hashed. A tag says which type of value follows.
 const (
 	tagNull   = 'z'
 	tagFalse  = 'f'
@@ -20,13 +20,13 @@ const (
 	tagObject = 'o'
 )
 
-// emptyObject is the stream of {}.
+// emptyObject is the stream that is hashed for {}.
 var emptyObject = []byte{tagObject, 0, 0, 0, 0}
 
-// writer writes the bytes that are hashed for a JSON text: its stream.
+// writer reads a JSON text and writes its stream: the bytes that are hashed.
 type writer struct{ jsonorder.Reader }
 
-// root writes the stream of the whole text.
+// root writes the stream of the whole text. For null it writes the stream of {}.
 func (w *writer) root() {
 	if w.Next() == 'n' {
 		w.Scalar()
@@ -84,20 +84,20 @@ func (w *writer) value() {
 
 func (w *writer) tag(t byte) { w.Buf = append(w.Buf, t) }
 
-// count writes a count or a length, and returns its offset in Buf.
+// count writes n, a count or a length, and returns where it is in Buf.
 func (w *writer) count(n int) int {
 	w.Buf = binary.BigEndian.AppendUint32(w.Buf, uint32(n))
 	return len(w.Buf) - 4
 }
 
-// correct overwrites the count at an offset: n was not known when it was written.
+// correct overwrites the count at an offset in Buf with n, which was not known before.
 func (w *writer) correct(at, n int) {
 	if w.Drafting() {
 		binary.BigEndian.PutUint32(w.Buf[at:], uint32(n))
 	}
 }
 
-// frame writes the length of b and then b.
+// frame writes the length of b, and then b.
 func (w *writer) frame(b []byte) {
 	const short = 64
 	if len(b) > short {
@@ -108,7 +108,7 @@ func (w *writer) frame(b []byte) {
 	w.Buf = append(binary.BigEndian.AppendUint32(w.Buf, uint32(len(b))), b...)
 }
 
-// units writes the length of a string and its code units in generalised UTF-8.
+// units writes a string: its length, and then its code units in generalised UTF-8.
 func (w *writer) units(raw []byte, hasEscapes bool) {
 	switch {
 	case w.Lost:
@@ -147,7 +147,7 @@ func unitsLen(raw []byte) (n int) {
 	}
 }
 
-// cutEscape cuts raw before its first escape.
+// cutEscape cuts raw before its first escape. escape is empty if there is none.
 func cutEscape(raw []byte) (plain, escape []byte) {
 	if i := bytes.IndexByte(raw, '\\'); i >= 0 {
 		return raw[:i], raw[i:]
@@ -165,7 +165,7 @@ func (w *writer) number(literal []byte) {
 	}
 	w.Buf = append(w.Buf, tagNumber, sign)
 	whole, rest := cutDigits(literal)
-	if len(rest) == 0 && whole[len(whole)-1] != '0' { // most numbers are like this
+	if len(rest) == 0 && whole[len(whole)-1] != '0' { // a short cut for most numbers: they are whole and do not end in zero
 		w.frame(whole)
 		w.exponent(0)
 		return
@@ -209,7 +209,7 @@ func cutDigits(literal []byte) (digits, rest []byte) {
 	return literal, nil
 }
 
-// parseExponent reads an exponent with its letter, or returns 0 for an empty text.
+// parseExponent returns the value of an exponent such as e+5, or 0 for an empty text.
 func parseExponent(text []byte) (n int64) {
 	if len(text) == 0 {
 		return 0

@@ -1,9 +1,9 @@
-// Package b64u is base64url without padding (RFC 4648, section 5) in which
-// every byte string has exactly one text.
+// Package b64u encodes and decodes base64url without padding (RFC 4648, section 5). Every
+// byte string has exactly one text.
 //
-// The standard library's decoder skips CR and LF anywhere. This one rejects every
-// text except the one that [Append] writes. It is also about twice as fast, which
-// matters because most of the cost of a token is its text.
+// The standard library's decoder skips CR and LF anywhere. [Decode] rejects every text
+// except the one that [Append] writes. It is also about twice as fast. That matters,
+// because most of the time for a token is spent on its text.
 package b64u
 
 import (
@@ -18,11 +18,11 @@ var ErrText = errors.New("not canonical base64url")
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 var (
-	// pairs holds the two characters for every value of 12 bits.
+	// pairs[v] is the two characters that encode the 12 bits of v.
 	pairs [1 << 12]uint16
-	// values[i][c] is the six bits of the character c, shifted to the i-th of four
-	// places in 24 bits. It is -1 for a byte that is not in the alphabet, so that
-	// combining it with others gives a negative number.
+	// values[i][c] is the six bits that the character c encodes, shifted to the i-th of four
+	// places in 24 bits. It is -1 for a byte that is not in the alphabet, so that OR with
+	// any other value gives a negative number.
 	values [4][256]int32
 )
 
@@ -51,7 +51,7 @@ func Append(dst, src []byte) []byte {
 	start, end := len(dst), len(dst)+EncodedLen(len(src))
 	dst = slices.Grow(dst, end-start)[:end]
 	out := dst[start:]
-	for len(src) >= 26 && len(out) >= 32 { // encodes 24 bytes at a time, but reads 26
+	for len(src) >= 26 && len(out) >= 32 { // each step encodes 24 bytes, but reads 26
 		binary.BigEndian.PutUint64(out, eight(binary.BigEndian.Uint64(src)))
 		binary.BigEndian.PutUint64(out[8:], eight(binary.BigEndian.Uint64(src[6:])))
 		binary.BigEndian.PutUint64(out[16:], eight(binary.BigEndian.Uint64(src[12:])))
@@ -73,14 +73,14 @@ func Append(dst, src []byte) []byte {
 	return dst
 }
 
-// eight returns the eight characters of the upper six bytes of v.
+// eight returns the eight characters that encode the upper six bytes of v.
 func eight(v uint64) uint64 {
 	return uint64(pairs[v>>52])<<48 | uint64(pairs[v>>40&0xFFF])<<32 |
 		uint64(pairs[v>>28&0xFFF])<<16 | uint64(pairs[v>>16&0xFFF])
 }
 
-// Decode appends the bytes that text encodes to dst. It rejects padding, the
-// standard alphabet, white space and non-zero trailing bits.
+// Decode appends to dst the bytes that text encodes. It rejects padding, the characters +
+// and / of standard base64, white space, and trailing bits that are not zero.
 func Decode(dst []byte, text string) ([]byte, error) {
 	if len(text)%4 == 1 {
 		return nil, ErrText
@@ -88,7 +88,7 @@ func Decode(dst []byte, text string) ([]byte, error) {
 	start, end := len(dst), len(dst)+DecodedLen(len(text))
 	dst = slices.Grow(dst, end-start)[:end]
 	out := dst[start:]
-	for len(text) >= 32 && len(out) >= 26 { // decodes 24 bytes at a time, but writes 26
+	for len(text) >= 32 && len(out) >= 26 { // each step decodes 24 bytes, but writes 26
 		a, b, c, d := four(text), four(text[4:]), four(text[8:]), four(text[12:])
 		binary.BigEndian.PutUint64(out, uint64(a)<<40|uint64(b)<<16)
 		binary.BigEndian.PutUint64(out[6:], uint64(c)<<40|uint64(d)<<16)
@@ -119,8 +119,8 @@ func Decode(dst []byte, text string) ([]byte, error) {
 	return dst, nil
 }
 
-// four returns the 24 bits of the first four characters of text, or a negative
-// number if one of them is not base64url.
+// four returns the 24 bits that the first four characters of text encode. It returns a
+// negative number if one of them is not in the alphabet.
 func four(text string) int32 {
 	return values[0][text[0]] | values[1][text[1]] | values[2][text[2]] | values[3][text[3]]
 }

@@ -1,5 +1,5 @@
-// Package callback calls parts that a server's author supplied. An error or a panic
-// of such a part is a failed check, and a log shows nothing of it that may be secret.
+// Package callback calls parts that a server's author supplied, such as a store. It returns
+// an error or a panic of such a part as an [Error], whose text is safe to log.
 package callback
 
 import (
@@ -14,16 +14,16 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// Error is the error or panic of such a part. Its text names only the type of the
-// failure, because the original text may hold anything; errors.Unwrap returns the
-// original error.
+// Error is the error or panic of a part that a server's author supplied. Its text names only
+// the type of the failure, because the original text may hold anything. errors.Unwrap
+// returns the original error.
 type Error struct {
 	kind  string
-	err   *error // behind a pointer, which no formatting verb follows
-	stack string // the functions that led to a panic; "" if there was none
+	err   *error // a pointer, so that no verb of fmt prints the original error
+	stack string // the functions that led to a panic; "" if there was no panic
 }
 
-// Explain returns an Error with this text, which must hold no secret.
+// Explain returns an Error with the given text. The text must hold no secret.
 func Explain(format string, args ...any) *Error {
 	return &Error{kind: fmt.Sprintf(format, args...)}
 }
@@ -31,9 +31,9 @@ func Explain(format string, args ...any) *Error {
 // Failed returns the Error for an error that a part returned.
 func Failed(err error) *Error { return &Error{kind: describe(err), err: &err} }
 
-// Guard calls f and returns its panic as an Error, or nil. If f gets an error from
-// code of the server's author, such as a store, only f may call that error's methods,
-// because they may panic too.
+// Guard calls f. It returns the panic of f as an Error, or nil. If f gets an error from
+// code of the server's author, call methods of that error only inside f, because they may
+// panic too.
 func Guard(f func()) (panicked *Error) {
 	finished := false
 	defer func() {
@@ -59,10 +59,11 @@ func Quietly(f func()) {
 
 func (e *Error) Error() string { return e.kind }
 
-// Format writes Error under every verb.
+// Format writes what Error returns, whatever the verb.
 func (e *Error) Format(s fmt.State, _ rune) { io.WriteString(s, e.kind) }
 
-// Unwrap returns the error, or the panic's value if that was an error.
+// Unwrap returns the original error: the one that the part returned, or the value of its
+// panic if that was an error. Otherwise it returns nil.
 func (e *Error) Unwrap() error {
 	if e.err == nil {
 		return nil
@@ -73,7 +74,7 @@ func (e *Error) Unwrap() error {
 // Stack names the functions that led to a panic.
 func (e *Error) Stack() string { return e.stack }
 
-// OrNil returns e as an error, which is nil if e is nil.
+// OrNil returns e as an error. Unlike a plain conversion, it returns a nil error for a nil e.
 func (e *Error) OrNil() error {
 	if e == nil {
 		return nil
@@ -84,7 +85,7 @@ func (e *Error) OrNil() error {
 // maxChain limits how many errors are unwrapped, because an error may wrap itself.
 const maxChain = 100
 
-// chain yields err and what it wraps.
+// chain yields err and the errors that it wraps.
 func chain(err error) func(yield func(error) bool) {
 	return func(yield func(error) bool) {
 		pending := []error{err}
@@ -116,7 +117,7 @@ func Find[T error](err error) (found T, ok bool) {
 	return found, false
 }
 
-// describe describes an error without its secrets: by fixed texts and the names of
+// describe returns a text about an error that holds no secret: a fixed text, or the names of
 // types.
 func describe(err error) string {
 	last := err
@@ -135,12 +136,12 @@ func describe(err error) string {
 	return fmt.Sprintf("error of type %T", last)
 }
 
-// stack names the functions that led to a panic. Unlike debug.Stack, it leaves out their
-// arguments.
+// stack returns the names of the functions that led to a panic. Unlike debug.Stack, it
+// leaves out their arguments, which may be secret.
 func stack() string {
 	const maxFrames, maxStack = 24, 4 << 10
 	var pcs [maxFrames]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])]) // starts at the function that panicked
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])]) // 4 skips the frames of the recovery itself
 	var b strings.Builder
 	for {
 		frame, more := frames.Next()
@@ -158,8 +159,8 @@ const (
 	errLongUser = plain.Error("the user's name is longer than 4096 bytes")
 )
 
-// Identify returns the user that is calling, and "" for a nil principal. An error, a
-// panic and a name that is too long fail the check.
+// Identify returns the user that is calling, and "" for a nil principal. It returns an Error
+// if the principal returns an error or a name that is too long, or panics.
 func Identify(ctx context.Context, principal func(context.Context) (string, error)) (user string, failed *Error) {
 	if principal == nil {
 		return "", nil

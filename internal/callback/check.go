@@ -7,22 +7,22 @@ import (
 	"slices"
 )
 
-// Reason is mcpseal.Reason, which this package cannot import.
+// Reason stands for mcpseal.Reason: this package cannot import mcpseal.
 type Reason interface {
 	~string
 	error
 	Level() slog.Level
 }
 
-// Failure is a failed check: the reason, and the cause if there is more to say.
+// Failure says why a check failed. Cause explains the reason; it may be nil.
 type Failure[R Reason] struct {
 	Reason R
 	Cause  *Error
 }
 
-// Check calls a part that the server's author may have supplied. If its error wraps
-// one of the reasons in mayGive, that is the reason; for any other error, and for a
-// panic, the reason is otherwise. Methods of the error are called only here.
+// Check calls a part that the server's author may have supplied, and returns its error or
+// panic as a Failure. If the error wraps a reason in mayGive, the Failure has that reason;
+// in all other cases it has the reason in the parameter otherwise.
 func Check[R Reason](part func() error, otherwise R, mayGive ...R) (failed *Failure[R]) {
 	panicked := Guard(func() {
 		err := part()
@@ -41,8 +41,8 @@ func Check[R Reason](part func() error, otherwise R, mayGive ...R) (failed *Fail
 	return failed
 }
 
-// Excuse changes the reason to canceled if a part failed because the caller gave up:
-// then there is nothing to repair. It does not excuse a panic. Nor does it excuse a
+// Excuse changes the reason to canceled if a part failed because the caller gave up, so that
+// there is nothing to repair. It does not do so after a panic. Nor does it after a missed
 // deadline: only the service sets one, so the part may be too slow.
 func (f *Failure[R]) Excuse(ctx context.Context, canceled R) {
 	panicked := f.Cause != nil && f.Cause.stack != ""
@@ -51,7 +51,7 @@ func (f *Failure[R]) Excuse(ctx context.Context, canceled R) {
 	}
 }
 
-// Attrs returns what a log may show of the cause.
+// Attrs returns log attributes that describe the cause and hold no secret.
 func (f *Failure[R]) Attrs() (attrs []slog.Attr) {
 	if f.Cause == nil {
 		return nil

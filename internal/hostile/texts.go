@@ -1,5 +1,5 @@
-// Package hostile has JSON texts that are expensive to digest for their length, for
-// tests of what a digest may cost.
+// Package hostile makes JSON texts whose digest is expensive to compute for their length.
+// Tests use them to limit the memory that a digest takes.
 package hostile
 
 import (
@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// Text is such a text, and its name in a test.
+// Text is a JSON text whose digest is expensive, with its name in a test.
 type Text struct{ Name, JSON string }
 
-// Texts returns the texts, each of about size bytes. Every digest accepts all of
-// them: none nests deeper than the strictest peer allows.
+// Texts returns expensive texts of about size bytes each. The native digest and those of
+// all peers accept them: none nests deeper than the strictest peer allows.
 func Texts(size int) []Text {
 	list := []Text{
 		{"zeros", array("0", size)},
@@ -67,9 +67,8 @@ func Texts(size int) []Text {
 	return list
 }
 
-// Allocated returns how many bytes f allocates in total. That is at least what it
-// holds at any time, and is the same on a busy machine. Nothing else may run at the
-// same time.
+// Allocated returns how many bytes f allocates in total, even if it frees them again. The
+// number is the same on a busy machine, but no other goroutine may allocate meanwhile.
 func Allocated(f func()) int {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -78,15 +77,15 @@ func Allocated(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// May returns how many bytes a digest of a text may allocate.
+// May returns how many bytes may be allocated to compute the digest of a text.
 func May(text string) int { return 4*len(text) + 64<<10 }
 
 func array(element string, size int) string {
 	return "[" + strings.Repeat(element+",", size/(len(element)+1)) + element + "]"
 }
 
-// maxLevels is how deep a text nests inside the array around it. With that array, it
-// nests as deep as the strictest peer allows.
+// maxLevels is how deep an element of the outermost array nests. With that array around it,
+// the text nests as deep as the strictest peer allows.
 const maxLevels = 98
 
 func nested(open, closing string) string {
@@ -102,9 +101,9 @@ func quoted(s string, size int) string { return `"` + strings.Repeat(s, size/len
 // letters are the ASCII characters that need no escape in a JSON string, in order.
 const letters = "!#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
-// names returns the n shortest names, in order.
+// names returns the n shortest names that letters can form, the shortest first.
 func names(n int) []string {
-	list := make([]string, 1, max(n, 1)) // the first is empty
+	list := make([]string, 1, max(n, 1)) // the first name is empty
 	for i := 0; len(list) < n; i++ {
 		for _, c := range letters {
 			if len(list) < n {
@@ -151,8 +150,8 @@ func prefixes(size int) (list []string) {
 	return list
 }
 
-// object returns an object whose members have these names, written without escapes, and
-// all the same value: 0 if none is given.
+// object returns a JSON object with a member for each name, which must need no escapes. All
+// members have the same value: the given one, or 0.
 func object(names []string, value ...string) string {
 	value = append(value, "0")
 	var b strings.Builder

@@ -1,21 +1,22 @@
-// Package inspect lets the mcpseal command show what a genuine token says, without
-// the request that it is bound to. Nothing else may do that, so it is internal. The
-// packages that own the records set [ReadState] and [ReadCursor].
+// Package inspect lets the mcpseal command show what a genuine token holds, without the
+// request that it is bound to. Nothing else may do that, so the package is internal. The
+// packages that define the records set [ReadState] and [ReadCursor].
 package inspect
 
 import "time"
 
-// State is what the record of a state says. Times are in milliseconds.
+// State is what the token of a state holds. Times are in Unix milliseconds.
 type State struct {
 	Issued, Expires, FlowStart int64
 	Flow                       [16]byte
 	Round                      int
-	Audience, User             bool // whether the token is bound to a service, and to a user
+	Audience, User             bool // Audience: the token is bound to a service; User: it is bound to a user
 	Questions                  []Question
 	State                      string
 	HasState                   bool
 
-	// Limits returns why policy refuses the token at a time, or "".
+	// Limits returns why the token would be refused at a time, with these limits on its
+	// flow, or "" if it would be accepted.
 	Limits func(at time.Time, maxFlow time.Duration, maxRounds int) (reason string)
 }
 
@@ -23,24 +24,24 @@ type State struct {
 type Question struct {
 	Key    string
 	Kind   uint8
-	Worded bool // a digest of its exact wording is sealed too
+	Worded bool // true if the token also holds a digest of the question's exact wording
 }
 
-// Cursor is what the record of a cursor says. Times are in milliseconds.
+// Cursor is what a cursor holds. Times are in Unix milliseconds.
 type Cursor struct {
 	Issued, Expires int64
 	Number          int64
 	Position        []byte
-	User            bool // only one user may use the cursor
-	Everybody       bool // everybody may use the cursor; if User is false too, only callers without a user may
+	User            bool // true if only one user may use the cursor
+	Everybody       bool // true if everybody may use the cursor; if User is false too, only callers without a user may
 
-	// BoundTo returns why the cursor is not for this request, or "".
+	// BoundTo returns why the cursor is not for the request b, or "" if it is.
 	BoundTo func(b Binding) (reason string, err error)
-	// InTime returns why the cursor's times are refused at a time, or "".
+	// InTime returns why the cursor would be refused at a time because of its age, or "".
 	InTime func(at time.Time) (reason string)
 }
 
-// Binding is what a cursor may be bound to.
+// Binding is the request, user and service that a cursor may be bound to.
 type Binding struct {
 	Method, Target        string
 	Arguments             []byte
@@ -48,8 +49,8 @@ type Binding struct {
 }
 
 var (
-	// ReadState reads the payload of a state.
+	// ReadState decodes the decrypted payload of a state token.
 	ReadState func(payload []byte) (State, error)
-	// ReadCursor reads the payload of a cursor.
+	// ReadCursor decodes the decrypted payload of a cursor.
 	ReadCursor func(payload []byte) (Cursor, error)
 )

@@ -1,5 +1,5 @@
-// Package jsonloss finds values that encoding/json writes without an error but reads
-// back as other values.
+// Package jsonloss finds values that encoding/json writes without an error, but that come
+// back as other values when they are read.
 package jsonloss
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Of returns what part of a value is lost in its JSON, or "". It reads the text back and
-// compares. It trusts a type that has its own JSON methods. A value in an any may come
-// back with the types of encoding/json: a number as a float64, for example, but only if
-// a float64 holds that number.
+// Of says which part of v is lost in text, its JSON, or returns "" if nothing is lost. It
+// reads the text back and compares. It trusts a type that has its own JSON methods. A value
+// in an any may come back with another type: a number as a float64, for example, but only
+// if a float64 holds that number.
 func Of(v reflect.Value, text []byte) string {
-	// For text that is not UTF-8, encoding/json writes \ufffd, and GOEXPERIMENT=jsonv2 the
-	// character itself.
+	// For text that is not UTF-8, encoding/json writes \ufffd. With GOEXPERIMENT=jsonv2 it
+	// writes the character U+FFFD itself.
 	replaced := bytes.Contains(text, []byte(`\ufffd`)) || bytes.ContainsRune(text, utf8.RuneError)
 	if !v.IsValid() || isPlain(v.Type(), nil) && !replaced {
 		return ""
@@ -32,7 +32,7 @@ func Of(v reflect.Value, text []byte) string {
 	back := reflect.New(v.Type())
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	decoder.UseNumber() // keeps a number in an any as text, to see whether a float64 would round it
+	decoder.UseNumber() // a number in an any stays text, so that rounds can see whether a float64 would change it
 	if decoder.Decode(back.Interface()) != nil {
 		return "it cannot be read back from its JSON"
 	}
@@ -55,14 +55,14 @@ const (
 	rounded   = " holds a number in an any, which comes back as a float64 and another value: give it a field of its type, or write it as text"
 )
 
-// compare returns where two values differ and how, or nil.
+// compare returns where b, which was read back, differs from a and how, or nil.
 func compare(a, b reflect.Value) []string {
 	t := a.Type()
 	switch {
 	case a.IsZero() && b.IsZero():
 		return nil
 	case hasOwnJSON(a):
-		// The type's own methods write and read a. So a is lost only if JSON left it out.
+		// The type's own methods write and read a, so a is lost only if JSON leaves it out.
 		if b.IsZero() && !sameJSON(a, b) {
 			return []string{hidden}
 		}
@@ -71,7 +71,7 @@ func compare(a, b reflect.Value) []string {
 	switch t.Kind() {
 	case reflect.Pointer:
 		if a.IsNil() || b.IsNil() {
-			if isNil(a) { // nil, or a pointer to nil
+			if isNil(a) { // a is nil or a pointer to nil: JSON writes null for both
 				return nil
 			}
 			return []string{hidden}
@@ -145,8 +145,8 @@ func compare(a, b reflect.Value) []string {
 	return nil
 }
 
-// besides compares the other fields of a struct that embeds a type with its own JSON
-// methods: the struct inherits these methods, and they do not write its other fields.
+// besides returns which field is lost in a struct that embeds a type with its own JSON
+// methods, or nil. The struct inherits these methods, and they do not write other fields.
 func besides(a, b reflect.Value) []string {
 	t := a.Type()
 	carried, hides := false, ""
@@ -170,7 +170,7 @@ func besides(a, b reflect.Value) []string {
 			carried = true
 		}
 	}
-	if hides != "" && !carried { // a struct that carries another field has methods of its own, and leaves this one out on purpose
+	if hides != "" && !carried { // if another field came back (carried), the struct's own methods leave this one out on purpose
 		return []string{hides, beside}
 	}
 	return nil
@@ -190,8 +190,8 @@ func lendsJSON(field reflect.StructField) bool {
 	return field.Anonymous && (readsItself(embedded) || writesItself(reflect.PointerTo(embedded)) || embedded.Kind() == reflect.Interface)
 }
 
-// rounds looks for a number that a float64 does not hold, in a value that came back in an
-// any. It returns where it is, or nil.
+// rounds returns where a value that came back in an any has a number that a float64 does not
+// hold, or nil if it has none.
 func rounds(value any) []string {
 	switch value := value.(type) {
 	case json.Number:
@@ -214,24 +214,25 @@ func rounds(value any) []string {
 	return nil
 }
 
-// isFloat reports whether a float64 holds a number: it has exactly this value, or the
-// number is its shortest text, like 0.1.
+// isFloat reports whether a float64 holds a number: either the float64 has exactly this
+// value, or the number is the shortest text of the float64, such as 0.1.
 func isFloat(number string) bool {
 	if len(number) <= 15 && !strings.ContainsAny(number, "eE") {
-		return true // a float64 keeps that many digits
+		return true // a float64 keeps numbers of up to 15 digits
 	}
 	f, err := strconv.ParseFloat(number, 64)
 	return err == nil && (sameNumber(number, strconv.FormatFloat(f, 'g', -1, 64)) || sameNumber(number, strconv.FormatFloat(f, 'f', 0, 64)))
 }
 
-// sameNumber compares decimal values.
+// sameNumber reports whether two JSON numbers have the same decimal value.
 func sameNumber(a, b string) bool {
 	first, err := argdigest.Sum([]byte(a))
 	second, err2 := argdigest.Sum([]byte(b))
 	return err == nil && err2 == nil && first == second
 }
 
-// inAny returns what is lost of a value in an any, or nil. JSON does not keep its type.
+// inAny returns what is lost of a value in an any, or nil. JSON does not keep the type of
+// such a value.
 func inAny(v reflect.Value) []string {
 	if borrowsJSON(v.Type()) {
 		return inItsType(v)
@@ -285,7 +286,7 @@ func inAny(v reflect.Value) []string {
 func inItsType(v reflect.Value) []string {
 	written := v.Interface()
 	if v.CanAddr() {
-		written = v.Addr().Interface() // a pointer, so that its methods are used too
+		written = v.Addr().Interface() // write through a pointer, so that methods of the pointer type are used too
 	}
 	text, err := json.Marshal(written)
 	if err != nil {
@@ -297,17 +298,17 @@ func inItsType(v reflect.Value) []string {
 	return nil
 }
 
-// keyText returns the JSON of a map key, to compare keys as JSON does: two times may
-// have the same JSON and not be equal.
+// keyText returns the JSON of a map key. compare uses it instead of ==, because two keys,
+// such as two times, may have the same JSON but not be equal.
 func keyText(key reflect.Value) string {
 	if key.Kind() == reflect.String {
-		return key.String() // encoding/json ignores the methods of such a key
+		return key.String() // encoding/json ignores the methods of a string key
 	}
 	text, _ := json.Marshal(key.Interface())
 	return string(text)
 }
 
-// isNil reports whether a value is written as null: nil, or a pointer to nil.
+// isNil reports whether a value is nil or a pointer to nil, which JSON writes as null.
 func isNil(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -331,10 +332,10 @@ func readsItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(unmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler)
 }
 
-// hasOwnJSON reports whether a value's own methods write and read it.
+// hasOwnJSON reports whether a value has its own methods that write and read its JSON.
 func hasOwnJSON(v reflect.Value) bool { return isWritten(v) && readsItself(v.Type()) }
 
-// isWritten reports whether a value is written by its own method.
+// isWritten reports whether a value has its own method that writes its JSON.
 func isWritten(v reflect.Value) bool {
 	return writesItself(v.Type()) || v.CanAddr() && writesItself(reflect.PointerTo(v.Type()))
 }
@@ -343,7 +344,7 @@ func sameJSON(a, b reflect.Value) bool {
 	if !a.CanInterface() {
 		return false
 	}
-	if a.CanAddr() { // then b has an address too
+	if a.CanAddr() { // if a has an address, so has b
 		a, b = a.Addr(), b.Addr()
 	}
 	first, err := json.Marshal(a.Interface())
@@ -351,16 +352,16 @@ func sameJSON(a, b reflect.Value) bool {
 	return err == nil && err2 == nil && bytes.Equal(first, second)
 }
 
-var plainTypes sync.Map // from reflect.Type to bool
+var plainTypes sync.Map // results of isPlain: the keys are reflect.Type, the values bool
 
-// isPlain reports whether values of a type lose nothing but text that is not UTF-8, so
-// that they need not be read back.
+// isPlain reports whether JSON keeps all values of type t, except text that is not UTF-8.
+// Such values need not be read back. within lists the types that contain t.
 func isPlain(t reflect.Type, within []reflect.Type) bool {
 	if known, ok := plainTypes.Load(t); ok {
 		return known.(bool)
 	}
 	if slices.Contains(within, t) {
-		return true // t contains itself: it is plain if its other parts are
+		return true // t contains itself, so it is plain if its other parts are plain
 	}
 	within = append(within, t)
 	plain := false
@@ -378,7 +379,7 @@ func isPlain(t reflect.Type, within []reflect.Type) bool {
 	default:
 		plain = kind <= reflect.Float64 || kind == reflect.String && t != reflect.TypeFor[json.Number]()
 	}
-	if len(within) == 1 { // inside a type that is still being checked, the result is not final
+	if len(within) == 1 { // only the result for the outermost type is final
 		plainTypes.Store(t, plain)
 	}
 	return plain

@@ -1,19 +1,19 @@
 package jsonorder
 
-// blockSize is how many entries a list allocates at once.
+// blockSize is how many entries a list allocates at once. It is a power of two.
 const (
 	blockBits = 10
 	blockSize = 1 << blockBits
 )
 
-// The most that is kept for reuse: blocks of each list, and keys.
+// The most memory that a Reader keeps for reuse: blocks of each list, and keys.
 const (
 	maxBlocks = 2
 	maxKeys   = 1 << 10
 )
 
-// list grows without copying. A slice that grows would allocate several times its
-// length.
+// list is like a slice that grows without copying. A slice that grows would allocate several
+// times its length.
 type list[T any] struct {
 	blocks []*[blockSize]T
 	len    int

@@ -2,22 +2,22 @@ package jsonorder
 
 import "unicode/utf8"
 
-// Members reads the members of an object one by one, in the order of the text, and
-// keeps none of them.
+// Members reads the members of a JSON object one by one, in the order of the text. It keeps
+// none of them in memory.
 type Members struct {
 	scanner[string]
 	begun bool
 	whole bool
 }
 
-// Member is one member of an object.
+// Member is one member of a JSON object.
 type Member struct {
 	Name string
-	Text string // a string with its escapes resolved, or a number's literal
+	Text string // the value: a string with its escapes resolved, or a number as it is written
 	Raw  string // the value as it is written
 }
 
-// ReadMembers begins to read the members of text.
+// ReadMembers returns a Members that reads the object in text.
 func ReadMembers(text string) Members {
 	m := Members{scanner: scanner[string]{text: text}}
 	if !utf8.ValidString(text) {
@@ -26,8 +26,8 @@ func ReadMembers(text string) Members {
 	return m
 }
 
-// Next returns the next member. It returns false at the end, and where the text
-// cannot be read; [Members.Whole] tells which.
+// Next returns the next member. It returns false at the end of the object, and also if the
+// text cannot be read; [Members.Whole] tells which.
 func (m *Members) Next() (v Member, ok bool) {
 	switch c := m.next(); {
 	case !m.begun && c == '{':
@@ -61,7 +61,7 @@ func (m *Members) Next() (v Member, ok bool) {
 	return v, ok
 }
 
-// text reads a string and resolves its escapes.
+// text reads a string and returns it with its escapes resolved.
 func (m *Members) text() (string, bool) {
 	if m.next() != '"' {
 		return "", m.fail("no string")
@@ -99,7 +99,8 @@ func (s *scanner[T]) colon() bool {
 	return true
 }
 
-// skip reads a value that is nested inside level arrays and objects.
+// skip moves past the next value, and reports whether it is valid. level is how many arrays
+// and objects are around it.
 func (s *scanner[T]) skip(level int) bool {
 	open := s.next()
 	if open != '[' && open != '{' {
@@ -133,8 +134,8 @@ func (s *scanner[T]) skip(level int) bool {
 	}
 }
 
-// end ends the object and notes whether any text follows it. It returns false, as Next
-// must.
+// end moves past the end of the object, and notes whether any text follows it. It always
+// returns false, because Next must return that.
 func (m *Members) end() bool {
 	m.pos++
 	m.skipSpace()

@@ -8,21 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// A piece of a name is seven bytes of it, with its escapes resolved, in the upper
-// bytes of a number. The lowest byte says how many bytes the piece has. Pieces compare like
-// names. Names are sorted piece by piece, and each piece is read from the text only
-// once, however often its name is compared.
+// A piece is up to seven bytes of a name, with escapes resolved, in the upper bytes of a
+// uint64. The lowest byte says how many bytes the piece has, so pieces compare as the names
+// do. Names are sorted piece by piece. So each piece is read from the text only once,
+// however often its name is compared.
 const (
 	pieceSize = 7
-	more      = pieceSize + 1 // the lowest byte if the name goes on
+	more      = pieceSize + 1 // the lowest byte of a piece that is not the last of its name
 )
 
 func isLast(piece uint64) bool { return byte(piece) != more }
 
-// piece returns the piece of a name at a position in the text, and the position of
-// the next piece. The next piece starts at a character: if a character does not fit,
-// its first bytes are in both pieces. So the place of the cut does not depend on
-// escapes.
+// piece returns the piece of a name that starts at a position in the text, and the position
+// of the next piece. A piece always starts at a character. If the last character does not
+// fit, its first bytes are in both pieces. So the cut does not depend on escapes.
 func (r *Reader) piece(at int) (piece uint64, next int) {
 	if at+8 <= len(r.text) {
 		v := binary.BigEndian.Uint64(r.text[at:])
@@ -37,7 +36,7 @@ func (r *Reader) piece(at int) (piece uint64, next int) {
 	return r.mixedPiece(at)
 }
 
-// mixedPiece is piece for names that are not all plain.
+// mixedPiece does what piece does, for any characters. It is slower.
 func (r *Reader) mixedPiece(at int) (piece uint64, next int) {
 	var scratch [utf8.UTFMax]byte
 	for taken := 0; ; {
@@ -66,9 +65,9 @@ func (r *Reader) mixedPiece(at int) (piece uint64, next int) {
 	}
 }
 
-// key is a member while its object is being sorted. The piece of its name is in two
-// halves, so that a key takes 12 bytes and not 16. During the sort, the member's next
-// holds the position of the name's next piece.
+// key is a member of the object that is being sorted, with a piece of its name. The piece is
+// in two halves, so that a key takes 12 bytes and not 16. During the sort, the field next of
+// the member holds the position of the name's next piece.
 type key struct {
 	high, low uint32
 	member    uint32
@@ -76,8 +75,8 @@ type key struct {
 
 func (k key) piece() uint64 { return uint64(k.high)<<32 | uint64(k.low) }
 
-// sort links the members of an object in the order of their names, and returns them in
-// this order. It returns none if two members have one name and that is refused.
+// sort links the members of an object in the order of their names, and returns them in this
+// order. It returns nil if two members have the same name and the Reader refuses that.
 func (r *Reader) sort(o *Object) []key {
 	count := o.Len
 	if cap(r.keys) < count {
@@ -102,9 +101,9 @@ func (r *Reader) sort(o *Object) []key {
 	return keys
 }
 
-// sortKeys sorts members whose names are the same up to their next pieces, and returns
-// them. Of members with one name it returns only the last. It returns none if there are
-// such members and they are refused.
+// sortKeys sorts members whose names are equal up to their next pieces, and returns them. Of
+// members with the same name it returns only the last one, or it returns nil if the Reader
+// refuses such members.
 func (r *Reader) sortKeys(keys []key) []key {
 	for differ := false; !differ; {
 		for i := range keys {
@@ -138,11 +137,12 @@ func (r *Reader) sortKeys(keys []key) []key {
 	return counting
 }
 
-// fewKeys is the most keys that are sorted by insertion. That is faster for a few.
+// fewKeys is up to how many keys are sorted by insertion, which is faster for few keys.
 const fewKeys = 32
 
-// sortPieces sorts keys by their pieces, which are equal above the byte at shift. It
-// is a radix sort in place: it groups the keys by that byte, then sorts each group.
+// sortPieces sorts keys by their pieces. The bytes above the one at shift must be equal in
+// all pieces. It is a radix sort in place: it groups the keys by the byte at shift, and then
+// sorts each group.
 func sortPieces(keys []key, shift int) {
 	if len(keys) <= fewKeys {
 		for i := 1; i < len(keys); i++ {
@@ -159,7 +159,7 @@ func sortPieces(keys []key, shift int) {
 	for _, k := range keys {
 		end[byte(k.piece()>>shift)]++
 	}
-	if end[byte(keys[0].piece()>>shift)] == int32(len(keys)) { // all keys have the same byte here
+	if end[byte(keys[0].piece()>>shift)] == int32(len(keys)) { // all keys have the same byte at shift
 		if shift > 0 {
 			sortPieces(keys, shift-8)
 		}
@@ -194,8 +194,8 @@ func sortPieces(keys []key, shift int) {
 	}
 }
 
-// lastOf returns the last of several members with one name, or none if such members are
-// refused.
+// lastOf returns the last of several members with the same name, or nil if the Reader refuses
+// such members.
 func (r *Reader) lastOf(keys []key) []key {
 	slices.SortFunc(keys, func(a, b key) int { return cmp.Compare(a.member, b.member) })
 	if !r.anyNames {

@@ -1,8 +1,8 @@
-// Package jsonorder reads a JSON text so that a digest can write its values with
-// the members of every object in order.
+// Package jsonorder reads a JSON text for a digest. The digest writes the values to a
+// [Stream], with the members of every object in the order of their names.
 //
-// The digest writes while the text is read and checked. While its output is short,
-// the members of an object are put in order there. If it gets long, the text is read
+// The digest writes while the text is read and checked. While the stream is short, the
+// members of an object are sorted in the stream. If the stream gets long, the text is read
 // a second time, with the members of each object in the order of their names.
 //
 // The notes for the second reading take four bytes for each array, eight for each
@@ -19,17 +19,17 @@ import (
 const (
 	// MaxLevels is how deep arrays and objects may nest.
 	MaxLevels = 128
-	// MaxText is the longest text that is read.
+	// MaxText is the greatest length of a text that is read, in bytes.
 	MaxText = 16 << 20
 )
 
-// Lenience is what a [Reader] accepts in addition to what it accepts by default. It is
-// only for comparing with peers that accept the same, never for a request's arguments.
+// Lenience is a set of things that a [Reader] refuses unless they are in the set. It is only
+// for comparing with peers that accept them, never for a request's arguments.
 type Lenience uint8
 
 const (
-	// AnyNames accepts names that are not Unicode, and objects with two members of one
-	// name; only the last of them is used.
+	// AnyNames accepts names with half a surrogate pair, and objects with several members of
+	// the same name; only the last of them is used.
 	AnyNames Lenience = 1 << iota
 	// Constants accepts NaN, Infinity and -Infinity as numbers.
 	Constants
@@ -41,10 +41,10 @@ type Refusal struct {
 	Problem string
 }
 
-// Reader reads a text once or twice. After [Reader.Begin], the caller reads the one
-// value of the text, and reads it again if [Reader.Check] says so. [Reader.Next] tells
-// which type a value has, and the method for that type reads it. If something is not
-// JSON or not allowed, there is nothing more to read; Check tells why.
+// Reader reads a JSON text once or twice. After [Reader.Begin], the caller reads the one
+// value of the text, calls [Reader.Check], and reads the value again if Check says so.
+// [Reader.Next] tells which type a value has, and the method for that type reads it. After
+// something that is not JSON or not allowed, nothing more is read; Check tells why.
 type Reader struct {
 	scanner[[]byte]
 	Stream
@@ -52,25 +52,25 @@ type Reader struct {
 	level    int
 	levels   int
 
-	// notes hold how many elements or members each array or object has, in the order
-	// in which they open. An object with members has a second note: the first of them in
-	// the order of their names, if the text does not have them in this order.
+	// notes has a note for each array and object, in the order in which they open: how many
+	// elements or members it has. An object with members has a second note: the index of the
+	// member that is first by name, if the members are not in order in the text.
 	notes      list[uint32]
-	note       int // the next note, in the second reading
+	note       int // in the second reading, the index of the next note
 	members    list[member]
-	disordered int   // how many objects do not have their members in order
+	disordered int   // how many objects have members that are not in order in the text
 	keys       []key // the members of the object that is being sorted
 	keysUsed   int
 
-	// drafts hold where members are in Buf, while Buf still has all that was written.
+	// drafts holds where each member is in Buf, while Buf still has the whole stream.
 	drafts [maxDrafts]draft
 }
 
-// draft is where a member is in Buf.
+// draft is the place of a member in Buf.
 type draft struct{ start, end uint16 }
 
-// maxDrafts is about how many members fit into a stream of one chunk: the shortest
-// member takes five bytes.
+// maxDrafts limits how many members a stream of one chunk can have: the shortest member
+// takes five bytes.
 const maxDrafts = chunk / 5
 
 // disorder marks the note of an object whose members are not in order in the text.
@@ -79,12 +79,12 @@ const disorder = 1 << 31
 // member is a member of an object. Members are kept while their object is being read,
 // and longer if the text does not have them in order.
 type member struct {
-	start uint32 // position of its name in the text, after the quote
-	note  uint32 // the note of the first array or object in its value
-	next  uint32 // the next member of the object: in the order of the text, then by name
+	start uint32 // the position of the member's name in the text, after the quote
+	note  uint32 // the index of the note for the first array or object in the member's value
+	next  uint32 // the next member, in the order of the text; once sorted, in the order of the names
 }
 
-// Begin begins with a text, which must not change until the reader is released.
+// Begin prepares r to read a text. The text must not change until [Reader.Release].
 func (r *Reader) Begin(text []byte, accept Lenience) {
 	r.text, r.pos, r.problem = text, 0, ""
 	r.constants = accept&Constants != 0
@@ -109,8 +109,8 @@ func firstInvalid(text []byte) (at int) {
 	}
 }
 
-// Check ends the first reading. It reports whether the value must be read again from
-// the start, or why the text is refused.
+// Check ends the first reading. again is true if the caller must read the value again from
+// the start. refusal says why the text is refused; it is nil if the text is accepted.
 func (r *Reader) Check() (again bool, refusal *Refusal) {
 	if r.skipSpace(); r.pos < len(r.text) {
 		r.fail("text after the value")
@@ -124,27 +124,27 @@ func (r *Reader) Check() (again bool, refusal *Refusal) {
 	return again, nil
 }
 
-// Refused reports whether something was not JSON or not allowed.
+// Refused reports whether the text so far has something that is not JSON or not allowed.
 func (r *Reader) Refused() bool { return r.problem != "" }
 
-// Levels returns how deep arrays and objects nest, after the text was read.
+// Levels returns how deep arrays and objects nest in the text. Call it after reading.
 func (r *Reader) Levels() int { return r.levels }
 
-// Release forgets the text. It reports whether the reader is small enough to be
-// kept for reuse.
+// Release clears what the reader holds of the text. It reports whether the reader is small
+// enough to be kept for reuse.
 func (r *Reader) Release() bool {
 	r.text = nil
-	clear(r.keys[:r.keysUsed]) // keys hold pieces of the text
+	clear(r.keys[:r.keysUsed]) // because keys hold pieces of the text
 	r.keysUsed = 0
 	return r.Stream.release() && r.notes.small() && r.members.small() && cap(r.keys) <= maxKeys
 }
 
-// Next goes to the next value and returns its first byte, which tells what it is. If
-// there is no value, it returns another byte.
+// Next moves to the next value and returns its first byte, which tells the value's type. If
+// there is no value, it returns a byte with which no value begins.
 func (r *Reader) Next() byte { return r.next() }
 
-// Scalar reads a number, null, false or true as it is written. It returns nil if
-// there is none.
+// Scalar reads a number, null, false or true, and returns it as it is written. It returns
+// nil if none of these comes next.
 func (r *Reader) Scalar() []byte {
 	start := r.pos
 	if !r.scalar() {
@@ -153,7 +153,7 @@ func (r *Reader) Scalar() []byte {
 	return r.text[start:r.pos]
 }
 
-// Peek returns what Scalar would read.
+// Peek returns what Scalar would return, without moving past it.
 func (r *Reader) Peek() []byte {
 	start := r.pos
 	literal := r.Scalar()
@@ -175,8 +175,8 @@ func (r *Reader) Empty() bool {
 	return false
 }
 
-// String reads a string as it is written between its quotes, and reports whether
-// it has escapes.
+// String reads a string. It returns the string as it is written between its quotes, and
+// whether it has escapes.
 func (r *Reader) String() (raw []byte, hasEscapes bool) {
 	start := r.pos + 1
 	f := r.str()
@@ -188,12 +188,12 @@ func (r *Reader) String() (raw []byte, hasEscapes bool) {
 
 // Array is an array that is being read.
 type Array struct {
-	Len  int // 0 until the array has been read once
+	Len  int // the number of elements; 0 until the array has been read once
 	read int
 	note int
 }
 
-// Array begins an array; [Reader.Element] goes to its elements.
+// Array begins to read an array. Call [Reader.Element] to move to each element.
 func (r *Reader) Array(a *Array) {
 	if !r.open() {
 		return
@@ -206,7 +206,8 @@ func (r *Reader) Array(a *Array) {
 	r.note++
 }
 
-// open begins an array or object.
+// open moves past the bracket that opens an array or object. It returns false if that nests
+// too deep.
 func (r *Reader) open() bool {
 	if r.level == MaxLevels {
 		return r.fail("too many levels")
@@ -219,8 +220,8 @@ func (r *Reader) open() bool {
 	return true
 }
 
-// Element goes to the next element and returns true, or goes to the end of the array and
-// returns false.
+// Element moves to the next element and returns true. After the last element it moves past
+// the end of the array and returns false.
 func (r *Reader) Element(a *Array) bool {
 	switch c := r.next(); {
 	case c == ']':
@@ -245,21 +246,21 @@ func (r *Reader) Element(a *Array) bool {
 
 // Object is an object that is being read.
 type Object struct {
-	Len        int // 0 until the object has been read once
+	Len        int // the number of members; 0 until the object has been read once
 	read       int
 	note       int
-	first      int  // the first member
-	last       int  // the member that was read last
-	before     name // the name of that member
+	first      int  // the index of the first member
+	last       int  // the index of the member that was read last
+	before     name // the name of the member that was read last
 	inOrder    bool
-	disordered int // Reader.disordered before this object
+	disordered int // the value of Reader.disordered before this object
 
-	// In the second reading, if members are read in the order of their names: the next
-	// member, and the furthest position and note that were reached.
+	// These are for the second reading, if members are read in the order of their names:
+	// the next member, and the furthest position and note that were reached.
 	next, pos, endNote int
 }
 
-// Object begins an object; [Reader.Member] goes to its members.
+// Object begins to read an object. Call [Reader.Member] to move to each member.
 func (r *Reader) Object(o *Object) {
 	o.inOrder = true
 	if !r.open() {
@@ -279,10 +280,10 @@ func (r *Reader) Object(o *Object) {
 	}
 }
 
-// Member reads the name of the next member, as it is written between its quotes, and
-// goes to its value. After the last member it goes to the end of the object, and ok is
-// false. What is written to the stream until the next call is this member, and must not
-// depend on other members.
+// Member reads the name of the next member, as it is written between its quotes, and moves
+// to its value. After the last member it moves past the end of the object, and ok is false.
+// All that the caller writes to the stream until the next call belongs to this member, and
+// must not depend on other members.
 func (r *Reader) Member(o *Object) (raw []byte, hasEscapes, ok bool) {
 	if r.again && !o.inOrder {
 		o.pos, o.endNote = max(o.pos, r.pos), max(o.endNote, r.note)
@@ -331,7 +332,7 @@ func (r *Reader) Member(o *Object) (raw []byte, hasEscapes, ok bool) {
 	return r.text[this.start:this.end], this.form != literal, true
 }
 
-// name is where a member's name is in the text, between its quotes.
+// name is the place of a member's name in the text, between its quotes.
 type name struct {
 	start, end int
 	form       form
@@ -360,7 +361,7 @@ func (r *Reader) addMember(o *Object, this name) {
 	o.last, o.before = m, this
 }
 
-// endObject puts the object's members in order, in Buf and in the notes for the second
+// endObject sorts the object's members by name, in Buf and in the notes for the second
 // reading.
 func (r *Reader) endObject(o *Object) {
 	o.Len = o.read
@@ -392,11 +393,11 @@ func (r *Reader) endObject(o *Object) {
 	r.Buf = r.Buf[:start+copy(r.Buf[start:], r.Buf[sorted:])]
 }
 
-// less reports whether a comes before b.
+// less reports whether the name a comes before the name b.
 func (r *Reader) less(a, b name) bool {
 	if a.form == literal && b.form == literal {
 		if v, w := r.text[a.start], r.text[b.start]; v != w && v != '"' && w != '"' {
-			return v < w // most names differ here
+			return v < w // most names differ in the first byte
 		}
 		return bytes.Compare(r.text[a.start:a.end], r.text[b.start:b.end]) < 0
 	}
@@ -411,8 +412,8 @@ func (r *Reader) less(a, b name) bool {
 	}
 }
 
-// Unescape returns the character of the escape at the start of raw, a code point or
-// half a surrogate pair, and the rest of raw.
+// Unescape returns the character that the escape at the start of raw stands for, and the rest
+// of raw. The character is a code point or half a surrogate pair.
 func Unescape(raw []byte) (r rune, rest []byte) {
 	r, end := unescape(raw, 0)
 	return r, raw[end:]

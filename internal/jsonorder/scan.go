@@ -6,17 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxExponentDigits makes sure that an exponent fits an int64, even after a number
-// is normalised.
+// maxExponentDigits limits the digits of an exponent, so that it fits into an int64 even
+// after the number is normalised.
 const maxExponentDigits = 18
 
-// scanner reads the grammar of RFC 8259 from a text that is valid UTF-8. Its methods
-// report whether what they read was there and allowed. After a problem, there is
-// nothing more to read.
+// scanner reads JSON (RFC 8259) from a text that is valid UTF-8. A method returns false if
+// what it should read is missing or not allowed. After such a problem nothing more is read.
 type scanner[T string | []byte] struct {
 	text      T
 	pos       int
-	constants bool   // NaN, Infinity and -Infinity are numbers, as in Python
+	constants bool   // true if NaN, Infinity and -Infinity are accepted as numbers, as in Python
 	problem   string // the first problem, or ""
 	problemAt int
 }
@@ -33,8 +32,8 @@ func (s *scanner[T]) refuse(at int, problem string) {
 	s.pos = len(s.text)
 }
 
-// next skips white space and returns the next byte, or 0 at the end. Most texts have no
-// white space, so that case is fast.
+// next skips white space and returns the next byte, or 0 at the end. It is fast if there is
+// no white space, as in most texts.
 func (s *scanner[T]) next() byte {
 	if s.pos < len(s.text) && s.text[s.pos] > ' ' {
 		return s.text[s.pos]
@@ -54,7 +53,7 @@ func (s *scanner[T]) skipSpace() {
 	}
 }
 
-// peek returns the next byte, or 0 at the end: no JSON value begins with 0.
+// peek returns the next byte, or 0 at the end. No JSON value begins with a zero byte.
 func (s *scanner[T]) peek() byte {
 	if s.pos < len(s.text) {
 		return s.text[s.pos]
@@ -62,7 +61,7 @@ func (s *scanner[T]) peek() byte {
 	return 0
 }
 
-// take reads c if it comes next.
+// take moves past c and returns true, if c is the next byte.
 func (s *scanner[T]) take(c byte) bool {
 	if s.peek() != c {
 		return false
@@ -102,7 +101,7 @@ func (s *scanner[T]) number() bool {
 		return s.fail("a malformed number")
 	}
 	if c := s.peek(); c != '.' && c|0x20 != 'e' {
-		return true // most numbers are whole
+		return true // a number without fraction and exponent, as most are
 	}
 	if s.take('.') && s.digits() == 0 {
 		return s.fail("a malformed number")
@@ -131,17 +130,17 @@ func (s *scanner[T]) digits() int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// form is how a string is written.
+// form is how a string is written in the text.
 type form uint8
 
 const (
 	broken  form = iota // not a string
 	literal             // a string without escapes
 	escaped             // a string with escapes
-	lone                // a string with escapes, of which one is half a surrogate pair
+	lone                // a string with an escape that is half a surrogate pair
 )
 
-// str reads a string, beginning at its quote.
+// str reads a string, beginning at its opening quote, and returns its form.
 func (s *scanner[T]) str() form {
 	f := literal
 	text, at := s.text, s.pos+1
@@ -181,7 +180,7 @@ func (s *scanner[T]) str() form {
 	return broken
 }
 
-// escape reads one escape, or two that make a surrogate pair.
+// escape reads one escape, or two that make a surrogate pair, and returns its form.
 func (s *scanner[T]) escape() form {
 	if s.pos+1 < len(s.text) {
 		switch s.text[s.pos+1] {
@@ -204,8 +203,8 @@ func (s *scanner[T]) escape() form {
 	return broken
 }
 
-// unescape returns the character of the escape at a position, and where the escape
-// ends. It reads two escapes that make a surrogate pair as one.
+// unescape returns the character that the escape at a position stands for, and the position
+// after the escape. It reads two escapes that make a surrogate pair as one.
 func unescape[T string | []byte](text T, at int) (rune, int) {
 	c := text[at+1]
 	switch c {
@@ -285,11 +284,11 @@ func SkipPlain[T string | []byte](text T, i int) int {
 	return i
 }
 
-// IsPlain reports whether a byte is one that [SkipPlain] skips.
+// IsPlain reports whether c is printable ASCII and neither a quote nor a backslash.
 func IsPlain(c byte) bool { return ' ' <= c && c < 0x7F && c != '"' && c != '\\' }
 
-// notPlain sets the high bit of the lowest byte that is not plain, or none if all
-// bytes are plain. Bits above that one mean nothing.
+// notPlain returns 0 if all eight bytes are plain. Otherwise the lowest bit that is set in
+// the result is in the lowest byte that is not plain. Higher bits mean nothing.
 func notPlain(eight uint64) uint64 {
 	quote, backslash := eight^(everyByte*'"'), eight^(everyByte*'\\')
 	return ((eight - everyByte*' ') | (quote - everyByte) | (backslash - everyByte) | (eight + everyByte) | eight) & everyHigh

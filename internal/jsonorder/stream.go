@@ -6,27 +6,26 @@ import (
 )
 
 const (
-	// chunk is how much of a stream is hashed at once. A longer stream cannot be
-	// written in the first reading of the text.
+	// chunk is how many bytes of a stream are hashed at once. If the stream is longer than
+	// that, the text must be read a second time.
 	chunk = 8 << 10
 	// maxStream is the largest buffer that is kept for reuse.
 	maxStream = 2 * chunk
 )
 
-// Stream is the bytes whose SHA-256 is the digest. It holds only a little of them at
-// once.
+// Stream takes the bytes whose SHA-256 is the digest. It holds only a few of them at a time.
 type Stream struct {
-	// Buf is where to write; call [Stream.Settle] after each value.
+	// Buf is the buffer to append to. Call [Stream.Settle] after each value.
 	Buf []byte
-	// Lost means that the stream is too long for the first reading. From then on, what
-	// is written is not used, so the caller need not write anything.
+	// Lost is true if the stream is too long for the first reading. What is written after
+	// that is not used, so the caller need not write anything.
 	Lost bool
-	// Whole makes Buf keep the whole stream, for tests.
+	// Whole, if true, makes Buf keep the whole stream. It is for tests.
 	Whole bool
 
-	again bool      // the text is read for the second time
-	hash  hash.Hash // of what Buf held before it was emptied; nil if it never was
-	most  int       // the most that Buf has held
+	again bool      // true if the text is being read for the second time
+	hash  hash.Hash // the hash of what Buf held before it was emptied; nil if it was never emptied
+	most  int       // how many bytes Buf has held at most
 }
 
 func (s *Stream) begin() {
@@ -36,7 +35,7 @@ func (s *Stream) begin() {
 	s.Buf, s.Lost, s.again = s.Buf[:0], false, false
 }
 
-// settled ends the first reading. again tells whether there is a second.
+// settled ends the first reading of the text. again is true if there is a second one.
 func (s *Stream) settled(again bool) {
 	if again {
 		s.most = max(s.most, len(s.Buf))
@@ -44,17 +43,17 @@ func (s *Stream) settled(again bool) {
 	}
 }
 
-// Drafting reports whether this is the first reading and Buf has all that was written.
+// Drafting reports whether this is the first reading and Buf still has the whole stream.
 func (s *Stream) Drafting() bool { return !s.again && !s.Lost }
 
-// Settle empties Buf if it is full.
+// Settle empties Buf if it has at least one chunk.
 func (s *Stream) Settle() {
 	if len(s.Buf) >= chunk {
 		s.flush()
 	}
 }
 
-// Write appends p. A long p is hashed without being copied.
+// Write appends p to the stream. A long p is hashed without being copied.
 func (s *Stream) Write(p []byte) {
 	if len(p) < chunk || s.Whole && s.again {
 		s.Buf = append(s.Buf, p...)
@@ -83,14 +82,14 @@ func (s *Stream) flush() {
 	s.Buf = s.Buf[:0]
 }
 
-// lose discards what was written: the text will be read again.
+// lose discards the stream so far, because the text will be read again.
 func (s *Stream) lose() {
 	s.Lost = true
 	s.most = max(s.most, len(s.Buf))
 	s.Buf = s.Buf[:0]
 }
 
-// Sum sets sum to the digest of all that was written.
+// Sum sets sum to the SHA-256 of the whole stream.
 func (s *Stream) Sum(sum *[sha256.Size]byte) {
 	if s.hash == nil {
 		*sum = sha256.Sum256(s.Buf)
@@ -104,7 +103,7 @@ func (s *Stream) Sum(sum *[sha256.Size]byte) {
 // release empties the stream. It reports whether it is small enough to be kept
 // for reuse.
 func (s *Stream) release() bool {
-	s.hash = nil // the hash holds parts of the text
+	s.hash = nil // drop the hash, because it holds parts of the text
 	clear(s.Buf[:max(s.most, len(s.Buf))])
 	s.Buf, s.most, s.Whole = s.Buf[:0], 0, false
 	return cap(s.Buf) <= maxStream

@@ -1,9 +1,8 @@
-// Package jsonvalue reads the JSON texts of other MCP implementations and writes
-// values the way those implementations do, to the byte.
+// Package jsonvalue reads the JSON texts of other MCP implementations, called peers, and
+// writes values exactly as they do, to the byte.
 //
-// Strings are in UTF-8, with a lone surrogate as the three bytes that UTF-8 would
-// give it, so that every JSON string has exactly one form here and compares by
-// code points.
+// Strings are in UTF-8. A lone surrogate is written as the three bytes that UTF-8 would give
+// it. So every JSON string has exactly one form here and compares by code points.
 package jsonvalue
 
 import (
@@ -14,15 +13,15 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
-// Arguments reads the arguments of a request and rewrites them.
+// Arguments reads the arguments of a request and writes them in the style of a peer.
 type Arguments struct{ jsonorder.Reader }
 
 var readers = sync.Pool{New: func() any { return new(Arguments) }}
 
 // SumArguments returns the SHA-256 of a request's arguments as rewrite writes them. It
-// refuses what the native digest refuses, such as two members of one name: a peer
-// may keep the last of them where encoding/json merges them. An empty text means {}. An
-// error is the client's fault, an *argdigest.Error.
+// refuses what the native digest refuses, such as two members of the same name: a peer may
+// keep the last of them where encoding/json merges them. An empty text means {}. An error is
+// the client's fault, and is an *argdigest.Error.
 //
 // It needs no more memory than the native digest. rewrite may be called twice.
 func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size]byte, err error) {
@@ -35,8 +34,8 @@ func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size
 	return sum, nil
 }
 
-// RewriteArguments returns what rewrite writes. It is for comparing with a peer that
-// may accept more than this module does.
+// RewriteArguments returns a request's arguments as rewrite writes them. It is for comparing
+// with a peer, which may accept more than this module does.
 func RewriteArguments(text []byte, accept jsonorder.Lenience, rewrite func(*Arguments) error) ([]byte, error) {
 	a := &Arguments{Reader: jsonorder.Reader{Stream: jsonorder.Stream{Whole: true}}}
 	if err := a.rewrite(text, accept, rewrite); err != nil {
@@ -63,7 +62,7 @@ func (a *Arguments) rewrite(text []byte, accept jsonorder.Lenience, rewrite func
 	return nil
 }
 
-// Kind returns the kind of the value that comes next.
+// Kind returns the kind of the value that is read next.
 func (a *Arguments) Kind() Kind { return kindOf(a.Next()) }
 
 func (a *Arguments) release() {

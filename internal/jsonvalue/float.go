@@ -7,31 +7,31 @@ import (
 	"strconv"
 )
 
-// Float returns the double that is nearest to a literal. It may be infinite.
+// Float returns the float64 that is nearest to a JSON number. It may be infinite.
 func Float[T string | []byte](literal T) float64 {
 	text := []byte(literal)
 	if overflows(text) {
-		// strconv would take longer to find that out, and allocate an error for each number.
+		// strconv would take longer to find the overflow, and allocate an error for each number.
 		return math.Inf(1 - 2*bytes.Count(text[:1], []byte("-")))
 	}
 	f, _ := strconv.ParseFloat(string(text), 64)
 	return f
 }
 
-// overflow is the digits of 2^1024 - 2^970, or 1.797…e308: the smallest number that
-// is rounded to infinity.
+// overflow has the digits of 2^1024 - 2^970, or 1.797…e308: the smallest number that a
+// float64 rounds to infinity.
 var overflow = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 1024), new(big.Int).Lsh(big.NewInt(1), 970)).String()
 
-// overflows reports whether the nearest double of a number is infinite.
+// overflows reports whether the float64 nearest to a JSON number is infinite.
 func overflows(literal []byte) bool {
 	literal = bytes.TrimPrefix(literal, []byte("-"))
 	mantissa, exponent := literal, int64(0)
 	if i := bytes.IndexAny(literal, "eE"); i >= 0 {
 		mantissa = literal[:i]
-		exponent, _ = strconv.ParseInt(string(bytes.TrimPrefix(literal[i+1:], []byte("+"))), 10, 64) // it fits: the reader allows at most 18 digits
+		exponent, _ = strconv.ParseInt(string(bytes.TrimPrefix(literal[i+1:], []byte("+"))), 10, 64) // there is no error: the reader allows at most 18 digits
 	}
 	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))
-	// The power of ten of the first digit that is not zero.
+	// Make exponent the power of ten of the first digit that is not zero.
 	if whole = bytes.TrimLeft(whole, "0"); len(whole) > 0 {
 		exponent += int64(len(whole)) - 1
 	} else {

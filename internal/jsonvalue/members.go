@@ -2,7 +2,7 @@ package jsonvalue
 
 import "github.com/mcpseal/mcpseal/internal/jsonorder"
 
-// Kind is what a value is.
+// Kind is the type of a JSON value.
 type Kind uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 	Object
 )
 
-// kindOf returns the kind of a value that begins with c.
+// kindOf returns the kind of a JSON value that begins with the byte c.
 func kindOf(c byte) Kind {
 	switch c {
 	case 'n':
@@ -34,20 +34,20 @@ func kindOf(c byte) Kind {
 	return Number
 }
 
-// Members is [jsonorder.Members] that also tells the kind of each value.
+// Members is a [jsonorder.Members] that also tells the kind of each value.
 type Members struct{ jsonorder.Members }
 
-// Member is one member of an object.
+// Member is one member of a JSON object, with the kind of its value.
 type Member struct {
 	Kind Kind
 	jsonorder.Member
 }
 
-// ReadMembers begins to read the members of text.
+// ReadMembers returns a Members that reads the object in text.
 func ReadMembers(text string) Members { return Members{jsonorder.ReadMembers(text)} }
 
-// Next returns the next member. It returns false at the end, and where the text
-// cannot be read; Whole tells which.
+// Next returns the next member. It returns false at the end of the object, and also if the
+// text cannot be read; Whole tells which.
 func (m *Members) Next() (v Member, ok bool) {
 	if v.Member, ok = m.Members.Next(); ok {
 		v.Kind = kindOf(v.Raw[0])

@@ -11,29 +11,29 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
-// Style is how an implementation writes values: compact, members sorted by
-// code points.
+// Style is how a peer writes JSON values. All styles are without white space, and sort
+// members by the code points of their names.
 type Style struct {
 	Strings StringStyle
-	// Number appends the number of a literal as the implementation writes it. It returns
-	// false if that refuses the number.
+	// Number appends the number that literal denotes, as the peer writes it. It returns
+	// false if the peer refuses the number.
 	Number func(dst, literal []byte) ([]byte, bool)
 }
 
-// StringStyle is how an implementation writes strings.
+// StringStyle is how a peer writes JSON strings.
 type StringStyle struct {
-	ASCII      bool   // escape everything but printable ASCII
-	Surrogates bool   // escape lone surrogates; otherwise refuse them
-	Short      string // the control characters with an escape of one letter
-	Upper      bool   // hexadecimal digits in upper case
+	ASCII      bool   // true if the peer escapes everything but printable ASCII
+	Surrogates bool   // true if the peer escapes lone surrogates, false if it refuses them
+	Short      string // the control characters that the peer escapes with one letter, such as \n
+	Upper      bool   // true if escapes have hexadecimal digits in upper case
 }
 
-// Usual is what most implementations write: short escapes, and all other characters as
-// they are, as far as JSON allows.
+// Usual is how most peers write strings: with one-letter escapes where there are any, and
+// with all other characters as they are, as far as JSON allows.
 var Usual = StringStyle{Short: "\b\f\n\r\t"}
 
-// Append reads a value and appends it in the style. It returns false if the value is
-// refused.
+// Append reads the next value and appends it to Buf in the style. It returns false if the
+// value is refused.
 func (a *Arguments) Append(style *Style) bool {
 	switch a.Next() {
 	case '"':
@@ -87,8 +87,8 @@ func (a *Arguments) Append(style *Style) bool {
 	return ok
 }
 
-// end ends an array or object of n values. Each value has a comma after it, so end
-// replaces the last comma.
+// end writes the bracket that closes an array or object of n values. Each value has a comma
+// after it, so end replaces the last comma with the bracket.
 func (a *Arguments) end(bracket byte, n int) {
 	if last := len(a.Buf) - 1; n > 0 && last >= 0 {
 		a.Buf[last] = bracket
@@ -98,11 +98,12 @@ func (a *Arguments) end(bracket byte, n int) {
 	a.Settle()
 }
 
-// run is how many bytes of a string are appended at once. Their escapes may take six
-// times as many bytes.
+// run is how many bytes of a string are appended at once. With escapes they may become six
+// times as many.
 const run = 1 << 10
 
-// appendString appends a string, which the text writes as raw.
+// appendString appends a string in the style. raw is the string as it is written in the text,
+// between its quotes. It returns false if the style cannot write the string.
 func (a *Arguments) appendString(raw []byte, hasEscapes bool, style *Style) bool {
 	if a.Lost {
 		a.Settle()
@@ -130,7 +131,7 @@ func (a *Arguments) appendString(raw []byte, hasEscapes bool, style *Style) bool
 	return true
 }
 
-// cutRun cuts raw before its first escape, or at run bytes if that is earlier.
+// cutRun cuts raw before its first escape, or after about run bytes if that is earlier.
 func cutRun(raw []byte, hasEscapes bool) (first, rest []byte) {
 	end := len(raw)
 	if end > run {
@@ -151,20 +152,21 @@ const (
 	upperHex = "0123456789ABCDEF"
 )
 
-// AppendString appends the JSON string for text. It returns false if the style cannot
-// write text, or if text is not UTF-8 as the package comment describes it.
+// AppendString appends text as a JSON string, with quotes. It returns false if the style
+// cannot write text, or if text is not UTF-8 as the package comment describes it.
 func AppendString(dst []byte, text string, style *StringStyle) ([]byte, bool) {
 	dst, ok := appendText(append(dst, '"'), []byte(text), style)
 	return append(dst, '"'), ok
 }
 
-// appendText appends what is between the quotes.
+// appendText appends text as it is written between the quotes of a JSON string. It returns
+// false if the style cannot write text.
 func appendText(dst, text []byte, style *StringStyle) ([]byte, bool) {
 	hex := lowerHex
 	if style.Upper {
 		hex = upperHex
 	}
-	afterHigh := false // whether the previous unit is a high surrogate without a partner
+	afterHigh := false // true if the previous character is a high surrogate without a low one
 	for i := 0; i < len(text); {
 		if plain := i; jsonorder.IsPlain(text[i]) {
 			i = jsonorder.SkipPlain(text, i)
@@ -213,7 +215,8 @@ func appendText(dst, text []byte, style *StringStyle) ([]byte, bool) {
 	return dst, true
 }
 
-// surrogate reads the three bytes of a lone surrogate.
+// surrogate decodes the lone surrogate in the first three bytes of text. It returns false if
+// there is none.
 func surrogate(text []byte) (rune, bool) {
 	if len(text) < 3 || text[0] != 0xED || text[1]&0xE0 != 0xA0 || text[2]&0xC0 != 0x80 {
 		return 0, false
@@ -225,7 +228,7 @@ func appendEscape(dst []byte, unit rune, hex string) []byte {
 	return append(dst, '\\', 'u', hex[unit>>12&0xF], hex[unit>>8&0xF], hex[unit>>4&0xF], hex[unit&0xF])
 }
 
-// IsInteger reports whether a literal has neither fraction nor exponent.
+// IsInteger reports whether a JSON number is written without fraction and exponent.
 func IsInteger[T string | []byte](literal T) bool {
 	for i := range len(literal) {
 		if c := literal[i]; c != '-' && (c < '0' || '9' < c) {
@@ -236,9 +239,9 @@ func IsInteger[T string | []byte](literal T) bool {
 }
 
 // AppendFloat appends the shortest text that reads back as f, always with a decimal
-// point or an exponent. It has no exponent if the power of ten of the first digit is
-// between low and high. Exponents are as Go writes them, with a sign and at least two
-// digits.
+// point or an exponent. The text has no exponent if the power of ten of the first digit is
+// between low and high. Otherwise it has an exponent as Go writes it, with a sign and at
+// least two digits.
 func AppendFloat(dst []byte, f float64, low, high int) []byte {
 	var scratch [32]byte
 	text := strconv.AppendFloat(scratch[:0], f, 'e', -1, 64)

@@ -7,10 +7,10 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// keepRevoked is the shortest time for which the id of a revoked key stays in the file.
+// keepRevoked is for how long, at least, the id of a revoked key stays in the file.
 const keepRevoked = 30 * 24 * time.Hour
 
-// Rotate adds k, whose dates are set, and ends the keys that had no end: they open
+// Rotate adds the new key k, whose dates must be set. Keys that opened without end now open
 // until their last token has expired.
 func (d *Document) Rotate(k *Key, now time.Time, room Room) error {
 	if s := d.Schedule(); len(s) > 0 && !s[len(s)-1].SealsFrom.Before(k.SealsFrom) {
@@ -31,8 +31,8 @@ func (d *Document) Rotate(k *Key, now time.Time, room Room) error {
 }
 
 // Extend makes keys open for as long as their tokens may live, and returns the keys
-// that it changed. A key that has expired opens again if some of its tokens may not
-// have expired. The last key gets no end.
+// that it changed. An expired key opens again if some of its tokens may still be valid. The
+// last key opens without end.
 func (d *Document) Extend(now time.Time, room Room) (extended []*Key) {
 	s := d.Schedule()
 	if len(s) == 0 {
@@ -51,7 +51,7 @@ func (d *Document) Extend(now time.Time, room Room) (extended []*Key) {
 	return extended
 }
 
-// Revoke replaces a key and its secret with a revocation.
+// Revoke replaces the key with this id, and its secret, with a revocation.
 func (d *Document) Revoke(id mcpseal.KeyID, at time.Time) {
 	for i, l := range d.lines {
 		if l.key != nil && l.key.ID == id {
@@ -60,8 +60,8 @@ func (d *Document) Revoke(id mcpseal.KeyID, at time.Time) {
 	}
 }
 
-// Prune removes keys that have expired by the clock of every replica, and old
-// revocations. It returns how many of each.
+// Prune removes keys that have expired by the clock of every replica, and old revocations. It
+// returns how many keys and revocations it removed.
 func (d *Document) Prune(now time.Time) (keys, revoked int) {
 	over := now.Add(-2 * d.Room().AtLeast(Room{Skew: UsualSkew}).Skew)
 	d.remove(func(k *Key, _ *Revocation) bool {
@@ -73,8 +73,8 @@ func (d *Document) Prune(now time.Time) (keys, revoked int) {
 	})
 	s := d.Schedule()
 	d.remove(func(_ *Key, r *Revocation) bool {
-		// A revocation stays while an older key is in the file: it says when that key stopped
-		// sealing.
+		// A revocation stays while an older key is in the file, because it tells when that older
+		// key stopped sealing.
 		if r == nil || now.Sub(r.At) <= keepRevoked || len(s) > 0 && s[0].SealsFrom.Before(r.SealsFrom) {
 			return false
 		}

@@ -8,9 +8,9 @@ import (
 
 const maxLinks = 40
 
-// Exposed returns the ways in which others can read, change or replace a file with
+// Exposed returns the ways in which other users can read, change or replace a file with
 // secrets: through its mode, its owner, its folder, or the folder of a link to it.
-// Others are all users except uid, whom the file is for, and root.
+// The file is for the user uid. Neither uid nor root is an other user.
 func Exposed(path string, uid int) (all []string) {
 	if info, err := os.Stat(path); err == nil && modesWork {
 		if mode := info.Mode().Perm(); mode&0o026 != 0 {
@@ -36,14 +36,14 @@ func Exposed(path string, uid int) (all []string) {
 			return all
 		}
 		if !filepath.IsAbs(target) {
-			target = filepath.Dir(path) + string(filepath.Separator) + target // without filepath.Join, which would drop a/.. although a may be a link
+			target = filepath.Dir(path) + string(filepath.Separator) + target // not filepath.Join: it would remove a/.. from the path, but a may be a link
 		}
 		path = target
 	}
 	return all
 }
 
-// Owner returns the user that owns a file. ok is false if the system does not tell.
+// Owner returns the id of the user that owns a file. ok is false if it is not known.
 func Owner(path string) (uid int, ok bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -52,14 +52,14 @@ func Owner(path string) (uid int, ok bool) {
 	return owner(info)
 }
 
-// ownedByOther returns the owner, and whether that is neither uid nor root.
+// ownedByOther returns the owner of a file. foreign is true if that is neither uid nor root.
 func ownedByOther(info os.FileInfo, uid int) (id int, foreign bool) {
 	id, ok := owner(info)
 	return id, ok && id != uid && id != 0
 }
 
-// replaceable returns how others can replace an entry of a folder, or "". In a
-// sticky folder only the owners of the entry and of the folder can.
+// replaceable says how other users can replace the file or link at path, or returns "" if
+// they cannot. In a sticky folder, only the owners of the entry and of the folder can.
 func replaceable(path string, entry os.FileInfo, uid int) string {
 	dir := filepath.Dir(path)
 	folder, err := os.Stat(dir)

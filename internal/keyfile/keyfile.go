@@ -17,26 +17,26 @@ const (
 	header = "mcpseal-keys 1"
 	footer = "end"
 
-	// MaxSize and MaxKeys limit what is read.
+	// MaxSize and MaxKeys limit the bytes and the keys of a file that is read.
 	MaxSize = 1 << 20
 	MaxKeys = 1000
 )
 
-// Document is a file as it was read, with its comments in their places.
+// Document is the contents of a file of keys, with its comments in their places.
 type Document struct {
 	lines []line
 }
 
-// line is a key, a revocation, a setting, a comment, or empty.
+// line is a line of the file: a key, a revocation, a setting, a comment, or empty.
 type line struct {
 	key     *Key
 	revoked *Revocation
-	setting string // lifetime or skew
+	setting string // the name of the setting, lifetime or skew; "" if the line is no setting
 	value   time.Duration
 	comment string
 }
 
-// Key is one key and its dates.
+// Key is a key in the file, with its dates.
 type Key struct {
 	ID         mcpseal.KeyID
 	Made       time.Time
@@ -64,8 +64,8 @@ func problem(err error) error {
 	return &Problem{err}
 }
 
-// Parse reads a document. An error is a *[Problem]. It names lines and fields but
-// repeats nothing of the text: the path may be wrong, and lead to another secret.
+// Parse reads a document from the text of a file. An error is a *[Problem]. It names lines and
+// fields but repeats nothing of the text: with a wrong path, the text may be another secret.
 func Parse(text []byte) (*Document, error) {
 	d, err := parse(text)
 	if err != nil {
@@ -134,7 +134,7 @@ func (d *Document) checkUnique() error {
 	return nil
 }
 
-// Bytes returns the document as text.
+// Bytes returns the document as the text of a file.
 func (d *Document) Bytes() []byte {
 	var b strings.Builder
 	b.WriteString(header + "\n")
@@ -165,7 +165,7 @@ func (d *Document) Revoked() (revoked []Revocation) {
 	return revoked
 }
 
-// Find returns the key with this id, or nil. To find many, use [Document.ByID].
+// Find returns the key with this id, or nil. To find many keys, use [Document.ByID].
 func (d *Document) Find(id mcpseal.KeyID) *Key {
 	for _, l := range d.lines {
 		if l.key != nil && l.key.ID == id {
@@ -175,7 +175,7 @@ func (d *Document) Find(id mcpseal.KeyID) *Key {
 	return nil
 }
 
-// FindRevoked returns the revocation with this id, or nil.
+// FindRevoked returns the revocation of the key with this id, or nil.
 func (d *Document) FindRevoked(id mcpseal.KeyID) *Revocation {
 	for _, l := range d.lines {
 		if l.revoked != nil && l.revoked.ID == id {
@@ -185,7 +185,7 @@ func (d *Document) FindRevoked(id mcpseal.KeyID) *Revocation {
 	return nil
 }
 
-// ByID returns the keys and the revocations by their ids.
+// ByID returns the keys and the revocations in maps by the ids of the keys.
 func (d *Document) ByID() (keys map[mcpseal.KeyID]*Key, revoked map[mcpseal.KeyID]*Revocation) {
 	keys, revoked = make(map[mcpseal.KeyID]*Key), make(map[mcpseal.KeyID]*Revocation)
 	for _, l := range d.lines {
@@ -199,8 +199,8 @@ func (d *Document) ByID() (keys map[mcpseal.KeyID]*Key, revoked map[mcpseal.KeyI
 	return keys, revoked
 }
 
-// Room returns the lifetime and skew that the file sets, and zero for what it does
-// not set.
+// Room returns the lifetime and the skew that the file sets. A value that the file does not
+// set is zero.
 func (d *Document) Room() (room Room) {
 	for _, l := range d.lines {
 		switch l.setting {
@@ -213,7 +213,7 @@ func (d *Document) Room() (room Room) {
 	return room
 }
 
-// Raise sets the file's lifetime and skew to those in room, if they are larger.
+// Raise sets the file's lifetime and skew to those in room, where these are larger.
 func (d *Document) Raise(room Room) {
 	said := d.Room()
 	if room.Skew > said.Skew {
@@ -234,7 +234,8 @@ func (d *Document) set(name string, value time.Duration) {
 	d.lines = slices.Insert(d.lines, 0, line{setting: name, value: value})
 }
 
-// Add puts a key at the end.
+// Add appends a key to the document. It returns an error if the document has the key's id
+// already, or would have too many keys.
 func (d *Document) Add(k *Key) error {
 	d.lines = append(d.lines, line{key: k})
 	return problem(d.checkUnique())

@@ -16,7 +16,8 @@ const (
 	timeLayout = "2006-01-02T15:04:05.999Z07:00"
 )
 
-// fields of a key, in the order in which they are written.
+// The names of the fields in the lines of keys and revocations, in the order in which they
+// are written.
 const (
 	fieldMade       = "made"
 	fieldSealsFrom  = "seals-from"
@@ -25,12 +26,12 @@ const (
 	fieldAt         = "at" // when a key was revoked
 )
 
-// settings are lines with one duration.
+// The names of settings. A setting is a line with a name and a duration.
 const (
-	settingLifetime = "lifetime" // the longest that a token of a service lives
-	settingSkew     = "skew"     // how far a clock may be off
+	settingLifetime = "lifetime" // how long a token of a service lives at most
+	settingSkew     = "skew"     // how far the clock of a replica may be off
 
-	// MaxTTL and MaxSkew are the largest values of these settings.
+	// MaxTTL and MaxSkew are the largest values of the settings lifetime and skew.
 	MaxTTL  = 10 * 365 * 24 * time.Hour
 	MaxSkew = time.Hour
 )
@@ -67,7 +68,7 @@ func parseLine(text string) (line, error) {
 	case footer:
 		return line{}, errors.New(`"end" is not on the last line`)
 	}
-	// An unknown line may matter, so it is an error.
+	// An unknown line may be important, so it is an error.
 	return line{}, errors.New(`the line begins with neither "key" nor "revoked" nor "lifetime" nor "skew" nor #: it is wrong, or of a newer release`)
 }
 
@@ -92,7 +93,7 @@ func FormatDuration(d time.Duration) string {
 	return text
 }
 
-// parseFields reads an id and then each of the named fields once, in any order.
+// parseFields reads a key id, and then each of the named fields exactly once, in any order.
 func parseFields(words []string, names ...string) (id mcpseal.KeyID, fields map[string]string, err error) {
 	if len(words) == 0 {
 		return id, nil, errors.New("the id is missing")
@@ -136,7 +137,8 @@ func newKey(id mcpseal.KeyID, fields map[string]string) (*Key, error) {
 	return k, k.holds(k.Secret.key)
 }
 
-// holds returns an error if key, the secret in the file, does not have the id of k.
+// holds returns an error if key, which was made from the secret in the file, does not have
+// the id that the file gives k.
 func (k *Key) holds(key mcpseal.Key) error {
 	if key.ID() != k.ID {
 		return fmt.Errorf("the secret is that of another key, %s", key.ID())

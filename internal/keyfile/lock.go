@@ -9,9 +9,9 @@ import (
 
 const lockPause = 20 * time.Millisecond
 
-var lockTimeout = 10 * time.Second // a test changes it
+var lockTimeout = 10 * time.Second // a variable, so that a test can change it
 
-// openLocked opens and locks the file at path. It waits for the lock.
+// openLocked opens and locks the file at path. It waits for the lock, for at most lockTimeout.
 func openLocked(path string) (*os.File, os.FileInfo, error) {
 	deadline := time.Now().Add(lockTimeout)
 	for {
@@ -26,10 +26,10 @@ func openLocked(path string) (*os.File, os.FileInfo, error) {
 	}
 }
 
-// tryOpenLocked opens and locks the file at path. It returns a nil file if the caller
-// must try again.
+// tryOpenLocked opens and locks the file at path, without waiting. If it returns neither a
+// file nor an error, the caller must try again.
 func tryOpenLocked(path string) (opened *os.File, info os.FileInfo, err error) {
-	// For writing, because some file systems lock only files that are open for that.
+	// Open the file for writing, because some file systems lock only files that are open so.
 	file, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrPermission) {
 		file, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)

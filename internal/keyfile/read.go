@@ -11,11 +11,11 @@ import (
 var (
 	// ErrNotRegular means that the path is a folder, a pipe or the like.
 	ErrNotRegular = errors.New("not a regular file")
-	// ErrBusy means that the file is being written.
+	// ErrBusy means that the file changed while it was read.
 	ErrBusy = errors.New("the file changed while it was read")
 )
 
-var readAll = io.ReadAll // a test changes it
+var readAll = io.ReadAll // a variable, so that a test can change it
 
 // ReadText returns the text of a file, or an error if it changed while it was read.
 func ReadText(path string) (text []byte, err error) {
@@ -24,7 +24,7 @@ func ReadText(path string) (text []byte, err error) {
 	} else if !info.Mode().IsRegular() {
 		return nil, ErrNotRegular // opening a pipe would wait for a writer
 	}
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK: the path may be a pipe by now
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // with O_NONBLOCK, because the path may have become a pipe
 	if err != nil {
 		return nil, cannot("read the file", err)
 	}
@@ -49,8 +49,8 @@ func ReadText(path string) (text []byte, err error) {
 	return text, nil
 }
 
-// cannot returns an error that says what could not be done. It drops the path, because
-// the caller names it.
+// cannot returns an error that says what could not be done and why. It leaves out the path,
+// because the caller adds it.
 func cannot(do string, err error) error {
 	var path *os.PathError
 	var link *os.LinkError

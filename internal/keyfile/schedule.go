@@ -11,30 +11,30 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Room is how much time a schedule must leave between the moment a key stops sealing
-// and the moment it stops opening.
+// Room says how much time there must be between the moment when a key stops sealing and the
+// moment when it stops opening.
 type Room struct {
-	TTL  time.Duration // the longest that a token lives
-	Skew time.Duration // how far a clock may be off
+	TTL  time.Duration // how long a token lives at most
+	Skew time.Duration // how far the clock of a replica may be off
 }
 
-// Span is how long a key must open after its successor began to seal: one TTL and
-// two skews. A replica whose clock is behind seals with the old key for one skew
-// more, and a replica whose clock is ahead may open the last token.
+// Span returns how long a key must open after its successor began to seal: one TTL and two
+// skews. A replica whose clock is behind seals with the old key for one skew longer, and a
+// replica whose clock is ahead must still open that last token.
 func (r Room) Span() time.Duration { return r.TTL + 2*r.Skew }
 
-// The room that services need unless their keys.Options say otherwise.
+// The TTL and skew of services whose keys.Options do not set others.
 const (
 	UsualTTL  = time.Hour
 	UsualSkew = time.Minute
 )
 
-// AtLeast returns the larger TTL and the larger skew of the two.
+// AtLeast returns a Room with the larger TTL and the larger skew of r and other.
 func (r Room) AtLeast(other Room) Room {
 	return Room{max(r.TTL, other.TTL), max(r.Skew, other.Skew)}
 }
 
-// Schedule is the keys in the order in which they seal.
+// Schedule is the list of keys in the order in which they seal.
 type Schedule []*Key
 
 // Schedule returns the keys of the document in the order in which they seal.
@@ -44,8 +44,8 @@ func (d *Document) Schedule() Schedule {
 	return s
 }
 
-// Check returns an error if the schedule would lose tokens or is ambiguous. It
-// ignores what can no longer affect a token. An error is a *[Problem].
+// Check returns an error if a key stops opening before its tokens expire, or if it is unclear
+// which key seals. It ignores what can no longer affect a token. An error is a *[Problem].
 func (d *Document) Check(now time.Time, room Room) error {
 	return problem(d.check(now, room))
 }
@@ -71,7 +71,7 @@ func (d *Document) check(now time.Time, room Room) error {
 	return nil
 }
 
-// TooShort says that a key stops opening before its last token has expired.
+// TooShort is the error for a key that stops opening before its last token has expired.
 type TooShort struct {
 	key    *Key
 	end    endOfSealing
@@ -84,7 +84,7 @@ func (e *TooShort) Error() string {
 		"so it is needed until %s", e.key.ID, formatTime(e.key.OpensUntil), e.end.by, formatTime(e.end.at), e.room.TTL, e.room.Skew, formatTime(e.needed))
 }
 
-// Repair returns the command that makes the keys of a file open for long enough.
+// Repair returns the command that makes the keys of the file at path open for long enough.
 func (e *TooShort) Repair(path string) string {
 	command := "mcpseal keys extend " + shellWord(path) + " --ttl " + FormatDuration(e.room.TTL)
 	if e.room.Skew > UsualSkew {
@@ -93,7 +93,7 @@ func (e *TooShort) Repair(path string) string {
 	return command
 }
 
-// shellWord returns a path as one word for a shell, or FILE if the path has characters
+// shellWord returns a path quoted as one word for a shell, or FILE if the path has characters
 // that do not print.
 func shellWord(path string) string {
 	plain := func(r rune) bool {
@@ -108,15 +108,15 @@ func shellWord(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// endOfSealing says when a key stopped sealing, and which key took over.
+// endOfSealing says when a key stops sealing, and which key seals from then on.
 type endOfSealing struct {
 	by mcpseal.KeyID
 	at time.Time
 }
 
-// endsOfSealing returns who took over from each key of s except the last. That is the
-// next key in s, or a key between the two that was revoked only after the next key began
-// to seal.
+// endsOfSealing returns when each key of s except the last stops sealing, and which key seals
+// from then on. That is the next key in s, or a key between the two that was revoked only
+// after the next key began to seal.
 func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 	revoked := d.Revoked()
 	slices.SortStableFunc(revoked, func(a, b Revocation) int { return a.SealsFrom.Compare(b.SealsFrom) })
@@ -135,8 +135,8 @@ func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 	return ends
 }
 
-// tooShort returns an error if k may expire before its tokens, unless these must all have
-// expired by now.
+// tooShort returns an error if k stops opening before its tokens expire. It returns nil if
+// all these tokens must have expired by now anyway.
 func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
 	needed := e.at.Add(room.Span())
 	if k.OpensUntil.IsZero() || !k.OpensUntil.Before(needed) || !now.Before(needed) {
@@ -148,9 +148,9 @@ func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
 // Opens reports whether the key opens tokens at t.
 func (k *Key) Opens(t time.Time) bool { return k.OpensUntil.IsZero() || t.Before(k.OpensUntil) }
 
-// SealerAt returns the key that seals at t: of the keys that open, the newest whose
-// SealsFrom has come. If none has, because clocks disagree about a new file, the
-// first one seals. It is nil if no key opens any more.
+// SealerAt returns the key that seals at t: of the keys that open then, the newest whose
+// SealsFrom is not after t. If SealsFrom is later for all of them, because clocks disagree
+// about a new file, the first one seals. It returns nil if no key opens at t.
 func (s Schedule) SealerAt(t time.Time) (sealing *Key) {
 	for _, k := range s {
 		if k.Opens(t) && (sealing == nil || !t.Before(k.SealsFrom)) {
@@ -160,7 +160,7 @@ func (s Schedule) SealerAt(t time.Time) (sealing *Key) {
 	return sealing
 }
 
-// OpenersAt returns the keys that open at t; the first seals.
+// OpenersAt returns the keys that open tokens at t. The first of them also seals.
 func (s Schedule) OpenersAt(t time.Time) (open []*Key) {
 	sealing := s.SealerAt(t)
 	if sealing == nil {
@@ -175,8 +175,8 @@ func (s Schedule) OpenersAt(t time.Time) (open []*Key) {
 	return open
 }
 
-// Around returns the last date of the schedule up to t, and its first date after t. Each
-// is zero if there is none.
+// Around returns the last date in the schedule that is not after t, and the first date after
+// t. Each is zero if there is none.
 func (s Schedule) Around(t time.Time) (since, until time.Time) {
 	for _, k := range s {
 		for _, moment := range []time.Time{k.SealsFrom, k.OpensUntil} {
@@ -194,20 +194,20 @@ func (s Schedule) Around(t time.Time) (since, until time.Time) {
 	return since, until
 }
 
-// Phase is what a key does at a moment.
+// Phase is what a key does at a given time.
 type Phase string
 
 const (
-	Waiting Phase = "waiting" // opens, and will seal
-	Sealing Phase = "sealing" // opens and seals
-	Opening Phase = "opening" // opens what it sealed
-	Retired Phase = "retired" // opens nothing
+	Waiting Phase = "waiting" // the key opens tokens, and will seal later
+	Sealing Phase = "sealing" // the key opens and seals tokens
+	Opening Phase = "opening" // the key opens tokens, but no longer seals
+	Retired Phase = "retired" // the key neither opens nor seals tokens
 )
 
-// Phase returns what k does at t.
+// Phase returns what the key k does at the time t.
 func (s Schedule) Phase(k *Key, t time.Time) Phase { return PhaseOf(k, s.SealerAt(t), t) }
 
-// PhaseOf returns what k does at t, given the key that seals then.
+// PhaseOf returns what the key k does at the time t. sealing is the key that seals at t.
 func PhaseOf(k, sealing *Key, t time.Time) Phase {
 	switch {
 	case !k.Opens(t):

@@ -12,27 +12,27 @@ import (
 	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
-// MaxWrapped is the longest encrypted secret, in bytes.
+// MaxWrapped is the greatest length of an encrypted secret, in bytes.
 const MaxWrapped = 8 << 10
 
-// Secret is a key, in plain or encrypted. Printing it reveals nothing: a Key does
-// not print, and the rest is encrypted.
+// Secret is the secret of a key, in plain or encrypted. Printing it reveals nothing: a
+// mcpseal.Key prints without its secret, and wrapped is encrypted.
 type Secret struct {
 	key     mcpseal.Key
-	scheme  string // "" when the key is not wrapped
+	scheme  string // what encrypted the secret, such as age; "" if it is not encrypted
 	wrapped []byte
 }
 
-// Plain returns the secret of a key that is not encrypted.
+// Plain returns a Secret that is not encrypted.
 func Plain(key mcpseal.Key) Secret { return Secret{key: key} }
 
-// Wrap returns the secret of a key that was encrypted for a scheme, such as age.
+// Wrap returns a Secret that was encrypted with a scheme, such as age.
 func Wrap(scheme string, wrapped []byte) Secret { return Secret{scheme: scheme, wrapped: wrapped} }
 
 // Wrapped reports whether the secret is encrypted.
 func (s Secret) Wrapped() bool { return s.scheme != "" }
 
-// Scheme names what encrypted the secret; "" if it is not encrypted.
+// Scheme returns what encrypted the secret, such as age, or "" if it is not encrypted.
 func (s Secret) Scheme() string { return s.scheme }
 
 func parseSecret(text string) (Secret, error) {
@@ -54,12 +54,13 @@ func parseSecret(text string) (Secret, error) {
 	return Wrap(scheme, raw), nil
 }
 
-// ValidScheme reports whether a scheme can be written into a file.
+// ValidScheme reports whether scheme is a valid name: 1 to 32 lower-case letters, digits and
+// hyphens.
 func ValidScheme(scheme string) bool {
 	return 0 < len(scheme) && len(scheme) <= 32 && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
-// reveal returns the secret as the file has it.
+// reveal returns the secret as it is written in the file.
 func (s Secret) reveal() string {
 	if s.Wrapped() {
 		return s.scheme + ":" + base64.StdEncoding.EncodeToString(s.wrapped)
@@ -67,14 +68,14 @@ func (s Secret) reveal() string {
 	return s.key.Reveal()
 }
 
-// Unwrapper is keys.Unwrapper.
+// Unwrapper is the same as keys.Unwrapper, which this package cannot import.
 type Unwrapper interface {
 	Scheme() string
 	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
 }
 
-// Open returns the key, unwrapped if necessary. If an unwrapper fails or panics, the
-// error holds no secret.
+// Open returns the key with its secret, which it decrypts with one of the unwrappers if it is
+// encrypted. If an unwrapper fails or panics, the error holds no secret.
 func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key mcpseal.Key, err error) {
 	if !k.Secret.Wrapped() {
 		return k.Secret.key, nil
@@ -104,8 +105,8 @@ func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key mcpseal.Key
 	return mcpseal.Key{}, fmt.Errorf("key %s: its secret is wrapped with %s, and nothing was given that unwraps that", k.ID, k.Secret.scheme)
 }
 
-// unwrapped parses a decrypted secret: the text of a key, with or without a line end
-// after it.
+// unwrapped returns the key in a decrypted secret: the text of a key, with or without a line
+// end after it.
 func (k *Key) unwrapped(text []byte) (mcpseal.Key, error) {
 	key, err := mcpseal.ParseKey(strings.TrimRight(string(text), "\r\n"))
 	if err != nil {
@@ -117,6 +118,6 @@ func (k *Key) unwrapped(text []byte) (mcpseal.Key, error) {
 	return key, nil
 }
 
-// Sum identifies a secret without keeping it: it is the same for the same text in a
-// file.
+// Sum returns a hash that identifies a secret without revealing it. It is the same for the
+// same text in a file.
 func (s Secret) Sum() [sha256.Size]byte { return sha256.Sum256([]byte(s.reveal())) }

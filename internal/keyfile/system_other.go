@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// On these systems the standard library knows neither locks nor owners of files. Two
-// commands that run at once are noticed only if the text of the file changes.
+// On these systems the standard library supports neither locks nor owners of files. If two
+// commands change a file at once, that is noticed only if its text has changed.
 
 const (
 	locksWork = false

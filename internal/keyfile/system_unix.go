@@ -35,7 +35,7 @@ func tryLock(file *os.File) (bool, error) {
 	}
 }
 
-// keepOwner gives file to the owner of like.
+// keepOwner gives file the same owner as like, unless like is nil.
 func keepOwner(file *os.File, like os.FileInfo) error {
 	if like == nil {
 		return nil
@@ -52,7 +52,8 @@ func keepOwner(file *os.File, like os.FileInfo) error {
 	return file.Chown(int(was.Uid), int(was.Gid))
 }
 
-// ignoreUnsupported drops the error of a file system that cannot sync a folder.
+// ignoreUnsupported returns nil if err only says that the file system cannot sync a folder,
+// otherwise err.
 func ignoreUnsupported(err error) error {
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
 		return nil

@@ -9,8 +9,8 @@ import (
 
 const fileMode = 0o600
 
-// modeLike returns the mode of a file that replaces like. Its group may read it if
-// the group, but not everybody, could read like. Nobody else may.
+// modeLike returns the mode of a new file that replaces like. The group may read the new file
+// if the group, but not everybody, can read like. Besides the owner, nobody else may.
 func modeLike(like os.FileInfo) os.FileMode {
 	if like != nil && like.Mode().Perm()&0o044 == 0o040 {
 		return fileMode | 0o040
@@ -18,8 +18,8 @@ func modeLike(like os.FileInfo) os.FileMode {
 	return fileMode
 }
 
-// writeBeside writes a temporary file in the same folder. If like is not nil, the
-// file gets the owner of like.
+// writeBeside writes text to a temporary file in the folder of path, and returns the name of
+// that file. If like is not nil, the file gets the owner of like.
 func writeBeside(path string, text []byte, like os.FileInfo) (name string, err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), temporaryName(path))
 	if err != nil {
@@ -46,7 +46,7 @@ func writeBeside(path string, text []byte, like os.FileInfo) (name string, err e
 	return file.Name(), file.Close()
 }
 
-// synced makes a change in the folder survive a crash.
+// synced writes the folder to disk, so that a change in it survives a crash.
 func synced(folder *os.File) error {
 	if err := ignoreUnsupported(folder.Sync()); err != nil {
 		return fmt.Errorf("the file was changed, but that may not survive a crash: %w", cannot("sync its folder", err))
@@ -56,7 +56,8 @@ func synced(folder *os.File) error {
 
 func temporaryName(path string) string { return "." + filepath.Base(path) + ".*.new" }
 
-// LeftBehind returns temporary files of commands that were killed or still run.
+// LeftBehind returns the temporary files beside path of commands that were killed or still
+// run.
 func LeftBehind(path string) []string {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -71,7 +72,7 @@ func LeftBehind(path string) []string {
 	return left
 }
 
-// escapeMatch escapes a name for filepath.Match.
+// escapeMatch escapes a name, so that filepath.Match takes it literally.
 func escapeMatch(name string) string {
 	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(name)
 }

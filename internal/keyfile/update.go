@@ -16,11 +16,11 @@ var (
 	ErrChanged = errors.New("something else changed the file at the same time; nothing was written")
 	// ErrLocked means that another command holds the lock for too long.
 	ErrLocked = errors.New("another command is changing the file")
-	// ErrTooLong means that the document would be too long to be read again.
+	// ErrTooLong means that the file would be too long to be read again.
 	ErrTooLong = fmt.Errorf("the file would have more than %d bytes: prune it", MaxSize)
 )
 
-// Read reads a document.
+// Read returns the document in the file at path.
 func Read(path string) (*Document, error) {
 	text, err := ReadText(path)
 	if err != nil {
@@ -29,7 +29,7 @@ func Read(path string) (*Document, error) {
 	return Parse(text)
 }
 
-// Create creates a file. It never replaces one.
+// Create writes a document to a new file. It never replaces a file.
 func Create(path string, d *Document) error {
 	temporary, err := writeBeside(path, d.Bytes(), nil)
 	if err != nil {
@@ -50,10 +50,10 @@ func Create(path string, d *Document) error {
 }
 
 // Update applies change to the document in the file and replaces the file with the
-// result, completely or not at all. Commands wait for each other; a change by
-// anything else is an error. It returns the file's mode before and after.
+// result, completely or not at all. Commands wait for each other; if something else changes
+// the file meanwhile, Update returns an error. before and after are the file's modes.
 func Update(path string, change func(*Document) error) (before, after os.FileMode, err error) {
-	// A link stays a link: the file that it leads to is replaced.
+	// If path is a link, it stays a link: the file that it leads to is replaced.
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return 0, 0, cannot("read the file", err)
@@ -82,13 +82,14 @@ func Update(path string, change func(*Document) error) (before, after os.FileMod
 	if err != nil {
 		return 0, 0, err
 	}
-	defer os.Remove(temporary) // after the rename it does nothing
+	defer os.Remove(temporary) // does nothing after the rename
 	folder, err := os.Open(filepath.Dir(target))
 	if err != nil {
 		return 0, 0, cannot("open its folder", err)
 	}
 	defer folder.Close()
-	// A change between this check and the rename goes unnoticed.
+	// Refuse if something else changed the file. A change between this check and the rename
+	// is not noticed.
 	again, err := ReadText(target)
 	if err != nil || !bytes.Equal(again, text) {
 		return 0, 0, ErrChanged

@@ -1,4 +1,4 @@
-// Package mac computes HMAC-SHA256 with a key that is set up once.
+// Package mac computes HMAC-SHA256, with a key that is prepared once for many messages.
 package mac
 
 import (
@@ -9,10 +9,11 @@ import (
 	"sync"
 )
 
-// Size is the length of a MAC.
+// Size is the length of a MAC, in bytes.
 const Size = sha256.Size
 
-// Key is a key. It is safe for concurrent use, and prints as an address.
+// Key is a key for HMAC-SHA256. It is safe for concurrent use. Printing it shows only an
+// address.
 type Key struct{ hashes *sync.Pool }
 
 // NewKey returns a Key with a copy of these bytes.
@@ -21,7 +22,7 @@ func NewKey(key []byte) Key {
 	return Key{&sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
 }
 
-// Sum returns the MAC of the parts as one message.
+// Sum returns the MAC of a message that consists of the parts, one after the other.
 func (k Key) Sum(parts ...string) (sum [Size]byte) {
 	h := k.hashes.Get().(hash.Hash)
 	h.Reset()

@@ -1,3 +1,3 @@
-// Package native holds what states and cursors share: the fields of a record, and
-// how a payload becomes a text and a text a payload.
+// Package native has what native state tokens and native cursors share: the encoding of the
+// fields in their records, and the sealing and opening of payloads.
 package native

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// DigestSize is the length of a digest in a record.
+// DigestSize is the length of a digest in a record, in bytes.
 const DigestSize = 16
 
 // Digest is the first half of a SHA-256.
@@ -17,7 +17,7 @@ func Sum(b []byte) Digest {
 	return Digest(sum[:])
 }
 
-// Same reports whether a digest in a record is this one. Like
+// Same reports whether sealed, a digest in a record, equals digest. Like
 // subtle.ConstantTimeCompare it takes constant time, but it does not go byte by byte.
 func Same(sealed []byte, digest *Digest) bool {
 	other := (*Digest)(sealed)
@@ -26,33 +26,33 @@ func Same(sealed []byte, digest *Digest) bool {
 	return difference == 0
 }
 
-// AppendFramed appends the length of a text and then the text, so that two different
-// lists of texts never have the same bytes.
+// AppendFramed appends the length of a text and then the text. So two different lists of
+// texts never become the same bytes.
 func AppendFramed(buf []byte, text string) []byte {
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(text)))
 	return append(buf, text...)
 }
 
-// The largest times in a record, in milliseconds: an instant has six bytes, a span
-// five.
+// The largest times that fit into a record, in milliseconds: an instant (a point in time) has
+// six bytes, and a span (a duration) has five.
 const (
 	MaxInstant = 1<<48 - 1
 	MaxSpan    = 1<<40 - 1
 )
 
-// PutInstant and PutSpan also write zeros into the two or three bytes before the
-// time: write those bytes later.
+// PutInstant and PutSpan also overwrite the two or three bytes before the field with zeros,
+// so the caller must write those bytes later.
 
-// PutInstant writes the six bytes of an instant at an offset.
+// PutInstant writes an instant as six bytes at an offset.
 func PutInstant(head []byte, at int, t int64) { binary.BigEndian.PutUint64(head[at+6-8:], uint64(t)) }
 
-// PutSpan writes the five bytes of a span at an offset.
+// PutSpan writes a span as five bytes at an offset.
 func PutSpan(head []byte, at int, t int64) { binary.BigEndian.PutUint64(head[at+5-8:], uint64(t)) }
 
-// Instant reads what PutInstant wrote.
+// Instant returns the instant that PutInstant wrote at an offset.
 func Instant(head []byte, at int) int64 {
 	return int64(binary.BigEndian.Uint64(head[at+6-8:]) & MaxInstant)
 }
 
-// Span reads what PutSpan wrote.
+// Span returns the span that PutSpan wrote at an offset.
 func Span(head []byte, at int) int64 { return int64(binary.BigEndian.Uint64(head[at+5-8:]) & MaxSpan) }

@@ -10,34 +10,35 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// Codec is a codec of this module, which keeps nothing that it is given. No other
-// module can implement it.
+// Codec is a codec of this module. It keeps no buffer that it is given, so it may get pooled
+// ones. No other module can implement it.
 type Codec interface {
 	Native(Mark)
-	Room(payload int) int // how much space Seal needs after dst
+	Room(payload int) int // how much free capacity Seal needs in dst, for a payload of this length
 }
 
-// Mark is a type that no other module can use.
+// Mark is a type that no other module can use, so only this module can implement [Codec].
 type Mark struct{}
 
-// AnyCodec is mcpseal.Codec.
+// AnyCodec is the same as mcpseal.Codec, which this package cannot import.
 type AnyCodec interface {
 	Seal(ctx context.Context, dst, payload []byte) (text []byte, err error)
 	Open(ctx context.Context, dst []byte, text string) (payload []byte, err error)
 }
 
-// Texts seals payloads into texts that begin with a prefix, and opens them. It gives
-// pooled memory to a codec of this module, but not to any other codec, which might
-// keep it.
+// Texts seals payloads into texts that begin with a prefix, and opens such texts. It gives
+// pooled buffers to a codec of this module, but not to any other codec, because that might
+// keep them.
 type Texts[R callback.Reason] struct {
 	Prefix  string
 	codec   AnyCodec
-	ours    Codec // codec if it is of this module, otherwise nil
-	failed  R     // the reason to give if the codec failed
-	mayGive []R   // the reasons that a codec may give for a text that it does not open
+	ours    Codec // the same as codec if that is a codec of this module, otherwise nil
+	failed  R     // the reason of the failure if the codec fails
+	mayGive []R   // the reasons that the codec itself may give for a text that it does not open
 }
 
-// NewTexts makes Texts.
+// NewTexts returns a Texts for a prefix and a codec. If the codec returns an error that wraps
+// a reason in mayGive, Open fails with that reason; any other failure has the reason failed.
 func NewTexts[R callback.Reason](prefix string, codec AnyCodec, failed R, mayGive ...R) Texts[R] {
 	ours, _ := codec.(Codec)
 	return Texts[R]{prefix, codec, ours, failed, mayGive}
@@ -45,7 +46,7 @@ func NewTexts[R callback.Reason](prefix string, codec AnyCodec, failed R, mayGiv
 
 const errText = plain.Error("the codec's text has characters that a token may not have")
 
-// Seal returns the text of the payload in s.
+// Seal seals the payload in s, and returns the text with the prefix.
 func (t *Texts[R]) Seal(ctx context.Context, s *Scratch) (text string, failed *callback.Failure[R]) {
 	failed = callback.Check(func() (err error) {
 		text, err = t.seal(ctx, s)
@@ -58,7 +59,7 @@ func (t *Texts[R]) seal(ctx context.Context, s *Scratch) (string, error) {
 	if t.ours != nil {
 		s.text = slices.Grow(s.text[:0], len(t.Prefix)+t.ours.Room(len(s.Payload)))
 		text, err := t.codec.Seal(ctx, append(s.text, t.Prefix...), s.Payload)
-		return string(text), err // text is nil if there is an error
+		return string(text), err // if there is an error, text is nil and the string is empty
 	}
 	text, err := t.codec.Seal(ctx, nil, bytes.Clone(s.Payload))
 	if err == nil && !isText(text) {
@@ -70,8 +71,8 @@ func (t *Texts[R]) seal(ctx context.Context, s *Scratch) (string, error) {
 	return t.Prefix + string(text), nil
 }
 
-// Open returns the payload of a text from which the prefix was cut. The payload is
-// valid until s is released.
+// Open returns the payload of a text without its prefix. The payload is valid until s is
+// released.
 func (t *Texts[R]) Open(ctx context.Context, s *Scratch, text string) (payload []byte, failed *callback.Failure[R]) {
 	failed = callback.Check(func() (err error) {
 		payload, err = t.open(ctx, s, text)
@@ -86,11 +87,11 @@ func (t *Texts[R]) open(ctx context.Context, s *Scratch, text string) ([]byte, e
 	}
 	s.Payload = slices.Grow(s.Payload[:0], 2*len(text))
 	payload, err := t.codec.Open(ctx, s.Payload, text)
-	s.Payload = s.Payload[:len(payload)] // so that Release clears the payload
+	s.Payload = s.Payload[:len(payload)] // set the length, so that Release clears the payload
 	return payload, err
 }
 
-// isText reports whether a text has only characters of base64url and full stops.
+// isText reports whether text has only characters of base64url and full stops.
 func isText(text []byte) bool {
 	for _, c := range text {
 		switch {
@@ -102,22 +103,23 @@ func isText(text []byte) bool {
 	return true
 }
 
-// Scratch holds buffers, so that they are not allocated for every text.
+// Scratch holds buffers for sealing or opening one text. It is pooled, so that they are not
+// allocated for every text.
 type Scratch struct{ Payload, text []byte }
 
 var scratches = sync.Pool{New: func() any { return new(Scratch) }}
 
-// Borrow returns a Scratch. The caller must release it.
+// Borrow returns a Scratch from the pool. The caller must call Release after use.
 func Borrow() *Scratch { return scratches.Get().(*Scratch) }
 
-// maxPooled is the largest buffer kept for reuse.
+// maxPooled is the size of the largest buffer that is kept for reuse, in bytes.
 const maxPooled = 256 << 10
 
-// Release gives s back.
+// Release clears the payload and returns s to the pool, unless its buffers are too large.
 func (s *Scratch) Release() {
 	if cap(s.Payload) > maxPooled || cap(s.text) > maxPooled {
 		return
 	}
-	clear(s.Payload) // plaintext does not linger in the pool
+	clear(s.Payload) // so that no plaintext stays in the pool
 	scratches.Put(s)
 }

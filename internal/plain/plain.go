@@ -1,4 +1,4 @@
-// Package plain has texts and errors that a log may show.
+// Package plain makes texts and errors that are safe to log.
 package plain
 
 import "strconv"
@@ -8,10 +8,11 @@ type Error string
 
 func (e Error) Error() string { return string(e) }
 
-// MaxText is the most that a log repeats of a client's text, in bytes.
+// MaxText is how many bytes of a client's text a log shows at most.
 const MaxText = 128
 
-// Text quotes a text if it is not plain ASCII, and limits its length.
+// Text returns a client's text for the log: quoted unless it is plain ASCII, and cut at
+// MaxText bytes.
 func Text(text string) string {
 	cut := text[:min(len(text), MaxText)]
 	quoted := strconv.QuoteToASCII(cut)

@@ -1,6 +1,6 @@
-// Package agekeys keeps the secrets of a file of keys encrypted with age
-// (https://age-encryption.org). The file can then be kept and copied like any
-// other, and only the holder of an identity can use it.
+// Package agekeys keeps the secrets in a file of keys encrypted with age
+// (https://age-encryption.org). The file can then be stored and copied like any other
+// file: only the holder of an age identity can use it.
 //
 //	unwrapper, err := agekeys.IdentityFile("/etc/release/identity")
 //	…
@@ -25,18 +25,18 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// Scheme marks secrets in the file that are wrapped with age.
+// Scheme marks secrets that are encrypted with age: secret=age:… in a file of keys.
 const Scheme = "age"
 
 const (
 	maxIdentityFile = 1 << 20
-	maxSecret       = 4 << 10 // more than the text of any key
+	maxSecret       = 4 << 10 // in bytes; the text of a key is always shorter
 
 	errNoMatch = mcpseal.PlainError("it is encrypted for none of the age identities given")
 	errLong    = mcpseal.PlainError("what age decrypted is too long for a key")
 )
 
-// New returns an unwrapper that decrypts with any of the identities.
+// New returns an unwrapper that decrypts secrets with whichever of the identities fits.
 func New(identities ...age.Identity) (keys.Unwrapper, error) {
 	if len(identities) == 0 {
 		return nil, errors.New("agekeys: no identity was given; make one with age-keygen")
@@ -50,8 +50,8 @@ func New(identities ...age.Identity) (keys.Unwrapper, error) {
 	return unwrapper{identities: &held}, nil
 }
 
-// IdentityFile returns an unwrapper with the identities in files that age-keygen
-// wrote. The files are read once. [keys.OpenFile] warns if other users can reach them.
+// IdentityFile returns an unwrapper with the identities in files that age-keygen wrote. It
+// reads the files once. [keys.OpenFile] warns if other users can read or change the files.
 func IdentityFile(paths ...string) (keys.Unwrapper, error) {
 	var all []age.Identity
 	for _, path := range paths {
@@ -84,8 +84,8 @@ func readIdentities(path string) ([]age.Identity, error) {
 	return identities, nil
 }
 
-// unwrapper holds the identities behind a pointer, which no formatting verb follows,
-// because printing an identity would show its secret.
+// unwrapper holds the identities behind a pointer, so that no verb of fmt prints them:
+// printing an identity shows its secret.
 type unwrapper struct {
 	identities *[]age.Identity
 	files      []string
@@ -93,16 +93,17 @@ type unwrapper struct {
 
 func (unwrapper) Scheme() string { return Scheme }
 
-// Files returns the files that hold the identities; keys.OpenFile checks who can reach them.
+// Files returns the files that hold the identities. keys.OpenFile calls it to check who can
+// read or change them.
 func (u unwrapper) Files() []string { return u.files }
 
-// Format writes the unwrapper's name under every verb.
+// Format writes only a name, whatever the verb, because the identities are secret.
 func (unwrapper) Format(s fmt.State, _ rune) { io.WriteString(s, "agekeys.Unwrapper") }
 
-// LogValue returns the unwrapper's name, for slog.
+// LogValue returns only a name, because the identities are secret.
 func (unwrapper) LogValue() slog.Value { return slog.StringValue("agekeys.Unwrapper") }
 
-// MarshalText returns the unwrapper's name, for encoders.
+// MarshalText returns only a name, because the identities are secret.
 func (unwrapper) MarshalText() ([]byte, error) { return []byte("agekeys.Unwrapper"), nil }
 
 func (u unwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
@@ -127,8 +128,8 @@ func (u unwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// Wrap encrypts the text of a key for the recipients. In a file of keys the result is
-// written as secret=age: and its base64; mcpseal keys new --recipient does both.
+// Wrap encrypts the text of a key for the recipients. Write the result to a file of keys as
+// secret=age: followed by its base64; mcpseal keys new --recipient does both.
 func Wrap(key mcpseal.Key, recipients ...age.Recipient) ([]byte, error) {
 	if key.ID() == (mcpseal.KeyID{}) {
 		return nil, errors.New("agekeys: the key is empty")

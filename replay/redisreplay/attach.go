@@ -16,8 +16,8 @@ const (
 	errClone    = mcpseal.PlainError("the client does not report new connections, for example because WithTimeout returned it: pass the client itself")
 )
 
-// attachAll takes the first look at the server, or at every master of a cluster. Nodes
-// that are added later are looked at when they answer.
+// attachAll checks the server, or every master of a cluster, for the first time. A node
+// that joins the cluster later is checked when it first answers.
 func (s *Store) attachAll(ctx context.Context) error {
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
@@ -36,9 +36,9 @@ func (s *Store) attachAll(ctx context.Context) error {
 	return err
 }
 
-// introduce takes the first look at a server. If the client had no connection before
-// (unused), the look opens one. If the store's hook does not see that connection, the
-// client is refused.
+// introduce checks a server for the first time. If unused is true, the client had no
+// connection before, so the check opens one. If the store's hook does not see that
+// connection, introduce returns an error.
 func (s *Store) introduce(ctx context.Context, client *redis.Client, unused bool) error {
 	server := s.attach(client)
 	l, err := server.look(ctx, 0, time.Now())
@@ -57,7 +57,8 @@ func (s *Store) introduce(ctx context.Context, client *redis.Client, unused bool
 	return nil
 }
 
-// attach returns the server of a client. It adds a new server as a hook to the client.
+// attach returns the server of a client. For a new client it makes one, and adds it to the
+// client as a hook.
 func (s *Store) attach(client *redis.Client) *server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +71,7 @@ func (s *Store) attach(client *redis.Client) *server {
 	return added
 }
 
-// forget drops a client that is closed.
+// forget removes a closed client from the store.
 func (s *Store) forget(client *redis.Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

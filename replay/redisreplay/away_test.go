@@ -31,7 +31,7 @@ func openedWith(t *testing.T, store mcpseal.ReplayStore, timeout time.Duration) 
 // failsWith checks the rejection and its record.
 func failsWith(t *testing.T, store mcpseal.ReplayStore, cause string) {
 	t.Helper()
-	log, err := openedWith(t, store, 0)
+	log, err := openedWith(t, store, time.Minute) // the client gives up before
 	var rejected *mcpseal.RejectError
 	if !errors.As(err, &rejected) || rejected.Reason != mcpseal.ReasonStoreFailed || !errors.Is(err, mcpseal.ErrRejected) {
 		t.Fatalf("Open = %v", err)
@@ -51,7 +51,7 @@ func TestTheLogSaysWhyAUseFailed(t *testing.T) {
 	})
 	t.Run("silent", func(t *testing.T) {
 		s := startServer(t)
-		store := newStore(t, s.client(t, func(o *redis.Options) { o.ReadTimeout = 100 * time.Millisecond }))
+		store := newStore(t, s.client(t, func(o *redis.Options) { o.ReadTimeout, o.MaxRetries = 2*time.Second, -1 }))
 		s.pause()
 		defer s.resume()
 		failsWith(t, store, "Redis did not answer in time")
@@ -64,7 +64,7 @@ func TestTheLogSaysWhyAUseFailed(t *testing.T) {
 	})
 	t.Run("busy", func(t *testing.T) {
 		s := startServer(t)
-		client := s.client(t, func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 1, 50*time.Millisecond })
+		client := s.client(t, func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 1, 2*time.Second })
 		store := newStore(t, client)
 		conn := client.Conn()
 		defer conn.Close()

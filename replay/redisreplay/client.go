@@ -8,11 +8,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// checkClient refuses clients with which a token could be spent twice, or Spend
-// could outlast its context.
+// checkClient returns an error if a token could be spent twice with this client, or if
+// Spend could take longer than its context allows.
 func checkClient(client redis.UniversalClient) error {
 	switch c := client.(type) {
-	case *redis.Client: // also for Sentinel
+	case *redis.Client: // a client of one server, or of a master found by Sentinel
 		if c == nil {
 			break
 		}
@@ -40,7 +40,7 @@ func checkDeadlines(enabled bool, read, write time.Duration) error {
 		return errors.New("redisreplay: the client ignores the deadlines of contexts, so that a slow Redis would hold up requests: " +
 			"set ContextTimeoutEnabled: true in its options")
 	}
-	if read < 0 || write < 0 { // -2 in the options is negative here, and -1 is 0
+	if read < 0 || write < 0 { // go-redis turns the option -1 into 0, and -2 into a negative timeout
 		return errors.New("redisreplay: the client's ReadTimeout or WriteTimeout is -2, with which it ignores the deadlines of contexts: " +
 			"use -1 for no other timeout")
 	}

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Config is how a store is set up. It is copied.
+// Config has the settings of a [Store]. [New] copies it.
 type Config struct {
-	// Prefix begins every key. It has at most 128 characters of printable ASCII,
-	// without white space and without braces: with braces, a cluster would keep all keys
-	// in one slot. "" means "mcpseal:used:".
+	// Prefix is the text that every key in Redis begins with. It has at most 128
+	// characters of printable ASCII, without white space and without braces: with braces,
+	// a cluster would keep all keys in one slot. "" means "mcpseal:used:".
 	Prefix string
 	// Skew is how far apart the clocks of the processes that seal and open tokens may
-	// be. When Redis may have forgotten used tokens, all tokens issued before that
-	// time plus Skew are refused. 0 means 1 minute; less suits a test on one machine.
+	// be. If Redis may have forgotten used tokens at some time, all tokens issued before
+	// that time plus Skew are refused. 0 means 1 minute; less suits a test on one machine.
 	Skew time.Duration
-	// Logger is told whether a restart of the server keeps used tokens, and gets a
-	// warning whenever the server may have forgotten some. Nil means slog.Default().
+	// Logger gets a record that says whether the server keeps used tokens over a restart,
+	// and a warning whenever it may have forgotten some. Nil means slog.Default().
 	Logger *slog.Logger
 }
 

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// epoch is a note that a server keeps among the uses. While it is there and names this
-// server, nothing was forgotten since it was made. A server that loses all uses loses
-// the epoch too. After a restart or a promotion, which may lose some uses, the epoch
-// names another server.
+// epoch is a note that the store keeps in a server beside the used tokens. While it is
+// there and matches the server, the server has forgotten no used token since the epoch was
+// made. A server that loses all used tokens loses the epoch too. After a restart or a
+// promotion, which may lose some, the epoch does not match the server.
 type epoch struct {
-	id      string    // random: no two epochs have the same
-	made    time.Time // by the clock of the process that made the epoch
+	id      string    // random, so that no two epochs have the same id
+	made    time.Time // when the epoch was made, by the clock of the process that made it
 	run     string    // the run_id of the server
 	history string    // the master_replid of the server, which every promotion changes
-	evicted uint64    // how many keys the server had evicted
-	keeps   bool      // a restart of the server loses nothing
+	evicted uint64    // how many keys the server has evicted so far
+	keeps   bool      // true if a restart of the server loses no used token
 }
 
 const epochFormat = "mcpseal-epoch-1"
@@ -40,7 +40,8 @@ func (e *epoch) String() string {
 	}, " ")
 }
 
-// parseEpoch reads an epoch. Each epoch has exactly one text.
+// parseEpoch decodes the text of an epoch. It returns false for any text but the one that
+// String returns.
 func parseEpoch(text string) (epoch, bool) {
 	fields := strings.Split(text, " ")
 	if len(text) > 256 || len(fields) != 7 {
@@ -64,15 +65,15 @@ func parseEpoch(text string) (epoch, bool) {
 	return e, true
 }
 
-// isIdentity reports whether the text can identify a server: 40 hexadecimal digits that
-// are not all zero.
+// isIdentity reports whether text can be the id of a server: 40 hexadecimal digits that are
+// not all zero.
 func isIdentity(text string) bool {
 	return len(text) == 40 && strings.Trim(text, "0123456789abcdef") == "" && strings.Trim(text, "0") != ""
 }
 
-// follow returns the epoch that a server with this report must have after e. If uses may
-// be lost, that is a new epoch with another id, and why says what happened; otherwise
-// why is "".
+// follow returns the epoch that must replace e in a server with this report. If the server
+// may have lost used tokens, next has a new id, and why says what happened; otherwise why
+// is "".
 func (e epoch) follow(now time.Time, r *report) (next epoch, why string) {
 	switch {
 	case e.id == "":

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// settle reads the server's epoch. It makes a new one if there is none, or if the server
-// may have forgotten uses since the epoch was made.
+// settle reads the server's epoch into l. It first makes a new epoch if there is none, or if
+// the server may have forgotten used tokens since the epoch was made.
 func (s *server) settle(ctx context.Context, l *look) error {
 	for range 5 {
 		r, text, err := s.read(ctx)
@@ -31,8 +31,8 @@ func (s *server) settle(ctx context.Context, l *look) error {
 			s.bound(l)
 			return nil
 		}
-		// If several processes write, only the first one succeeds. Then all read the epoch
-		// again.
+		// If several processes replace the epoch at once, only the first one succeeds. Then
+		// all of them read the epoch again.
 		swapped, err := s.client.Eval(ctx, swap, []string{s.key}, text, next.String()).Bool()
 		if err != nil {
 			return err
@@ -47,15 +47,16 @@ func (s *server) settle(ctx context.Context, l *look) error {
 
 const swap = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[2]) return 1 end return 0`
 
-// bound sets the time from which tokens are accepted. A token whose use was forgotten was
-// issued before the epoch was made, but by another clock: so bound adds the skew.
+// bound sets l.from: tokens issued before that time are refused. A token whose use was
+// forgotten was issued before the epoch was made. But another clock dated the token, so
+// bound adds the skew.
 func (s *server) bound(l *look) {
 	now := time.Now()
 	switch last := s.seen.Load(); {
 	case last == nil:
 		l.from = earlier(l.epoch.made, now).Add(s.store.skew)
 	case last.epoch.id != l.epoch.id:
-		l.from = now.Add(s.store.skew) // by our clock: the clock of the process that made the epoch may be wrong
+		l.from = now.Add(s.store.skew) // now rather than epoch.made, because the clock that dated the epoch may be wrong
 	default:
 		l.from = last.from
 	}
@@ -68,12 +69,12 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// read asks the server about itself and for its epoch, all on one connection. If there
-// is no epoch, it writes a mark in its place. Trying to write also shows that the server
-// accepts writes: a master that was replaced may not.
+// read returns the server's report and the text of its epoch, both read on one connection.
+// If there is no epoch, it writes a mark in its place. Trying to write also shows that the
+// server accepts writes: a master that was replaced may not.
 func (s *server) read(ctx context.Context) (report, string, error) {
 	var err error
-	for range 3 { // a cluster may be moving the slot
+	for range 3 { // try again if a cluster is moving the slot to another server
 		if err = s.findKey(ctx); err != nil {
 			break
 		}
@@ -93,7 +94,7 @@ func (s *server) read(ctx context.Context) (report, string, error) {
 			break
 		}
 		if err = config.Err(); err != nil && !isReply(err) {
-			break // a network error; a refusal is fine, because CONFIG may be forbidden
+			break // a network error; if the server refuses CONFIG instead, go on without it
 		}
 		if err = mark.Err(); err == nil || errors.Is(err, redis.Nil) {
 			err = epoch.Err()
@@ -116,7 +117,8 @@ func (s *server) read(ctx context.Context) (report, string, error) {
 	return report{}, "", err
 }
 
-// findKey sets the key of the epoch. In a cluster the key is in a slot of this server.
+// findKey sets s.key, the key of the epoch, unless it is set already. In a cluster it chooses
+// a key in a slot of this server.
 func (s *server) findKey(ctx context.Context) error {
 	if s.key != "" {
 		return nil

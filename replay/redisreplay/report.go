@@ -10,22 +10,22 @@ import (
 
 // report is what a server says about itself.
 type report struct {
-	run     string // run_id
-	history string // master_replid
+	run     string // the field run_id of INFO
+	history string // the field master_replid of INFO
 	evicted uint64
 
-	clock time.Time // the server's clock; zero if it does not say
-	asked time.Time // when the report was asked for, by our clock
+	clock time.Time // the time by the server's clock; zero if the server does not tell it
+	asked time.Time // when the store asked for the report, by the clock of this process
 
 	replica   bool
 	clustered bool
-	alone     bool // the server has no replicas, and had none lately
+	alone     bool // true if the server has no replicas, and had none lately
 
-	policy    string // maxmemory-policy
+	policy    string // the setting maxmemory-policy
 	aof       bool
-	rewriting bool   // the append-only file is being rewritten, and may not be complete
-	fsync     string // appendfsync; "" if the server does not say
-	lazy      bool   // no-appendfsync-on-rewrite
+	rewriting bool   // true if the append-only file is being rewritten, and so may not be complete
+	fsync     string // the setting appendfsync; "" if the server does not say
+	lazy      bool   // the setting no-appendfsync-on-rewrite
 }
 
 const (
@@ -36,8 +36,8 @@ const (
 		"so the store cannot notice when it forgets used tokens: use another server")
 )
 
-// newReport reads the answers to INFO and to CONFIG GET *append*. The second may be
-// empty.
+// newReport makes a report from the answers to INFO and to CONFIG GET *append*. config may
+// be empty.
 func newReport(info string, config map[string]string) report {
 	said := map[string]string{}
 	for line := range strings.Lines(info) {
@@ -62,13 +62,12 @@ func newReport(info string, config map[string]string) report {
 	}
 	r.evicted, _ = strconv.ParseUint(said["evicted_keys"], 10, 64)
 	if said["role"] == "" {
-		r.run = "" // without a role it may be a replica: check then refuses it as unknown
+		r.run = "" // an empty run makes check refuse the server, which may be a replica
 	}
 	return r
 }
 
-// check refuses a server that is a replica, that evicts keys, or that cannot be
-// identified.
+// check returns an error if the server is a replica, evicts keys, or cannot be identified.
 func (r *report) check() error {
 	switch {
 	case !isIdentity(r.run) || !isIdentity(r.history) || r.policy == "":
@@ -81,19 +80,20 @@ func (r *report) check() error {
 	return nil
 }
 
-// maxLeap is how far a server's clock may leap ahead. A use outlasts its token by more.
+// maxLeap is how far a server's clock may leap ahead. A used token is kept for longer than
+// that after it expires, so such a leap forgets none too early.
 const maxLeap = time.Minute
 
-// leapt reports whether the server's clock, by which uses expire, leapt ahead since an
-// earlier report.
+// leapt reports whether the server's clock leapt ahead since an earlier report of the same
+// server. Keys that hold used tokens then expired too early.
 func (r *report) leapt(since *report) bool {
 	return r.run == since.run && !r.clock.IsZero() && !since.clock.IsZero() &&
 		r.clock.Sub(since.clock)-r.asked.Sub(since.asked) > maxLeap
 }
 
-// keeps reports whether the server still has all uses after a restart. For that it must
-// write each use to its disk before it answers, and have no replicas: a replica that lacks
-// uses may take its place. kept is what keeps returned before: if it was true, the
+// keeps reports whether the server still has all used tokens after a restart. For that it
+// must write to its disk before it answers, and have no replicas: a replica that lacks used
+// tokens may take its place. kept is what keeps returned before: if it was true, the
 // append-only file was complete, and stays complete while it is rewritten.
 func (r *report) keeps(kept bool) bool {
 	return r.aof && r.fsync == "always" && !r.lazy && r.alone && (kept || !r.rewriting)

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// lookEvery is how often the store looks at a server's epoch. The store trusts an
-	// answer only if the last look began at most lookFresh before the answer.
+	// lookEvery is how often the store checks a server's epoch. The store trusts an answer
+	// of the server only if the last check began at most lookFresh before the answer.
 	lookEvery = 500 * time.Millisecond
 	lookFresh = time.Second
 
@@ -28,51 +28,51 @@ const (
 	errPanicked = mcpseal.PlainError("a hook of the Redis client panicked")
 )
 
-// server is one Redis that keeps uses: the only one, or a node of a cluster.
-// It is a hook of its client, so it sees every connection and every use.
+// server is one Redis that keeps used tokens: the only one, or a node of a cluster. It is a
+// hook of its client, so it sees every connection and every command.
 type server struct {
 	store  *Store
 	client *redis.Client
-	dials  atomic.Int64         // connections made so far
-	seen   atomic.Pointer[look] // the last look that succeeded
+	dials  atomic.Int64         // how many connections the client has made so far
+	seen   atomic.Pointer[look] // the last check of the epoch that succeeded
 
 	mu      sync.Mutex
-	now     *look // the look that is under way
+	now     *look // the check that is under way, or nil
 	watched bool
 
-	// Only the look that is under way uses these.
+	// Only the goroutine that does a check uses key and slot.
 	key  string // the key that holds the epoch
 	slot int
 }
 
-// look is one look at a server's epoch.
+// look is one check of a server's epoch.
 type look struct {
 	began time.Time
-	dials int64 // how many connections had been made when the look began
+	dials int64 // how many connections the client had made when the check began
 
-	done   chan struct{} // closed when the fields below are set
+	done   chan struct{} // closed when the fields below are set and the check is done
 	err    error
 	report report
 	epoch  epoch
-	from   time.Time // tokens issued before this are refused
+	from   time.Time // tokens issued before this time are refused
 }
 
-// covers reports whether the look is about the server that gave an answer at a time when
-// dials connections had been made. A connection made after the look may lead to a server
-// that was restarted, or to another server.
+// covers reports whether the check still holds for an answer that came at the time at, when
+// the client had made dials connections. A connection made after the check may lead to a
+// server that was restarted, or to another server.
 func (l *look) covers(dials int64, at time.Time) bool {
 	if l == nil || l.dials < dials {
 		return false
 	}
-	// By both clocks: the monotonic one stops while the machine sleeps, and the wall clock
-	// can be set.
+	// The check must be fresh by two clocks: the monotonic clock stops while the machine
+	// sleeps, and the wall clock can be set.
 	age, asleep := at.Sub(l.began), at.Round(0).Sub(l.began.Round(0))
 	return age <= 0 || age <= lookFresh && asleep <= lookFresh
 }
 
-// vouch returns an error if the server, which just accepted the token as unused, may have
-// forgotten an earlier use. It sends a command only if the connection may be new or the
-// last look is old.
+// vouch returns an error if the server, which just accepted a token as unused, may have
+// forgotten an earlier use of it. It sends commands to the server only if the connection
+// may be new or the last check is too old.
 func (s *server) vouch(ctx context.Context, issued time.Time) error {
 	l, dials, now := s.seen.Load(), s.dials.Load(), time.Now()
 	if !l.covers(dials, now) {
@@ -87,8 +87,8 @@ func (s *server) vouch(ctx context.Context, issued time.Time) error {
 	return nil
 }
 
-// look returns a look that covers an answer, and starts one if none is under way. Callers
-// share it.
+// look waits for a check that covers an answer, and returns it. It starts a check if none
+// is under way; concurrent callers share one.
 func (s *server) look(ctx context.Context, dials int64, at time.Time) (*look, error) {
 	for {
 		s.mu.Lock()
@@ -134,8 +134,8 @@ func (s *server) run(l *look) {
 	}
 }
 
-// watch looks at the server regularly until the client is closed, and less often while
-// the server is down.
+// watch checks the server's epoch regularly until the client is closed, and less often
+// while the server is down.
 func (s *server) watch() {
 	for wait := lookEvery; ; {
 		time.Sleep(wait)
@@ -155,7 +155,7 @@ func (s *server) watch() {
 	}
 }
 
-// DialHook counts a connection when it is made, before anything is sent on it.
+// DialHook counts each connection when it is made, before anything is sent on it.
 func (s *server) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
@@ -166,7 +166,7 @@ func (s *server) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
-// ProcessHook writes into a command which server answers it.
+// ProcessHook notes in each command of this store which server answers it.
 func (s *server) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		s.answer(cmd)
@@ -174,8 +174,8 @@ func (s *server) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook does the same for the pipeline that a cluster client sends to
-// another node.
+// ProcessPipelineHook does what ProcessHook does, for commands in a pipeline. A cluster
+// client sends a pipeline when it follows an ASK redirect to another node.
 func (s *server) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		for _, cmd := range cmds {

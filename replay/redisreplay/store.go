@@ -23,7 +23,7 @@ type Store struct {
 	skew   time.Duration
 	logger *slog.Logger
 
-	refused atomic.Bool // New failed, so the servers must no longer be watched
+	refused atomic.Bool // true if New failed, so that goroutines that watch the servers must end
 
 	mu      sync.Mutex
 	servers map[*redis.Client]*server
@@ -38,7 +38,7 @@ const (
 const maxRound = 1<<16 - 1
 
 // New returns a store that uses the client. The caller closes the client; until then
-// the store looks at the server twice a second. New adds a hook to the client. As far
+// the store checks the server twice a second. New adds a hook to the client. As far
 // as it can tell, New refuses clients and servers with which a token could work twice
 // or a request could hang: a server (or any master of a cluster) that evicts keys or
 // does not say which server it is; a replica; a *redis.Ring; a client that ignores
@@ -61,7 +61,7 @@ func New(ctx context.Context, client redis.UniversalClient, config Config) (*Sto
 	return s, nil
 }
 
-// Spend implements [mcpseal.ReplayStore]. It returns by the context's deadline.
+// Spend spends a token: see [mcpseal.ReplayStore]. It returns by the context's deadline.
 func (s *Store) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
 	by, err := s.spend(ctx, &use)
 	if by == nil || err != nil {
@@ -73,7 +73,8 @@ func (s *Store) Spend(ctx context.Context, use mcpseal.Use) (first bool, err err
 	return true, nil
 }
 
-// spend returns the server that took the use, or nil if the token was used before.
+// spend writes a use to Redis. It returns the server that accepted it, or nil if the token
+// was used before.
 func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -87,13 +88,13 @@ func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 	}
 	milliseconds := int64((keep(use, left)-1)/time.Millisecond) + 1
 	cmd := &command{StatusCmd: redis.NewStatusCmd(ctx, "set", s.key(use), "1", "nx", "px", milliseconds), store: s}
-	cmd.SetStepCount(1) // otherwise a cluster client asks the server for the step count
+	cmd.SetStepCount(1) // without this, a cluster client asks the server for the step count
 	switch err := s.client.Process(ctx, cmd); {
 	case errors.Is(err, redis.Nil):
 		return nil, nil
 	case err != nil:
 		if cluster, ok := s.client.(*redis.ClusterClient); ok && !isReply(err) {
-			cluster.ReloadState(ctx) // otherwise the client goes on asking a master that is gone, for up to a minute
+			cluster.ReloadState(ctx) // without this, the client goes on asking a lost master for up to a minute
 		}
 		return nil, explain(err)
 	case cmd.Val() != "OK":
@@ -107,15 +108,15 @@ func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 // maxLifetime is longer than any lifetime that a boundary allows.
 const maxLifetime = 11 * 365 * 24 * time.Hour
 
-// keep returns how long to remember a use, given the time left by our clock. It is a
-// duration, so that the server's clock need not agree with ours, and it is limited, so
-// that no key stays for ever. If our clock is ahead, left is too short. So a use is kept
-// for at least the token's whole lifetime.
+// keep returns how long the server must remember a use. left is the time until use.Until by
+// our clock. If our clock is ahead, left is too short, so keep returns at least the token's
+// whole lifetime. It returns a duration, so that the server's clock need not agree with
+// ours, and a limited one, so that no key stays for ever.
 func keep(use *mcpseal.Use, left time.Duration) time.Duration {
 	if lifetime := use.Until.Sub(use.Issued); lifetime <= maxLifetime {
 		return max(left, lifetime)
 	}
-	return left // the time of issue makes no sense, so it is ignored
+	return left // the lifetime makes no sense, so use.Issued is ignored
 }
 
 func (s *Store) key(use *mcpseal.Use) string {
@@ -126,11 +127,11 @@ func (s *Store) key(use *mcpseal.Use) string {
 	return string(strconv.AppendInt(key, int64(use.Round), 10))
 }
 
-// command is a command that the client does not send again if the answer is lost.
+// command is a Redis command that the client does not send again if its answer is lost.
 type command struct {
 	*redis.StatusCmd
 	store *Store
-	by    *server // the server that answered
+	by    *server // the server that answered the command
 }
 
 func (*command) NoRetry() bool { return true }

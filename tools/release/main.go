@@ -1,5 +1,5 @@
-// Command release writes the tree of a release and tries it from a module proxy
-// made of files. scripts/release calls it.
+// Command release writes the files of a release, and tries the release from a module
+// proxy that consists of files. scripts/release calls it.
 package main
 
 import (
@@ -57,7 +57,7 @@ func run(repo, version string) error {
 	return nil
 }
 
-// checkChangelog looks for the section of a version.
+// checkChangelog returns an error if CHANGELOG.md has no section for the version.
 func checkChangelog(repo, version string) error {
 	text, err := os.ReadFile(filepath.Join(repo, "CHANGELOG.md"))
 	if err != nil {

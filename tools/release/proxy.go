@@ -10,9 +10,9 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// environment has the go command find our modules in the proxy made of files, and
-// everything else where it is found otherwise. What it downloads is kept apart: the
-// machine must not take a rehearsal for a release.
+// environment returns the environment of a go command that finds our modules in the
+// proxy made of files, and all others where it usually finds them. Its downloads go to
+// a directory of their own, so that no later command takes a rehearsal for a release.
 func (r *release) environment() []string {
 	cache, _ := output("", nil, "go", "env", "GOMODCACHE")
 	proxies, _ := output("", nil, "go", "env", "GOPROXY")
@@ -32,8 +32,8 @@ func trim(line string) string {
 	return line
 }
 
-// publish commits the tree and puts a module of it into the proxy, packed as the go
-// command packs what it finds under a tag.
+// publish commits the tree and puts one of its modules into the proxy, packed as the go
+// command would pack a module from a tag.
 func (r *release) publish(m *mod) error {
 	for _, command := range [][]string{
 		{"git", "add", "-A"},

@@ -16,16 +16,16 @@ import (
 // release is one version of all modules.
 type release struct {
 	version string
-	dir     string // the tree and the proxy
-	scratch string // what tries them
+	dir     string // the directory that has the tree and the proxy
+	scratch string // a directory for the programs that try the release, and for other temporary files
 }
 
 func (r *release) tree() string  { return filepath.Join(r.dir, "tree") }
 func (r *release) proxy() string { return filepath.Join(r.dir, "proxy") }
 
-// mod is a module of the tree.
+// mod is one of the modules in the tree of a release.
 type mod struct {
-	dir  string // in the tree, with slashes; "." is the root
+	dir  string // the directory in the tree, with slashes; "." is the root
 	file *modfile.File
 }
 
@@ -35,9 +35,9 @@ func (m *mod) tag(version string) string { return path.Join(m.dir, version) }
 
 func isOurs(module string) bool { return module == root || strings.HasPrefix(module, root+"/") }
 
-// writeTree writes what is committed, with the version in every go.mod and no
-// replace lines, and puts every module into the proxy. It returns them with those
-// first that others require.
+// writeTree writes the committed files, with the version in every go.mod and no replace
+// lines, and puts every module into the proxy. It returns the modules, each after those
+// that it requires.
 func (r *release) writeTree(repo string) ([]*mod, error) {
 	changed, err := output(repo, nil, "git", "status", "--porcelain", "--untracked-files=no")
 	if err != nil {
@@ -75,8 +75,7 @@ func (r *release) writeTree(repo string) ([]*mod, error) {
 	return modules, nil
 }
 
-// readModules returns the modules of the workspace in the order in which they
-// depend on each other.
+// readModules returns the modules of the workspace, each after those that it requires.
 func (r *release) readModules() (ordered []*mod, err error) {
 	text, err := os.ReadFile(filepath.Join(r.tree(), "go.work"))
 	if err != nil {
@@ -122,7 +121,7 @@ func (r *release) readModules() (ordered []*mod, err error) {
 	return ordered, nil
 }
 
-// setVersion writes the go.mod and go.sum of a module as they are released.
+// setVersion writes the go.mod and go.sum that a module has in the release.
 func (r *release) setVersion(m *mod) error {
 	for _, replaced := range m.file.Replace {
 		if !isOurs(replaced.Old.Path) {
@@ -163,7 +162,7 @@ func (r *release) setVersion(m *mod) error {
 	return err
 }
 
-// output runs a command and returns what it prints.
+// output runs a command and returns what it writes to standard output.
 func output(dir string, environment []string, command ...string) (string, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Env = dir, environment

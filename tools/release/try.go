@@ -19,10 +19,11 @@ const (
 	oldestSDK = "v1.7.0"
 )
 
-// strangers are dependencies of modules that a program did not ask for.
+// strangers are dependencies of mcpseal's optional modules. A program that does not use
+// those modules must not get them.
 var strangers = []string{"github.com/redis/", "filippo.io/age", "github.com/spf13/cobra", "github.com/fxamacker/cbor"}
 
-// try uses the release from outside the repository.
+// try uses the release in programs outside the repository.
 func (r *release) try(modules []*mod) error {
 	for _, attempt := range []struct {
 		what string
@@ -59,7 +60,7 @@ func (p *program) run(command ...string) (string, error) {
 	return output(p.dir, p.r.environment(), command...)
 }
 
-// write sets the program's text to one of ours.
+// write writes the program's main.go: a copy of programs/NAME.go.txt.
 func (p *program) write(name string) error {
 	text, err := programs.ReadFile("programs/" + name + ".go.txt")
 	if err != nil {
@@ -68,7 +69,7 @@ func (p *program) write(name string) error {
 	return os.WriteFile(filepath.Join(p.dir, "main.go"), text, 0o644)
 }
 
-// build gets what the program needs, and makes it.
+// build runs go get for these modules, and builds the program.
 func (p *program) build(get ...string) error {
 	for _, module := range get {
 		if _, err := p.run("go", "get", module); err != nil {
@@ -82,7 +83,7 @@ func (p *program) build(get ...string) error {
 	return err
 }
 
-// versions are those of the modules that the program is built from.
+// versions returns the version of every module that the program is built from.
 func (p *program) versions() (map[string]string, error) {
 	list, err := p.run("go", "list", "-m", "all")
 	found := make(map[string]string)
@@ -177,7 +178,8 @@ func (r *release) tryVersions([]*mod) error {
 	return nil
 }
 
-// tryEverything imports whatever can be imported of all libraries at once.
+// tryEverything builds a program that imports every package of all modules that can be
+// imported.
 func (r *release) tryEverything(modules []*mod) error {
 	p, err := r.newProgram("everything")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Args is what both tools take.
+// Args are the arguments of both tools.
 type Args struct {
 	Service string `json:"service" jsonschema:"what to release"`
 	Version string `json:"version" jsonschema:"which version"`

@@ -16,30 +16,30 @@ type Target struct {
 	// Start serves two replicas of the server, until the test ends.
 	Start func(testing.TB) Fleet
 
-	Tool, Other               string         // tools that ask, and take the same arguments
-	Arguments, OtherArguments map[string]any // for which Tool acts
-	Yes                       map[string]any // the answers to what either asks
+	Tool, Other               string         // two tools that ask and take the same arguments; the attacks call Tool
+	Arguments, OtherArguments map[string]any // two sets of arguments for which Tool acts after a yes
+	Yes                       map[string]any // the answers that say yes to the questions of both tools
 
-	// Tamper has the call do what nobody said yes to, by changing its state. It reports
-	// whether it could read the state.
+	// Tamper changes the state of a call, so that the tool does what nobody said yes
+	// to. It reports whether it could read the state.
 	Tamper func(*Call) bool
 }
 
-// Fleet is a server that runs.
+// Fleet is a running server with two replicas.
 type Fleet struct {
 	URLs       [2]string
 	Alice, Bob string        // access tokens of two users
-	Holds      func() string // what the server holds, as a text
-	Reset      func()        // has it hold again what it held at first
+	Holds      func() string // returns a text of what the server holds, to notice changes
+	Reset      func()        // undoes all changes to what the server holds
 }
 
-// attack is one way to send an honest call otherwise.
+// attack is one way to change an honest call.
 type attack struct {
 	name   string
-	begin  func(*Target) (tool string, arguments map[string]any) // what the user is asked about; nil means the honest call
+	begin  func(*Target) (tool string, arguments map[string]any) // the call that the user is asked about; nil means the honest call
 	change func(*Target, *Fleet, *Call)
-	after  bool // the honest confirmation was sent already
-	asks   bool // the server asks anew; otherwise the state is rejected
+	after  bool // true if the honest confirmation is sent before the attack
+	asks   bool // true if a protected server must ask again; otherwise it must reject the state
 }
 
 var all = []attack{
@@ -67,7 +67,8 @@ func Work(t *testing.T, target Target) { each(t, target, false) }
 
 func each(t *testing.T, target Target, protected bool) {
 	for _, attack := range all {
-		// The flow begins on the first replica: the second has nothing but the keys.
+		// Every flow begins on the first replica. The second replica must go on with a
+		// flow that it did not begin.
 		for replica := range 2 {
 			t.Run(fmt.Sprintf("%s, replica %d", attack.name, replica+1), func(t *testing.T) {
 				attack.try(t, &target, replica, protected)
@@ -107,12 +108,13 @@ func (a *attack) try(t *testing.T, target *Target, replica int, protected bool) 
 	if acted || a.asks != reply.Asks() || a.asks == reply.Rejected() {
 		t.Errorf("acted: %t, answered: %s", acted, reply)
 	}
-	if !a.after { // a server that refuses everything proves nothing
+	if !a.after { // the honest call must still work, because a server that refuses everything proves nothing
 		fleet.mustAct(t, honest)
 	}
 }
 
-// mustAct sends an honest confirmation.
+// mustAct sends an honest confirmation, and fails the test if the server then does
+// nothing.
 func (f *Fleet) mustAct(t *testing.T, honest Call) {
 	t.Helper()
 	before := f.Holds()

@@ -11,23 +11,23 @@ import (
 )
 
 // Call is one round of a tool. It is sent by hand, because a client of an SDK would not
-// send what an attacker does, and some give up their session when it is refused.
+// send what an attacker does, and some clients end their session after a refusal.
 type Call struct {
 	Replica   int
 	Bearer    string
 	Tool      string
 	Arguments map[string]any
-	State     string         // "" sends none
-	Answers   map[string]any // nil sends none
+	State     string         // "" sends no state
+	Answers   map[string]any // nil sends no answers
 }
 
 // Reply is what came back.
 type Reply struct {
 	Status  int
-	Text    string // of a result
+	Text    string // the text of a result
 	State   string
-	Asked   map[string]json.RawMessage // questions by key
-	Code    int                        // of an error
+	Asked   map[string]json.RawMessage // the questions, by key
+	Code    int                        // the code of an error; 0 if there is none
 	Message string
 }
 
@@ -92,7 +92,7 @@ func (f *Fleet) Send(t testing.TB, c Call) Reply {
 	return read(t, response.StatusCode, text)
 }
 
-// read reads a reply, which may be the one event of a stream.
+// read reads a reply. The reply may be an event stream with one event.
 func read(t testing.TB, status int, text []byte) Reply {
 	t.Helper()
 	if _, event, ok := bytes.Cut(text, []byte("data: ")); ok {

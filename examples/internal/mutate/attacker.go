@@ -15,9 +15,9 @@ type attacker struct {
 	judge    *judge
 	client   func(user string) *Client
 	rand     *rand.Rand
-	first    []func(*attacker) *shot // make the shots to send before any others
-	sent     int64                   // how many requests it sent
-	applied  map[string]bool         // the names of the mutations that it made
+	first    []func(*attacker) *shot // functions that make the requests to send before any others
+	sent     int64                   // how many requests the attacker sent
+	applied  map[string]bool         // true for the names of the mutations that the attacker made
 }
 
 // shot is a request that can be mutated.
@@ -25,10 +25,10 @@ type shot struct {
 	message
 	user    string
 	members map[string]any      // the params of the request
-	headers map[string]string   // replace headers that follow from the message; "" removes a header
-	text    func([]byte) []byte // changes the body; nil leaves it
-	honest  bool                // not mutated, so the server must answer with a result
-	what    string              // the mutations, for a failure
+	headers map[string]string   // headers that replace the usual ones; "" removes a header
+	text    func([]byte) []byte // changes the body; nil leaves it unchanged
+	honest  bool                // true if not mutated: the server must then answer with a result
+	what    string              // the names of the mutations, for the message of a failure
 }
 
 func pick[T any](a *attacker, from []T) T { return from[a.rand.IntN(len(from))] }
@@ -75,7 +75,7 @@ func (s *shot) change(with func([]byte) []byte) {
 	}
 }
 
-// mutate makes one mutation, or a few.
+// mutate makes one or more random mutations.
 func (a *attacker) mutate(s *shot) {
 	s.honest = false
 	for again := true; again; again = a.chance(25) {

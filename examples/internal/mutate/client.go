@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The revisions that the client speaks. Newer is the first without sessions. A server of
-// Older asks in the middle of a call.
+// The revisions that the client speaks. Newer is the first revision without sessions.
+// With Older, the server asks in the middle of a call.
 const (
 	Newer = "2026-07-28"
 	Older = "2025-06-18"
@@ -32,7 +32,7 @@ var Everything = json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling"
 // Client speaks the protocol by hand, so that its caller controls every byte.
 type Client struct {
 	URL    string
-	Bearer string // the access token; "" sends none
+	Bearer string // the access token; "" sends no token
 	HTTP   *http.Client
 }
 
@@ -42,7 +42,7 @@ type Call struct {
 	Method   string // tools/call, prompts/get, resources/read or a list
 	Params   map[string]any
 	Answer   func(Question) any // returns the answer to a question, as a value that JSON can write
-	Pages    int                // how many pages to fetch of a paged tool; 0 and 1 mean one
+	Pages    int                // how many pages of a paged tool to fetch; 0 means one
 }
 
 // Question is what the server asks.
@@ -60,7 +60,7 @@ func (q Question) Message() string {
 	return q.Method
 }
 
-// Outcome is the end of a call.
+// Outcome is the final result of a call, or its error.
 type Outcome struct {
 	Result json.RawMessage
 	Error  *struct {
@@ -266,7 +266,7 @@ func answerText(id, result json.RawMessage) []byte {
 // message is one JSON-RPC message on its way out.
 type message struct {
 	revision, session string
-	id                string // JSON; "" makes a notification
+	id                string // the id as JSON; "" makes the message a notification
 	method            string
 	params            any
 }
@@ -290,7 +290,8 @@ func (m *message) body() []byte {
 	return text.Bytes()
 }
 
-// header returns the headers. The revision requires parts of the body in them.
+// header returns the HTTP headers of a message. The newer revision requires them to
+// repeat parts of the body.
 func (m *message) header() map[string]string {
 	header := map[string]string{"Mcp-Protocol-Version": m.revision}
 	if m.method == "initialize" && m.revision == Older {
@@ -312,7 +313,8 @@ func (m *message) header() map[string]string {
 	return header
 }
 
-// headerText encodes a text that a header cannot hold, as the protocol says.
+// headerText returns a text as a header can hold it: in base64 if necessary, as the
+// protocol says.
 func headerText(text string) string {
 	if len(text) > 1024 {
 		text = text[:1024]
@@ -332,7 +334,7 @@ type reply struct {
 	session  string
 	body     []byte            // the whole body
 	messages []json.RawMessage // the JSON-RPC messages in the body
-	last     json.RawMessage   // the last of the messages, or else the body
+	last     json.RawMessage   // the last of the messages, or the body if there are none
 }
 
 func (c *Client) post(ctx context.Context, header map[string]string, body []byte, ask func(id, question json.RawMessage) error) (reply, error) {

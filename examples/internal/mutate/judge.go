@@ -16,13 +16,13 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// judge watches the server from inside and from outside. It is also the server's
-// logger.
+// judge checks what the server answers and logs, and counts what it accepts. It is also
+// the server's logger.
 type judge struct {
 	secrets []string
 
-	reached, accepted atomic.Int64 // requests that reached a handler, and whose token was accepted
-	internal          atomic.Int64 // answers that are internal errors
+	reached, accepted atomic.Int64 // how many requests reached a handler, and how many had their token accepted
+	internal          atomic.Int64 // how many answers were internal errors
 
 	mu       sync.Mutex
 	counts   map[int]int // how many answers had each HTTP status
@@ -46,20 +46,21 @@ func (j *judge) hopeless() bool {
 	return len(j.failures) >= enoughFailures
 }
 
-// reset forgets what was counted while recording.
+// reset forgets what was counted while the honest calls were recorded.
 func (j *judge) reset() {
 	j.reached.Store(0)
 	j.accepted.Store(0)
 }
 
-// seen is what the server did with one request.
+// seen notes whether the server accepted the token of one request.
 type seen struct{ accepted atomic.Bool }
 
 type seenKey struct{}
 
 // watch is the outermost middleware. It counts requests whose own token was accepted,
-// and requests that reached a handler: those with a result that is not an error, because
-// only a handler returns one. Requests that ended with an error may have reached it too.
+// and requests that reached a handler: those with a result that is not an error,
+// because only a handler returns one. A request that ended with an error may have
+// reached a handler too, but is not counted.
 func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		carried, s := carriesToken(req), new(seen)
@@ -205,7 +206,9 @@ func (j *judge) message(text json.RawMessage) (isResult bool, err error) {
 	return m.Result != nil, j.texts("", decode(text))
 }
 
-// texts checks every string in a value of a message, with its escapes resolved.
+// texts checks every string in a decoded message: it must hold no secret and, if it is
+// a state or a cursor, must be sealed. member is the name that the value has in its
+// object.
 func (j *judge) texts(member string, value any) error {
 	switch v := value.(type) {
 	case map[string]any:
@@ -237,7 +240,7 @@ func (j *judge) texts(member string, value any) error {
 	return nil
 }
 
-// decode reads JSON that is known to be JSON, and keeps its numbers as they are.
+// decode decodes valid JSON, and keeps its numbers as they are written.
 func decode(text json.RawMessage) (value any) {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()

@@ -118,7 +118,7 @@ var (
 	}
 )
 
-// junk returns an odd value in memory of its own: the next mutation may change it.
+// junk returns a copy of an odd value, because the next mutation may change it.
 func (a *attacker) junk() any { return cloned(pick(a, oddValues)) }
 
 func cloned(value any) any {
@@ -146,7 +146,7 @@ func (a *attacker) name() any {
 	return a.junk()
 }
 
-// token returns where the request has a token. It adds one if there is none.
+// token returns the place of a token in the request. It adds a token if there is none.
 func (a *attacker) token(s *shot) place {
 	if held := tokens(s.members); len(held) > 0 {
 		return pick(a, held)
@@ -162,7 +162,7 @@ func (a *attacker) otherToken() string {
 	return pick(a, a.recorded.tokens)
 }
 
-// changed changes one character of a token, or puts one in.
+// changed replaces one character of a token, or inserts one.
 func (a *attacker) changed(token string) string {
 	at, char := a.rand.IntN(len(token)+1), pick(a, []string{"A", "b", "9", "-", "_", "=", ".", " ", "\n", "\x00", "é", "+", "/"})
 	if at < len(token) && a.chance(70) {
@@ -171,7 +171,8 @@ func (a *attacker) changed(token string) string {
 	return token[:at] + char + token[at:]
 }
 
-// answer returns where the request has an answer. It adds one if there is none.
+// answer returns the place of an answer in the request. It adds an answer if there is
+// none.
 func (a *attacker) answer(s *shot) place {
 	answers, ok := s.members["inputResponses"].(map[string]any)
 	if !ok || len(answers) == 0 {
@@ -249,14 +250,14 @@ func (a *attacker) flipped(body []byte) []byte {
 	return body
 }
 
-// node is one place inside a value.
+// node is one place inside a JSON value.
 type node struct {
 	set  func(any)
 	drop func() // removes the place; nil if it cannot be removed
 	get  func() any
 }
 
-// nodes returns all places inside a value, in the same order every time.
+// nodes returns all places inside a JSON value, in the same order every time.
 func nodes(value any) (all []node) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -273,7 +274,7 @@ func nodes(value any) (all []node) {
 	return all
 }
 
-// twist changes one place of a value, or all of it.
+// twist changes one place inside a value, or replaces the whole value.
 func (a *attacker) twist(value any) any {
 	inside := nodes(value)
 	if len(inside) == 0 || a.chance(10) {
@@ -299,7 +300,7 @@ func (a *attacker) twist(value any) any {
 	return value
 }
 
-// nulled puts null in one place of a value.
+// nulled replaces one place inside a value with null.
 func (a *attacker) nulled(value any) any {
 	inside := nodes(value)
 	if len(inside) == 0 {
@@ -309,7 +310,7 @@ func (a *attacker) nulled(value any) any {
 	return value
 }
 
-// twistObject is twist, but it always returns an object.
+// twistObject is like twist, but always returns an object.
 func (a *attacker) twistObject(value map[string]any) map[string]any {
 	if object, ok := a.twist(value).(map[string]any); ok {
 		return object

@@ -11,7 +11,7 @@ import (
 type recording struct {
 	rounds  []round     // requests of the newer revision
 	calls   []olderCall // calls of the older revision
-	users   []string    // access tokens, at least one; "" sends none
+	users   []string    // the access tokens of the users, at least one; "" sends no token
 	tokens  []string    // the states and cursors of every call and user
 	answers []any       // answers to every kind of question
 	names   []string    // names of tools and prompts

@@ -22,19 +22,20 @@ import (
 // Environment variables that change what [Survive] does.
 const (
 	CountVariable = "MCPSEAL_MUTATIONS"     // how many requests to send
-	SeedVariable  = "MCPSEAL_MUTATION_SEED" // repeats the mutations of an earlier run
+	SeedVariable  = "MCPSEAL_MUTATION_SEED" // the seed of an earlier run, to repeat its mutations
 )
 
 const (
 	usualCount = 1500
 	workers    = 4
 
-	// The least percentages of requests that must reach a handler, and that must carry an
-	// accepted token. Requests that are refused at once prove little.
+	// At least this percentage of the requests must reach a handler, and this
+	// percentage must carry an accepted token. Requests that are refused at once prove
+	// little.
 	leastReached, leastAccepted = 30, 10
 
-	// How much the live heap, and the number of goroutines, may grow from the first
-	// tenth of the requests to the last.
+	// How much the live heap, in bytes, and the number of goroutines may grow after the
+	// first tenth of the requests.
 	maxGrowth     = 16 << 20
 	maxGoroutines = 100
 )
@@ -50,9 +51,9 @@ type Target struct {
 	Secrets []string
 }
 
-// Survive attacks the target, and fails the test if it crashes, panics, hangs,
-// answers with anything but JSON-RPC or an HTTP error, shows a secret, refuses an
-// honest request, or keeps memory.
+// Survive attacks the target, and fails the test if it crashes, panics, hangs, answers
+// with anything but JSON-RPC or an HTTP error, shows a secret, refuses an honest
+// request, or leaks memory.
 func Survive(t *testing.T, target Target) {
 	seed := uint64(number(t, SeedVariable, time.Now().UnixNano()))
 	t.Logf("%s=%d", SeedVariable, seed)
@@ -84,9 +85,9 @@ func number(t *testing.T, variable string, otherwise int64) int64 {
 // report is the result of an attack.
 type report struct {
 	count, sent       int64
-	reached, accepted float64     // percent
+	reached, accepted float64     // the percentages of requests that reached a handler, and whose token was accepted
 	growth            int64       // how much the live heap grew, in bytes
-	goroutines        int         // how many more there are than before
+	goroutines        int         // how many more goroutines there were at the end
 	answers           map[int]int // how many answers had each HTTP status
 	internal          int64
 	failures          []string
@@ -121,7 +122,7 @@ func run(ctx context.Context, target Target, count int64, seed uint64) (*report,
 	if err != nil {
 		return nil, err
 	}
-	server.AddReceivingMiddleware(j.watch) // added last, it runs first
+	server.AddReceivingMiddleware(j.watch) // the middleware that is added last runs first
 	web := httptest.NewUnstartedServer(handler)
 	web.Config.ErrorLog = slog.NewLogLogger(j, slog.LevelError)
 	web.Start()

@@ -12,8 +12,8 @@ import (
 // accepts. A tool with an argument that would be lost is refused at registration.
 type fitting struct {
 	*references
-	inferred bool         // the schema is made from the type
-	seen     map[fit]bool // true for the pairs that were checked
+	inferred bool         // true if the schema is made from the type
+	seen     map[fit]bool // true for the pairs of schema and type that were checked
 }
 
 type fit struct {
@@ -53,7 +53,7 @@ func (f *fitting) check(schema *jsonschema.Schema, t reflect.Type) error {
 	for _, sub := range subschemas(schema) {
 		inner := t
 		switch {
-		case sub.keyword == "not": // no Go type gets a value that the schema refuses
+		case sub.keyword == "not": // a schema under not describes refused values, which no Go type gets
 			continue
 		case sub.keyword == "properties":
 			inner = memberType(t, sub.key)
@@ -71,9 +71,10 @@ func (f *fitting) check(schema *jsonschema.Schema, t reflect.Type) error {
 }
 
 // describesReader reports whether the schema made from a type with its own method to
-// read JSON may describe what the method reads. The schema of a struct has all fields,
-// but a method promoted from an embedded type reads only the fields of that type. And
-// the schema of a Go number is a number, but its own method often reads a name.
+// read JSON may describe what the method reads. It may not in two cases: the schema of
+// a struct has all fields, but a method promoted from an embedded type reads only that
+// type's fields; and the schema of a Go number is a number, but its own method often
+// reads a name.
 func describesReader(schema *jsonschema.Schema, t reflect.Type) bool {
 	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
 		if field := t.Field(i); field.Anonymous && (readsItself(bareType(field.Type)) || field.Type.Kind() == reflect.Interface) {
@@ -133,8 +134,8 @@ func memberType(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// elementType returns the Go type that gets the values to which the schema of a keyword
-// applies, or nil if none does.
+// elementType returns the Go type of the parts of t that a keyword such as items or
+// additionalProperties describes, or nil if t has no such parts.
 func elementType(t reflect.Type, keyword string) reflect.Type {
 	switch keyword {
 	case "patternProperties", "additionalProperties", "unevaluatedProperties":

@@ -18,8 +18,8 @@ import (
 // numbers and the lengths of arrays stay as they are, and a number in an any is an
 // int64, a uint64 or a float64.
 type intoGo struct {
-	// known are the names in the schema. A type with its own UnmarshalJSON may look
-	// for any of them.
+	// known has all names in the schema. A type with its own UnmarshalJSON may look for
+	// any of them.
 	known nameSet
 }
 
@@ -52,7 +52,7 @@ func (g *intoGo) put(value any, target reflect.Value) error {
 		}
 		return unmarshal(value, target)
 	case callable && own.Implements(textUnmarshalerType), t == numberType:
-		return unmarshal(value, target) // a text or a number has no names in it
+		return unmarshal(value, target) // names need no check: a text or a number has none
 	case value == nil:
 		return nil
 	case t.Kind() == reflect.Interface && t.NumMethod() == 0:
@@ -221,9 +221,9 @@ func unmarshal(value any, target reflect.Value) error {
 	return json.Unmarshal(writeValue(value), target.Addr().Interface())
 }
 
-// unmistakable reports whether encoding/json would match every name in value only as
-// it is spelt. A type with its own UnmarshalJSON usually calls encoding/json, with
-// fields that are not known here.
+// unmistakable reports whether encoding/json could not take any name in value for
+// another name that differs only in case. It is for a type with its own UnmarshalJSON:
+// such a type usually calls encoding/json, with fields that are not known here.
 func (g *intoGo) unmistakable(value any) bool {
 	switch v := value.(type) {
 	case []any:
@@ -247,8 +247,8 @@ func (g *intoGo) unmistakable(value any) bool {
 // within adds the name of a member to an error about its value.
 func within(name string, err error) error { return about(strconv.Quote(short(name)), err) }
 
-// about puts a text before an error for the client. The result keeps only its text in
-// memory, not err.
+// about returns an error for the client: the text what, then the text of err. It does
+// not keep err in memory. It returns an ErrMalformed unchanged.
 func about(what string, err error) error {
 	if errors.Is(err, ErrMalformed) {
 		return err
@@ -256,7 +256,7 @@ func about(what string, err error) error {
 	return errors.New(short(what + ": " + err.Error()))
 }
 
-// short returns at most the first 1024 bytes of a text: an error may repeat all of the
+// short cuts a text to its first 1024 bytes, because an error may repeat all of the
 // arguments.
 func short(text string) string {
 	const most = 1 << 10

@@ -12,8 +12,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// nameSet is a set of names, by their folded form. It finds names that differ only in
-// case: encoding/json takes such names for each other.
+// nameSet is a set of names, grouped by what fold returns for them. It finds names that
+// differ only in case: encoding/json takes such names for each other.
 type nameSet map[string][]string
 
 func (s *nameSet) add(name string) {
@@ -26,9 +26,9 @@ func (s *nameSet) add(name string) {
 	}
 }
 
-// addNamesOf adds the names that a schema has for members of an object. It adds none from
-// the schemas inside. If texts is true, it also adds the texts in enum and const: they
-// may be names, because there are rules for names.
+// addNamesOf adds the names that a schema has for members of an object. It does not
+// look into the schemas inside. If texts is true, it also adds the texts in enum and
+// const, because a propertyNames may list names there.
 func (s *nameSet) addNamesOf(schema *jsonschema.Schema, texts bool) {
 	names := slices.Concat(slices.Collect(maps.Keys(schema.Properties)), schema.Required,
 		slices.Collect(maps.Keys(schema.DependentSchemas)), slices.Collect(maps.Keys(schema.DependencySchemas)))
@@ -74,8 +74,8 @@ func (s nameSet) misspelt(name string) bool {
 // twins reports whether the set has this name in more than one case.
 func (s nameSet) twins(name string) bool { return len(s[fold(name)]) > 1 }
 
-// fold returns the same text for names that are equal to strings.EqualFold, and so to
-// encoding/json.
+// fold returns the same text for two names if they differ only in case, as
+// strings.EqualFold and encoding/json see it.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		for {
@@ -90,7 +90,7 @@ func fold(name string) string {
 
 // structFields are the fields of a struct that encoding/json fills.
 type structFields struct {
-	byName map[string]structField // the zero field if several fields have the name, so that none gets the member
+	byName map[string]structField // a name that several fields have maps to the zero field: none of them is filled
 	names  nameSet
 }
 
@@ -99,7 +99,7 @@ type structField struct {
 	index  []int
 	tagged bool
 	quoted bool // the json tag has the option ",string"
-	absent bool // encoding/json may leave it out: an embedded pointer leads to it
+	absent bool // encoding/json may leave the field out: it is in a struct that is embedded by pointer
 }
 
 // in returns the field in a struct, and allocates the structs on the way to it.
@@ -119,7 +119,7 @@ func (f *structField) in(v reflect.Value) (reflect.Value, error) {
 	return v, nil
 }
 
-var fieldCache sync.Map // from reflect.Type to *structFields
+var fieldCache sync.Map // caches fieldsOf: from reflect.Type to *structFields
 
 func fieldsOf(t reflect.Type) *structFields {
 	if known, ok := fieldCache.Load(t); ok {
@@ -151,7 +151,7 @@ func fieldsOf(t reflect.Type) *structFields {
 		level = below
 	}
 	for name, field := range fields.byName {
-		if field.typ != nil { // not ambiguous
+		if field.typ != nil { // the name is not ambiguous
 			fields.names.add(name)
 		}
 	}
@@ -160,8 +160,8 @@ func fieldsOf(t reflect.Type) *structFields {
 }
 
 // dominant returns the field that encoding/json chooses among fields of one name on one
-// level. It returns the zero field if encoding/json chooses none. The name still hides
-// fields on deeper levels.
+// level. It returns the zero field if encoding/json chooses none; even then the name
+// hides fields on deeper levels.
 func dominant(rivals []structField) structField {
 	tagged := slices.DeleteFunc(slices.Clone(rivals), func(f structField) bool { return !f.tagged })
 	if len(tagged) > 0 {

@@ -17,7 +17,8 @@ import (
 )
 
 // DefaultMax is how many bytes of arguments are read unless the author sets another
-// limit. To refuse arguments, the schema library takes many times their memory.
+// limit. It is low because the schema library needs many times the arguments' size in
+// memory to refuse them.
 const DefaultMax = 64 << 10
 
 // Reader reads the arguments of one tool.
@@ -26,8 +27,8 @@ type Reader[In any] struct {
 	unbound []string // the arguments that the cursor is not bound to
 	schema  *jsonschema.Schema
 	check   *jsonschema.Resolved
-	divides bool    // the schema has a multipleOf
-	names   nameSet // of the arguments, the cursor among them
+	divides bool    // true if the schema has a multipleOf
+	names   nameSet // the names of the arguments, including the cursor's
 	into    intoGo
 }
 
@@ -76,7 +77,7 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 		a.names.add(name)
 	}
 	var all []*jsonschema.Schema
-	named := false // a schema has propertyNames, so any text in an enum may be a name
+	named := false // true if a schema has propertyNames, so that any text in an enum may be a name
 	older := strings.Contains(schema.Schema, "draft-07")
 	if err := eachSchema(schema, nil, func(s *jsonschema.Schema, _ map[string]any) error {
 		if rule := idleRule(s, older); rule != "" {
@@ -97,8 +98,8 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 
 // Read returns the arguments without the cursor: in is their Go value, and bound is the
 // text that the cursor is bound to. It also returns the cursor. The text includes
-// defaults: it has all that the handler got except the unbound arguments, and a changed
-// default makes another text.
+// defaults, so it changes if a default in the schema changes. It has all that the
+// handler got except the unbound arguments.
 func (a *Reader[In]) Read(text []byte) (in In, bound []byte, cursor string, err error) {
 	var none In
 	arguments, err := readObject(text)
@@ -114,7 +115,7 @@ func (a *Reader[In]) Read(text []byte) (in In, bound []byte, cursor string, err 
 	if err := a.validate(a.check, arguments); err != nil {
 		return none, nil, "", asTyped(err)
 	}
-	bound = writeValue(a.boundOf(arguments)) // before the handler gets the arguments, because it may change them
+	bound = writeValue(a.boundOf(arguments)) // written before the handler gets the arguments, because the handler may change them
 	if err := a.into.put(arguments, reflect.ValueOf(&in).Elem()); err != nil {
 		return none, nil, "", about("the arguments do not fit", err)
 	}
@@ -134,8 +135,9 @@ func (a *Reader[In]) boundOf(arguments map[string]any) map[string]any {
 	return bound
 }
 
-// validate returns an error if a value does not fit. With a multipleOf in the schema, it
-// refuses integers that the schema library would round, because that divides doubles.
+// validate returns an error if a value does not fit the schema. With a multipleOf in
+// the schema, it refuses integers that the schema library would round, because the
+// library divides them as doubles.
 func (a *Reader[In]) validate(check *jsonschema.Resolved, value any) error {
 	if a.divides && rounds(value) {
 		return errors.New("a number is out of range: with multipleOf in the schema, every integer must be between -2^53 and 2^53")
@@ -171,8 +173,8 @@ func (a *Reader[In]) checkDefaults() error {
 	return nil
 }
 
-// eachFilled visits every value that fill adds, with a JSON pointer to its schema
-// and the Go type that gets it, or nil if no type does.
+// eachFilled visits every value that fill may add. The pointer is a JSON pointer to the
+// value's schema, and t is the Go type that gets the value, or nil if none does.
 func eachFilled(schema *jsonschema.Schema, pointer string, t reflect.Type, visit func(pointer string, property *jsonschema.Schema, value any, t reflect.Type) error) error {
 	for _, sub := range subschemas(schema) {
 		if sub.keyword != "properties" {
@@ -265,7 +267,7 @@ func fill(schema *jsonschema.Schema, object map[string]any) error {
 	return nil
 }
 
-// hasDefaults reports whether fill finds a default inside a schema.
+// hasDefaults reports whether a property of the schema has a default, at any depth.
 func hasDefaults(schema *jsonschema.Schema) bool {
 	for _, property := range schema.Properties {
 		if property.Default != nil || hasDefaults(property) {

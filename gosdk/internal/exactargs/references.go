@@ -8,7 +8,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// references maps the fragments of a document to their schemas, and back.
+// references maps the fragments that a $ref can name to their schemas, and back.
 type references struct {
 	id        string // the $id of the document
 	schemas   map[string]*jsonschema.Schema
@@ -56,7 +56,7 @@ func (r *references) add(schema *jsonschema.Schema, at string) error {
 	return nil
 }
 
-// target returns what the $ref of a schema refers to, or nil.
+// target returns the schema that the $ref of a schema refers to, or nil.
 func (r *references) target(schema *jsonschema.Schema) *jsonschema.Schema {
 	document, fragment, _ := strings.Cut(schema.Ref, "#")
 	fragment, err := url.PathUnescape(fragment)

@@ -62,7 +62,7 @@ func schemas[In any](given any, name string, unbound []string) (arguments, liste
 	return arguments, listed, nil
 }
 
-// checkUnbound refuses names that would have no effect.
+// checkUnbound refuses names in PageOptions.Unbound that would have no effect.
 func checkUnbound(arguments *jsonschema.Schema, cursor string, unbound []string) error {
 	for i, name := range unbound {
 		switch _, listed := arguments.Properties[name]; {
@@ -77,7 +77,8 @@ func checkUnbound(arguments *jsonschema.Schema, cursor string, unbound []string)
 	return nil
 }
 
-// except tells a client which arguments may change.
+// except returns words for the cursor's description: which arguments may change from
+// page to page.
 func except(unbound []string) string {
 	if len(unbound) == 0 {
 		return ""
@@ -120,7 +121,7 @@ func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 // keepOrder copies the order of properties: the JSON of a schema does not carry it.
 func keepOrder(from, to *jsonschema.Schema) {
 	if from == nil || to == nil {
-		return // Resolve reports a nil schema
+		return // no error here, because Resolve reports a nil schema
 	}
 	to.PropertyOrder = slices.Clone(from.PropertyOrder)
 	inside := subschemas(to)
@@ -274,7 +275,7 @@ func idleRule(schema *jsonschema.Schema, older bool) string {
 	return ""
 }
 
-// hasRules reports whether a schema has rules: anything beside a $ref, definitions, a
+// hasRules reports whether a schema has rules: anything except a $ref, definitions, a
 // default and keywords that only describe.
 func hasRules(schema *jsonschema.Schema) bool {
 	rules := *schema
@@ -284,11 +285,11 @@ func hasRules(schema *jsonschema.Schema) bool {
 	return !reflect.ValueOf(rules).IsZero()
 }
 
-// eachSchema visits a schema and the schemas in it. If there is a document, visit also
-// gets the JSON of each.
+// eachSchema visits a schema and the schemas in it. If document, the JSON of the
+// schema, is not nil, visit also gets the JSON of each.
 func eachSchema(schema *jsonschema.Schema, document any, visit func(*jsonschema.Schema, map[string]any) error) error {
 	if schema == nil {
-		return nil // Resolve reports a nil schema
+		return nil // no error here, because Resolve reports a nil schema
 	}
 	members, _ := document.(map[string]any)
 	if err := visit(schema, members); err != nil {
@@ -313,11 +314,11 @@ func eachSchema(schema *jsonschema.Schema, document any, visit func(*jsonschema.
 	return nil
 }
 
-// subschema is a schema in a schema.
+// subschema is a schema inside another, under a keyword such as items.
 type subschema struct {
 	keyword string
-	key     string // its name or index, if the keyword can have several schemas
-	named   bool   // key is a name
+	key     string // the name or index of the schema, if the keyword can have several
+	named   bool   // true if key is a name, not an index
 	schema  *jsonschema.Schema
 }
 
@@ -351,7 +352,7 @@ func subschemas(schema *jsonschema.Schema) (all []subschema) {
 	return all
 }
 
-// keywords returns the keywords that a schema may have.
+// keywords returns the keywords that jsonschema knows.
 var keywords = sync.OnceValue(func() (all nameSet) {
 	t := reflect.TypeFor[jsonschema.Schema]()
 	for i := range t.NumField() {

@@ -19,7 +19,7 @@ import (
 // float64. However a value was written, it has one such form, and one text.
 
 var (
-	// ErrMalformed is for arguments that are answered with -32602. The text is for the
+	// ErrMalformed is for arguments that are answered with -32602. Its text is for the
 	// log, and repeats nothing of the arguments.
 	ErrMalformed = errors.New("not a text with one meaning")
 	errCase      = fmt.Errorf("%w: a name differs from another in case alone", ErrMalformed)
@@ -27,7 +27,8 @@ var (
 	errNumber = errors.New("a number is out of range: a whole number has at most 64 bits, any other is a double that is not whole")
 )
 
-// readValue reads a JSON text.
+// readValue decodes a JSON text. Whole numbers become an int64 or a uint64, never a
+// rounded float64.
 func readValue(text []byte) (any, error) {
 	value, err := readNumbers(text)
 	if err != nil {
@@ -52,7 +53,7 @@ func readNumbers(text []byte) (value any, err error) {
 	return value, nil
 }
 
-// exactly replaces every json.Number with an exact number.
+// exactly replaces every json.Number in a value with an int64, a uint64 or a float64.
 func exactly(value any) (any, error) {
 	var err error
 	switch v := value.(type) {
@@ -66,8 +67,8 @@ func exactly(value any) (any, error) {
 		}
 	case map[string]any:
 		for name, member := range v {
-			// Half a surrogate pair is decoded as this character, so two names may have
-			// become equal.
+			// Half a surrogate pair is decoded as U+FFFD, so two names may have become
+			// equal.
 			if strings.ContainsRune(name, utf8.RuneError) {
 				return nil, ErrMalformed
 			}
@@ -95,8 +96,8 @@ func exactNumber(literal string) (any, error) {
 	return f, nil
 }
 
-// wholeDigits writes a number without point and exponent. It fails unless the
-// number is whole and of at most 20 digits.
+// wholeDigits writes a number without point and exponent. ok is false unless the number
+// is whole and has at most 20 digits.
 func wholeDigits(literal string) (digits string, ok bool) {
 	unsigned, negative := strings.CutPrefix(literal, "-")
 	mantissa, power := unsigned, int64(0)
@@ -153,7 +154,7 @@ func writeValue(value any) []byte {
 	encoder := json.NewEncoder(&buf)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		panic("gosdk: a JSON value cannot be written: " + err.Error()) // readValue returns no such value
+		panic("gosdk: a JSON value cannot be written: " + err.Error()) // only a bug leads here: readValue returns no such value
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }

@@ -13,8 +13,8 @@ import (
 // digestLabel makes these digests differ from any other digest of a question.
 const digestLabel = "mcpseal/1 elicit "
 
-// DigestOf digests a question's kind and its exact wire form. It is not ok for a
-// question that is not whole, or that cannot be written as JSON.
+// DigestOf returns a question's kind, and a digest of the kind and the question's exact
+// JSON. ok is false if the question has a nil in it, or cannot be written as JSON.
 func DigestOf(question mcp.InputRequest) (kind mcpseal.Kind, digest [16]byte, ok bool) {
 	if kind = KindOf(question); kind == 0 || !whole.Question(question) {
 		return 0, digest, false

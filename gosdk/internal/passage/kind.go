@@ -33,7 +33,7 @@ func KindOf(question mcp.InputRequest) mcpseal.Kind {
 	return 0
 }
 
-// isURL reports whether an elicitation is about a URL, as the SDK infers it.
+// isURL reports whether an elicitation is about a URL. It decides as the SDK does.
 func isURL(q *mcp.ElicitParams) bool {
 	return q.Mode == "url" || q.Mode == "" && (q.URL != "" || q.ElicitationID != "")
 }

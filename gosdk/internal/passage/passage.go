@@ -1,5 +1,5 @@
-// Package passage has what the middleware of a protected server, package elicit and
-// tests of handlers share about a call on its way to the handler.
+// Package passage describes a call on its way to the handler. The middleware of a
+// protected server, package elicit and tests of handlers share that description.
 package passage
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Functions of gosdk that elicit needs.
+// Functions of package gosdk that package elicit needs. Package gosdk sets them.
 var (
 	// LoggerOf returns the logger for the author and operator of a *gosdk.Protection.
 	LoggerOf func(protection any) *slog.Logger
 	// ProtectionOf returns the *gosdk.Protection of a *gosdk.Protected.
 	ProtectionOf func(protected any) any
-	// CheckCapabilities returns the protocol's error -32021 for questions that the
-	// client of a request has not declared it can answer, or nil.
+	// CheckCapabilities returns the protocol's error -32021 if the client of a request
+	// has not declared that it can answer the questions, or else nil.
 	CheckCapabilities func(req mcp.Request, questions mcp.InputRequestMap) error
 )
 
@@ -33,8 +33,8 @@ type Call struct {
 	context.Context
 	By      any         // the *gosdk.Protection whose middleware the call has passed
 	Session mcp.Session // nil in tests of handlers
-	Older   any         // a value of gosdk, for clients that are asked in the middle of the call; else nil
-	Caller  any         // a value of gosdk: who sent the call
+	Older   any         // gosdk's own data about the call of an older client; nil for newer clients
+	Caller  any         // gosdk's own data about who sent the call
 
 	// The fields below have what elicit wrote in this round, in the last few runs of
 	// its handler: middleware may run the handler more than once, and use any of the
@@ -42,22 +42,23 @@ type Call struct {
 	mu     sync.Mutex // a handler may still run after its call has ended
 	round  *mcpseal.Round
 	wrote  []written
-	asking bool // the last run asked
-	open   int  // results that ask, and that no handler has taken yet
+	asking bool // true if the last run asked
+	open   int  // how many results with questions the handler has not taken yet
 
-	input *input // for elicit alone; nil if nothing came in for it
+	input *input // the state and the answers that came in for elicit; nil if none did
 
 	beginning sync.Mutex // held while an asker is made
-	within    any        // what Within returns in the run withinOf
+	within    any        // what Within returns during the run withinOf
 	withinOf  withinRun  // zero before the first call of Within
 }
 
-// withinRun is one run of a handler. For older clients, SDK 1.7 runs it again with the
-// same request, and only the state and the answers in it tell the runs apart.
+// withinRun identifies one run of a handler. For older clients, SDK 1.7 runs the
+// handler again with the same request, and only the state and the answers in that
+// request tell the runs apart.
 type withinRun struct {
 	req     mcp.Request
 	state   string
-	answers uintptr // where the map is
+	answers uintptr // the address of the map of answers
 }
 
 type written struct {
@@ -84,7 +85,8 @@ func From(ctx context.Context) *Call {
 	return c
 }
 
-// Began notes that a run of elicit's handler begins, which may not be the first.
+// Began notes that a run of elicit's handler begins. It may be the first of this call
+// or a later one.
 func (c *Call) Began() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,10 +112,10 @@ func (c *Call) Begun(req mcp.Request, state string, answers mcp.InputResponseMap
 	c.within, c.withinOf = asker, withinRun{req, state, reflect.ValueOf(answers).Pointer()}
 }
 
-// Pend notes a result that asks, which a handler must take and return.
+// Pend notes that there is a result that asks. The handler must take it and return it.
 func (c *Call) Pend() { c.addOpen(1) }
 
-// Take notes that a handler has taken such a result.
+// Take notes that the handler has taken a result that Pend noted.
 func (c *Call) Take() { c.addOpen(-1) }
 
 func (c *Call) addOpen(n int) {
@@ -122,7 +124,7 @@ func (c *Call) addOpen(n int) {
 	c.open += n
 }
 
-// Dropped reports whether a handler has left such a result.
+// Dropped reports whether the handler has not taken a result that Pend noted.
 func (c *Call) Dropped() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,35 +141,36 @@ func (c *Call) Wrote(state string, wording map[string][16]byte) {
 	c.wrote, c.asking = append(c.wrote, written{state, wording}), true
 }
 
-// Begin begins a round, with the token that came in. No other code may change the round
-// after this.
+// Begin begins a round, which the boundary opened from the token that came in. The
+// caller must not change the round after this.
 func (c *Call) Begin(round *mcpseal.Round) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.round, c.wrote, c.asking, c.input = round, nil, false, nil
 }
 
-// Worded reports whether elicit wrote the state of a round, because every question in
-// its token has a digest of its wording. Such a state is for elicit alone: a handler that
-// is written by hand may take it for one of its own.
+// Worded reports whether elicit wrote the state of a round: whether every question in
+// the round's token has a digest of its wording. Such a state is for elicit alone: any
+// other handler might take it for a state of its own.
 func Worded(round *mcpseal.Round) bool {
 	questions, _ := round.Questions()
 	return len(questions) > 0 && !slices.ContainsFunc(questions, func(q mcpseal.Question) bool { return q.Digest == [16]byte{} })
 }
 
-// input is what came in for elicit, and the request that it came with.
+// input is the state and the answers that came in for elicit, and the request that they
+// came with.
 type input struct {
 	state   string
 	answers mcp.InputResponseMap
 
-	params     mcp.Params // that the handler gets
+	params     mcp.Params // the params that the handler gets
 	target     string
-	arguments  []byte            // of a tool, a copy
-	promptArgs map[string]string // of a prompt, a copy
+	arguments  []byte            // a copy of a tool's arguments
+	promptArgs map[string]string // a copy of a prompt's arguments
 }
 
-// Keep keeps what came in for elicit. Req is the request that the handler gets in its
-// place.
+// Keep keeps the state and the answers that came in for elicit. Req is the request that
+// the handler gets, which has neither.
 func (c *Call) Keep(req mcp.Request, state string, answers mcp.InputResponseMap) {
 	in := &input{state: state, answers: answers, params: req.GetParams()}
 	target, arguments, promptArgs := called(req)
@@ -177,9 +180,9 @@ func (c *Call) Keep(req mcp.Request, state string, answers mcp.InputResponseMap)
 	c.input = in
 }
 
-// Input returns what was kept, if req is the request that it came with, or a copy. It is
-// not ok if something was kept for another request: a tool that calls others must not
-// lend them its answers.
+// Input returns the state and the answers that Keep kept, or nothing if Keep was not
+// called. ok is false if req is neither the request that was kept with them nor a copy
+// of it: a tool that calls other tools must not lend them its answers.
 func (c *Call) Input(req mcp.Request) (state string, answers mcp.InputResponseMap, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -221,7 +224,7 @@ func (c *Call) Asking() bool {
 }
 
 // Wording returns the digests of the questions of a result with this state, by key, or
-// nil if the handler is not one of elicit's. It is not ok if elicit asked in this round,
+// nil if the handler is not one of elicit's. ok is false if elicit asked in this round,
 // but did not write this state.
 func (c *Call) Wording(state string) (wording map[string][16]byte, ok bool) {
 	c.mu.Lock()

@@ -14,9 +14,9 @@ const (
 	V2025 = "2025-11-25"
 )
 
-// Connect connects a client that speaks this revision. For the older one it makes the
-// client's server/discover fail, so that the client falls back: not every release of the
-// SDK has an option for that.
+// Connect connects a client that speaks this revision. For V2025 it makes the client's
+// server/discover fail, so that the client falls back to that revision: not every
+// release of the SDK has an option for that.
 func Connect(ctx context.Context, client *mcp.Client, transport mcp.Transport, version string) (*mcp.ClientSession, error) {
 	if version == V2025 {
 		client.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
