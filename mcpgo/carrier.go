@@ -134,19 +134,21 @@ type asking struct {
 	asks      bool // mcp-go will send the result as one that asks
 }
 
-// readResult reads a result of a tool or a prompt. No other result asks.
-func readResult(result any) asking {
+// readResult reads a result; ok is false if it is nil. Only tools and prompts ask.
+func readResult(result any) (a asking, ok bool) {
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
-		if r != nil {
-			return asking{r.RequestState, len(r.InputRequests) > 0, r.NeedsInput()}
+		if r == nil {
+			return a, false
 		}
+		a = asking{r.RequestState, len(r.InputRequests) > 0, r.NeedsInput()}
 	case *mcp.GetPromptResult:
-		if r != nil {
-			return asking{r.RequestState, len(r.InputRequests) > 0, r.NeedsInput()}
+		if r == nil {
+			return a, false
 		}
+		a = asking{r.RequestState, len(r.InputRequests) > 0, r.NeedsInput()}
 	}
-	return asking{}
+	return a, true
 }
 
 func questionsOf(result any) mcp.InputRequests {

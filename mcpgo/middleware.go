@@ -102,8 +102,10 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	if result, err = handler(of); err != nil {
 		return none, err
 	}
-	a := readResult(result)
+	a, ok := readResult(result)
 	switch {
+	case !ok:
+		return none, i.refuse(ctx, c.method, "a handler returned neither a result nor an error")
 	case !a.asks && a.questions:
 		return none, i.refuse(ctx, c.method, "a result has questions, but mcp-go would send it as complete: set ResultType to mcp.ResultTypeInputRequired, "+
 			"as server.InputRequestBuilder does")

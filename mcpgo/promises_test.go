@@ -160,6 +160,16 @@ func TestAPanicTellsTheClientNothing(t *testing.T) {
 	}
 }
 
+// Before 1.2, mcp-go panics on a prompt without a result.
+func TestAHandlerWithoutAResultFailsItsCall(t *testing.T) {
+	l := new(log)
+	srv, alice := protected(t, l), as(t.Context(), "alice")
+	srv.AddTool(mcp.NewTool("nil"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil })
+	srv.AddPrompt(mcp.NewPrompt("nil"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, nil })
+	isInternal(t, send(alice, t, srv, "tools/call", `"name":"nil"`))
+	isInternal(t, send(alice, t, srv, "prompts/get", `"name":"nil"`))
+}
+
 func TestAStateOnACompleteResultIsDropped(t *testing.T) {
 	l := new(log)
 	srv, alice := protected(t, l), as(t.Context(), "alice")

@@ -1,0 +1,193 @@
+package mcpgo_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal/mcpgo"
+	"github.com/mcpseal/mcpseal/mcpgo/mcpgotest"
+)
+
+type booking struct {
+	Room int `json:"room"`
+}
+
+// book keeps a booking in its state.
+func book(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	b, present, err := mcpgo.State[booking](ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if present {
+		return mcp.NewToolResultText(jsonText(b)), nil
+	}
+	r := question().ToolResult()
+	return r, mcpgo.SetState(ctx, r, booking{Room: 7})
+}
+
+func jsonText(v any) string { text, _ := json.Marshal(v); return string(text) }
+
+func TestAStateComesBackAsAGoValue(t *testing.T) {
+	l := new(log)
+	srv, alice := protected(t, l), as(t.Context(), "alice")
+	srv.AddTool(mcp.NewTool("book"), book)
+	asked := send(alice, t, srv, "tools/call", `"name":"book"`)
+	if r := send(alice, t, srv, "tools/call", `"name":"book","requestState":`+quote(asked.Result.RequestState)); r.text() != `{"room":7}` {
+		t.Errorf("got %s", r.raw)
+	}
+}
+
+func TestStateFailsOnAServerThatIsNotProtected(t *testing.T) {
+	var text bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&text, nil)))
+	defer slog.SetDefault(before)
+	srv := server.NewMCPServer("test", "1")
+	srv.AddTool(mcp.NewTool("book"), book)
+	r := send(t.Context(), t, srv, "tools/call", `"name":"book","requestState":"{\"room\":1}"`)
+	if r.Error == nil || r.Error.Message != mcpgo.ErrNotProtected.Error() || !strings.Contains(text.String(), "level=ERROR") {
+		t.Errorf("got %s, log %s", r.raw, text.String())
+	}
+	if err := mcpgo.SetState(t.Context(), question().ToolResult(), 1); !errors.Is(err, mcpgo.ErrNotProtected) {
+		t.Errorf("SetState: %v", err)
+	}
+}
+
+// A protected handler that calls another server must not lend it its protection.
+func TestTheContextOfAProtectedCallMarksNoOtherServer(t *testing.T) {
+	l := new(log)
+	srv, alice := protected(t, l), as(t.Context(), "alice")
+	inner := server.NewMCPServer("inner", "1")
+	sealed := true
+	inner.AddTool(mcp.NewTool("t"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		sealed = mcpgo.Sealed(ctx)
+		return mcp.NewToolResultText(""), nil
+	})
+	srv.AddTool(mcp.NewTool("outer"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if !mcpgo.Sealed(ctx) {
+			t.Error("the protected call is not marked")
+		}
+		send(ctx, t, inner, "tools/call", `"name":"t"`)
+		return mcp.NewToolResultText(""), nil
+	})
+	send(alice, t, srv, "tools/call", `"name":"outer"`)
+	if sealed {
+		t.Error("another server's call counts as protected")
+	}
+}
+
+func TestAHandlerCanBeTestedDirectly(t *testing.T) {
+	r, err := book(mcpgotest.Context(t), mcp.CallToolRequest{})
+	if err != nil || r.RequestState != `{"room":7}` {
+		t.Errorf("got %v, %v", r, err)
+	}
+	_, _, err = mcpgo.State[booking](mcpgotest.Context(t), "a string")
+	if err == nil {
+		t.Error("State read a string")
+	}
+	for _, result := range []any{nil, "a string", (*mcp.CallToolResult)(nil), (*mcp.GetPromptResult)(nil), mcp.CallToolResult{}} {
+		if mcpgo.SetState(mcpgotest.Context(t), result, 1) == nil {
+			t.Errorf("SetState wrote into a %T", result)
+		}
+	}
+}
+
+// A handler that seals by itself, on a server without Protect.
+func TestAHandlerCanSealItsOwnState(t *testing.T) {
+	l := new(log)
+	p := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
+	srv := server.NewMCPServer("test", "1")
+	handler := func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		request, err := p.Request(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		round, err := p.Boundary().Open(ctx, request, req.Params.RequestState)
+		if err != nil {
+			return nil, mcpgo.WireError(err)
+		}
+		if state, ok := round.State(); ok {
+			return mcp.NewToolResultText(answered(state, p.Answers(ctx, &round, req))), nil
+		}
+		asking := question()
+		result := asking.ToolResult()
+		questions, err := p.Questions(ctx, result.InputRequests)
+		if err != nil {
+			return nil, err
+		}
+		state := secret
+		result.RequestState, err = p.Boundary().Seal(ctx, &round, &state, questions...)
+		return result, err
+	}
+	srv.AddTool(mcp.NewTool("ask"), handler)
+	alice := as(t.Context(), "alice")
+	good := token(alice, t, srv)
+	if r := retry(alice, t, srv, good); r.text() != accepted {
+		t.Errorf("got %s", r.raw)
+	}
+	isRejected(t, retry(as(t.Context(), "bob"), t, srv, good))
+	isRejected(t, retry(alice, t, srv, "forged"))
+
+	p.Install(srv)
+	isInternal(t, send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"x":1}`))
+	has(t, l, "although its server is protected")
+	if _, err := p.Request(alice, 1); err == nil {
+		t.Error("a request of an unknown type was sealed")
+	}
+}
+
+// A newer mcp-go with one more field must fail here, not in the field.
+func TestTheFieldsThatTheAdapterCopiesAreKnown(t *testing.T) {
+	for _, known := range []struct {
+		of     any
+		fields string
+	}{
+		{mcp.CallToolRequest{}, "Request Header Params"},
+		{mcp.GetPromptRequest{}, "Request Params Header"},
+		{mcp.ReadResourceRequest{}, "Request Header Params"},
+		{mcp.CallToolParams{}, "Name Arguments Meta Task MultiRoundTripParams RawArguments"},
+		{mcp.GetPromptParams{}, "Name Arguments Meta MultiRoundTripParams"},
+		{mcp.ReadResourceParams{}, "URI Arguments Meta MultiRoundTripParams"},
+		{mcp.MultiRoundTripParams{}, "InputResponses RequestState"},
+		{mcp.MultiRoundTripResult{}, "InputRequests RequestState"},
+		{mcp.CallToolResult{}, "Result MultiRoundTripResult Content StructuredContent RawStructuredContent IsError"},
+		{mcp.GetPromptResult{}, "Result MultiRoundTripResult Description Messages"},
+		{mcp.ReadResourceResult{}, "CacheableResult MultiRoundTripResult Contents"},
+		{mcp.InputRequest{}, "Method Elicitation Sampling Roots"},
+		{mcp.InputResponse{}, "Elicitation Sampling Roots raw"},
+		{mcp.CreateTaskResult{}, "Result Task Content StructuredContent IsError"},
+		{mcp.TaskResultResult{}, "Result Content StructuredContent IsError"},
+	} {
+		var fields []string
+		for field := range slices.Values(reflect.VisibleFields(reflect.TypeOf(known.of))) {
+			if len(field.Index) == 1 {
+				fields = append(fields, field.Name)
+			}
+		}
+		if got := strings.Join(fields, " "); got != known.fields {
+			t.Errorf("%T has the fields %q, not %q: look at what is new, and whether it carries a state", known.of, got, known.fields)
+		}
+	}
+	// Every after-hook that gets a result must be one that ours follow, or one whose
+	// result carries neither a state nor a cursor.
+	var hooks []string
+	for field := range slices.Values(reflect.VisibleFields(reflect.TypeOf(server.Hooks{}))) {
+		if strings.HasPrefix(field.Name, "OnAfter") {
+			hooks = append(hooks, strings.TrimPrefix(field.Name, "OnAfter"))
+		}
+	}
+	if got, want := strings.Join(hooks, " "), "Initialize Ping Discover SubscriptionsListen SetLevel ListResources ListResourceTemplates ReadResource Subscribe Unsubscribe "+
+		"ListPrompts GetPrompt ListTools CallTool GetTask ListTasks TaskResult CancelTask Complete"; got != want {
+		t.Errorf("the after-hooks are %q", got)
+	}
+}
