@@ -74,11 +74,11 @@ func main() {
 
 type comparison struct {
 	title      string
+	most       float64 // the target: the last row may need so many allocations more than the first; 0 means no target
 	contenders []contender
 	remotes    []remote
 	sizes      func() []size                    // measures sizes instead of times; may be nil
 	rows       func(budget time.Duration) []row // replaces measure; may be nil
-	most       float64                          // the target: the most allocations of the last row beyond the first; 0 means none
 }
 
 func (c comparison) table(budget time.Duration) table {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -16,26 +17,31 @@ import (
 // result. The first row is a server with empty middleware, because any middleware costs.
 func mcpgoComparisons() []comparison {
 	const about = "the adapter for mcp-go, "
-	none := func(*server.MCPServer) {}
 	return []comparison{
-		{title: about + "a tool call that never asks", most: 2, contenders: []contender{
-			{"empty middleware", 0, mcpgoSilent(emptyMiddleware, toolCall)},
-			{"no middleware", 0, mcpgoSilent(none, toolCall)},
-			{"protected", 0, mcpgoSilent(protectMCPGo, toolCall)},
-		}},
-		{title: about + "a round of a tool: two calls", most: 12, contenders: []contender{
-			{"empty middleware", 0, mcpgoRound(emptyMiddleware, toolCall)},
-			{"protected", 0, mcpgoRound(protectMCPGo, toolCall)},
-		}},
-		{title: about + "a prompt that never asks", most: 2, contenders: []contender{
-			{"empty middleware", 0, mcpgoSilent(emptyMiddleware, promptGet)},
-			{"no middleware", 0, mcpgoSilent(none, promptGet)},
-			{"protected", 0, mcpgoSilent(protectMCPGo, promptGet)},
-		}},
-		{title: about + "a round of a prompt: two requests", most: 12, contenders: []contender{
-			{"empty middleware", 0, mcpgoRound(emptyMiddleware, promptGet)},
-			{"protected", 0, mcpgoRound(protectMCPGo, promptGet)},
-		}},
+		{title: about + "a tool call that never asks", most: 2, contenders: mcpgoSilents(toolCall)},
+		{title: about + "a round of a tool: two calls", most: 12, contenders: mcpgoRounds(toolCall)},
+		{title: about + "a prompt that never asks", most: 2, contenders: mcpgoSilents(promptGet)},
+		{title: about + "a round of a prompt: two requests", most: 12, contenders: mcpgoRounds(promptGet)},
+	}
+}
+
+func mcpgoSilents(method string) []contender {
+	return []contender{
+		{"empty middleware", 0, mcpgoSilent(emptyMiddleware, method)},
+		{"no middleware", 0, mcpgoSilent(func(*server.MCPServer) {}, method)},
+		{"protected", 0, mcpgoSilent(protectMCPGo, method)},
+	}
+}
+
+// mcpgoRounds has a row for mcp-go's own work with a longer state: it scans a message
+// several times.
+func mcpgoRounds(method string) []contender {
+	const state = "step=1"
+	token := mcpgoResult(mcpgoServer(protectMCPGo, state).HandleMessage(context.Background(), append(mcpgoMessage(method, target), "}}"...)))
+	return []contender{
+		{"empty middleware", len(state), mcpgoRound(emptyMiddleware, method, state)},
+		{"empty middleware, state as long as the token", len(token), mcpgoRound(emptyMiddleware, method, strings.Repeat("x", len(token)))},
+		{"protected", len(token), mcpgoRound(protectMCPGo, method, state)},
 	}
 }
 
@@ -61,11 +67,11 @@ func protectMCPGo(srv *server.MCPServer) {
 
 // mcpgoServer has a tool and a prompt that ask once, and a tool and a prompt that do not
 // ask.
-func mcpgoServer(install func(*server.MCPServer)) *server.MCPServer {
+func mcpgoServer(install func(*server.MCPServer), state string) *server.MCPServer {
 	srv := server.NewMCPServer("bench", "1")
 	install(srv)
 	ask := func() *server.InputRequestBuilder {
-		return server.NewInputRequestBuilder("step=1").Elicit(question, mcp.ElicitationParams{
+		return server.NewInputRequestBuilder(state).Elicit(question, mcp.ElicitationParams{
 			Message: "Really deploy?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}},
 		})
 	}
@@ -123,7 +129,7 @@ func mcpgoResult(response mcp.JSONRPCMessage) (state string) {
 }
 
 func mcpgoSilent(install func(*server.MCPServer), method string) func() {
-	srv, ctx := mcpgoServer(install), context.Background()
+	srv, ctx := mcpgoServer(install, ""), context.Background()
 	message := append(mcpgoMessage(method, "silent"), "}}"...)
 	return func() {
 		if mcpgoResult(srv.HandleMessage(ctx, message)) != "" {
@@ -133,18 +139,18 @@ func mcpgoSilent(install func(*server.MCPServer), method string) func() {
 }
 
 // mcpgoRound is a request that asks, and its retry with the answer.
-func mcpgoRound(install func(*server.MCPServer), method string) func() {
-	srv, ctx := mcpgoServer(install), context.Background()
+func mcpgoRound(install func(*server.MCPServer), method, state string) func() {
+	srv, ctx := mcpgoServer(install, state), context.Background()
 	open := mcpgoMessage(method, target)
 	first := append(append([]byte(nil), open...), "}}"...)
 	answered := fmt.Appendf(open, `,"inputResponses":{%q:{"action":"accept","content":{"ok":true}}},"requestState":"`, question)
 	retry := make([]byte, 0, 4096) // reused: a transport brings a message in memory of its own
 	return func() {
-		state := mcpgoResult(srv.HandleMessage(ctx, first))
-		if state == "" {
+		sent := mcpgoResult(srv.HandleMessage(ctx, first))
+		if sent == "" {
 			panic("does not ask")
 		}
-		retry = append(append(append(retry[:0], answered...), state...), `"}}`...)
+		retry = append(append(append(retry[:0], answered...), sent...), `"}}`...)
 		if mcpgoResult(srv.HandleMessage(ctx, retry)) != "" {
 			panic("asks again")
 		}
