@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -13,6 +14,9 @@ func TestEveryContenderWorks(t *testing.T) {
 		if len(measured.Rows)+len(measured.Sizes) < 2 {
 			t.Errorf("%s: %d rows", c.title, len(measured.Rows))
 		}
+		if (measured.Target != nil) != (c.most > 0) {
+			t.Errorf("%s: a target of %v gave the verdict %+v", c.title, c.most, measured.Target)
+		}
 		for _, r := range measured.Rows {
 			if r.Nanos <= 0 || r.Ratio <= 0 {
 				t.Errorf("%s: %+v", c.title, r)
@@ -22,6 +26,38 @@ func TestEveryContenderWorks(t *testing.T) {
 			if s.Bytes <= 0 {
 				t.Errorf("%s: %+v", c.title, s)
 			}
+		}
+	}
+}
+
+func TestTableSaysWhetherTheTargetIsMet(t *testing.T) {
+	allocations := func(n float64) row { return row{Name: "row", Nanos: 1, Ratio: 1, Allocs: &n} }
+	for _, c := range []struct {
+		last float64
+		want string
+	}{
+		{9, "-1 more, met"},
+		{12, "2 more, met"},
+		{13, "3 more, missed"},
+	} {
+		var printed strings.Builder
+		table{Title: "title", Target: judge([]row{allocations(10), allocations(99), allocations(c.last)}, 2)}.print(&printed)
+		if want := "target: at most 2 allocations more in the last row than in the first: " + c.want + "\n"; !strings.Contains(printed.String(), want) {
+			t.Errorf("%v allocations: no %q in\n%s", c.last, want, printed.String())
+		}
+	}
+}
+
+// TestMCPGoMeetsItsTargets counts over many runs, so that what goes on elsewhere in the
+// process does not matter.
+func TestMCPGoMeetsItsTargets(t *testing.T) {
+	if raceEnabled {
+		t.Skip("under the race detector pools drop what they hold, so that counts mean nothing")
+	}
+	for _, c := range mcpgoComparisons() {
+		first, last := allocs(c.contenders[0].run, 1000), allocs(c.contenders[len(c.contenders)-1].run, 1000)
+		if last-first > c.most {
+			t.Errorf("%s: %v allocations more, want at most %v", c.title, last-first, c.most)
 		}
 	}
 }

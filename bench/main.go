@@ -23,9 +23,17 @@ var ballast = make([]byte, 64<<20)
 
 // table is the result of one comparison. Ratios are relative to the first row.
 type table struct {
-	Title string `json:"title"`
-	Rows  []row  `json:"rows,omitempty"`
-	Sizes []size `json:"sizes,omitempty"`
+	Title  string   `json:"title"`
+	Rows   []row    `json:"rows,omitempty"`
+	Sizes  []size   `json:"sizes,omitempty"`
+	Target *verdict `json:"target,omitempty"` // nil if there is none
+}
+
+// verdict says whether the last row needs few enough allocations.
+type verdict struct {
+	Most float64 `json:"most"` // the most allocations beyond those of the first row
+	More float64 `json:"more"` // those that were counted
+	Met  bool    `json:"met"`
 }
 
 func main() {
@@ -66,6 +74,7 @@ func main() {
 
 type comparison struct {
 	title      string
+	most       float64 // the target: the last row may need so many allocations more than the first; 0 means no target
 	contenders []contender
 	remotes    []remote
 	sizes      func() []size                    // measures sizes instead of times; may be nil
@@ -79,7 +88,16 @@ func (c comparison) table(budget time.Duration) table {
 	if c.rows != nil {
 		return table{Title: c.title, Rows: c.rows(budget)}
 	}
-	return table{Title: c.title, Rows: measure(c.contenders, c.remotes, budget)}
+	measured := table{Title: c.title, Rows: measure(c.contenders, c.remotes, budget)}
+	if c.most > 0 {
+		measured.Target = judge(measured.Rows, c.most)
+	}
+	return measured
+}
+
+func judge(rows []row, most float64) *verdict {
+	more := *rows[len(rows)-1].Allocs - *rows[0].Allocs
+	return &verdict{Most: most, More: more, Met: more <= most}
 }
 
 func comparisons() []comparison {
@@ -99,10 +117,11 @@ func comparisons() []comparison {
 		cursorComparison())
 	all = append(all, peerComparisons()...)
 	all = append(all, useComparisons()...)
-	return append(all,
+	all = append(all,
 		comparison{title: "open, by the number of keys in the ring; 256 B of state", contenders: ringContenders()},
 		comparison{title: "the adapter for the official SDK, in memory", contenders: adapterContenders(inMemory)},
 		comparison{title: "the adapter for the official SDK, HTTP on loopback", contenders: adapterContenders(overHTTP)},
 		comparison{title: "a server that lives for one request, with the middleware", contenders: installContenders()},
 	)
+	return append(all, mcpgoComparisons()...)
 }

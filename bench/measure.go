@@ -136,5 +136,12 @@ func (t table) print(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%-46s %9.0f %8s %12s %11s\n", r.Name, r.Nanos, ratio, allocations, length)
 	}
+	if v := t.Target; v != nil {
+		outcome := "met"
+		if !v.Met {
+			outcome = "missed"
+		}
+		fmt.Fprintf(w, "\ntarget: at most %.0f allocations more in the last row than in the first: %.0f more, %s\n", v.Most, v.More, outcome)
+	}
 	fmt.Fprintln(w)
 }

@@ -60,21 +60,21 @@ func decoded(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputResponse, bo
 			return answer, false
 		}
 		if a := sound(answer.Elicitation); a != nil {
-			return mcp.NewElicitationInputResponse(*a), true
+			return mcp.InputResponse{Elicitation: a}, true
 		}
 	case mcpseal.KindSampling:
 		if !typed && answer.DecodeFor(mcp.MethodSamplingCreateMessage) != nil {
 			return answer, false
 		}
 		if a := answer.Sampling; a != nil && wholeContent(a.Content) {
-			return mcp.NewSamplingInputResponse(*a), true
+			return mcp.InputResponse{Sampling: a}, true
 		}
 	case mcpseal.KindRoots:
 		if !typed && answer.DecodeFor(mcp.MethodListRoots) != nil {
 			return answer, false
 		}
 		if a := answer.Roots; a != nil && a.Roots != nil && !slices.ContainsFunc(a.Roots, func(r mcp.Root) bool { return r.URI == "" }) {
-			return mcp.NewRootsInputResponse(*a), true
+			return mcp.InputResponse{Roots: a}, true
 		}
 	}
 	return answer, false

@@ -126,13 +126,20 @@ func unsealed(ctx context.Context, method mcp.MCPMethod, asks bool, r *mcp.Multi
 		return false
 	}
 	if asks && r.RequestState != "" {
-		if _, ok := i.issued.take(sha256.Sum256([]byte(r.RequestState))); ok {
+		if _, ok := i.issued.take(digest(r.RequestState)); ok {
 			return false
 		}
 	}
 	i.refuse(ctx, string(method), "a result with a state or questions that were not sealed was replaced: a hook, or middleware that was added before Protect, "+
 		"must not ask. Call Protect directly after server.NewMCPServer, and ask from a tool or a prompt")
 	return true
+}
+
+// digest names a token that was issued. Converting the token would allocate, so a token of
+// usual length is copied to the stack.
+func digest(token string) [32]byte {
+	var room [1 << 10]byte
+	return sha256.Sum256(append(room[:0], token...))
 }
 
 // refuse logs why for the operator, and returns an error that tells the client nothing.

@@ -2,7 +2,6 @@ package mcpgo
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -140,7 +139,7 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 		return "", wireError(err)
 	}
 	if !c.older { // the client gets it, so an after-hook will look for it
-		i.issued.put(of, sha256.Sum256([]byte(token)), struct{}{})
+		i.issued.put(of, digest(token), struct{}{})
 	}
 	return token, nil
 }
