@@ -1,9 +1,7 @@
 package mcpgo
 
 import (
-	"bytes"
 	"encoding/json"
-	"maps"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -21,9 +19,10 @@ type call struct {
 	answers        mcp.InputResponses
 	task           bool // the client wants the call to run as a task
 
-	older bool               // the client is from before multi round-trip requests
-	state string             // in plaintext, for the handler
-	kept  mcp.InputResponses // those of the answers that the handler may see
+	older   bool               // the client is from before multi round-trip requests
+	arrived []byte             // in a later round of an older client's call, the arguments as they arrived; else nil
+	state   string             // in plaintext, for the handler
+	kept    mcp.InputResponses // those of the answers that the handler may see
 }
 
 func callOfTool(r *mcp.CallToolRequest) call {
@@ -77,6 +76,9 @@ func (c *call) handOver(params *mcp.MultiRoundTripParams) {
 // Arguments that are too long to be digested are not copied: it then returns nil.
 func (c *call) copyArguments(most int) (kept *adapter.Arguments) {
 	switch {
+	case c.arrived != nil:
+		c.arguments = c.arrived
+		return nil
 	case len(c.arguments) > most:
 		return nil
 	case len(c.arguments) > 0:
@@ -103,29 +105,18 @@ func jsonOf(value any) []byte {
 	return text
 }
 
-// copyJSON copies a value that was decoded from JSON. For an older client mcp-go calls the
-// handler again with the same request, so a handler must not be able to change it.
-func copyJSON(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		v = maps.Clone(v)
-		for name, member := range v {
-			v[name] = copyJSON(member)
-		}
-		return v
-	case []any:
-		v = append([]any(nil), v...)
-		for i, item := range v {
-			v[i] = copyJSON(item)
-		}
-		return v
-	case json.RawMessage:
-		return json.RawMessage(bytes.Clone(v))
+// restore sets the arguments to those that arrived. For an older client mcp-go calls the
+// handler again with the same request, which the handler may have changed before.
+func restore[T any](c *call, arguments *T) {
+	if c.arrived == nil {
+		return
 	}
-	return value
+	var fresh T
+	if json.Unmarshal(c.arrived, &fresh) != nil {
+		panic("mcpgo: arguments that were sealed cannot be read") // their digest says that they are JSON
+	}
+	*arguments = fresh
 }
-
-func copyStrings(members map[string]string) map[string]string { return maps.Clone(members) }
 
 // asking is the part of a result that asks.
 type asking struct {

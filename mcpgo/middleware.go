@@ -1,6 +1,7 @@
 package mcpgo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -17,8 +18,9 @@ func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc 
 		c := callOfTool(&req)
 		result, err := serve(i, ctx, &c, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
-			if c.older {
-				req.Params.Arguments, req.Params.RawArguments = copyJSON(req.Params.Arguments), append([]byte(nil), req.Params.RawArguments...)
+			restore(&c, &req.Params.Arguments)
+			if c.arrived != nil && len(req.Params.RawArguments) > 0 {
+				req.Params.RawArguments = bytes.Clone(c.arrived)
 			}
 			return next(ctx, req)
 		})
@@ -35,9 +37,7 @@ func (i *installation) prompt(next server.PromptHandlerFunc) server.PromptHandle
 		c := callOfPrompt(&req)
 		return serve(i, ctx, &c, func(ctx context.Context) (*mcp.GetPromptResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
-			if c.older {
-				req.Params.Arguments = copyStrings(req.Params.Arguments)
-			}
+			restore(&c, &req.Params.Arguments)
 			return next(ctx, req)
 		})
 	}
@@ -88,6 +88,10 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	if !i.intact(ctx) {
 		return none, i.refuse(ctx, c.method, hooksLost)
 	}
+	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
+	if c.older && c.token != "" {
+		c.arrived, _ = i.issued.take(digest(c.token))
+	}
 	kept := c.copyArguments(i.policy.MaxArguments)
 	defer kept.Release()
 	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx)}
@@ -95,7 +99,6 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	if err != nil {
 		return none, wireError(err)
 	}
-	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
 	c.state, _ = of.Round.State()
 	c.kept = i.keep(ctx, &of.Round, c)
 	if result, err = handler(of); err != nil {
@@ -138,9 +141,13 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 	if err != nil {
 		return "", wireError(err)
 	}
-	if !c.older { // the client gets it, so an after-hook will look for it
-		i.issued.put(of, digest(token), struct{}{})
+	// An after-hook will look for the token. For an older client the middleware itself
+	// gets the token, and needs the arguments: the handler may have changed them.
+	var arguments []byte
+	if c.older {
+		arguments = bytes.Clone(c.arguments)
 	}
+	i.issued.put(of, digest(token), arguments)
 	return token, nil
 }
 

@@ -122,14 +122,31 @@ func TestOlderClientsAreAskedInTheMiddleOfTheCall(t *testing.T) {
 			srv.AddTool(mcp.NewTool("thrice"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				if rounds++; rounds < 4 {
 					delete(req.GetArguments(), "dry_run")
+					req.GetArguments()["more"] = true
+					copy(req.Params.RawArguments, "{}                       ")
 					return question().ToolResult(), nil
 				}
-				if !req.GetBool("dry_run", false) {
-					return mcp.NewToolResultText("ran for real"), nil
+				if args := jsonText(req.GetArguments()); args != `{"dry_run":true}` || string(req.Params.RawArguments) != args {
+					return mcp.NewToolResultText("ran for real with " + args), nil
 				}
 				return mcp.NewToolResultText(answered(req.Params.RequestState, req.Params.InputResponses)), nil
 			})
+			srv.AddPrompt(mcp.NewPrompt("change"), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+				if req.Params.RequestState == "" {
+					delete(req.Params.Arguments, "dry_run")
+					req.Params.Arguments["more"] = "true"
+					return question().PromptResult(), nil
+				}
+				return mcp.NewGetPromptResult(jsonText(req.Params.Arguments), []mcp.PromptMessage{}), nil
+			})
 			c := dial(t, srv, over, "alice", user, client.WithProtocolVersion("2025-11-25"))
+			if over != "stdio" { // before 1.2, mcp-go does not read answers while a prompt waits for them there
+				p, err := c.GetPrompt(as(t.Context(), "alice"), mcp.GetPromptRequest{Params: mcp.GetPromptParams{Name: "change", Arguments: map[string]string{"dry_run": "true"}}})
+				if err != nil || p.Description != `{"dry_run":"true"}` {
+					t.Errorf("got %v, %v\n%s", p, err, l)
+				}
+			}
+			user.asked = 0
 			if got, err := callTool(as(t.Context(), "alice"), c, "ask", map[string]any{"x": 1}); err != nil || got != accepted || user.asked != 1 {
 				t.Errorf("got %q, %v, asked %d times\n%s", got, err, user.asked, l)
 			}
