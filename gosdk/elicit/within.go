@@ -18,7 +18,8 @@ import (
 // cannot go on.
 //
 // A handler may call Within several times, one after the other: all its questions are one conversation, and
-// their keys must differ. The request is the one that the handler got. The state of
+// their keys must differ: a key that an earlier call of Within asked under is refused. So
+// inner middleware must not run such a handler twice. The request is the one that the handler got. The state of
 // the result is elicit's: the handler neither reads nor writes it.
 //
 // It works wherever the call came through the middleware of package gosdk. Anywhere
@@ -32,16 +33,26 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 	}
 	by, _ := passing.By.(*gosdk.Protection)
 	_, state, answers := inputOf(req)
-	a := passing.Within(req, state, answers, func() any { return newAsker(passing, by, req) }).(*Asker)
+	asker, part := passing.Within(req, state, answers, func() any { return newAsker(passing, by, req) })
+	a := asker.(*Asker)
 	if by != nil && lacksWording(by.Boundary()) {
 		a.log(ctx, "elicit: "+noWording)
 		return nil, internalError()
 	}
 	if !a.busy.CompareAndSwap(false, true) {
-		a.log(ctx, "elicit: Within is called in two goroutines at once, or inside itself: ask one question after the other")
+		a.log(ctx, "elicit: Within is called in two goroutines at once, or inside itself: ask one question after the other; "+
+			"or inner middleware runs the handler twice: with Within, run it once")
 		return nil, internalError()
 	}
 	defer a.busy.Store(false)
+	if passing.Pended() {
+		a.wrong("Within was called after it returned a Pending, or inner middleware ran the handler twice: " +
+			"return the result of the Pending at once; with Within, run the handler once")
+		a.log(ctx, "elicit: "+a.mistake)
+		return nil, internalError()
+	}
+	a.part = part
+	defer func() { a.part = 0 }()
 	pending, err := a.run(ctx, func() error { return ask(a) })
 	if pending != nil {
 		passing.Pend()
