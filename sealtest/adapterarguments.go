@@ -83,15 +83,12 @@ func spoil(arguments any) {
 }
 
 func whatArrived(a *adapterTrial, c adapterCarrier) {
-	rig := a.serve(func(_ context.Context, call AdapterCall) (AdapterResult, error) {
+	rig := a.serve(func(ctx context.Context, call AdapterCall) (AdapterResult, error) {
 		spoil(call.Arguments)
 		if !strings.Contains(textOf(call.Arguments), `"us"`) {
 			a.failf("the harness hands out arguments that a handler cannot change: %T", call.Arguments)
 		}
-		if len(call.State) == 3 {
-			return AdapterResult{Text: "done"}, nil
-		}
-		return AdapterResult{State: call.State + "x", Questions: map[string]mcpseal.Kind{}}, nil
+		return counting(3)(ctx, call)
 	})
 	request := c.from("alice")
 	for round := range 3 {

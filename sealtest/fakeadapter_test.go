@@ -41,7 +41,7 @@ func fakeWith(fault string) func(*testing.T, sealtest.AdapterServer) sealtest.Ad
 		case "its own keys":
 			config.Keys, config.Format = sharedRing, nil
 		case "its own limits":
-			config.MaxState, config.MaxArguments = 2<<20, 4<<20
+			config.MaxState, config.MaxToken, config.MaxArguments = 2<<20, 8<<20, 4<<20
 		case "its own users":
 			config.RequireUser = false
 		}
@@ -261,7 +261,7 @@ func (f *fakeAdapter) call(principal mcpseal.Principal, method string, params *f
 		}
 		return nil, err
 	}
-	if result.Questions == nil && f.fault != "always a token" {
+	if result.Questions == nil && (f.fault != "always a token" || !round.First()) {
 		complete := f.complete(method, result.Text, false)
 		if f.fault == "states of complete results" && result.State != "" {
 			complete["requestState"] = result.State
@@ -296,7 +296,7 @@ func (f *fakeAdapter) ask(ctx context.Context, request mcpseal.Request, round *m
 			return answer, nil
 		}
 	case "cached tokens":
-		if token, ok := f.tokens.Load(request.Method + request.Target); ok {
+		if token, ok := f.tokens.Load(cacheKey(request, round)); ok {
 			answer["requestState"] = token
 			return answer, nil
 		}
@@ -317,9 +317,16 @@ func (f *fakeAdapter) ask(ctx context.Context, request mcpseal.Request, round *m
 		}
 		return nil, mcpseal.Wire(err)
 	}
-	f.tokens.Store(request.Method+request.Target, token)
+	f.tokens.Store(cacheKey(request, round), token)
 	answer["requestState"] = token
 	return answer, nil
+}
+
+// cacheKey is the same for two first calls of one user.
+func cacheKey(request mcpseal.Request, round *mcpseal.Round) string {
+	user, _ := request.Principal.Identify(context.Background())
+	state, _ := round.State()
+	return fmt.Sprint(user, request.Method, request.Target, string(request.Arguments), state)
 }
 
 func needs(kind mcpseal.Kind) (capability, part string) {
