@@ -34,6 +34,7 @@ var faults = map[string][]string{
 	"an empty state counts": {"an empty state is none"},
 	"answers of any kind":   {"an answer of another kind never reaches the handler"},
 	"answers of first calls": {
+		"a state that is spelt in another way never reaches the handler unchecked",
 		"answers of a first call never reach the handler",
 		"answers that were dropped are an event",
 	},
@@ -53,16 +54,24 @@ var faults = map[string][]string{
 		"arguments that name a member twice are refused",
 	},
 	"arguments that the handler changes": {"what arrived is bound, whatever the handler does to its arguments"},
+	"arguments by their exact name":      {"the arguments that the handler sees are bound, however they are spelt"},
+	"states by their exact name":         {"a state that is spelt in another way never reaches the handler unchecked"},
+	"cursors opened twice":               {"a refused cursor is one event, with a reason"},
 	"asks everybody":                     {"a question that the client has not declared is not asked"},
 	"cached tokens": {
 		"a state never leaves in plaintext",
 		"a state works once if it must",
 		"all rejections look the same",
 	},
-	"cursors for every list": {"a cursor of another list is refused"},
+	"cursors for every list": {
+		"a cursor of another list is refused",
+		"a refused cursor is one event, with a reason",
+	},
 	"cursors for everybody": {
 		"a cursor of another user is refused",
 		"a principal that fails refuses the cursor",
+		"a cursor needs a user if the boundary says so",
+		"a refused cursor is one event, with a reason",
 	},
 	"errors are rejections":   {"an error of a handler is not a rejection"},
 	"everybody may be nobody": {"an empty name fails the check"},
@@ -108,8 +117,11 @@ var faults = map[string][]string{
 		"all rejections look the same",
 		"the event of a rejection has the reason",
 	},
-	"its own users": {"a user is required if the boundary says so"},
-	"logs tokens":   {"the log repeats no state, token, answer or user"},
+	"its own users": {
+		"a user is required if the boundary says so",
+		"a cursor needs a user if the boundary says so",
+	},
+	"logs tokens": {"the log repeats no state, token, answer or user"},
 	"long tokens are ignored": {
 		"a state that is too long is rejected",
 		"all rejections look the same",
@@ -125,6 +137,7 @@ var faults = map[string][]string{
 		"what arrived is bound, whatever the handler does to its arguments",
 		"arguments that are too long are refused",
 		"the event of a rejection has the reason",
+		"the arguments that the handler sees are bound, however they are spelt",
 	},
 	"no method": {
 		"a state for a tool is rejected for the prompt of its name",
@@ -140,6 +153,7 @@ var faults = map[string][]string{
 		"answers of an earlier round never reach the handler",
 		"a state that is too long is not sealed",
 		"every seal and every open is one event",
+		"a state that is spelt in another way never reaches the handler unchecked",
 	},
 	"no target": {
 		"a state for another target is rejected",
@@ -167,6 +181,8 @@ var faults = map[string][]string{
 		"the event of a rejection has the reason",
 		"a cursor of another user is refused",
 		"a principal that fails refuses the cursor",
+		"a cursor needs a user if the boundary says so",
+		"a refused cursor is one event, with a reason",
 	},
 	"opens twice": {
 		"a state works once if it must",
@@ -184,6 +200,8 @@ var faults = map[string][]string{
 		"a cursor of another service is refused",
 		"a principal that fails refuses the cursor",
 		"a state is no cursor, and a cursor is no state",
+		"a cursor needs a user if the boundary says so",
+		"a refused cursor is one event, with a reason",
 	},
 	"rejections in other words": rejecting,
 	"rejections tell": {

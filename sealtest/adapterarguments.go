@@ -3,6 +3,7 @@ package sealtest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ var argumentPromises = slices.Concat(
 		{"tool: arguments that name a member twice are refused", twice},
 	},
 	forCarriers(withArguments, "what arrived is bound, whatever the handler does to its arguments", whatArrived),
+	forCarriers(withArguments, "the arguments that the handler sees are bound, however they are spelt", seenArguments),
 	forCarriers(withArguments, "arguments that are too long are refused", longArguments),
 )
 
@@ -102,6 +104,36 @@ func whatArrived(a *adapterTrial, c adapterCarrier) {
 		}
 	}
 	rig.completes(request)
+}
+
+// seenArguments sends arguments that one reader of JSON may find, and another not.
+func seenArguments(a *adapterTrial, c adapterCarrier) {
+	const eu, us = `{"region":"eu"}`, `{"region":"us"}`
+	rig := a.serve(confirm)
+	for _, fields := range []string{
+		`"arguments":` + eu + `,"Arguments":` + us, `"Arguments":` + us + `,"arguments":` + eu,
+		`"ARGUMENTS":` + us, `"arguments":` + eu + `,"arguments":` + us,
+	} {
+		first := c.from("alice").with("").more(fields)
+		response := rig.send(first)
+		if response.token() == "" {
+			continue // refused
+		}
+		seen := rig.last().arguments
+		for _, other := range []string{eu, us, `{}`} {
+			before := rig.runs()
+			rig.send(c.from("alice").with(other).bringing(response.token()).answering(confirmedByAnswer))
+			if again := rig.last().arguments; rig.runs() > before && regionIn(again) != regionIn(seen) {
+				a.failf("%s: a state that was sealed for %s opened for %s", fields, seen, again)
+			}
+		}
+	}
+}
+
+func regionIn(arguments string) string {
+	var known struct{ Region string }
+	json.Unmarshal([]byte(arguments), &known) // what cannot be read has no region
+	return known.Region
 }
 
 func longArguments(a *adapterTrial, c adapterCarrier) {

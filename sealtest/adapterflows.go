@@ -140,8 +140,7 @@ func asksNothing(a *adapterTrial, c adapterCarrier) {
 
 func emptyState(a *adapterTrial, c adapterCarrier) {
 	rig := a.serve(confirm)
-	request := c.from("alice")
-	if response := rig.post("alice", c.method, request.params()+`,"requestState":""`, everyCapability); response.token() == "" {
+	if response := rig.send(c.from("alice").more(`"requestState":""`)); response.token() == "" {
 		a.failf("%.500s", response.raw)
 	}
 	if got := rig.events.Reasons(); len(got) != 0 {

@@ -1,9 +1,7 @@
 package sealtest
 
 import (
-	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,6 +17,8 @@ var listPromises = slices.Concat(
 	forLists("a cursor of another list is refused", movedCursor),
 	forLists("a cursor of another service is refused", otherServicesCursor),
 	forLists("a principal that fails refuses the cursor", unnamedCursor),
+	forLists("a cursor needs a user if the boundary says so", cursorOfAUser),
+	forLists("a refused cursor is one event, with a reason", refusedCursorEvent),
 	[]adapterPromise{{"a state is no cursor, and a cursor is no state", stateOrCursor}},
 )
 
@@ -36,14 +36,15 @@ func forLists(name string, test func(*adapterTrial, string)) []adapterPromise {
 // listed has 25 entries in every list, in pages of 10.
 func listed(_ *mcpseal.Config, server *AdapterServer) {
 	server.PageSize = 10
-	for handlers, name := range map[*map[string]AdapterHandler]string{
-		&server.Tools: "entry%02d", &server.Prompts: "entry%02d", &server.Resources: "test://host/entry%02d", &server.Templates: "test://host/entry%02d/{id}",
-	} {
-		*handlers = maps.Clone(*handlers)
-		for i := len(*handlers); i < 25; i++ {
-			(*handlers)[fmt.Sprintf(name, i)] = func(context.Context, AdapterCall) (AdapterResult, error) { return AdapterResult{}, nil }
+	fill := func(handlers map[string]AdapterHandler, name string) {
+		for i := len(handlers); i < 25; i++ {
+			handlers[fmt.Sprintf(name, i)] = confirm
 		}
 	}
+	fill(server.Tools, "entry%02d")
+	fill(server.Prompts, "entry%02d")
+	fill(server.Resources, "test://host/entry%02d")
+	fill(server.Templates, "test://host/entry%02d/{id}")
 }
 
 func (r *adapterRig) list(user, method, cursor string) *adapterResponse {
@@ -160,6 +161,31 @@ func unnamedCursor(a *adapterTrial, method string) {
 	rig.refuses("a caller without a name", "", method, text)
 	rig.fails("a first page for a caller whom the principal cannot name", rig.list("nameless", method, ""))
 	rig.goesOn("alice", method, text)
+}
+
+func cursorOfAUser(a *adapterTrial, method string) {
+	rig := a.serve(confirm, listed, anonymous, func(config *mcpseal.Config, _ *AdapterServer) { config.RequireUser = true })
+	rig.fails("a first page with a cursor for nobody", rig.list("", method, ""))
+	text := rig.firstCursor("alice", method)
+	rig.refuses("the cursor of alice for nobody", "", method, text)
+	rig.goesOn("alice", method, text)
+}
+
+func refusedCursorEvent(a *adapterTrial, method string) {
+	rig := a.serve(confirm, listed)
+	text := rig.firstCursor("alice", method)
+	before := len(rig.events.All())
+	rig.list("bob", method, text)
+	rig.list("alice", method, "junk")
+	events := rig.events.All()[before:]
+	if len(events) != 2 {
+		a.stopf("the events of two refused cursors: %+v", events)
+	}
+	for i, reason := range []mcpseal.Reason{mcpseal.ReasonUser, mcpseal.ReasonMalformed} {
+		if e := events[i]; e.Op != cursor.OpOpen || e.Reason != reason || e.Method != method {
+			a.failf("the event of a cursor that is refused with the reason %s: %+v", reason, e)
+		}
+	}
 }
 
 func stateOrCursor(a *adapterTrial) {

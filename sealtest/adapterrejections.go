@@ -13,6 +13,7 @@ import (
 var rejectionPromises = slices.Concat(
 	forCarriers(allCarriers, "a forged state is rejected", forgedState),
 	forCarriers(allCarriers, "a state that is too long is rejected", longToken),
+	forCarriers(allCarriers, "a state that is spelt in another way never reaches the handler unchecked", spelling),
 	forCarriers(allCarriers, "a state for another target is rejected", otherTarget),
 	[]adapterPromise{{"a state for a tool is rejected for the prompt of its name", otherMethod}},
 	forCarriers(allCarriers, "a state for a target that does not exist is rejected like any other", missingTarget),
@@ -55,6 +56,39 @@ func longToken(a *adapterTrial, c adapterCarrier) {
 	retry := rig.begin(c.from("alice"))
 	rig.rejects("64 KiB and a byte", retry.bringing(strings.Repeat("A", 64<<10+1)))
 	rig.rejects("a token and 64 KiB", retry.bringing(retry.token+strings.Repeat("A", 64<<10)))
+}
+
+// spelling sends states that one reader of JSON may find, and another not.
+func spelling(a *adapterTrial, c adapterCarrier) {
+	rig := a.serve(confirm)
+	retry := rig.begin(c.from("alice"))
+	genuine, forged := quoted(retry.token), quoted(secretState)
+	for _, fields := range []string{
+		`"requestState":12345`, `"requestState":true`, `"requestState":[` + forged + `]`, `"requestState":{"a":` + forged + `}`,
+		`"RequestState":` + forged, `"requeststate":` + forged, `"request\u0053tate":` + forged, `"requestState":null,"REQUESTSTATE":` + forged,
+		`"requestState":` + genuine + `,"requestState":` + forged, `"requestState":` + forged + `,"requestState":` + genuine,
+		`"requestState":` + genuine + `,"RequestState":` + forged, `"RequestState":` + forged + `,"requestState":` + genuine,
+	} {
+		for _, key := range []string{"inputResponses", "InputResponses"} {
+			// It may be refused, taken for a first call, or for the genuine state of the question.
+			before := rig.runs()
+			response := rig.send(c.from("alice").more(fields + `,"` + key + `":` + confirmedByAnswer))
+			rig.tellsNothing(fields, response)
+			last := rig.last()
+			opened := strings.Contains(fields, genuine) && last.state == secretState
+			if rig.runs() > before && !opened && (last.state != "" || len(last.answers) > 0) {
+				a.failf("%.300s: the handler saw %+v", fields, last)
+			}
+		}
+	}
+	// Nobody else gets it to open, however it is spelt.
+	before := rig.runs()
+	rig.send(retry.as("bob").more(`"RequestState":` + genuine))
+	rig.send(retry.as("bob").more(`"RequestState":""`))
+	if last := rig.last(); rig.runs() > before && (last.state != "" || len(last.answers) > 0) {
+		a.failf("the handler saw the state of another user: %+v", last)
+	}
+	rig.completes(retry)
 }
 
 func otherTarget(a *adapterTrial, c adapterCarrier) {

@@ -153,9 +153,10 @@ func textOf(arguments any) string {
 type adapterRequest struct {
 	adapterCarrier
 	user, token, arguments, answers, capabilities string
+	fields                                        string // further fields of the params, as they are
 }
 
-// from returns the first request of alice.
+// from returns the first request of a user.
 func (c adapterCarrier) from(user string) adapterRequest {
 	r := adapterRequest{adapterCarrier: c, user: user, capabilities: everyCapability}
 	if c.takesArguments() {
@@ -174,6 +175,7 @@ func (r adapterRequest) answering(answers string) adapterRequest {
 	return r
 }
 func (r adapterRequest) bringing(token string) adapterRequest { r.token = token; return r }
+func (r adapterRequest) more(fields string) adapterRequest    { r.fields = fields; return r }
 
 func (r adapterRequest) params() string {
 	key := "name"
@@ -188,6 +190,9 @@ func (r adapterRequest) params() string {
 	}
 	if r.token != "" {
 		params += `,"requestState":` + quoted(r.token)
+	}
+	if r.fields != "" {
+		params += "," + r.fields
 	}
 	return params
 }

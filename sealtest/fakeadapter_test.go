@@ -71,6 +71,9 @@ type fakeParams struct {
 	Meta              struct {
 		Capabilities map[string]map[string]any `json:"io.modelcontextprotocol/clientCapabilities"`
 	} `json:"_meta"`
+
+	exactState     string
+	exactArguments json.RawMessage
 }
 
 func (f *fakeAdapter) serve(user string, text []byte) (response []byte) {
@@ -79,9 +82,7 @@ func (f *fakeAdapter) serve(user string, text []byte) (response []byte) {
 		Method string
 		Params fakeParams
 	}
-	if err := json.Unmarshal(text, &request); err != nil {
-		return fmt.Append(nil, err)
-	}
+	malformed := json.Unmarshal(text, &request)
 	respond := func(result any, err error) []byte {
 		answer := map[string]any{"jsonrpc": "2.0", "id": request.ID, "result": result}
 		if err != nil {
@@ -101,6 +102,10 @@ func (f *fakeAdapter) serve(user string, text []byte) (response []byte) {
 			response = respond(nil, fmt.Errorf("%v", r))
 		}
 	}()
+	if malformed != nil {
+		return respond(nil, mcpseal.WireError{Code: -32602, Message: "Invalid params"})
+	}
+	exactly(text, &request.Params)
 	principal := func(ctx context.Context) (string, error) {
 		name, err := f.Principal(ctx, user)
 		switch {
@@ -125,6 +130,14 @@ func (f *fakeAdapter) serve(user string, text []byte) (response []byte) {
 	return respond(f.call(principal, request.Method, &request.Params))
 }
 
+// exactly notes the fields whose names are spelt exactly.
+func exactly(text []byte, params *fakeParams) {
+	var request struct{ Params map[string]json.RawMessage }
+	json.Unmarshal(text, &request)
+	json.Unmarshal(request.Params["requestState"], &params.exactState)
+	params.exactArguments = request.Params["arguments"]
+}
+
 func (f *fakeAdapter) list(principal mcpseal.Principal, method, text string) (any, error) {
 	ctx := context.Background()
 	handlers, field, key := f.Tools, "tools", "name"
@@ -142,6 +155,8 @@ func (f *fakeAdapter) list(principal mcpseal.Principal, method, text string) (an
 		open.Principal = nil
 	case "cursors for every list":
 		open.Method = "list"
+	case "cursors opened twice":
+		f.cursors.Open(ctx, open, text)
 	case "trimmed cursors":
 		text = strings.TrimSpace(text)
 	}
@@ -221,6 +236,10 @@ func (f *fakeAdapter) call(principal mcpseal.Principal, method string, params *f
 	case "arguments as strings":
 		request.Arguments = []byte(strings.ReplaceAll(string(params.Arguments), `"`, ""))
 		request.Arguments = []byte(strconv.Quote(string(request.Arguments)))
+	case "arguments by their exact name":
+		request.Arguments = params.exactArguments
+	case "states by their exact name":
+		token = params.exactState
 	case "unknown targets first":
 		if handler == nil {
 			return nil, errUnknown
@@ -251,8 +270,11 @@ func (f *fakeAdapter) call(principal mcpseal.Principal, method string, params *f
 	if params.URI != "" {
 		call.Arguments = nil
 	}
-	if call.State, _ = round.State(); f.fault == "no state" {
+	switch call.State, _ = round.State(); {
+	case f.fault == "no state":
 		call.State = ""
+	case f.fault == "states by their exact name" && token == "" && params.RequestState != nil:
+		call.State = *params.RequestState
 	}
 	result, err := handler(ctx, call)
 	if err != nil {
