@@ -120,7 +120,11 @@ func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 
 // again drops the answer and asks the same question once more.
 func (a *Answer[T]) again() error {
-	delete(a.ask.state.Answers, a.key)
+	if before, ok := a.ask.state.Answers[a.key]; ok && before.Action != Accept && !a.ask.read[a.key] {
+		a.ask.state.Answers[a.key] = answer{Action: before.Action} // for no question, but checkRefusals finds it
+	} else {
+		delete(a.ask.state.Answers, a.key)
+	}
 	a.recorded = nil
 	if a.question != nil {
 		a.ask.put(a.key, a.digest, a.question)

@@ -33,6 +33,7 @@ type Asker struct {
 	asks      bool                    // true if a pending answer was read, so that the call asks
 	mistake   string                  // the author's first mistake; "" for none
 	busy      atomic.Bool             // true while Within runs
+	part      int                     // the number of the call of Within that runs; 0 if none does
 	misfit    error                   // not nil if an answer does not fit its question
 }
 
@@ -56,7 +57,13 @@ func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 		a.wrong("the question %s is nil, has a nil message, content, tool or hint, or cannot be written as JSON", mcpseal.PlainText(key))
 		return nil
 	}
-	if before, ok := a.digests[key]; ok && before != digest {
+	if a.passing != nil && !a.passing.AsksIn(a.part, key) {
+		a.wrong("two calls of Within, or one and the handler itself, ask under the key %s, or inner middleware ran the handler twice: "+
+			"use different keys; with Within, run the handler once", mcpseal.PlainText(key))
+		return nil
+	}
+	before, repeated := a.digests[key]
+	if repeated && before != digest {
 		a.wrong("two different questions are asked under the key %s in one run: give each a key of its own", mcpseal.PlainText(key))
 		return nil
 	}
@@ -66,8 +73,8 @@ func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 		delete(a.state.Reworded, key)
 		return &recorded
 	}
-	if ok {
-		a.reworded(key)
+	if ok && !repeated {
+		a.reworded(key, recorded.Action)
 	}
 	// After the handler has read a pending answer, its questions may depend on that
 	// answer, so they are not asked yet.
@@ -86,9 +93,12 @@ func (a *Asker) put(key, digest string, question mcp.InputRequest) {
 	a.state.Asked[key] = digest
 }
 
-// reworded drops the answer to a question that has changed since it was answered.
-func (a *Asker) reworded(key string) {
-	delete(a.state.Answers, key)
+// reworded drops the answer to a question that has changed since it was answered. A
+// refusal stays until there is another answer, so that checkRefusals finds it.
+func (a *Asker) reworded(key string, action Action) {
+	if action == Accept {
+		delete(a.state.Answers, key)
+	}
 	if _, justAnswered := a.fresh[key]; !justAnswered {
 		return
 	}

@@ -2,6 +2,7 @@ package elicit_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -183,4 +184,43 @@ func TestAToolThatCallsOthersLendsThemNoAnswers(t *testing.T) {
 			t.Errorf("%+v, %v, bought %q", result, err, bought)
 		}
 	})
+}
+
+// TestArgumentsOnACopyOfTheRequestAreComparedByValue: inner middleware may pass a copy of
+// the request, and write the arguments anew, but not change them.
+func TestArgumentsOnACopyOfTheRequestAreComparedByValue(t *testing.T) {
+	const sent = `{"dir":"/tmp", "all":true}`
+	for name, c := range map[string]struct{ arguments, want string }{
+		"other bytes":               {`{ "all": true, "dir": "\u002ftmp" }`, "deleted"},
+		"another value":             {`{"all":true,"dir":"/home"}`, internal},
+		"a member more":             {`{"all":true,"dir":"/tmp","x":1}`, internal},
+		"nothing":                   {`{}`, internal},
+		"not a text of one meaning": {`{"all":true,"dir":"/tmp","all":true}`, internal},
+	} {
+		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if r, ok := req.(*mcp.CallToolRequest); ok {
+					params := *r.Params
+					params.Arguments = []byte(c.arguments)
+					req = &mcp.CallToolRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+				}
+				return next(ctx, method, req)
+			}
+		})
+		body := func(ask *elicit.Asker) error {
+			_, err := elicit.Form[yes](ask, "confirm", "Delete?").Value()
+			return err
+		}
+		s.Server().AddTool(&mcp.Tool{Name: "within", InputSchema: anyObject}, within(body))
+		elicit.AddResultTool(s.Protected, &mcp.Tool{Name: "own", InputSchema: anyObject}, func(_ context.Context, ask *elicit.Asker, _ any) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "deleted"}}}, nil, body(ask)
+		})
+		session := connect(t, s.Server(), reply(nil).options(false), revision2026)
+		for _, tool := range []string{"within", "own"} {
+			got := text(call(t, session, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(sent)}))
+			if got != c.want || strings.Contains(s.book.String(), "change them in place") != (c.want == internal) {
+				t.Errorf("%s, %s: %s, want %s; the log: %s", name, tool, got, c.want, s.book)
+			}
+		}
+	}
 }

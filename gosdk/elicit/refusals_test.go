@@ -14,7 +14,7 @@ import (
 // TestARefusalThatNobodyReadFailsTheCall: the user said no, or said nothing, and the
 // handler went on as if it had not asked.
 func TestARefusalThatNobodyReadFailsTheCall(t *testing.T) {
-	runs := 0
+	runs, threes := 0, 0
 	const question = "Delete everything?"
 	ask := func(ask *elicit.Asker) *elicit.Answer[confirm] { return elicit.Form[confirm](ask, "confirm", question) }
 	why := func(ask *elicit.Asker, key string) error {
@@ -67,6 +67,28 @@ func TestARefusalThatNobodyReadFailsTheCall(t *testing.T) {
 			_, err := answer.Value()
 			return err
 		}, `{"done":"deleted"}`},
+		"not read, reworded": {func(a *elicit.Asker) error {
+			message := question
+			if runs++; runs%2 == 0 { // the second of two
+				message = "Delete 6 files?"
+			}
+			for range 4 { // one rewording, however often it is asked
+				elicit.Form[confirm](a, "confirm", message)
+			}
+			return why(a, "a")
+		}, ""},
+		"not read, reworded and not asked at once": {func(a *elicit.Asker) error {
+			message := question
+			if threes++; threes%3 != 1 {
+				message = "Delete 6 files?"
+			}
+			if threes%3 == 1 { // the first of three
+				elicit.Form[confirm](a, "confirm", message)
+			}
+			err := errors.Join(why(a, "a"), why(a, "b"))
+			elicit.Form[confirm](a, "confirm", message)
+			return err
+		}, ""},
 	} {
 		for _, action := range []string{"decline", "cancel", "accept"} {
 			t.Run(name+", "+action, func(t *testing.T) {
@@ -120,6 +142,65 @@ func TestARefusalThatNobodyReadFailsAPromptAndAResource(t *testing.T) {
 			t.Errorf("the resource: %v", err)
 		}
 	})
+}
+
+// TestARefusalThatWasRewordedIsAskedAgain: a question that is read is asked again, and the new answer
+// counts.
+func TestARefusalThatWasRewordedIsAskedAgain(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s := newService(t, nil)
+		runs := 0
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+			message := "Delete 6 files?"
+			if runs++; runs == 1 {
+				message = "Delete 5 files?"
+			}
+			_, err := elicit.Form[confirm](ask, "confirm", message).Value()
+			return result{"deleted"}, err
+		})
+		u := reply(map[string]*mcp.ElicitResult{"Delete 5 files?": {Action: "decline"}})
+		got := text(call(t, connect(t, s.Server(), u.options(false), revision), &mcp.CallToolParams{Name: "t"}))
+		if want := `{"done":"deleted"}`; got != want || len(u.messages()) != 2 {
+			t.Errorf("%s after %q, want %s; the log: %s", got, u.messages(), want, s.book)
+		}
+	})
+}
+
+// TestARefusedURLThatIsAskedAgainIsNotForgotten: the client leaves the second question
+// open, and the handler does not look.
+func TestARefusedURLThatIsAskedAgainIsNotForgotten(t *testing.T) {
+	s := newService(t, nil)
+	runs := 0
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		consent := elicit.URL(ask, "connect", "Connect?", "https://example.com/")
+		switch runs++; runs {
+		case 1:
+			_, err := consent.Value()
+			return result{}, err
+		case 2:
+			return result{}, consent.NotYet()
+		}
+		return result{"connected"}, nil
+	})
+	session := connect(t, s.Server(), (&user{}).options(true), revision2026)
+	params := &mcp.CallToolParams{Name: "t"}
+	for _, answers := range []mcp.InputResponseMap{nil, {"connect": &mcp.ElicitResult{Action: "decline"}}} {
+		params.InputResponses = answers
+		asked, err := call(t, session, params)
+		if got := text(asked, err); got != "ASKS [connect]" {
+			t.Fatalf("%s; the log: %s", got, s.book)
+		}
+		params.RequestState = asked.RequestState
+	}
+	open := *params
+	open.InputResponses = nil
+	if got := text(call(t, session, &open)); got != internal || !strings.Contains(s.book.String(), "the question connect was declined or cancelled") {
+		t.Errorf("%s; the log: %s", got, s.book)
+	}
+	params.InputResponses = mcp.InputResponseMap{"connect": &mcp.ElicitResult{Action: "accept"}}
+	if got := text(call(t, session, params)); got != `{"done":"connected"}` {
+		t.Errorf("%s; the log: %s", got, s.book)
+	}
 }
 
 // TestAMisfitIsNotTakenForARefusalThatNobodyRead: after a misfit nothing can be read.

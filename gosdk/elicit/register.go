@@ -149,7 +149,8 @@ func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Ask
 	}
 	if lent {
 		a.wrong("the handler got another request than the one that arrived with this call's answers: " +
-			"a tool that calls others must not pass them its context")
+			"a tool that calls others must not pass them its context, and inner middleware that changes the arguments must change them in place, " +
+			"not on a copy of the request")
 	}
 	if passing != nil {
 		if s, ok := readState(text); ok && passing.Written(text, s.wording()) {

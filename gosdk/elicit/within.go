@@ -18,9 +18,10 @@ import (
 // *[RefusedError], or says that the call cannot go on.
 //
 // A handler may call Within several times, one after the other. All its questions then
-// belong to one conversation, so their keys must differ. Pass the request that the
-// handler got. The state of the result is elicit's: the handler neither reads nor
-// writes it.
+// belong to one conversation, so their keys must differ: Within fails if an earlier call
+// of Within has asked under the same key. So inner middleware must not run such a handler
+// twice. Pass the request that the handler got. The state of the result is elicit's: the
+// handler neither reads nor writes it.
 //
 // It works wherever the call came through the middleware of package gosdk. Anywhere
 // else it fails, and the log says why.
@@ -33,16 +34,26 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 	}
 	by, _ := passing.By.(*gosdk.Protection)
 	_, state, answers := inputOf(req)
-	a := passing.Within(req, state, answers, func() any { return newAsker(passing, by, req) }).(*Asker)
+	asker, part := passing.Within(req, state, answers, func() any { return newAsker(passing, by, req) })
+	a := asker.(*Asker)
 	if by != nil && lacksWording(by.Boundary()) {
 		a.log(ctx, "elicit: "+noWording)
 		return nil, internalError()
 	}
 	if !a.busy.CompareAndSwap(false, true) {
-		a.log(ctx, "elicit: Within is called in two goroutines at once, or inside itself: ask one question after the other")
+		a.log(ctx, "elicit: Within is called in two goroutines at once, or inside itself: ask one question after the other; "+
+			"or inner middleware runs the handler twice: with Within, run it once")
 		return nil, internalError()
 	}
 	defer a.busy.Store(false)
+	if passing.Pended() {
+		a.wrong("Within was called after it returned a Pending, or inner middleware ran the handler twice: " +
+			"return the result of the Pending at once; with Within, run the handler once")
+		a.log(ctx, "elicit: "+a.mistake)
+		return nil, internalError()
+	}
+	a.part = part
+	defer func() { a.part = 0 }()
 	pending, err := a.run(ctx, func() error { return ask(a) })
 	if pending != nil {
 		passing.Pend()

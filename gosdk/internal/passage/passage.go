@@ -50,6 +50,10 @@ type Call struct {
 	beginning sync.Mutex // held while an asker is made
 	within    any        // what Within returns during the run withinOf
 	withinOf  withinRun  // zero before the first call of Within
+
+	parts  int            // calls of Within so far; part 0 is the handler of elicit itself
+	askers map[string]int // the part that asks under each key, in this run
+	pended bool           // a call of Within returned a result that asks, in this run
 }
 
 // withinRun identifies one run of a handler. For older clients, SDK 1.7 runs the
@@ -95,14 +99,36 @@ func (c *Call) Began() {
 
 // Within returns what begin made for this run of a handler. It calls begin only the first
 // time, so a handler that calls elicit.Within several times gets the same asker each time.
-func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMap, begin func() any) any {
+// It also returns the number of this part of the run.
+func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMap, begin func() any) (asker any, part int) {
 	run := withinRun{req, state, reflect.ValueOf(answers).Pointer()}
 	c.beginning.Lock()
 	defer c.beginning.Unlock()
+	c.mu.Lock()
+	if c.withinOf.state != run.state || c.withinOf.answers != run.answers { // a copy of the request is no other run
+		c.askers, c.pended = nil, false
+	}
+	c.parts++
+	part = c.parts
+	c.mu.Unlock()
 	if c.within == nil || c.withinOf != run {
 		c.within, c.withinOf = begin(), run
 	}
-	return c.within
+	return c.within, part
+}
+
+// AsksIn notes that a part of the run asks under a key. It is false if another part did.
+func (c *Call) AsksIn(part int, key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if before, ok := c.askers[key]; ok {
+		return before == part
+	}
+	if c.askers == nil {
+		c.askers = make(map[string]int)
+	}
+	c.askers[key] = part
+	return true
 }
 
 // Begun notes the asker of a handler of elicit, so that Within returns it.
@@ -110,18 +136,30 @@ func (c *Call) Begun(req mcp.Request, state string, answers mcp.InputResponseMap
 	c.beginning.Lock()
 	defer c.beginning.Unlock()
 	c.within, c.withinOf = asker, withinRun{req, state, reflect.ValueOf(answers).Pointer()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.askers, c.pended = nil, false
 }
 
 // Pend notes that there is a result that asks. The handler must take it and return it.
-func (c *Call) Pend() { c.addOpen(1) }
-
-// Take notes that the handler has taken a result that Pend noted.
-func (c *Call) Take() { c.addOpen(-1) }
-
-func (c *Call) addOpen(n int) {
+func (c *Call) Pend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open += n
+	c.open, c.pended = c.open+1, true
+}
+
+// Pended reports whether Pend noted a result in this run, taken or not.
+func (c *Call) Pended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pended
+}
+
+// Take notes that the handler has taken a result that Pend noted.
+func (c *Call) Take() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open--
 }
 
 // Dropped reports whether the handler has not taken a result that Pend noted.
@@ -147,6 +185,7 @@ func (c *Call) Begin(round *mcpseal.Round) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.round, c.wrote, c.asking, c.input = round, nil, false, nil
+	c.askers, c.pended = nil, false
 }
 
 // Worded reports whether elicit wrote the state of a round: whether every question in
@@ -191,10 +230,24 @@ func (c *Call) Input(req mcp.Request) (state string, answers mcp.InputResponseMa
 		return "", nil, true
 	}
 	if target, arguments, promptArgs := called(req); in.params != req.GetParams() &&
-		(in.target != target || !bytes.Equal(in.arguments, arguments) || !maps.Equal(in.promptArgs, promptArgs)) {
+		(in.target != target || !sameValue(in.arguments, arguments) || !maps.Equal(in.promptArgs, promptArgs)) {
 		return "", nil, false
 	}
 	return in.state, in.answers, true
+}
+
+// sameValue reports whether two arguments are the same JSON value: inner middleware may
+// have written them anew.
+func sameValue(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	one, err := (&mcpseal.Binding{Arguments: a}).ArgumentsDigest()
+	if err != nil {
+		return false
+	}
+	other, err := (&mcpseal.Binding{Arguments: b}).ArgumentsDigest()
+	return err == nil && one == other
 }
 
 // called returns what a request calls, and with which arguments.

@@ -1,0 +1,153 @@
+package sealtest
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// answerPromises are about questions, and which answers reach the handler.
+var answerPromises = slices.Concat(
+	forCarriers(allCarriers, "answers of a first call never reach the handler", firstAnswers),
+	forCarriers(allCarriers, "answers that were not asked for never reach the handler", unaskedAnswers),
+	forCarriers(allCarriers, "answers of an earlier round never reach the handler", earlierAnswers),
+	forCarriers(allCarriers, "an answer of another kind never reaches the handler", otherKinds),
+	forCarriers(allCarriers, "an answer that is not whole never reaches the handler", unsoundAnswers),
+	forCarriers(allCarriers, "what comes with a no never reaches the handler", contentOfANo),
+	forCarriers(allCarriers, "a question that the client has not declared is not asked", undeclared),
+)
+
+// kindCase is a kind of question, with whole answers and such that are not.
+type kindCase struct {
+	kind         mcpseal.Kind
+	capabilities string // without it
+	whole        string
+	unsound      []string
+}
+
+var kindCases = []kindCase{
+	{mcpseal.KindForm, `{"elicitation":{"url":{}},"sampling":{},"roots":{}}`, `{"action":"accept","content":{"value":"x"}}`, []string{
+		`{"action":"accept","content":{"value":null}}`, `{"action":"accept","content":{"value":["a",null]}}`,
+		`{"action":"accept","content":{"value":{"a":{"b":[null]}}}}`, `{"action":null}`, `{"action":"ACCEPT"}`, `{"action":"bogus"}`}},
+	{mcpseal.KindURL, `{"elicitation":{"form":{}},"sampling":{},"roots":{}}`, `{"action":"accept"}`, []string{
+		`{"action":"accept","content":{"value":null}}`, `{"action":"bogus"}`}},
+	{mcpseal.KindSampling, `{"elicitation":{"form":{},"url":{}},"roots":{}}`, `{"role":"assistant","model":"m","content":{"type":"text","text":"x"}}`, []string{
+		`{"role":"assistant","model":"m","content":[]}`, `{"role":"assistant","model":"m","content":null}`,
+		`{"role":"assistant","model":"m","content":[null]}`}},
+	{mcpseal.KindRoots, `{"elicitation":{"form":{},"url":{}},"sampling":{}}`, `{"roots":[{"uri":"file:///a"}]}`, []string{
+		`{"roots":[null]}`, `{"roots":[{"uri":"file:///a"},null]}`}},
+}
+
+// asking asks one question of a kind, whose key is confirm.
+func asking(kind mcpseal.Kind) AdapterHandler {
+	return func(ctx context.Context, call AdapterCall) (AdapterResult, error) {
+		result, err := confirm(ctx, call)
+		if result.Questions != nil {
+			result.Questions = map[string]mcpseal.Kind{"confirm": kind}
+		}
+		return result, err
+	}
+}
+
+// keptFrom fails the trial if the request's answers reach the handler. The client gets
+// the question again, or an error that the SDK makes before the handler runs.
+func (r *adapterRig) keptFrom(what string, request adapterRequest) {
+	before := r.runs()
+	response := r.send(request)
+	switch {
+	case response.text() == "done" || r.runs() > before && len(r.last().answers) > 0:
+		r.failf("%s reached the handler: %v", what, r.last().answers)
+	case r.runs() > before && response.token() == "":
+		r.failf("%s: the question does not come again: %.500s", what, response.raw)
+	case r.runs() == before && response.Error == nil:
+		r.failf("%s: nothing ran: %.500s", what, response.raw)
+	}
+}
+
+func firstAnswers(a *adapterTrial, c adapterCarrier) {
+	rig := a.serve(confirm)
+	rig.keptFrom("an answer of a first call", c.from("alice").answering(confirmedByAnswer))
+	if rig.runs() != 1 {
+		a.failf("the handler ran %d times", rig.runs())
+	}
+}
+
+func unaskedAnswers(a *adapterTrial, c adapterCarrier) {
+	rig := a.serve(confirm)
+	retry := rig.begin(c.from("alice"))
+	for _, answers := range []string{`{"other":` + accepted + `}`, `{"Confirm":` + accepted + `}`, `{"":` + accepted + `}`, `{}`} {
+		rig.keptFrom(answers, retry.answering(answers))
+	}
+	rig.completes(retry.answering(`{"other":` + accepted + `,"confirm":` + accepted + `}`))
+	if last := rig.last(); len(last.answers) != 1 || last.answers["confirm"] == "" {
+		a.failf("the handler saw %v", last.answers)
+	}
+}
+
+func earlierAnswers(a *adapterTrial, c adapterCarrier) {
+	rig := a.serve(counting(3))
+	request := c.from("alice")
+	for _, answers := range []string{"", `{"q1":` + accepted + `}`} {
+		response := rig.send(request.answering(answers))
+		if request.token = response.token(); request.token == "" {
+			a.stopf("%.500s", response.raw)
+		}
+	}
+	rig.send(request.answering(`{"q1":` + accepted + `,"q2":` + accepted + `,"q3":` + accepted + `}`))
+	if last := rig.last(); len(last.answers) != 1 || last.answers["q2"] == "" {
+		a.failf("the handler saw %v", last.answers)
+	}
+}
+
+func otherKinds(a *adapterTrial, c adapterCarrier) {
+	for _, asked := range kindCases {
+		rig := a.serve(asking(asked.kind))
+		retry := rig.begin(c.from("alice"))
+		for _, answered := range kindCases {
+			request := retry.answering(`{"confirm":` + answered.whole + `}`)
+			if asked.kind.Takes(answered.kind) {
+				rig.completes(request)
+			} else {
+				rig.keptFrom(answered.whole, request)
+			}
+		}
+	}
+}
+
+func unsoundAnswers(a *adapterTrial, c adapterCarrier) {
+	for _, k := range kindCases {
+		rig := a.serve(asking(k.kind))
+		retry := rig.begin(c.from("alice"))
+		for _, answer := range k.unsound {
+			rig.keptFrom(answer, retry.answering(`{"confirm":`+answer+`}`))
+		}
+	}
+}
+
+func contentOfANo(a *adapterTrial, c adapterCarrier) {
+	for _, action := range []string{"decline", "cancel"} {
+		rig := a.serve(confirm)
+		rig.completes(rig.begin(c.from("alice")).answering(`{"confirm":{"action":"` + action + `","content":{"value":"hush"}}}`))
+		if answer := rig.last().answers["confirm"]; !strings.Contains(answer, action) || strings.Contains(answer, "hush") {
+			a.failf("the handler saw %s", answer)
+		}
+	}
+}
+
+func undeclared(a *adapterTrial, c adapterCarrier) {
+	for _, k := range kindCases {
+		rig := a.serve(asking(k.kind))
+		for _, capabilities := range []string{k.capabilities, `{}`} {
+			request := c.from("alice")
+			request.capabilities = capabilities
+			response := rig.send(request)
+			if response.Error == nil {
+				a.failf("a client with %s: %.500s", capabilities, response.raw)
+			}
+			rig.tellsNothing("a client that cannot be asked", response)
+		}
+		rig.completes(rig.begin(c.from("alice")).answering(`{"confirm":` + k.whole + `}`))
+	}
+}

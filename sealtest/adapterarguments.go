@@ -1,0 +1,144 @@
+package sealtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// argumentPromises are about what a state is bound to of the arguments.
+var argumentPromises = slices.Concat(
+	forCarriers(withArguments, "a state with other arguments is rejected", otherArguments),
+	forCarriers(withArguments, "arguments may be spelt differently", otherSpelling),
+	[]adapterPromise{
+		{"tool: arguments of every type are bound", everyType},
+		{"tool: numbers that a float64 cannot tell apart are told apart", largeNumbers},
+		{"tool: arguments that name a member twice are refused", twice},
+	},
+	forCarriers(withArguments, "what arrived is bound, whatever the handler does to its arguments", whatArrived),
+	forCarriers(withArguments, "the arguments that the handler sees are bound, however they are spelt", seenArguments),
+	forCarriers(withArguments, "arguments that are too long are refused", longArguments),
+)
+
+func otherArguments(a *adapterTrial, c adapterCarrier) {
+	rig := a.serve(confirm)
+	retry := rig.begin(c.from("alice"))
+	for _, other := range []string{`{"region":"us"}`, `{"region":"EU"}`, `{"region":"eu "}`, `{"region":""}`, `{}`, "", `{"more":"eu"}`, `{"region":"eu","more":""}`} {
+		rig.rejects("arguments "+other, retry.with(other))
+		rig.rejects("arguments in place of "+other, rig.begin(retry.with(other).bringing("").answering("")).with(retry.arguments))
+	}
+	rig.completes(retry)
+}
+
+func otherSpelling(a *adapterTrial, c adapterCarrier) {
+	rig := a.serve(confirm)
+	retry := rig.begin(c.from("alice").with(`{"region":"eu","more":"é/"}`))
+	for _, same := range []string{`{"more":"é/","region":"eu"}`, "{ \"region\" :\n\"eu\",\"more\":\"é/\"}", `{"r\u0065gion":"\u0065u","more":"\u00e9\/"}`} {
+		rig.completes(retry.with(same))
+	}
+	none := rig.begin(c.from("alice").with(`{}`))
+	rig.completes(none.with("")) // no arguments are an empty object
+}
+
+func everyType(a *adapterTrial) {
+	rig := a.serve(confirm)
+	values := []string{`"1"`, `1`, `-1`, `1.5`, `true`, `false`, `null`, `[]`, `{}`, `[1]`, `[1,2]`, `[2,1]`, `[[1]]`, `{"a":1}`, `{"a":{"b":1}}`, `""`}
+	for i, value := range values {
+		retry := rig.begin(toolCarrier.from("alice").with(`{"v":` + value + `}`))
+		rig.completes(retry)
+		other := values[(i+1)%len(values)]
+		rig.rejects(other+" in place of "+value, retry.with(`{"v":`+other+`}`))
+		rig.rejects("nothing in place of "+value, retry.with(`{}`))
+	}
+}
+
+func largeNumbers(a *adapterTrial) {
+	rig := a.serve(confirm)
+	retry := rig.begin(toolCarrier.from("alice").with(`{"account":9007199254740993}`))
+	rig.rejects("the number before", retry.with(`{"account":9007199254740992}`))
+	rig.completes(retry)
+}
+
+func twice(a *adapterTrial) {
+	const arguments = `{"region":"eu","region":"eu"}`
+	rig := a.serve(confirm)
+	rig.rejects("a member twice", rig.begin(toolCarrier.from("alice")).with(arguments))
+	rig.fails("a question for arguments with a member twice", rig.send(toolCarrier.from("alice").with(arguments)))
+}
+
+// spoil changes eu to us in arguments, in place.
+func spoil(arguments any) {
+	v := reflect.ValueOf(arguments)
+	switch {
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
+		copy(v.Bytes(), bytes.ReplaceAll(v.Bytes(), []byte(`"eu"`), []byte(`"us"`)))
+	case v.Kind() == reflect.Map:
+		if key := reflect.ValueOf("region"); v.MapIndex(key).IsValid() {
+			v.SetMapIndex(key, reflect.ValueOf("us"))
+		}
+	}
+}
+
+func whatArrived(a *adapterTrial, c adapterCarrier) {
+	rig := a.serve(func(ctx context.Context, call AdapterCall) (AdapterResult, error) {
+		spoil(call.Arguments)
+		if !strings.Contains(textOf(call.Arguments), `"us"`) {
+			a.failf("the harness hands out arguments that a handler cannot change: %T", call.Arguments)
+		}
+		return counting(3)(ctx, call)
+	})
+	request := c.from("alice")
+	for round := range 3 {
+		response := rig.send(request)
+		if request.token = response.token(); request.token == "" {
+			a.stopf("round %d: %.500s", round, response.raw)
+		}
+		rig.rejects("what the handler made of the arguments", request.with(`{"region":"us"}`))
+		if last := rig.last(); !strings.Contains(last.arguments, `"eu"`) {
+			a.failf("round %d: the handler saw %s", round, last.arguments)
+		}
+	}
+	rig.completes(request)
+}
+
+// seenArguments sends arguments that one reader of JSON may find, and another not.
+func seenArguments(a *adapterTrial, c adapterCarrier) {
+	const eu, us = `{"region":"eu"}`, `{"region":"us"}`
+	rig := a.serve(confirm)
+	for _, fields := range []string{
+		`"arguments":` + eu + `,"Arguments":` + us, `"Arguments":` + us + `,"arguments":` + eu,
+		`"ARGUMENTS":` + us, `"arguments":` + eu + `,"arguments":` + us,
+	} {
+		first := c.from("alice").with("").more(fields)
+		response := rig.send(first)
+		if response.token() == "" {
+			continue // refused
+		}
+		seen := rig.last().arguments
+		for _, other := range []string{eu, us, `{}`} {
+			before := rig.runs()
+			rig.send(c.from("alice").with(other).bringing(response.token()).answering(confirmedByAnswer))
+			if again := rig.last().arguments; rig.runs() > before && regionIn(again) != regionIn(seen) {
+				a.failf("%s: a state that was sealed for %s opened for %s", fields, seen, again)
+			}
+		}
+	}
+}
+
+func regionIn(arguments string) string {
+	var known struct{ Region string }
+	json.Unmarshal([]byte(arguments), &known) // what cannot be read has no region
+	return known.Region
+}
+
+func longArguments(a *adapterTrial, c adapterCarrier) {
+	rig := a.serve(confirm, func(config *mcpseal.Config, _ *AdapterServer) { config.MaxArguments = 100 })
+	retry, long := rig.begin(c.from("alice")), `{"region":"`+strings.Repeat("e", 100)+`"}`
+	rig.rejects("long arguments", retry.with(long))
+	rig.fails("a question for long arguments", rig.send(c.from("alice").with(long)))
+}

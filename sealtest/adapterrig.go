@@ -1,0 +1,328 @@
+package sealtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// adapterCarrier is a kind of request that carries states.
+type adapterCarrier struct {
+	name, method  string
+	target, other string // two that the server has
+	missing       string // one that it does not have
+}
+
+var (
+	toolCarrier     = adapterCarrier{"tool", "tools/call", "steps", "other", "missing"}
+	promptCarrier   = adapterCarrier{"prompt", "prompts/get", "steps", "other", "missing"}
+	resourceCarrier = adapterCarrier{"resource", "resources/read", "test://host/steps", "test://host/other", "test://host/missing"}
+	templateCarrier = adapterCarrier{"template", "resources/read", "test://host/items/1", "test://host/items/2", "test://host/missing"}
+
+	allCarriers       = []adapterCarrier{toolCarrier, promptCarrier, resourceCarrier, templateCarrier}
+	withArguments     = []adapterCarrier{toolCarrier, promptCarrier}
+	itemsTemplate     = "test://host/items/{id}"
+	everyCapability   = `{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}`
+	secretState       = "hush: step=1"
+	accepted          = `{"action":"accept","content":{"value":"yes"}}`
+	confirmedByAnswer = `{"confirm":` + accepted + `}`
+)
+
+// confirm asks once, and says what it remembers when it has the answer.
+func confirm(_ context.Context, call AdapterCall) (AdapterResult, error) {
+	if _, answered := call.Answers["confirm"]; answered {
+		return AdapterResult{Text: "done"}, nil
+	}
+	return AdapterResult{State: secretState, Questions: map[string]mcpseal.Kind{"confirm": mcpseal.KindForm}}, nil
+}
+
+// adapterRig is a server under test, and what its handlers, its log and its observer saw.
+type adapterRig struct {
+	*adapterTrial
+	client AdapterClient
+	events *Events
+	log    *logBook
+
+	mu   sync.Mutex
+	seen []seenCall
+}
+
+// seenCall is what a handler was given, at that time.
+type seenCall struct {
+	state, arguments string
+	answers          map[string]string
+}
+
+// logBook is a log that a promise reads.
+type logBook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBook) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBook) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+type rigOption func(*mcpseal.Config, *AdapterServer)
+
+func anonymous(_ *mcpseal.Config, s *AdapterServer) { s.AllowAnonymous = true }
+
+// serve starts a server with this handler behind every target.
+func (a *adapterTrial) serve(handler AdapterHandler, options ...rigOption) *adapterRig {
+	rig := &adapterRig{adapterTrial: a, events: &Events{}, log: &logBook{}}
+	logger := slog.New(slog.NewTextHandler(rig.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	seeing := func(ctx context.Context, call AdapterCall) (AdapterResult, error) {
+		rig.see(call)
+		return handler(ctx, call)
+	}
+	both := func(c adapterCarrier) map[string]AdapterHandler {
+		return map[string]AdapterHandler{c.target: seeing, c.other: seeing}
+	}
+	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: logger, Observer: rig.events.Observe}
+	server := AdapterServer{
+		Tools: both(toolCarrier), Prompts: both(promptCarrier), Resources: both(resourceCarrier),
+		Templates: map[string]AdapterHandler{itemsTemplate: seeing},
+		Principal: func(_ context.Context, user string) (string, error) { return user, nil },
+		Logger:    logger,
+	}
+	for _, option := range options {
+		option(&config, &server)
+	}
+	boundary, err := mcpseal.New(config)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	server.Boundary = boundary
+	rig.client = a.start(a.t, server)
+	return rig
+}
+
+func (r *adapterRig) see(call AdapterCall) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = append(r.seen, seenCall{call.State, textOf(call.Arguments), call.Answers})
+}
+
+// runs returns how often handlers ran.
+func (r *adapterRig) runs() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.seen)
+}
+
+// last returns what the last handler saw.
+func (r *adapterRig) last() seenCall {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.seen) == 0 {
+		return seenCall{}
+	}
+	return r.seen[len(r.seen)-1]
+}
+
+// textOf returns arguments as JSON.
+func textOf(arguments any) string {
+	if arguments == nil {
+		return ""
+	}
+	text, err := json.Marshal(arguments)
+	if bytes, ok := arguments.([]byte); ok {
+		text, err = bytes, nil
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// adapterRequest is one request. The texts are JSON, except for user, target and token.
+type adapterRequest struct {
+	adapterCarrier
+	user, token, arguments, answers, capabilities string
+	fields                                        string // further fields of the params, as they are
+}
+
+// from returns the first request of a user.
+func (c adapterCarrier) from(user string) adapterRequest {
+	r := adapterRequest{adapterCarrier: c, user: user, capabilities: everyCapability}
+	if c.takesArguments() {
+		r.arguments = `{"region":"eu"}`
+	}
+	return r
+}
+
+func (c adapterCarrier) takesArguments() bool { return c.method != "resources/read" }
+
+func (r adapterRequest) as(user string) adapterRequest        { r.user = user; return r }
+func (r adapterRequest) to(target string) adapterRequest      { r.target = target; return r }
+func (r adapterRequest) with(arguments string) adapterRequest { r.arguments = arguments; return r }
+func (r adapterRequest) answering(answers string) adapterRequest {
+	r.answers = answers
+	return r
+}
+func (r adapterRequest) bringing(token string) adapterRequest { r.token = token; return r }
+func (r adapterRequest) more(fields string) adapterRequest    { r.fields = fields; return r }
+
+func (r adapterRequest) params() string {
+	key := "name"
+	if !r.takesArguments() {
+		key = "uri"
+	}
+	params := strconv.Quote(key) + ":" + quoted(r.target)
+	for _, field := range []struct{ name, text string }{{"arguments", r.arguments}, {"inputResponses", r.answers}} {
+		if field.text != "" {
+			params += "," + strconv.Quote(field.name) + ":" + field.text
+		}
+	}
+	if r.token != "" {
+		params += `,"requestState":` + quoted(r.token)
+	}
+	if r.fields != "" {
+		params += "," + r.fields
+	}
+	return params
+}
+
+func quoted(text string) string {
+	quoted, _ := json.Marshal(text)
+	return string(quoted)
+}
+
+// adapterResponse is a response as far as a promise reads it.
+type adapterResponse struct {
+	raw    string
+	Result *struct {
+		RequestState  string                     `json:"requestState"`
+		InputRequests map[string]json.RawMessage `json:"inputRequests"`
+		IsError       bool                       `json:"isError"`
+		Content       []struct{ Text string }    `json:"content"`
+		Messages      []struct {
+			Content struct{ Text string } `json:"content"`
+		} `json:"messages"`
+		Contents []struct{ Text string } `json:"contents"`
+
+		NextCursor string                         `json:"nextCursor"`
+		Tools      []struct{ Name string }        `json:"tools"`
+		Prompts    []struct{ Name string }        `json:"prompts"`
+		Resources  []struct{ URI string }         `json:"resources"`
+		Templates  []struct{ URITemplate string } `json:"resourceTemplates"`
+	} `json:"result"`
+	Error *struct {
+		Code    int64  `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// token returns the token of a result that asks.
+func (r *adapterResponse) token() string {
+	if r.Result == nil {
+		return ""
+	}
+	return r.Result.RequestState
+}
+
+// text returns the text of a complete result.
+func (r *adapterResponse) text() string {
+	switch {
+	case r.Result == nil:
+	case len(r.Result.Content) > 0:
+		return r.Result.Content[0].Text
+	case len(r.Result.Messages) > 0:
+		return r.Result.Messages[0].Content.Text
+	case len(r.Result.Contents) > 0:
+		return r.Result.Contents[0].Text
+	}
+	return ""
+}
+
+func (r *adapterRig) send(request adapterRequest) *adapterResponse {
+	return r.post(request.user, request.method, request.params(), request.capabilities)
+}
+
+func (r *adapterRig) post(user, method, params, capabilities string) *adapterResponse {
+	if params != "" {
+		params += ","
+	}
+	response := &adapterResponse{raw: string(r.client(user, []byte(`{"jsonrpc":"2.0","id":7,"method":`+quoted(method)+`,"params":{`+params+
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+		`"io.modelcontextprotocol/clientInfo":{"name":"sealtest","version":"1"},`+
+		`"io.modelcontextprotocol/clientCapabilities":`+capabilities+`}}}`)))}
+	if err := json.Unmarshal([]byte(response.raw), response); err != nil || (response.Result == nil) == (response.Error == nil) {
+		r.failf("not a response: %.500q", response.raw)
+	}
+	return response
+}
+
+// begin sends a first request, and returns the retry that answers it.
+func (r *adapterRig) begin(request adapterRequest) adapterRequest {
+	response := r.send(request)
+	if response.token() == "" || response.Result.InputRequests == nil {
+		r.stopf("%s does not ask: %.500s", request.target, response.raw)
+	}
+	return request.bringing(response.token()).answering(confirmedByAnswer)
+}
+
+// completes fails the trial unless the request is answered with the handler's text.
+func (r *adapterRig) completes(request adapterRequest) {
+	if response := r.send(request); response.text() != "done" || response.token() != "" || response.Result.IsError {
+		r.failf("%s as %q with a good state: %.500s", request.target, request.user, response.raw)
+	}
+}
+
+// rejects fails the trial unless the request gets the one answer of all rejections, and
+// no handler runs.
+func (r *adapterRig) rejects(what string, request adapterRequest) {
+	before := r.runs()
+	response := r.send(request)
+	r.isRefusal(what, response, mcpseal.Wire(mcpseal.ErrRejected))
+	if r.runs() != before {
+		r.failf("%s: the handler ran", what)
+	}
+}
+
+// isRefusal compares a response with the frozen message, and with the refusals before.
+func (r *adapterRig) isRefusal(what string, response *adapterResponse, frozen mcpseal.WireError) {
+	if response.Error == nil || response.Error.Message != frozen.Message || response.Error.Code != -32602 && response.Error.Code != -32603 {
+		r.failf("%s is not rejected with %q: %.500s", what, frozen.Message, response.raw)
+		return
+	}
+	r.adapterTrial.mu.Lock()
+	defer r.adapterTrial.mu.Unlock()
+	if r.refusal == nil {
+		r.refusal = map[string]string{}
+	}
+	first, known := r.refusal[frozen.Message]
+	if !known {
+		r.refusal[frozen.Message] = response.raw
+	} else if first != response.raw {
+		r.failures = append(r.failures, what+": the rejection differs from the others: "+response.raw+" and "+first)
+	}
+}
+
+// fails fails the trial unless the response is an error that tells the client nothing.
+func (r *adapterRig) fails(what string, response *adapterResponse) {
+	if response.token() != "" || response.Error == nil && (response.Result == nil || !response.Result.IsError) {
+		r.failf("%s: %.500s", what, response.raw)
+	}
+	r.tellsNothing(what, response)
+}
+
+func (r *adapterRig) tellsNothing(what string, response *adapterResponse) {
+	if strings.Contains(response.raw, "hush") {
+		r.failf("%s: the client sees what it must not: %.500s", what, response.raw)
+	}
+}

@@ -1,0 +1,22 @@
+package sealtest
+
+import "testing"
+
+// AdapterPromises returns the names of all promises of adapters.
+func AdapterPromises() (names []string) {
+	for _, promise := range adapterPromises() {
+		names = append(names, promise.name)
+	}
+	return names
+}
+
+// AdapterFailures returns how an adapter breaks a promise.
+func AdapterFailures(t *testing.T, name string, start func(*testing.T, AdapterServer) AdapterClient) []string {
+	for _, promise := range adapterPromises() {
+		if promise.name == name {
+			return promise.run(t, start)
+		}
+	}
+	t.Fatalf("there is no promise %q", name)
+	return nil
+}
