@@ -16,9 +16,9 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-// TestTheAdapterKeepsThePromisesOfAllAdapters has no list of what the SDK cannot do.
+// The official SDK has no limits.
 func TestTheAdapterKeepsThePromisesOfAllAdapters(t *testing.T) {
-	sealtest.TestAdapter(t, startAdapter, nil)
+	sealtest.TestAdapter(t, startAdapter, sealtest.AdapterLimits{})
 }
 
 const userHeader = "Test-User"

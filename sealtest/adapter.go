@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -14,31 +15,56 @@ import (
 // TestAdapter tests an adapter of an MCP SDK: each subtest is a promise that every adapter
 // keeps. start makes a server with the adapter under test, as AdapterServer describes
 // it, and returns a client of that server. Each promise starts servers of its own.
-//
-// cannot names promises that the SDK keeps the adapter from keeping, and why. Such a
-// promise runs all the same: it is reported as skipped while it fails, and as a failure
-// once it holds. Nil means none.
-func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) AdapterClient, cannot map[string]string) {
+func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) AdapterClient, limits AdapterLimits) {
 	promises := adapterPromises()
-	for name := range cannot {
-		if !slices.ContainsFunc(promises, func(p adapterPromise) bool { return p.name == name }) {
-			t.Errorf("%q is not a promise: take it out of the list of what the SDK cannot do", name)
-		}
-	}
+	kept := make(map[string]bool) // for each entry of limits.Cannot that was tried: all its promises hold
 	for _, promise := range promises {
 		t.Run(promise.name, func(t *testing.T) {
-			failures := promise.run(t, start)
-			if why, excused := cannot[promise.name]; excused {
-				if len(failures) == 0 {
-					t.Fatalf("the adapter keeps this promise: take it out of the list of what the SDK cannot do (%s)", why)
-				}
-				t.Skipf("the SDK cannot do this: %s: %s", why, failures[0])
+			failures := promise.run(t, start, limits)
+			entry := limits.entry(promise.name)
+			if before, tried := kept[entry]; before || !tried {
+				kept[entry] = len(failures) == 0
+			}
+			if entry != "" && len(failures) > 0 {
+				t.Skipf("the SDK cannot do this: %s: %s", limits.Cannot[entry], failures[0])
 			}
 			for _, failure := range failures {
 				t.Error(failure)
 			}
 		})
 	}
+	for entry, why := range limits.Cannot {
+		if !slices.ContainsFunc(promises, func(p adapterPromise) bool { return limits.entry(p.name) == entry }) {
+			t.Errorf("%q is not a promise: take it out of the list of what the SDK cannot do", entry)
+		} else if kept[entry] {
+			t.Errorf("the adapter keeps the promise %q: take it out of the list of what the SDK cannot do (%s)", entry, why)
+		}
+	}
+}
+
+// AdapterLimits is what an SDK keeps an adapter from doing. The zero value is no limit.
+type AdapterLimits struct {
+	// Cannot has the reason why a promise cannot be kept, by the name of the promise. A
+	// name that ends with * stands for all promises that begin so. The promises run all
+	// the same: a failure is reported as skipped, and a name whose promises all hold is
+	// reported as a failure.
+	Cannot map[string]string
+	// InvalidCursor is the message that refuses the cursor of a list. "" means that of
+	// package cursor.
+	InvalidCursor string
+}
+
+// entry returns the name in Cannot that excuses a promise, or "".
+func (l AdapterLimits) entry(promise string) string {
+	if _, ok := l.Cannot[promise]; ok {
+		return promise
+	}
+	for name := range l.Cannot {
+		if begin, ok := strings.CutSuffix(name, "*"); ok && strings.HasPrefix(promise, begin) {
+			return name
+		}
+	}
+	return ""
 }
 
 // AdapterServer describes the server that a promise needs.
@@ -119,8 +145,8 @@ func forCarriers(carriers []adapterCarrier, name string, test func(*adapterTrial
 }
 
 // run returns how the promise was broken, and nothing if it was kept.
-func (p adapterPromise) run(t *testing.T, start func(*testing.T, AdapterServer) AdapterClient) (failures []string) {
-	a := &adapterTrial{t: t, start: start}
+func (p adapterPromise) run(t *testing.T, start func(*testing.T, AdapterServer) AdapterClient, limits AdapterLimits) (failures []string) {
+	a := &adapterTrial{t: t, start: start, limits: limits}
 	defer func() {
 		if r := recover(); r != nil && r != any(trialOver{}) {
 			panic(r)
@@ -136,6 +162,7 @@ func (p adapterPromise) run(t *testing.T, start func(*testing.T, AdapterServer) 
 type adapterTrial struct {
 	t        *testing.T
 	start    func(*testing.T, AdapterServer) AdapterClient
+	limits   AdapterLimits
 	mu       sync.Mutex
 	failures []string
 	refusal  map[string]string // the first rejection of a state, and of a cursor

@@ -14,7 +14,9 @@ import (
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
-func TestASoundAdapterKeepsItsPromises(t *testing.T) { sealtest.TestAdapter(t, fakeWith(""), nil) }
+func TestASoundAdapterKeepsItsPromises(t *testing.T) {
+	sealtest.TestAdapter(t, fakeWith(""), sealtest.AdapterLimits{})
+}
 
 // faults maps each fault of the fake adapter to the promises that it breaks.
 var faults = map[string][]string{
@@ -338,13 +340,15 @@ func TestThePromisesThatAnSDKCannotKeepAreCheckedToo(t *testing.T) {
 		passes bool
 		want   string
 	}{
-		"broken":  {"unknown targets first", nil, false, "is not rejected with"},
-		"excused": {"unknown targets first", excused, true, "it looks for the target first"},
-		"kept":    {"", map[string]string{promise: "it looks for the target first"}, false, "the adapter keeps this promise"},
-		"unknown": {"", map[string]string{"tool: a promise": "no reason"}, false, `"tool: a promise" is not a promise`},
+		"broken":   {"unknown targets first", nil, false, "is not rejected with"},
+		"excused":  {"unknown targets first", excused, true, "it looks for the target first"},
+		"kept":     {"", map[string]string{promise: "it looks for the target first"}, false, "the adapter keeps the promise"},
+		"all":      {"unknown targets first", map[string]string{"*": "it looks for the target first"}, true, "it looks for the target first"},
+		"all kept": {"", map[string]string{"tool: *": "it looks for the target first"}, false, "the adapter keeps the promise"},
+		"unknown":  {"", map[string]string{"tool: a promise": "no reason"}, false, `"tool: a promise" is not a promise`},
 	}
 	if name := os.Getenv(adapterEnv); name != "" {
-		sealtest.TestAdapter(t, fakeWith(cases[name].fault), cases[name].cannot)
+		sealtest.TestAdapter(t, fakeWith(cases[name].fault), sealtest.AdapterLimits{Cannot: cases[name].cannot})
 		return
 	}
 	for name, c := range cases {

@@ -65,7 +65,11 @@ func (r *adapterRig) firstCursor(user, method string) string {
 }
 
 func (r *adapterRig) refuses(what, user, method, text string) {
-	r.isRefusal(what, r.list(user, method, text), cursor.Wire(cursor.ErrInvalid))
+	refusal := cursor.Wire(cursor.ErrInvalid)
+	if message := r.limits.InvalidCursor; message != "" {
+		refusal.Message = message
+	}
+	r.isRefusal(what, r.list(user, method, text), refusal)
 }
 
 func (r *adapterRig) goesOn(user, method, text string) {

@@ -14,7 +14,7 @@ func AdapterPromises() (names []string) {
 func AdapterFailures(t *testing.T, name string, start func(*testing.T, AdapterServer) AdapterClient) []string {
 	for _, promise := range adapterPromises() {
 		if promise.name == name {
-			return promise.run(t, start)
+			return promise.run(t, start, AdapterLimits{})
 		}
 	}
 	t.Fatalf("there is no promise %q", name)
