@@ -6,6 +6,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
@@ -38,7 +39,7 @@ func sound(answer mcp.InputResponse) mcp.InputResponse {
 			}
 			return a
 		}
-		isWhole = a != nil && a.Action == "accept" && !hasNull(a.Content)
+		isWhole = a != nil && a.Action == "accept" && (a.Content == nil || !adapter.HasNull(a.Content))
 	case *mcp.CreateMessageResult:
 		isWhole = a != nil && whole.Content(a.Content)
 	case *mcp.CreateMessageWithToolsResult:
@@ -50,27 +51,4 @@ func sound(answer mcp.InputResponse) mcp.InputResponse {
 		return nil
 	}
 	return answer
-}
-
-// hasNull reports whether the fields of a form hold a null, at any depth. A field
-// that the user left empty is absent, not null.
-func hasNull(fields map[string]any) bool {
-	for _, value := range fields {
-		if isNull(value) {
-			return true
-		}
-	}
-	return false
-}
-
-func isNull(value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return true
-	case []any:
-		return slices.ContainsFunc(v, isNull)
-	case map[string]any:
-		return hasNull(v)
-	}
-	return false
 }

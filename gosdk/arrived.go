@@ -4,12 +4,12 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
@@ -132,67 +132,18 @@ func copyClaim(value any) any {
 	return value
 }
 
-// keptArguments is a copy of a call's arguments, made when they arrive, because handlers
-// and inner middleware may change the arguments before anything is sealed.
-type keptArguments struct{ text []byte }
-
-var keptPool = sync.Pool{New: func() any { return new(keptArguments) }}
-
-// maxKept is the size of the largest copy whose memory is reused, in bytes.
-const maxKept = 64 << 10
-
-// keepArguments replaces the call's arguments with a copy, which is valid until release
-// is called. If there are no arguments, or more than most bytes, which is too long to
-// be digested, it copies nothing and returns nil.
-func (c *call) keepArguments(most int) *keptArguments {
-	if len(c.arguments) == 0 && len(c.promptArgs) == 0 || len(c.arguments) > most {
+// keepArguments replaces the call's arguments with a copy, and returns the copy. The
+// arguments are valid until the copy is released. It returns nil, and copies nothing, if
+// there are no arguments, or if they are too long to be digested.
+func (c *call) keepArguments(most int) (kept *adapter.Arguments) {
+	switch {
+	case len(c.arguments) == 0 && len(c.promptArgs) == 0 || len(c.arguments) > most:
 		return nil
+	case c.method == methodPrompt:
+		kept = adapter.CopyStrings(c.promptArgs)
+	default:
+		kept = adapter.CopyArguments(c.arguments)
 	}
-	kept := keptPool.Get().(*keptArguments)
-	if c.method == methodPrompt {
-		kept.text = appendStrings(kept.text[:0], c.promptArgs)
-	} else {
-		kept.text = append(kept.text[:0], c.arguments...)
-	}
-	c.arguments = kept.text
+	c.arguments = kept.Text()
 	return kept
-}
-
-func (k *keptArguments) release() {
-	if k == nil || cap(k.text) > maxKept {
-		return
-	}
-	clear(k.text)
-	keptPool.Put(k)
-}
-
-// appendStrings appends a prompt's arguments as a JSON object, in any order: the digest
-// does not depend on the order.
-func appendStrings(dst []byte, members map[string]string) []byte {
-	dst = append(dst, '{')
-	for name, value := range members {
-		if len(dst) > 1 {
-			dst = append(dst, ',')
-		}
-		dst = appendString(append(appendString(dst, name), ':'), value)
-	}
-	return append(dst, '}')
-}
-
-// appendString appends a JSON string. Bytes that are not UTF-8 stay as they are, so
-// that the digest refuses the text.
-func appendString(dst []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', c)
-		case c < ' ':
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xF])
-		default:
-			dst = append(dst, c)
-		}
-	}
-	return append(dst, '"')
 }

@@ -2,7 +2,6 @@ package gosdk
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -12,46 +11,9 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-const (
-	// maxListPosition is the length of the longest SDK cursor that is sealed. Such a
-	// cursor holds a name or a URI.
-	maxListPosition = 32 << 10
-	// maxCachedMs is a year. The ttlMs of a page, up to this limit, extends the life of
-	// the page's cursor.
-	maxCachedMs = 365 * 24 * 60 * 60 * 1000
-)
-
-// nativeCursors returns an issuer of cursors under the boundary's keys, or nil if
-// the boundary has no keys.
-func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
-	config, ok := cursor.ConfigOf(boundary)
-	if !ok {
-		return nil
-	}
-	config.MaxPosition = maxPosition
-	cursors, err := cursor.New(config)
-	if err != nil {
-		panic("gosdk: " + err.Error()) // only a mistake in the config above leads here
-	}
-	return cursors
-}
-
-// forUsers wraps the issuer that the author set in Options.Cursors, if
-// [mcpseal.Config.RequireUser] is set. It makes the principal fail for a call without a
-// user, so that the issuer refuses the call.
-type forUsers struct{ cursor.Issuer }
-
-func (f forUsers) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {
-	ask := request.Principal
-	request.Principal = func(ctx context.Context) (string, error) {
-		user, err := ask(ctx)
-		if err == nil && user == "" {
-			err = errNobody
-		}
-		return user, err
-	}
-	return f.Issuer.Open(ctx, request, text)
-}
+// maxCachedMs is a year. The ttlMs of a page, up to this limit, extends the life of the
+// page's cursor.
+const maxCachedMs = 365 * 24 * 60 * 60 * 1000
 
 func isList(method string) bool {
 	switch method {
@@ -70,7 +32,7 @@ func (p *Protection) serveList(ctx context.Context, next mcp.MethodHandler, meth
 	if p.lists == nil {
 		result, err := next(ctx, method, req)
 		if tools, ok := result.(*mcp.ListToolsResult); ok && tools != nil && token == "" {
-			p.strangers.meet(ctx, p, 0, tools)
+			p.meet(ctx, 0, tools)
 		}
 		return result, err
 	}
@@ -90,7 +52,7 @@ func (p *Protection) serveList(ctx context.Context, next mcp.MethodHandler, meth
 		return nil, p.refuse(ctx, method, "a list that is nil or of an unknown type was refused: nobody could seal its cursor")
 	}
 	if tools, ok := result.(*mcp.ListToolsResult); ok {
-		p.strangers.meet(ctx, p, page.Number(), tools)
+		p.meet(ctx, page.Number(), tools)
 	}
 	return p.sealedList(ctx, &by, &page, result)
 }
@@ -206,46 +168,13 @@ func nextListCursor(result mcp.Result) (text string, with func(string) mcp.Resul
 	return "", nil
 }
 
-// strangers are the tools that an option names and no list has shown so far. Their
-// names may be misspelt, and then the option has no effect: single use stays off, for
-// example.
-type strangers struct {
-	mu    sync.Mutex
-	names map[string]string // from each tool to the option that names it; nil after the warning
-	pages int               // how many pages were seen without a gap, counted from the first
-}
-
-func (s *strangers) expect(option string, tools []string) {
-	for _, tool := range tools {
-		if s.names == nil {
-			s.names = make(map[string]string)
+// meet notes the tools on a page of the list of tools.
+func (p *Protection) meet(ctx context.Context, number int, page *mcp.ListToolsResult) {
+	p.unlisted.Page(ctx, number, page.NextCursor == "", func(yield func(string) bool) {
+		for _, tool := range page.Tools {
+			if tool != nil && !yield(tool.Name) {
+				return
+			}
 		}
-		s.names[tool] = option
-	}
-}
-
-// meet looks at a page of the list of tools. After the last page it warns, once, about
-// the tools that were on no page. Another replica may have served some pages, so it
-// warns only after this process has served every page.
-func (s *strangers) meet(ctx context.Context, p *Protection, number int, page *mcp.ListToolsResult) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.names == nil {
-		return
-	}
-	for _, tool := range page.Tools {
-		if tool != nil {
-			delete(s.names, tool.Name)
-		}
-	}
-	if number == s.pages {
-		s.pages++
-	}
-	if page.NextCursor != "" || number >= s.pages {
-		return
-	}
-	for tool, option := range s.names {
-		p.logger().WarnContext(ctx, "gosdk: an option names a tool that the server does not list: check its spelling", "option", option, "tool", tool)
-	}
-	s.names = nil
+	}, p.logger)
 }

@@ -73,7 +73,7 @@ func (p *Protection) serveCarrier(ctx context.Context, next mcp.MethodHandler, m
 			"where Protect is called once, or a handler called its own server with its own context")
 	}
 	kept := c.keepArguments(p.policy.MaxArguments)
-	defer kept.release()
+	defer kept.Release()
 	result, err := p.serveCall(ctx, next, req, c)
 	if err == nil {
 		return result, nil

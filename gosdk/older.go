@@ -177,11 +177,8 @@ func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, ans
 	if err != nil {
 		return "", nil, &ownError{err}
 	}
-	declared := declaredBy(session)
-	for _, question := range a.questions {
-		if !declares(declared, question) {
-			return "", nil, &ownError{missingCapabilities(a.questions)}
-		}
+	if err := covers(declaredBy(session), a.questions); err != nil {
+		return "", nil, &ownError{err}
 	}
 	token, expires, err := o.sealRound(a.state, questions)
 	if err != nil {

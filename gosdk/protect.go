@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"sync"
 	"sync/atomic"
-	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/cursor"
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
@@ -68,7 +67,7 @@ type Options struct {
 
 // StartOver is a text for [Options.RejectedText]. It tells a model what to do after a
 // token was rejected.
-const StartOver = "The confirmation is no longer valid. Nothing was done. Call the tool again to start over."
+const StartOver = adapter.StartOver
 
 // Protection is a boundary and its options, prepared once for any number of servers.
 type Protection struct {
@@ -84,7 +83,7 @@ type Protection struct {
 	anonymous   atomic.Bool     // true after the log has warned that nobody is authenticated
 	halfNamed   sync.Map        // the errors that warnHalfNamed has logged, by their text
 	paired      atomic.Bool     // true if the receiving and the sending middleware are on one server
-	strangers   strangers
+	unlisted    adapter.Unlisted
 }
 
 // Prepare returns a Protection, which [Protection.Install] puts on servers. Use both in
@@ -103,7 +102,7 @@ func (p *Protection) Install(server *mcp.Server) *Protected {
 	if !p.paired.Load() || server == nil {
 		panic("gosdk: Install needs a server, and a Protection that Prepare returned")
 	}
-	if !installed.add(server) {
+	if !installed.Add(server, struct{}{}) {
 		panic("gosdk: the server is protected already: call Protect or Install once for each server")
 	}
 	server.AddReceivingMiddleware(p.receiving)
@@ -128,34 +127,7 @@ func (p *Protected) Server() *mcp.Server { return p.server }
 func (p *Protected) Boundary() *mcpseal.Boundary { return p.protection.boundary }
 
 // installed has the servers that Install has protected.
-var installed serverSet
-
-// serverSet is a set of servers. It does not keep a server from being
-// garbage-collected.
-type serverSet struct {
-	mu      sync.Mutex
-	servers map[weak.Pointer[mcp.Server]]struct{}
-	sweep   int // when there are this many entries, add removes the entries of collected servers
-}
-
-// add adds a server, and reports whether it is new.
-func (s *serverSet) add(server *mcp.Server) bool {
-	pointer := weak.Make(server)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.servers[pointer]; known {
-		return false
-	}
-	if len(s.servers) >= s.sweep {
-		maps.DeleteFunc(s.servers, func(p weak.Pointer[mcp.Server], _ struct{}) bool { return p.Value() == nil })
-		s.sweep = max(1024, 2*len(s.servers))
-	}
-	if s.servers == nil {
-		s.servers = make(map[weak.Pointer[mcp.Server]]struct{})
-	}
-	s.servers[pointer] = struct{}{}
-	return true
-}
+var installed adapter.Table[mcp.Server, struct{}]
 
 // Protect installs the middleware on server. Call it once, after any
 // middleware that must see plaintext and before any that must see tokens:
@@ -190,15 +162,11 @@ func newProtection(boundary *mcpseal.Boundary, options *Options) *Protection {
 	if cursors, ok := p.options.Cursors.(*cursor.Cursors); ok && cursors == nil {
 		panic("gosdk: Options.Cursors is nil; check the error of cursor.New")
 	}
-	if p.options.Cursors == nil {
-		p.options.Cursors = nativeCursors(boundary, 0)
-	} else if p.policy.RequireUser {
-		p.options.Cursors = forUsers{p.options.Cursors}
-	}
+	p.options.Cursors = adapter.ToolCursors(boundary, p.options.Cursors)
 	if p.options.PlainLists {
 		p.logger().Warn("gosdk: list cursors are not sealed, because Options.PlainLists is set")
 	} else {
-		p.lists = nativeCursors(boundary, maxListPosition)
+		p.lists = adapter.ListCursors(boundary)
 		if p.lists == nil {
 			p.logger().Warn("gosdk: list cursors are not sealed, because the boundary has no keys of its own: " +
 				"add mcpseal.NativeFormat to Config.AlsoOpen")
@@ -208,8 +176,8 @@ func newProtection(boundary *mcpseal.Boundary, options *Options) *Protection {
 		p.logger().Info("gosdk: rejected tokens of tools are answered with a result in place of the protocol's error, " +
 			"so the official scenario input-required-result-tampered-state fails")
 	}
-	p.strangers.expect("mcpseal.Config.ReplayTools", p.policy.ReplayTools)
-	p.strangers.expect("gosdk.Options.Unsolicited", p.options.Unsolicited)
+	p.unlisted.Expect("mcpseal.Config.ReplayTools", p.policy.ReplayTools)
+	p.unlisted.Expect("gosdk.Options.Unsolicited", p.options.Unsolicited)
 	for _, tool := range p.options.Unsolicited {
 		p.unsolicited[tool] = true
 		p.logger().Warn("gosdk: answers that were not asked for reach this tool on its first call", "tool", tool)

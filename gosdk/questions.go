@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
@@ -61,117 +62,67 @@ func (p *Protection) checkWritable(ctx context.Context, method string, asking an
 	return nil
 }
 
-// needs names the capability, and within it the part, that a client must
-// declare before it is asked a question.
-func needs(question mcp.InputRequest) (capability, part string) {
-	switch passage.KindOf(question) {
-	case mcpseal.KindForm:
-		return "elicitation", "form"
-	case mcpseal.KindURL:
-		return "elicitation", "url"
-	case mcpseal.KindSampling:
-		if q, ok := question.(*mcp.CreateMessageWithToolsParams); ok && len(q.Tools) > 0 {
-			return "sampling", "tools"
-		}
-		return "sampling", ""
-	case mcpseal.KindRoots:
-		return "roots", ""
-	}
-	return "", ""
-}
-
-// declares reports whether capabilities, as decoded from JSON, cover a question. A
-// client that declares elicitation without a mode can answer forms.
-func declares(capabilities map[string]any, question mcp.InputRequest) bool {
-	capability, part := needs(question)
-	declared, ok := capabilities[capability].(map[string]any)
-	if !ok {
-		return false
-	}
-	_, ok = declared[part]
-	return ok || part == "" || part == "form" && len(declared) == 0
+// needOf returns what a client must declare before it is asked a question.
+func needOf(question mcp.InputRequest) adapter.Need {
+	withTools, _ := question.(*mcp.CreateMessageWithToolsParams)
+	return adapter.Need{Kind: passage.KindOf(question), Tools: withTools != nil && len(withTools.Tools) > 0}
 }
 
 // checkCapabilities refuses questions that the client has not declared it can answer,
 // as revision 2026-07-28 requires. A client declares its capabilities in each request,
 // or else in the handshake.
 func checkCapabilities(req mcp.Request, c call, questions mcp.InputRequestMap) error {
-	capabilities := declaredIn(c.meta)
-	if capabilities == nil {
-		if session, ok := req.GetSession().(*mcp.ServerSession); ok && session != nil {
-			capabilities = declaredBy(session)
-		}
+	capabilities, declared := declaredIn(c.meta)
+	if session, ok := req.GetSession().(*mcp.ServerSession); ok && session != nil && !declared {
+		capabilities = declaredBy(session)
 	}
-	for _, question := range questions {
-		if !declares(capabilities, question) {
-			return missingCapabilities(questions)
-		}
-	}
-	return nil
+	return covers(capabilities, questions)
 }
 
-func declaredIn(meta map[string]any) (capabilities map[string]any) {
+// covers returns an error that lists the capabilities that the questions need, or nil if
+// the client has declared them all.
+func covers(capabilities adapter.Capabilities, questions mcp.InputRequestMap) error {
+	needs := make([]adapter.Need, 0, 4)
+	missing := false
+	for _, question := range questions {
+		need := needOf(question)
+		needs, missing = append(needs, need), missing || !capabilities.Meet(need)
+	}
+	if !missing {
+		return nil
+	}
+	wire := adapter.MissingCapabilities(needs...)
+	return &jsonrpc.Error{Code: wire.Code, Message: wire.Message, Data: wire.Data}
+}
+
+// declaredIn returns the capabilities that a request declares; ok is false if it declares
+// none.
+func declaredIn(meta map[string]any) (capabilities adapter.Capabilities, ok bool) {
 	switch value := meta[mcp.MetaKeyClientCapabilities].(type) {
 	case nil:
 	case map[string]any:
-		return value
+		return adapter.CapabilitiesIn(value), true
 	default: // a Go value, from a client in the same process
-		if text, err := json.Marshal(value); err == nil && json.Unmarshal(text, &capabilities) == nil {
-			return capabilities
+		var declared map[string]any
+		if text, err := json.Marshal(value); err == nil && json.Unmarshal(text, &declared) == nil && declared != nil {
+			return adapter.CapabilitiesIn(declared), true
 		}
 	}
-	return nil
+	return capabilities, false
 }
 
-// missingCapabilities returns an error that lists the capabilities that the questions
-// need.
-func missingCapabilities(questions mcp.InputRequestMap) error {
-	required := make(map[string]map[string]any)
-	for _, question := range questions {
-		capability, part := needs(question)
-		if required[capability] == nil {
-			required[capability] = make(map[string]any)
-		}
-		if part != "" {
-			required[capability][part] = struct{}{}
-		}
-	}
-	data, err := json.Marshal(map[string]any{"requiredCapabilities": required})
-	if err != nil {
-		return internalError()
-	}
-	return &jsonrpc.Error{
-		Code:    mcp.CodeMissingRequiredClientCapabilities,
-		Message: "Missing required client capabilities",
-		Data:    data,
-	}
-}
-
-// declaredBy returns the capabilities that an older client declared in its handshake,
-// in the form of decoded JSON.
-func declaredBy(session *mcp.ServerSession) map[string]any {
+// declaredBy returns the capabilities that an older client declared in its handshake.
+func declaredBy(session *mcp.ServerSession) (c adapter.Capabilities) {
 	params := session.InitializeParams()
 	if params == nil || params.Capabilities == nil {
-		return nil
-	}
-	declared := make(map[string]any)
-	part := func(capability string, parts map[string]bool) {
-		present := make(map[string]any)
-		for name, ok := range parts {
-			if ok {
-				present[name] = true
-			}
-		}
-		declared[capability] = present
+		return c
 	}
 	if e := params.Capabilities.Elicitation; e != nil {
-		part("elicitation", map[string]bool{"form": e.Form != nil, "url": e.URL != nil})
+		c.Form, c.URL = e.Form != nil || e.URL == nil, e.URL != nil
 	}
 	if s := params.Capabilities.Sampling; s != nil {
-		part("sampling", map[string]bool{"tools": s.Tools != nil})
+		c.Sampling, c.SamplingTools = true, s.Tools != nil
 	}
-	if params.Capabilities.RootsV2 != nil {
-		part("roots", nil)
-	}
-	return declared
+	c.Roots = params.Capabilities.RootsV2 != nil
+	return c
 }

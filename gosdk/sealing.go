@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
@@ -31,7 +32,7 @@ func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Requ
 	p.warnUsers(ctx, &by)
 	request := mcpseal.Request{Method: c.method, Target: c.target, Principal: p.as(&by), Arguments: bytes.Clone(c.arguments)}
 	if c.method == methodPrompt {
-		request.Arguments = appendStrings(nil, c.promptArgs)
+		request.Arguments = adapter.AppendStrings(nil, c.promptArgs)
 	}
 	return request, nil
 }

@@ -32,8 +32,8 @@ func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 		if !ok || !isServer {
 			return next(ctx, method, req)
 		}
-		if !declares(declaredBy(session), question) {
-			return nil, &ownError{missingCapabilities(mcp.InputRequestMap{"": question})}
+		if err := covers(declaredBy(session), mcp.InputRequestMap{"": question}); err != nil {
+			return nil, &ownError{err}
 		}
 		if !p.paired.Load() {
 			return nil, &ownError{p.refuse(ctx, method, "the receiving middleware is not installed, so nothing is sealed: install both of what Middleware returned, on one server")}

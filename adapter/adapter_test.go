@@ -1,0 +1,192 @@
+package adapter_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
+	"github.com/mcpseal/mcpseal/cursor"
+)
+
+func TestHasNull(t *testing.T) {
+	for text, want := range map[string]bool{
+		`null`: true, `[null]`: true, `{"a":null}`: true, `{"a":[{"b":[1,null]}]}`: true,
+		`1`: false, `[]`: false, `{}`: false, `"null"`: false, `{"a":[{"b":[1,false,""]}]}`: false,
+	} {
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			t.Fatal(err)
+		}
+		if got := adapter.HasNull(value); got != want {
+			t.Errorf("HasNull(%s) = %v", text, got)
+		}
+	}
+}
+
+func TestArgumentsAreACopy(t *testing.T) {
+	text := []byte(`{"a":1}`)
+	a := adapter.CopyArguments(text)
+	clear(text)
+	if string(a.Text()) != `{"a":1}` {
+		t.Errorf("got %s", a.Text())
+	}
+	kept := a.Text()
+	a.Release()
+	if !bytes.Equal(kept, make([]byte, len(kept))) {
+		t.Error("the memory of released arguments still holds them")
+	}
+	var none *adapter.Arguments
+	if none.Release(); none.Text() != nil {
+		t.Error("nil has a text")
+	}
+}
+
+func TestStringsAreWrittenAsJSON(t *testing.T) {
+	members := map[string]string{"": "", "a": "\x00\x1f\"\\/\u2028\x7f€", "é\n": "x"}
+	var got map[string]string
+	if err := json.Unmarshal(adapter.CopyStrings(members).Text(), &got); err != nil || !maps.Equal(got, members) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if text := adapter.AppendStrings(nil, nil); string(text) != "{}" {
+		t.Errorf("got %s", text)
+	}
+	invalid := mcpseal.Binding{Arguments: adapter.AppendStrings(nil, map[string]string{"a": "\xff"})}
+	if _, err := invalid.ArgumentsDigest(); err == nil {
+		t.Error("text that is not UTF-8 has a digest")
+	}
+}
+
+func TestCapabilitiesMeetWhatWasDeclared(t *testing.T) {
+	needs := map[string]adapter.Need{
+		"form": {Kind: mcpseal.KindForm}, "url": {Kind: mcpseal.KindURL}, "sampling": {Kind: mcpseal.KindSampling},
+		"tools": {Kind: mcpseal.KindSampling, Tools: true}, "roots": {Kind: mcpseal.KindRoots}, "none": {},
+	}
+	for text, want := range map[string]string{
+		`{}`: "", `{"elicitation":{}}`: "form", `{"elicitation":{"form":{}}}`: "form", `{"elicitation":{"url":{}}}`: "url",
+		`{"elicitation":{"form":{},"url":{}}}`: "form url", `{"sampling":{}}`: "sampling", `{"sampling":{"tools":{}}}`: "sampling tools",
+		`{"roots":{}}`: "roots", `{"elicitation":true,"sampling":[],"roots":null}`: "",
+	} {
+		var declared map[string]any
+		if err := json.Unmarshal([]byte(text), &declared); err != nil {
+			t.Fatal(err)
+		}
+		var met []string
+		for name, need := range needs {
+			if adapter.CapabilitiesIn(declared).Meet(need) {
+				met = append(met, name)
+			}
+		}
+		slices.Sort(met)
+		if got := strings.Join(met, " "); got != want {
+			t.Errorf("%s meets %q, want %q", text, got, want)
+		}
+	}
+	all := slices.Collect(maps.Values(needs))
+	if got := adapter.CapabilityNames(append(all, all...)...); got != "elicitation.form, elicitation.url, roots, sampling, sampling.tools" {
+		t.Errorf("got %q", got)
+	}
+	wire := adapter.MissingCapabilities(all...)
+	if want := `{"requiredCapabilities":{"elicitation":{"form":{},"url":{}},"roots":{},"sampling":{"tools":{}}}}`; wire.Code != -32021 || string(wire.Data) != want {
+		t.Errorf("got %+v %s", wire, wire.Data)
+	}
+}
+
+func TestCursorsOfToolsNeedAUserIfTheBoundarySaysSo(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), RequireUser: true, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var issuer cursor.Issuer
+		if own {
+			config, _ := cursor.ConfigOf(boundary)
+			config.RequireUser = false
+			if issuer, err = cursor.New(config); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for user, want := range map[string]bool{"": false, "alice": true} {
+			request := mcpseal.Request{Method: "tools/call", Target: "t", Principal: func(context.Context) (string, error) { return user, nil }}
+			page, err := adapter.ToolCursors(boundary, issuer).Open(t.Context(), request, "")
+			if err == nil {
+				_, err = page.Next(t.Context(), cursor.NextPage{Position: []byte("1")})
+			}
+			if (err == nil) != want {
+				t.Errorf("own %v, user %q: %v", own, user, err)
+			}
+		}
+		if adapter.ListCursors(boundary) == nil {
+			t.Error("no cursors for lists")
+		}
+	}
+}
+
+func TestATableForgetsWhatIsGone(t *testing.T) {
+	type object struct{ next *object }
+	var table adapter.Table[object, int]
+	kept := new(object)
+	if !table.Add(kept, 7) || table.Add(kept, 8) {
+		t.Error("an object is new once")
+	}
+	const objects = 5000
+	gone := make(chan struct{}, objects)
+	for range objects {
+		o := &object{next: new(object)}
+		table.Add(o, 1)
+		runtime.AddCleanup(o, func(int) { gone <- struct{}{} }, 0)
+	}
+	for n := 0; n < objects-100; { // those at the end may still be on the stack
+		runtime.GC()
+		for drained := false; !drained; {
+			select {
+			case <-gone:
+				n++
+			default:
+				drained = true
+			}
+		}
+		runtime.Gosched()
+	}
+	held := make([]*object, 0, 20000)
+	for len(held) < cap(held) { // sweeps on the way
+		o := &object{next: kept}
+		held = append(held, o)
+		table.Add(o, 2)
+	}
+	if n := table.Len(); n > len(held)+200 {
+		t.Errorf("%d objects are remembered, %d are left", n, len(held)+1)
+	}
+	if value, ok := table.Get(kept); !ok || value != 7 {
+		t.Errorf("got %v, %v", value, ok)
+	}
+	if _, ok := table.Get(nil); ok {
+		t.Error("nil has a value")
+	}
+	runtime.KeepAlive(held)
+}
+
+func TestUnlistedToolsAreToldOnceAfterTheLastPage(t *testing.T) {
+	var text bytes.Buffer
+	logger := func() *slog.Logger { return slog.New(slog.NewTextHandler(&text, nil)) }
+	var u adapter.Unlisted
+	u.Expect("Unsolicited", []string{"here", "there", "misspelt"})
+	u.Page(t.Context(), 1, true, slices.Values([]string{"there"}), logger) // another replica served page 0
+	u.Page(t.Context(), 0, false, slices.Values([]string{"here"}), logger)
+	if text.Len() != 0 {
+		t.Errorf("told too early: %s", text.String())
+	}
+	for range 2 {
+		u.Page(t.Context(), 1, true, slices.Values([]string{"there"}), logger)
+	}
+	if got := text.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "option=Unsolicited tool=misspelt") {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,8 @@
+package adapter
+
+// Len returns how many objects are remembered.
+func (t *Table[K, V]) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.entries)
+}
