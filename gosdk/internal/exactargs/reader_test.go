@@ -128,7 +128,7 @@ func TestHostileArgumentsCostABoundedAmountOfMemory(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _, _, err := tree.Read(text)
+		_, _, _, err := tree.Read(text, most)
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > bound {
 			t.Errorf("%.20q...: %d bytes for %d, %v", text[60*13:], took, len(text), err)
@@ -179,7 +179,7 @@ func TestAnErrorRepeatsLittleOfTheArguments(t *testing.T) {
 	} {
 		for _, arguments := range []*Reader[treeNode]{open, closed} {
 			for _, levels := range []int{0, 60} {
-				_, _, _, err := arguments.Read(nested(levels, inner))
+				_, _, _, err := arguments.Read(nested(levels, inner), 1<<20)
 				if err == nil || errors.Is(err, ErrMalformed) || len(err.Error()) > 1100 || !utf8.ValidString(err.Error()) || errors.Unwrap(err) != nil {
 					t.Errorf("%.30s: %.100v", inner, err)
 				}
@@ -190,7 +190,7 @@ func TestAnErrorRepeatsLittleOfTheArguments(t *testing.T) {
 		text := nested(levels, `{"kids":{"`+long+`":{"n":"x"}}}`)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, _, _, err := open.Read(text); err == nil {
+		if _, _, _, err := open.Read(text, 1<<20); err == nil {
 			t.Error("a text is a number")
 		}
 		runtime.ReadMemStats(&after)
@@ -361,10 +361,11 @@ type fuzzIn struct {
 
 const (
 	fuzzFilterSchema = `{"type":"object","properties":{"tenant":{"enum":["mine"]},"size":{"type":"integer","maximum":10}}}`
-	fuzzSchema       = `{"type":"object","properties":{"tenant":{"enum":["mine"]},"size":{"type":"integer","maximum":10},
-		"id":{"enum":[1,9007199254740993,9223372036854775807]},"limit":{"type":"integer","minimum":0,"default":9007199254740995},
-		"or":{"type":"array","items":{"$ref":"#"}},"filter":` + fuzzFilterSchema + `,"own":` + fuzzFilterSchema + `,"raw":` + fuzzFilterSchema + `,
-		"list":{"type":"array","items":` + fuzzFilterSchema + `},"map":{"type":"object","additionalProperties":` + fuzzFilterSchema + `}}}`
+	fuzzRules        = `"tenant":{"enum":["mine"]},"size":{"type":"integer","maximum":10},"id":{"enum":[1,9007199254740993,9223372036854775807]},
+		"or":{"type":"array","items":{"$ref":"#/$defs/or"}},"filter":` + fuzzFilterSchema + `,"own":` + fuzzFilterSchema + `,"raw":` + fuzzFilterSchema + `,
+		"list":{"type":"array","items":` + fuzzFilterSchema + `},"map":{"type":"object","additionalProperties":` + fuzzFilterSchema + `}`
+	fuzzSchema = `{"type":"object","properties":{"limit":{"type":"integer","minimum":0,"default":9007199254740995},` + fuzzRules + `},
+		"$defs":{"or":{"type":"object","properties":{"limit":{"type":"integer","minimum":0},` + fuzzRules + `}}}}`
 )
 
 // FuzzPagedArguments holds what reaches a handler against a reading of the text
@@ -381,12 +382,12 @@ func FuzzPagedArguments(f *testing.F) {
 	arguments := readerOf[fuzzIn](f, fuzzSchema)
 	resized := readerOf[fuzzIn](f, fuzzSchema, "limit", "raw")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		in, bound, cursor, err := arguments.Read(text)
+		in, bound, cursor, err := arguments.Read(text, 1<<20)
 		if err != nil {
 			if !reflect.DeepEqual(in, fuzzIn{}) || bound != nil || cursor != "" {
 				t.Fatalf("%q: %v, and yet %+v", text, err, in)
 			}
-			if _, _, _, err := resized.Read(text); err == nil {
+			if _, _, _, err := resized.Read(text, 1<<20); err == nil {
 				t.Fatalf("%q is refused only if all of it is bound", text)
 			}
 			return
@@ -437,7 +438,7 @@ func FuzzPagedArguments(f *testing.F) {
 				t.Fatalf("%q: %s has %+v", text, raw, inner)
 			}
 		}
-		same, rest, _, err := resized.Read(text)
+		same, rest, _, err := resized.Read(text, 1<<20)
 		if err != nil || !reflect.DeepEqual(same, in) {
 			t.Fatalf("%q became %+v, not %+v, with unbound arguments: %v", text, same, in, err)
 		}
@@ -447,7 +448,7 @@ func FuzzPagedArguments(f *testing.F) {
 			t.Fatalf("%q is bound as %s without limit and raw", text, rest)
 		}
 		// What was bound is what would be bound.
-		if _, twice, _, err := arguments.Read(bound); err != nil || string(twice) != string(bound) {
+		if _, twice, _, err := arguments.Read(bound, 1<<20); err != nil || string(twice) != string(bound) {
 			t.Fatalf("%s is bound as %s, %v", bound, twice, err)
 		}
 	})
