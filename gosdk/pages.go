@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/exactjson"
 	"github.com/mcpseal/mcpseal/gosdk/internal/exactargs"
 )
 
@@ -196,7 +197,7 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req *mcp.CallToolRe
 
 func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	in, bound, token, err := t.arguments.Read(req.Params.Arguments, t.names.MaxArguments)
-	if errors.Is(err, exactargs.ErrMalformed) {
+	if errors.Is(err, exactjson.ErrMalformed) {
 		return nil, t.refuse(ctx, err.Error())
 	} else if err != nil {
 		return nil, err

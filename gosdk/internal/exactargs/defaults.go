@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcpseal/mcpseal/exactjson"
 )
 
 // fill adds the defaults of properties that are missing, as
@@ -21,7 +23,7 @@ func fill(schema *jsonschema.Schema, object map[string]any) error {
 				continue // the schema refuses the object
 			case property.Default != nil:
 				var err error
-				if value, err = readValue(property.Default); err != nil {
+				if value, err = exactjson.Read(property.Default); err != nil {
 					return err
 				}
 			case hasDefaults(property):
@@ -109,7 +111,7 @@ func (a *Reader[In]) checkDefaults() error {
 		if t == nil {
 			return nil
 		}
-		return a.into.put(value, reflect.New(t).Elem())
+		return exactjson.Put(value, reflect.New(t).Interface(), a.known)
 	}); err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcpseal/mcpseal/exactjson"
 )
 
 // DefaultMax is how many bytes of arguments are read unless the author sets another
@@ -24,7 +26,10 @@ const DefaultMax = 64 << 10
 // issuer of package cursor makes a cursor of more than 128 KiB.
 const cursorRoom = 132 << 10
 
-var errTooLong = fmt.Errorf("%w: more than PageOptions.MaxArguments", ErrMalformed)
+var (
+	errTooLong = fmt.Errorf("%w: more than PageOptions.MaxArguments", exactjson.ErrMalformed)
+	errCase    = fmt.Errorf("%w: a name differs from another in case alone", exactjson.ErrMalformed)
+)
 
 // Reader reads the arguments of one tool.
 type Reader[In any] struct {
@@ -32,9 +37,9 @@ type Reader[In any] struct {
 	unbound []string // the arguments that the cursor is not bound to
 	schema  *jsonschema.Schema
 	check   *jsonschema.Resolved
-	divides bool    // true if the schema has a multipleOf
-	names   nameSet // the names of the arguments, including the cursor's
-	into    intoGo
+	divides bool            // true if the schema has a multipleOf
+	names   exactjson.Names // of the arguments, the cursor among them
+	known   exactjson.Names // all that are anywhere in the schema
 }
 
 // New makes the reader of a tool whose arguments have the given schema. If given is nil,
@@ -77,9 +82,9 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 		return nil, err
 	}
 	a := &Reader[In]{cursor: cursor, schema: schema, check: check}
-	a.names.add(cursor)
+	a.names.Add(cursor)
 	for name := range schema.Properties {
-		a.names.add(name)
+		a.names.Add(name)
 	}
 	var all []*jsonschema.Schema
 	named := false // true if a schema has propertyNames, so that any text in an enum may be a name
@@ -96,7 +101,7 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 		return nil, err
 	}
 	for _, s := range all {
-		a.into.known.addNamesOf(s, named)
+		addNamesOf(&a.known, s, named)
 	}
 	if err := refs.checkApplied(schema, "", true, true, map[applied]bool{}); err != nil {
 		return nil, err
@@ -114,7 +119,7 @@ func (a *Reader[In]) Read(text []byte, most int) (in In, bound []byte, cursor st
 	if len(text) > most+cursorRoom {
 		return none, nil, "", errTooLong
 	}
-	text, cursor, err = cut(text, a.cursor)
+	text, cursor, err = exactjson.Cut(text, a.cursor)
 	if err != nil {
 		return none, nil, "", err
 	}
@@ -126,7 +131,7 @@ func (a *Reader[In]) Read(text []byte, most int) (in In, bound []byte, cursor st
 		return none, nil, "", err
 	}
 	for name := range arguments {
-		if a.names.misspelt(name) {
+		if a.names.Misspelt(name) {
 			return none, nil, "", errCase
 		}
 	}
@@ -136,8 +141,11 @@ func (a *Reader[In]) Read(text []byte, most int) (in In, bound []byte, cursor st
 	if err := a.validate(a.check, arguments); err != nil {
 		return none, nil, "", asTyped(err)
 	}
-	bound = writeValue(a.boundOf(arguments)) // written before the handler gets the arguments, because the handler may change them
-	if err := a.into.put(arguments, reflect.ValueOf(&in).Elem()); err != nil {
+	bound, err = exactjson.Text(a.boundOf(arguments)) // written before the handler gets the arguments, because the handler may change them
+	if err != nil {
+		return none, nil, "", err
+	}
+	if err := exactjson.Put(arguments, &in, a.known); err != nil {
 		return none, nil, "", about("the arguments do not fit", err)
 	}
 	return in, bound, cursor, nil
@@ -169,12 +177,27 @@ func (a *Reader[In]) validate(check *jsonschema.Resolved, value any) error {
 // asTyped words an error about the arguments as the SDK's typed tools do.
 func asTyped(err error) error { return about(`validating "arguments"`, err) }
 
+// about returns an error for the client: the text what, then the first 1024 bytes of err,
+// because it may repeat all of the arguments. It does not keep err in memory. It returns an
+// ErrMalformed unchanged.
+func about(what string, err error) error {
+	const most = 1 << 10
+	if errors.Is(err, exactjson.ErrMalformed) {
+		return err
+	}
+	text := what + ": " + err.Error()
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return errors.New(text)
+}
+
 // readObject reads arguments. Missing arguments and null are the empty object.
 func readObject(text []byte) (map[string]any, error) {
 	if len(text) == 0 {
 		return map[string]any{}, nil
 	}
-	value, err := readValue(text)
+	value, err := exactjson.Read(text)
 	if err != nil {
 		return nil, asTyped(err)
 	}
@@ -184,5 +207,5 @@ func readObject(text []byte) (map[string]any, error) {
 	case nil:
 		return map[string]any{}, nil
 	}
-	return nil, fmt.Errorf("%w: not an object", ErrMalformed)
+	return nil, fmt.Errorf("%w: not an object", exactjson.ErrMalformed)
 }

@@ -1,4 +1,4 @@
-package exactargs
+package exactjson
 
 import (
 	"bytes"
@@ -8,11 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// cut takes the member of this name out of the text of an object. It returns the text
-// of the rest, and the member's text, or "" if the member is missing or null. A text
-// that is no object comes back as it is. No value is built, so that a limit can be
-// applied to the rest first.
-func cut(text []byte, name string) (rest []byte, member string, err error) {
+// Cut takes the member of this name, a string, out of the text of an object. Use it for the
+// cursor among a tool's arguments: the schema has no rules for it, and a limit of the
+// arguments, or a cursor, is for the rest. It returns the text of the rest, and the string,
+// or "" if the member is missing or null. A text that is no object comes back as it is.
+//
+// Cut builds no value of the rest, so the rest can be refused for its length before [Read].
+// It refuses with [ErrMalformed] a text that is not JSON, and a member that is there twice
+// or is no string. A name that differs only in case stays: see [Names].
+func Cut(text []byte, name string) (rest []byte, member string, err error) {
 	if len(text) == 0 {
 		return text, "", nil
 	}
@@ -53,7 +57,7 @@ func cut(text []byte, name string) (rest []byte, member string, err error) {
 		return rest, "", nil
 	}
 	if json.Unmarshal(value, &member) != nil {
-		return nil, "", fmt.Errorf("%w: the cursor is not a text", ErrMalformed)
+		return nil, "", fmt.Errorf("%w: the %s is not a text", ErrMalformed, name)
 	}
 	return rest, member, nil
 }
