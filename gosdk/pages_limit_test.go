@@ -84,7 +84,7 @@ func TestAWalkWithLongCursorsGoesOn(t *testing.T) {
 	}
 	for most, length := range map[int]int{0: 65_000, 1024: 1000} {
 		server := newServer()
-		protected := gosdk.Protect(server, boundary(t, &book{}, nil), &gosdk.Options{Cursors: cursors})
+		protected := gosdk.Protect(server, boundary(t, &book{}, func(c *mcpseal.Config) { c.MaxArguments = most }), &gosdk.Options{Cursors: cursors})
 		gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_rows"}, func(_ context.Context, _ *mcp.CallToolRequest, _ struct {
 			Prefix string `json:"prefix"`
 		}, after *string) ([]row, *string, error) {

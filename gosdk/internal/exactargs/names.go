@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// addNamesOf adds to a set the names that a schema has for members of an object. It does not
+// addNamesOf adds the names that a schema has for members of an object. It does not
 // look into the schemas inside. If texts is true, it also adds the texts in enum and
 // const, because a propertyNames may list names there.
 func addNamesOf(s *exactjson.Names, schema *jsonschema.Schema, texts bool) {

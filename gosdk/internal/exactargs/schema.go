@@ -258,8 +258,8 @@ func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 	return nil
 }
 
-// readNumbers reads a schema, with every number as a json.Number: some keywords may have
-// any number.
+// readNumbers reads a schema, with every number as a json.Number, because a number that is
+// not exact is refused only in rules.
 func readNumbers(text []byte) (value any, err error) {
 	// The digest is made only because it refuses two members of one name, text that is
 	// not UTF-8, and values that are too deep or too long.
