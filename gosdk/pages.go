@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/exactjson"
 	"github.com/mcpseal/mcpseal/gosdk/internal/exactargs"
 )
 
@@ -39,14 +40,12 @@ type PageOptions struct {
 	// keep a key in the position: a page number means another row if the size changes.
 	Unbound []string
 
-	// MaxArguments limits the JSON of the arguments, without the cursor, in bytes. The
-	// limit saves memory: to refuse arguments, the schema library takes many times
-	// their size. MaxArguments must not exceed mcpseal.Config.MaxArguments. 0 means 64
+	// MaxArguments limits the JSON of the arguments, without the cursor, in bytes. It is
+	// applied before the schema, because the schema library takes many times the
+	// arguments' size in memory to refuse them. MaxArguments must not exceed mcpseal.Config.MaxArguments. 0 means 64
 	// KiB, or mcpseal.Config.MaxArguments if less.
 	MaxArguments int
 }
-
-const cursorRoom = 4 << 10 // how many bytes more the arguments may have if they include a cursor
 
 // AddPagedTool registers a tool that returns its items page by page. Its
 // arguments gain an optional cursor. Its result is the items and, unless the
@@ -99,6 +98,11 @@ const cursorRoom = 4 << 10 // how many bytes more the arguments may have if they
 // number type with its own UnmarshalJSON: set InputSchema. A $ref must point into the
 // same schema. It may lead back to itself only through a keyword that steps into the
 // value, such as properties or items.
+//
+// It also panics when the schema has a default that would not be applied. Defaults are
+// applied in the properties of the arguments, and in the properties of an object there,
+// but not where $ref, items, allOf or another keyword leads. A required argument needs no
+// default.
 //
 // It also panics when the schema has a rule that would not be applied: a rule of
 // another draft than its $schema names, a rule beside a $ref in draft-07, a rule
@@ -192,14 +196,8 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req *mcp.CallToolRe
 }
 
 func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if len(req.Params.Arguments) > t.names.MaxArguments+cursorRoom {
-		return nil, t.refuse(ctx, "more than PageOptions.MaxArguments")
-	}
-	in, bound, token, err := t.arguments.Read(req.Params.Arguments)
-	if token == "" && len(req.Params.Arguments) > t.names.MaxArguments {
-		return nil, t.refuse(ctx, "more than PageOptions.MaxArguments")
-	}
-	if errors.Is(err, exactargs.ErrMalformed) {
+	in, bound, token, err := t.arguments.Read(req.Params.Arguments, t.names.MaxArguments)
+	if errors.Is(err, exactjson.ErrMalformed) {
 		return nil, t.refuse(ctx, err.Error())
 	} else if err != nil {
 		return nil, err

@@ -530,6 +530,28 @@ func TestADefaultIsCheckedAsACallWillBe(t *testing.T) {
 	}
 }
 
+// TestEnumAndConstAreExactWhereverTheyAre: a double takes each of these numbers for one of
+// the others.
+func TestEnumAndConstAreExactWhereverTheyAre(t *testing.T) {
+	const right, enum = "9007199254740993", `{"enum":[9007199254740993]}`
+	const alone, twice, member = `%[1]s`, `[%[1]s,%[1]s]`, `{"k":%[1]s}`
+	for rule, value := range map[string]string{
+		enum: alone, `{"const":9007199254740993}`: alone, `{"$ref":"#/$defs/e"}`: alone, `{"anyOf":[` + enum + `]}`: alone, `{"allOf":[{"oneOf":[` + enum + `]}]}`: alone,
+		`{"if":true,"then":` + enum + `}`: alone, `{"not":{"not":` + enum + `}}`: alone,
+		`{"items":` + enum + `}`: twice, `{"prefixItems":[true,` + enum + `]}`: twice, `{"unevaluatedItems":` + enum + `}`: twice, `{"contains":` + enum + `,"minContains":2}`: twice,
+		`{"patternProperties":{".":` + enum + `}}`: member, `{"additionalProperties":` + enum + `}`: member, `{"unevaluatedProperties":` + enum + `}`: member,
+		`{"dependentSchemas":{"k":{"properties":{"k":` + enum + `}}}}`: member, `{"properties":{"k":` + enum + `,"0":true}}`: member,
+		`{"enum":[[9007199254740993,9007199254740993],{"k":9007199254740993}]}`: twice,
+	} {
+		taken := newTaker[map[string]any](t, json.RawMessage(`{"type":"object","properties":{"x":`+rule+`},"$defs":{"e":`+enum+`}}`), nil)
+		for _, number := range []string{right, "9007199254740992", "9007199254740994"} {
+			if _, err := taken.call(t, fmt.Sprintf(`{"x":`+value+`}`, number)); (err == nil) != (number == right) {
+				t.Errorf("%s: %s: %v", rule, number, err)
+			}
+		}
+	}
+}
+
 // refusedAtRegistration reports whether a schema makes AddPagedTool panic, as it
 // should.
 func refusedAtRegistration(t *testing.T, schema any) (refused bool) {

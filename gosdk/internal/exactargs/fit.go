@@ -1,11 +1,15 @@
 package exactargs
 
 import (
+	"encoding"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcpseal/mcpseal/exactjson"
 )
 
 // fitting compares a schema with the Go type that gets the values which the schema
@@ -90,20 +94,30 @@ func describesReader(schema *jsonschema.Schema, t reflect.Type) bool {
 // checkName returns an error if a field of t should get the member of this name, but
 // would not.
 func (f *fitting) checkName(name string, t reflect.Type) error {
-	fields := fieldsOf(t)
-	field, found := fields.byName[name]
+	fields := exactjson.Fields(t)
+	field, found := fields[name]
 	switch {
-	case fields.names.misspelt(name):
+	case namesOf(fields).Misspelt(name):
 		return fmt.Errorf("the schema's name %q is that of a field of %s but for its case", name, t)
-	case found && field.typ == nil:
+	case found && field.Type == nil:
 		return fmt.Errorf("more than one field of %s is called %q, so none gets it", t, name)
 	case !found && f.inferred:
 		return fmt.Errorf("no field of %s gets %q: encoding/json names it otherwise, or not at all", t, name)
 	case found:
-		_, err := field.in(reflect.New(t).Elem())
+		_, err := field.In(reflect.New(t).Elem())
 		return err
 	}
 	return nil
+}
+
+// namesOf returns the names of fields, without those that several fields have.
+func namesOf(fields map[string]exactjson.Field) (names exactjson.Names) {
+	for name, field := range fields {
+		if field.Type != nil {
+			names.Add(name)
+		}
+	}
+	return names
 }
 
 // bareType returns a type without its pointers, however many.
@@ -113,6 +127,11 @@ func bareType(t reflect.Type) reflect.Type {
 	}
 	return t
 }
+
+var (
+	unmarshalerType     = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
 
 // readsItself reports whether a type has its own method to read JSON. The type must not
 // be a pointer.
@@ -127,7 +146,7 @@ func memberType(t reflect.Type, name string) reflect.Type {
 	switch {
 	case readsItself(t):
 	case t.Kind() == reflect.Struct:
-		return fieldsOf(t).byName[name].typ
+		return exactjson.Fields(t)[name].Type
 	case t.Kind() == reflect.Map:
 		return t.Elem()
 	}
@@ -164,9 +183,9 @@ func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Typ
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		eachType(t.Elem(), seen, visit)
 	case reflect.Struct:
-		for _, field := range fieldsOf(t).byName {
-			if field.typ != nil {
-				eachType(field.typ, seen, visit)
+		for _, field := range exactjson.Fields(t) {
+			if field.Type != nil {
+				eachType(field.Type, seen, visit)
 			}
 		}
 	}
@@ -174,11 +193,9 @@ func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Typ
 
 // quotedField returns the name of a field whose json tag has the option ",string", or "".
 func quotedField(t reflect.Type) string {
-	if t.Kind() == reflect.Struct {
-		for name, field := range fieldsOf(t).byName {
-			if field.quoted {
-				return name
-			}
+	for name, field := range exactjson.Fields(t) {
+		if field.Quoted {
+			return name
 		}
 	}
 	return ""

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcpseal/mcpseal/exactjson"
 )
 
 // ItemSchema returns the schema of an item of type t. It returns nil if none can be made,
@@ -27,7 +29,7 @@ func ItemSchema(t reflect.Type) *jsonschema.Schema {
 		case pair.typ.Kind() == reflect.Map && s.Type == "object": // encoding/json writes a nil map as null
 			s.Type, s.Types = "", []string{"null", "object"}
 		case pair.typ.Kind() == reflect.Struct:
-			s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return fieldsOf(pair.typ).byName[name].absent })
+			s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return exactjson.Fields(pair.typ)[name].Absent })
 		}
 	}
 	return item
@@ -49,7 +51,7 @@ func isDescribed(t reflect.Type) bool {
 		}
 		own := reflect.PointerTo(t)
 		isBytes := t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
-		if own.Implements(marshalerType) || own.Implements(textMarshalerType) || readsItself(t) || isBytes || t == numberType || quotedField(t) != "" {
+		if own.Implements(marshalerType) || own.Implements(textMarshalerType) || readsItself(t) || isBytes || t == reflect.TypeFor[json.Number]() || quotedField(t) != "" {
 			described = false
 		}
 		return described

@@ -8,12 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcpseal/mcpseal/exactjson"
 )
 
 // DefaultMax is how many bytes of arguments are read unless the author sets another
@@ -21,15 +22,24 @@ import (
 // memory to refuse them.
 const DefaultMax = 64 << 10
 
+// cursorRoom is what a text may have beyond its limit, for the cursor and its name. No
+// issuer of package cursor makes a cursor of more than 128 KiB.
+const cursorRoom = 132 << 10
+
+var (
+	errTooLong = fmt.Errorf("%w: more than PageOptions.MaxArguments", exactjson.ErrMalformed)
+	errCase    = fmt.Errorf("%w: a name differs from another in case alone", exactjson.ErrMalformed)
+)
+
 // Reader reads the arguments of one tool.
 type Reader[In any] struct {
 	cursor  string   // the name of the cursor's argument
 	unbound []string // the arguments that the cursor is not bound to
 	schema  *jsonschema.Schema
 	check   *jsonschema.Resolved
-	divides bool    // true if the schema has a multipleOf
-	names   nameSet // the names of the arguments, including the cursor's
-	into    intoGo
+	divides bool            // true if the schema has a multipleOf
+	names   exactjson.Names // of the arguments, the cursor among them
+	known   exactjson.Names // all that are anywhere in the schema
 }
 
 // New makes the reader of a tool whose arguments have the given schema. If given is nil,
@@ -72,9 +82,9 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 		return nil, err
 	}
 	a := &Reader[In]{cursor: cursor, schema: schema, check: check}
-	a.names.add(cursor)
+	a.names.Add(cursor)
 	for name := range schema.Properties {
-		a.names.add(name)
+		a.names.Add(name)
 	}
 	var all []*jsonschema.Schema
 	named := false // true if a schema has propertyNames, so that any text in an enum may be a name
@@ -91,7 +101,10 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 		return nil, err
 	}
 	for _, s := range all {
-		a.into.known.addNamesOf(s, named)
+		addNamesOf(&a.known, s, named)
+	}
+	if err := refs.checkApplied(schema, "", true, true, map[applied]bool{}); err != nil {
+		return nil, err
 	}
 	return a, a.checkDefaults()
 }
@@ -99,15 +112,28 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 // Read returns the arguments without the cursor: in is their Go value, and bound is the
 // text that the cursor is bound to. It also returns the cursor. The text includes
 // defaults, so it changes if a default in the schema changes. It has all that the
-// handler got except the unbound arguments.
-func (a *Reader[In]) Read(text []byte) (in In, bound []byte, cursor string, err error) {
+// handler got except the unbound arguments. Arguments of more than most bytes, without
+// the cursor, are refused before their value is read.
+func (a *Reader[In]) Read(text []byte, most int) (in In, bound []byte, cursor string, err error) {
 	var none In
+	if len(text) > most+cursorRoom {
+		return none, nil, "", errTooLong
+	}
+	text, cursor, err = exactjson.Cut(text, a.cursor)
+	if err != nil {
+		return none, nil, "", err
+	}
+	if len(text) > most {
+		return none, nil, "", errTooLong
+	}
 	arguments, err := readObject(text)
 	if err != nil {
 		return none, nil, "", err
 	}
-	if cursor, err = a.cut(arguments); err != nil {
-		return none, nil, "", err
+	for name := range arguments {
+		if a.names.Misspelt(name) {
+			return none, nil, "", errCase
+		}
 	}
 	if err := fill(a.schema, arguments); err != nil {
 		return none, nil, "", err
@@ -115,8 +141,11 @@ func (a *Reader[In]) Read(text []byte) (in In, bound []byte, cursor string, err 
 	if err := a.validate(a.check, arguments); err != nil {
 		return none, nil, "", asTyped(err)
 	}
-	bound = writeValue(a.boundOf(arguments)) // written before the handler gets the arguments, because the handler may change them
-	if err := a.into.put(arguments, reflect.ValueOf(&in).Elem()); err != nil {
+	bound, err = exactjson.Text(a.boundOf(arguments)) // written before the handler gets the arguments, because the handler may change them
+	if err != nil {
+		return none, nil, "", err
+	}
+	if err := exactjson.Put(arguments, &in, a.known); err != nil {
 		return none, nil, "", about("the arguments do not fit", err)
 	}
 	return in, bound, cursor, nil
@@ -145,68 +174,30 @@ func (a *Reader[In]) validate(check *jsonschema.Resolved, value any) error {
 	return check.Validate(value)
 }
 
-// checkDefaults validates the defaults that fill adds, and puts them into their Go
-// types as a test. It does not use ValidateDefaults of [jsonschema.ResolveOptions],
-// because that rounds numbers to a float.
-func (a *Reader[In]) checkDefaults() error {
-	probe := &jsonschema.Schema{Schema: a.schema.Schema, Properties: map[string]*jsonschema.Schema{}}
-	values := map[string]any{}
-	if err := eachFilled(a.schema, "", reflect.TypeFor[In](), func(pointer string, property *jsonschema.Schema, value any, t reflect.Type) error {
-		if property.Default != nil {
-			at := url.URL{Scheme: "schema", Host: "arguments", Fragment: pointer}
-			probe.Properties[pointer], values[pointer] = &jsonschema.Schema{Ref: at.String()}, value
-		}
-		if t == nil {
-			return nil
-		}
-		return a.into.put(value, reflect.New(t).Elem())
-	}); err != nil {
-		return err
-	}
-	check, err := probe.Resolve(&jsonschema.ResolveOptions{Loader: func(*url.URL) (*jsonschema.Schema, error) { return a.schema, nil }})
-	if err != nil {
-		return err
-	}
-	if err := a.validate(check, values); err != nil {
-		return fmt.Errorf("a default: %w", err)
-	}
-	return nil
-}
-
-// eachFilled visits every value that fill may add. The pointer is a JSON pointer to the
-// value's schema, and t is the Go type that gets the value, or nil if none does.
-func eachFilled(schema *jsonschema.Schema, pointer string, t reflect.Type, visit func(pointer string, property *jsonschema.Schema, value any, t reflect.Type) error) error {
-	for _, sub := range subschemas(schema) {
-		if sub.keyword != "properties" {
-			continue
-		}
-		at, inner, filled := pointer+sub.pointer(), reflect.Type(nil), map[string]any{}
-		if t != nil {
-			inner = memberType(t, sub.key)
-		}
-		err := fill(&jsonschema.Schema{Properties: map[string]*jsonschema.Schema{sub.key: sub.schema}}, filled)
-		if value, ok := filled[sub.key]; ok && err == nil {
-			err = visit(at, sub.schema, value, inner)
-		}
-		if err != nil {
-			return fmt.Errorf("the default at %s: %w", at, err)
-		}
-		if err := eachFilled(sub.schema, at, inner, visit); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // asTyped words an error about the arguments as the SDK's typed tools do.
 func asTyped(err error) error { return about(`validating "arguments"`, err) }
+
+// about returns an error for the client: the text what, then the first 1024 bytes of err,
+// because it may repeat all of the arguments. It does not keep err in memory. It returns an
+// ErrMalformed unchanged.
+func about(what string, err error) error {
+	const most = 1 << 10
+	if errors.Is(err, exactjson.ErrMalformed) {
+		return err
+	}
+	text := what + ": " + err.Error()
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return errors.New(text)
+}
 
 // readObject reads arguments. Missing arguments and null are the empty object.
 func readObject(text []byte) (map[string]any, error) {
 	if len(text) == 0 {
 		return map[string]any{}, nil
 	}
-	value, err := readValue(text)
+	value, err := exactjson.Read(text)
 	if err != nil {
 		return nil, asTyped(err)
 	}
@@ -216,63 +207,5 @@ func readObject(text []byte) (map[string]any, error) {
 	case nil:
 		return map[string]any{}, nil
 	}
-	return nil, fmt.Errorf("%w: not an object", ErrMalformed)
-}
-
-// cut removes the cursor from the arguments and returns it: the schema has no rules for
-// the cursor.
-func (a *Reader[In]) cut(arguments map[string]any) (cursor string, err error) {
-	for name := range arguments {
-		if a.names.misspelt(name) {
-			return "", errCase
-		}
-	}
-	value := arguments[a.cursor]
-	delete(arguments, a.cursor)
-	cursor, isText := value.(string)
-	if value != nil && !isText {
-		return "", fmt.Errorf("%w: the cursor is not a text", ErrMalformed)
-	}
-	return cursor, nil
-}
-
-// fill adds the defaults of properties that are missing, as
-// [jsonschema.Resolved.ApplyDefaults] does, but without rounding numbers to a float.
-func fill(schema *jsonschema.Schema, object map[string]any) error {
-	for name, property := range schema.Properties {
-		if slices.Contains(schema.Required, name) {
-			continue
-		}
-		value, present := object[name]
-		if !present {
-			switch {
-			case property.Default != nil:
-				var err error
-				if value, err = readValue(property.Default); err != nil {
-					return err
-				}
-			case hasDefaults(property):
-				value = map[string]any{}
-			default:
-				continue
-			}
-			object[name] = value
-		}
-		if inner, ok := value.(map[string]any); ok {
-			if err := fill(property, inner); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// hasDefaults reports whether a property of the schema has a default, at any depth.
-func hasDefaults(schema *jsonschema.Schema) bool {
-	for _, property := range schema.Properties {
-		if property.Default != nil || hasDefaults(property) {
-			return true
-		}
-	}
-	return false
+	return nil, fmt.Errorf("%w: not an object", exactjson.ErrMalformed)
 }

@@ -3,38 +3,19 @@ package exactargs
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math/big"
-	"math/rand/v2"
-	"net/netip"
 	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
-)
 
-func TestNamesFoldAsEncodingJSONFoldsThem(t *testing.T) {
-	for r := rune(1); r <= unicode.MaxRune; r++ {
-		name := string(r)
-		for _, other := range []string{strings.ToUpper(name), strings.ToLower(name), string(unicode.SimpleFold(r)), "k", "s", "K"} {
-			if (fold(name) == fold(other)) != strings.EqualFold(name, other) {
-				t.Fatalf("%q and %q", name, other)
-			}
-		}
-	}
-	var kelvin struct {
-		K string `json:"k"`
-	}
-	if err := json.Unmarshal([]byte(`{"K":"x"}`), &kelvin); err != nil || kelvin.K != "x" || fold("K") != fold("k") {
-		t.Errorf("encoding/json no longer folds: %+v, %v", kelvin, err)
-	}
-}
+	"github.com/mcpseal/mcpseal/exactjson"
+)
 
 // TestDefaultsAreThoseOfTheLibrary compares where no number needs more than a
 // double.
@@ -128,7 +109,7 @@ func TestHostileArgumentsCostABoundedAmountOfMemory(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _, _, err := tree.Read(text)
+		_, _, _, err := tree.Read(text, most)
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > bound {
 			t.Errorf("%.20q...: %d bytes for %d, %v", text[60*13:], took, len(text), err)
@@ -179,8 +160,8 @@ func TestAnErrorRepeatsLittleOfTheArguments(t *testing.T) {
 	} {
 		for _, arguments := range []*Reader[treeNode]{open, closed} {
 			for _, levels := range []int{0, 60} {
-				_, _, _, err := arguments.Read(nested(levels, inner))
-				if err == nil || errors.Is(err, ErrMalformed) || len(err.Error()) > 1100 || !utf8.ValidString(err.Error()) || errors.Unwrap(err) != nil {
+				_, _, _, err := arguments.Read(nested(levels, inner), 1<<20)
+				if err == nil || errors.Is(err, exactjson.ErrMalformed) || len(err.Error()) > 1100 || !utf8.ValidString(err.Error()) || errors.Unwrap(err) != nil {
 					t.Errorf("%.30s: %.100v", inner, err)
 				}
 			}
@@ -190,7 +171,7 @@ func TestAnErrorRepeatsLittleOfTheArguments(t *testing.T) {
 		text := nested(levels, `{"kids":{"`+long+`":{"n":"x"}}}`)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, _, _, err := open.Read(text); err == nil {
+		if _, _, _, err := open.Read(text, 1<<20); err == nil {
 			t.Error("a text is a number")
 		}
 		runtime.ReadMemStats(&after)
@@ -199,130 +180,6 @@ func TestAnErrorRepeatsLittleOfTheArguments(t *testing.T) {
 	allocated(0)
 	if flat, deep := allocated(0), allocated(60); deep > 2*flat {
 		t.Errorf("%d bytes on one level, %d below 60 more", flat, deep)
-	}
-}
-
-var anyTypes = []reflect.Type{
-	reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[uint16](), reflect.TypeFor[float64](), reflect.TypeFor[float32](),
-	reflect.TypeFor[string](), reflect.TypeFor[bool](), reflect.TypeFor[any](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[json.Number](),
-	reflect.TypeFor[time.Time](), reflect.TypeFor[[]byte](), reflect.TypeFor[[2]int](), reflect.TypeFor[*int](), reflect.TypeFor[**string](),
-	reflect.TypeFor[map[int]string](), reflect.TypeFor[map[netip.Addr]int](), reflect.TypeFor[netip.Addr](), reflect.TypeFor[fuzzOwn](),
-	reflect.TypeFor[*fuzzOwn](), reflect.TypeFor[FuzzEmbedded](), reflect.TypeFor[time.Duration](),
-}
-
-// Two of these have one type on one level, and again below it.
-type (
-	EmbeddedTop struct {
-		F3 string
-		A  int `json:"a"`
-		B  *bool
-	}
-	EmbeddedMiddle struct {
-		EmbeddedTop
-		C string `json:"c"`
-	}
-	EmbeddedLeft struct {
-		EmbeddedMiddle
-		B string `json:"b"`
-	}
-	EmbeddedRight struct {
-		*EmbeddedMiddle
-		B string `json:"b"`
-	}
-	EmbeddedNamed struct {
-		EmbeddedRight `json:"é"`
-		C             int
-	}
-)
-
-var embeddedTypes = []reflect.Type{
-	reflect.TypeFor[EmbeddedTop](), reflect.TypeFor[EmbeddedMiddle](), reflect.TypeFor[EmbeddedLeft](),
-	reflect.TypeFor[EmbeddedRight](), reflect.TypeFor[EmbeddedNamed](), reflect.TypeFor[FuzzEmbedded](),
-}
-
-func randomType(r *rand.Rand, depth int) reflect.Type {
-	if depth == 0 || r.IntN(3) == 0 {
-		return anyTypes[r.IntN(len(anyTypes))]
-	}
-	switch r.IntN(5) {
-	case 0:
-		return reflect.SliceOf(randomType(r, depth-1))
-	case 1:
-		return reflect.MapOf(reflect.TypeFor[string](), randomType(r, depth-1))
-	case 2:
-		return reflect.PointerTo(randomType(r, depth-1))
-	}
-	tags := []string{"", `json:"a"`, `json:"b,omitempty"`, `json:"c"`, `json:"-"`, `json:"-,"`, `json:"A"`, `json:"d\"x"`, `json:"é"`, `json:"a b"`}
-	var fields []reflect.StructField
-	for _, i := range r.Perm(len(embeddedTypes))[:r.IntN(4)] {
-		t := embeddedTypes[i]
-		name := t.Name()
-		if r.IntN(2) == 0 {
-			t = reflect.PointerTo(t)
-		}
-		var tag reflect.StructTag
-		if r.IntN(4) == 0 {
-			tag = reflect.StructTag(tags[r.IntN(len(tags))])
-		}
-		fields = append(fields, reflect.StructField{Name: name, Type: t, Anonymous: true, Tag: tag})
-	}
-	for i := range 1 + r.IntN(4) {
-		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: randomType(r, depth-1), Tag: reflect.StructTag(tags[r.IntN(len(tags))])})
-	}
-	return reflect.StructOf(fields)
-}
-
-func randomJSON(r *rand.Rand, depth int) string {
-	if depth == 0 || r.IntN(3) == 0 {
-		texts := []string{"null", "true", "1", "0", "-5", "300", "1.5", `"x"`, `"1"`, `" 1"`, `"1 "`, `"QQ=="`, `"2006-01-02T15:04:05Z"`, `"::1"`, `"null"`, `"true"`, `"\"q\""`, `"\ud800"`, `""`, `"-3"`, `"NaN"`, `"{}"`}
-		return texts[r.IntN(len(texts))]
-	}
-	var parts []string
-	if r.IntN(2) == 0 {
-		for range r.IntN(4) {
-			parts = append(parts, randomJSON(r, depth-1))
-		}
-		return "[" + strings.Join(parts, ",") + "]"
-	}
-	names := []string{"a", "b", "c", "A", "F0", "F1", "F2", "F3", "B", "C", "-", "é", "a b", "tenant", "size", "count", "1", "02", "::1", "0::2"}
-	for _, i := range r.Perm(len(names))[:r.IntN(6)] {
-		parts = append(parts, `"`+names[i]+`":`+randomJSON(r, depth-1))
-	}
-	return "{" + strings.Join(parts, ",") + "}"
-}
-
-// TestWhatLandsIsWhatEncodingJSONPutsThere tries random types with random values.
-// A value may be refused that encoding/json takes, for a name or the length of an
-// array alone.
-func TestWhatLandsIsWhatEncodingJSONPutsThere(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	landed := 0
-	for range 3000 {
-		typ := randomType(r, 4)
-		for range 5 {
-			text := randomJSON(r, 5)
-			value, err := readValue([]byte(text))
-			if err != nil {
-				t.Fatalf("%s: %v", text, err)
-			}
-			got, want := reflect.New(typ), reflect.New(typ)
-			wrong := json.Unmarshal([]byte(text), want.Interface())
-			if err := new(intoGo).put(value, got.Elem()); err != nil {
-				if wrong == nil && !errors.Is(err, ErrMalformed) && !strings.Contains(err.Error(), "the name is not one") && !strings.Contains(err.Error(), "an array does not fit the Go type [2]int") {
-					t.Errorf("%s into %v: %v", text, typ, err)
-				}
-				continue
-			}
-			landed++
-			ours, _ := json.Marshal(got.Interface())
-			theirs, _ := json.Marshal(want.Interface())
-			if a, b := oracle(t, ours), oracle(t, theirs); wrong != nil || !agree(a, b) || !agree(b, a) {
-				t.Errorf("%s into %v: %s; encoding/json: %s, %v", text, typ, ours, theirs, wrong)
-			}
-		}
-	}
-	if landed < 2000 {
-		t.Errorf("only %d fit", landed)
 	}
 }
 
@@ -361,10 +218,11 @@ type fuzzIn struct {
 
 const (
 	fuzzFilterSchema = `{"type":"object","properties":{"tenant":{"enum":["mine"]},"size":{"type":"integer","maximum":10}}}`
-	fuzzSchema       = `{"type":"object","properties":{"tenant":{"enum":["mine"]},"size":{"type":"integer","maximum":10},
-		"id":{"enum":[1,9007199254740993,9223372036854775807]},"limit":{"type":"integer","minimum":0,"default":9007199254740995},
-		"or":{"type":"array","items":{"$ref":"#"}},"filter":` + fuzzFilterSchema + `,"own":` + fuzzFilterSchema + `,"raw":` + fuzzFilterSchema + `,
-		"list":{"type":"array","items":` + fuzzFilterSchema + `},"map":{"type":"object","additionalProperties":` + fuzzFilterSchema + `}}}`
+	fuzzRules        = `"tenant":{"enum":["mine"]},"size":{"type":"integer","maximum":10},"id":{"enum":[1,9007199254740993,9223372036854775807]},
+		"or":{"type":"array","items":{"$ref":"#/$defs/or"}},"filter":` + fuzzFilterSchema + `,"own":` + fuzzFilterSchema + `,"raw":` + fuzzFilterSchema + `,
+		"list":{"type":"array","items":` + fuzzFilterSchema + `},"map":{"type":"object","additionalProperties":` + fuzzFilterSchema + `}`
+	fuzzSchema = `{"type":"object","properties":{"limit":{"type":"integer","minimum":0,"default":9007199254740995},` + fuzzRules + `},
+		"$defs":{"or":{"type":"object","properties":{"limit":{"type":"integer","minimum":0},` + fuzzRules + `}}}}`
 )
 
 // FuzzPagedArguments holds what reaches a handler against a reading of the text
@@ -381,12 +239,12 @@ func FuzzPagedArguments(f *testing.F) {
 	arguments := readerOf[fuzzIn](f, fuzzSchema)
 	resized := readerOf[fuzzIn](f, fuzzSchema, "limit", "raw")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		in, bound, cursor, err := arguments.Read(text)
+		in, bound, cursor, err := arguments.Read(text, 1<<20)
 		if err != nil {
 			if !reflect.DeepEqual(in, fuzzIn{}) || bound != nil || cursor != "" {
 				t.Fatalf("%q: %v, and yet %+v", text, err, in)
 			}
-			if _, _, _, err := resized.Read(text); err == nil {
+			if _, _, _, err := resized.Read(text, 1<<20); err == nil {
 				t.Fatalf("%q is refused only if all of it is bound", text)
 			}
 			return
@@ -437,7 +295,7 @@ func FuzzPagedArguments(f *testing.F) {
 				t.Fatalf("%q: %s has %+v", text, raw, inner)
 			}
 		}
-		same, rest, _, err := resized.Read(text)
+		same, rest, _, err := resized.Read(text, 1<<20)
 		if err != nil || !reflect.DeepEqual(same, in) {
 			t.Fatalf("%q became %+v, not %+v, with unbound arguments: %v", text, same, in, err)
 		}
@@ -447,7 +305,7 @@ func FuzzPagedArguments(f *testing.F) {
 			t.Fatalf("%q is bound as %s without limit and raw", text, rest)
 		}
 		// What was bound is what would be bound.
-		if _, twice, _, err := arguments.Read(bound); err != nil || string(twice) != string(bound) {
+		if _, twice, _, err := arguments.Read(bound, 1<<20); err != nil || string(twice) != string(bound) {
 			t.Fatalf("%s is bound as %s, %v", bound, twice, err)
 		}
 	})

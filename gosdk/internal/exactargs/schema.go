@@ -1,6 +1,7 @@
 package exactargs
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,9 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/exactjson"
 )
 
 // schemas returns the schema of the arguments, and the schema to list, which has the
@@ -30,7 +34,11 @@ func schemas[In any](given any, name string, unbound []string) (arguments, liste
 	}
 	taken := slices.Collect(maps.Keys(arguments.Properties))
 	if t := bareType(reflect.TypeFor[In]()); t.Kind() == reflect.Struct && !readsItself(t) {
-		taken = append(taken, fieldsOf(t).names[fold(name)]...)
+		for field, of := range exactjson.Fields(t) {
+			if of.Type != nil {
+				taken = append(taken, field)
+			}
+		}
 	}
 	for _, property := range taken {
 		if strings.EqualFold(property, name) {
@@ -204,9 +212,9 @@ func eachInGo(v reflect.Value, depth int, visit func(*jsonschema.Schema) error) 
 // keyword: a misspelt rule would have no effect.
 func keepKeywords(document map[string]any) error {
 	for name, value := range document {
-		known := len(keywords()[fold(name)]) > 0
+		known := keywords().Has(name)
 		switch {
-		case keywords().misspelt(name):
+		case keywords().Misspelt(name):
 			return fmt.Errorf("the schema has the keyword %q in another case", name)
 		case !known && !strings.HasPrefix(name, "x-"):
 			return fmt.Errorf("the schema has the keyword %q, which the schema library does not apply: correct it, leave it out, or begin it with x- if it only describes", name)
@@ -221,10 +229,11 @@ func keepKeywords(document map[string]any) error {
 // It refuses numbers in other rules if jsonschema would not apply them exactly.
 func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 	if enum, ok := document["enum"].([]any); ok {
-		if _, err := exactly(enum); err != nil {
+		exact, err := exactly(enum)
+		if err != nil {
 			return err
 		}
-		schema.Enum = enum
+		schema.Enum, _ = exact.([]any)
 	}
 	if value, ok := document["const"]; ok {
 		exact, err := exactly(value)
@@ -247,6 +256,53 @@ func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 		}
 	}
 	return nil
+}
+
+// readNumbers reads a schema, with every number as a json.Number, because a number that is
+// not exact is refused only in rules.
+func readNumbers(text []byte) (value any, err error) {
+	// The digest is made only because it refuses two members of one name, text that is
+	// not UTF-8, and values that are too deep or too long.
+	binding := mcpseal.Binding{Arguments: text}
+	if _, err := binding.ArgumentsDigest(); err != nil {
+		return nil, exactjson.ErrMalformed
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		return nil, exactjson.ErrMalformed
+	}
+	return value, nil
+}
+
+// exactly returns a value of readNumbers with exact numbers.
+func exactly(value any) (any, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return exactjson.Read(text)
+}
+
+// rounds reports whether a value has an integer in it that a double may round: its
+// magnitude is 2^53 or more.
+func rounds(value any) bool {
+	const most = 1 << 53
+	switch v := value.(type) {
+	case int64:
+		return v <= -most || v >= most
+	case uint64:
+		return v >= most
+	case []any:
+		return slices.ContainsFunc(v, rounds)
+	case map[string]any:
+		for _, member := range v {
+			if rounds(member) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // idleRule returns a rule that jsonschema reads but does not apply, or "". Such a rule is
@@ -353,11 +409,11 @@ func subschemas(schema *jsonschema.Schema) (all []subschema) {
 }
 
 // keywords returns the keywords that jsonschema knows.
-var keywords = sync.OnceValue(func() (all nameSet) {
+var keywords = sync.OnceValue(func() (all exactjson.Names) {
 	t := reflect.TypeFor[jsonschema.Schema]()
 	for i := range t.NumField() {
 		if name := keywordOf(t.Field(i)); name != "" && name != "-" {
-			all.add(name)
+			all.Add(name)
 		}
 	}
 	return all

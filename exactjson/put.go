@@ -1,4 +1,4 @@
-package exactargs
+package exactjson
 
 import (
 	"encoding"
@@ -13,21 +13,43 @@ import (
 	"strings"
 )
 
-// intoGo puts JSON values into Go values. Unlike encoding/json, it puts exactly the
-// value that was written, or fails: names, keys and base64 have one spelling, whole
-// numbers and the lengths of arrays stay as they are, and a number in an any is an
-// int64, a uint64 or a float64.
-type intoGo struct {
-	// known has all names in the schema. A type with its own UnmarshalJSON may look for
-	// any of them.
-	known nameSet
-}
-
 var (
 	unmarshalerType     = reflect.TypeFor[json.Unmarshaler]()
 	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
 	numberType          = reflect.TypeFor[json.Number]()
 )
+
+// Put puts a value of [Read] into the Go value that target points to. Unlike
+// encoding/json, it puts exactly the value that was written, or fails: names, map keys and
+// base64 have one spelling, and whole numbers and the lengths of arrays stay as they are. In
+// an any, a number is an int64, a uint64 or a float64, and maps and slices are those of the
+// value. A member that no field gets is ignored.
+//
+// Known has the names in the schema of the value. A type with its own UnmarshalJSON may
+// look for any of them, so it gets none of them in another case, nor two names that differ
+// only in case.
+//
+// An error either wraps [ErrMalformed], or tells the client what does not fit, in about
+// 1 KiB at most. After an error the target is zero.
+func Put(value, target any, known Names) error {
+	v := reflect.ValueOf(target)
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		return fmt.Errorf("nothing can be put into a %T: pass a pointer that is not nil", target)
+	}
+	v = v.Elem()
+	v.SetZero()
+	err := (&intoGo{known}).put(value, v)
+	if err == nil {
+		return nil
+	}
+	v.SetZero()
+	if errors.Is(err, ErrMalformed) {
+		return err
+	}
+	return errors.New(short(err.Error()))
+}
+
+type intoGo struct{ known Names }
 
 // put sets target to the value. The target must be zero before.
 func (g *intoGo) put(value any, target reflect.Value) error {
@@ -145,14 +167,14 @@ func (g *intoGo) putItems(items []any, target reflect.Value) error {
 func (g *intoGo) putStruct(members map[string]any, target reflect.Value) error {
 	fields := fieldsOf(target.Type())
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if fields.names.misspelt(name) {
+		if fields.names.Misspelt(name) {
 			return errCase
 		}
 		field := fields.byName[name]
-		if field.typ == nil {
+		if field.Type == nil {
 			continue
 		}
-		place, err := field.in(target)
+		place, err := field.In(target)
 		if err == nil {
 			err = g.put(members[name], place)
 		}
@@ -218,7 +240,11 @@ func putKey(name string, key reflect.Value) error {
 // unmarshal leaves a value to encoding/json. Call it only if the value has no names, or
 // is unmistakable.
 func unmarshal(value any, target reflect.Value) error {
-	return json.Unmarshal(writeValue(value), target.Addr().Interface())
+	text, err := Text(value)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, target.Addr().Interface())
 }
 
 // unmistakable reports whether encoding/json could not take any name in value for
@@ -233,10 +259,10 @@ func (g *intoGo) unmistakable(value any) bool {
 			}
 		}
 	case map[string]any:
-		var own nameSet
+		var own Names
 		for name, member := range v {
-			own.add(name)
-			if own.twins(name) || g.known.misspelt(name) || g.known.twins(name) || !g.unmistakable(member) {
+			own.Add(name)
+			if own.twins(name) || g.known.Misspelt(name) || g.known.twins(name) || !g.unmistakable(member) {
 				return false
 			}
 		}
@@ -244,16 +270,13 @@ func (g *intoGo) unmistakable(value any) bool {
 	return true
 }
 
-// within adds the name of a member to an error about its value.
-func within(name string, err error) error { return about(strconv.Quote(short(name)), err) }
-
-// about returns an error for the client: the text what, then the text of err. It does
-// not keep err in memory. It returns an ErrMalformed unchanged.
-func about(what string, err error) error {
+// within adds the name of a member to an error about its value. It does not keep err in
+// memory, unless err is an ErrMalformed.
+func within(name string, err error) error {
 	if errors.Is(err, ErrMalformed) {
 		return err
 	}
-	return errors.New(short(what + ": " + err.Error()))
+	return errors.New(short(strconv.Quote(short(name)) + ": " + err.Error()))
 }
 
 // short cuts a text to its first 1024 bytes, because an error may repeat all of the

@@ -1,4 +1,4 @@
-package exactargs
+package exactjson
 
 import (
 	"bytes"
@@ -6,51 +6,40 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// In this package a JSON value is nil, a bool, a string, a []any or a map[string]any. A
-// whole number is an int64 if it fits, or else a uint64. Any other number is a
-// float64. However a value was written, it has one such form, and one text.
-
 var (
-	// ErrMalformed is for arguments that are answered with -32602. Its text is for the
-	// log, and repeats nothing of the arguments.
+	// ErrMalformed says that a text is not JSON with one meaning, or that a name in it
+	// differs from another only in case. Answer such arguments with -32602. Its text is
+	// for the log, and repeats nothing of the arguments.
 	ErrMalformed = errors.New("not a text with one meaning")
 	errCase      = fmt.Errorf("%w: a name differs from another in case alone", ErrMalformed)
 
 	errNumber = errors.New("a number is out of range: a whole number has at most 64 bits, any other is a double that is not whole")
 )
 
-// readValue decodes a JSON text. Whole numbers become an int64 or a uint64, never a
-// rounded float64.
-func readValue(text []byte) (any, error) {
-	value, err := readNumbers(text)
-	if err != nil {
-		return nil, err
-	}
-	return exactly(value)
-}
-
-// readNumbers reads a JSON text, with every number as a json.Number.
-func readNumbers(text []byte) (value any, err error) {
+// Read reads a JSON text into a value: see the package comment for its types. It refuses
+// with [ErrMalformed] text that is not UTF-8, two members of one name, and values that are
+// too deep or too long; and with another error, which the client may see, a number that is
+// neither a whole number of 64 bits nor a double with a fraction.
+func Read(text []byte) (any, error) {
 	// The digest is made only because it refuses two members of one name, text that is
 	// not UTF-8, and values that are too deep or too long.
-	binding := mcpseal.Binding{Arguments: text}
-	if _, err := binding.ArgumentsDigest(); err != nil {
+	if _, err := argdigest.Sum(text); err != nil {
 		return nil, ErrMalformed
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
+	var value any
 	if err := decoder.Decode(&value); err != nil {
 		return nil, ErrMalformed
 	}
-	return value, nil
+	return exactly(value)
 }
 
 // exactly replaces every json.Number in a value with an int64, a uint64 or a float64.
@@ -126,35 +115,15 @@ func wholeDigits(literal string) (digits string, ok bool) {
 	return digits, true
 }
 
-// rounds reports whether a value has an integer in it that a double may round: its
-// magnitude is 2^53 or more.
-func rounds(value any) bool {
-	const most = 1 << 53
-	switch v := value.(type) {
-	case int64:
-		return v <= -most || v >= most
-	case uint64:
-		return v >= most
-	case []any:
-		return slices.ContainsFunc(v, rounds)
-	case map[string]any:
-		for _, member := range v {
-			if rounds(member) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// writeValue returns the one text of a value: with members in the order of their names,
-// and numbers in their shortest form.
-func writeValue(value any) []byte {
+// Text returns the one text of a value: with members in the order of their names, and
+// numbers in their shortest form. Bind a cursor to it. The value must be one of [Read], or
+// be made of the same types.
+func Text(value any) ([]byte, error) {
 	var buf bytes.Buffer
 	encoder := json.NewEncoder(&buf)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		panic("gosdk: a JSON value cannot be written: " + err.Error()) // only a bug leads here: readValue returns no such value
+		return nil, fmt.Errorf("the value is not one of JSON: %w", err)
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }

@@ -1,0 +1,316 @@
+package exactjson
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"net/netip"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+var anyTypes = []reflect.Type{
+	reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[uint16](), reflect.TypeFor[float64](), reflect.TypeFor[float32](),
+	reflect.TypeFor[string](), reflect.TypeFor[bool](), reflect.TypeFor[any](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[json.Number](),
+	reflect.TypeFor[time.Time](), reflect.TypeFor[[]byte](), reflect.TypeFor[[2]int](), reflect.TypeFor[*int](), reflect.TypeFor[**string](),
+	reflect.TypeFor[map[int]string](), reflect.TypeFor[map[netip.Addr]int](), reflect.TypeFor[netip.Addr](), reflect.TypeFor[fuzzOwn](),
+	reflect.TypeFor[*fuzzOwn](), reflect.TypeFor[FuzzEmbedded](), reflect.TypeFor[time.Duration](),
+}
+
+// Two of these have one type on one level, and again below it.
+type (
+	EmbeddedTop struct {
+		F3 string
+		A  int `json:"a"`
+		B  *bool
+	}
+	EmbeddedMiddle struct {
+		EmbeddedTop
+		C string `json:"c"`
+	}
+	EmbeddedLeft struct {
+		EmbeddedMiddle
+		B string `json:"b"`
+	}
+	EmbeddedRight struct {
+		*EmbeddedMiddle
+		B string `json:"b"`
+	}
+	EmbeddedNamed struct {
+		EmbeddedRight `json:"é"`
+		C             int
+	}
+)
+
+var embeddedTypes = []reflect.Type{
+	reflect.TypeFor[EmbeddedTop](), reflect.TypeFor[EmbeddedMiddle](), reflect.TypeFor[EmbeddedLeft](),
+	reflect.TypeFor[EmbeddedRight](), reflect.TypeFor[EmbeddedNamed](), reflect.TypeFor[FuzzEmbedded](),
+}
+
+func randomType(r *rand.Rand, depth int) reflect.Type {
+	if depth == 0 || r.IntN(3) == 0 {
+		return anyTypes[r.IntN(len(anyTypes))]
+	}
+	switch r.IntN(5) {
+	case 0:
+		return reflect.SliceOf(randomType(r, depth-1))
+	case 1:
+		return reflect.MapOf(reflect.TypeFor[string](), randomType(r, depth-1))
+	case 2:
+		return reflect.PointerTo(randomType(r, depth-1))
+	}
+	tags := []string{"", `json:"a"`, `json:"b,omitempty"`, `json:"c"`, `json:"-"`, `json:"-,"`, `json:"A"`, `json:"d\"x"`, `json:"é"`, `json:"a b"`}
+	var fields []reflect.StructField
+	for _, i := range r.Perm(len(embeddedTypes))[:r.IntN(4)] {
+		t := embeddedTypes[i]
+		name := t.Name()
+		if r.IntN(2) == 0 {
+			t = reflect.PointerTo(t)
+		}
+		var tag reflect.StructTag
+		if r.IntN(4) == 0 {
+			tag = reflect.StructTag(tags[r.IntN(len(tags))])
+		}
+		fields = append(fields, reflect.StructField{Name: name, Type: t, Anonymous: true, Tag: tag})
+	}
+	for i := range 1 + r.IntN(4) {
+		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: randomType(r, depth-1), Tag: reflect.StructTag(tags[r.IntN(len(tags))])})
+	}
+	return reflect.StructOf(fields)
+}
+
+func randomJSON(r *rand.Rand, depth int) string {
+	if depth == 0 || r.IntN(3) == 0 {
+		texts := []string{"null", "true", "1", "0", "-5", "300", "1.5", `"x"`, `"1"`, `" 1"`, `"1 "`, `"QQ=="`, `"2006-01-02T15:04:05Z"`, `"::1"`, `"null"`, `"true"`, `"\"q\""`, `"\ud800"`, `""`, `"-3"`, `"NaN"`, `"{}"`}
+		return texts[r.IntN(len(texts))]
+	}
+	var parts []string
+	if r.IntN(2) == 0 {
+		for range r.IntN(4) {
+			parts = append(parts, randomJSON(r, depth-1))
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	}
+	names := []string{"a", "b", "c", "A", "F0", "F1", "F2", "F3", "B", "C", "-", "é", "a b", "tenant", "size", "count", "1", "02", "::1", "0::2"}
+	for _, i := range r.Perm(len(names))[:r.IntN(6)] {
+		parts = append(parts, `"`+names[i]+`":`+randomJSON(r, depth-1))
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// TestWhatLandsIsWhatEncodingJSONPutsThere tries random types with random values.
+// A value may be refused that encoding/json takes, for a name or the length of an
+// array alone.
+func TestWhatLandsIsWhatEncodingJSONPutsThere(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	landed := 0
+	for range 3000 {
+		typ := randomType(r, 4)
+		for range 5 {
+			text := randomJSON(r, 5)
+			value, err := Read([]byte(text))
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			got, want := reflect.New(typ), reflect.New(typ)
+			wrong := json.Unmarshal([]byte(text), want.Interface())
+			if err := Put(value, got.Interface(), Names{}); err != nil {
+				if wrong == nil && !errors.Is(err, ErrMalformed) && !strings.Contains(err.Error(), "the name is not one") && !strings.Contains(err.Error(), "an array does not fit the Go type [2]int") {
+					t.Errorf("%s into %v: %v", text, typ, err)
+				}
+				continue
+			}
+			landed++
+			ours, _ := json.Marshal(got.Interface())
+			theirs, _ := json.Marshal(want.Interface())
+			if a, b := oracle(t, ours), oracle(t, theirs); wrong != nil || !agree(a, b) || !agree(b, a) {
+				t.Errorf("%s into %v: %s; encoding/json: %s, %v", text, typ, ours, theirs, wrong)
+			}
+		}
+	}
+	if landed < 2000 {
+		t.Errorf("only %d fit", landed)
+	}
+}
+
+type fuzzFilter struct {
+	Tenant string `json:"tenant,omitempty"`
+	Size   int8   `json:"size,omitempty"`
+}
+
+// fuzzOwn decodes itself.
+type fuzzOwn fuzzFilter
+
+func (f *fuzzOwn) UnmarshalJSON(text []byte) error {
+	type plain fuzzOwn
+	return json.Unmarshal(text, (*plain)(f))
+}
+
+type FuzzEmbedded struct {
+	Count uint64 `json:"count,omitempty"`
+}
+
+// oracle reads a text with every number as a rational, and checks that it is one
+// that may pass unless that would be vast.
+func oracle(t *testing.T, text []byte) any {
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder.UseNumber()
+	var read func() any
+	read = func() any {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil
+		}
+		switch v := token.(type) {
+		case json.Number:
+			f, err := v.Float64()
+			if err != nil {
+				t.Fatalf("%q has a number that no double is near", text)
+			}
+			_, power, _ := strings.Cut(strings.ToLower(v.String()), "e")
+			if exponent, _ := strconv.Atoi(power); len(v) > 10_000 || exponent < -500 || exponent > 500 {
+				return new(big.Rat).SetFloat64(f)
+			}
+			r, _ := new(big.Rat).SetString(v.String())
+			if r.IsInt() && !r.Num().IsInt64() && !r.Num().IsUint64() {
+				t.Fatalf("%q has a whole number of more than 64 bits", text)
+			}
+			if !r.IsInt() && r.SetFloat64(f).IsInt() {
+				t.Fatalf("%q has a number that only a double makes whole", text)
+			}
+			return r
+		case json.Delim:
+			if v == '[' {
+				items := []any{}
+				for decoder.More() {
+					items = append(items, read())
+				}
+				decoder.Token()
+				return items
+			}
+			members := map[string]any{}
+			for decoder.More() {
+				name, _ := decoder.Token()
+				if _, twice := members[name.(string)]; twice {
+					t.Fatalf("%q has a name twice", text)
+				}
+				members[name.(string)] = read()
+			}
+			decoder.Token()
+			return members
+		}
+		return token
+	}
+	return read()
+}
+
+// agree reports whether all of got is in given.
+func agree(got, given any) bool {
+	switch g := got.(type) {
+	case *big.Rat:
+		other, ok := given.(*big.Rat)
+		return ok && g.Cmp(other) == 0
+	case []any:
+		other, ok := given.([]any)
+		if !ok || len(g) != len(other) {
+			return false
+		}
+		for i := range g {
+			if !agree(g[i], other[i]) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		other, ok := given.(map[string]any)
+		for name, member := range g {
+			if inside, has := other[name]; !has || !agree(member, inside) {
+				return false
+			}
+		}
+		return ok
+	}
+	return reflect.DeepEqual(got, given)
+}
+
+func TestNothingIsPutBesideAnError(t *testing.T) {
+	in := fuzzIn{ID: 7}
+	value, err := Read([]byte(`{"id":1,"size":300}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Put(value, &in, Names{}); err == nil || !reflect.DeepEqual(in, fuzzIn{}) {
+		t.Errorf("%v, and %+v", err, in)
+	}
+	in = fuzzIn{ID: 7, Any: "before"}
+	if value, err = Read([]byte(`{"size":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Put(value, &in, Names{}); err != nil || in.ID != 0 || in.Any != nil || in.Size != 1 {
+		t.Errorf("what was there before is still there: %+v, %v", in, err)
+	}
+	for _, target := range []any{nil, in, (*fuzzIn)(nil), 1} {
+		if err := Put(value, target, Names{}); err == nil || !strings.Contains(err.Error(), "pass a pointer") {
+			t.Errorf("%T: %v", target, err)
+		}
+	}
+}
+
+func TestAnErrorRepeatsLittleOfTheValue(t *testing.T) {
+	long := strings.Repeat("ä", 1<<17)
+	for _, text := range []string{`"` + long + `"`, `{"` + long + `":"x"}`, `{"` + long + `":{"` + long + `":[]}}`} {
+		value, err := Read([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range []any{new(time.Time), new(map[string]time.Time), new(map[string]map[string]int), new(int)} {
+			err := Put(value, target, Names{})
+			if err == nil || len(err.Error()) > 1100 || !utf8.ValidString(err.Error()) || errors.Unwrap(err) != nil {
+				t.Errorf("%.20s into %T: %.100v", text, target, err)
+			}
+		}
+	}
+}
+
+func TestAValueThatIsNotOfJSONHasNoText(t *testing.T) {
+	for _, value := range []any{math.NaN(), []any{func() {}}, map[string]any{"a": make(chan int)}} {
+		if text, err := Text(value); err == nil || text != nil {
+			t.Errorf("%v: %s", value, text)
+		}
+	}
+}
+
+func TestTheFieldsOfATypeAreACopy(t *testing.T) {
+	clear(Fields(reflect.TypeFor[fuzzIn]()))
+	if fields := Fields(reflect.TypeFor[fuzzIn]()); fields["id"].Type != reflect.TypeFor[int64]() {
+		t.Errorf("%v", fields)
+	}
+	if Fields(reflect.TypeFor[int]()) != nil || Fields(nil) != nil {
+		t.Error("what is no struct has fields")
+	}
+}
+
+func TestATypeThatReadsItselfGetsNoNameInAnotherCase(t *testing.T) {
+	var known Names
+	known.Add("tenant", "id", "ID")
+	for text, refused := range map[string]bool{
+		`{"tenant":"a"}`: false, `{"Tenant":"a"}`: true, `[{"x":{"Tenant":"a"}}]`: true, `{"x":1,"X":2}`: true, `[{"x":1},{"X":2}]`: false,
+		`{"id":1}`: true, `{"ſ":1,"s":2}`: true, `"Tenant"`: false,
+	} {
+		value, err := Read([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var raw json.RawMessage
+		if err := Put(value, &raw, known); errors.Is(err, ErrMalformed) != refused || (err != nil) != refused || refused && raw != nil {
+			t.Errorf("%s: %s, %v", text, raw, err)
+		}
+	}
+}

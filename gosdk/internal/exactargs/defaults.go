@@ -1,0 +1,151 @@
+package exactargs
+
+import (
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcpseal/mcpseal/exactjson"
+)
+
+// fill adds the defaults of properties that are missing, as
+// [jsonschema.Resolved.ApplyDefaults] does, but without rounding numbers to a float, and
+// also in an object that is required.
+func fill(schema *jsonschema.Schema, object map[string]any) error {
+	for name, property := range schema.Properties {
+		value, present := object[name]
+		if !present {
+			switch {
+			case slices.Contains(schema.Required, name):
+				continue // the schema refuses the object
+			case property.Default != nil:
+				var err error
+				if value, err = exactjson.Read(property.Default); err != nil {
+					return err
+				}
+			case hasDefaults(property):
+				value = map[string]any{}
+			default:
+				continue
+			}
+			object[name] = value
+		}
+		if inner, ok := value.(map[string]any); ok {
+			if err := fill(property, inner); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hasDefaults reports whether a property of the schema has a default, at any depth.
+func hasDefaults(schema *jsonschema.Schema) bool {
+	for _, property := range schema.Properties {
+		if property.Default != nil || hasDefaults(property) {
+			return true
+		}
+	}
+	return false
+}
+
+// applied is a schema that [references.checkApplied] has looked at.
+type applied struct {
+	schema          *jsonschema.Schema
+	filled, missing bool
+}
+
+// checkApplied refuses a default that fill would not apply. The way there is a JSON
+// pointer that has $ref where one was followed. The argument filled means that fill adds
+// the defaults of the schema's properties, and missing that the schema's value may be
+// missing although fill ran.
+func (r *references) checkApplied(schema *jsonschema.Schema, way string, filled, missing bool, seen map[applied]bool) error {
+	this := applied{schema, filled, missing}
+	if seen[this] {
+		return nil
+	}
+	seen[this] = true
+	if missing && schema.Default != nil {
+		return fmt.Errorf("the default at #%s would not be applied: only properties get defaults, and their properties, "+
+			"but not what $ref, items, allOf or another keyword leads to; write the property out there, or leave the default out and let the handler set the value", way)
+	}
+	if target := r.target(schema); target != nil {
+		if err := r.checkApplied(target, way+"/$ref", false, missing, seen); err != nil {
+			return err
+		}
+	}
+	for _, sub := range subschemas(schema) {
+		inFilled, inMissing := false, missing // of a schema for the same value
+		switch sub.keyword {
+		case "$defs", "definitions", "contentSchema":
+			continue // they apply to nothing, unless a $ref leads to them
+		case "properties":
+			inFilled = filled
+			inMissing = !slices.Contains(schema.Required, sub.key) && !(filled && sub.schema.Default != nil)
+		default:
+			if stepsIn[sub.keyword] {
+				inMissing = sub.key != "" && !sub.named // an item with a place of its own, in an array that may be shorter
+			}
+		}
+		if err := r.checkApplied(sub.schema, way+sub.pointer(), inFilled, inMissing, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkDefaults validates the defaults that fill adds, and puts them into their Go
+// types as a test. It does not use ValidateDefaults of [jsonschema.ResolveOptions],
+// because that rounds numbers to a float.
+func (a *Reader[In]) checkDefaults() error {
+	probe := &jsonschema.Schema{Schema: a.schema.Schema, Properties: map[string]*jsonschema.Schema{}}
+	values := map[string]any{}
+	if err := eachFilled(a.schema, "", reflect.TypeFor[In](), func(pointer string, property *jsonschema.Schema, value any, t reflect.Type) error {
+		if property.Default != nil {
+			at := url.URL{Scheme: "schema", Host: "arguments", Fragment: pointer}
+			probe.Properties[pointer], values[pointer] = &jsonschema.Schema{Ref: at.String()}, value
+		}
+		if t == nil {
+			return nil
+		}
+		return exactjson.Put(value, reflect.New(t).Interface(), a.known)
+	}); err != nil {
+		return err
+	}
+	check, err := probe.Resolve(&jsonschema.ResolveOptions{Loader: func(*url.URL) (*jsonschema.Schema, error) { return a.schema, nil }})
+	if err != nil {
+		return err
+	}
+	if err := a.validate(check, values); err != nil {
+		return fmt.Errorf("a default: %w", err)
+	}
+	return nil
+}
+
+// eachFilled visits every value that fill may add. The pointer is a JSON pointer to the
+// value's schema, and t is the Go type that gets the value, or nil if none does.
+func eachFilled(schema *jsonschema.Schema, pointer string, t reflect.Type, visit func(pointer string, property *jsonschema.Schema, value any, t reflect.Type) error) error {
+	for _, sub := range subschemas(schema) {
+		if sub.keyword != "properties" {
+			continue
+		}
+		at, inner, filled := pointer+sub.pointer(), reflect.Type(nil), map[string]any{}
+		if t != nil {
+			inner = memberType(t, sub.key)
+		}
+		err := fill(&jsonschema.Schema{Properties: map[string]*jsonschema.Schema{sub.key: sub.schema}}, filled)
+		if value, ok := filled[sub.key]; ok && err == nil {
+			err = visit(at, sub.schema, value, inner)
+		}
+		if err != nil {
+			return fmt.Errorf("the default at %s: %w", at, err)
+		}
+		if err := eachFilled(sub.schema, at, inner, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
