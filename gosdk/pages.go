@@ -1,7 +1,6 @@
 package gosdk
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/exactjson"
 	"github.com/mcpseal/mcpseal/gosdk/internal/exactargs"
 )
@@ -23,29 +22,9 @@ import (
 // on the last page.
 type PageHandler[In, At, Item any] func(ctx context.Context, req *mcp.CallToolRequest, in In, after *At) (items []Item, next *At, err error)
 
-// PageOptions names what [AddPagedTool] adds to arguments and results, and limits
-// the arguments.
-type PageOptions struct {
-	Cursor     string // the name of the argument; "" means cursor
-	NextCursor string // the member of the result with the next cursor; "" means nextCursor
-	Items      string // the member of the result with the items; "" means items
-
-	// Unbound names arguments that may differ from page to page, such as limit. The
-	// schema still checks them and the handler still gets them, but the cursor is not
-	// bound to them. Names are case-sensitive, and must be among the properties at the
-	// root of the schema. Nil means none: all arguments must stay the same.
-	//
-	// Name only what decides how much is on a page, never what is listed: with a filter
-	// or a tenant here, a client can carry its position from one list into another. And
-	// keep a key in the position: a page number means another row if the size changes.
-	Unbound []string
-
-	// MaxArguments limits the JSON of the arguments, without the cursor, in bytes. It is
-	// applied before the schema, because the schema library takes many times the
-	// arguments' size in memory to refuse them. MaxArguments must not exceed mcpseal.Config.MaxArguments. 0 means 64
-	// KiB, or mcpseal.Config.MaxArguments if less.
-	MaxArguments int
-}
+// PageOptions names what [AddPagedTool] adds to arguments and results, and limits the
+// arguments.
+type PageOptions = adapter.PageOptions
 
 // AddPagedTool registers a tool that returns its items page by page. Its
 // arguments gain an optional cursor. Its result is the items and, unless the
@@ -123,9 +102,9 @@ func addPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHa
 		return errors.New("it needs the value that Protect returned")
 	}
 	if p.protection.options.Cursors == nil {
-		return errors.New("the boundary has no keys of its own; set Options.Cursors, or add mcpseal.NativeFormat to Config.AlsoOpen")
+		return adapter.ErrNoKeys
 	}
-	names, err := options.withDefaults(p.protection.policy.MaxArguments)
+	names, err := options.WithDefaults(p.protection.policy.MaxArguments)
 	if err != nil {
 		return err
 	}
@@ -139,29 +118,9 @@ func addPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHa
 	}
 	t := *tool
 	t.InputSchema, t.OutputSchema = listed, output
-	paged := pagedTool[In, At, Item]{p.protection, t.Name, names, arguments, cursor.For[At](p.protection.options.Cursors), handler}
+	paged := pagedTool[In, At, Item]{p.protection, t.Name, names, arguments, handler}
 	p.server.AddTool(&t, paged.serve)
 	return nil
-}
-
-// withDefaults returns the options with defaults in place of zeros, or an error. Most
-// is the upper limit of MaxArguments.
-func (o *PageOptions) withDefaults(most int) (PageOptions, error) {
-	var resolved PageOptions
-	if o != nil {
-		resolved = *o
-	}
-	resolved.Cursor = cmp.Or(resolved.Cursor, "cursor")
-	resolved.NextCursor = cmp.Or(resolved.NextCursor, "nextCursor")
-	resolved.Items = cmp.Or(resolved.Items, "items")
-	resolved.MaxArguments = cmp.Or(resolved.MaxArguments, min(exactargs.DefaultMax, most))
-	if resolved.NextCursor == resolved.Items {
-		return resolved, fmt.Errorf("the result cannot have two members called %q", resolved.Items)
-	}
-	if resolved.MaxArguments < 0 || resolved.MaxArguments > most {
-		return resolved, fmt.Errorf("PageOptions.MaxArguments is %d, not between 1 and %d, which is mcpseal.Config.MaxArguments", resolved.MaxArguments, most)
-	}
-	return resolved, nil
 }
 
 // pagedTool is a tool that AddPagedTool registered.
@@ -170,7 +129,6 @@ type pagedTool[In, At, Item any] struct {
 	name      string
 	names     PageOptions
 	arguments *exactargs.Reader[In]
-	pages     cursor.Pages[At]
 	handler   PageHandler[In, At, Item]
 }
 
@@ -205,35 +163,15 @@ func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolReq
 	if len(bound) > t.p.policy.MaxArguments { // bound may be longer than the arguments, because of defaults and escapes
 		return nil, t.refuse(ctx, "with defaults, more than mcpseal.Config.MaxArguments")
 	}
-	place, err := t.pages.Open(ctx, mcpseal.Request{
+	text, err := adapter.ServePage(ctx, t.p.options.Cursors, mcpseal.Request{
 		Method: methodTool, Target: t.name, Arguments: bound,
 		Principal: t.p.callerIn(ctx, req),
-	}, token)
-	if err != nil {
-		return nil, cursorError(err)
-	}
-	var after *At
-	if !place.First() {
-		after = &place.After
-	}
-	items, next, err := t.handler(ctx, req, in, after)
-	if err != nil {
+	}, token, t.names, func(after *At) ([]Item, *At, error) { return t.handler(ctx, req, in, after) })
+	if refused, ok := err.(*adapter.CursorError); ok {
+		wire := refused.Wire()
+		return nil, &jsonrpc.Error{Code: wire.Code, Message: wire.Message, Data: wire.Data}
+	} else if err != nil {
 		return nil, err
-	}
-	if items == nil {
-		items = []Item{}
-	}
-	result := map[string]any{t.names.Items: items}
-	if next != nil {
-		token, err := place.Next(ctx, *next)
-		if err != nil {
-			return nil, cursorError(err)
-		}
-		result[t.names.NextCursor] = token
-	}
-	text, err := json.Marshal(result)
-	if err != nil {
-		return nil, fmt.Errorf("the items cannot be written as JSON: %w", err)
 	}
 	return &mcp.CallToolResult{StructuredContent: json.RawMessage(text), Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, nil
 }

@@ -43,7 +43,7 @@ func addHooks(h *server.Hooks) {
 	h.AddBeforeCallTool(stripTask)
 	h.AddAfterCallTool(func(ctx context.Context, _ any, _ *mcp.CallToolRequest, result any) {
 		if r, ok := result.(*mcp.CallToolResult); ok && r != nil && unsealed(ctx, mcp.MethodToolsCall, r.NeedsInput(), &r.MultiRoundTripResult) {
-			*r = mcp.CallToolResult{IsError: true, Content: []mcp.Content{mcp.NewTextContent(internalError.Error())}}
+			*r = mcp.CallToolResult{IsError: true, Content: []mcp.Content{mcp.NewTextContent(errInternal.Error())}}
 		}
 	})
 	h.AddAfterGetPrompt(func(ctx context.Context, _ any, _ *mcp.GetPromptRequest, r *mcp.GetPromptResult) {
@@ -145,12 +145,12 @@ func digest(token string) [32]byte {
 // refuse logs why for the operator, and returns an error that tells the client nothing.
 func (p *Protection) refuse(ctx context.Context, method, why string) error {
 	p.logger().ErrorContext(ctx, "mcpgo: "+why, "method", mcpseal.PlainText(method))
-	return internalError
+	return errInternal
 }
 
-// internalError is all that a client learns of a failure of the server. mcp-go sends the
+// errInternal is all that a client learns of a failure of the server. mcp-go sends the
 // text of a handler's error as it is, with the code -32603.
-var internalError = errors.New(mcpseal.Wire(nil).Message)
+var errInternal = errors.New(mcpseal.Wire(nil).Message)
 
 func names[T any](items []T, name func(*T) string) iter.Seq[string] {
 	return func(yield func(string) bool) {

@@ -76,7 +76,7 @@ func serve[R any](i *installation, ctx context.Context, c *call, handler func(co
 		errors.As(panicked, &part)
 		i.logger().ErrorContext(ctx, "mcpgo: a handler panicked", "method", c.method, "cause", panicked.Error(), "stack", part.Stack())
 		var none R
-		return none, internalError
+		return none, errInternal
 	}
 	return result, err
 }

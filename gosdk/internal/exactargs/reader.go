@@ -14,17 +14,9 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/exactjson"
 )
-
-// DefaultMax is how many bytes of arguments are read unless the author sets another
-// limit. It is low because the schema library needs many times the arguments' size in
-// memory to refuse them.
-const DefaultMax = 64 << 10
-
-// cursorRoom is what a text may have beyond its limit, for the cursor and its name. No
-// issuer of package cursor makes a cursor of more than 128 KiB.
-const cursorRoom = 132 << 10
 
 var (
 	errTooLong = fmt.Errorf("%w: more than PageOptions.MaxArguments", exactjson.ErrMalformed)
@@ -116,7 +108,7 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 // the cursor, are refused before their value is read.
 func (a *Reader[In]) Read(text []byte, most int) (in In, bound []byte, cursor string, err error) {
 	var none In
-	if len(text) > most+cursorRoom {
+	if len(text) > most+adapter.CursorRoom {
 		return none, nil, "", errTooLong
 	}
 	text, cursor, err = exactjson.Cut(text, a.cursor)

@@ -96,7 +96,7 @@ func TestEverySchemaIsVisited(t *testing.T) {
 // TestHostileArgumentsCostABoundedAmountOfMemory: the schema library wraps errors
 // that quote the value at every level of it.
 func TestHostileArgumentsCostABoundedAmountOfMemory(t *testing.T) {
-	const most, bound = DefaultMax, 32 << 20
+	const most, bound = 64 << 10, 32 << 20
 	tree := readerOf[treeNode](t, `{"type":"object","properties":{"kids":{"additionalProperties":{"$ref":"#"}},"n":{"type":"integer"},"time":{"maxLength":9}}}`)
 	fill := func(before, repeated, after string) []byte {
 		const levels = 60

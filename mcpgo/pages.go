@@ -1,0 +1,269 @@
+package mcpgo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
+	"github.com/mcpseal/mcpseal/exactjson"
+)
+
+// PageHandler returns one page. After is where the previous page ended, as the handler
+// returned it then; nil on the first page. Next is where this page ends; nil on the last
+// page.
+type PageHandler[In, At, Item any] func(ctx context.Context, req mcp.CallToolRequest, in In, after *At) (items []Item, next *At, err error)
+
+// PageOptions names what [AddPagedTool] adds to arguments and results, and limits the
+// arguments.
+type PageOptions = adapter.PageOptions
+
+// AddPagedTool registers a tool that returns its items page by page. Its arguments gain an
+// optional cursor. Its result is the items and, unless the page is the last, the cursor of
+// the next.
+//
+// A cursor works for the user and the arguments of the page that it came with (except
+// those in PageOptions.Unbound), for this tool of this service, and for an hour. Any other
+// cursor is refused before the handler runs, with one text for all reasons. An empty
+// cursor asks for the first page. A position is written as JSON, in at most 256 bytes: keep
+// a key in it, not a row. An issuer in Options.Cursors may have another lifetime and
+// another limit.
+//
+// The arguments are read once, into In: the value that the handler gets is the one that
+// the cursor is bound to. Names are case-sensitive: one that differs from a field's only in
+// case is refused. A whole number arrives exactly or is refused. It is refused if a float64
+// cannot hold it, because server.WithInputSchemaValidation checks numbers as float64: pass
+// longer ids as strings. mcp-go checks the arguments against the schema only with that
+// option, and never fills in defaults.
+//
+// If the tool has no input schema, it is made from In, as mcp.WithInputSchema makes it. It
+// panics when the tool cannot be registered: because it has an output schema, or a name
+// clashes with one of the arguments, or a name in Unbound is no argument.
+func AddPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
+	if err := addPagedTool(p, tool, handler, options); err != nil {
+		panic(fmt.Sprintf("mcpgo: the paged tool %q: %v", tool.Name, err))
+	}
+}
+
+func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) error {
+	if p == nil || p.server == nil || handler == nil {
+		return errors.New("it needs the value that Protect returned, and a handler")
+	}
+	if p.protection.options.Cursors == nil {
+		return adapter.ErrNoKeys
+	}
+	names, err := options.WithDefaults(p.protection.policy.MaxArguments)
+	if err != nil {
+		return err
+	}
+	names.Unbound = slices.Clone(names.Unbound)
+	t := &pagedTool[In, At, Item]{p: p.protection, name: tool.Name, names: names, handler: handler}
+	if len(tool.RawInputSchema) == 0 && len(tool.InputSchema.Properties) == 0 {
+		mcp.WithInputSchema[In]()(&tool)
+	}
+	if tool.RawInputSchema, err = t.listedSchema(tool); err != nil {
+		return err
+	}
+	tool.InputSchema = mcp.ToolInputSchema{}
+	if tool.OutputSchema.Type != "" || len(tool.RawOutputSchema) > 0 {
+		return errors.New("the output schema is made from the items; leave it out")
+	}
+	tool.RawOutputSchema, err = json.Marshal(map[string]any{
+		"type": "object",
+		"properties": map[string]any{
+			names.Items:      map[string]any{"type": "array"},
+			names.NextCursor: map[string]any{"type": "string", "description": "Where the next page begins. There is none on the last page."},
+		},
+		"required": []string{names.Items},
+	})
+	if err != nil {
+		return err
+	}
+	p.server.AddTool(tool, t.serve)
+	return nil
+}
+
+// pagedTool is a tool that AddPagedTool registered.
+type pagedTool[In, At, Item any] struct {
+	p       *Protection
+	name    string
+	names   PageOptions
+	known   exactjson.Names // all names of members in the schema
+	roots   exactjson.Names // the names of the arguments, with the cursor
+	handler PageHandler[In, At, Item]
+}
+
+// listedSchema returns the schema to list: that of the tool, with the cursor among the
+// arguments.
+func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, error) {
+	text := tool.RawInputSchema
+	if len(text) == 0 {
+		var err error
+		if text, err = json.Marshal(tool.InputSchema); err != nil {
+			return nil, err
+		}
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(text, &schema); err != nil || schema == nil {
+		return nil, fmt.Errorf("the input schema is not a JSON object: %v", err)
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for _, name := range t.names.Unbound {
+		if _, ok := properties[name]; !ok || name == t.names.Cursor {
+			return nil, fmt.Errorf("PageOptions.Unbound names %q, which is not an argument", name)
+		}
+	}
+	t.known.Add(t.names.Cursor)
+	t.roots.Add(t.names.Cursor)
+	for name := range properties {
+		if t.roots.Has(name) || t.roots.Misspelt(name) {
+			return nil, fmt.Errorf("the argument %q has the name of the cursor, or differs from another only in case", name)
+		}
+		t.roots.Add(name)
+	}
+	addNames(&t.known, schema)
+	listed := make(map[string]any, len(properties)+1)
+	for name, property := range properties {
+		listed[name] = property
+	}
+	listed[t.names.Cursor] = map[string]any{"type": "string", "description": "Where the page begins: the " + t.names.NextCursor + " of the page before. Leave it out for the first page."}
+	schema["properties"] = listed
+	if schema["type"] == nil {
+		schema["type"] = "object"
+	}
+	return json.Marshal(schema)
+}
+
+// addNames adds the names of members that a schema describes, at any depth.
+func addNames(names *exactjson.Names, schema any) {
+	switch s := schema.(type) {
+	case map[string]any:
+		if properties, ok := s["properties"].(map[string]any); ok {
+			for name := range properties {
+				names.Add(name)
+			}
+		}
+		for _, member := range s {
+			addNames(names, member)
+		}
+	case []any:
+		for _, item := range s {
+			addNames(names, item)
+		}
+	}
+}
+
+// refuse logs why the arguments were refused, and returns an error that tells the client
+// only that they were.
+func (t *pagedTool[In, At, Item]) refuse(ctx context.Context, why string) error {
+	t.p.logger().WarnContext(ctx, "mcpgo: the arguments of a paged tool were refused", "tool", t.name, "cause", why)
+	return errors.New("Invalid params")
+}
+
+func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	if !Sealed(ctx) {
+		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), "a call of a paged tool has not come through the middleware of its server")
+	}
+	c := callOfTool(&req)
+	text := c.arguments
+	if len(text) == 0 && c.others != nil {
+		text = jsonOf(c.others)
+	}
+	in, bound, token, err := t.read(text)
+	if errors.Is(err, exactjson.ErrMalformed) {
+		return nil, t.refuse(ctx, err.Error())
+	} else if err != nil {
+		return mcp.NewToolResultError(err.Error()), nil
+	}
+	page, err := adapter.ServePage(ctx, t.p.options.Cursors, mcpseal.Request{
+		Method: string(mcp.MethodToolsCall), Target: t.name, Arguments: bound, Principal: t.p.caller,
+	}, token, t.names, func(after *At) ([]Item, *At, error) { return t.handler(ctx, req, in, after) })
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.CallToolResult{StructuredContent: json.RawMessage(page), Content: []mcp.Content{mcp.NewTextContent(string(page))}}, nil
+}
+
+// read returns the arguments as the handler gets them, the text that the cursor is bound
+// to, and the cursor.
+func (t *pagedTool[In, At, Item]) read(text []byte) (in In, bound []byte, token string, err error) {
+	var none In
+	if len(text) > t.names.MaxArguments+adapter.CursorRoom {
+		return none, nil, "", errTooLong
+	}
+	if len(text) == 0 || string(text) == "null" {
+		text = []byte("{}")
+	}
+	rest, token, err := exactjson.Cut(text, t.names.Cursor)
+	if err != nil {
+		return none, nil, "", err
+	}
+	if len(rest) > t.names.MaxArguments {
+		return none, nil, "", errTooLong
+	}
+	value, err := exactjson.Read(rest)
+	if err != nil {
+		return none, nil, "", err
+	}
+	arguments, ok := value.(map[string]any)
+	if !ok || slices.ContainsFunc(keys(arguments), t.roots.Misspelt) {
+		return none, nil, "", errNames
+	}
+	if rounds(value) {
+		return none, nil, "", errRounds
+	}
+	kept := make(map[string]any, len(arguments))
+	for name, member := range arguments {
+		if !slices.Contains(t.names.Unbound, name) {
+			kept[name] = member
+		}
+	}
+	if bound, err = exactjson.Text(kept); err != nil {
+		return none, nil, "", err
+	}
+	if err := exactjson.Put(value, &in, t.known); err != nil {
+		return none, nil, "", err
+	}
+	return in, bound, token, nil
+}
+
+var (
+	errTooLong = fmt.Errorf("%w: more than PageOptions.MaxArguments", exactjson.ErrMalformed)
+	errNames   = fmt.Errorf("%w: not an object, or a name differs from an argument's in case alone", exactjson.ErrMalformed)
+	errRounds  = errors.New("a whole number is too large for a float64 to hold exactly: pass it as a string")
+)
+
+func keys(m map[string]any) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	return names
+}
+
+// rounds reports whether a value has a whole number in it that a float64 does not hold.
+func rounds(value any) bool {
+	switch v := value.(type) {
+	case int64:
+		f := float64(v)
+		return f >= math.MaxInt64 || int64(f) != v
+	case uint64:
+		f := float64(v)
+		return f >= math.MaxUint64 || uint64(f) != v
+	case []any:
+		return slices.ContainsFunc(v, rounds)
+	case map[string]any:
+		for _, member := range v {
+			if rounds(member) {
+				return true
+			}
+		}
+	}
+	return false
+}

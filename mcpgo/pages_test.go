@@ -1,0 +1,192 @@
+package mcpgo_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal/mcpgo"
+)
+
+type filter struct {
+	Tenant string `json:"tenant"`
+}
+
+type search struct {
+	Filter filter `json:"filter,omitempty"`
+	ID     int64  `json:"id,omitempty"`
+	Limit  int    `json:"limit,omitempty"`
+}
+
+type row struct {
+	N      int    `json:"n"`
+	Tenant string `json:"tenant"`
+	ID     int64  `json:"id"`
+}
+
+// paged returns a server with a tool that has five rows for each tenant.
+func paged(t *testing.T, l *log, options *mcpgo.PageOptions, more ...server.ServerOption) *server.MCPServer {
+	t.Helper()
+	srv := server.NewMCPServer("test", "1", more...)
+	p := mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
+	mcpgo.AddPagedTool(p, mcp.NewTool("search"), func(_ context.Context, _ mcp.CallToolRequest, in search, after *int) ([]row, *int, error) {
+		first, size := 0, 2
+		if after != nil {
+			first = *after + 1
+		}
+		if in.Limit > 0 {
+			size = in.Limit
+		}
+		var rows []row
+		for n := first; n < 5 && len(rows) < size; n++ {
+			rows = append(rows, row{n, in.Filter.Tenant, in.ID})
+		}
+		if last := first + len(rows) - 1; last < 4 {
+			return rows, &last, nil
+		}
+		return rows, nil, nil
+	}, options)
+	return srv
+}
+
+type pageReply struct {
+	Items      []row
+	NextCursor string
+}
+
+func page(ctx context.Context, t *testing.T, srv *server.MCPServer, arguments string) (p pageReply, r reply) {
+	t.Helper()
+	r = send(ctx, t, srv, "tools/call", `"name":"search","arguments":`+arguments)
+	if r.Error == nil && !r.Result.IsError {
+		if err := json.Unmarshal([]byte(r.text()), &p); err != nil {
+			t.Fatalf("%v in %s", err, r.raw)
+		}
+	}
+	return p, r
+}
+
+func TestAPagedToolWalksItsRows(t *testing.T) {
+	for name, more := range map[string][]server.ServerOption{
+		"plain": nil, "validated": {server.WithInputSchemaValidation(), server.WithOutputSchemaValidation()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv, alice := paged(t, new(log), nil, more...), as(t.Context(), "alice")
+			cursor, rows := "", 0
+			for {
+				p, r := page(alice, t, srv, `{"filter":{"tenant":"mine"},"cursor":`+quote(cursor)+`}`)
+				if r.Error != nil || r.Result.IsError {
+					t.Fatalf("got %s", r.raw)
+				}
+				for _, row := range p.Items {
+					if row.N != rows || row.Tenant != "mine" {
+						t.Errorf("row %d is %+v", rows, row)
+					}
+					rows++
+				}
+				if cursor = p.NextCursor; cursor == "" {
+					break
+				}
+			}
+			if rows != 5 {
+				t.Errorf("%d rows", rows)
+			}
+		})
+	}
+}
+
+func TestACursorOfAPagedToolWorksForItsUserAndItsArguments(t *testing.T) {
+	l := new(log)
+	srv, alice := paged(t, l, &mcpgo.PageOptions{Unbound: []string{"limit"}}), as(t.Context(), "alice")
+	first, _ := page(alice, t, srv, `{"filter":{"tenant":"mine"}}`)
+	cursor := `"cursor":` + quote(first.NextCursor)
+	for name, r := range map[string]reply{
+		"another user":    second(page(as(t.Context(), "bob"), t, srv, `{"filter":{"tenant":"mine"},`+cursor+`}`)),
+		"nobody":          second(page(t.Context(), t, srv, `{"filter":{"tenant":"mine"},`+cursor+`}`)),
+		"another tenant":  second(page(alice, t, srv, `{"filter":{"tenant":"other"},`+cursor+`}`)),
+		"one more":        second(page(alice, t, srv, `{"filter":{"tenant":"mine"},"id":1,`+cursor+`}`)),
+		"forged":          second(page(alice, t, srv, `{"filter":{"tenant":"mine"},"cursor":"mc1.AAAA"}`)),
+		"another service": second(page(alice, t, paged(t, l, nil), `{"filter":{"tenant":"mine"},`+cursor+`}`)),
+	} {
+		if want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"Invalid cursor"}}`; r.raw != want {
+			t.Errorf("%s: got %s", name, r.raw)
+		}
+	}
+	if p, r := page(alice, t, srv, `{"limit":1,"filter":{ "tenant":"mine"},`+cursor+`}`); len(p.Items) != 1 || p.Items[0].N != 2 {
+		t.Errorf("another limit: %s", r.raw)
+	}
+}
+
+func second(_ pageReply, r reply) reply { return r }
+
+func TestAPagedToolReadsItsArgumentsExactly(t *testing.T) {
+	l := new(log)
+	srv, alice := paged(t, l, nil), as(t.Context(), "alice")
+	for _, arguments := range []string{
+		`{"filter":{"tenant":"mine","Tenant":"other"}}`, `{"filter":{"TENANT":"other"}}`, `{"Filter":{"tenant":"mine"}}`, `{"CURSOR":"x"}`,
+		`{"filter":{"tenant":"mine"},"filter":{"tenant":"other"}}`, `{"cursor":"","cursor":""}`, `{"cursor":1}`, `[]`, `"x"`, `{"id":9007199254740993}`,
+		`{"id":18446744073709551616}`, `{"id":1.5}`, `{"id":"1"}`, `{"filter":{"tenant":1}}`,
+		`{"filter":{"tenant":"` + strings.Repeat("x", 65<<10) + `"}}`, `{"cursor":"` + strings.Repeat("x", 300<<10) + `"}`,
+	} {
+		if _, r := page(alice, t, srv, arguments); r.Error == nil && !r.Result.IsError {
+			t.Errorf("%.60s: %.300s", arguments, r.raw)
+		}
+	}
+	for arguments, want := range map[string]int64{`{"id":9007199254740992}`: 9007199254740992, `{"id":1e3}`: 1000, `{"id":-0}`: 0} {
+		if p, r := page(alice, t, srv, arguments); len(p.Items) == 0 || p.Items[0].ID != want {
+			t.Errorf("%s: %s", arguments, r.raw)
+		}
+	}
+	if p, r := page(alice, t, srv, `null`); len(p.Items) != 2 {
+		t.Errorf("no arguments: %s", r.raw)
+	}
+}
+
+func TestTheSchemaOfAPagedToolHasItsCursor(t *testing.T) {
+	srv := paged(t, new(log), &mcpgo.PageOptions{Cursor: "after", NextCursor: "more", Items: "rows"})
+	r := send(as(t.Context(), "alice"), t, srv, "tools/list", "")
+	for _, want := range []string{`"after":{`, `"more":{`, `"rows":{"type":"array"}`, `"tenant":{`, `"limit":{`} {
+		if !strings.Contains(r.raw, want) {
+			t.Errorf("no %s in %s", want, r.raw)
+		}
+	}
+}
+
+func TestAPagedToolThatCannotBeRegisteredPanics(t *testing.T) {
+	handler := func(context.Context, mcp.CallToolRequest, search, *int) ([]row, *int, error) { return nil, nil, nil }
+	for name, c := range map[string]struct {
+		tool    mcp.Tool
+		options *mcpgo.PageOptions
+	}{
+		"clash":         {mcp.NewTool("t", mcp.WithString("cursor")), nil},
+		"clash in case": {mcp.NewTool("t", mcp.WithString("Cursor")), nil},
+		"twins":         {mcp.NewTool("t", mcp.WithString("a"), mcp.WithString("A")), nil},
+		"unbound":       {mcp.NewTool("t"), &mcpgo.PageOptions{Unbound: []string{"nothing"}}},
+		"one name":      {mcp.NewTool("t"), &mcpgo.PageOptions{Items: "x", NextCursor: "x"}},
+		"limit":         {mcp.NewTool("t"), &mcpgo.PageOptions{MaxArguments: -1}},
+		"output":        {mcp.NewTool("t", mcp.WithOutputSchema[row]()), nil},
+		"schema":        {mcp.NewToolWithRawSchema("t", "", json.RawMessage(`[]`)), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := mcpgo.Protect(server.NewMCPServer("test", "1"), boundary(t, new(log), nil), &mcpgo.Options{AllowAnonymous: true})
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.HasPrefix(text, `mcpgo: the paged tool "t": `) {
+					t.Errorf("got %q", text)
+				}
+			}()
+			mcpgo.AddPagedTool(p, c.tool, handler, c.options)
+		})
+	}
+}
+
+func TestAPanicOfAPageHandlerTellsNothing(t *testing.T) {
+	l := new(log)
+	srv := server.NewMCPServer("test", "1")
+	p := mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
+	mcpgo.AddPagedTool(p, mcp.NewTool("search"), func(context.Context, mcp.CallToolRequest, map[string]any, *int) ([]row, *int, error) { panic(secret) }, nil)
+	isInternal(t, send(t.Context(), t, srv, "tools/call", `"name":"search"`))
+}
