@@ -163,7 +163,7 @@ func addNames(names *exactjson.Names, schema any) {
 // only that they were.
 func (t *pagedTool[In, At, Item]) refuse(ctx context.Context, why string) error {
 	t.p.logger().WarnContext(ctx, "mcpgo: the arguments of a paged tool were refused", "tool", t.name, "cause", why)
-	return errors.New("Invalid params")
+	return mcpseal.WireError{Code: -32602, Message: "Invalid params"} // mcp-go sends the message alone
 }
 
 func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {

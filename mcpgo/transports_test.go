@@ -51,6 +51,7 @@ func dial(t *testing.T, srv *server.MCPServer, over, user string, elicitor *yes,
 	case "streamable HTTP":
 		tr, err = transport.NewStreamableHTTP(listening(t, server.NewStreamableHTTPServer(srv, server.WithHTTPContextFunc(fromHeader))), transport.WithHTTPHeaders(headers))
 	case "streamable HTTP with sessions":
+		//lint:ignore SA1019 older clients need it
 		tr, err = transport.NewStreamableHTTP(listening(t, server.NewStreamableHTTPServer(srv, server.WithHTTPContextFunc(fromHeader))),
 			transport.WithHTTPHeaders(headers), transport.WithContinuousListening(), transport.WithHTTPLogger(slog.New(slog.DiscardHandler)))
 	case "SSE":
