@@ -52,8 +52,9 @@ func dial(t *testing.T, srv *server.MCPServer, over, user string, elicitor *yes,
 		tr, err = transport.NewStreamableHTTP(listening(t, server.NewStreamableHTTPServer(srv, server.WithHTTPContextFunc(fromHeader))), transport.WithHTTPHeaders(headers))
 	case "streamable HTTP with sessions":
 		//lint:ignore SA1019 older clients need it
+		listen := transport.WithContinuousListening()
 		tr, err = transport.NewStreamableHTTP(listening(t, server.NewStreamableHTTPServer(srv, server.WithHTTPContextFunc(fromHeader))),
-			transport.WithHTTPHeaders(headers), transport.WithContinuousListening(), transport.WithHTTPLogger(slog.New(slog.DiscardHandler)))
+			transport.WithHTTPHeaders(headers), listen, transport.WithHTTPLogger(slog.New(slog.DiscardHandler)))
 	case "SSE":
 		sse := server.NewSSEServer(srv, server.WithSSEContextFunc(fromHeader))
 		url := listening(t, sse)
