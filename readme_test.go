@@ -30,6 +30,7 @@ func checkCode(t *testing.T, page string) {
 		"example_test.go",
 		"gosdk/example_test.go",
 		"gosdk/example_adopting_test.go",
+		"mcpgo/example_test.go",
 		"compat/example_test.go",
 		"compat/example_ownformat_test.go",
 		"gosdk/elicit/example_test.go",
@@ -64,8 +65,8 @@ func TestREADMESnippetsMakeWhatTheyUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := make(map[string]bool)
-	for _, name := range strings.Fields("context fmt log mcp mcpseal gosdk elicit keys redis redisreplay " +
-		"ctx orders Order Key ListArgs DeleteArgs Deleted Confirm") {
+	for _, name := range strings.Fields("context fmt log mcp server mcpseal gosdk mcpgo elicit keys redis redisreplay " +
+		"ctx userFromContext orders Order Key ListArgs DeleteArgs Deleted Confirm") {
 		known[name] = true
 	}
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(text), -1)

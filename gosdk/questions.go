@@ -21,7 +21,8 @@ import (
 func (p *Protection) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Question, error) {
 	ctx, requests := passing.Context, a.questions
 	changed := func() error {
-		return p.refuse(ctx, c.method, "what elicit asks was changed on its way out: inner middleware must leave its questions and its state alone")
+		return p.refuse(ctx, c.method, "what elicit asks was changed on its way out: inner middleware must leave its questions and its state alone, "+
+			"and a handler that has asked with elicit must not ask by hand in the same call")
 	}
 	wording, ok := passing.Wording(a.state)
 	if !ok || wording != nil && len(wording) != len(requests) {

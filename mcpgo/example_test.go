@@ -1,0 +1,87 @@
+package mcpgo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	stdlog "log"
+	"net/http"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/mcpgo"
+)
+
+func ExampleProtect() {
+	log := exampleLog{}
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	srv := server.NewMCPServer("release", "1.0.0")
+	mcpgo.Protect(srv, boundary, &mcpgo.Options{Principal: userFromContext}) // the line
+
+	srv.AddTool(mcp.NewTool("release"), release)
+	fmt.Println("protected")
+	// Output: protected
+}
+
+// exampleLog lets the example be the text of the README.
+type exampleLog struct{}
+
+func (exampleLog) Fatal(v ...any) { stdlog.Fatal(v...) }
+
+// confirmation is what the tool remembers.
+type confirmation struct {
+	Version string `json:"version"`
+}
+
+// release asks before it acts.
+func release(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	asked, present, err := mcpgo.State[confirmation](ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if !present {
+		result := server.NewInputRequestBuilder("").Elicit("confirm", mcp.ElicitationParams{
+			Message: "Release it?", RequestedSchema: map[string]any{"type": "object"},
+		}).ToolResult()
+		return result, mcpgo.SetState(ctx, result, confirmation{Version: req.GetString("version", "")})
+	}
+	answer := server.ElicitationResponse(req.Params.InputResponses, "confirm")
+	if answer == nil || answer.Action != mcp.ElicitationResponseActionAccept {
+		return mcp.NewToolResultText("not released"), nil
+	}
+	return mcp.NewToolResultText("released " + asked.Version), nil
+}
+
+type verifiedUser struct{}
+
+// Users are put into the context by HTTP middleware, or by a context function of mcp-go.
+func ExampleOptions_principal() {
+	verify := func(token string) (user string, err error) { return "alice", nil } // your own
+	fromRequest := func(ctx context.Context, r *http.Request) context.Context {
+		user, err := verify(r.Header.Get("Authorization"))
+		if err != nil {
+			return ctx
+		}
+		return context.WithValue(ctx, verifiedUser{}, user)
+	}
+	options := &mcpgo.Options{Principal: func(ctx context.Context) (string, error) {
+		user, ok := ctx.Value(verifiedUser{}).(string)
+		if !ok {
+			return "", errors.New("nobody is signed in")
+		}
+		return user, nil
+	}}
+	srv := server.NewMCPServer("release", "1.0.0")
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral()})
+	if err != nil {
+		stdlog.Fatal(err)
+	}
+	mcpgo.Protect(srv, boundary, options)
+	_ = server.NewStreamableHTTPServer(srv, server.WithHTTPContextFunc(fromRequest))
+}
