@@ -60,7 +60,7 @@ func mcpgoHandler(srv *server.MCPServer) http.Handler {
 // declaredBy returns what a client has declared: with the request, or when its session
 // began.
 func declaredBy(ctx context.Context) *mcp.ClientCapabilities {
-	if info := server.RequestProtocolInfoFromContext(ctx); info != nil {
+	if info := server.RequestProtocolInfoFromContext(ctx); info != nil && info.ClientCapabilities != nil {
 		return info.ClientCapabilities
 	}
 	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
@@ -99,18 +99,21 @@ func (a mcpgoAnswers) form(key string) (map[string]any, bool) {
 	return content, true
 }
 
-// sample reads the content by itself, because mcp-go does not decode it.
+// sample reads the content by itself, because mcp-go decodes it for older clients only.
 func (a mcpgoAnswers) sample(key string) string {
 	answer := server.SamplingResponse(mcp.InputResponses(a), key)
 	if answer == nil {
 		return ""
 	}
-	content, _ := answer.Content.(map[string]any)
-	if content["type"] != "text" {
-		return ""
+	switch content := answer.Content.(type) {
+	case mcp.TextContent:
+		return content.Text
+	case map[string]any:
+		if text, ok := content["text"].(string); ok && content["type"] == "text" {
+			return text
+		}
 	}
-	text, _ := content["text"].(string)
-	return text
+	return ""
 }
 
 func (a mcpgoAnswers) roots(key string) (uris []string, ok bool) {

@@ -13,10 +13,9 @@ import (
 func TestTheServerSurvivesMutatedRequests(t *testing.T) {
 	target := mutate.Target{
 		Start: func(config mcpseal.Config) (*mcp.Server, http.Handler, error) {
-			server, err := newServer(config, "")
-			return server, newHandler(server), err
+			server, err := newServer(settings{config: config})
+			return server, sdkHandler(server), err
 		},
-		Path:    "/mcp",
 		Calls:   []mutate.Call{{Method: "tools/list"}, {Method: "prompts/list"}},
 		Secrets: []string{`"asked"`, "all three", "step 1"},
 	}

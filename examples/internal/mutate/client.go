@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -34,6 +36,9 @@ type Client struct {
 	URL    string
 	Bearer string // the access token; "" sends none
 	HTTP   *http.Client
+	// Listens has an older client listen with a GET request during each call. mcp-go asks
+	// for samples and roots only there.
+	Listens bool
 }
 
 // Call is one call as a client makes it.
@@ -336,7 +341,37 @@ type reply struct {
 }
 
 func (c *Client) post(ctx context.Context, header map[string]string, body []byte, ask func(id, question json.RawMessage) error) (reply, error) {
+	if session := header["Mcp-Session-Id"]; ask != nil && session != "" && c.Listens {
+		var one sync.Mutex // two streams may ask at the same time
+		asked := ask
+		ask = func(id, question json.RawMessage) error {
+			one.Lock()
+			defer one.Unlock()
+			return asked(id, question)
+		}
+		defer c.listen(ctx, header, ask)()
+	}
 	return c.do(ctx, http.MethodPost, header, body, ask)
+}
+
+// listen opens a stream of questions, if the server has one, and returns a function that
+// closes it.
+func (c *Client) listen(ctx context.Context, header map[string]string, ask func(id, question json.RawMessage) error) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	opened, ended := make(chan struct{}), make(chan struct{})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: sync.OnceFunc(func() { close(opened) })})
+	go func() {
+		defer close(ended)
+		c.do(ctx, http.MethodGet, header, nil, ask) // ends with an error, because it is cancelled
+	}()
+	select {
+	case <-opened:
+	case <-ended:
+	}
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 // do sends a request. It calls ask with each question that arrives in an event stream.
