@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -36,7 +34,7 @@ type Client struct {
 	URL    string
 	Bearer string // the access token; "" sends none
 	HTTP   *http.Client
-	// Listens has an older client listen with a GET request during each call. mcp-go asks
+	// Listens has an older client listen with a GET request during a session. mcp-go asks
 	// for samples and roots only there.
 	Listens bool
 }
@@ -170,6 +168,8 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sen
 		return Outcome{}, nil, nil, err
 	}
 	defer c.close(ctx, session)
+	stream := c.listen(ctx, session)
+	defer stream.stop()
 	answers = make(map[string]json.RawMessage)
 	params := make(map[string]any)
 	for name, value := range call.Params {
@@ -182,7 +182,7 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sen
 		}
 		sent = append(sent, text)
 		m := message{revision: Older, session: session, id: "1", method: call.Method, params: params}
-		reply, err := c.post(ctx, m.header(), m.body(), func(id, question json.RawMessage) error {
+		reply, err := c.post(ctx, m.header(), m.body(), &answerer{stream, func(id, question json.RawMessage) error {
 			var q Question
 			if err := json.Unmarshal(question, &q); err != nil {
 				return err
@@ -197,7 +197,7 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sen
 				err = fmt.Errorf("an answer got %d %s", answered.status, answered.body)
 			}
 			return err
-		})
+		}})
 		if err != nil {
 			return Outcome{}, nil, nil, err
 		}
@@ -340,42 +340,14 @@ type reply struct {
 	last     json.RawMessage   // the last of the messages, or else the body
 }
 
-func (c *Client) post(ctx context.Context, header map[string]string, body []byte, ask func(id, question json.RawMessage) error) (reply, error) {
-	if session := header["Mcp-Session-Id"]; ask != nil && session != "" && c.Listens {
-		var one sync.Mutex // two streams may ask at the same time
-		asked := ask
-		ask = func(id, question json.RawMessage) error {
-			one.Lock()
-			defer one.Unlock()
-			return asked(id, question)
-		}
-		defer c.listen(ctx, header, ask)()
-	}
+func (c *Client) post(ctx context.Context, header map[string]string, body []byte, with *answerer) (reply, error) {
+	ask, end := with.begin()
+	defer end()
 	return c.do(ctx, http.MethodPost, header, body, ask)
 }
 
-// listen opens a stream of questions, if the server has one, and returns a function that
-// closes it.
-func (c *Client) listen(ctx context.Context, header map[string]string, ask func(id, question json.RawMessage) error) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	opened, ended := make(chan struct{}), make(chan struct{})
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: sync.OnceFunc(func() { close(opened) })})
-	go func() {
-		defer close(ended)
-		c.do(ctx, http.MethodGet, header, nil, ask) // ends with an error, because it is cancelled
-	}()
-	select {
-	case <-opened:
-	case <-ended:
-	}
-	return func() {
-		cancel()
-		<-ended
-	}
-}
-
 // do sends a request. It calls ask with each question that arrives in an event stream.
-func (c *Client) do(ctx context.Context, method string, header map[string]string, body []byte, ask func(id, question json.RawMessage) error) (reply, error) {
+func (c *Client) do(ctx context.Context, method string, header map[string]string, body []byte, ask asking) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, c.URL, bytes.NewReader(body))
