@@ -150,10 +150,11 @@ func (r *release) tryRoot([]*mod) error {
 
 func (r *release) tryVersions([]*mod) error {
 	for _, s := range sdks {
-		for name, get := range map[string]string{"root": root, s.adapter: root + "/" + s.adapter} {
-			if err := r.tryAdding(s, s.program+"_"+name, get); err != nil {
-				return err
-			}
+		if err := r.tryAdding(s, s.program+"_root", root); err != nil {
+			return err
+		}
+		if err := r.tryAdding(s, s.program+"_"+s.adapter, root+"/"+s.adapter); err != nil {
+			return err
 		}
 	}
 	return nil
