@@ -1,11 +1,13 @@
 module github.com/mcpseal/mcpseal/examples
 
-go 1.25.0
+go 1.25.5
 
 require (
+	github.com/mark3labs/mcp-go v1.2.1
 	github.com/mcpseal/mcpseal v0.0.0
 	github.com/mcpseal/mcpseal/cmd/mcpseal v0.0.0
 	github.com/mcpseal/mcpseal/gosdk v0.0.0
+	github.com/mcpseal/mcpseal/mcpgo v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	modernc.org/sqlite v1.53.0
 )
@@ -17,12 +19,15 @@ require (
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
+	github.com/spf13/cast v1.7.1 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	golang.org/x/oauth2 v0.35.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/text v0.14.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	modernc.org/libc v1.73.4 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
@@ -34,4 +39,5 @@ replace (
 	github.com/mcpseal/mcpseal/cmd/mcpseal => ../cmd/mcpseal
 	github.com/mcpseal/mcpseal/gosdk => ../gosdk
 	github.com/mcpseal/mcpseal/keys/agekeys => ../keys/agekeys
+	github.com/mcpseal/mcpseal/mcpgo => ../mcpgo
 )

@@ -23,9 +23,9 @@ type Options struct {
 	// the server. An empty name and an error fail the check, unless the name is empty
 	// and AllowAnonymous is set. Nil is allowed with AllowAnonymous only.
 	//
-	// The answers of older clients come in HTTP requests of their own, which mcp-go
-	// matches by the session id alone. In front of such clients, check that whoever posts
-	// to a session is the user that opened it.
+	// Older clients have sessions, which mcp-go matches by the session id alone. Check
+	// that whoever uses a session (POST, GET or DELETE) is the user that opened it;
+	// examples/deploy does.
 	Principal func(ctx context.Context) (string, error)
 	// AllowAnonymous says that callers without a name are expected: their tokens are
 	// bound to nobody, and anyone who gets one can use it.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"go/version"
 	"io"
 	"os"
 	"os/exec"
@@ -130,6 +131,8 @@ func TestTheRootModuleRequiresNothing(t *testing.T) {
 	}
 }
 
+// TestEveryModuleStaysAtTheOldestGo: a module needs the root's version of Go, or the
+// newest that something it requires needs.
 func TestEveryModuleStaysAtTheOldestGo(t *testing.T) {
 	root := readModFile(t, ".")
 	var work struct{ Use []struct{ DiskPath string } }
@@ -141,13 +144,30 @@ func TestEveryModuleStaysAtTheOldestGo(t *testing.T) {
 	}
 	for _, use := range work.Use {
 		file := readModFile(t, use.DiskPath)
-		if file.Go != root.Go {
-			t.Errorf("%s is at Go %s, not %s", file.Module.Path, file.Go, root.Go)
+		oldest := root.Go
+		for _, needed := range strings.Fields(string(goCommand(t, use.DiskPath, "off", "list", "-m", "-f", "{{if not .Main}}{{.GoVersion}}{{end}}", "all"))) {
+			if version.Compare("go"+needed, "go"+oldest) > 0 {
+				oldest = needed
+			}
+		}
+		if file.Go != oldest {
+			t.Errorf("%s is at Go %s, not %s", file.Module.Path, file.Go, oldest)
 		}
 		for _, replaced := range file.Replace {
 			if !strings.HasPrefix(replaced.Old.Path, root.Module.Path) {
 				t.Errorf("%s replaces %s, which a user would not", file.Module.Path, replaced.Old.Path)
 			}
+		}
+	}
+}
+
+// TestLibrariesWithoutMCPGoStayAtTheRootsGo: mcp-go needs a newer Go than the root does.
+// Only those who use it must pay for that.
+func TestLibrariesWithoutMCPGoStayAtTheRootsGo(t *testing.T) {
+	root := readModFile(t, ".")
+	for _, dir := range []string{"gosdk", "keys/agekeys", "replay/redisreplay", "compat/atd", "cmd/mcpseal"} {
+		if file := readModFile(t, dir); file.Go != root.Go {
+			t.Errorf("%s is at Go %s, not %s", file.Module.Path, file.Go, root.Go)
 		}
 	}
 }

@@ -47,19 +47,28 @@ func call(name string, answer func(mutate.Question) any) mutate.Call {
 	return mutate.Call{Revision: mutate.Newer, Method: method, Params: map[string]any{"name": prefix + name}, Answer: answer}
 }
 
-func serve(t *testing.T) mutate.Client {
+// onEachSDK tests the server on both SDKs.
+func onEachSDK(t *testing.T, test func(t *testing.T, sdk string)) {
+	for _, sdk := range []string{"go-sdk", "mcp-go"} {
+		t.Run(sdk, func(t *testing.T) { test(t, sdk) })
+	}
+}
+
+func serve(t *testing.T, sdk string) mutate.Client {
 	t.Helper()
-	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"}, "")
+	handler, err := newHandler(settings{sdk: sdk, config: mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(newHandler(server))
+	web := httptest.NewServer(handler)
 	t.Cleanup(web.Close)
-	return mutate.Client{URL: web.URL + "/mcp", HTTP: web.Client()}
+	return mutate.Client{URL: web.URL + "/mcp", HTTP: web.Client(), Listens: sdk == "mcp-go"}
 }
 
-func TestHonestAnswersAreTaken(t *testing.T) {
-	client := serve(t)
+func TestHonestAnswersAreTaken(t *testing.T) { onEachSDK(t, honestAnswersAreTaken) }
+
+func honestAnswersAreTaken(t *testing.T, sdk string) {
+	client := serve(t, sdk)
 	for _, s := range scenarios {
 		for _, revision := range []string{mutate.Newer, mutate.Older} {
 			c := call(s.name, answer)
@@ -73,7 +82,11 @@ func TestHonestAnswersAreTaken(t *testing.T) {
 }
 
 func TestADeclinedOrCancelledQuestionDoesNothing(t *testing.T) {
-	client := serve(t)
+	onEachSDK(t, aDeclinedOrCancelledQuestionDoesNothing)
+}
+
+func aDeclinedOrCancelledQuestionDoesNothing(t *testing.T, sdk string) {
+	client := serve(t, sdk)
 	for _, s := range scenarios {
 		for _, question := range s.asks {
 			if question == "sampling/createMessage" || question == "roots/list" {
@@ -101,7 +114,11 @@ func TestADeclinedOrCancelledQuestionDoesNothing(t *testing.T) {
 // TestAnAnswerThatDoesNotFitIsAskedForAgain has an honest answer follow, so that
 // every call ends.
 func TestAnAnswerThatDoesNotFitIsAskedForAgain(t *testing.T) {
-	client := serve(t)
+	onEachSDK(t, anAnswerThatDoesNotFitIsAskedForAgain)
+}
+
+func anAnswerThatDoesNotFitIsAskedForAgain(t *testing.T, sdk string) {
+	client := serve(t, sdk)
 	for _, s := range scenarios {
 		for _, question := range s.asks {
 			for _, misfit := range misfits(question) {
@@ -153,12 +170,14 @@ func misfits(question string) (all []string) {
 }
 
 func TestAConfirmationThatSaysNoDoesNothing(t *testing.T) {
-	outcome, err := func() (mutate.Outcome, error) {
-		client := serve(t)
-		return client.Call(t.Context(), call("request_state", func(mutate.Question) any {
-			return json.RawMessage(`{"action":"accept","content":{"ok":false}}`)
-		}))
-	}()
+	onEachSDK(t, aConfirmationThatSaysNoDoesNothing)
+}
+
+func aConfirmationThatSaysNoDoesNothing(t *testing.T, sdk string) {
+	client := serve(t, sdk)
+	outcome, err := client.Call(t.Context(), call("request_state", func(mutate.Question) any {
+		return json.RawMessage(`{"action":"accept","content":{"ok":false}}`)
+	}))
 	if err != nil || outcome.String() != "nothing was done" {
 		t.Errorf("%v, %v", outcome, err)
 	}

@@ -1,7 +1,11 @@
 // Conformance is a server for the input-required-result scenarios of the official
-// suite. One line protects it, and its handlers check no state by hand:
+// suite, on either SDK. One line protects it, and its handlers check no state by hand:
 //
 //	go run ./examples/conformance -http 127.0.0.1:8080
+//	go run ./examples/conformance -http 127.0.0.1:8080 -sdk mcp-go
+//
+// With -unprotected that line is left out, and the scenario
+// input-required-result-tampered-state fails.
 package main
 
 import (
@@ -16,23 +20,19 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcpseal/mcpseal"
-	"github.com/mcpseal/mcpseal/gosdk"
 )
 
 func main() {
+	s := settings{config: mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"}}
 	address := flag.String("http", "127.0.0.1:8080", "`address` to listen on; port 0 chooses one")
-	startOver := flag.Bool("start-over", false, "answer a rejected token with a result that tells the model to start over")
+	flag.StringVar(&s.sdk, "sdk", "go-sdk", "`name` of the SDK: go-sdk, which is the official one, or mcp-go")
+	flag.BoolVar(&s.startOver, "start-over", false, "answer a rejected token with a result that tells the model to start over")
+	flag.BoolVar(&s.unprotected, "unprotected", false, "leave mcpseal out, to see which scenarios notice")
 	flag.Parse()
 	log.SetFlags(0)
 
-	rejectedText := ""
-	if *startOver {
-		rejectedText = gosdk.StartOver
-	}
-	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "conformance"}, rejectedText)
+	handler, err := newHandler(s)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("serving http://%s/mcp\n", listener.Addr())
-	web := &http.Server{Handler: newHandler(server), ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	go func() {
@@ -53,25 +53,36 @@ func main() {
 	}
 }
 
-// newServer returns the suite's server, protected.
-func newServer(config mcpseal.Config, rejectedText string) (*mcp.Server, error) {
-	boundary, err := mcpseal.New(config)
-	if err != nil {
-		return nil, err
-	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "mcpseal-conformance", Version: "1.0.0"}, nil)
-	gosdk.Protect(server, boundary, &gosdk.Options{
-		// The scenario ignore-extra-params sends answers with a first call.
-		Unsolicited:  []string{"test_input_required_result_elicitation"},
-		RejectedText: rejectedText,
-	})
-	addScenarios(server)
-	return server, nil
+// settings are what the flags say.
+type settings struct {
+	sdk         string
+	config      mcpseal.Config
+	startOver   bool
+	unprotected bool
 }
 
-// newHandler serves the server at /mcp.
-func newHandler(server *mcp.Server) http.Handler {
+// unsolicited are the tools that take answers to no question: the scenario
+// ignore-extra-params sends answers with a first call.
+var unsolicited = []string{prefix + "elicitation"}
+
+// newHandler serves the suite's server at /mcp.
+func newHandler(s settings) (http.Handler, error) {
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
-	return mux
+	switch s.sdk {
+	case "go-sdk":
+		server, err := newServer(s)
+		if err != nil {
+			return nil, err
+		}
+		mux.Handle("/mcp", sdkHandler(server))
+	case "mcp-go":
+		server, err := newMCPGoServer(s)
+		if err != nil {
+			return nil, err
+		}
+		mux.Handle("/mcp", mcpgoHandler(server))
+	default:
+		return nil, fmt.Errorf("-sdk %q is unknown: write go-sdk or mcp-go", s.sdk)
+	}
+	return mux, nil
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
@@ -11,17 +12,25 @@ import (
 )
 
 func TestTheServerSurvivesMutatedRequests(t *testing.T) {
-	target := mutate.Target{
-		Start: func(config mcpseal.Config) (*mcp.Server, http.Handler, error) {
-			server, err := newServer(config, "")
-			return server, newHandler(server), err
-		},
-		Path:    "/mcp",
-		Calls:   []mutate.Call{{Method: "tools/list"}, {Method: "prompts/list"}},
-		Secrets: []string{`"asked"`, "all three", "step 1"},
-	}
-	for _, s := range scenarios {
-		target.Calls = append(target.Calls, call(s.name, answer))
-	}
-	mutate.Survive(t, target)
+	onEachSDK(t, func(t *testing.T, sdk string) {
+		target := mutate.Target{
+			Calls:   []mutate.Call{{Method: "tools/list"}, {Method: "prompts/list"}},
+			Secrets: []string{`"asked"`, "all three", "step 1"},
+		}
+		for _, s := range scenarios {
+			target.Calls = append(target.Calls, call(s.name, answer))
+		}
+		if sdk == "mcp-go" {
+			target.StartMCPGo = func(config mcpseal.Config, options ...server.ServerOption) (http.Handler, error) {
+				srv, err := newMCPGoServer(settings{config: config}, options...)
+				return mcpgoHandler(srv), err
+			}
+		} else {
+			target.Start = func(config mcpseal.Config) (*mcp.Server, http.Handler, error) {
+				server, err := newServer(settings{config: config})
+				return server, sdkHandler(server), err
+			}
+		}
+		mutate.Survive(t, target)
+	})
 }

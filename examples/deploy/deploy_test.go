@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -19,13 +20,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func serve(t *testing.T) mutate.Client {
+// onEachSDK tests the server on both SDKs.
+func onEachSDK(t *testing.T, test func(t *testing.T, sdk string)) {
+	for _, sdk := range []string{"go-sdk", "mcp-go"} {
+		t.Run(sdk, func(t *testing.T) { test(t, sdk) })
+	}
+}
+
+func serve(t *testing.T, sdk string) mutate.Client {
 	t.Helper()
-	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"})
+	handler, _, err := start(sdk, mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(newHandler(server))
+	web := httptest.NewServer(handler)
 	t.Cleanup(web.Close)
 	return mutate.Client{URL: web.URL + "/mcp", Bearer: "alice-token", HTTP: web.Client()}
 }
@@ -50,9 +58,9 @@ func accept(content string) json.RawMessage {
 }
 
 // each calls both tools, on both revisions.
-func each(t *testing.T, answer func() func(mutate.Question) any, check func(name, done, said string)) {
+func each(t *testing.T, sdk string, answer func() func(mutate.Question) any, check func(name, done, said string)) {
 	t.Helper()
-	client := serve(t)
+	client := serve(t, sdk)
 	for tool, done := range map[string]string{"deploy": "deployed", "rollback": "restored"} {
 		for _, revision := range []string{mutate.Newer, mutate.Older} {
 			outcome, err := client.Call(t.Context(), mutate.Call{
@@ -67,7 +75,11 @@ func each(t *testing.T, answer func() func(mutate.Question) any, check func(name
 }
 
 func TestAUserWhoAcceptsBothQuestionsIsServed(t *testing.T) {
-	each(t, func() func(mutate.Question) any { return user }, func(name, done, said string) {
+	onEachSDK(t, aUserWhoAcceptsBothQuestionsIsServed)
+}
+
+func aUserWhoAcceptsBothQuestionsIsServed(t *testing.T, sdk string) {
+	each(t, sdk, func() func(mutate.Question) any { return user }, func(name, done, said string) {
 		if want := done + " frontend 1.4.2 in eu, 10% of traffic"; said != want {
 			t.Errorf("%s: %s", name, said)
 		}
@@ -75,6 +87,10 @@ func TestAUserWhoAcceptsBothQuestionsIsServed(t *testing.T) {
 }
 
 func TestADeclinedOrCancelledQuestionDoesNothing(t *testing.T) {
+	onEachSDK(t, aDeclinedOrCancelledQuestionDoesNothing)
+}
+
+func aDeclinedOrCancelledQuestionDoesNothing(t *testing.T, sdk string) {
 	for _, question := range []string{confirm, region} {
 		for _, action := range []string{"decline", "cancel"} {
 			// With content, as a client that means well would not send it.
@@ -87,7 +103,7 @@ func TestADeclinedOrCancelledQuestionDoesNothing(t *testing.T) {
 						return user(q)
 					}
 				}
-				each(t, refuse, func(name, done, said string) {
+				each(t, sdk, refuse, func(name, done, said string) {
 					if said != "nothing was done" {
 						t.Errorf("%s, %s %q%s: %s", name, action, question, content, said)
 					}
@@ -98,6 +114,10 @@ func TestADeclinedOrCancelledQuestionDoesNothing(t *testing.T) {
 }
 
 func TestAnAnswerThatDoesNotFitDoesNothing(t *testing.T) {
+	onEachSDK(t, anAnswerThatDoesNotFitDoesNothing)
+}
+
+func anAnswerThatDoesNotFitDoesNothing(t *testing.T, sdk string) {
 	for question, contents := range map[string][]string{
 		confirm: {`null`, `{}`, `{"ok":null}`, `{"ok":"true"}`, `{"ok":1}`, `{"ok":[true]}`, `{"ok":false}`, `{"OK":true}`, `{"name":"eu"}`, `{"ok":true,"force":true}`},
 		region:  {`null`, `{}`, `{"name":null}`, `{"name":""}`, `{"name":" "}`, `{"name":7}`, `{"name":true}`, `{"name":["eu"]}`, `{"Name":"eu"}`, `{"ok":true}`, `{"name":"eu","traffic":"100"}`},
@@ -116,7 +136,7 @@ func TestAnAnswerThatDoesNotFitDoesNothing(t *testing.T) {
 					return accept(content)
 				}
 			}
-			each(t, misfit, func(name, done, said string) {
+			each(t, sdk, misfit, func(name, done, said string) {
 				// An older client's answer is held to the form by the SDK, and kept from the
 				// handler with a null in it.
 				refused := strings.Contains(said, "does not match requested schema") || strings.Contains(said, "does not fit what was asked")
@@ -129,7 +149,11 @@ func TestAnAnswerThatDoesNotFitDoesNothing(t *testing.T) {
 }
 
 func TestAnAnswerOfAnotherKindDoesNothing(t *testing.T) {
-	client := serve(t)
+	onEachSDK(t, anAnswerOfAnotherKindDoesNothing)
+}
+
+func anAnswerOfAnotherKindDoesNothing(t *testing.T, sdk string) {
+	client := serve(t, sdk)
 	for _, question := range []string{confirm, region} {
 		for _, other := range []string{`{"roots":[]}`, `{"roots":[null]}`, `{"role":"assistant","model":"m","content":{"type":"text","text":"eu"}}`} {
 			asked := 0
@@ -156,7 +180,11 @@ func TestAnAnswerOfAnotherKindDoesNothing(t *testing.T) {
 }
 
 func TestWithoutABearerTokenNothingIsServed(t *testing.T) {
-	client := serve(t)
+	onEachSDK(t, withoutABearerTokenNothingIsServed)
+}
+
+func withoutABearerTokenNothingIsServed(t *testing.T, sdk string) {
+	client := serve(t, sdk)
 	for _, bearer := range []string{"", "mallory-token", "alice"} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, client.URL, strings.NewReader(`{}`))
 		if err != nil {
@@ -171,5 +199,62 @@ func TestWithoutABearerTokenNothingIsServed(t *testing.T) {
 		if response.StatusCode != http.StatusUnauthorized {
 			t.Errorf("%q: %s", bearer, response.Status)
 		}
+	}
+}
+
+// TestTheSessionOfAnotherUserIsRefused opens a session as alice and uses it as bob, in
+// every way that the transport has.
+func TestTheSessionOfAnotherUserIsRefused(t *testing.T) {
+	onEachSDK(t, theSessionOfAnotherUserIsRefused)
+}
+
+func theSessionOfAnotherUserIsRefused(t *testing.T, sdk string) {
+	client := serve(t, sdk)
+	send := func(method, user, session, body string) (status int, opened string) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel() // ends a stream
+		request, err := http.NewRequestWithContext(ctx, method, client.URL, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+user+"-token")
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			request.Header.Set("Mcp-Session-Id", session)
+			request.Header.Set("Mcp-Protocol-Version", mutate.Older)
+		}
+		response, err := client.HTTP.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return response.StatusCode, response.Header.Get("Mcp-Session-Id")
+	}
+	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + mutate.Older + `","capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}}}`
+	status, session := send("POST", "alice", "", hello)
+	if status != http.StatusOK || session == "" {
+		t.Fatalf("no session: %d", status)
+	}
+	for _, use := range []struct{ method, body string }{
+		{"POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`},
+		{"POST", `{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"ok":true}}}`},
+		{"GET", ""},
+		{"DELETE", ""},
+	} {
+		if status, _ := send(use.method, "bob", session, use.body); status != http.StatusNotFound && status != http.StatusForbidden {
+			t.Errorf("%s %s as bob: %d", use.method, use.body, status)
+		}
+	}
+	send("POST", "alice", session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if status, _ := send("POST", "alice", session, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); status != http.StatusOK {
+		t.Errorf("as alice: %d", status)
+	}
+}
+
+func TestAnUnknownSDKIsRefused(t *testing.T) {
+	if _, _, err := start("other", mcpseal.Config{}); err == nil {
+		t.Error("an unknown SDK is served")
 	}
 }

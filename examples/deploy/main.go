@@ -4,6 +4,7 @@
 //	go run ./examples/deploy                        stdio, for one client
 //	go run ./examples/deploy -http 127.0.0.1:8080   HTTP, for alice and bob
 //	go run ./examples/deploy -http … -keys keys     one of several replicas
+//	go run ./examples/deploy -sdk mcp-go            on mcp-go instead of the official SDK
 //
 // The bearer tokens are "alice-token" and "bob-token".
 package main
@@ -30,6 +31,7 @@ import (
 func main() {
 	address := flag.String("http", "", "`address` to listen on; empty means stdio")
 	keysFile := flag.String("keys", "", "`file` of keys that all replicas share; empty means keys that die with this process")
+	sdk := flag.String("sdk", "go-sdk", "`name` of the SDK: go-sdk, which is the official one, or mcp-go")
 	flag.Parse()
 	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"}
 	if *keysFile != "" {
@@ -39,12 +41,12 @@ func main() {
 		}
 		config.Keys = source
 	}
-	server, err := newServer(config)
+	handler, stdio, err := start(*sdk, config)
 	if err != nil {
 		log.Fatal(err)
 	}
 	if *address == "" {
-		if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		if err := stdio(); err != nil {
 			log.Fatal(err)
 		}
 		return
@@ -54,11 +56,30 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("serving http://%s/mcp\n", listener.Addr())
-	web := &http.Server{Handler: newHandler(server), ReadHeaderTimeout: 10 * time.Second}
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	log.Fatal(web.Serve(listener))
 }
 
-// newServer returns the protected server.
+// start makes the server on an SDK. It can be served over HTTP or over stdio.
+func start(sdk string, config mcpseal.Config) (handler http.Handler, stdio func() error, err error) {
+	switch sdk {
+	case "go-sdk":
+		server, err := newServer(config)
+		if err != nil {
+			return nil, nil, err
+		}
+		return newHandler(server), func() error { return server.Run(context.Background(), &mcp.StdioTransport{}) }, nil
+	case "mcp-go":
+		server, err := newMCPGoServer(config)
+		if err != nil {
+			return nil, nil, err
+		}
+		return newMCPGoHandler(server), func() error { return serveMCPGoStdio(server) }, nil
+	}
+	return nil, nil, fmt.Errorf("-sdk %q is unknown: write go-sdk or mcp-go", sdk)
+}
+
+// newServer returns the protected server on the official SDK.
 func newServer(config mcpseal.Config) (*mcp.Server, error) {
 	boundary, err := mcpseal.New(config)
 	if err != nil {
@@ -77,11 +98,16 @@ func newHandler(server *mcp.Server) http.Handler {
 	return mux
 }
 
-// verify is a placeholder for your token verifier. It must set the UserID.
 func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
-	user, ok := strings.CutSuffix(token, "-token")
-	if !ok || user != "alice" && user != "bob" {
+	user, ok := userOf(token)
+	if !ok {
 		return nil, auth.ErrInvalidToken
 	}
 	return &auth.TokenInfo{UserID: user, Expiration: time.Now().Add(time.Hour)}, nil
+}
+
+// userOf is a placeholder for your token verifier. It returns the user of a bearer token.
+func userOf(token string) (user string, ok bool) {
+	user, ok = strings.CutSuffix(token, "-token")
+	return user, ok && (user == "alice" || user == "bob")
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
@@ -14,13 +15,23 @@ func TestTheServerSurvivesMutatedRequests(t *testing.T) {
 	call := func(tool string) mutate.Call {
 		return mutate.Call{Method: "tools/call", Params: map[string]any{"name": tool, "arguments": frontend}, Answer: user}
 	}
-	mutate.Survive(t, mutate.Target{
-		Start: func(config mcpseal.Config) (*mcp.Server, http.Handler, error) {
-			server, err := newServer(config)
-			return server, newHandler(server), err
-		},
-		Path: "/mcp", Users: []string{"alice-token", "bob-token"},
-		Calls:   []mutate.Call{call("deploy"), call("rollback")},
-		Secrets: []string{"step=1", "step=2", "traffic=10"},
+	onEachSDK(t, func(t *testing.T, sdk string) {
+		target := mutate.Target{
+			Path: "/mcp", Users: []string{"alice-token", "bob-token"},
+			Calls:   []mutate.Call{call("deploy"), call("rollback")},
+			Secrets: []string{"step=1", "step=2", "traffic=10", `"traffic"`},
+		}
+		if sdk == "mcp-go" {
+			target.StartMCPGo = func(config mcpseal.Config, options ...server.ServerOption) (http.Handler, error) {
+				srv, err := newMCPGoServer(config, options...)
+				return newMCPGoHandler(srv), err
+			}
+		} else {
+			target.Start = func(config mcpseal.Config) (*mcp.Server, http.Handler, error) {
+				server, err := newServer(config)
+				return server, newHandler(server), err
+			}
+		}
+		mutate.Survive(t, target)
 	})
 }

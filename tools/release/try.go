@@ -13,11 +13,18 @@ import (
 //go:embed programs
 var programs embed.FS
 
-// The oldest SDK that gosdk works with: the first with multi round-trip requests.
-const (
-	sdk       = "github.com/modelcontextprotocol/go-sdk"
-	oldestSDK = "v1.7.0"
-)
+// sdk is an SDK that has an adapter.
+type sdk struct {
+	path    string
+	oldest  string // the first version with multi round-trip requests
+	program string // a program on it; those with the root and the adapter are named after it
+	adapter string
+}
+
+var sdks = []sdk{
+	{"github.com/modelcontextprotocol/go-sdk", "v1.7.0", "sdk", "gosdk"},
+	{"github.com/mark3labs/mcp-go", "v1.0.0", "mcpgo", "mcpgo"},
+}
 
 // strangers are dependencies of mcpseal's optional modules. A program that does not use
 // those modules must not get them.
@@ -30,7 +37,7 @@ func (r *release) try(modules []*mod) error {
 		try  func([]*mod) error
 	}{
 		{"a program with the root alone takes nothing else along", r.tryRoot},
-		{"a program on the oldest SDK keeps every version it had", r.tryVersions},
+		{"a program on the oldest version of an SDK keeps every version it had", r.tryVersions},
 		{"every package that can be imported builds", r.tryEverything},
 		{"the command installs and runs the demo", r.tryCommand},
 	} {
@@ -94,12 +101,19 @@ func (p *program) versions() (map[string]string, error) {
 	return found, err
 }
 
-func (p *program) checkSums() error {
+// checkSums looks for strangers, among them every SDK but the one that the program uses.
+func (p *program) checkSums(uses string) error {
 	sums, err := os.ReadFile(filepath.Join(p.dir, "go.sum"))
 	if err != nil {
 		return err
 	}
-	for _, stranger := range strangers {
+	unwanted := slices.Clone(strangers)
+	for _, s := range sdks {
+		if s.path != uses {
+			unwanted = append(unwanted, s.path)
+		}
+	}
+	for _, stranger := range unwanted {
 		if strings.Contains(string(sums), stranger) {
 			return fmt.Errorf("go.sum has %s", stranger)
 		}
@@ -132,54 +146,69 @@ func (r *release) tryRoot([]*mod) error {
 	if !strings.Contains(printed, "the state came back: step=1") {
 		return fmt.Errorf("it printed %q", printed)
 	}
-	return p.checkSums()
+	return p.checkSums("")
 }
 
 func (r *release) tryVersions([]*mod) error {
-	for name, get := range map[string]string{"sdk_root": root, "sdk_gosdk": root + "/gosdk"} {
-		p, err := r.newProgram(name)
-		if err != nil {
+	for _, s := range sdks {
+		if err := r.tryAdding(s, s.program+"_root", root); err != nil {
 			return err
 		}
-		if err := p.write("sdk"); err != nil {
+		if err := r.tryAdding(s, s.program+"_"+s.adapter, root+"/"+s.adapter); err != nil {
 			return err
 		}
-		if err := p.build(sdk + "@" + oldestSDK); err != nil {
-			return err
-		}
-		before, err := p.versions()
-		if err != nil {
-			return err
-		}
-		if err := p.write(name); err != nil {
-			return err
-		}
-		if err := p.build(get + "@" + r.version); err != nil {
-			return err
-		}
-		after, err := p.versions()
-		if err != nil {
-			return err
-		}
-		for module, version := range after {
-			switch had, ok := before[module]; {
-			case isOurs(module) && version == r.version:
-			case !ok:
-				return fmt.Errorf("%s brings %s %s along", get, module, version)
-			case had != version:
-				return fmt.Errorf("%s raises %s from %s to %s", get, module, had, version)
-			}
-		}
-		if err := p.checkSums(); err != nil {
-			return fmt.Errorf("%s: %w", get, err)
-		}
-		fmt.Printf("  %s on %s %s: %d modules, as before\n", get, filepath.Base(sdk), oldestSDK, len(before))
 	}
 	return nil
 }
 
+<<<<<<< HEAD
 // tryEverything builds a program that imports every package of all modules that can be
 // imported.
+=======
+// tryAdding adds a module to a program on the oldest version of an SDK.
+func (r *release) tryAdding(s sdk, name, get string) error {
+	p, err := r.newProgram(name)
+	if err != nil {
+		return err
+	}
+	if err := p.write(s.program); err != nil {
+		return err
+	}
+	if err := p.build(s.path + "@" + s.oldest); err != nil {
+		return err
+	}
+	before, err := p.versions()
+	if err != nil {
+		return err
+	}
+	if err := p.write(name); err != nil {
+		return err
+	}
+	if err := p.build(get + "@" + r.version); err != nil {
+		return err
+	}
+	after, err := p.versions()
+	if err != nil {
+		return err
+	}
+	for module, version := range after {
+		switch had, ok := before[module]; {
+		case isOurs(module) && version == r.version:
+		case !ok:
+			return fmt.Errorf("%s brings %s %s along", get, module, version)
+		case had != version:
+			return fmt.Errorf("%s raises %s from %s to %s", get, module, had, version)
+		}
+	}
+	if err := p.checkSums(s.path); err != nil {
+		return fmt.Errorf("%s: %w", get, err)
+	}
+	fmt.Printf("  %s on %s %s: %d modules, as before\n", get, filepath.Base(s.path), s.oldest, len(before))
+	return nil
+}
+
+// tryEverything imports whatever can be imported of all libraries at once.
+>>>>>>> mgconf
 func (r *release) tryEverything(modules []*mod) error {
 	p, err := r.newProgram("everything")
 	if err != nil {

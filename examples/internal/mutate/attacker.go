@@ -87,7 +87,7 @@ func (a *attacker) mutate(s *shot) {
 }
 
 // send sends a request, and the judge checks what comes back.
-func (a *attacker) send(ctx context.Context, s *shot, ask func(id, question json.RawMessage) error) (session string) {
+func (a *attacker) send(ctx context.Context, s *shot, with *answerer) (session string) {
 	if s.members != nil {
 		s.params = s.members
 	}
@@ -102,7 +102,7 @@ func (a *attacker) send(ctx context.Context, s *shot, ask func(id, question json
 		body = s.text(body)
 	}
 	what := s.method + " (" + s.what + ")"
-	r, ok := a.post(ctx, s.user, what, header, body, ask)
+	r, ok := a.post(ctx, s.user, what, header, body, with)
 	if !ok {
 		return ""
 	}
@@ -110,9 +110,9 @@ func (a *attacker) send(ctx context.Context, s *shot, ask func(id, question json
 	return r.session
 }
 
-func (a *attacker) post(ctx context.Context, user, what string, header map[string]string, body []byte, ask func(id, question json.RawMessage) error) (reply, bool) {
+func (a *attacker) post(ctx context.Context, user, what string, header map[string]string, body []byte, with *answerer) (reply, bool) {
 	a.sent++
-	r, err := a.client(user).post(ctx, header, body, ask)
+	r, err := a.client(user).post(ctx, header, body, with)
 	if err != nil {
 		a.judge.fail("%s: %v; sent %.500s", what, err, body)
 	}
@@ -136,6 +136,8 @@ func (a *attacker) olderSession(ctx context.Context) {
 		return
 	}
 	defer a.client(c.user).close(ctx, session)
+	stream := a.client(c.user).listen(ctx, session)
+	defer stream.stop()
 	ready := s.honest
 	if a.chance(97) {
 		initialized := message{revision: Older, session: session, method: "notifications/initialized"}
@@ -146,12 +148,12 @@ func (a *attacker) olderSession(ctx context.Context) {
 		ready = false
 	}
 	for range 1 + a.rand.IntN(3) {
-		a.olderCall(ctx, c, session, ready)
+		a.olderCall(ctx, c, session, stream, ready)
 	}
 }
 
 // olderCall makes one call of a session, and answers the server's questions.
-func (a *attacker) olderCall(ctx context.Context, c olderCall, session string, ready bool) {
+func (a *attacker) olderCall(ctx context.Context, c olderCall, session string, stream *stream, ready bool) {
 	s := a.shot(Older, session, c.user, c.method, decode(c.params).(map[string]any))
 	s.honest = ready
 	if a.chance(40) {
@@ -165,7 +167,7 @@ func (a *attacker) olderCall(ctx context.Context, c olderCall, session string, r
 		}
 		return r.status
 	}
-	opened := a.send(ctx, s, func(id, question json.RawMessage) error {
+	opened := a.send(ctx, s, &answerer{stream, func(id, question json.RawMessage) error {
 		var q Question
 		json.Unmarshal(question, &q)
 		recorded, ok := c.answers[q.Message()]
@@ -180,7 +182,7 @@ func (a *attacker) olderCall(ctx context.Context, c olderCall, session string, r
 		for try := 0; try < 3 && answer(answerText(id, recorded)) != http.StatusAccepted; try++ {
 		}
 		return nil
-	})
+	}})
 	if opened != session {
 		a.client(c.user).close(ctx, opened)
 	}

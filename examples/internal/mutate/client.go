@@ -34,6 +34,9 @@ type Client struct {
 	URL    string
 	Bearer string // the access token; "" sends no token
 	HTTP   *http.Client
+	// Listens has an older client listen with a GET request during a session. mcp-go asks
+	// for samples and roots only there.
+	Listens bool
 }
 
 // Call is one call as a client makes it.
@@ -165,6 +168,8 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sen
 		return Outcome{}, nil, nil, err
 	}
 	defer c.close(ctx, session)
+	stream := c.listen(ctx, session)
+	defer stream.stop()
 	answers = make(map[string]json.RawMessage)
 	params := make(map[string]any)
 	for name, value := range call.Params {
@@ -177,7 +182,7 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sen
 		}
 		sent = append(sent, text)
 		m := message{revision: Older, session: session, id: "1", method: call.Method, params: params}
-		reply, err := c.post(ctx, m.header(), m.body(), func(id, question json.RawMessage) error {
+		reply, err := c.post(ctx, m.header(), m.body(), &answerer{stream, func(id, question json.RawMessage) error {
 			var q Question
 			if err := json.Unmarshal(question, &q); err != nil {
 				return err
@@ -192,7 +197,7 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sen
 				err = fmt.Errorf("an answer got %d %s", answered.status, answered.body)
 			}
 			return err
-		})
+		}})
 		if err != nil {
 			return Outcome{}, nil, nil, err
 		}
@@ -337,12 +342,14 @@ type reply struct {
 	last     json.RawMessage   // the last of the messages, or the body if there are none
 }
 
-func (c *Client) post(ctx context.Context, header map[string]string, body []byte, ask func(id, question json.RawMessage) error) (reply, error) {
+func (c *Client) post(ctx context.Context, header map[string]string, body []byte, with *answerer) (reply, error) {
+	ask, end := with.begin()
+	defer end()
 	return c.do(ctx, http.MethodPost, header, body, ask)
 }
 
 // do sends a request. It calls ask with each question that arrives in an event stream.
-func (c *Client) do(ctx context.Context, method string, header map[string]string, body []byte, ask func(id, question json.RawMessage) error) (reply, error) {
+func (c *Client) do(ctx context.Context, method string, header map[string]string, body []byte, ask asking) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, c.URL, bytes.NewReader(body))

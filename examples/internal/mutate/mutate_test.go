@@ -15,10 +15,13 @@ import (
 	"sync/atomic"
 	"testing"
 
+	mcpgotypes "github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
 // faults are what a server can get wrong.
@@ -145,6 +148,55 @@ func TestAFaultIsFound(t *testing.T) {
 			found = strings.Join(append(r.failures, r.shortcomings()...), "\n")
 		}
 		if !strings.Contains(found, c.want) {
+			t.Errorf("%s: found %q", c.name, found)
+		}
+	}
+}
+
+// TestAFaultOnMCPGoIsFound: the server asks with its state in plain text, or refuses all.
+func TestAFaultOnMCPGoIsFound(t *testing.T) {
+	target := func(protect bool, result func() *mcpgotypes.CallToolResult) Target {
+		target := faults{}.target()
+		target.Start = nil
+		target.StartMCPGo = func(config mcpseal.Config, options ...server.ServerOption) (http.Handler, error) {
+			boundary, err := mcpseal.New(config)
+			if err != nil {
+				return nil, err
+			}
+			srv := server.NewMCPServer("faulty", "1", options...)
+			if protect {
+				mcpgo.Protect(srv, boundary, &mcpgo.Options{AllowAnonymous: true})
+			}
+			srv.AddTool(mcpgotypes.NewTool("act"), func(_ context.Context, req mcpgotypes.CallToolRequest) (*mcpgotypes.CallToolResult, error) {
+				if form := server.ElicitationResponse(req.Params.InputResponses, "confirm"); form != nil && req.Params.RequestState == "secret state" {
+					return mcpgotypes.NewToolResultText("done"), nil
+				}
+				return result(), nil
+			})
+			return server.NewStreamableHTTPServer(srv), nil
+		}
+		return target
+	}
+	asks := func() *mcpgotypes.CallToolResult {
+		form := mcpgotypes.ElicitationParams{Message: "Really?", RequestedSchema: map[string]any{"type": "object"}}
+		return server.NewInputRequestBuilder("secret state").Elicit("confirm", form).ToolResult()
+	}
+	refuses := func() *mcpgotypes.CallToolResult { return mcpgotypes.NewToolResultError("no") }
+	for _, c := range []struct {
+		name, want string
+		target     Target
+	}{
+		{"nothing", "", target(true, asks)},
+		{"a state in plain text", "is not sealed", target(false, asks)},
+		{"a tool that never asks", "carried an accepted token", target(true, refuses)},
+		{"a tool that does nothing", "reached a handler", target(true, refuses)},
+	} {
+		r, err := run(t.Context(), c.target, 1000, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := strings.Join(append(r.failures, r.shortcomings()...), "\n")
+		if !strings.Contains(found, c.want) || c.want == "" && found != "" {
 			t.Errorf("%s: found %q", c.name, found)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
@@ -44,6 +45,10 @@ const (
 type Target struct {
 	// Start makes the server with this config, and its HTTP handler.
 	Start func(mcpseal.Config) (*mcp.Server, http.Handler, error)
+	// StartMCPGo is for a server on mcp-go, in place of Start. It gives the options to
+	// server.NewMCPServer.
+	StartMCPGo func(mcpseal.Config, ...server.ServerOption) (http.Handler, error)
+
 	Path  string   // the path of the server's URL
 	Users []string // access tokens; none means that the server knows no users
 	Calls []Call   // honest calls, made on both revisions by every user
@@ -116,13 +121,14 @@ func run(ctx context.Context, target Target, count int64, seed uint64) (*report,
 	before := slog.Default()
 	slog.SetDefault(slog.New(j)) // servers use the default logger unless they are given another
 	defer slog.SetDefault(before)
-	server, handler, err := target.Start(mcpseal.Config{
-		Keys: mcpseal.Ephemeral(), Audience: "mutate.example.com", Logger: slog.New(j), Observer: j.observe,
-	})
+	handler, err := target.start(j)
 	if err != nil {
 		return nil, err
 	}
+<<<<<<< HEAD
 	server.AddReceivingMiddleware(j.watch) // the middleware that is added last runs first
+=======
+>>>>>>> mgconf
 	web := httptest.NewUnstartedServer(handler)
 	web.Config.ErrorLog = slog.NewLogLogger(j, slog.LevelError)
 	web.Start()
@@ -135,7 +141,7 @@ func run(ctx context.Context, target Target, count int64, seed uint64) (*report,
 		}
 	}()
 	client := func(user string) *Client {
-		return &Client{URL: web.URL + target.Path, Bearer: user, HTTP: web.Client()}
+		return &Client{URL: web.URL + target.Path, Bearer: user, HTTP: web.Client(), Listens: target.StartMCPGo != nil}
 	}
 
 	recorded, err := record(ctx, target, client)
@@ -187,6 +193,19 @@ func run(ctx context.Context, target Target, count int64, seed uint64) (*report,
 		}
 	}
 	return r, nil
+}
+
+// start makes the server, with the judge in it.
+func (target *Target) start(j *judge) (http.Handler, error) {
+	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "mutate.example.com", Logger: slog.New(j), Observer: j.observe}
+	if target.StartMCPGo != nil {
+		return target.StartMCPGo(config, j.watchMCPGo()...)
+	}
+	server, handler, err := target.Start(config)
+	if err == nil {
+		server.AddReceivingMiddleware(j.watch) // added last, it runs first
+	}
+	return handler, err
 }
 
 // settle returns the live heap and the number of goroutines. Sessions end a little after

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// newServer returns the suite's server on the official SDK.
+func newServer(s settings) (*mcp.Server, error) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "mcpseal-conformance", Version: "1.0.0"}, nil)
+	if !s.unprotected {
+		boundary, err := mcpseal.New(s.config)
+		if err != nil {
+			return nil, err
+		}
+		options := &gosdk.Options{Unsolicited: unsolicited}
+		if s.startOver {
+			options.RejectedText = gosdk.StartOver
+		}
+		gosdk.Protect(server, boundary, options)
+	}
+	for name, scenario := range tools {
+		tool := &mcp.Tool{Name: prefix + name, Description: "for the conformance suite", InputSchema: map[string]any{"type": "object"}}
+		server.AddTool(tool, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			r := round{state: req.Params.RequestState, answers: sdkAnswers(req.Params.InputResponses)}
+			if declared := req.ClientCapabilities(); declared != nil {
+				r.elicitation, r.sampling = declared.Elicitation != nil, declared.Sampling != nil
+			}
+			reply := play(scenario, r)
+			if reply.questions == nil {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: reply.text}}}, nil
+			}
+			return &mcp.CallToolResult{InputRequests: sdkQuestions(reply.questions), RequestState: reply.state}, nil
+		})
+	}
+	server.AddPrompt(&mcp.Prompt{Name: prefix + "prompt"}, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		reply := play(prompt, round{state: req.Params.RequestState, answers: sdkAnswers(req.Params.InputResponses)})
+		if reply.questions == nil {
+			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: reply.text}}}}, nil
+		}
+		return &mcp.GetPromptResult{InputRequests: sdkQuestions(reply.questions), RequestState: reply.state}, nil
+	})
+	return server, nil
+}
+
+func sdkHandler(server *mcp.Server) http.Handler {
+	return gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
+}
+
+func sdkQuestions(questions map[string]question) mcp.InputRequestMap {
+	asked := mcp.InputRequestMap{}
+	for key, q := range questions {
+		switch q.kind {
+		case mcpseal.KindForm:
+			asked[key] = &mcp.ElicitParams{Message: q.message, RequestedSchema: q.schema()}
+		case mcpseal.KindSampling:
+			asked[key] = &mcp.CreateMessageParams{MaxTokens: int64(q.maxTokens), Messages: []*mcp.SamplingMessage{
+				{Role: "user", Content: &mcp.TextContent{Text: q.message}},
+			}}
+		case mcpseal.KindRoots:
+			asked[key] = &mcp.ListRootsParams{}
+		}
+	}
+	return asked
+}
+
+// sdkAnswers are the answers of a request of the official SDK.
+type sdkAnswers mcp.InputResponseMap
+
+func (a sdkAnswers) form(key string) (map[string]any, bool) {
+	form, _ := a[key].(*mcp.ElicitResult)
+	if form == nil || form.Action != "accept" {
+		return nil, false
+	}
+	return form.Content, true
+}
+
+func (a sdkAnswers) sample(key string) string {
+	answer, _ := a[key].(*mcp.CreateMessageWithToolsResult)
+	if answer == nil || len(answer.Content) == 0 {
+		return ""
+	}
+	content, _ := answer.Content[0].(*mcp.TextContent)
+	if content == nil {
+		return ""
+	}
+	return content.Text
+}
+
+// roots refuses a list with null in it, which a client may send.
+func (a sdkAnswers) roots(key string) (uris []string, ok bool) {
+	answer, _ := a[key].(*mcp.ListRootsResult)
+	if answer == nil || answer.Roots == nil {
+		return nil, false
+	}
+	for _, root := range answer.Roots {
+		if root == nil || root.URI == "" {
+			return nil, false
+		}
+		uris = append(uris, root.URI)
+	}
+	return uris, true
+}
+
+func (a sdkAnswers) refused() bool {
+	for _, answer := range a {
+		if form, _ := answer.(*mcp.ElicitResult); form != nil && form.Action != "accept" {
+			return true
+		}
+	}
+	return false
+}

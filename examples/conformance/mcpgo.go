@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/mcpgo"
+)
+
+// newMCPGoServer returns the suite's server on mcp-go.
+func newMCPGoServer(s settings, options ...server.ServerOption) (*server.MCPServer, error) {
+	srv := server.NewMCPServer("mcpseal-conformance", "1.0.0", options...)
+	if !s.unprotected {
+		boundary, err := mcpseal.New(s.config)
+		if err != nil {
+			return nil, err
+		}
+		options := &mcpgo.Options{AllowAnonymous: true, Unsolicited: unsolicited}
+		if s.startOver {
+			options.RejectedText = mcpgo.StartOver
+		}
+		mcpgo.Protect(srv, boundary, options)
+	}
+	for name, scenario := range tools {
+		tool := mcp.NewToolWithRawSchema(prefix+name, "for the conformance suite", json.RawMessage(`{"type":"object"}`))
+		srv.AddTool(tool, func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			r := round{state: req.Params.RequestState, answers: mcpgoAnswers(req.Params.InputResponses)}
+			if declared := declaredBy(ctx); declared != nil {
+				r.elicitation, r.sampling = declared.Elicitation != nil, declared.Sampling != nil
+			}
+			reply := play(scenario, r)
+			if len(reply.questions) == 0 {
+				return mcp.NewToolResultText(reply.text), nil
+			}
+			return builder(reply).ToolResult(), nil
+		})
+	}
+	srv.AddPrompt(mcp.NewPrompt(prefix+"prompt"), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		reply := play(prompt, round{state: req.Params.RequestState, answers: mcpgoAnswers(req.Params.InputResponses)})
+		if len(reply.questions) == 0 {
+			return mcp.NewGetPromptResult("", []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(reply.text))}), nil
+		}
+		return builder(reply).PromptResult(), nil
+	})
+	return srv, nil
+}
+
+// mcpgoHandler bounds what mcp-go does not: the length of a request, and how long it
+// remembers the session of an older client.
+func mcpgoHandler(srv *server.MCPServer) http.Handler {
+	return http.MaxBytesHandler(server.NewStreamableHTTPServer(srv, server.WithSessionIdleTTL(time.Hour)), 4<<20)
+}
+
+// declaredBy returns what a client has declared: with the request, or when its session
+// began.
+func declaredBy(ctx context.Context) *mcp.ClientCapabilities {
+	if info := server.RequestProtocolInfoFromContext(ctx); info != nil && info.ClientCapabilities != nil {
+		return info.ClientCapabilities
+	}
+	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
+		declared := session.GetClientCapabilities()
+		return &declared
+	}
+	return nil
+}
+
+func builder(r reply) *server.InputRequestBuilder {
+	b := server.NewInputRequestBuilder(r.state)
+	for key, q := range r.questions {
+		switch q.kind {
+		case mcpseal.KindForm:
+			b.Elicit(key, mcp.ElicitationParams{Message: q.message, RequestedSchema: q.schema()})
+		case mcpseal.KindSampling:
+			b.Sample(key, mcp.CreateMessageParams{MaxTokens: q.maxTokens, Messages: []mcp.SamplingMessage{
+				{Role: mcp.RoleUser, Content: mcp.NewTextContent(q.message)},
+			}})
+		case mcpseal.KindRoots:
+			b.Roots(key)
+		}
+	}
+	return b
+}
+
+// mcpgoAnswers are the answers of a request of mcp-go.
+type mcpgoAnswers mcp.InputResponses
+
+func (a mcpgoAnswers) form(key string) (map[string]any, bool) {
+	form := server.ElicitationResponse(mcp.InputResponses(a), key)
+	if form == nil || form.Action != mcp.ElicitationResponseActionAccept {
+		return nil, false
+	}
+	content, _ := form.Content.(map[string]any)
+	return content, true
+}
+
+// sample reads the content by itself, because mcp-go decodes it for older clients only.
+func (a mcpgoAnswers) sample(key string) string {
+	answer := server.SamplingResponse(mcp.InputResponses(a), key)
+	if answer == nil {
+		return ""
+	}
+	switch content := answer.Content.(type) {
+	case mcp.TextContent:
+		return content.Text
+	case map[string]any:
+		if text, ok := content["text"].(string); ok && content["type"] == "text" {
+			return text
+		}
+	}
+	return ""
+}
+
+func (a mcpgoAnswers) roots(key string) (uris []string, ok bool) {
+	answer := server.RootsResponse(mcp.InputResponses(a), key)
+	if answer == nil || answer.Roots == nil {
+		return nil, false
+	}
+	for _, root := range answer.Roots {
+		if root.URI == "" {
+			return nil, false
+		}
+		uris = append(uris, root.URI)
+	}
+	return uris, true
+}
+
+func (a mcpgoAnswers) refused() bool {
+	for key := range a {
+		form := server.ElicitationResponse(mcp.InputResponses(a), key)
+		if form != nil && (form.Action == mcp.ElicitationResponseActionDecline || form.Action == mcp.ElicitationResponseActionCancel) {
+			return true
+		}
+	}
+	return false
+}

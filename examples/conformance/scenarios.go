@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+const prefix = "test_input_required_result_"
+
+// round is one round of a call, in the words of neither SDK.
+type round struct {
+	state string // trusted: the middleware has checked it
+	answers
+	elicitation, sampling bool // declared by the client
+}
+
+// answers are what the client sent with a round.
+type answers interface {
+	form(key string) (content map[string]any, ok bool) // ok if the user accepted
+	sample(key string) string                          // "" if there is none
+	roots(key string) (uris []string, ok bool)
+	refused() bool // the user declined or cancelled a question
+}
+
+// reply is a text, or questions for the next round.
+type reply struct {
+	text      string
+	questions map[string]question
+	state     string
+}
+
+// question has a kind and what that kind needs.
+type question struct {
+	kind            mcpseal.Kind
+	message         string
+	field, typeName string // of a form
+	maxTokens       int    // of a sample
+}
+
+// tools are the tools that the suite calls, by their names after the prefix.
+var tools = map[string]func(round) reply{
+	"elicitation":     elicitation,
+	"sampling":        sampling,
+	"list_roots":      listRoots,
+	"request_state":   requestState,
+	"multiple_inputs": multipleInputs,
+	"multi_round":     multiRound,
+	"tampered_state":  requestState,
+	"capabilities":    capabilities,
+}
+
+// nothing is the result for a user who declined or cancelled.
+const nothing = "nothing was done"
+
+// play plays one round of a tool or of the prompt.
+func play(scenario func(round) reply, r round) reply {
+	if r.refused() {
+		return text(nothing)
+	}
+	return scenario(r)
+}
+
+func text(format string, args ...any) reply { return reply{text: fmt.Sprintf(format, args...)} }
+
+func ask(state string, questions map[string]question) reply {
+	return reply{state: state, questions: questions}
+}
+
+// form asks for one field.
+func form(message, field, typeName string) question {
+	return question{kind: mcpseal.KindForm, message: message, field: field, typeName: typeName}
+}
+
+func sample(message string, maxTokens int) question {
+	return question{kind: mcpseal.KindSampling, message: message, maxTokens: maxTokens}
+}
+
+func roots() question { return question{kind: mcpseal.KindRoots} }
+
+// schema returns the schema of a form.
+func (q question) schema() map[string]any {
+	return map[string]any{
+		"type":       "object",
+		"properties": map[string]any{q.field: map[string]any{"type": q.typeName}},
+		"required":   []string{q.field},
+	}
+}
+
+// accepted returns the value of field in an accepted form. ok is false if the form does
+// not have exactly this field, of type T. The scenarios then ask again.
+func accepted[T any](r round, key, field string) (value T, ok bool) {
+	content, ok := r.form(key)
+	if !ok || len(content) != 1 {
+		return value, false
+	}
+	value, ok = content[field].(T)
+	return value, ok
+}
+
+// written returns a text that the user wrote, and false if it is empty or missing.
+func written(r round, key, field string) (string, bool) {
+	text, ok := accepted[string](r, key, field)
+	return text, ok && text != ""
+}
+
+func elicitation(r round) reply {
+	if name, ok := written(r, "user_name", "name"); ok {
+		return text("Hello, %s!", name)
+	}
+	return ask("", map[string]question{"user_name": form("What is your name?", "name", "string")})
+}
+
+func sampling(r round) reply {
+	if answer := r.sample("capital_question"); answer != "" {
+		return text("%s", answer)
+	}
+	return ask("", map[string]question{"capital_question": sample("What is the capital of France?", 100)})
+}
+
+func listRoots(r round) reply {
+	if uris, ok := r.roots("client_roots"); ok {
+		return text("%d roots: %s", len(uris), strings.Join(uris, " "))
+	}
+	return ask("", map[string]question{"client_roots": roots()})
+}
+
+func requestState(r round) reply {
+	if yes, ok := accepted[bool](r, "confirm", "ok"); ok && r.state == "asked" {
+		if !yes {
+			return text(nothing)
+		}
+		return text("state-ok")
+	}
+	return ask("asked", map[string]question{"confirm": form("Please confirm", "ok", "boolean")})
+}
+
+func multipleInputs(r round) reply {
+	name, named := written(r, "user_name", "name")
+	greeting := r.sample("greeting")
+	uris, listed := r.roots("client_roots")
+	if named && greeting != "" && listed {
+		return text("%s %s, with %d roots", greeting, name, len(uris))
+	}
+	return ask("all three", map[string]question{
+		"user_name":    form("What is your name?", "name", "string"),
+		"greeting":     sample("Generate a greeting", 50),
+		"client_roots": roots(),
+	})
+}
+
+func multiRound(r round) reply {
+	if color, ok := written(r, "step2", "color"); ok {
+		return text("%s likes %s", r.state, color)
+	}
+	if name, ok := written(r, "step1", "name"); ok {
+		return ask(name, map[string]question{"step2": form("Step 2: What is your favorite color?", "color", "string")})
+	}
+	return ask("step 1", map[string]question{"step1": form("Step 1: What is your name?", "name", "string")})
+}
+
+// capabilities asks only what the client has declared, until all is answered.
+func capabilities(r round) reply {
+	questions, answered := map[string]question{}, true
+	if r.elicitation {
+		questions["user_name"] = form("What is your name?", "name", "string")
+		_, named := written(r, "user_name", "name")
+		answered = answered && named
+	}
+	if r.sampling {
+		questions["greeting"] = sample("Generate a greeting", 50)
+		answered = answered && r.sample("greeting") != ""
+	}
+	if len(questions) > 0 && answered {
+		return text("thank you")
+	}
+	return ask("", questions)
+}
+
+func prompt(r round) reply {
+	if answer, ok := written(r, "user_context", "context"); ok {
+		return text("With this in mind: %s", answer)
+	}
+	return ask("", map[string]question{"user_context": form("What context should the prompt use?", "context", "string")})
+}

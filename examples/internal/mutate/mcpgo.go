@@ -1,0 +1,41 @@
+package mutate
+
+import (
+	"context"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// watchMCPGo is watch for a server on mcp-go, where the first middleware runs first.
+func (j *judge) watchMCPGo() []server.ServerOption {
+	count := func(ctx context.Context, state string, s *seen, result bool) {
+		if state != "" && !server.IsModernRequest(ctx) {
+			return // a later round of an older client's request, which was counted already
+		}
+		if state != "" && s.accepted.Load() {
+			j.accepted.Add(1)
+		}
+		if result {
+			j.reached.Add(1)
+		}
+	}
+	return []server.ServerOption{
+		server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+			return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				s := new(seen)
+				result, err := next(context.WithValue(ctx, seenKey{}, s), req)
+				count(ctx, req.Params.RequestState, s, err == nil && result != nil && !result.IsError)
+				return result, err
+			}
+		}),
+		server.WithPromptHandlerMiddleware(func(next server.PromptHandlerFunc) server.PromptHandlerFunc {
+			return func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+				s := new(seen)
+				result, err := next(context.WithValue(ctx, seenKey{}, s), req)
+				count(ctx, req.Params.RequestState, s, err == nil && result != nil)
+				return result, err
+			}
+		}),
+	}
+}
