@@ -161,10 +161,6 @@ func (r *release) tryVersions([]*mod) error {
 	return nil
 }
 
-<<<<<<< HEAD
-// tryEverything builds a program that imports every package of all modules that can be
-// imported.
-=======
 // tryAdding adds a module to a program on the oldest version of an SDK.
 func (r *release) tryAdding(s sdk, name, get string) error {
 	p, err := r.newProgram(name)
@@ -207,8 +203,8 @@ func (r *release) tryAdding(s sdk, name, get string) error {
 	return nil
 }
 
-// tryEverything imports whatever can be imported of all libraries at once.
->>>>>>> mgconf
+// tryEverything builds a program that imports every package of all modules that can be
+// imported.
 func (r *release) tryEverything(modules []*mod) error {
 	p, err := r.newProgram("everything")
 	if err != nil {

@@ -125,10 +125,6 @@ func run(ctx context.Context, target Target, count int64, seed uint64) (*report,
 	if err != nil {
 		return nil, err
 	}
-<<<<<<< HEAD
-	server.AddReceivingMiddleware(j.watch) // the middleware that is added last runs first
-=======
->>>>>>> mgconf
 	web := httptest.NewUnstartedServer(handler)
 	web.Config.ErrorLog = slog.NewLogLogger(j, slog.LevelError)
 	web.Start()
