@@ -15,6 +15,7 @@ type call struct {
 	arguments      []byte            // JSON of a tool's arguments; after copyArguments, of any call's
 	promptArgs     map[string]string // a prompt's arguments, shared with its handler
 	others         any               // arguments that have no JSON text yet, shared with the handler
+	values         any               // a tool's arguments as decoded JSON, shared with the handler
 	token          string
 	answers        mcp.InputResponses
 	task           bool // the client wants the call to run as a task
@@ -28,7 +29,7 @@ type call struct {
 func callOfTool(r *mcp.CallToolRequest) call {
 	c := call{
 		method: string(mcp.MethodToolsCall), target: r.Params.Name, arguments: r.Params.RawArguments,
-		token: r.Params.RequestState, answers: r.Params.InputResponses, task: r.Params.Task != nil,
+		token: r.Params.RequestState, answers: r.Params.InputResponses, task: r.Params.Task != nil, values: r.Params.Arguments,
 	}
 	if len(c.arguments) == 0 {
 		c.others = r.Params.Arguments
@@ -76,9 +77,6 @@ func (c *call) handOver(params *mcp.MultiRoundTripParams) {
 // Arguments that are too long to be digested are not copied: it then returns nil.
 func (c *call) copyArguments(most int) (kept *adapter.Arguments) {
 	switch {
-	case c.arrived != nil:
-		c.arguments = c.arrived
-		return nil
 	case len(c.arguments) > most:
 		return nil
 	case len(c.arguments) > 0:
@@ -105,17 +103,16 @@ func jsonOf(value any) []byte {
 	return text
 }
 
-// restore sets the arguments to those that arrived. For an older client mcp-go calls the
-// handler again with the same request, which the handler may have changed before.
-func restore[T any](c *call, arguments *T) {
-	if c.arrived == nil {
-		return
+// snapshot remembers the arguments that the call shares with its handler. It returns nil if
+// the client is not an older one.
+func (c *call) snapshot() *snapshot {
+	if !c.older {
+		return nil
 	}
-	var fresh T
-	if json.Unmarshal(c.arrived, &fresh) != nil {
-		panic("mcpgo: arguments that were sealed cannot be read") // their digest says that they are JSON
-	}
-	*arguments = fresh
+	s := snapshotPool.Get().(*snapshot)
+	s.of(c.values)
+	s.ofStrings(c.promptArgs)
+	return s
 }
 
 // asking is the part of a result that asks.

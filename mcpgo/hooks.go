@@ -105,13 +105,35 @@ func whileIntact[T any](i *installation) func(context.Context, []T) []T {
 // stripTask takes state and answers from a call that runs as a task: the handlers of task
 // tools are called without any middleware, so nothing would check them there.
 func stripTask(ctx context.Context, _ any, req *mcp.CallToolRequest) {
-	if req.Params.Task == nil || req.Params.RequestState == "" && len(req.Params.InputResponses) == 0 {
+	if req.Params.RequestState == "" && len(req.Params.InputResponses) == 0 || !runsAsTask(ctx, req.Params.Name, req.Params.Task != nil) {
 		return
 	}
 	if i := installed(ctx); i != nil {
 		req.Params.MultiRoundTripParams = mcp.MultiRoundTripParams{}
 		i.logger().WarnContext(ctx, "mcpgo: a state or answers were dropped: a call that runs as a task carries none", "tool", mcpseal.PlainText(req.Params.Name))
 	}
+}
+
+// runsAsTask reports whether mcp-go may run a call as a task, if the client wants that. It
+// ignores the wish for an ordinary tool that does not support tasks.
+func runsAsTask(ctx context.Context, tool string, wanted bool) bool {
+	if !wanted {
+		return false
+	}
+	var ordinary *server.ServerTool
+	if srv := server.ServerFromContext(ctx); srv != nil {
+		ordinary = srv.GetTool(tool)
+	}
+	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithTools); ok {
+		if own, ok := session.GetSessionTools()[tool]; ok {
+			ordinary = &own
+		}
+	}
+	if ordinary == nil {
+		return true
+	}
+	execution := ordinary.Tool.Execution
+	return execution != nil && (execution.TaskSupport == mcp.TaskSupportOptional || execution.TaskSupport == mcp.TaskSupportRequired)
 }
 
 // unsealed reports whether a result must not leave, because it asks or has a state, and

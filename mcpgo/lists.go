@@ -70,7 +70,7 @@ func openList(ctx context.Context, method mcp.MCPMethod, req any, text *mcp.Curs
 		return
 	}
 	*text = mcp.Cursor(page.Position())
-	i.pages.put(ctx, req, &page)
+	i.pages.put(req, &page)
 }
 
 // sealList replaces the cursor of a page, if there is one.

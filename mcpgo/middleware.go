@@ -1,7 +1,6 @@
 package mcpgo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
@@ -18,10 +17,6 @@ func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc 
 		c := callOfTool(&req)
 		result, err := serve(i, ctx, &c, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
-			restore(&c, &req.Params.Arguments)
-			if c.arrived != nil && len(req.Params.RawArguments) > 0 {
-				req.Params.RawArguments = bytes.Clone(c.arrived)
-			}
 			return next(ctx, req)
 		})
 		if text := i.options.RejectedText; text != "" && errors.Is(err, mcpseal.ErrRejected) {
@@ -37,7 +32,6 @@ func (i *installation) prompt(next server.PromptHandlerFunc) server.PromptHandle
 		c := callOfPrompt(&req)
 		return serve(i, ctx, &c, func(ctx context.Context) (*mcp.GetPromptResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
-			restore(&c, &req.Params.Arguments)
 			return next(ctx, req)
 		})
 	}
@@ -89,11 +83,11 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 		return none, i.refuse(ctx, c.method, hooksLost)
 	}
 	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
-	if c.older && c.token != "" {
-		c.arrived, _ = i.issued.take(digest(c.token))
-	}
+	shared := c.arguments // with the handler
 	kept := c.copyArguments(i.policy.MaxArguments)
 	defer kept.Release()
+	before := c.snapshot()
+	defer before.release()
 	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx)}
 	of.Round, err = i.boundary.Open(of, mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
 	if err != nil {
@@ -121,12 +115,16 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	if err != nil {
 		return none, err
 	}
+	if c.older {
+		before.restore()
+		copy(shared, kept.Text())
+	}
 	return withState(result, token), nil
 }
 
 // seal seals the state and the questions of a result that asks.
 func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (string, error) {
-	if c.task {
+	if runsAsTask(of.Context, c.target, c.task) {
 		return "", i.refuse(of.Context, c.method, "a tool that runs as a task cannot ask: mcp-go would lose its questions")
 	}
 	questions, err := i.Questions(of.Context, questionsOf(result))
@@ -141,13 +139,9 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 	if err != nil {
 		return "", wireError(err)
 	}
-	// An after-hook will look for the token. For an older client the middleware itself
-	// gets the token, and needs the arguments: the handler may have changed them.
-	var arguments []byte
-	if c.older {
-		arguments = bytes.Clone(c.arguments)
+	if !c.older {
+		i.issued.put(digest(token), struct{}{}) // an after-hook looks for it
 	}
-	i.issued.put(of, digest(token), arguments)
 	return token, nil
 }
 

@@ -66,8 +66,8 @@ type Protection struct {
 
 	unsolicited map[string]bool // true for tools in Options.Unsolicited
 	unlisted    adapter.Unlisted
-	issued      inFlight[[32]byte, []byte]  // the arguments of an older client's call, or nil, by the digest of the token that was sealed for it
-	pages       inFlight[any, *cursor.Page] // opened pages, by the request for them
+	issued      recent[[32]byte, struct{}] // the digests of tokens on their way to a client
+	pages       recent[any, *cursor.Page]  // opened pages, by the request for them
 }
 
 // Prepare returns a Protection, which [Protection.Install] puts on servers. Use both in

@@ -1,0 +1,143 @@
+package mcpgo_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// What outer middleware or a hook enforces holds in every round of every client.
+func TestEnforcedArgumentsHoldInEveryRound(t *testing.T) {
+	hooks := new(server.Hooks)
+	hooks.AddBeforeCallTool(func(_ context.Context, _ any, req *mcp.CallToolRequest) { req.GetArguments()["tenant"] = "own" })
+	middleware := func(change func(*mcp.CallToolRequest)) server.ServerOption {
+		return server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+			return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				change(&req)
+				return next(ctx, req)
+			}
+		})
+	}
+	for name, option := range map[string]server.ServerOption{
+		"hook":     server.WithHooks(hooks),
+		"in place": middleware(func(req *mcp.CallToolRequest) { req.GetArguments()["tenant"] = "own" }),
+		"replaced": middleware(func(req *mcp.CallToolRequest) {
+			args := maps.Clone(req.GetArguments())
+			args["tenant"] = "own"
+			req.Params.Arguments = args
+		}),
+	} {
+		for _, revision := range []string{"2026-07-28", "2025-11-25"} {
+			t.Run(name+" "+revision, func(t *testing.T) {
+				l := new(log)
+				srv := protected(t, l, server.WithElicitation(), option)
+				var seen []string
+				srv.AddTool(mcp.NewTool("wipe"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					seen = append(seen, req.GetString("tenant", ""))
+					if req.Params.RequestState == "" {
+						return question().ToolResult(), nil
+					}
+					return mcp.NewToolResultText(strings.Join(seen, " ")), nil
+				})
+				c := dial(t, srv, "in process", "alice", new(yes), client.WithProtocolVersion(revision))
+				if got, err := callTool(as(t.Context(), "alice"), c, "wipe", map[string]any{"tenant": "another's"}); err != nil || got != "own own" {
+					t.Errorf("got %q, %v\n%s", got, err, l)
+				}
+			})
+		}
+	}
+}
+
+// A handler may fill in defaults, and change what it got at any depth.
+func TestAHandlerThatChangesItsArgumentsStartsEachRoundWithWhatArrived(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l, server.WithElicitation())
+	var seen []string
+	srv.AddTool(mcp.NewTool("deep"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		args := req.GetArguments()
+		seen = append(seen, jsonText(args))
+		if req.Params.RequestState == "" {
+			args["list"].([]any)[0].(map[string]any)["a"] = "changed"
+			args["list"].([]any)[1] = "changed"
+			args["list"] = nil
+			args["more"] = true
+			return question().ToolResult(), nil
+		}
+		return mcp.NewToolResultText("done"), nil
+	})
+	srv.AddPrompt(mcp.NewPrompt("defaults"), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		seen = append(seen, jsonText(req.Params.Arguments))
+		if req.Params.Arguments != nil {
+			req.Params.Arguments["lang"] = "en"
+		}
+		if req.Params.RequestState == "" {
+			return question().PromptResult(), nil
+		}
+		return mcp.NewGetPromptResult("done", []mcp.PromptMessage{}), nil
+	})
+	c := dial(t, srv, "in process", "alice", new(yes), client.WithProtocolVersion("2025-11-25"))
+	if got, err := callTool(as(t.Context(), "alice"), c, "deep", map[string]any{"list": []any{map[string]any{"a": 1}, 2}}); err != nil || got != "done" {
+		t.Errorf("got %q, %v\n%s", got, err, l)
+	}
+	for _, args := range []string{`{}`, `{"a":"b"}`} {
+		session := fakeOlder{}
+		r := message(srv.WithContext(as(t.Context(), "alice"), session), t, srv, `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"defaults","arguments":`+args+`}}`)
+		if r.Result.Description != "done" {
+			t.Errorf("%s: %s\n%s", args, r.raw, l)
+		}
+	}
+	want := `[{"list":[{"a":1},2]} {"list":[{"a":1},2]} {} {} {"a":"b"} {"a":"b"}]`
+	if got := fmt.Sprint(seen); got != want {
+		t.Errorf("the handlers saw %s, want %s", got, want)
+	}
+}
+
+// fakeOlder is the session of an older client that accepts everything.
+type fakeOlder struct{ server.SessionWithClientInfo }
+
+func (fakeOlder) SessionID() string       { return "older" }
+func (fakeOlder) Initialized() bool       { return true }
+func (fakeOlder) ProtocolVersion() string { return "2025-11-25" }
+func (fakeOlder) GetClientCapabilities() mcp.ClientCapabilities {
+	return mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}
+}
+func (fakeOlder) RequestElicitation(context.Context, mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	return new(yes).Elicit(context.Background(), mcp.ElicitationRequest{})
+}
+
+// A timeout in outer middleware ends before the result is sent.
+func TestATimeoutInOuterMiddlewareBreaksNothing(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			return next(ctx, req)
+		}
+	}))
+	alice := as(t.Context(), "alice")
+	for range 3000 {
+		token(alice, t, srv)
+	}
+	if r := retry(alice, t, srv, token(alice, t, srv)); r.text() != accepted {
+		t.Errorf("got %s", r.raw)
+	}
+}
+
+// A client cannot switch the check off by asking for a task where there is none.
+func TestATaskOnAToolWithoutTasksChangesNothing(t *testing.T) {
+	l := new(log)
+	srv, alice := protected(t, l), as(t.Context(), "alice")
+	isRejected(t, send(alice, t, srv, "tools/call", `"name":"echo","task":{},"requestState":"forged"`))
+	asked := send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"x":1},"task":{}`)
+	r := send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"x":1},"task":{},"requestState":`+quote(asked.Result.RequestState)+`,"inputResponses":{"ok":{"action":"accept","content":{"yes":true}}}`)
+	if r.text() != accepted {
+		t.Errorf("got %s", r.raw)
+	}
+}

@@ -1,0 +1,88 @@
+package mcpgo
+
+import "sync"
+
+// snapshot remembers the contents of a call's arguments. For an older client mcp-go asks in
+// the middle of the call, and then calls the handler again with the same arguments. The
+// handler may have changed them, so they are set back before mcp-go goes on.
+type snapshot struct {
+	strings []stringMember
+	members []member
+	items   []item
+	maps    []map[string]any
+	prompt  map[string]string
+}
+
+type stringMember struct{ name, value string }
+
+type member struct {
+	of    map[string]any
+	name  string
+	value any
+}
+
+type item struct {
+	of    []any
+	index int
+	value any
+}
+
+var snapshotPool = sync.Pool{New: func() any { return new(snapshot) }}
+
+// maxSnapshot is the number of members in the largest snapshot whose memory is reused.
+const maxSnapshot = 1 << 10
+
+// of remembers what a value of decoded JSON holds, at any depth.
+func (s *snapshot) of(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		s.maps = append(s.maps, v)
+		for name, m := range v {
+			s.members = append(s.members, member{v, name, m})
+			s.of(m)
+		}
+	case []any:
+		for i, m := range v {
+			s.items = append(s.items, item{v, i, m})
+			s.of(m)
+		}
+	}
+}
+
+// ofStrings remembers the arguments of a prompt.
+func (s *snapshot) ofStrings(members map[string]string) {
+	s.prompt = members
+	for name, value := range members {
+		s.strings = append(s.strings, stringMember{name, value})
+	}
+}
+
+// restore sets everything back to what it was.
+func (s *snapshot) restore() {
+	for _, m := range s.maps {
+		clear(m)
+	}
+	for _, m := range s.members {
+		m.of[m.name] = m.value
+	}
+	for _, i := range s.items {
+		i.of[i.index] = i.value
+	}
+	clear(s.prompt)
+	for _, m := range s.strings {
+		s.prompt[m.name] = m.value
+	}
+}
+
+// release lets another call reuse the memory. S may be nil.
+func (s *snapshot) release() {
+	if s == nil || cap(s.members)+cap(s.items)+cap(s.strings)+cap(s.maps) > maxSnapshot {
+		return
+	}
+	clear(s.strings)
+	clear(s.members)
+	clear(s.items)
+	clear(s.maps)
+	*s = snapshot{strings: s.strings[:0], members: s.members[:0], items: s.items[:0], maps: s.maps[:0]}
+	snapshotPool.Put(s)
+}
