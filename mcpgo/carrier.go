@@ -20,10 +20,9 @@ type call struct {
 	answers        mcp.InputResponses
 	task           bool // the client wants the call to run as a task
 
-	older   bool               // the client is from before multi round-trip requests
-	arrived []byte             // in a later round of an older client's call, the arguments as they arrived; else nil
-	state   string             // in plaintext, for the handler
-	kept    mcp.InputResponses // those of the answers that the handler may see
+	older bool               // the client is from before multi round-trip requests
+	state string             // in plaintext, for the handler
+	kept  mcp.InputResponses // those of the answers that the handler may see
 }
 
 func callOfTool(r *mcp.CallToolRequest) call {
