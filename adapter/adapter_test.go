@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -188,5 +189,35 @@ func TestUnlistedToolsAreToldOnceAfterTheLastPage(t *testing.T) {
 	}
 	if got := text.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "option=Unsolicited tool=misspelt") {
 		t.Errorf("got %s", got)
+	}
+}
+
+type panics struct{}
+
+func (panics) MarshalJSON() ([]byte, error) { panic("a secret") }
+
+func TestWhatCannotBeWrittenIsFound(t *testing.T) {
+	loop := map[string]any{}
+	loop["loop"] = loop
+	for name, value := range map[string]any{
+		"channel": make(chan int), "not a number": math.NaN(), "infinite": map[string]any{"x": []any{math.Inf(1)}},
+		"panic": []any{panics{}}, "loop": loop, "invalid": json.RawMessage(`{`), "number": json.Number("x"), "func": func() {},
+	} {
+		err := adapter.CheckWritable(value)
+		if err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, value := range map[string]any{
+		"nil": nil, "tree": map[string]any{"a": []any{1, 1.5, "x", true, nil, []string{"y"}}}, "raw": json.RawMessage(`{}`),
+		"struct": struct{ A int }{1}, "number": json.Number("1"),
+	} {
+		if err := adapter.CheckWritable(value); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	schema := any(map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{"type": "string"}}})
+	if n := testing.AllocsPerRun(100, func() { adapter.CheckWritable(schema) }); n != 0 {
+		t.Errorf("%v allocations for a schema", n)
 	}
 }

@@ -1,6 +1,6 @@
 // Package exactjson reads the JSON of a tool's arguments exactly. What a schema checks,
 // what a handler gets and what a cursor is bound to is then one value. It is for authors of
-// adapters; gosdk uses it for paged tools.
+// adapters: gosdk and mcpgo use it for paged tools.
 //
 //	rest, token, err := exactjson.Cut(arguments, "cursor") // limit the length of rest now
 //	value, err := exactjson.Read(rest)                     // check value with the schema

@@ -2,6 +2,7 @@ package mcpgo
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -16,17 +17,18 @@ func (p *Protection) keep(ctx context.Context, round *mcpseal.Round, c *call) (k
 	if len(c.answers) == 0 {
 		return nil
 	}
-	// An answer does not say its kind. If nothing else says it either, the handler
-	// decides how to read the answer.
+	// If nothing says what was asked, the answer's members must say of which kind it is.
 	anyKind := round.Waived()&mcpseal.ClaimQuestions != 0 ||
 		c.token == "" && c.method == string(mcp.MethodToolsCall) && p.unsolicited[c.target]
 	for key, answer := range c.answers {
-		if !anyKind {
-			var ok bool
-			if answer, ok = decoded(answer, kindAsked(round, key)); !ok {
-				continue
-			}
-		} else if !soundAsAny(answer) {
+		kind := mcpseal.Kind(0)
+		if anyKind {
+			kind = kindOf(answer)
+		} else {
+			kind = kindAsked(round, key)
+		}
+		answer, ok := decoded(answer, kind)
+		if !ok {
 			continue
 		}
 		if kept == nil {
@@ -80,14 +82,40 @@ func decoded(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputResponse, bo
 	return answer, false
 }
 
-// soundAsAny reports whether an answer is complete as an answer of some kind.
-func soundAsAny(answer mcp.InputResponse) bool {
-	for _, kind := range []mcpseal.Kind{mcpseal.KindForm, mcpseal.KindSampling, mcpseal.KindRoots} {
-		if _, ok := decoded(answer, kind); ok {
-			return true
+// kindOf tells the kind of an answer by its members, or returns 0 if they are those of no
+// kind or of several.
+func kindOf(answer mcp.InputResponse) (kind mcpseal.Kind) {
+	if answer.Elicitation == nil && answer.Sampling == nil && answer.Roots == nil {
+		var members struct{ Action, Model, Roots json.RawMessage }
+		text, err := answer.MarshalJSON()
+		if err != nil || json.Unmarshal(text, &members) != nil {
+			return 0
+		}
+		answer = mcp.InputResponse{}
+		if members.Action != nil {
+			answer.Elicitation = new(mcp.ElicitationResult)
+		}
+		if members.Model != nil {
+			answer.Sampling = new(mcp.CreateMessageResult)
+		}
+		if members.Roots != nil {
+			answer.Roots = new(mcp.ListRootsResult)
 		}
 	}
-	return false
+	kinds := 0
+	if answer.Elicitation != nil {
+		kind, kinds = mcpseal.KindForm, kinds+1
+	}
+	if answer.Sampling != nil {
+		kind, kinds = mcpseal.KindSampling, kinds+1
+	}
+	if answer.Roots != nil {
+		kind, kinds = mcpseal.KindRoots, kinds+1
+	}
+	if kinds != 1 {
+		return 0
+	}
+	return kind
 }
 
 // sound returns the answer to a form or a URL as a handler may see it, or nil if a part of
@@ -118,17 +146,19 @@ func sound(a *mcp.ElicitationResult) *mcp.ElicitationResult {
 	return nil
 }
 
-// wholeContent reports whether the content of a sampled message is there, with a type.
+// wholeContent reports whether the content of a sampled message is there, with a type and
+// without a null in it.
 func wholeContent(content any) bool {
 	switch v := content.(type) {
-	case nil:
-		return false
 	case map[string]any:
-		_, ok := v["type"].(string)
-		return ok
+		kind, _ := v["type"].(string)
+		return kind != "" && !adapter.HasNull(v)
 	case []any:
-		return len(v) > 0 && !slices.ContainsFunc(v, func(item any) bool { return !wholeContent(item) })
-	case string, float64, bool:
+		return len(v) > 0 && !slices.ContainsFunc(v, func(item any) bool {
+			_, nested := item.([]any)
+			return nested || !wholeContent(item)
+		})
+	case nil, string, float64, bool:
 		return false
 	case []mcp.Content:
 		return len(v) > 0 && !slices.Contains(v, nil)

@@ -148,6 +148,21 @@ func questionsOf(result any) mcp.InputRequests {
 	return nil
 }
 
+// metaOf returns the _meta of a result, or nil.
+func metaOf(result any) any {
+	var meta *mcp.Meta
+	switch r := result.(type) {
+	case *mcp.CallToolResult:
+		meta = r.Meta
+	case *mcp.GetPromptResult:
+		meta = r.Meta
+	}
+	if meta == nil {
+		return nil
+	}
+	return meta
+}
+
 // withState returns a copy of a result with another state. It copies because the handler
 // may use the result again.
 func withState[R any](result R, state string) R {

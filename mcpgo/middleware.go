@@ -8,6 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
@@ -126,6 +127,9 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (string, error) {
 	if runsAsTask(of.Context, c.target, c.task) {
 		return "", i.refuse(of.Context, c.method, "a tool that runs as a task cannot ask: mcp-go would lose its questions")
+	}
+	if err := adapter.CheckWritable(metaOf(result)); err != nil {
+		return "", i.refuse(of.Context, c.method, "the _meta of a result that asks cannot be written as JSON: "+err.Error())
 	}
 	questions, err := i.Questions(of.Context, questionsOf(result))
 	if err != nil {

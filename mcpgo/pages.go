@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -43,8 +44,13 @@ type PageOptions = adapter.PageOptions
 // option, and never fills in defaults.
 //
 // If the tool has no input schema, it is made from In, as mcp.WithInputSchema makes it. It
-// panics when the tool cannot be registered: because it has an output schema, or a name
-// clashes with one of the arguments, or a name in Unbound is no argument.
+// panics when the tool cannot be registered: because it has an output schema, or can run as
+// a task, or a name clashes with one of the arguments, or a name in Unbound is no argument,
+// or the schema has a rule at its root that would apply to the cursor, such as
+// maxProperties.
+//
+// If a hook or middleware changes the decoded arguments, the handler gets the changed
+// ones, and the cursor is bound to those.
 func AddPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if err := addPagedTool(p, tool, handler, options); err != nil {
 		panic(fmt.Sprintf("mcpgo: the paged tool %q: %v", tool.Name, err))
@@ -64,8 +70,14 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 	}
 	names.Unbound = slices.Clone(names.Unbound)
 	t := &pagedTool[In, At, Item]{p: p.protection, name: tool.Name, names: names, handler: handler}
-	if len(tool.RawInputSchema) == 0 && len(tool.InputSchema.Properties) == 0 {
-		mcp.WithInputSchema[In]()(&tool)
+	if tool.Execution != nil && tool.Execution.TaskSupport != "" && tool.Execution.TaskSupport != mcp.TaskSupportForbidden {
+		return errors.New("a paged tool cannot run as a task, because mcp-go does not check the arguments of tasks")
+	}
+	if schema := tool.InputSchema; len(tool.RawInputSchema) == 0 && len(schema.Properties) == 0 && len(schema.Required) == 0 &&
+		schema.AdditionalProperties == nil && len(schema.Defs) == 0 {
+		if mcp.WithInputSchema[In]()(&tool); len(tool.RawInputSchema) == 0 {
+			return errors.New("mcp-go cannot make an input schema from the Go type: set one")
+		}
 	}
 	if tool.RawInputSchema, err = t.listedSchema(tool); err != nil {
 		return err
@@ -109,11 +121,21 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, 
 			return nil, err
 		}
 	}
-	var schema map[string]any
+	var schema, properties map[string]json.RawMessage // the rest of the text stays as it is
 	if err := json.Unmarshal(text, &schema); err != nil || schema == nil {
 		return nil, fmt.Errorf("the input schema is not a JSON object: %v", err)
 	}
-	properties, _ := schema["properties"].(map[string]any)
+	// mcp-go checks the arguments with the cursor among them.
+	for _, rule := range []string{"minProperties", "maxProperties", "propertyNames", "unevaluatedProperties", "$ref"} {
+		if schema[rule] != nil {
+			return nil, fmt.Errorf("the schema has %s at its root, which would apply to the cursor too: check the arguments in the handler", rule)
+		}
+	}
+	if schema["properties"] != nil {
+		if err := json.Unmarshal(schema["properties"], &properties); err != nil {
+			return nil, fmt.Errorf("the properties of the input schema: %w", err)
+		}
+	}
 	for _, name := range t.names.Unbound {
 		if _, ok := properties[name]; !ok || name == t.names.Cursor {
 			return nil, fmt.Errorf("PageOptions.Unbound names %q, which is not an argument", name)
@@ -127,15 +149,24 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, 
 		}
 		t.roots.Add(name)
 	}
-	addNames(&t.known, schema)
-	listed := make(map[string]any, len(properties)+1)
-	for name, property := range properties {
-		listed[name] = property
+	var all any
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, err
 	}
-	listed[t.names.Cursor] = map[string]any{"type": "string", "description": "Where the page begins: the " + t.names.NextCursor + " of the page before. Leave it out for the first page."}
-	schema["properties"] = listed
+	addNames(&t.known, all)
+	about, err := json.Marshal(map[string]any{"type": "string", "description": "Where the page begins: the " + t.names.NextCursor + " of the page before. Leave it out for the first page."})
+	if err != nil {
+		return nil, err
+	}
+	if properties == nil {
+		properties = make(map[string]json.RawMessage)
+	}
+	properties[t.names.Cursor] = about
+	if schema["properties"], err = json.Marshal(properties); err != nil {
+		return nil, err
+	}
 	if schema["type"] == nil {
-		schema["type"] = "object"
+		schema["type"] = json.RawMessage(`"object"`)
 	}
 	return json.Marshal(schema)
 }
@@ -170,16 +201,14 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	if !Sealed(ctx) {
 		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), "a call of a paged tool has not come through the middleware of its server")
 	}
-	c := callOfTool(&req)
-	text := c.arguments
-	if len(text) == 0 && c.others != nil {
-		text = jsonOf(c.others)
-	}
-	in, bound, token, err := t.read(text)
+	in, bound, token, err := t.read(argumentsOf(&req))
 	if errors.Is(err, exactjson.ErrMalformed) {
 		return nil, t.refuse(ctx, err.Error())
 	} else if err != nil {
 		return mcp.NewToolResultError(err.Error()), nil
+	}
+	if len(bound) > t.p.policy.MaxArguments { // it may be longer than the arguments, because of numbers such as 1e19
+		return nil, t.refuse(ctx, "more than mcpseal.Config.MaxArguments")
 	}
 	page, err := adapter.ServePage(ctx, t.p.options.Cursors, mcpseal.Request{
 		Method: string(mcp.MethodToolsCall), Target: t.name, Arguments: bound, Principal: t.p.caller,
@@ -188,6 +217,20 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 		return nil, err
 	}
 	return &mcp.CallToolResult{StructuredContent: json.RawMessage(page), Content: []mcp.Content{mcp.NewTextContent(string(page))}}, nil
+}
+
+// argumentsOf returns the JSON of a call's arguments: as it arrived, or if a hook or
+// middleware has changed the decoded arguments, of those.
+func argumentsOf(req *mcp.CallToolRequest) []byte {
+	text := req.Params.RawArguments
+	var arrived any
+	if len(text) > 0 && json.Unmarshal(text, &arrived) == nil && reflect.DeepEqual(arrived, req.Params.Arguments) {
+		return text
+	}
+	if req.Params.Arguments == nil {
+		return nil
+	}
+	return jsonOf(req.Params.Arguments)
 }
 
 // read returns the arguments as the handler gets them, the text that the cursor is bound

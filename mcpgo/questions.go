@@ -26,7 +26,10 @@ func (p *Protection) Questions(ctx context.Context, questions mcp.InputRequests)
 	for key, question := range questions {
 		need := needOf(&question)
 		if need.Kind == 0 || !utf8.ValidString(key) {
-			return nil, p.refuse(ctx, "", fmt.Sprintf("the question %.40q has no params for its method, %.40q, or its key is not UTF-8", key, string(question.Method)))
+			return nil, p.refuse(ctx, "", fmt.Sprintf("the question %.40q has no valid params for its method, %.40q, or its key is not UTF-8", key, string(question.Method)))
+		}
+		if err := checkWritable(&question); err != nil {
+			return nil, p.refuse(ctx, "", "a question cannot be written as JSON: "+err.Error())
 		}
 		missing = missing || !declared.Meet(need)
 		sealed = append(sealed, mcpseal.Question{Key: key, Kind: need.Kind})
@@ -41,17 +44,26 @@ func (p *Protection) Questions(ctx context.Context, questions mcp.InputRequests)
 // question cannot be asked.
 func needOf(q *mcp.InputRequest) adapter.Need {
 	switch {
-	case q.Method == mcp.MethodElicitationCreate && q.Elicitation != nil:
+	case q.Method == mcp.MethodElicitationCreate && q.Elicitation != nil && q.Elicitation.Validate() == nil:
 		if q.Elicitation.Mode == mcp.ElicitationModeURL {
 			return adapter.Need{Kind: mcpseal.KindURL}
 		}
 		return adapter.Need{Kind: mcpseal.KindForm}
 	case q.Method == mcp.MethodSamplingCreateMessage && q.Sampling != nil:
-		return adapter.Need{Kind: mcpseal.KindSampling, Tools: len(q.Sampling.Tools) > 0}
+		return adapter.Need{Kind: mcpseal.KindSampling, Tools: len(q.Sampling.Tools) > 0 || q.Sampling.ToolChoice != nil}
 	case q.Method == mcp.MethodListRoots:
 		return adapter.Need{Kind: mcpseal.KindRoots}
 	}
 	return adapter.Need{}
+}
+
+// checkWritable refuses a question that mcp-go could not write: it would leave the client
+// without an answer, or end a server on stdio with a panic.
+func checkWritable(q *mcp.InputRequest) error {
+	if e := q.Elicitation; e != nil && e.Meta == nil {
+		return adapter.CheckWritable(e.RequestedSchema)
+	}
+	return adapter.CheckWritable(q)
 }
 
 // declaredBy returns what the client of a request has declared: in the request itself, or

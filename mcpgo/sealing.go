@@ -39,7 +39,10 @@ func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, err
 // Answers returns those of the request's answers that the previous round asked for, and
 // drops the others. The log and the observer learn how many were dropped.
 func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req any) mcp.InputResponses {
-	c, _ := anyCall(req)
+	c, ok := anyCall(req)
+	if !ok || round == nil {
+		return nil
+	}
 	return p.keep(ctx, round, &c)
 }
 

@@ -1,0 +1,189 @@
+package mcpgo_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/mcpgo"
+)
+
+type panics struct{}
+
+func (panics) MarshalJSON() ([]byte, error) { panic(secret) }
+
+// mcp-go writes a result after the middleware has returned. Over stdio a panic there ends
+// the process, and for an error the client gets no answer.
+func TestAQuestionThatCannotBeWrittenIsRefused(t *testing.T) {
+	for name, change := range map[string]func(*mcp.CallToolResult){
+		"not a number": func(r *mcp.CallToolResult) {
+			r.InputRequests["ok"].Elicitation.RequestedSchema = map[string]any{"x": math.NaN()}
+		},
+		"channel": func(r *mcp.CallToolResult) { r.InputRequests["ok"].Elicitation.RequestedSchema = make(chan int) },
+		"panic":   func(r *mcp.CallToolResult) { r.InputRequests["ok"].Elicitation.RequestedSchema = panics{} },
+		"meta of a question": func(r *mcp.CallToolResult) {
+			r.InputRequests["ok"].Elicitation.Meta = &mcp.Meta{AdditionalFields: map[string]any{"x": panics{}}}
+		},
+		"meta of the result": func(r *mcp.CallToolResult) { r.Meta = &mcp.Meta{AdditionalFields: map[string]any{"x": panics{}}} },
+		"sample": func(r *mcp.CallToolResult) {
+			r.InputRequests["s"] = mcp.NewSamplingInputRequest(mcp.CreateMessageParams{Metadata: panics{}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := new(log)
+			srv := protected(t, l)
+			srv.AddTool(mcp.NewTool("odd"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				r := question().ToolResult()
+				change(r)
+				return r, nil
+			})
+			isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"odd"`))
+			has(t, l, "cannot be written as JSON")
+		})
+	}
+}
+
+func TestAQuestionThatMCPGoCallsInvalidIsRefused(t *testing.T) {
+	for name, question := range map[string]mcp.ElicitationParams{
+		"misspelt mode": {Mode: "URL", URL: "https://example.com/", ElicitationID: "1", Message: "m"},
+		"no schema":     {Message: "m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := new(log)
+			srv := protected(t, l)
+			srv.AddTool(mcp.NewTool("odd"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return server.NewInputRequestBuilder(secret).Elicit("ok", question).ToolResult(), nil
+			})
+			isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"odd"`))
+		})
+	}
+	l := new(log)
+	srv := protected(t, l)
+	srv.AddTool(mcp.NewTool("choice"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return server.NewInputRequestBuilder(secret).Sample("s", mcp.CreateMessageParams{MaxTokens: 1, ToolChoice: &mcp.ToolChoice{Mode: mcp.ToolChoiceModeAuto}}).ToolResult(), nil
+	})
+	if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"choice"`); r.Error == nil || !strings.HasSuffix(r.Error.Message, "sampling.tools") {
+		t.Errorf("got %s", r.raw)
+	}
+}
+
+func TestAnswersWithoutAQuestionMustBeOfOneKind(t *testing.T) {
+	l := new(log)
+	srv := server.NewMCPServer("test", "1")
+	mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Unsolicited: []string{"echo"}, Logger: l.logger()})
+	addHandlers(srv)
+	for answer, want := range map[string]string{
+		`{"action":"decline","content":{"yes":true}}`:                                   `state="" answers=1 action=decline content=<nil>`,
+		`{"action":"accept","content":{"yes":true}}`:                                    `state="" answers=1 action=accept content=map[yes:true]`,
+		`{"action":"accept","content":{"a":null},"roots":[]}`:                           `state="" answers=0`,
+		`{"action":"accept","content":{"a":null}}`:                                      `state="" answers=0`,
+		`{"roots":[{"uri":"file:///"}]}`:                                                `state="" answers=1`,
+		`{"role":"user","model":"m","content":{"type":"text","text":"x"}}`:              `state="" answers=1`,
+		`{"role":"user","model":"m","content":{"type":"text","text":null}}`:             `state="" answers=0`,
+		`{"role":"user","model":"m","content":{"type":"tool_result","content":[null]}}`: `state="" answers=0`,
+		`{"role":"user","model":"m","content":[[{"type":"text","text":"x"}]]}`:          `state="" answers=0`,
+		`{"role":"user","model":"m","content":{"type":""}}`:                             `state="" answers=0`,
+		`{}`: `state="" answers=0`, `null`: `state="" answers=0`, `7`: `state="" answers=0`,
+	} {
+		if r := send(t.Context(), t, srv, "tools/call", `"name":"echo","inputResponses":{"ok":`+answer+`}`); r.text() != want {
+			t.Errorf("%s: got %s, want %s", answer, r.raw, want)
+		}
+	}
+	p := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
+	if p.Answers(t.Context(), nil, mcp.CallToolRequest{}) != nil || p.Answers(t.Context(), new(mcpseal.Round), "x") != nil {
+		t.Error("answers without a round or a request")
+	}
+}
+
+func TestAPagedToolGetsTheArgumentsThatMiddlewareEnforces(t *testing.T) {
+	for _, inner := range []bool{false, true} {
+		l := new(log)
+		force := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+			return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				req.GetArguments()["filter"] = map[string]any{"tenant": "own"}
+				return next(ctx, req)
+			}
+		}
+		var options []server.ServerOption
+		if !inner {
+			options = append(options, server.WithToolHandlerMiddleware(force))
+		}
+		srv, alice := paged(t, l, nil, options...), as(t.Context(), "alice")
+		if inner {
+			srv.Use(force)
+		}
+		first, r := page(alice, t, srv, `{"filter":{"tenant":"another's"}}`)
+		if len(first.Items) == 0 || first.Items[0].Tenant != "own" {
+			t.Fatalf("got %s", r.raw)
+		}
+		if p, r := page(alice, t, srv, `{"filter":{"tenant":"third"},"cursor":`+quote(first.NextCursor)+`}`); len(p.Items) == 0 || p.Items[0].Tenant != "own" {
+			t.Errorf("got %s", r.raw)
+		}
+	}
+}
+
+type tree struct {
+	Tenant string `json:"tenant"`
+	Kids   []tree `json:"kids"`
+}
+
+func TestAPagedToolKeepsTheSchemaOfItsAuthorOrIsRefused(t *testing.T) {
+	add := func(p *mcpgo.Protected, tool mcp.Tool) {
+		mcpgo.AddPagedTool(p, tool, func(_ context.Context, _ mcp.CallToolRequest, in map[string]any, _ *int) ([]string, *int, error) {
+			return []string{jsonText(in)}, nil, nil
+		}, nil)
+	}
+	closed := mcp.NewTool("t", mcp.WithSchemaAdditionalProperties(false))
+	required := mcp.NewTool("t")
+	required.InputSchema.Required = []string{"tenant"}
+	exact := mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","properties":{"id":{"enum":[9007199254740993]}}}`))
+	for name, c := range map[string]struct {
+		tool      mcp.Tool
+		arguments string
+	}{"closed": {closed, `{"bogus":1}`}, "required": {required, `{}`}, "exact": {exact, `{"id":9007199254740990}`}} {
+		t.Run(name, func(t *testing.T) {
+			l := new(log)
+			srv := server.NewMCPServer("test", "1", server.WithInputSchemaValidation())
+			add(mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()}), c.tool)
+			if r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":`+c.arguments); !r.Result.IsError {
+				t.Errorf("got %s", r.raw)
+			}
+			if r := send(t.Context(), t, srv, "tools/list", ""); name == "exact" && !strings.Contains(r.raw, "9007199254740993") {
+				t.Errorf("the schema was rounded: %s", r.raw)
+			}
+		})
+	}
+	refused := map[string]mcp.Tool{"task": mcp.NewTool("t", mcp.WithTaskSupport(mcp.TaskSupportOptional))}
+	for _, rule := range []string{`"minProperties":1`, `"maxProperties":1`, `"propertyNames":{}`, `"unevaluatedProperties":false`, `"$ref":"#/$defs/s"`} {
+		refused[rule] = mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object",`+rule+`}`))
+	}
+	for name, tool := range refused {
+		t.Run(name, func(t *testing.T) {
+			p := mcpgo.Protect(server.NewMCPServer("test", "1"), boundary(t, new(log), nil), &mcpgo.Options{AllowAnonymous: true})
+			if got := panicOf(func() { add(p, tool) }); !strings.HasPrefix(got, `mcpgo: the paged tool "t": `) {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+	t.Run("no schema for a type", func(t *testing.T) {
+		p := mcpgo.Protect(server.NewMCPServer("test", "1"), boundary(t, new(log), nil), &mcpgo.Options{AllowAnonymous: true})
+		if got := panicOf(func() {
+			mcpgo.AddPagedTool(p, mcp.NewTool("t"), func(context.Context, mcp.CallToolRequest, tree, *int) ([]int, *int, error) { return nil, nil, nil }, nil)
+		}); !strings.Contains(got, "set one") {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func panicOf(f func()) (text string) {
+	defer func() { text = fmt.Sprint(recover()) }()
+	f()
+	return ""
+}
