@@ -7,7 +7,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// payload is what a cursor holds. Its fields are encoded in the order in which they are here.
+// payload is what a cursor holds. Its fields are encoded in the order of this declaration.
 type payload struct {
 	Tool        string  `cbor:"tool_id"`
 	Caller      *string `cbor:"caller_id,omitempty"` // nil means no caller
