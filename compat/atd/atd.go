@@ -226,7 +226,7 @@ func (p *payload) boundAs(want *payload) bool {
 }
 
 // inTime returns an error if the cursor belongs to another session, is too old, or has a
-// date in the future.
+// date too far in the future.
 func (i *Issuer) inTime(p *payload) error {
 	if !slices.Equal(i.session, p.Session) {
 		return errSession

@@ -14,8 +14,8 @@ var (
 	ErrExpired = errors.New("atd: the cursor has expired")
 	// ErrSignature means that the cursor was changed, or was never issued.
 	ErrSignature = errors.New("atd: the cursor's signature is invalid")
-	// ErrFormat means that the text is not a cursor, or that the cursor has a date in the
-	// future.
+	// ErrFormat means that the text is not a cursor, or that the cursor's date is too far in
+	// the future.
 	ErrFormat = errors.New("atd: the cursor's format is invalid")
 	// ErrTooLarge means that the cursor has more than 512 characters.
 	ErrTooLarge = errors.New("atd: the cursor has more than 512 characters")

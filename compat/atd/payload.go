@@ -68,8 +68,8 @@ func (p *payload) encode() ([]byte, error) {
 	return encoding.Marshal(p)
 }
 
-// decodePayload decodes the body of a cursor. It accepts only the exact bytes that encode
-// writes.
+// decodePayload decodes the body of a cursor. It accepts only the exact bytes that the
+// method encode writes.
 func decodePayload(body []byte) (*payload, error) {
 	p := new(payload)
 	if err := decoding.Unmarshal(body, p); err != nil {
