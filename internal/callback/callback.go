@@ -29,7 +29,7 @@ func Explain(format string, args ...any) *Error {
 	return &Error{kind: fmt.Sprintf(format, args...)}
 }
 
-// Failed wraps an error that a part returned in an Error.
+// Failed returns an Error that wraps err, which is the error of a part.
 func Failed(err error) *Error { return &Error{kind: describe(err), err: &err} }
 
 // Guard calls f. If f panics, Guard returns the panic as an Error, otherwise nil. If f gets

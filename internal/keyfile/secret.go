@@ -19,22 +19,22 @@ const MaxWrapped = 8 << 10
 // mcpseal.Key prints without its secret, and wrapped is encrypted.
 type Secret struct {
 	key     mcpseal.Key
-	scheme  string // the name of the encryption, such as "age"; "" if the secret is not encrypted
+	scheme  string // the name of the encryption method, such as "age"; "" if the secret is not encrypted
 	wrapped []byte
 }
 
 // Plain returns a Secret that is not encrypted.
 func Plain(key mcpseal.Key) Secret { return Secret{key: key} }
 
-// Wrap returns a Secret that is encrypted. scheme is the name of the encryption, such as
-// "age".
+// Wrap returns a Secret that is encrypted. scheme is the name of the encryption method, such
+// as "age".
 func Wrap(scheme string, wrapped []byte) Secret { return Secret{scheme: scheme, wrapped: wrapped} }
 
 // Wrapped reports whether the secret is encrypted.
 func (s Secret) Wrapped() bool { return s.scheme != "" }
 
-// Scheme returns the name of the encryption, such as "age", or "" if the secret is not
-// encrypted.
+// Scheme returns the name of the encryption method, such as "age", or "" if the secret is
+// not encrypted.
 func (s Secret) Scheme() string { return s.scheme }
 
 func parseSecret(text string) (Secret, error) {

@@ -58,8 +58,8 @@ func synced(folder *os.File) error {
 
 func temporaryName(path string) string { return "." + filepath.Base(path) + ".*.new" }
 
-// LeftBehind returns the temporary files in the folder of path. They belong to commands that
-// were killed, or are still running.
+// LeftBehind returns the temporary files that commands made to replace the file at path.
+// These commands were killed, or are still running.
 func LeftBehind(path string) []string {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
