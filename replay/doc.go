@@ -4,9 +4,10 @@
 //	…
 //	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "deploy.example.com", Replay: store})
 //
-// Use it if exactly one process opens the tokens. Two replicas that each have a store
-// accept a token twice, once each. So do two processes that overlap in a rolling
-// restart. They need a shared store, such as that of package redisreplay.
+// Use this package if exactly one process opens the tokens. If two replicas each have a
+// store of their own, each of them accepts a token once, so the token works twice. The same
+// happens with two processes that overlap in a rolling restart. In these cases use a shared
+// store, such as that of package redisreplay.
 //
 // The store never forgets a used token to make room for another. It refuses a token if it
 // has no room to remember the token, or cannot know whether the token was used:

@@ -14,7 +14,7 @@ import (
 )
 
 // failure is an error of the Redis client with a text that is safe to log. The text of the
-// original error may hold anything.
+// original error may hold a secret.
 type failure struct {
 	text mcpseal.PlainError
 	err  error

@@ -39,7 +39,7 @@ func ownSlot(ctx context.Context, server *redis.Client, from int) (int, error) {
 	return first, nil
 }
 
-// slotTag returns a hash tag that puts a key into the slot.
+// slotTag returns a hash tag that puts a key into the given slot.
 func slotTag(slot int) string {
 	for i := 0; ; i++ {
 		if tag := strconv.Itoa(i); int(crc16(tag))%slots == slot {
