@@ -12,11 +12,12 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
 
-// maxLevels is how deep arguments may nest for serde_json, the JSON library of the ATD runtime.
+// maxLevels is the deepest nesting of arguments that serde_json accepts. serde_json is the
+// JSON library of the ATD runtime.
 const maxLevels = 127
 
-// exponents is how a build of the ATD runtime writes large floats. Its JSON library,
-// serde_json, changed that within version 1.
+// exponents says how a build of the ATD runtime writes the exponents of large floats. Its
+// JSON library, serde_json, changed this between two releases of version 1.
 type exponents bool
 
 const (
@@ -24,11 +25,11 @@ const (
 	signedExponents exponents = true  // writes 1e+16, as newer builds do
 )
 
-// ATDFingerprint returns the digest of a tool's arguments that a cursor of the ATD
-// runtime holds, for the package compat/atd. Arguments are JSON text; an empty text means
-// {}. If plainExponents is true, large floats are written as older builds write them: 1e16,
-// where newer builds write 1e+16. An error is the client's fault, and repeats nothing of
-// the arguments.
+// ATDFingerprint returns the digest of a tool's arguments that is held in a cursor of the
+// ATD runtime. It is for package compat/atd. The arguments are JSON text; an empty text
+// means {}. If plainExponents is true, the digest is that of older builds, which write large
+// floats as 1e16. If it is false, the digest is that of newer builds, which write 1e+16. An
+// error is the client's fault. Its text repeats nothing of the arguments.
 func ATDFingerprint(arguments []byte, plainExponents bool) ([sha256.Size]byte, error) {
 	return jsonvalue.SumArguments(arguments, exponents(!plainExponents).serialize)
 }
@@ -45,8 +46,9 @@ func (style exponents) serialize(a *jsonvalue.Arguments) error {
 	return nil
 }
 
-// appendNumber appends a number as serde_json writes it after reading literal: an integer of
-// 64 bits as it is, any other number as a double.
+// appendNumber appends the number literal as serde_json reads and writes it: an integer that
+// fits into 64 bits stays as it is, and any other number becomes a double. It returns false
+// if the number is too large for a double.
 func (style exponents) appendNumber(dst, literal []byte) ([]byte, bool) {
 	digits, negative := bytes.CutPrefix(literal, []byte("-"))
 	if jsonvalue.IsInteger(literal) && len(digits) <= 20 {
@@ -78,10 +80,10 @@ func (style exponents) appendNumber(dst, literal []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// serdeFloat returns the double that serde_json reads from a number without its sign. That
-// is not always the nearest double: serde_json takes as many digits as fit into 64 bits,
-// and then multiplies or divides by a power of ten. It returns false if the number is too
-// large.
+// serdeFloat returns the double that serde_json reads from text, a number without its sign.
+// This is not always the nearest double: serde_json takes as many digits as fit into 64
+// bits, and then multiplies or divides by a power of ten. serdeFloat returns false if the
+// number is too large for a double.
 func serdeFloat(text string) (float64, bool) {
 	whole, rest := cutDigits(text)
 	fraction, exponentText := "", ""
@@ -115,8 +117,8 @@ func cutDigits(text string) (digits, rest string) {
 	return text, ""
 }
 
-// takeDigits appends digits to n while they fit into 64 bits. It returns the new n, and
-// how many digits fit.
+// takeDigits appends decimal digits to the number n while the result fits into 64 bits. It
+// returns the new n, and how many digits fit.
 func takeDigits(n uint64, digits string) (uint64, int) {
 	for i := range len(digits) {
 		digit := uint64(digits[i] - '0')
@@ -130,7 +132,8 @@ func takeDigits(n uint64, digits string) (uint64, int) {
 
 const maxPower = 308
 
-// powers returns the doubles nearest to the powers of ten. math.Pow10 is not always exact.
+// powers returns a table of the doubles nearest to the powers of ten. It does not use
+// math.Pow10, which does not always return the nearest double.
 var powers = sync.OnceValue(func() (table [maxPower + 1]float64) {
 	for i := range table {
 		table[i], _ = strconv.ParseFloat("1e"+strconv.Itoa(i), 64)

@@ -1,19 +1,20 @@
-// Package compat seals and opens the tokens of other MCP implementations: the Python
-// SDK, the TypeScript SDK, the Ruby SDK and mcp.d. It is for a fleet that moves from one of
-// these peers to Go, or runs both side by side for a while, without dropping a flow.
+// Package compat seals and opens the tokens of other MCP implementations, called peers: the
+// Python SDK, the TypeScript SDK, the Ruby SDK and mcp.d. It is for a fleet that moves from
+// a peer to Go, or runs both side by side for a while. No call that waits for a user's
+// answer is lost in the move.
 //
 // Each constructor returns a [mcpseal.Format]. Set it as Config.Format to seal tokens that
 // the peer opens, or list it in Config.AlsoOpen to open tokens that the peer sealed while
-// new tokens are native. None of these formats carries all claims of a native token; a
-// boundary refuses a format that lacks a claim unless the claim is waived by name.
-// docs/migration.md describes both steps.
+// new tokens are native. None of these formats carries all claims of a native token. A
+// boundary refuses a format that lacks a claim, unless the boundary's Config waives that
+// claim by name. docs/migration.md describes both steps.
 //
 // A service that already seals its states in its own way can move to native tokens with a
 // [mcpseal.Format] of its own: see the example OwnFormat. [Plaintext] is for a
 // fleet whose states are not sealed at all.
 //
-// This package is strict even where a peer is not: exactly one text opens for each
-// token, secrets have at least 32 bytes, and a claim or an argument that appears twice
-// is refused. States are in UTF-8; a lone surrogate that a peer wrote arrives as the
-// three bytes that UTF-8 would give it.
+// This package is strict even where a peer is not. It accepts each token in exactly one
+// spelling, demands secrets of at least 32 bytes, and refuses a claim or an argument that
+// appears twice. States are in UTF-8. If a peer wrote a lone surrogate, it arrives as three
+// bytes, encoded by the same rule as other characters.
 package compat

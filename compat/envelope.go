@@ -11,13 +11,15 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// envelope is the JSON object in a token, with the members of all peers; no peer has all of
-// them. The field payload is the member "p": the user in Python, the payload in TypeScript.
+// envelope is the JSON object in a token. It has a field for each member that any of the
+// peers writes; no peer writes all of them. The field payload is the member "p", which holds
+// the user in Python and the payload in TypeScript.
 type envelope struct {
 	version, issued, expires, method, target, arguments, audience, state, bind, payload claim
 }
 
-// claim is a member of an envelope. It is absent if its Raw is empty.
+// claim is a member of an envelope. If the envelope lacks this member, the claim's Raw is
+// empty.
 type claim struct{ jsonvalue.Member }
 
 // read reads a JSON object into e. It returns false if the text is not an object, or if a
@@ -77,12 +79,13 @@ func (c *claim) utf8() (string, bool) {
 	return c.Text, c.Kind == jsonvalue.String && utf8.ValidString(c.Text)
 }
 
-// names reports whether the claim is the string name. The time it takes may reveal where
-// they differ, so name must not be secret.
+// names reports whether the claim is a string equal to name. The time that the comparison
+// takes may reveal where the two differ, so name must not be secret.
 func (c *claim) names(name string) bool { return c.Kind == jsonvalue.String && c.Text == name }
 
-// is reports whether the claim is the string want. Like subtle.ConstantTimeCompare, it does
-// not reveal by its time where the two differ, but it copies no string.
+// is reports whether the claim is a string equal to want. The time that the comparison takes
+// does not reveal where the two differ. Unlike subtle.ConstantTimeCompare, it needs no
+// copies of the strings.
 func (c *claim) is(want string) bool {
 	if c.Kind != jsonvalue.String || len(c.Text) != len(want) {
 		return false
@@ -112,11 +115,13 @@ func (c *claim) integer() (int64, bool) {
 	return n, err == nil
 }
 
-// maxSeconds is the latest time in seconds that still fits into an int64 in milliseconds.
+// maxSeconds is the latest time, in seconds, that fits into an int64 after it is converted
+// to milliseconds.
 const maxSeconds = math.MaxInt64/1000 - 1
 
-// throughSecond returns the time in milliseconds at which the second exp ends: the expiry of
-// a token that is valid until then. A time that is too late becomes the latest possible one.
+// throughSecond converts an expiry from seconds to milliseconds. A token is valid to the end
+// of the second exp, so the result is the end of that second. A time that is too late for an
+// int64 becomes the latest possible time.
 func throughSecond(exp int64) int64 {
 	if exp > maxSeconds {
 		return math.MaxInt64

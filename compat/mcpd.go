@@ -29,7 +29,7 @@ const (
 type McpDBinding int
 
 const (
-	BindSubject        McpDBinding = iota // tokens are bound to the user, or to no user if the caller is not authenticated
+	BindSubject        McpDBinding = iota // tokens are bound to the user; a token that was issued without a user is only for callers without a user
 	BindSubjectAndTool                    // tokens are bound to the user and to the name of the tool or prompt
 	BindNone                              // tokens are bound to nothing
 )
@@ -47,20 +47,20 @@ type McpDOptions struct {
 }
 
 // McpD returns the format of mcp.d as of its commit 7e2cbff, signed or encrypted; other
-// versions of mcp.d have other tokens. An empty secret means a random one that dies
-// with this process, as in mcp.d; the log says so.
+// versions of mcp.d write different tokens. If the secret is empty, a random one is used, as
+// in mcp.d. It is lost when this process ends, and the log says so.
 //
-// The format carries [mcpseal.ClaimUser], unless Bind is BindNone, and no other claim. The
-// name that BindSubjectAndTool binds may be a tool's or a prompt's, so it does not prove
-// the request. Times are whole seconds, so a token may live up to a second shorter than
-// Config.TTL says.
+// The format carries [mcpseal.ClaimUser], unless Bind is BindNone, and no other claim. With
+// BindSubjectAndTool, tokens are also bound to a name. But a tool and a prompt may have the
+// same name, so this does not prove which request a token is for. Times are whole seconds,
+// so a token may live up to a second shorter than Config.TTL says.
 //
 // In signed mode one key signs both payloads and user names, and the token shows both
-// signatures: a user who can choose a name that looks like a payload gets that payload
-// signed. So names that begin with a brace, or with white space and a brace, are refused
-// here. Names with a zero byte are refused too, because they look like another user with
-// another tool. The servers of mcp.d refuse neither. Prefer the encrypted mode, and move
-// on to the native format.
+// signatures. So a user who can choose a name that looks like a payload gets a signature for
+// that payload. This package therefore refuses names that begin with a brace, or with white
+// space and a brace. It also refuses names with a zero byte, because they look like another
+// user with another tool. The servers of mcp.d refuse neither. Prefer the encrypted mode,
+// and move to the native format as soon as you can.
 func McpD(secret []byte, options McpDOptions) (mcpseal.Format, error) {
 	if options.Bind < BindSubject || options.Bind > BindNone {
 		return nil, errors.New("compat: McpDOptions.Bind is none of BindSubject, BindSubjectAndTool and BindNone")
@@ -128,7 +128,8 @@ const (
 // Digest returns nil, because tokens of mcp.d are not bound to the arguments.
 func (f *mcpdFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
 
-// bindTag returns the claim that binds a token to the user and the tool.
+// bindTag returns the claim that binds a token to what f.options.Bind says: the user, the name
+// of the tool or prompt, or nothing.
 func (f *mcpdFormat) bindTag(b *mcpseal.Binding) (string, error) {
 	subject, name := b.User, b.Target
 	if b.Method == methodReadResource {
@@ -175,7 +176,7 @@ func (f *mcpdFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Clai
 
 var mcpdStrings = jsonvalue.StringStyle{Short: "\n\r\t", Upper: true}
 
-// mcpdEnvelope returns the JSON object of a token, to the byte as mcp.d writes it.
+// mcpdEnvelope returns the JSON object of a token, byte for byte as mcp.d writes it.
 func mcpdEnvelope(state string, exp int64, tag string) ([]byte, error) {
 	buf := append(make([]byte, 0, 128+len(state)+len(state)/8), `{"s":`...)
 	buf, ok := jsonvalue.AppendString(buf, state, &mcpdStrings)

@@ -12,7 +12,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// maxPlaintext is for how long after its start a process may leave states unsealed.
+// maxPlaintext is how long a process may leave states unsealed, counted from its start.
 const maxPlaintext = 24 * time.Hour
 
 var started = time.Now()
@@ -21,15 +21,16 @@ var started = time.Now()
 // themselves. Use it only for the two roll-outs that bring sealed tokens to a fleet whose
 // states are unsealed today. docs/migration.md describes them.
 //
-// Anybody can read, write, repeat and pass on such a state, and every answer reaches
-// the handler. So all claims must be waived by name, and the format serves only calls
-// of the named tools, which must neither have single use nor use the package elicit. The
-// format works until the time until, which is at most 24 hours after the start of this
-// process. Write until as a date: a duration would begin again with every restart. After
-// that time, unsealed states are rejected as expired, and the format seals nothing.
+// Anybody can read, write, repeat and pass on such a state, and every answer that a client
+// sends reaches the handler. So all claims must be waived by name. The format serves only
+// calls of the given tools, which must not have single use and must not use package elicit.
+// The parameter until is the time when the format ends, at most 24 hours after the start of
+// this process. Set it to a fixed date: a time that is computed at the start would move with
+// every restart. After that time, unsealed states are rejected as expired, and the format
+// seals nothing.
 //
-// A state that is empty, or begins with a prefix of mcpseal's own or of another format
-// that the boundary accepts, fails to seal.
+// Sealing fails if a state is empty, or if it begins with the prefix of a native token or
+// cursor, or of another format that the boundary accepts.
 func Plaintext(tools []string, until time.Time) (mcpseal.Format, error) {
 	return newPlaintext(tools, until, started)
 }
@@ -55,9 +56,9 @@ type plaintextFormat struct {
 	made  time.Time     // when the format was made; compared by the monotonic clock, which nobody can set back
 	left  time.Duration // the time from made to until
 
-	// told is true after a boundary has called Unsealed. Until then nothing is opened or
-	// sealed: a format that wraps this one may lack the method, so that the boundary takes
-	// states for sealed ones.
+	// told is true after a boundary has called Unsealed. Until then the format opens and
+	// seals nothing. Otherwise, if a format without that method wraps this one, the boundary
+	// would believe that states are sealed.
 	told atomic.Bool
 }
 

@@ -32,9 +32,9 @@ const (
 // PythonOptions are the settings of the Python servers whose tokens are opened or sealed,
 // except their keys.
 type PythonOptions struct {
-	// ClaimEmpty is ClaimAudience, ClaimUser or both, if tokens hold an audience or a user
-	// even when it is empty. A Python server writes such tokens if it was given "" instead
-	// of None.
+	// ClaimEmpty is the set of claims that tokens hold even if they are empty:
+	// ClaimAudience, ClaimUser or both. A Python server writes an empty claim if it was
+	// given "" instead of None. Zero means that tokens hold no empty claims.
 	ClaimEmpty mcpseal.ClaimSet
 }
 
@@ -47,8 +47,8 @@ type PythonOptions struct {
 // questions nor flow nor single use. It ignores the arguments of resources/read. If a
 // handler wrote no state, the state comes back as "".
 //
-// The boundary's principals must return the same names as those of the Python servers.
-// [PythonUser] returns the name that the SDK uses by default.
+// The boundary's principals must return the same names as the principals of the Python
+// servers. [PythonUser] returns the name that the SDK gives a user by default.
 func Python(secrets [][]byte, options PythonOptions) (mcpseal.Format, error) {
 	if len(secrets) == 0 {
 		return nil, errors.New("compat: the Python format needs at least one secret, the first seals")
@@ -80,7 +80,7 @@ func Python(secrets [][]byte, options PythonOptions) (mcpseal.Format, error) {
 	return f, nil
 }
 
-// pythonKey is what is derived from one secret.
+// pythonKey holds the values that are derived from one secret.
 type pythonKey struct {
 	id         [pythonKeyIDSize]byte
 	additional []byte
@@ -119,7 +119,8 @@ func (f *pythonFormat) Carries() mcpseal.ClaimSet {
 	return mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser
 }
 
-// KeyID returns the key id in a token, genuine or not, or "" if there is none.
+// KeyID returns the key id that a token holds, whether the token is genuine or not. It
+// returns "" if the token holds none.
 func (f *pythonFormat) KeyID(token string) string {
 	text, ok := strings.CutPrefix(token, pythonPrefix)
 	if !ok || len(text) < 8 {
@@ -159,7 +160,7 @@ func (f *pythonFormat) seal(payload []byte) string {
 	return f.first.seal(pythonPrefix, f.first.id[:], payload, f.first.additional)
 }
 
-// envelope returns the JSON object of a token, to the byte as a Python server writes it.
+// envelope returns the JSON object of a token, byte for byte as a Python server writes it.
 func (f *pythonFormat) envelope(b *mcpseal.Binding, c *mcpseal.Claims, salt []byte) ([]byte, error) {
 	buf := append(make([]byte, 0, 256+len(c.State)+len(c.State)/8), `{"v":1,"iat":`...)
 	buf = pythonFloat(buf, float64(c.Issued)/1000)
@@ -248,8 +249,9 @@ func (f *pythonFormat) open(token string) (string, error) {
 	return key.open(s, s.sealed[pythonKeyIDSize:], key.additional)
 }
 
-// millis returns a claim in seconds as milliseconds, and false if it is not a time. So that
-// rounding never makes a token live longer, pass math.Ceil for iat and math.Floor for exp.
+// millis converts a claim from seconds to milliseconds. It returns false if the claim is not
+// a time. Pass math.Ceil for iat and math.Floor for exp, so that rounding never makes a
+// token live longer.
 func (c *claim) millis(round func(float64) float64) (int64, bool) {
 	if c.Kind == jsonvalue.Number {
 		if millis, ok := wholeMillis(c.Text); ok {
@@ -264,8 +266,9 @@ func (c *claim) millis(round func(float64) float64) (int64, bool) {
 	return int64(millis), true
 }
 
-// wholeMillis converts most times from seconds to milliseconds, and is fast. ok is false
-// unless text has ten digits, with at most three more after a point.
+// wholeMillis converts a time from seconds to milliseconds. It is fast, but handles only the
+// usual texts: ten digits, and at most three more after a point. For other texts, ok is
+// false.
 func wholeMillis(text string) (millis int64, ok bool) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	if len(whole) != 10 || len(fraction) > 3 {

@@ -7,7 +7,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonvalue"
 )
 
-// pythonMaxDigits is how many digits an integer may have for Python's JSON reader.
+// pythonMaxDigits is the greatest number of digits that Python's JSON reader accepts in an
+// integer.
 const pythonMaxDigits = 4300
 
 var (
@@ -16,7 +17,7 @@ var (
 )
 
 // pythonArguments writes the arguments as Python's json.dumps writes them with sorted keys.
-// It writes {} for arguments that Python treats as false.
+// It writes {} for arguments that are false in a Python condition.
 func pythonArguments(a *jsonvalue.Arguments) error {
 	isFalse := pythonFalse(a)
 	if !a.Append(&pythonStyle) {
@@ -28,8 +29,8 @@ func pythonArguments(a *jsonvalue.Arguments) error {
 	return nil
 }
 
-// pythonFalse reports whether Python treats the arguments as false: null, 0 and [], for
-// example.
+// pythonFalse reports whether the arguments are false in a Python condition. Examples are
+// null, 0 and [].
 func pythonFalse(a *jsonvalue.Arguments) bool {
 	switch a.Kind() {
 	case jsonvalue.Null, jsonvalue.False:

@@ -71,7 +71,7 @@ func (f *rubyFormat) Seal(_ context.Context, b *mcpseal.Binding, c *mcpseal.Clai
 	return f.sealer.seal(rubyPrefix, nil, payload, []byte(rubyPrefix)), nil
 }
 
-// rubyEnvelope returns the JSON object of a token, to the byte as a Ruby server writes it.
+// rubyEnvelope returns the JSON object of a token, byte for byte as a Ruby server writes it.
 func rubyEnvelope(b *mcpseal.Binding, state string, exp int64, digest string) ([]byte, error) {
 	buf := append(make([]byte, 0, 192+len(state)+len(state)/8), `{"v":1,"exp":`...)
 	buf = strconv.AppendInt(buf, exp, 10)
@@ -145,8 +145,8 @@ func rubyClaims(payload string, b *mcpseal.Binding) (mcpseal.Claims, error) {
 
 var rubyStyle = jsonvalue.Style{Strings: jsonvalue.Usual, Number: rubyNumber}
 
-// rubyArguments writes the arguments as the Ruby SDK writes them. It writes {} for
-// arguments that Ruby treats as false.
+// rubyArguments writes the arguments as the Ruby SDK writes them. It writes {} for arguments
+// that are false in a Ruby condition.
 func rubyArguments(a *jsonvalue.Arguments) error {
 	kind := a.Kind()
 	if !a.Append(&rubyStyle) {

@@ -46,7 +46,7 @@ func newSealer(key []byte) (*sealer, error) {
 	return &sealer{aead}, nil
 }
 
-// seal returns a token: prefix, followed by the base64url text of head and the sealed
+// seal returns a token. It is prefix, followed by one base64url text for head and the sealed
 // payload.
 func (s *sealer) seal(prefix string, head, payload, additional []byte) string {
 	sealed := make([]byte, len(head), len(head)+nonceSize+len(payload)+tagSize)
@@ -56,7 +56,7 @@ func (s *sealer) seal(prefix string, head, payload, additional []byte) string {
 	return string(b64u.Append(text, sealed))
 }
 
-// open returns the payload in sealed, or ReasonForged if it is not genuine.
+// open decrypts sealed and returns the payload, or ReasonForged if sealed is not genuine.
 func (s *sealer) open(buf *scratch, sealed, additional []byte) (string, error) {
 	payload, err := s.aead.Open(buf.payload[:0], nil, sealed, additional)
 	if err != nil {
@@ -66,14 +66,14 @@ func (s *sealer) open(buf *scratch, sealed, additional []byte) (string, error) {
 	return string(payload), nil
 }
 
-// scratch holds buffers for opening a token. It is pooled, so that they are not allocated
-// for every token.
+// scratch holds the buffers for opening a token. Scratches are kept in a pool, so that not
+// every token needs new buffers.
 type scratch struct{ sealed, payload []byte }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // decode decodes a base64url text into s.sealed. It returns false if the text is malformed,
-// or too short to hold head bytes and a sealed payload.
+// or too short to hold a sealed payload after a head of the given length.
 func (s *scratch) decode(text string, head int) bool {
 	sealed, err := b64u.Decode(s.sealed[:0], text)
 	if err != nil {
@@ -83,7 +83,8 @@ func (s *scratch) decode(text string, head int) bool {
 	return len(sealed) >= head+nonceSize+tagSize
 }
 
-// release clears the plaintext and returns the buffers to the pool.
+// release clears the plaintext and returns the buffers to the pool, unless they are too
+// large.
 func (s *scratch) release() {
 	const maxPooled = 256 << 10
 	if cap(s.sealed) > maxPooled || cap(s.payload) > maxPooled {
@@ -93,8 +94,8 @@ func (s *scratch) release() {
 	scratches.Put(s)
 }
 
-// redacted is a format's name. A format embeds it to print as this name under every verb.
-// The format's other fields, which hold secrets, are then never printed.
+// redacted is the name of a format. A format that embeds it prints as this name for every
+// verb of fmt. So the format's other fields, which hold secrets, are never printed.
 type redacted string
 
 func (r redacted) String() string             { return "compat." + string(r) }

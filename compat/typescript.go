@@ -26,17 +26,18 @@ const (
 // sealed, except their key.
 type TypeScriptOptions struct {
 	// Bind returns the text that the servers' bind option returns for the same request. Nil
-	// means that the servers do not set that option: tokens are then bound to nothing.
-	// After an error or a panic of Bind, the token is rejected or not sealed.
+	// means that the servers do not set that option: tokens are then bound to nothing. If
+	// Bind returns an error or panics, no token is sealed or accepted.
 	Bind func(*mcpseal.Binding) (string, error)
 	// Binds is the set of claims that the text of Bind depends on. Zero means none: every
-	// claim that the boundary demands must then be waived. [TypeScript] refuses a claim
-	// that Bind plainly ignores. It cannot notice an ambiguous text, such as two names
-	// joined by a character that both may contain.
+	// claim that the boundary demands must then be waived. [TypeScript] returns an error if
+	// Bind plainly ignores one of these claims. It cannot notice that a text is ambiguous,
+	// such as two names joined by a character that both may contain.
 	Binds mcpseal.ClaimSet
 	// Text is true if the payload of a token is a JSON string; a state is then the text of
-	// that string. If it is false, a state is the payload's JSON, whatever its type, and a
-	// handler must write only JSON, without white space around it.
+	// that string. If Text is false, a state is the JSON text of the payload, whatever its
+	// type. Then a handler must write only states that are JSON, without white space around
+	// them.
 	Text bool
 }
 
@@ -57,8 +58,9 @@ func TypeScript(key []byte, options TypeScriptOptions) (mcpseal.Format, error) {
 	return &typeScriptFormat{"TypeScript", options, mac.NewKey(key)}, nil
 }
 
-// checkBinds returns an error if Bind returns the same text for two requests that differ in
-// a claim of Binds.
+// checkBinds returns an error if Binds names a claim that Bind cannot depend on, or plainly
+// ignores. It calls Bind with two requests that differ in one claim: Bind ignores the claim
+// if it returns the same text for both.
 func checkBinds(options *TypeScriptOptions) error {
 	const possible = mcpseal.ClaimRequest | mcpseal.ClaimArguments | mcpseal.ClaimAudience | mcpseal.ClaimUser
 	switch {
@@ -155,7 +157,7 @@ func (f *typeScriptFormat) Seal(_ context.Context, _ *mcpseal.Binding, c *mcpsea
 
 var typeScriptStrings = jsonvalue.StringStyle{Surrogates: true, Short: jsonvalue.Usual.Short}
 
-// envelope returns the JSON object of a token, to the byte as JSON.stringify writes it.
+// envelope returns the JSON object of a token, byte for byte as JSON.stringify writes it.
 func (f *typeScriptFormat) envelope(c *mcpseal.Claims, exp int64, tag string) ([]byte, error) {
 	buf := append(make([]byte, 0, 96+len(c.State)+len(c.State)/8), '{')
 	if c.HasState {
@@ -253,13 +255,14 @@ func cutLast(text string, sep byte) (before, after string, found bool) {
 	return text, "", false
 }
 
-// floorSeconds rounds a time down to whole seconds, between -maxSeconds and maxSeconds.
+// floorSeconds rounds a time down to whole seconds, and limits it to the range from
+// -maxSeconds to maxSeconds.
 func floorSeconds(seconds float64) int64 {
 	return int64(math.Floor(min(max(seconds, -maxSeconds), maxSeconds)))
 }
 
-// notBound returns the reason for a token with another binding: ReasonUser if the format
-// binds the user, otherwise ReasonRequest.
+// notBound returns the reason for rejecting a token with another binding: ReasonUser if the
+// format binds the user, otherwise ReasonRequest.
 func (f *typeScriptFormat) notBound() mcpseal.Reason {
 	if f.options.Binds&mcpseal.ClaimUser != 0 {
 		return mcpseal.ReasonUser

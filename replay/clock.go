@@ -2,9 +2,9 @@ package replay
 
 import "time"
 
-// moment is a time by two clocks, in whole seconds since the store started. wall is by the
-// wall clock: it dates tokens, but it can be set. running is by the monotonic clock: it
-// only goes forward, but it stops while the machine sleeps.
+// moment is a time by two clocks, in whole seconds since the store started. wall is the time
+// by the wall clock, which dates tokens, but can be set. running is the time by the
+// monotonic clock, which only goes forward, but stops while the machine sleeps.
 type moment struct{ wall, running int64 }
 
 func (s *SingleProcess) now() moment {
@@ -15,14 +15,14 @@ func (s *SingleProcess) now() moment {
 	}
 }
 
-// maxLeap is how many seconds the wall clock may gain on the monotonic clock between two
-// calls. If it gains more, watch refuses older tokens.
+// maxLeap is how many seconds further than the monotonic clock the wall clock may go between
+// two calls. If it goes further, the method watch makes the store refuse all older tokens.
 const maxLeap = 60
 
 // watch notices when the wall clock leaps ahead, and makes the store refuse all tokens that
-// were issued before the leap. The clock may have been behind since before the store
-// started. A token that was issued and used in an earlier process may then have a date
-// after the start of the store, so the store cannot know that it was used.
+// were issued before the leap. The reason is that the clock may have been behind when the
+// store started. Then a token of an earlier process may have a date after the start of the
+// store, and the store cannot know whether that token was used.
 func (s *SingleProcess) watch(now moment) {
 	offset := now.wall - now.running
 	if offset-s.offset > maxLeap {
@@ -32,8 +32,8 @@ func (s *SingleProcess) watch(now moment) {
 	s.offset = offset
 }
 
-// lookAgain is after how many seconds, at most, a use that has expired by the monotonic
-// clock but not by the wall clock is checked again.
+// lookAgain is for a use that has expired by the monotonic clock, but not by the wall clock.
+// Such a use is checked again after at most this many seconds.
 const lookAgain = 60
 
 func floorSeconds(d time.Duration) int64 {

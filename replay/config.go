@@ -8,16 +8,17 @@ import (
 // Config has the settings of a [SingleProcess]. [NewSingleProcess] copies it.
 type Config struct {
 	// Capacity is how many used tokens the store remembers, at less than 100 bytes each.
-	// When it is full, new tokens are refused. The store remembers a token for its
-	// lifetime plus two minutes: 12 minutes with the boundary's default TTL. Choose the
-	// most tokens that are used in that time. 0 means 100,000.
+	// When the store is full, it refuses new tokens. The store remembers a token for its
+	// lifetime plus two minutes: 12 minutes with the boundary's default TTL. Set Capacity to
+	// the largest number of tokens that are used in that time. 0 means 100,000.
 	Capacity int
 	// Logger gets a warning when the store is 80 % full. It gets another warning only
 	// after the store was below 70 %. Nil means slog.Default().
 	Logger *slog.Logger
 	// Observer gets the store's level after every call that changed it, for metrics. It may
 	// be called by several goroutines at once, and a later level may arrive before an
-	// earlier one: for a gauge, call [SingleProcess.Level]. Nil means no observer.
+	// earlier one. So for a gauge, call [SingleProcess.Level] instead. Nil means no
+	// observer.
 	Observer func(Level)
 }
 

@@ -35,7 +35,7 @@ func (s *SingleProcess) sweepOnce(now moment) (level Level, more bool) {
 
 func (s *SingleProcess) level() Level { return Level{s.used.len(), s.config.Capacity} }
 
-// report tells the log and the observer the level. Call it without holding the lock,
+// report passes the level to the log and to the observer. Call it without holding the lock,
 // because it calls code that this package does not control.
 func (s *SingleProcess) report(level Level) {
 	switch {

@@ -3,8 +3,9 @@ package replay
 import "maps"
 
 // shrinking is a map that frees memory when entries are removed, which a Go map never does.
-// It consists of several Go maps, and copies one that is mostly empty into a smaller one.
-// Keys must be hashes.
+// It consists of several Go maps. When one of them has lost many of its entries, the rest is
+// copied into a smaller Go map. Keys must be hashes, so that they spread evenly over the Go
+// maps.
 type shrinking[K ~uint32 | ~uint64, V any] struct {
 	parts [parts]part[K, V]
 	count int
@@ -12,11 +13,11 @@ type shrinking[K ~uint32 | ~uint64, V any] struct {
 
 type part[K comparable, V any] struct {
 	entries map[K]V
-	largest int // how many entries the map has held at most since it was made
+	largest int // the largest number of entries that the map has held since it was made
 }
 
 const (
-	parts = 32 // how many Go maps there are; many, so that copying one takes little time
+	parts = 32 // the number of Go maps; there are many, so that copying one takes little time
 	small = 64 // a Go map that never held more entries than this is not worth copying
 )
 

@@ -24,8 +24,8 @@ type SingleProcess struct {
 	offset int64 // how many seconds the wall clock was ahead of the monotonic clock at the last call
 
 	// forgotten is the latest expiry among the uses that were removed. A token with this
-	// expiry or an earlier one may have been used, so it is refused. Such a token is only
-	// offered after the wall clock was set back.
+	// expiry or an earlier one may have been used, so it is refused. Such a token can arrive
+	// only after the wall clock was set back.
 	forgotten int64
 }
 
@@ -58,14 +58,14 @@ const (
 	maxSweeps = 32
 )
 
-// NewSingleProcess returns an empty store. It takes a millisecond, so that a token that is
-// issued afterwards has a later date than the store, in milliseconds.
+// NewSingleProcess returns an empty store. It sleeps for a millisecond, so that a token that
+// is issued after the call has a later date than the store: dates are in milliseconds.
 func NewSingleProcess(config Config) (*SingleProcess, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
 	}
 	before := time.Now()
-	time.Sleep(time.Millisecond) // so that tokens issued from now on have a later date than before
+	time.Sleep(time.Millisecond) // so that tokens issued from now on have a date after the time in the variable before
 	s := newSingleProcess(config, time.Now())
 	s.oldest = before.UnixMilli() + 1
 	return s, nil
@@ -91,8 +91,8 @@ func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) 
 	return first, err
 }
 
-// decide spends the token if it is allowed. first and err are what Spend returns; changed is
-// true if the store's level changed, and level is the new one.
+// decide spends the token if that is allowed. first and err are what Spend returns. changed
+// is true if the store's level changed, and level is the new level.
 func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use) (first, changed bool, level Level, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *SingleProcess) maySpend(c entry, issued time.Time) (first bool, err err
 	return true, nil
 }
 
-// sweep removes some expired uses, and reports whether any are left.
+// sweep removes some expired uses, and reports whether any expired uses are left.
 func (s *SingleProcess) sweep(now moment) (more bool) {
 	return s.used.expire(now, budget, func(c entry) { s.forgotten = max(s.forgotten, int64(c.until)) })
 }

@@ -14,9 +14,9 @@ type uses struct {
 	seed   maphash.Seed
 	tokens shrinking[token, struct{}]
 	owned  shrinking[owner, int32] // how many used tokens each user has in the store
-	byDue  map[int64]*[]entry      // entries by the second in which expire checks them
-	dues   []int64                 // the keys of byDue, in order
-	last   int64                   // the key in byDue of the entry that was added last
+	byDue  map[int64]*[]entry      // the entries, by the second in which the method expire checks them
+	dues   []int64                 // the keys of byDue, in ascending order
+	last   int64                   // the key in byDue under which the last entry was added
 	list   *[]entry                // the same as byDue[last]
 }
 
@@ -65,8 +65,8 @@ func (u *uses) heldBy(o owner) int {
 	return int(n)
 }
 
-// add remembers a token that is not in u yet. due is the second in which expire checks
-// whether the token has expired.
+// add remembers a token that is not in u yet. due is the second in which the method expire
+// checks whether the token has expired.
 func (u *uses) add(c entry, due int64) {
 	u.tokens.set(c.token, struct{}{})
 	if c.owner != 0 {
@@ -94,7 +94,8 @@ func (u *uses) listOf(due int64) *[]entry {
 }
 
 // expire removes tokens that have expired by both the wall clock and the monotonic clock.
-// The parameter most limits how many tokens it checks. more is true if others are due.
+// The parameter most limits how many tokens it checks. more is true if there are others to
+// check.
 func (u *uses) expire(now moment, most int, removed func(entry)) (more bool) {
 	for len(u.dues) > 0 && u.dues[0] <= now.running {
 		list := u.byDue[u.dues[0]]

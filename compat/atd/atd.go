@@ -1,16 +1,16 @@
-// Package atd issues and opens the pagination cursors of the ATD runtime (the
-// crate atd-runtime): a CBOR body with an HMAC, bound to the tool, the caller,
-// the arguments and the server's session. It is for a fleet that moves between that
-// runtime and Go. For anything new, package cursor is the better choice: its cursors are
-// encrypted, bound to the service, and always hold 256 bytes of position.
-// A client can read the cursors of this package: the position, and the caller's name in
-// clear text. They work at every service with the same key and session, whatever its
-// mcpseal.Config.Audience.
+// Package atd issues and opens the pagination cursors of the ATD runtime (the crate
+// atd-runtime): a CBOR body with an HMAC, bound to the tool, the caller, the arguments and
+// the server's session. It is for a fleet that moves between that runtime and Go. For
+// anything new, package cursor is the better choice: its cursors are encrypted, bound to the
+// service, and always have room for a position of 256 bytes. A client can read the cursors
+// of this package: the position, and the caller's name in clear text. These cursors work at
+// every service with the same key and session, whatever its mcpseal.Config.Audience.
 //
-// The package is stricter than the ATD runtime. Only the exact text that was issued opens.
-// A cursor from more than 60 seconds in the future is refused. Open checks tool, caller and
-// arguments itself, and checks the time last. Replicas that share a key accept each
-// other's cursors, unless their Options.Session differs.
+// The package is stricter than the ATD runtime. It accepts only the exact text that was
+// issued. It refuses a cursor whose date is more than 60 seconds in the future.
+// [Issuer.Open] itself checks the tool, the caller and the arguments, and checks the time
+// last. Replicas that share a key accept each other's cursors, unless their Options.Session
+// differs.
 package atd
 
 import (
@@ -31,9 +31,9 @@ import (
 const (
 	// MaxCursor is the greatest length of a cursor, in characters.
 	MaxCursor = 512
-	// MaxState is the greatest length of a state, in bytes. How much fits into a cursor
-	// depends on the names in the cursor: 137 bytes always fit if the tool's name has 20
-	// characters and the caller's name has 12.
+	// MaxState is the greatest length of a state, in bytes. A cursor may have room for less,
+	// because it also holds the names: a state of 137 bytes always fits if the tool's name
+	// has 20 characters and the caller's name has 12.
 	MaxState = 256
 
 	defaultTTL = 5 * time.Minute
@@ -50,11 +50,12 @@ type Options struct {
 	// the key, so that all servers with the key share it. (A server of the ATD runtime
 	// makes a random session.)
 	Session []byte
-	// TTL is how long a cursor opens. 0 means 5 minutes.
+	// TTL is how long a cursor is valid. 0 means 5 minutes.
 	TTL time.Duration
-	// PlainExponents changes how large floats are written when the digest of the arguments
-	// is computed for a new cursor: as 1e16, like older builds of the ATD runtime, instead
-	// of 1e+16, like newer builds. Cursors of both kinds open.
+	// PlainExponents says how the digest of the arguments in a new cursor is computed. If it
+	// is true, large floats are written as 1e16, as older builds of the ATD runtime do. If
+	// it is false, they are written as 1e+16, as newer builds do. Cursors of both kinds are
+	// accepted.
 	PlainExponents bool
 	// Logger gets a warning if the key is random, and a warning about what the cursors
 	// of [Issuer.Cursors] do not protect. For each such cursor that is rejected or not
@@ -67,16 +68,16 @@ type Options struct {
 type Issuer struct {
 	mac     macKey
 	session numbers
-	ttl     uint64 // how long a cursor opens, in seconds
+	ttl     uint64 // how long a cursor is valid, in seconds
 	plain   bool   // the value of Options.PlainExponents
 	derived bool   // true if the session is derived from the key
 	logger  *slog.Logger
 	warned  sync.Once
 }
 
-// NewIssuer makes an issuer. A key has 32 bytes. Nil means the key that the environment
-// variable ATD_CURSOR_SIGNING_KEY holds in base64, or, if the variable is not set, a
-// random key that dies with this process.
+// NewIssuer makes an issuer. The key must have 32 bytes. If it is nil, the issuer uses the
+// key that the environment variable ATD_CURSOR_SIGNING_KEY holds in base64. If that variable
+// is not set, it uses a random key, which is lost when this process ends.
 func NewIssuer(key []byte, options Options) (*Issuer, error) {
 	if options.TTL == 0 {
 		options.TTL = defaultTTL
@@ -100,23 +101,24 @@ func NewIssuer(key []byte, options Options) (*Issuer, error) {
 	return i, nil
 }
 
-// String returns a name without the key.
+// String returns a fixed text, which reveals nothing of the key.
 func (i *Issuer) String() string { return "atd.Issuer" }
 
-// Format writes what String returns, whatever the verb.
+// Format writes what String returns, for every verb of fmt.
 func (i *Issuer) Format(s fmt.State, _ rune) { io.WriteString(s, i.String()) }
 
-// Request is what a cursor is bound to.
+// Request is the call that a cursor is bound to. The cursor opens only for the same tool,
+// caller and arguments.
 type Request struct {
 	Tool      string
 	Caller    string // "" means no caller
-	Arguments []byte // JSON text, without the cursor; nil means {}
+	Arguments []byte // the JSON text of the arguments, without the cursor; nil means {}
 }
 
 // Page is the page that a cursor leads to.
 type Page struct {
 	Index uint32 // the page's number; the first page that a cursor leads to has number 1
-	State []byte // what the tool wrote, at most [MaxState] bytes
+	State []byte // what the tool stored, such as a position; at most [MaxState] bytes
 }
 
 // Issue returns the cursor that leads to a page of a request. The error is ErrStateTooLarge
@@ -129,15 +131,15 @@ func (i *Issuer) Issue(request Request, page Page) (string, error) {
 	return i.issuePage(*p, page)
 }
 
-// issuePage returns the cursor that leads to page. p has the fields that depend on the
-// request.
+// issuePage returns the cursor that leads to page. In the payload p, the session and the
+// fields that depend on the request are already set.
 func (i *Issuer) issuePage(p payload, page Page) (string, error) {
 	p.Page, p.State, p.Issued = page.Index, bytes.Clone(page.State), uint64(time.Now().Unix())
 	return i.issue(&p)
 }
 
 // payloadOf returns a payload in which only the session and the fields that depend on the
-// request are set.
+// request are set: tool, caller and digest of the arguments.
 func (i *Issuer) payloadOf(request Request, plainExponents bool) (*payload, error) {
 	sum, err := compat.ATDFingerprint(request.Arguments, plainExponents)
 	if err != nil {
@@ -172,17 +174,17 @@ func (i *Issuer) issue(p *payload) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(append(body, sum...)), nil
 }
 
-// Open returns the page that a cursor leads to, if it was issued for this request. The error
-// is one of this package's Err variables, or says that the arguments are not JSON.
+// Open returns the page that a cursor leads to, if the cursor was issued for this request.
+// The error is one of this package's Err variables, or says that the arguments are not JSON.
 func (i *Issuer) Open(request Request, cursor string) (Page, error) {
 	page, _, err := i.open(request, cursor)
 	return page, err
 }
 
-// open does what Open does. It also returns a payload for the next cursor, with the fields
-// that depend on the request.
+// open does what Open does. It also returns a payload from which the next cursor is made.
+// Only the session and the fields that depend on the request are set in it.
 func (i *Issuer) open(request Request, cursor string) (Page, *payload, error) {
-	p, err := i.verify(cursor) // first, so that no digest is computed for a forged cursor
+	p, err := i.verify(cursor) // verify first, so that no digest is computed for a forged cursor
 	if err != nil {
 		return Page{}, nil, err
 	}
@@ -223,7 +225,8 @@ func (p *payload) boundAs(want *payload) bool {
 	return p.Tool == want.Tool && same(p.Caller, want.Caller) && slices.Equal(p.Fingerprint, want.Fingerprint)
 }
 
-// inTime returns an error if the cursor is of another session, too old, or from the future.
+// inTime returns an error if the cursor belongs to another session, is too old, or has a
+// date too far in the future.
 func (i *Issuer) inTime(p *payload) error {
 	if !slices.Equal(i.session, p.Session) {
 		return errSession

@@ -11,11 +11,12 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// Cursors returns an issuer to use in place of native cursors. The tool of a cursor is the
-// request's target, and the caller is its user. A cursor does not hold the method, so only
-// tools/call can have cursors. A cursor of another session is invalid here, not expired,
-// because another service issued it. A [cursor.NextPage] with Shared or Cached set is
-// refused. The log says once what these cursors do not protect.
+// Cursors returns a [cursor.Issuer] that issues ATD cursors in place of native ones. The
+// tool of a cursor is the target of the request, and the caller is the user of the request.
+// A cursor does not hold the method, so only calls of tools/call can have cursors. A cursor
+// of another session is rejected as invalid, not as expired, because another service issued
+// it. A [cursor.NextPage] with Shared or Cached set is refused. The log says once what these
+// cursors do not protect.
 func (i *Issuer) Cursors() cursor.Issuer {
 	i.warned.Do(func() {
 		session := "Options.Session"
@@ -85,8 +86,8 @@ func (c cursors) open(ctx context.Context, request mcpseal.Request, text string)
 	return Page{}, nil, mcpseal.ReasonMalformed
 }
 
-// unknownCaller returns the reason why Identify failed: the call was cancelled, or the
-// principal failed.
+// unknownCaller returns the reason to give after Identify has failed: ReasonCanceled if the
+// call was cancelled, otherwise ReasonPrincipalFailed.
 func unknownCaller(ctx context.Context) mcpseal.Reason {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return mcpseal.ReasonCanceled
@@ -99,8 +100,8 @@ func isParams(err error) bool {
 	return errors.As(err, &params)
 }
 
-// page returns page as a cursor.Page, which issues the next cursor. bound is a payload with
-// the fields that depend on the request; it is nil on a first page.
+// page converts a Page to a cursor.Page, which can issue the next cursor. In the payload
+// bound, the fields that depend on the request are set; bound is nil for a first page.
 func (c cursors) page(request mcpseal.Request, page Page, bound *payload) cursor.Page {
 	return cursor.NewPage(int(page.Index), page.State, func(ctx context.Context, next cursor.NextPage) (string, error) {
 		token, reason, cause := c.next(ctx, request, page, bound, next)
@@ -121,7 +122,7 @@ var (
 )
 
 // next returns the cursor of the next page, or the reason why it is not issued. The error is
-// the cause for the log; it is nil if the cause may hold a secret.
+// the cause to write to the log; it is nil if the cause may hold a secret.
 func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, bound *payload, next cursor.NextPage) (string, mcpseal.Reason, error) {
 	switch {
 	case next.Shared || next.Cached != 0:

@@ -5,16 +5,17 @@ import (
 	"fmt"
 )
 
-// The errors that say why a cursor is not issued or not accepted. The ATD runtime has the
-// first five too. It has no [ErrMismatch]: its users compare tool, caller and arguments
-// themselves.
+// The errors that say why a cursor is not issued or not accepted. The ATD runtime also has
+// the first five. It has no [ErrMismatch]: programs that use the runtime compare tool,
+// caller and arguments themselves.
 var (
-	// ErrExpired means that the cursor is too old, or of another session. The client must
-	// start over.
+	// ErrExpired means that the cursor is too old, or belongs to another session. The client
+	// must start again at the first page.
 	ErrExpired = errors.New("atd: the cursor has expired")
 	// ErrSignature means that the cursor was changed, or was never issued.
 	ErrSignature = errors.New("atd: the cursor's signature is invalid")
-	// ErrFormat means that the text is not a cursor, or that the cursor is from the future.
+	// ErrFormat means that the text is not a cursor, or that the cursor's date is too far in
+	// the future.
 	ErrFormat = errors.New("atd: the cursor's format is invalid")
 	// ErrTooLarge means that the cursor has more than 512 characters.
 	ErrTooLarge = errors.New("atd: the cursor has more than 512 characters")
@@ -24,7 +25,7 @@ var (
 	ErrMismatch = errors.New("atd: the cursor is for another tool, caller or arguments")
 )
 
-// errSession is the ErrExpired for a cursor of another session.
+// errSession is the error for a cursor of another session. It wraps ErrExpired.
 var errSession = fmt.Errorf("%w: it is of another session", ErrExpired)
 
 // The errors for names that a cursor cannot hold.
@@ -35,7 +36,7 @@ var (
 
 const nameUsers = "set gosdk.Options.Principal to name users by short text, as the peer names its callers"
 
-// tooLarge returns an ErrTooLarge that says what to shorten.
+// tooLarge returns an error that wraps ErrTooLarge and says what to shorten.
 func (p *payload) tooLarge() error {
 	caller := 0
 	if p.Caller != nil {
@@ -51,8 +52,8 @@ func (p *payload) tooLarge() error {
 	return fmt.Errorf("%w: the tool's name has %d bytes, the caller's %d, the state %d; %s", ErrTooLarge, len(p.Tool), caller, len(p.State), advice)
 }
 
-// argumentsError means that the client's arguments have no digest, because they are not JSON
-// or are refused.
+// argumentsError means that the client's arguments have no digest, because they are not
+// JSON, or are JSON that the digest refuses.
 type argumentsError struct{ problem error }
 
 func (e *argumentsError) Error() string { return "atd: " + e.problem.Error() }

@@ -16,7 +16,7 @@ const (
 )
 
 // findKey returns the given key. If that is nil, it returns the key in the environment, or a
-// random one if there is none.
+// random key if the environment has none.
 func findKey(given []byte, logger *slog.Logger) ([]byte, error) {
 	if given != nil {
 		if len(given) != keySize {

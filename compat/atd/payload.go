@@ -7,7 +7,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// payload is what a cursor holds. Its fields are encoded in the order in which they are here.
+// payload is what a cursor holds. Its fields are encoded in the order of this declaration.
 type payload struct {
 	Tool        string  `cbor:"tool_id"`
 	Caller      *string `cbor:"caller_id,omitempty"` // nil means no caller
@@ -68,8 +68,8 @@ func (p *payload) encode() ([]byte, error) {
 	return encoding.Marshal(p)
 }
 
-// decodePayload decodes the body of a cursor. It accepts only the exact bytes that encode
-// writes.
+// decodePayload decodes the body of a cursor. It accepts only the exact bytes that the
+// method encode writes.
 func decodePayload(body []byte) (*payload, error) {
 	p := new(payload)
 	if err := decoding.Unmarshal(body, p); err != nil {

@@ -8,7 +8,8 @@ import (
 
 const macSize = sha256.Size
 
-// macKey is a key for HMAC-SHA256. It is a pointer, so printing it shows only an address.
+// macKey is a key for HMAC-SHA256. It holds the secret behind a pointer, so printing it
+// shows only an address.
 type macKey struct{ secret *[keySize]byte }
 
 func newMACKey(secret []byte) macKey {
@@ -25,8 +26,9 @@ func (k macKey) sum(message []byte) []byte {
 // verify reports whether sum is the MAC of message. It compares in constant time.
 func (k macKey) verify(sum, message []byte) bool { return hmac.Equal(sum, k.sum(message)) }
 
-// decodeText decodes base64url. It accepts only the exact text that encoding the result
-// gives, because the standard library's decoder skips CR and LF.
+// decodeText decodes base64url, and reports whether the text is valid. The standard
+// library's decoder skips CR and LF. So decodeText encodes the result again, and accepts the
+// text only if it is the same.
 func decodeText(text string) ([]byte, bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	return b, err == nil && base64.RawURLEncoding.EncodeToString(b) == text

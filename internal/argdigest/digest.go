@@ -1,11 +1,11 @@
 // Package argdigest computes a digest of the JSON text of a request's arguments. Two texts
-// have the same digest exactly if they have the same value.
+// have the same digest if and only if they have the same value.
 //
-// White space, member order, escapes and the spelling of a number do not
-// change the digest; everything else does. Numbers are compared by their exact
-// decimal value and never pass through a float; strings are sequences of UTF-16
-// code units. The text is rewritten as a type-tagged, length-framed stream (see
-// docs/token.md), and the digest is the SHA-256 of that stream.
+// White space, member order, escapes and the spelling of a number do not change the digest;
+// everything else does. Numbers are compared by their exact decimal value, and are never
+// converted to a float. Strings are sequences of UTF-16 code units. The values are written
+// to a stream of bytes, each after a tag for its type, and with its length where lengths
+// differ (see docs/token.md). The digest is the SHA-256 of that stream.
 package argdigest
 
 import (

@@ -84,13 +84,14 @@ func (w *writer) value() {
 
 func (w *writer) tag(t byte) { w.Buf = append(w.Buf, t) }
 
-// count writes n, a count or a length, and returns where it is in Buf.
+// count writes the number n, which is a count or a length, and returns its offset in Buf.
 func (w *writer) count(n int) int {
 	w.Buf = binary.BigEndian.AppendUint32(w.Buf, uint32(n))
 	return len(w.Buf) - 4
 }
 
-// correct overwrites the count at an offset in Buf with n, which was not known before.
+// correct overwrites the count at an offset in Buf with n. In the first reading, the count
+// of an array or object is known only at its end.
 func (w *writer) correct(at, n int) {
 	if w.Drafting() {
 		binary.BigEndian.PutUint32(w.Buf[at:], uint32(n))
@@ -108,7 +109,8 @@ func (w *writer) frame(b []byte) {
 	w.Buf = append(binary.BigEndian.AppendUint32(w.Buf, uint32(len(b))), b...)
 }
 
-// units writes a string: its length, and then its code units in generalised UTF-8.
+// units writes a string: its length, and then its code units in generalised UTF-8, which can
+// also encode lone surrogates.
 func (w *writer) units(raw []byte, hasEscapes bool) {
 	switch {
 	case w.Lost:
@@ -130,7 +132,7 @@ func (w *writer) units(raw []byte, hasEscapes bool) {
 	}
 }
 
-// unitsLen returns the length of a string after its escapes are resolved.
+// unitsLen returns the length of a string after its escapes are resolved, in bytes.
 func unitsLen(raw []byte) (n int) {
 	for {
 		plain, escape := cutEscape(raw)
@@ -147,7 +149,7 @@ func unitsLen(raw []byte) (n int) {
 	}
 }
 
-// cutEscape cuts raw before its first escape. escape is empty if there is none.
+// cutEscape cuts raw before its first escape. The result escape is empty if raw has none.
 func cutEscape(raw []byte) (plain, escape []byte) {
 	if i := bytes.IndexByte(raw, '\\'); i >= 0 {
 		return raw[:i], raw[i:]

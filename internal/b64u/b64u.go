@@ -1,9 +1,9 @@
 // Package b64u encodes and decodes base64url without padding (RFC 4648, section 5). Every
-// byte string has exactly one text.
+// sequence of bytes has exactly one text.
 //
-// The standard library's decoder skips CR and LF anywhere. [Decode] rejects every text
-// except the one that [Append] writes. It is also about twice as fast. That matters,
-// because most of the time for a token is spent on its text.
+// The standard library's decoder skips CR and LF anywhere. [Decode] accepts only the text
+// that [Append] writes for the same bytes. It is also about twice as fast. Speed matters
+// here, because most of the time for a token is spent on encoding and decoding its text.
 package b64u
 
 import (
@@ -40,13 +40,13 @@ func init() {
 	}
 }
 
-// EncodedLen returns the length of the text of n bytes.
+// EncodedLen returns how many characters encode n bytes.
 func EncodedLen(n int) int { return n/3*4 + (n%3*8+5)/6 }
 
 // DecodedLen returns how many bytes a text of n characters encodes.
 func DecodedLen(n int) int { return n/4*3 + n%4*6/8 }
 
-// Append appends the text of src to dst.
+// Append encodes src and appends the text to dst.
 func Append(dst, src []byte) []byte {
 	start, end := len(dst), len(dst)+EncodedLen(len(src))
 	dst = slices.Grow(dst, end-start)[:end]

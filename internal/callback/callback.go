@@ -1,5 +1,6 @@
-// Package callback calls parts that a server's author supplied, such as a store. It returns
-// an error or a panic of such a part as an [Error], whose text is safe to log.
+// Package callback calls parts. A part is code that the author of a server supplied, such as
+// a store. If a part fails or panics, the package returns an [Error], whose text is safe to
+// log.
 package callback
 
 import (
@@ -14,9 +15,9 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// Error is the error or panic of a part that a server's author supplied. Its text names only
-// the type of the failure, because the original text may hold anything. errors.Unwrap
-// returns the original error.
+// Error is the error or the panic of a part: code that the author of a server supplied. Its
+// text names only the type of the failure, because the original text may hold a secret.
+// errors.Unwrap returns the original error.
 type Error struct {
 	kind  string
 	err   *error // a pointer, so that no verb of fmt prints the original error
@@ -28,12 +29,12 @@ func Explain(format string, args ...any) *Error {
 	return &Error{kind: fmt.Sprintf(format, args...)}
 }
 
-// Failed returns the Error for an error that a part returned.
+// Failed returns an Error that wraps err, which is the error of a part.
 func Failed(err error) *Error { return &Error{kind: describe(err), err: &err} }
 
-// Guard calls f. It returns the panic of f as an Error, or nil. If f gets an error from
-// code of the server's author, call methods of that error only inside f, because they may
-// panic too.
+// Guard calls f. If f panics, Guard returns the panic as an Error, otherwise nil. If f gets
+// an error from a part, call the methods of that error only inside f, because they may panic
+// too.
 func Guard(f func()) (panicked *Error) {
 	finished := false
 	defer func() {
@@ -59,7 +60,7 @@ func Quietly(f func()) {
 
 func (e *Error) Error() string { return e.kind }
 
-// Format writes what Error returns, whatever the verb.
+// Format writes what Error returns, for every verb of fmt.
 func (e *Error) Format(s fmt.State, _ rune) { io.WriteString(s, e.kind) }
 
 // Unwrap returns the original error: the one that the part returned, or the value of its
@@ -71,10 +72,11 @@ func (e *Error) Unwrap() error {
 	return *e.err
 }
 
-// Stack names the functions that led to a panic.
+// Stack returns the names of the functions that led to a panic, or "" if there was no panic.
 func (e *Error) Stack() string { return e.stack }
 
-// OrNil returns e as an error. Unlike a plain conversion, it returns a nil error for a nil e.
+// OrNil returns e as an error. If e is nil, the error is nil too, unlike the result of a
+// plain conversion.
 func (e *Error) OrNil() error {
 	if e == nil {
 		return nil
@@ -107,7 +109,7 @@ func chain(err error) func(yield func(error) bool) {
 	}
 }
 
-// Find returns the first error of type T that err is or wraps.
+// Find returns the first error of type T among err and the errors that it wraps.
 func Find[T error](err error) (found T, ok bool) {
 	for e := range chain(err) {
 		if found, ok = e.(T); ok {
@@ -117,8 +119,8 @@ func Find[T error](err error) (found T, ok bool) {
 	return found, false
 }
 
-// describe returns a text about an error that holds no secret: a fixed text, or the names of
-// types.
+// describe returns a text that describes an error and holds no secret: a fixed text, or the
+// name of a type.
 func describe(err error) string {
 	last := err
 	for e := range chain(err) {
@@ -159,8 +161,8 @@ const (
 	errLongUser = plain.Error("the user's name is longer than 4096 bytes")
 )
 
-// Identify returns the user that is calling, and "" for a nil principal. It returns an Error
-// if the principal returns an error or a name that is too long, or panics.
+// Identify calls principal and returns the name of the calling user, or "" if principal is
+// nil. It returns an Error if principal fails, panics, or returns a name that is too long.
 func Identify(ctx context.Context, principal func(context.Context) (string, error)) (user string, failed *Error) {
 	if principal == nil {
 		return "", nil

@@ -20,9 +20,10 @@ type Failure[R Reason] struct {
 	Cause  *Error
 }
 
-// Check calls a part that the server's author may have supplied, and returns its error or
-// panic as a Failure. If the error wraps a reason in mayGive, the Failure has that reason;
-// in all other cases it has the reason in the parameter otherwise.
+// Check calls a function that the server's author may have supplied. It returns the error or
+// panic of that function as a Failure, or nil if the function succeeds. If the error wraps
+// one of the reasons in mayGive, the Failure has that reason. In all other cases it has the
+// reason in the parameter otherwise.
 func Check[R Reason](part func() error, otherwise R, mayGive ...R) (failed *Failure[R]) {
 	panicked := Guard(func() {
 		err := part()
@@ -41,9 +42,10 @@ func Check[R Reason](part func() error, otherwise R, mayGive ...R) (failed *Fail
 	return failed
 }
 
-// Excuse changes the reason to canceled if a part failed because the caller gave up, so that
-// there is nothing to repair. It does not do so after a panic. Nor does it after a missed
-// deadline: only the service sets one, so the part may be too slow.
+// Excuse changes the reason to canceled if a part failed because the caller cancelled the
+// call: then there is nothing to repair. It keeps the reason after a panic. It also keeps
+// the reason after a missed deadline: only the service sets deadlines, so the part may be
+// too slow.
 func (f *Failure[R]) Excuse(ctx context.Context, canceled R) {
 	panicked := f.Cause != nil && f.Cause.stack != ""
 	if f.Reason.Level() == slog.LevelError && ctx.Err() == context.Canceled && !panicked {
@@ -63,8 +65,8 @@ func (f *Failure[R]) Attrs() (attrs []slog.Attr) {
 	return attrs
 }
 
-// Log writes a record, to slog.Default() if the logger is nil. It ignores a panic of
-// the handler.
+// Log writes a record to the logger, or to slog.Default() if the logger is nil. It ignores a
+// panic of the logger's handler.
 func Log(ctx context.Context, logger *slog.Logger, level slog.Level, message string, attrs ...slog.Attr) {
 	Quietly(func() { cmp.Or(logger, slog.Default()).LogAttrs(ctx, level, message, attrs...) })
 }

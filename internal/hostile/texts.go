@@ -1,5 +1,5 @@
 // Package hostile makes JSON texts whose digest is expensive to compute for their length.
-// Tests use them to limit the memory that a digest takes.
+// Tests use them to check that a digest needs only little memory.
 package hostile
 
 import (
@@ -13,8 +13,8 @@ import (
 // Text is a JSON text whose digest is expensive, with its name in a test.
 type Text struct{ Name, JSON string }
 
-// Texts returns expensive texts of about size bytes each. The native digest and those of
-// all peers accept them: none nests deeper than the strictest peer allows.
+// Texts returns expensive texts of about size bytes each. The native digest and the digests
+// of all peers accept these texts: none nests deeper than the strictest peer allows.
 func Texts(size int) []Text {
 	list := []Text{
 		{"zeros", array("0", size)},
@@ -67,8 +67,9 @@ func Texts(size int) []Text {
 	return list
 }
 
-// Allocated returns how many bytes f allocates in total, even if it frees them again. The
-// number is the same on a busy machine, but no other goroutine may allocate meanwhile.
+// Allocated returns how many bytes f allocates in total, including bytes that are freed
+// again. The number does not depend on how busy the machine is, but no other goroutine may
+// allocate while f runs.
 func Allocated(f func()) int {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -77,7 +78,7 @@ func Allocated(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// May returns how many bytes may be allocated to compute the digest of a text.
+// May returns how many bytes a digest may allocate, at most, for a text.
 func May(text string) int { return 4*len(text) + 64<<10 }
 
 func array(element string, size int) string {
@@ -150,8 +151,8 @@ func prefixes(size int) (list []string) {
 	return list
 }
 
-// object returns a JSON object with a member for each name, which must need no escapes. All
-// members have the same value: the given one, or 0.
+// object returns a JSON object with one member for each name. The names must need no
+// escapes. All members have the same value: the given one, or 0 if none is given.
 func object(names []string, value ...string) string {
 	value = append(value, "0")
 	var b strings.Builder

@@ -1,11 +1,12 @@
 // Package inspect lets the mcpseal command show what a genuine token holds, without the
-// request that it is bound to. Nothing else may do that, so the package is internal. The
-// packages that define the records set [ReadState] and [ReadCursor].
+// request that it is bound to. Only that command may do this, so the package is internal.
+// The packages that define the contents of tokens and cursors set the variables [ReadState]
+// and [ReadCursor].
 package inspect
 
 import "time"
 
-// State is what the token of a state holds. Times are in Unix milliseconds.
+// State is what a state token holds. Times are in Unix milliseconds.
 type State struct {
 	Issued, Expires, FlowStart int64
 	Flow                       [16]byte
@@ -15,12 +16,12 @@ type State struct {
 	State                      string
 	HasState                   bool
 
-	// Limits returns why the token would be refused at a time, with these limits on its
-	// flow, or "" if it would be accepted.
+	// Limits returns why the token would be refused at the given time, if flows have these
+	// limits. It returns "" if the token would be accepted.
 	Limits func(at time.Time, maxFlow time.Duration, maxRounds int) (reason string)
 }
 
-// Question is a question that the token's round asked.
+// Question is a question that was asked in the round of the token.
 type Question struct {
 	Key    string
 	Kind   uint8
@@ -33,11 +34,12 @@ type Cursor struct {
 	Number          int64
 	Position        []byte
 	User            bool // true if only one user may use the cursor
-	Everybody       bool // true if everybody may use the cursor; if User is false too, only callers without a user may
+	Everybody       bool // true if everybody may use the cursor; if User and Everybody are both false, only callers without a user may
 
 	// BoundTo returns why the cursor is not for the request b, or "" if it is.
 	BoundTo func(b Binding) (reason string, err error)
-	// InTime returns why the cursor would be refused at a time because of its age, or "".
+	// InTime returns why the cursor would be refused at the given time because of its age.
+	// It returns "" if the cursor would not be refused.
 	InTime func(at time.Time) (reason string)
 }
 

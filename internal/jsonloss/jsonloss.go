@@ -1,5 +1,5 @@
-// Package jsonloss finds values that encoding/json writes without an error, but that come
-// back as other values when they are read.
+// Package jsonloss finds values that encoding/json writes without an error, but reads back
+// as other values.
 package jsonloss
 
 import (
@@ -18,10 +18,11 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Of says which part of v is lost in text, its JSON, or returns "" if nothing is lost. It
-// reads the text back and compares. It trusts a type that has its own JSON methods. A value
-// in an any may come back with another type: a number as a float64, for example, but only
-// if a float64 holds that number.
+// Of returns a message that says which part of v is lost in its JSON text, or "" if nothing
+// is lost. It reads the text back and compares the result with v. It trusts types that have
+// their own JSON methods. A value in an interface of type any may come back with another
+// type, and is not lost: for example, a number that comes back as a float64 with the same
+// value.
 func Of(v reflect.Value, text []byte) string {
 	// For text that is not UTF-8, encoding/json writes \ufffd. With GOEXPERIMENT=jsonv2 it
 	// writes the character U+FFFD itself.
@@ -32,7 +33,7 @@ func Of(v reflect.Value, text []byte) string {
 	back := reflect.New(v.Type())
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	decoder.UseNumber() // a number in an any stays text, so that rounds can see whether a float64 would change it
+	decoder.UseNumber() // a number in an interface stays text, so that the function rounds can see whether a float64 would change it
 	if decoder.Decode(back.Interface()) != nil {
 		return "it cannot be read back from its JSON"
 	}
@@ -55,14 +56,16 @@ const (
 	rounded   = " holds a number in an any, which comes back as a float64 and another value: give it a field of its type, or write it as text"
 )
 
-// compare returns where b, which was read back, differs from a and how, or nil.
+// compare returns where and how b, the value read back, differs from the original a. It
+// returns nil if nothing is lost.
 func compare(a, b reflect.Value) []string {
 	t := a.Type()
 	switch {
 	case a.IsZero() && b.IsZero():
 		return nil
 	case hasOwnJSON(a):
-		// The type's own methods write and read a, so a is lost only if JSON leaves it out.
+		// This type has its own JSON methods, which are trusted. So the value is lost only
+		// if the JSON around it leaves it out.
 		if b.IsZero() && !sameJSON(a, b) {
 			return []string{hidden}
 		}
@@ -145,8 +148,9 @@ func compare(a, b reflect.Value) []string {
 	return nil
 }
 
-// besides returns which field is lost in a struct that embeds a type with its own JSON
-// methods, or nil. The struct inherits these methods, and they do not write other fields.
+// besides returns the field that JSON loses of a struct that embeds a type with its own JSON
+// methods, or nil if it loses none. The struct inherits these methods, and they do not write
+// the other fields.
 func besides(a, b reflect.Value) []string {
 	t := a.Type()
 	carried, hides := false, ""
@@ -170,7 +174,7 @@ func besides(a, b reflect.Value) []string {
 			carried = true
 		}
 	}
-	if hides != "" && !carried { // if another field came back (carried), the struct's own methods leave this one out on purpose
+	if hides != "" && !carried { // if another field came back (carried), the struct has methods of its own, which leave this field out on purpose
 		return []string{hides, beside}
 	}
 	return nil
@@ -190,8 +194,8 @@ func lendsJSON(field reflect.StructField) bool {
 	return field.Anonymous && (readsItself(embedded) || writesItself(reflect.PointerTo(embedded)) || embedded.Kind() == reflect.Interface)
 }
 
-// rounds returns where a value that came back in an any has a number that a float64 does not
-// hold, or nil if it has none.
+// rounds returns where a value has a number that a float64 would change, or nil if it has
+// none. The value was read back into an interface of type any.
 func rounds(value any) []string {
 	switch value := value.(type) {
 	case json.Number:
@@ -214,7 +218,7 @@ func rounds(value any) []string {
 	return nil
 }
 
-// isFloat reports whether a float64 holds a number: either the float64 has exactly this
+// isFloat reports whether a float64 keeps a number: either the float64 has exactly this
 // value, or the number is the shortest text of the float64, such as 0.1.
 func isFloat(number string) bool {
 	if len(number) <= 15 && !strings.ContainsAny(number, "eE") {
@@ -231,8 +235,9 @@ func sameNumber(a, b string) bool {
 	return err == nil && err2 == nil && first == second
 }
 
-// inAny returns what is lost of a value in an any, or nil. JSON does not keep the type of
-// such a value.
+// inAny returns what JSON loses of a value held in an interface of type any, or nil if it
+// loses nothing. JSON does not keep the type of such a value, which is not counted as a
+// loss.
 func inAny(v reflect.Value) []string {
 	if borrowsJSON(v.Type()) {
 		return inItsType(v)
@@ -282,7 +287,8 @@ func inAny(v reflect.Value) []string {
 	return nil
 }
 
-// inItsType returns what is lost of a value that is read back as its own type, or nil.
+// inItsType returns what JSON loses of a value that is read back as its own type, or nil if
+// it loses nothing.
 func inItsType(v reflect.Value) []string {
 	written := v.Interface()
 	if v.CanAddr() {
@@ -344,7 +350,7 @@ func sameJSON(a, b reflect.Value) bool {
 	if !a.CanInterface() {
 		return false
 	}
-	if a.CanAddr() { // if a has an address, so has b
+	if a.CanAddr() { // if a is addressable, b is too
 		a, b = a.Addr(), b.Addr()
 	}
 	first, err := json.Marshal(a.Interface())
@@ -352,10 +358,11 @@ func sameJSON(a, b reflect.Value) bool {
 	return err == nil && err2 == nil && bytes.Equal(first, second)
 }
 
-var plainTypes sync.Map // results of isPlain: the keys are reflect.Type, the values bool
+var plainTypes sync.Map // caches the results of isPlain: the keys are of type reflect.Type, the values are bool
 
-// isPlain reports whether JSON keeps all values of type t, except text that is not UTF-8.
-// Such values need not be read back. within lists the types that contain t.
+// isPlain reports whether JSON keeps every value of type t, except text that is not UTF-8.
+// Values of such a type need not be read back and compared. within lists the types that
+// contain t.
 func isPlain(t reflect.Type, within []reflect.Type) bool {
 	if known, ok := plainTypes.Load(t); ok {
 		return known.(bool)
@@ -379,7 +386,7 @@ func isPlain(t reflect.Type, within []reflect.Type) bool {
 	default:
 		plain = kind <= reflect.Float64 || kind == reflect.String && t != reflect.TypeFor[json.Number]()
 	}
-	if len(within) == 1 { // only the result for the outermost type is final
+	if len(within) == 1 { // cache only the result for the outermost type: that for an inner type may assume that an outer one is plain
 		plainTypes.Store(t, plain)
 	}
 	return plain

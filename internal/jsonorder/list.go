@@ -6,14 +6,15 @@ const (
 	blockSize = 1 << blockBits
 )
 
-// The most memory that a Reader keeps for reuse: blocks of each list, and keys.
+// The limits of the memory that a Reader keeps for reuse: how many blocks of each list, and
+// how many keys.
 const (
 	maxBlocks = 2
 	maxKeys   = 1 << 10
 )
 
-// list is like a slice that grows without copying. A slice that grows would allocate several
-// times its length.
+// list is like a slice, but it grows without copying its elements. A growing slice allocates
+// several times its final length.
 type list[T any] struct {
 	blocks []*[blockSize]T
 	len    int

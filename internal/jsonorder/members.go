@@ -27,7 +27,7 @@ func ReadMembers(text string) Members {
 }
 
 // Next returns the next member. It returns false at the end of the object, and also if the
-// text cannot be read; [Members.Whole] tells which.
+// text cannot be read; [Members.Whole] tells these two cases apart.
 func (m *Members) Next() (v Member, ok bool) {
 	switch c := m.next(); {
 	case !m.begun && c == '{':
@@ -134,8 +134,8 @@ func (s *scanner[T]) skip(level int) bool {
 	}
 }
 
-// end moves past the end of the object, and notes whether any text follows it. It always
-// returns false, because Next must return that.
+// end moves past the end of the object, and records whether more text follows. It always
+// returns false, which Next returns at the end of an object.
 func (m *Members) end() bool {
 	m.pos++
 	m.skipSpace()
@@ -143,5 +143,6 @@ func (m *Members) end() bool {
 	return false
 }
 
-// Whole reports whether the text was an object and nothing else.
+// Whole reports whether the text was an object and nothing else. Call it after Next has
+// returned false.
 func (m *Members) Whole() bool { return m.whole && m.problem == "" }

@@ -8,20 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// A piece is up to seven bytes of a name, with escapes resolved, in the upper bytes of a
-// uint64. The lowest byte says how many bytes the piece has, so pieces compare as the names
-// do. Names are sorted piece by piece. So each piece is read from the text only once,
-// however often its name is compared.
+// A piece is up to seven bytes of a name, with escapes resolved. It is stored in the upper
+// bytes of a uint64, and the lowest byte says how many bytes the piece has. So comparing
+// pieces as numbers compares the names. Names are sorted piece by piece. So each piece is
+// read from the text only once, however often its name is compared.
 const (
 	pieceSize = 7
-	more      = pieceSize + 1 // the lowest byte of a piece that is not the last of its name
+	more      = pieceSize + 1 // the lowest byte of a piece, if the name has another piece after it
 )
 
 func isLast(piece uint64) bool { return byte(piece) != more }
 
 // piece returns the piece of a name that starts at a position in the text, and the position
-// of the next piece. A piece always starts at a character. If the last character does not
-// fit, its first bytes are in both pieces. So the cut does not depend on escapes.
+// of the next piece. A piece always starts with a whole character. If its last character
+// fits only in part, the next piece starts with that character again. So pieces are the same
+// whether or not the name is written with escapes.
 func (r *Reader) piece(at int) (piece uint64, next int) {
 	if at+8 <= len(r.text) {
 		v := binary.BigEndian.Uint64(r.text[at:])
@@ -36,7 +37,8 @@ func (r *Reader) piece(at int) (piece uint64, next int) {
 	return r.mixedPiece(at)
 }
 
-// mixedPiece does what piece does, for any characters. It is slower.
+// mixedPiece does what piece does, but it also reads escapes and characters that are not
+// ASCII. It is slower.
 func (r *Reader) mixedPiece(at int) (piece uint64, next int) {
 	var scratch [utf8.UTFMax]byte
 	for taken := 0; ; {
@@ -66,8 +68,8 @@ func (r *Reader) mixedPiece(at int) (piece uint64, next int) {
 }
 
 // key is a member of the object that is being sorted, with a piece of its name. The piece is
-// in two halves, so that a key takes 12 bytes and not 16. During the sort, the field next of
-// the member holds the position of the name's next piece.
+// stored as two halves, high and low, so that a key takes 12 bytes and not 16. During the
+// sort, the field next of the member holds the position of the name's next piece.
 type key struct {
 	high, low uint32
 	member    uint32
@@ -101,9 +103,9 @@ func (r *Reader) sort(o *Object) []key {
 	return keys
 }
 
-// sortKeys sorts members whose names are equal up to their next pieces, and returns them. Of
-// members with the same name it returns only the last one, or it returns nil if the Reader
-// refuses such members.
+// sortKeys sorts members whose names are equal in all pieces that were read before, and
+// returns them. Of members with the same name it returns only the last one, or it returns
+// nil if the Reader refuses such members.
 func (r *Reader) sortKeys(keys []key) []key {
 	for differ := false; !differ; {
 		for i := range keys {
@@ -137,12 +139,13 @@ func (r *Reader) sortKeys(keys []key) []key {
 	return counting
 }
 
-// fewKeys is up to how many keys are sorted by insertion, which is faster for few keys.
+// fewKeys is the largest number of keys that are sorted by insertion, which is faster for
+// few keys.
 const fewKeys = 32
 
-// sortPieces sorts keys by their pieces. The bytes above the one at shift must be equal in
-// all pieces. It is a radix sort in place: it groups the keys by the byte at shift, and then
-// sorts each group.
+// sortPieces sorts keys by their pieces, beginning with the byte at the bit position shift.
+// The bytes above that byte must be equal in all pieces. This is a radix sort in place: it
+// groups the keys by the byte at shift, and then sorts each group by the bytes below it.
 func sortPieces(keys []key, shift int) {
 	if len(keys) <= fewKeys {
 		for i := 1; i < len(keys); i++ {

@@ -1,14 +1,16 @@
-// Package jsonorder reads a JSON text for a digest. The digest writes the values to a
-// [Stream], with the members of every object in the order of their names.
+// Package jsonorder reads a JSON text for a caller that computes a digest of it. The caller
+// writes the values to a [Stream], with the members of every object in the order of their
+// names.
 //
-// The digest writes while the text is read and checked. While the stream is short, the
-// members of an object are sorted in the stream. If the stream gets long, the text is read
-// a second time, with the members of each object in the order of their names.
+// The caller writes while it reads and checks the text. While the stream is short, this
+// package sorts the members of an object inside the stream. If the stream gets long, the
+// caller must read the text a second time. It then gets the members of each object in the
+// order of their names.
 //
-// The notes for the second reading take four bytes for each array, eight for each
-// object with members, twelve for each member, and twelve more for each member of
-// the one object that is being sorted. Even for the worst texts that is less than
-// four times their length in total.
+// For the second reading, the package keeps notes. They take four bytes for each array,
+// eight for each object with members, twelve for each member, and twelve more for each
+// member of the one object that is being sorted. In total, the notes take less than four
+// times the length of the text, even for the worst texts.
 package jsonorder
 
 import (
@@ -23,13 +25,13 @@ const (
 	MaxText = 16 << 20
 )
 
-// Lenience is a set of things that a [Reader] refuses unless they are in the set. It is only
-// for comparing with peers that accept them, never for a request's arguments.
+// Lenience is the set of things that a [Reader] exceptionally accepts. It is only for
+// comparing with peers that accept these things, never for a request's arguments.
 type Lenience uint8
 
 const (
-	// AnyNames accepts names with half a surrogate pair, and objects with several members of
-	// the same name; only the last of them is used.
+	// AnyNames accepts names with half a surrogate pair, and objects in which several
+	// members have the same name. Of these members, only the last one is used.
 	AnyNames Lenience = 1 << iota
 	// Constants accepts NaN, Infinity and -Infinity as numbers.
 	Constants
@@ -43,8 +45,9 @@ type Refusal struct {
 
 // Reader reads a JSON text once or twice. After [Reader.Begin], the caller reads the one
 // value of the text, calls [Reader.Check], and reads the value again if Check says so.
-// [Reader.Next] tells which type a value has, and the method for that type reads it. After
-// something that is not JSON or not allowed, nothing more is read; Check tells why.
+// [Reader.Next] tells which type a value has, and the method for that type reads it. If the
+// text has something that is not JSON or not allowed, the Reader reads nothing more, and
+// Check returns the problem.
 type Reader struct {
 	scanner[[]byte]
 	Stream
@@ -53,35 +56,38 @@ type Reader struct {
 	levels   int
 
 	// notes has a note for each array and object, in the order in which they open: how many
-	// elements or members it has. An object with members has a second note: the index of the
-	// member that is first by name, if the members are not in order in the text.
+	// elements or members it has. An object with members has a second note, which is used if
+	// the members are not in order in the text: the index of the member whose name is first
+	// in order.
 	notes      list[uint32]
 	note       int // in the second reading, the index of the next note
 	members    list[member]
-	disordered int   // how many objects have members that are not in order in the text
+	disordered int   // how many objects so far have members that are not in order in the text
 	keys       []key // the members of the object that is being sorted
 	keysUsed   int
 
-	// drafts holds where each member is in Buf, while Buf still has the whole stream.
+	// drafts holds the place of each member in Buf. It is used while Buf still has the whole
+	// stream.
 	drafts [maxDrafts]draft
 }
 
 // draft is the place of a member in Buf.
 type draft struct{ start, end uint16 }
 
-// maxDrafts limits how many members a stream of one chunk can have: the shortest member
-// takes five bytes.
+// maxDrafts is the largest number of members in a stream of one chunk, because the shortest
+// member takes five bytes.
 const maxDrafts = chunk / 5
 
-// disorder marks the note of an object whose members are not in order in the text.
+// disorder is a bit that is set in the note of an object whose members are not in order in
+// the text.
 const disorder = 1 << 31
 
 // member is a member of an object. Members are kept while their object is being read,
 // and longer if the text does not have them in order.
 type member struct {
-	start uint32 // the position of the member's name in the text, after the quote
+	start uint32 // the position of the member's name in the text, after the opening quote
 	note  uint32 // the index of the note for the first array or object in the member's value
-	next  uint32 // the next member, in the order of the text; once sorted, in the order of the names
+	next  uint32 // the index of the next member: by their order in the text, or by name after they are sorted
 }
 
 // Begin prepares r to read a text. The text must not change until [Reader.Release].
@@ -124,17 +130,18 @@ func (r *Reader) Check() (again bool, refusal *Refusal) {
 	return again, nil
 }
 
-// Refused reports whether the text so far has something that is not JSON or not allowed.
+// Refused reports whether the part of the text that was read has something that is not JSON
+// or not allowed.
 func (r *Reader) Refused() bool { return r.problem != "" }
 
 // Levels returns how deep arrays and objects nest in the text. Call it after reading.
 func (r *Reader) Levels() int { return r.levels }
 
-// Release clears what the reader holds of the text. It reports whether the reader is small
-// enough to be kept for reuse.
+// Release deletes everything that the reader holds of the text. It reports whether the
+// reader is small enough to be kept for reuse.
 func (r *Reader) Release() bool {
 	r.text = nil
-	clear(r.keys[:r.keysUsed]) // because keys hold pieces of the text
+	clear(r.keys[:r.keysUsed]) // clear keys too, because they hold pieces of the text
 	r.keysUsed = 0
 	return r.Stream.release() && r.notes.small() && r.members.small() && cap(r.keys) <= maxKeys
 }
@@ -206,8 +213,8 @@ func (r *Reader) Array(a *Array) {
 	r.note++
 }
 
-// open moves past the bracket that opens an array or object. It returns false if that nests
-// too deep.
+// open moves past the bracket that opens an array or object. It returns false if there are
+// already too many levels.
 func (r *Reader) open() bool {
 	if r.level == MaxLevels {
 		return r.fail("too many levels")
@@ -253,10 +260,11 @@ type Object struct {
 	last       int  // the index of the member that was read last
 	before     name // the name of the member that was read last
 	inOrder    bool
-	disordered int // the value of Reader.disordered before this object
+	disordered int // the value of Reader.disordered when this object began
 
-	// These are for the second reading, if members are read in the order of their names:
-	// the next member, and the furthest position and note that were reached.
+	// These fields are for the second reading, if the members are not in order in the text:
+	// the index of the next member by name, and the furthest position and note that were
+	// reached.
 	next, pos, endNote int
 }
 
@@ -282,8 +290,8 @@ func (r *Reader) Object(o *Object) {
 
 // Member reads the name of the next member, as it is written between its quotes, and moves
 // to its value. After the last member it moves past the end of the object, and ok is false.
-// All that the caller writes to the stream until the next call belongs to this member, and
-// must not depend on other members.
+// Everything that the caller writes to the stream before it calls Member again belongs to
+// this member, and must not depend on other members.
 func (r *Reader) Member(o *Object) (raw []byte, hasEscapes, ok bool) {
 	if r.again && !o.inOrder {
 		o.pos, o.endNote = max(o.pos, r.pos), max(o.endNote, r.note)

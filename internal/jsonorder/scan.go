@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxExponentDigits limits the digits of an exponent, so that it fits into an int64 even
-// after the number is normalised.
+// maxExponentDigits limits the digits of an exponent, so that the exponent fits into an
+// int64 even after the number is normalised.
 const maxExponentDigits = 18
 
 // scanner reads JSON (RFC 8259) from a text that is valid UTF-8. A method returns false if
@@ -16,7 +16,7 @@ type scanner[T string | []byte] struct {
 	text      T
 	pos       int
 	constants bool   // true if NaN, Infinity and -Infinity are accepted as numbers, as in Python
-	problem   string // the first problem, or ""
+	problem   string // the first problem, or "" if there is none
 	problemAt int
 }
 
@@ -32,8 +32,8 @@ func (s *scanner[T]) refuse(at int, problem string) {
 	s.pos = len(s.text)
 }
 
-// next skips white space and returns the next byte, or 0 at the end. It is fast if there is
-// no white space, as in most texts.
+// next skips white space and returns the byte after it, or 0 at the end of the text. It does
+// not move past that byte. It is fast if there is no white space, as in most texts.
 func (s *scanner[T]) next() byte {
 	if s.pos < len(s.text) && s.text[s.pos] > ' ' {
 		return s.text[s.pos]
@@ -53,7 +53,8 @@ func (s *scanner[T]) skipSpace() {
 	}
 }
 
-// peek returns the next byte, or 0 at the end. No JSON value begins with a zero byte.
+// peek returns the next byte without moving past it, or 0 at the end of the text. No JSON
+// value begins with a zero byte.
 func (s *scanner[T]) peek() byte {
 	if s.pos < len(s.text) {
 		return s.text[s.pos]
@@ -61,7 +62,7 @@ func (s *scanner[T]) peek() byte {
 	return 0
 }
 
-// take moves past c and returns true, if c is the next byte.
+// take moves past the next byte if that is c, and reports whether it did.
 func (s *scanner[T]) take(c byte) bool {
 	if s.peek() != c {
 		return false
@@ -134,7 +135,7 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 type form uint8
 
 const (
-	broken  form = iota // not a string
+	broken  form = iota // no valid string
 	literal             // a string without escapes
 	escaped             // a string with escapes
 	lone                // a string with an escape that is half a surrogate pair
@@ -180,7 +181,8 @@ func (s *scanner[T]) str() form {
 	return broken
 }
 
-// escape reads one escape, or two that make a surrogate pair, and returns its form.
+// escape reads one escape, or two that make a surrogate pair. It returns the form that this
+// gives the string: escaped or lone, or broken if the escape is not valid.
 func (s *scanner[T]) escape() form {
 	if s.pos+1 < len(s.text) {
 		switch s.text[s.pos+1] {
@@ -255,8 +257,8 @@ func hex4[T string | []byte](text T, at int) (r rune, ok bool) {
 	return r, true
 }
 
-// AppendRune appends a code point in UTF-8. Half a surrogate pair becomes the three
-// bytes that UTF-8 would give it.
+// AppendRune appends a code point in UTF-8. Half a surrogate pair becomes three bytes, by
+// the same rule as other code points.
 func AppendRune(dst []byte, r rune) []byte {
 	if utf16.IsSurrogate(r) {
 		return append(dst, 0xE0|byte(r>>12), 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
@@ -269,9 +271,9 @@ const (
 	everyHigh = 0x8080808080808080
 )
 
-// SkipPlain returns the position of the first byte, from i on, that is not plain:
-// a control character, a quote, a backslash, DEL or not ASCII. It reads eight bytes
-// at a time, because most bytes of most texts are plain.
+// SkipPlain returns the position of the first byte, from i on, that is not plain (see
+// [IsPlain]), or the length of the text if all are plain. It reads eight bytes at a time,
+// because most bytes of most texts are plain.
 func SkipPlain[T string | []byte](text T, i int) int {
 	for ; i+8 <= len(text); i += 8 {
 		if special := notPlain(load8(text, i)); special != 0 {
@@ -287,8 +289,9 @@ func SkipPlain[T string | []byte](text T, i int) int {
 // IsPlain reports whether c is printable ASCII and neither a quote nor a backslash.
 func IsPlain(c byte) bool { return ' ' <= c && c < 0x7F && c != '"' && c != '\\' }
 
-// notPlain returns 0 if all eight bytes are plain. Otherwise the lowest bit that is set in
-// the result is in the lowest byte that is not plain. Higher bits mean nothing.
+// notPlain returns 0 if all eight bytes of its argument are plain. Otherwise the lowest bit
+// that is set in the result is in the same place as the lowest byte that is not plain.
+// Higher bits mean nothing.
 func notPlain(eight uint64) uint64 {
 	quote, backslash := eight^(everyByte*'"'), eight^(everyByte*'\\')
 	return ((eight - everyByte*' ') | (quote - everyByte) | (backslash - everyByte) | (eight + everyByte) | eight) & everyHigh

@@ -6,26 +6,28 @@ import (
 )
 
 const (
-	// chunk is how many bytes of a stream are hashed at once. If the stream is longer than
-	// that, the text must be read a second time.
+	// chunk is how many bytes of a stream are hashed at once. If the whole stream is longer
+	// than one chunk, the text must be read a second time.
 	chunk = 8 << 10
-	// maxStream is the largest buffer that is kept for reuse.
+	// maxStream is the size of the largest buffer that is kept for reuse, in bytes.
 	maxStream = 2 * chunk
 )
 
-// Stream takes the bytes whose SHA-256 is the digest. It holds only a few of them at a time.
+// Stream takes the bytes whose SHA-256 is the digest. It holds only about one chunk of them
+// at a time.
 type Stream struct {
-	// Buf is the buffer to append to. Call [Stream.Settle] after each value.
+	// Buf is the buffer to which the caller appends the bytes. Call [Stream.Settle] after
+	// each value.
 	Buf []byte
-	// Lost is true if the stream is too long for the first reading. What is written after
-	// that is not used, so the caller need not write anything.
+	// Lost is true if the stream is too long for the first reading. What the caller writes
+	// after that is not used, so it need not write anything.
 	Lost bool
 	// Whole, if true, makes Buf keep the whole stream. It is for tests.
 	Whole bool
 
 	again bool      // true if the text is being read for the second time
 	hash  hash.Hash // the hash of what Buf held before it was emptied; nil if it was never emptied
-	most  int       // how many bytes Buf has held at most
+	most  int       // the largest number of bytes that Buf has held
 }
 
 func (s *Stream) begin() {
@@ -46,7 +48,8 @@ func (s *Stream) settled(again bool) {
 // Drafting reports whether this is the first reading and Buf still has the whole stream.
 func (s *Stream) Drafting() bool { return !s.again && !s.Lost }
 
-// Settle empties Buf if it has at least one chunk.
+// Settle empties Buf if that has at least one chunk. In the first reading the bytes are
+// discarded, because there must be a second one. In the second reading they are hashed.
 func (s *Stream) Settle() {
 	if len(s.Buf) >= chunk {
 		s.flush()
@@ -100,8 +103,8 @@ func (s *Stream) Sum(sum *[sha256.Size]byte) {
 	copy(sum[:], s.Buf)
 }
 
-// release empties the stream. It reports whether it is small enough to be kept
-// for reuse.
+// release empties the stream. It reports whether the buffer is small enough to be kept for
+// reuse.
 func (s *Stream) release() bool {
 	s.hash = nil // drop the hash, because it holds parts of the text
 	clear(s.Buf[:max(s.most, len(s.Buf))])

@@ -1,8 +1,9 @@
 // Package jsonvalue reads the JSON texts of other MCP implementations, called peers, and
-// writes values exactly as they do, to the byte.
+// writes values byte for byte as the peers do.
 //
-// Strings are in UTF-8. A lone surrogate is written as the three bytes that UTF-8 would give
-// it. So every JSON string has exactly one form here and compares by code points.
+// Strings are in UTF-8. A lone surrogate is encoded in three bytes, by the same rule as
+// other code points. So every JSON string has exactly one form here, and comparing two
+// strings compares their code points.
 package jsonvalue
 
 import (
@@ -18,12 +19,12 @@ type Arguments struct{ jsonorder.Reader }
 
 var readers = sync.Pool{New: func() any { return new(Arguments) }}
 
-// SumArguments returns the SHA-256 of a request's arguments as rewrite writes them. It
-// refuses what the native digest refuses, such as two members of the same name: a peer may
-// keep the last of them where encoding/json merges them. An empty text means {}. An error is
-// the client's fault, and is an *argdigest.Error.
+// SumArguments returns the SHA-256 of a request's arguments, in the form that the function
+// rewrite writes. It refuses what the native digest refuses, such as two members of the same
+// name: a peer may keep only the last of them, but encoding/json merges them. An empty text
+// means {}. An error is the client's fault, and is an *argdigest.Error.
 //
-// It needs no more memory than the native digest. rewrite may be called twice.
+// SumArguments needs no more memory than the native digest. It may call rewrite twice.
 func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size]byte, err error) {
 	a := readers.Get().(*Arguments)
 	defer a.release()
@@ -34,8 +35,8 @@ func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size
 	return sum, nil
 }
 
-// RewriteArguments returns a request's arguments as rewrite writes them. It is for comparing
-// with a peer, which may accept more than this module does.
+// RewriteArguments returns a request's arguments in the form that the function rewrite
+// writes. It is for comparing with a peer, which may accept more than this module does.
 func RewriteArguments(text []byte, accept jsonorder.Lenience, rewrite func(*Arguments) error) ([]byte, error) {
 	a := &Arguments{Reader: jsonorder.Reader{Stream: jsonorder.Stream{Whole: true}}}
 	if err := a.rewrite(text, accept, rewrite); err != nil {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Float returns the float64 that is nearest to a JSON number. It may be infinite.
+// Float returns the float64 that is nearest to a JSON number. The result may be infinite.
 func Float[T string | []byte](literal T) float64 {
 	text := []byte(literal)
 	if overflows(text) {
@@ -18,8 +18,8 @@ func Float[T string | []byte](literal T) float64 {
 	return f
 }
 
-// overflow has the digits of 2^1024 - 2^970, or 1.797…e308: the smallest number that a
-// float64 rounds to infinity.
+// overflow has the digits of 2^1024 - 2^970, or 1.797…e308: the smallest number that is
+// rounded to infinity as a float64.
 var overflow = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 1024), new(big.Int).Lsh(big.NewInt(1), 970)).String()
 
 // overflows reports whether the float64 nearest to a JSON number is infinite.

@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
-// Style is how a peer writes JSON values. All styles are without white space, and sort
-// members by the code points of their names.
+// Style is how a peer writes JSON values. In all styles there is no white space, and members
+// are sorted by the code points of their names.
 type Style struct {
 	Strings StringStyle
 	// Number appends the number that literal denotes, as the peer writes it. It returns
@@ -28,12 +28,12 @@ type StringStyle struct {
 	Upper      bool   // true if escapes have hexadecimal digits in upper case
 }
 
-// Usual is how most peers write strings: with one-letter escapes where there are any, and
-// with all other characters as they are, as far as JSON allows.
+// Usual is how most peers write strings: with a one-letter escape where JSON has one, and
+// with all other characters unescaped where JSON allows that.
 var Usual = StringStyle{Short: "\b\f\n\r\t"}
 
-// Append reads the next value and appends it to Buf in the style. It returns false if the
-// value is refused.
+// Append reads the next value and appends it to Buf in the given style. It returns false if
+// the value is refused.
 func (a *Arguments) Append(style *Style) bool {
 	switch a.Next() {
 	case '"':
@@ -98,12 +98,12 @@ func (a *Arguments) end(bracket byte, n int) {
 	a.Settle()
 }
 
-// run is how many bytes of a string are appended at once. With escapes they may become six
-// times as many.
+// run limits how many bytes of a string are appended at once. Escaping may make six bytes of
+// each.
 const run = 1 << 10
 
-// appendString appends a string in the style. raw is the string as it is written in the text,
-// between its quotes. It returns false if the style cannot write the string.
+// appendString appends a string in the given style. raw is the string as it is written in
+// the text, between its quotes. It returns false if the style cannot write the string.
 func (a *Arguments) appendString(raw []byte, hasEscapes bool, style *Style) bool {
 	if a.Lost {
 		a.Settle()
@@ -131,7 +131,8 @@ func (a *Arguments) appendString(raw []byte, hasEscapes bool, style *Style) bool
 	return true
 }
 
-// cutRun cuts raw before its first escape, or after about run bytes if that is earlier.
+// cutRun cuts raw before its first escape, or after about 1024 bytes (the constant run) if
+// that is earlier.
 func cutRun(raw []byte, hasEscapes bool) (first, rest []byte) {
 	end := len(raw)
 	if end > run {
@@ -216,7 +217,7 @@ func appendText(dst, text []byte, style *StringStyle) ([]byte, bool) {
 }
 
 // surrogate decodes the lone surrogate in the first three bytes of text. It returns false if
-// there is none.
+// text does not begin with one.
 func surrogate(text []byte) (rune, bool) {
 	if len(text) < 3 || text[0] != 0xED || text[1]&0xE0 != 0xA0 || text[2]&0xC0 != 0x80 {
 		return 0, false

@@ -7,11 +7,11 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// keepRevoked is for how long, at least, the id of a revoked key stays in the file.
+// keepRevoked is the shortest time for which the id of a revoked key stays in the file.
 const keepRevoked = 30 * 24 * time.Hour
 
-// Rotate adds the new key k, whose dates must be set. Keys that opened without end now open
-// until their last token has expired.
+// Rotate adds the new key k, whose dates must be set. A key that opened tokens without end
+// now opens them until its last token has expired.
 func (d *Document) Rotate(k *Key, now time.Time, room Room) error {
 	if s := d.Schedule(); len(s) > 0 && !s[len(s)-1].SealsFrom.Before(k.SealsFrom) {
 		last := s[len(s)-1]
@@ -30,9 +30,9 @@ func (d *Document) Rotate(k *Key, now time.Time, room Room) error {
 	return d.Check(now, room)
 }
 
-// Extend makes keys open for as long as their tokens may live, and returns the keys
-// that it changed. An expired key opens again if some of its tokens may still be valid. The
-// last key opens without end.
+// Extend lets every key open tokens until its last token has expired, and returns the keys
+// that it changed. An expired key opens tokens again if some of them may still be valid. The
+// last key opens tokens without end.
 func (d *Document) Extend(now time.Time, room Room) (extended []*Key) {
 	s := d.Schedule()
 	if len(s) == 0 {
@@ -51,7 +51,8 @@ func (d *Document) Extend(now time.Time, room Room) (extended []*Key) {
 	return extended
 }
 
-// Revoke replaces the key with this id, and its secret, with a revocation.
+// Revoke removes the key with this id, including its secret, and puts a revocation in its
+// place.
 func (d *Document) Revoke(id mcpseal.KeyID, at time.Time) {
 	for i, l := range d.lines {
 		if l.key != nil && l.key.ID == id {
@@ -73,8 +74,8 @@ func (d *Document) Prune(now time.Time) (keys, revoked int) {
 	})
 	s := d.Schedule()
 	d.remove(func(_ *Key, r *Revocation) bool {
-		// A revocation stays while an older key is in the file, because it tells when that older
-		// key stopped sealing.
+		// A revocation stays while an older key is in the file, because the revocation tells
+		// when that older key stopped sealing.
 		if r == nil || now.Sub(r.At) <= keepRevoked || len(s) > 0 && s[0].SealsFrom.Before(r.SealsFrom) {
 			return false
 		}

@@ -9,8 +9,8 @@ import (
 const maxLinks = 40
 
 // Exposed returns the ways in which other users can read, change or replace a file with
-// secrets: through its mode, its owner, its folder, or the folder of a link to it.
-// The file is for the user uid. Neither uid nor root is an other user.
+// secrets: through its mode, its owner, its folder, or the folder of a link to it. uid is
+// the user that the file is for. All users except uid and root are other users.
 func Exposed(path string, uid int) (all []string) {
 	if info, err := os.Stat(path); err == nil && modesWork {
 		if mode := info.Mode().Perm(); mode&0o026 != 0 {
@@ -43,7 +43,7 @@ func Exposed(path string, uid int) (all []string) {
 	return all
 }
 
-// Owner returns the id of the user that owns a file. ok is false if it is not known.
+// Owner returns the id of the user that owns a file. ok is false if the owner is not known.
 func Owner(path string) (uid int, ok bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -52,14 +52,16 @@ func Owner(path string) (uid int, ok bool) {
 	return owner(info)
 }
 
-// ownedByOther returns the owner of a file. foreign is true if that is neither uid nor root.
+// ownedByOther returns the owner of a file. foreign is true if the owner is neither uid nor
+// root.
 func ownedByOther(info os.FileInfo, uid int) (id int, foreign bool) {
 	id, ok := owner(info)
 	return id, ok && id != uid && id != 0
 }
 
 // replaceable says how other users can replace the file or link at path, or returns "" if
-// they cannot. In a sticky folder, only the owners of the entry and of the folder can.
+// they cannot. In a sticky folder, only the owner of the file or link and the owner of the
+// folder can replace it.
 func replaceable(path string, entry os.FileInfo, uid int) string {
 	dir := filepath.Dir(path)
 	folder, err := os.Stat(dir)

@@ -17,7 +17,7 @@ const (
 	header = "mcpseal-keys 1"
 	footer = "end"
 
-	// MaxSize and MaxKeys limit the bytes and the keys of a file that is read.
+	// MaxSize and MaxKeys are how many bytes and how many keys a file may have.
 	MaxSize = 1 << 20
 	MaxKeys = 1000
 )
@@ -27,11 +27,11 @@ type Document struct {
 	lines []line
 }
 
-// line is a line of the file: a key, a revocation, a setting, a comment, or empty.
+// line is a line of the file: a key, a revocation, a setting, a comment, or an empty line.
 type line struct {
 	key     *Key
 	revoked *Revocation
-	setting string // the name of the setting, lifetime or skew; "" if the line is no setting
+	setting string // the name of the setting, lifetime or skew; "" if the line is not a setting
 	value   time.Duration
 	comment string
 }
@@ -41,7 +41,7 @@ type Key struct {
 	ID         mcpseal.KeyID
 	Made       time.Time
 	SealsFrom  time.Time
-	OpensUntil time.Time // the key opens only before this time; zero means that it has no end
+	OpensUntil time.Time // the key opens tokens only before this time; zero means that it opens them without end
 	Secret     Secret
 }
 
@@ -64,8 +64,9 @@ func problem(err error) error {
 	return &Problem{err}
 }
 
-// Parse reads a document from the text of a file. An error is a *[Problem]. It names lines and
-// fields but repeats nothing of the text: with a wrong path, the text may be another secret.
+// Parse reads a document from the text of a file. An error is a *[Problem]. It names lines
+// and fields but repeats nothing of the text: if the path is wrong, the text may be another
+// secret.
 func Parse(text []byte) (*Document, error) {
 	d, err := parse(text)
 	if err != nil {
@@ -165,7 +166,8 @@ func (d *Document) Revoked() (revoked []Revocation) {
 	return revoked
 }
 
-// Find returns the key with this id, or nil. To find many keys, use [Document.ByID].
+// Find returns the key with this id, or nil if there is none. To find many keys, use
+// [Document.ByID].
 func (d *Document) Find(id mcpseal.KeyID) *Key {
 	for _, l := range d.lines {
 		if l.key != nil && l.key.ID == id {
@@ -175,7 +177,7 @@ func (d *Document) Find(id mcpseal.KeyID) *Key {
 	return nil
 }
 
-// FindRevoked returns the revocation of the key with this id, or nil.
+// FindRevoked returns the revocation of the key with this id, or nil if there is none.
 func (d *Document) FindRevoked(id mcpseal.KeyID) *Revocation {
 	for _, l := range d.lines {
 		if l.revoked != nil && l.revoked.ID == id {
@@ -185,7 +187,7 @@ func (d *Document) FindRevoked(id mcpseal.KeyID) *Revocation {
 	return nil
 }
 
-// ByID returns the keys and the revocations in maps by the ids of the keys.
+// ByID returns two maps from the id of a key to the key, and to its revocation.
 func (d *Document) ByID() (keys map[mcpseal.KeyID]*Key, revoked map[mcpseal.KeyID]*Revocation) {
 	keys, revoked = make(map[mcpseal.KeyID]*Key), make(map[mcpseal.KeyID]*Revocation)
 	for _, l := range d.lines {
@@ -213,7 +215,8 @@ func (d *Document) Room() (room Room) {
 	return room
 }
 
-// Raise sets the file's lifetime and skew to those in room, where these are larger.
+// Raise sets the file's lifetime to room.TTL if that is larger, and the file's skew to
+// room.Skew if that is larger.
 func (d *Document) Raise(room Room) {
 	said := d.Room()
 	if room.Skew > said.Skew {
@@ -234,14 +237,14 @@ func (d *Document) set(name string, value time.Duration) {
 	d.lines = slices.Insert(d.lines, 0, line{setting: name, value: value})
 }
 
-// Add appends a key to the document. It returns an error if the document has the key's id
-// already, or would have too many keys.
+// Add appends a key to the document. It returns an error if the document already has a key
+// with that id, or would have too many keys.
 func (d *Document) Add(k *Key) error {
 	d.lines = append(d.lines, line{key: k})
 	return problem(d.checkUnique())
 }
 
-// remove removes the keys and revocations for which over returns true.
+// remove removes the keys and revocations for which the function over returns true.
 func (d *Document) remove(over func(*Key, *Revocation) bool) {
 	d.lines = slices.DeleteFunc(d.lines, func(l line) bool {
 		return (l.key != nil || l.revoked != nil) && over(l.key, l.revoked)

@@ -137,8 +137,8 @@ func newKey(id mcpseal.KeyID, fields map[string]string) (*Key, error) {
 	return k, k.holds(k.Secret.key)
 }
 
-// holds returns an error if key, which was made from the secret in the file, does not have
-// the id that the file gives k.
+// holds returns an error if the id of key is not the id of k. key was made from the secret
+// that the file holds for k.
 func (k *Key) holds(key mcpseal.Key) error {
 	if key.ID() != k.ID {
 		return fmt.Errorf("the secret is that of another key, %s", key.ID())

@@ -29,7 +29,8 @@ func openLocked(path string) (*os.File, os.FileInfo, error) {
 // tryOpenLocked opens and locks the file at path, without waiting. If it returns neither a
 // file nor an error, the caller must try again.
 func tryOpenLocked(path string) (opened *os.File, info os.FileInfo, err error) {
-	// Open the file for writing, because some file systems lock only files that are open so.
+	// Open the file for writing, because some file systems lock only files that are open for
+	// writing.
 	file, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrPermission) {
 		file, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// ErrNotRegular means that the path is a folder, a pipe or the like.
+	// ErrNotRegular means that the path leads to a folder, a pipe or the like.
 	ErrNotRegular = errors.New("not a regular file")
 	// ErrBusy means that the file changed while it was read.
 	ErrBusy = errors.New("the file changed while it was read")
@@ -17,7 +17,7 @@ var (
 
 var readAll = io.ReadAll // a variable, so that a test can change it
 
-// ReadText returns the text of a file, or an error if it changed while it was read.
+// ReadText returns the text of a file, or an error if the file changed while it was read.
 func ReadText(path string) (text []byte, err error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, cannot("read the file", err)

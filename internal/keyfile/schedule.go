@@ -11,25 +11,25 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Room says how much time there must be between the moment when a key stops sealing and the
-// moment when it stops opening.
+// Room has the two times that decide how long a key must still open tokens after it has
+// stopped sealing: see [Room.Span].
 type Room struct {
 	TTL  time.Duration // how long a token lives at most
 	Skew time.Duration // how far the clock of a replica may be off
 }
 
-// Span returns how long a key must open after its successor began to seal: one TTL and two
-// skews. A replica whose clock is behind seals with the old key for one skew longer, and a
-// replica whose clock is ahead must still open that last token.
+// Span returns how long a key must open tokens after its successor began to seal: one TTL
+// and two skews. A replica whose clock is behind seals with the old key for one skew longer,
+// and a replica whose clock is ahead must still open that last token.
 func (r Room) Span() time.Duration { return r.TTL + 2*r.Skew }
 
-// The TTL and skew of services whose keys.Options do not set others.
+// The TTL and the skew of a service that does not set others in keys.Options.
 const (
 	UsualTTL  = time.Hour
 	UsualSkew = time.Minute
 )
 
-// AtLeast returns a Room with the larger TTL and the larger skew of r and other.
+// AtLeast returns a Room with the larger TTL of r and other, and the larger skew of the two.
 func (r Room) AtLeast(other Room) Room {
 	return Room{max(r.TTL, other.TTL), max(r.Skew, other.Skew)}
 }
@@ -44,8 +44,9 @@ func (d *Document) Schedule() Schedule {
 	return s
 }
 
-// Check returns an error if a key stops opening before its tokens expire, or if it is unclear
-// which key seals. It ignores what can no longer affect a token. An error is a *[Problem].
+// Check returns an error if there is no key, if a key stops opening tokens before they
+// expire, or if it is unclear which key seals. It accepts a key that stopped too early if
+// all its tokens must have expired by now. An error is a *[Problem].
 func (d *Document) Check(now time.Time, room Room) error {
 	return problem(d.check(now, room))
 }
@@ -71,7 +72,8 @@ func (d *Document) check(now time.Time, room Room) error {
 	return nil
 }
 
-// TooShort is the error for a key that stops opening before its last token has expired.
+// TooShort is the error for a key that stops opening tokens before its last token has
+// expired.
 type TooShort struct {
 	key    *Key
 	end    endOfSealing
@@ -84,7 +86,8 @@ func (e *TooShort) Error() string {
 		"so it is needed until %s", e.key.ID, formatTime(e.key.OpensUntil), e.end.by, formatTime(e.end.at), e.room.TTL, e.room.Skew, formatTime(e.needed))
 }
 
-// Repair returns the command that makes the keys of the file at path open for long enough.
+// Repair returns the command that extends the file at path, so that its keys open tokens for
+// long enough.
 func (e *TooShort) Repair(path string) string {
 	command := "mcpseal keys extend " + shellWord(path) + " --ttl " + FormatDuration(e.room.TTL)
 	if e.room.Skew > UsualSkew {
@@ -93,8 +96,8 @@ func (e *TooShort) Repair(path string) string {
 	return command
 }
 
-// shellWord returns a path quoted as one word for a shell, or FILE if the path has characters
-// that do not print.
+// shellWord returns a path quoted as one word for a shell. It returns FILE if the path is
+// empty or has characters that cannot be printed.
 func shellWord(path string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._+:@-", r)
@@ -114,9 +117,10 @@ type endOfSealing struct {
 	at time.Time
 }
 
-// endsOfSealing returns when each key of s except the last stops sealing, and which key seals
-// from then on. That is the next key in s, or a key between the two that was revoked only
-// after the next key began to seal.
+// endsOfSealing returns when each key of s except the last stops sealing, and which key
+// seals from then on. The key that seals from then on is the next key in s. But it may be a
+// revoked key between the two, if that was revoked only after the next key in s began to
+// seal.
 func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 	revoked := d.Revoked()
 	slices.SortStableFunc(revoked, func(a, b Revocation) int { return a.SealsFrom.Compare(b.SealsFrom) })
@@ -135,8 +139,8 @@ func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 	return ends
 }
 
-// tooShort returns an error if k stops opening before its tokens expire. It returns nil if
-// all these tokens must have expired by now anyway.
+// tooShort returns an error if k stops opening tokens before they expire. It returns nil if
+// all tokens of k must have expired by now.
 func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
 	needed := e.at.Add(room.Span())
 	if k.OpensUntil.IsZero() || !k.OpensUntil.Before(needed) || !now.Before(needed) {
@@ -148,9 +152,10 @@ func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
 // Opens reports whether the key opens tokens at t.
 func (k *Key) Opens(t time.Time) bool { return k.OpensUntil.IsZero() || t.Before(k.OpensUntil) }
 
-// SealerAt returns the key that seals at t: of the keys that open then, the newest whose
-// SealsFrom is not after t. If SealsFrom is later for all of them, because clocks disagree
-// about a new file, the first one seals. It returns nil if no key opens at t.
+// SealerAt returns the key that seals at t, or nil if no key opens tokens at t. Of the keys
+// that open tokens at t, this is the newest one whose SealsFrom is not after t. If all of
+// them have a later SealsFrom, it is the first one. This can happen with a new file, if
+// clocks disagree.
 func (s Schedule) SealerAt(t time.Time) (sealing *Key) {
 	for _, k := range s {
 		if k.Opens(t) && (sealing == nil || !t.Before(k.SealsFrom)) {
@@ -160,7 +165,7 @@ func (s Schedule) SealerAt(t time.Time) (sealing *Key) {
 	return sealing
 }
 
-// OpenersAt returns the keys that open tokens at t. The first of them also seals.
+// OpenersAt returns the keys that open tokens at t. The first key in the result also seals.
 func (s Schedule) OpenersAt(t time.Time) (open []*Key) {
 	sealing := s.SealerAt(t)
 	if sealing == nil {
@@ -176,7 +181,7 @@ func (s Schedule) OpenersAt(t time.Time) (open []*Key) {
 }
 
 // Around returns the last date in the schedule that is not after t, and the first date after
-// t. Each is zero if there is none.
+// t. A result is zero if there is no such date.
 func (s Schedule) Around(t time.Time) (since, until time.Time) {
 	for _, k := range s {
 		for _, moment := range []time.Time{k.SealsFrom, k.OpensUntil} {

@@ -15,24 +15,26 @@ import (
 // MaxWrapped is the greatest length of an encrypted secret, in bytes.
 const MaxWrapped = 8 << 10
 
-// Secret is the secret of a key, in plain or encrypted. Printing it reveals nothing: a
+// Secret is the secret of a key, encrypted or not. Printing it reveals nothing: a
 // mcpseal.Key prints without its secret, and wrapped is encrypted.
 type Secret struct {
 	key     mcpseal.Key
-	scheme  string // what encrypted the secret, such as age; "" if it is not encrypted
+	scheme  string // the name of the encryption method, such as "age"; "" if the secret is not encrypted
 	wrapped []byte
 }
 
 // Plain returns a Secret that is not encrypted.
 func Plain(key mcpseal.Key) Secret { return Secret{key: key} }
 
-// Wrap returns a Secret that was encrypted with a scheme, such as age.
+// Wrap returns a Secret that is encrypted. scheme is the name of the encryption method, such
+// as "age".
 func Wrap(scheme string, wrapped []byte) Secret { return Secret{scheme: scheme, wrapped: wrapped} }
 
 // Wrapped reports whether the secret is encrypted.
 func (s Secret) Wrapped() bool { return s.scheme != "" }
 
-// Scheme returns what encrypted the secret, such as age, or "" if it is not encrypted.
+// Scheme returns the name of the encryption method, such as "age", or "" if the secret is
+// not encrypted.
 func (s Secret) Scheme() string { return s.scheme }
 
 func parseSecret(text string) (Secret, error) {
@@ -74,8 +76,9 @@ type Unwrapper interface {
 	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
 }
 
-// Open returns the key with its secret, which it decrypts with one of the unwrappers if it is
-// encrypted. If an unwrapper fails or panics, the error holds no secret.
+// Open returns the key with its secret. If the secret is encrypted, Open decrypts it with
+// one of the unwrappers. If an unwrapper fails or panics, the text of the error holds no
+// secret.
 func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key mcpseal.Key, err error) {
 	if !k.Secret.Wrapped() {
 		return k.Secret.key, nil
@@ -105,8 +108,7 @@ func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key mcpseal.Key
 	return mcpseal.Key{}, fmt.Errorf("key %s: its secret is wrapped with %s, and nothing was given that unwraps that", k.ID, k.Secret.scheme)
 }
 
-// unwrapped returns the key in a decrypted secret: the text of a key, with or without a line
-// end after it.
+// unwrapped returns the key whose text was decrypted. The text may have a line end after it.
 func (k *Key) unwrapped(text []byte) (mcpseal.Key, error) {
 	key, err := mcpseal.ParseKey(strings.TrimRight(string(text), "\r\n"))
 	if err != nil {
@@ -118,6 +120,6 @@ func (k *Key) unwrapped(text []byte) (mcpseal.Key, error) {
 	return key, nil
 }
 
-// Sum returns a hash that identifies a secret without revealing it. It is the same for the
-// same text in a file.
+// Sum returns a hash that identifies a secret without revealing it. Secrets with the same
+// text in a file have the same hash.
 func (s Secret) Sum() [sha256.Size]byte { return sha256.Sum256([]byte(s.reveal())) }

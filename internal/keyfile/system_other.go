@@ -8,7 +8,8 @@ import (
 )
 
 // On these systems the standard library supports neither locks nor owners of files. If two
-// commands change a file at once, that is noticed only if its text has changed.
+// commands change a file at the same time, a command notices this only if the text of the
+// file has changed since it was read.
 
 const (
 	locksWork = false

@@ -35,7 +35,8 @@ func tryLock(file *os.File) (bool, error) {
 	}
 }
 
-// keepOwner gives file the same owner as like, unless like is nil.
+// keepOwner gives file the owner of the file that like describes. It does nothing if like is
+// nil.
 func keepOwner(file *os.File, like os.FileInfo) error {
 	if like == nil {
 		return nil
@@ -52,8 +53,8 @@ func keepOwner(file *os.File, like os.FileInfo) error {
 	return file.Chown(int(was.Uid), int(was.Gid))
 }
 
-// ignoreUnsupported returns nil if err only says that the file system cannot sync a folder,
-// otherwise err.
+// ignoreUnsupported returns nil if err only says that the file system cannot sync a folder.
+// Otherwise it returns err.
 func ignoreUnsupported(err error) error {
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
 		return nil

@@ -9,8 +9,9 @@ import (
 
 const fileMode = 0o600
 
-// modeLike returns the mode of a new file that replaces like. The group may read the new file
-// if the group, but not everybody, can read like. Besides the owner, nobody else may.
+// modeLike returns the mode of a new file that replaces the file that like describes. The
+// owner may read and write the new file. The group may read it if the group, but not
+// everybody, could read the old file. Nobody else may read it.
 func modeLike(like os.FileInfo) os.FileMode {
 	if like != nil && like.Mode().Perm()&0o044 == 0o040 {
 		return fileMode | 0o040
@@ -19,7 +20,8 @@ func modeLike(like os.FileInfo) os.FileMode {
 }
 
 // writeBeside writes text to a temporary file in the folder of path, and returns the name of
-// that file. If like is not nil, the file gets the owner of like.
+// that file. If like is not nil, the temporary file gets the owner of the file that like
+// describes.
 func writeBeside(path string, text []byte, like os.FileInfo) (name string, err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), temporaryName(path))
 	if err != nil {
@@ -56,8 +58,8 @@ func synced(folder *os.File) error {
 
 func temporaryName(path string) string { return "." + filepath.Base(path) + ".*.new" }
 
-// LeftBehind returns the temporary files beside path of commands that were killed or still
-// run.
+// LeftBehind returns the temporary files that commands made to replace the file at path.
+// These commands were killed, or are still running.
 func LeftBehind(path string) []string {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

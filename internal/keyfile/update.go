@@ -49,9 +49,10 @@ func Create(path string, d *Document) error {
 	return synced(folder)
 }
 
-// Update applies change to the document in the file and replaces the file with the
-// result, completely or not at all. Commands wait for each other; if something else changes
-// the file meanwhile, Update returns an error. before and after are the file's modes.
+// Update applies change to the document in the file and replaces the file with the result,
+// completely or not at all. Updates of the same file wait for each other. If something else
+// changes the file at the same time, Update returns an error. before and after are the modes
+// of the file before and after the change.
 func Update(path string, change func(*Document) error) (before, after os.FileMode, err error) {
 	// If path is a link, it stays a link: the file that it leads to is replaced.
 	target, err := filepath.EvalSymlinks(path)
@@ -82,14 +83,14 @@ func Update(path string, change func(*Document) error) (before, after os.FileMod
 	if err != nil {
 		return 0, 0, err
 	}
-	defer os.Remove(temporary) // does nothing after the rename
+	defer os.Remove(temporary) // does nothing if the file was renamed
 	folder, err := os.Open(filepath.Dir(target))
 	if err != nil {
 		return 0, 0, cannot("open its folder", err)
 	}
 	defer folder.Close()
-	// Refuse if something else changed the file. A change between this check and the rename
-	// is not noticed.
+	// Return an error if something else changed the file. A change between this check and
+	// the rename is not noticed.
 	again, err := ReadText(target)
 	if err != nil || !bytes.Equal(again, text) {
 		return 0, 0, ErrChanged
@@ -98,7 +99,7 @@ func Update(path string, change func(*Document) error) (before, after os.FileMod
 		return 0, 0, ErrChanged
 	}
 	if !locksWork {
-		file.Close() // on systems without locks, an open file may not be replaceable
+		file.Close() // some systems without locks cannot replace an open file
 	}
 	if err := os.Rename(temporary, target); err != nil {
 		return 0, 0, cannot("replace the file", err)

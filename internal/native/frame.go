@@ -18,7 +18,7 @@ func Sum(b []byte) Digest {
 }
 
 // Same reports whether sealed, a digest in a record, equals digest. Like
-// subtle.ConstantTimeCompare it takes constant time, but it does not go byte by byte.
+// subtle.ConstantTimeCompare it takes constant time, but it compares eight bytes at a time.
 func Same(sealed []byte, digest *Digest) bool {
 	other := (*Digest)(sealed)
 	difference := binary.NativeEndian.Uint64(other[:8]) ^ binary.NativeEndian.Uint64(digest[:8])
@@ -40,8 +40,8 @@ const (
 	MaxSpan    = 1<<40 - 1
 )
 
-// PutInstant and PutSpan also overwrite the two or three bytes before the field with zeros,
-// so the caller must write those bytes later.
+// PutInstant also sets the two bytes before its field to zero, and PutSpan the three bytes
+// before its field. So the caller must write these bytes later.
 
 // PutInstant writes an instant as six bytes at an offset.
 func PutInstant(head []byte, at int, t int64) { binary.BigEndian.PutUint64(head[at+6-8:], uint64(t)) }

@@ -10,8 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// Codec is a codec of this module. It keeps no buffer that it is given, so it may get pooled
-// ones. No other module can implement it.
+// Codec is a codec of this module. It does not retain the buffers passed to it, so callers
+// may pass pooled buffers. No other module can implement it.
 type Codec interface {
 	Native(Mark)
 	Room(payload int) int // how much free capacity Seal needs in dst, for a payload of this length
@@ -26,9 +26,9 @@ type AnyCodec interface {
 	Open(ctx context.Context, dst []byte, text string) (payload []byte, err error)
 }
 
-// Texts seals payloads into texts that begin with a prefix, and opens such texts. It gives
-// pooled buffers to a codec of this module, but not to any other codec, because that might
-// keep them.
+// Texts seals payloads into texts that begin with a prefix, and opens such texts. It passes
+// pooled buffers to a codec of this module. It does not pass them to any other codec, which
+// might retain them.
 type Texts[R callback.Reason] struct {
 	Prefix  string
 	codec   AnyCodec
@@ -37,8 +37,9 @@ type Texts[R callback.Reason] struct {
 	mayGive []R   // the reasons that the codec itself may give for a text that it does not open
 }
 
-// NewTexts returns a Texts for a prefix and a codec. If the codec returns an error that wraps
-// a reason in mayGive, Open fails with that reason; any other failure has the reason failed.
+// NewTexts returns a Texts for a prefix and a codec. If the codec returns an error that
+// wraps a reason in mayGive, Open fails with that reason; any other failure has the reason
+// in the parameter failed.
 func NewTexts[R callback.Reason](prefix string, codec AnyCodec, failed R, mayGive ...R) Texts[R] {
 	ours, _ := codec.(Codec)
 	return Texts[R]{prefix, codec, ours, failed, mayGive}
@@ -103,8 +104,8 @@ func isText(text []byte) bool {
 	return true
 }
 
-// Scratch holds buffers for sealing or opening one text. It is pooled, so that they are not
-// allocated for every text.
+// Scratch holds the buffers for sealing or opening one text. Scratches are kept in a pool,
+// so that not every text needs new buffers.
 type Scratch struct{ Payload, text []byte }
 
 var scratches = sync.Pool{New: func() any { return new(Scratch) }}

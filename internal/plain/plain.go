@@ -8,11 +8,11 @@ type Error string
 
 func (e Error) Error() string { return string(e) }
 
-// MaxText is how many bytes of a client's text a log shows at most.
+// MaxText is how many bytes of a client's text the log shows, at most.
 const MaxText = 128
 
-// Text returns a client's text for the log: quoted unless it is plain ASCII, and cut at
-// MaxText bytes.
+// Text returns a client's text in a form for the log: a short text of plain ASCII as it is,
+// and any other text quoted and cut after MaxText bytes.
 func Text(text string) string {
 	cut := text[:min(len(text), MaxText)]
 	quoted := strconv.QuoteToASCII(cut)

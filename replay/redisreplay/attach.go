@@ -57,8 +57,8 @@ func (s *Store) introduce(ctx context.Context, client *redis.Client, unused bool
 	return nil
 }
 
-// attach returns the server of a client. For a new client it makes one, and adds it to the
-// client as a hook.
+// attach returns the server that belongs to a client. For a new client it makes a server,
+// and adds the server to the client as a hook.
 func (s *Store) attach(client *redis.Client) *server {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,12 +13,14 @@ type Config struct {
 	// characters of printable ASCII, without white space and without braces: with braces,
 	// a cluster would keep all keys in one slot. "" means "mcpseal:used:".
 	Prefix string
-	// Skew is how far apart the clocks of the processes that seal and open tokens may
-	// be. If Redis may have forgotten used tokens at some time, all tokens issued before
-	// that time plus Skew are refused. 0 means 1 minute; less suits a test on one machine.
+	// Skew is how far apart the clocks of the processes that seal and open tokens may be. If
+	// Redis may have forgotten used tokens at some time, all tokens issued before that time
+	// plus Skew are refused. 0 means 1 minute; a shorter time is only for tests on one
+	// machine.
 	Skew time.Duration
-	// Logger gets a record that says whether the server keeps used tokens over a restart,
-	// and a warning whenever it may have forgotten some. Nil means slog.Default().
+	// Logger gets a record that says whether the server still has all used tokens after a
+	// restart, and a warning whenever the server may have forgotten some. Nil means
+	// slog.Default().
 	Logger *slog.Logger
 }
 

@@ -6,23 +6,28 @@
 //	…
 //	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "deploy.example.com", Replay: store})
 //
-// To spend a token, the store sends one SET with NX and PX: one round trip, and the server
-// decides. If the server is down or too slow, tokens are rejected. The key outlasts the
-// token by two minutes or more. The clocks of the processes must differ by less: a process
-// whose clock is further behind opens the token again after the key is gone.
+// To record that a token is used, the store sends one SET command with NX and PX. This takes
+// one round trip, and the server itself decides whether the token was already used. If the
+// server is down or too slow, tokens are rejected. The key in Redis lives at least two
+// minutes longer than the token. The clocks of the processes must differ by less than that:
+// a process whose clock is further behind would accept the token again after the key is
+// gone.
 //
-// A server can forget used tokens: when it is restarted, flushed, replaced by a replica
-// that lacks the last writes, or evicts keys. The store notices, and refuses tokens that
-// were issued before that or within a minute after it ([Config.Skew]). Users start
-// over, and no token works twice. For this the store keeps an epoch in the server, and
-// checks it twice a second and after every new connection. Spending a token is still one
-// command. With a new server the store refuses all tokens for the first minute.
+// A server can forget used tokens: when it is restarted, flushed, replaced by a replica that
+// lacks the last writes, or evicts keys. The store notices this, and refuses tokens that
+// were issued before that moment or within a minute after it ([Config.Skew]). Users must
+// start over, but no token works twice. For this check, the store keeps a note in the
+// server, called the epoch. It checks the epoch twice a second and after every new
+// connection. Using a token still takes only one command. With a new server, the store
+// refuses all tokens for the first minute.
 //
-// A flush, and a restart that a proxy hides, go unnoticed for up to a second. Users
-// need not start over after a restart if the server has appendonly yes, appendfsync
-// always and no replicas. The clock of the server matters too: keys expire by it.
+// A flush, and a restart that a proxy hides, go unnoticed for up to a second. Users need not
+// start over after a restart of the server if it has the settings appendonly yes and
+// appendfsync always, and no replicas. The clock of the server matters too, because keys
+// expire by that clock.
 //
-// The command that spends a token is sent only once, whatever MaxRetries the client has. If
-// its answer is lost, a second try would find the token used, and take an honest user for
-// an attacker. So the token is rejected as store_failed, and may be spent.
+// The command that records a use is sent only once, whatever MaxRetries the client has. If
+// the answer to the command is lost, a second try would find that the token is used, and an
+// honest user would look like an attacker. So there is no second try: the token is rejected
+// as store_failed, although the server may have recorded its use.
 package redisreplay

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// epoch is a note that the store keeps in a server beside the used tokens. While it is
-// there and matches the server, the server has forgotten no used token since the epoch was
-// made. A server that loses all used tokens loses the epoch too. After a restart or a
-// promotion, which may lose some, the epoch does not match the server.
+// epoch is a note that the store keeps in a server beside the used tokens. While it is there
+// and matches the server, the server has forgotten no used token since the epoch was made. A
+// server that loses all used tokens loses the epoch too. A restart or the promotion of a
+// replica may lose some used tokens; after it, the epoch does not match the server.
 type epoch struct {
 	id      string    // random, so that no two epochs have the same id
 	made    time.Time // when the epoch was made, by the clock of the process that made it
@@ -71,9 +71,9 @@ func isIdentity(text string) bool {
 	return len(text) == 40 && strings.Trim(text, "0123456789abcdef") == "" && strings.Trim(text, "0") != ""
 }
 
-// follow returns the epoch that must replace e in a server with this report. If the server
-// may have lost used tokens, next has a new id, and why says what happened; otherwise why
-// is "".
+// follow returns the epoch that must replace e in the server that sent the report r. If the
+// server may have lost used tokens, next has a new id, and why says what happened. Otherwise
+// why is "".
 func (e epoch) follow(now time.Time, r *report) (next epoch, why string) {
 	switch {
 	case e.id == "":

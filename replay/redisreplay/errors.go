@@ -14,7 +14,7 @@ import (
 )
 
 // failure is an error of the Redis client with a text that is safe to log. The text of the
-// original error may hold anything.
+// original error may hold a secret.
 type failure struct {
 	text mcpseal.PlainError
 	err  error
@@ -23,8 +23,8 @@ type failure struct {
 func (f *failure) Error() string   { return f.text.Error() }
 func (f *failure) Unwrap() []error { return []error{f.text, f.err} }
 
-// explain returns err with a text that is safe to log. It says what is wrong and, if that
-// is not obvious, what to do.
+// explain returns err with a text that is safe to log. The text says what is wrong and, if
+// that is not obvious, what to do.
 func explain(err error) error {
 	if isType[mcpseal.PlainError](err) {
 		return err
@@ -39,8 +39,8 @@ func explain(err error) error {
 	return &failure{text, err}
 }
 
-// causes explains errors; the first entry that matches is used. Replies of a server come
-// before network errors, because they are more precise.
+// causes holds explanations of errors. The first entry that matches an error is used.
+// Replies of a server come before network errors, because they are more precise.
 var causes = []struct {
 	is   func(error) bool
 	text mcpseal.PlainError
@@ -89,8 +89,8 @@ func isType[T error](err error) bool {
 	return errors.As(err, &found)
 }
 
-// isRedirect reports whether err says that the key is on another server. A cluster client
-// would have followed that redirect.
+// isRedirect reports whether err says that the key is on another server. Only the client of
+// a single server returns such an error: a cluster client follows the redirect.
 func isRedirect(err error) bool {
 	_, moved := redis.IsMovedError(err)
 	_, ask := redis.IsAskError(err)

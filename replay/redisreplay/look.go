@@ -47,7 +47,7 @@ func (s *server) settle(ctx context.Context, l *look) error {
 
 const swap = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[2]) return 1 end return 0`
 
-// bound sets l.from: tokens issued before that time are refused. A token whose use was
+// bound sets l.from. Tokens issued before this time are refused. A token whose use was
 // forgotten was issued before the epoch was made. But another clock dated the token, so
 // bound adds the skew.
 func (s *server) bound(l *look) {
@@ -70,8 +70,8 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // read returns the server's report and the text of its epoch, both read on one connection.
-// If there is no epoch, it writes a mark in its place. Trying to write also shows that the
-// server accepts writes: a master that was replaced may not.
+// If there is no epoch, read writes a mark in its place. Trying to write also shows whether
+// the server accepts writes: a master that was replaced may refuse them.
 func (s *server) read(ctx context.Context) (report, string, error) {
 	var err error
 	for range 3 { // try again if a cluster is moving the slot to another server
@@ -117,8 +117,8 @@ func (s *server) read(ctx context.Context) (report, string, error) {
 	return report{}, "", err
 }
 
-// findKey sets s.key, the key of the epoch, unless it is set already. In a cluster it chooses
-// a key in a slot of this server.
+// findKey sets s.key, the key in Redis that holds the epoch, unless it is set already. In a
+// cluster, findKey chooses a key in a slot of this server.
 func (s *server) findKey(ctx context.Context) error {
 	if s.key != "" {
 		return nil

@@ -25,7 +25,7 @@ type report struct {
 	aof       bool
 	rewriting bool   // true if the append-only file is being rewritten, and so may not be complete
 	fsync     string // the setting appendfsync; "" if the server does not say
-	lazy      bool   // the setting no-appendfsync-on-rewrite
+	lazy      bool   // true unless the server says that the setting no-appendfsync-on-rewrite is no
 }
 
 const (
@@ -62,7 +62,7 @@ func newReport(info string, config map[string]string) report {
 	}
 	r.evicted, _ = strconv.ParseUint(said["evicted_keys"], 10, 64)
 	if said["role"] == "" {
-		r.run = "" // an empty run makes check refuse the server, which may be a replica
+		r.run = "" // if run is empty, the method check refuses the server, which may be a replica
 	}
 	return r
 }
@@ -80,21 +80,23 @@ func (r *report) check() error {
 	return nil
 }
 
-// maxLeap is how far a server's clock may leap ahead. A used token is kept for longer than
-// that after it expires, so such a leap forgets none too early.
+// maxLeap is how far a server's clock may leap ahead. The server keeps a used token for
+// longer than this after the token expires. So no used token is forgotten too early because
+// of such a leap.
 const maxLeap = time.Minute
 
 // leapt reports whether the server's clock leapt ahead since an earlier report of the same
-// server. Keys that hold used tokens then expired too early.
+// server. After a leap, keys that hold used tokens may have expired too early.
 func (r *report) leapt(since *report) bool {
 	return r.run == since.run && !r.clock.IsZero() && !since.clock.IsZero() &&
 		r.clock.Sub(since.clock)-r.asked.Sub(since.asked) > maxLeap
 }
 
-// keeps reports whether the server still has all used tokens after a restart. For that it
-// must write to its disk before it answers, and have no replicas: a replica that lacks used
-// tokens may take its place. kept is what keeps returned before: if it was true, the
-// append-only file was complete, and stays complete while it is rewritten.
+// keeps reports whether the server still has all used tokens after a restart. For that, the
+// server must write to its disk before it answers, and must have no replicas: a replica that
+// lacks used tokens may take its place. The parameter kept is the result for the previous
+// report. If it is true, the append-only file was complete then, and stays complete while it
+// is rewritten.
 func (r *report) keeps(kept bool) bool {
 	return r.aof && r.fsync == "always" && !r.lazy && r.alone && (kept || !r.rewriting)
 }

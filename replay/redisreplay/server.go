@@ -28,16 +28,16 @@ const (
 	errPanicked = mcpseal.PlainError("a hook of the Redis client panicked")
 )
 
-// server is one Redis that keeps used tokens: the only one, or a node of a cluster. It is a
-// hook of its client, so it sees every connection and every command.
+// server is one Redis server that keeps used tokens: the only one, or a node of a cluster.
+// It is installed in its client as a hook, so it sees every connection and every command.
 type server struct {
 	store  *Store
 	client *redis.Client
 	dials  atomic.Int64         // how many connections the client has made so far
-	seen   atomic.Pointer[look] // the last check of the epoch that succeeded
+	seen   atomic.Pointer[look] // the last successful check of the epoch
 
 	mu      sync.Mutex
-	now     *look // the check that is under way, or nil
+	now     *look // the check that is under way, or nil if there is none
 	watched bool
 
 	// Only the goroutine that does a check uses key and slot.
@@ -57,9 +57,10 @@ type look struct {
 	from   time.Time // tokens issued before this time are refused
 }
 
-// covers reports whether the check still holds for an answer that came at the time at, when
-// the client had made dials connections. A connection made after the check may lead to a
-// server that was restarted, or to another server.
+// covers reports whether the check is still valid for an answer of the server. at is the
+// time when the answer came, and dials is how many connections the client had made by then.
+// A connection made after the check may lead to a server that was restarted, or to another
+// server.
 func (l *look) covers(dials int64, at time.Time) bool {
 	if l == nil || l.dials < dials {
 		return false
@@ -70,9 +71,9 @@ func (l *look) covers(dials int64, at time.Time) bool {
 	return age <= 0 || age <= lookFresh && asleep <= lookFresh
 }
 
-// vouch returns an error if the server, which just accepted a token as unused, may have
-// forgotten an earlier use of it. It sends commands to the server only if the connection
-// may be new or the last check is too old.
+// vouch is called after the server has accepted a token as unused. It returns an error if
+// the server may have forgotten an earlier use of the token. It sends commands to the server
+// only if the connection may be new or the last check is too old.
 func (s *server) vouch(ctx context.Context, issued time.Time) error {
 	l, dials, now := s.seen.Load(), s.dials.Load(), time.Now()
 	if !l.covers(dials, now) {
@@ -87,8 +88,8 @@ func (s *server) vouch(ctx context.Context, issued time.Time) error {
 	return nil
 }
 
-// look waits for a check that covers an answer, and returns it. It starts a check if none
-// is under way; concurrent callers share one.
+// look waits for a check that covers an answer, and returns that check. It starts a check if
+// none is under way; concurrent callers share the same check.
 func (s *server) look(ctx context.Context, dials int64, at time.Time) (*look, error) {
 	for {
 		s.mu.Lock()
@@ -166,7 +167,7 @@ func (s *server) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
-// ProcessHook notes in each command of this store which server answers it.
+// ProcessHook records in each command of this store which server answers the command.
 func (s *server) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		s.answer(cmd)

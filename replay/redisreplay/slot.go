@@ -15,8 +15,8 @@ const (
 	errNoSlots = mcpseal.PlainError("a Redis of the cluster has no slots")
 )
 
-// ownSlot returns the lowest slot, not below from, that the server owns. Every process
-// finds the same slot in this way.
+// ownSlot returns the lowest slot that the server owns, among the slots with the number from
+// or a higher one. Every process finds the same slot in this way.
 func ownSlot(ctx context.Context, server *redis.Client, from int) (int, error) {
 	id, err := server.Do(ctx, "cluster", "myid").Text()
 	if err != nil {
@@ -39,7 +39,7 @@ func ownSlot(ctx context.Context, server *redis.Client, from int) (int, error) {
 	return first, nil
 }
 
-// slotTag returns a hash tag that puts a key into the slot.
+// slotTag returns a hash tag that puts a key into the given slot.
 func slotTag(slot int) string {
 	for i := 0; ; i++ {
 		if tag := strconv.Itoa(i); int(crc16(tag))%slots == slot {
@@ -48,8 +48,8 @@ func slotTag(slot int) string {
 	}
 }
 
-// crc16 returns the CRC-16/XMODEM checksum of text. A Redis cluster chooses a key's slot
-// with it.
+// crc16 returns the CRC-16/XMODEM checksum of text. A Redis cluster computes the slot of a
+// key from this checksum.
 func crc16(text string) (crc uint16) {
 	for i := range len(text) {
 		crc ^= uint16(text[i]) << 8

@@ -23,7 +23,7 @@ type Store struct {
 	skew   time.Duration
 	logger *slog.Logger
 
-	refused atomic.Bool // true if New failed, so that goroutines that watch the servers must end
+	refused atomic.Bool // true if New failed; then the goroutines that watch the servers must end
 
 	mu      sync.Mutex
 	servers map[*redis.Client]*server
@@ -61,7 +61,8 @@ func New(ctx context.Context, client redis.UniversalClient, config Config) (*Sto
 	return s, nil
 }
 
-// Spend spends a token: see [mcpseal.ReplayStore]. It returns by the context's deadline.
+// Spend spends a token: see [mcpseal.ReplayStore]. It returns no later than the deadline of
+// the context.
 func (s *Store) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
 	by, err := s.spend(ctx, &use)
 	if by == nil || err != nil {
@@ -73,8 +74,8 @@ func (s *Store) Spend(ctx context.Context, use mcpseal.Use) (first bool, err err
 	return true, nil
 }
 
-// spend writes a use to Redis. It returns the server that accepted it, or nil if the token
-// was used before.
+// spend writes the use of a token to Redis. It returns the server that recorded the use, or
+// nil if the token was used before.
 func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -109,9 +110,10 @@ func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 const maxLifetime = 11 * 365 * 24 * time.Hour
 
 // keep returns how long the server must remember a use. left is the time until use.Until by
-// our clock. If our clock is ahead, left is too short, so keep returns at least the token's
-// whole lifetime. It returns a duration, so that the server's clock need not agree with
-// ours, and a limited one, so that no key stays for ever.
+// the clock of this process. If that clock is ahead, left is too short, so keep returns at
+// least the token's whole lifetime. The result is a duration, so that the server's clock
+// need not agree with the clock of this process. The result is limited, so that no key stays
+// for ever.
 func keep(use *mcpseal.Use, left time.Duration) time.Duration {
 	if lifetime := use.Until.Sub(use.Issued); lifetime <= maxLifetime {
 		return max(left, lifetime)
