@@ -82,7 +82,7 @@ func measure(contenders []contender, remotes []remote, budget time.Duration) []r
 	return rows
 }
 
-// calibrate returns how many runs take about as long as a slice.
+// calibrate returns how many runs together take about as long as the duration slice.
 func calibrate(run func()) int {
 	for n := 1; ; n *= 2 {
 		start := time.Now()

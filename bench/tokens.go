@@ -11,7 +11,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Every contender protects the same state of the same request.
+// All contenders seal tokens for the same request, with the same question.
 const (
 	method    = "tools/call"
 	target    = "deploy"
