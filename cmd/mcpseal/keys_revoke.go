@@ -61,8 +61,8 @@ leaked, revoke every key in it.`,
 	return cmd
 }
 
-// revoke takes keys out of the file d. If one of these keys seals now, it also adds
-// successor, or returns an error if that is nil.
+// revoke takes keys out of the file d. If one of these keys seals now, it also adds the key
+// successor. If successor is nil, it returns an error in that case.
 func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileView, room keyfile.Room, successor *keyfile.Key, secrets *secrets) error {
 	sealing := d.Schedule().SealerAt(now)
 	var revoked, already []string

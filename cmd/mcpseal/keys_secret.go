@@ -138,7 +138,7 @@ func (s *secrets) ageRecipients() (all []age.Recipient, err error) {
 		return nil, failed("--recipients-file: %w", err)
 	}
 	some, err := age.ParseRecipients(strings.NewReader(string(text)))
-	if err != nil { // err is not shown, because it may repeat a secret identity
+	if err != nil { // do not return err, because it may contain a secret identity
 		return nil, no("%s is not a file of age recipients: a line each, age1…", named(s.recipientsFile))
 	}
 	return append(all, some...), nil

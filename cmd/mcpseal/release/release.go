@@ -79,8 +79,8 @@ func refused(answers mcp.InputResponseMap) bool {
 }
 
 // answer returns the value of the field named field in the user's answer to the question key.
-// answered is false unless the user accepted and the answer has exactly this field, of type
-// T. The handler then asks again.
+// answered is true if the user accepted and the answer has exactly this field, of type T. If
+// it is false, the handler asks again.
 func answer[T any](answers mcp.InputResponseMap, key, field string) (value T, answered bool) {
 	form, _ := answers[key].(*mcp.ElicitResult)
 	if form == nil || form.Action != "accept" || len(form.Content) != 1 {
