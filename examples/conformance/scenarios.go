@@ -91,8 +91,8 @@ func (q question) schema() map[string]any {
 }
 
 // accepted returns the value of the field named field in the user's answer to the question
-// key. ok is false unless the user accepted and the answer has exactly this field, of type T.
-// The scenarios then ask again.
+// key. ok is true if the user accepted and the answer has exactly this field, of type T. If
+// it is false, the scenarios ask again.
 func accepted[T any](r round, key, field string) (value T, ok bool) {
 	content, ok := r.form(key)
 	if !ok || len(content) != 1 {

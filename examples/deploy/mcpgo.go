@@ -89,8 +89,7 @@ func refused(req mcp.CallToolRequest) bool {
 }
 
 // answer returns the value of the field named field in the user's answer to the question key.
-// answered is false unless the user accepted and the answer has exactly this field, of type
-// T.
+// answered is true if the user accepted and the answer has exactly this field, of type T.
 func answer[T any](req mcp.CallToolRequest, key, field string) (value T, answered bool) {
 	form := server.ElicitationResponse(req.Params.InputResponses, key)
 	if form == nil || form.Action != mcp.ElicitationResponseActionAccept {

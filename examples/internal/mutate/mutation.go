@@ -81,8 +81,8 @@ var mutations = [][]mutation{
 	},
 }
 
-// The mutations replace recorded values by these. The list methods leaves out methods that a
-// server answers with an endless stream.
+// The mutations replace recorded values with these values. A method that a server answers with
+// an endless stream is not among them.
 var (
 	methods = []string{
 		"tools/call", "prompts/get", "resources/read", "tools/list", "prompts/list", "resources/list", "resources/templates/list",

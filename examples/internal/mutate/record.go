@@ -13,8 +13,8 @@ type recording struct {
 	calls   []olderCall // the calls of the older protocol revision
 	users   []string    // the access tokens of the users, at least one; "" means that no token is sent
 	tokens  []string    // the states and cursors of every call and user
-	answers []any       // answers to every kind of question
-	names   []string    // names of tools and prompts
+	answers []any       // all answers that were sent with the newer protocol revision
+	names   []string    // the names of the tools and prompts that were called
 }
 
 // round is one request of the newer protocol revision.
@@ -23,8 +23,8 @@ type round struct {
 	params       json.RawMessage
 }
 
-// olderCall is a call of the older protocol revision. Its map answers has the answer to each
-// question, by the message of the question.
+// olderCall is a call of the older protocol revision. The field answers maps the message of
+// each question to its answer.
 type olderCall struct {
 	user, method string
 	params       json.RawMessage
