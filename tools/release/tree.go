@@ -25,7 +25,7 @@ func (r *release) proxy() string { return filepath.Join(r.dir, "proxy") }
 
 // mod is one Go module in the tree of a release.
 type mod struct {
-	dir  string // the directory in the tree, with slashes; "." is the root
+	dir  string // the module's directory, relative to the tree and with slashes; "." is the root module
 	file *modfile.File
 }
 

@@ -101,8 +101,8 @@ func (p *program) versions() (map[string]string, error) {
 	return found, err
 }
 
-// checkSums returns an error if go.sum has a module that the program must not get: one of
-// strangers, or an SDK other than the one that it uses.
+// checkSums returns an error if go.sum has a module that the program must not get: one in the
+// list strangers, or an SDK that the program does not use.
 func (p *program) checkSums(uses string) error {
 	sums, err := os.ReadFile(filepath.Join(p.dir, "go.sum"))
 	if err != nil {
