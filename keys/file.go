@@ -20,7 +20,7 @@ type File struct {
 	options Options
 
 	current atomic.Pointer[datedRing]
-	turn    sync.Mutex // held while current is replaced
+	turn    sync.Mutex // held while the field current is replaced
 
 	loading    sync.Mutex                 // held while the file is loaded; guards the fields from here to reported
 	good       fileSum                    // the hash of the version of the file that is in use

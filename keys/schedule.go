@@ -19,8 +19,7 @@ type schedule struct {
 // secretsOf holds the secrets of the keys in a file, by id.
 type secretsOf map[mcpseal.KeyID]mcpseal.Key
 
-// datedRing is a ring of keys, and the time during which it is valid: from since until the
-// time until.
+// datedRing is a ring of keys with two times, since and until. The ring is valid between them.
 type datedRing struct {
 	schedule     *schedule
 	ring         *mcpseal.Ring // nil if all keys have expired; then no token can be sealed or opened

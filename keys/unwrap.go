@@ -27,9 +27,10 @@ type Unwrapper interface {
 	// Scheme returns the name that stands before the secrets of this unwrapper in the file.
 	// It has 1 to 32 lower-case letters, digits and hyphens.
 	Scheme() string
-	// Unwrap returns the decrypted secret. It must return an error if wrapped was changed or
-	// was never encrypted. It must return when ctx ends, which is after 30 seconds; a call
-	// that has not returned by then counts as failed. The caller copies the result.
+	// Unwrap decrypts the bytes in wrapped and returns the secret. It must return an error if
+	// these bytes were changed or were never encrypted. It must return when ctx ends, which
+	// is after 30 seconds; a call that has not returned by then counts as failed. The caller
+	// copies the result.
 	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
 }
 
