@@ -20,7 +20,8 @@ var confirmation = mcp.InputRequestMap{question: &mcp.ElicitParams{
 	Message: "Really deploy?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}},
 }}
 
-// askingServer returns a server with a tool that asks once, and one that does not ask.
+// askingServer returns a server with two tools: one asks the user a question once, and the
+// other asks nothing.
 func askingServer(protected bool) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
 	object := map[string]any{"type": "object"}
@@ -69,8 +70,8 @@ func overHTTP(server *mcp.Server, client *mcp.Client) *mcp.ClientSession {
 	return session
 }
 
-// round returns a function that calls the tool that asks. That is two tools/call on the
-// wire.
+// round returns a function that calls the tool that asks the user. The client sends two
+// tools/call requests: the first call, and the retry with the answer.
 func round(session *mcp.ClientSession) func() {
 	return func() {
 		result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: target, Arguments: deployArguments})
@@ -81,8 +82,9 @@ func round(session *mcp.ClientSession) func() {
 	}
 }
 
-// adapterContenders compares whole calls with the middleware alone. The difference
-// between the first two rows is the middleware's time too, but with more noise.
+// adapterContenders returns contenders that make whole calls, and contenders that run only
+// the middleware. The middleware's time is also the difference between the first two rows,
+// but that difference has more noise.
 func adapterContenders(connect func(*mcp.Server, *mcp.Client) *mcp.ClientSession) []contender {
 	return []contender{
 		{"two tools/call, unprotected", 0, round(connect(askingServer(false), sdkClient(true)))},
@@ -92,11 +94,11 @@ func adapterContenders(connect func(*mcp.Server, *mcp.Client) *mcp.ClientSession
 	}
 }
 
-// middlewareRound runs the middleware by itself, around a handler that costs
-// nothing.
+// middlewareRound returns a function that runs only the middleware, around a handler that
+// does almost nothing.
 func middlewareRound() func() {
 	ctx := context.Background()
-	// Only the SDK can make a result that asks, so this takes one from the wire.
+	// Only the SDK can make a result that asks the user. So get one by calling a server.
 	asking, err := inMemory(askingServer(false), sdkClient(false)).CallTool(ctx, &mcp.CallToolParams{Name: target})
 	check(err)
 	if !asking.NeedsInput() {
@@ -136,8 +138,8 @@ func middlewareSilent() func() {
 	}
 }
 
-// installContenders are ways to protect a server that lives for one request. Each run
-// also makes the server, and that is most of its cost.
+// installContenders returns ways to protect a server that lives for one request. Each run
+// also makes the server, which takes most of the time.
 func installContenders() []contender {
 	quiet := &gosdk.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	b := boundary(mcpseal.Ephemeral())

@@ -81,8 +81,8 @@ func peerComparisons() (all []comparison) {
 	return all
 }
 
-// startPeer starts a script that opens the token. It first copies the script to the
-// directory that has its modules.
+// startPeer starts a script of another SDK, which opens the token in given. It first copies
+// the script to the directory that holds the SDK's modules.
 func startPeer(program, script string, given map[string]string) (func() float64, error) {
 	source, err := os.ReadFile(filepath.Join("peers", script))
 	if err != nil {
@@ -98,9 +98,9 @@ func startPeer(program, script string, given map[string]string) (func() float64,
 	return startProgram(program, []string{copied}, given)
 }
 
-// startProgram starts a process that does the job as often as it is told. It returns a
-// function that measures how long the job takes there, in nanoseconds. The process ends
-// when its input ends: at the latest when this process ends.
+// startProgram starts another process that repeats a job as often as it is told. It returns
+// a function that measures how long one job takes there, in nanoseconds. The other process
+// ends when its input ends, at the latest when the benchmark ends.
 func startProgram(program string, args []string, given map[string]string) (func() float64, error) {
 	if _, err := os.Stat(program); err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// cursorComparison compares ways to serve a page: open its cursor, and issue the next
-// one.
+// cursorComparison compares ways to serve a page of a list: open the cursor of this page,
+// and issue the cursor of the next page.
 func cursorComparison() comparison {
 	const size = 64
 	position := strings.Repeat("x", size)

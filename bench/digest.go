@@ -14,7 +14,7 @@ import (
 
 type argumentText struct{ name, json string }
 
-// argumentTexts returns two texts of the same value, of about 300 bytes each.
+// argumentTexts returns two JSON texts that have the same value. Each has about 300 bytes.
 func argumentTexts() []argumentText {
 	return []argumentText{
 		{"canonical text of 300 B", `{"branch":"main","count":3,"dir":"/var/lib/service/releases/current","dry_run":false,` +
@@ -53,8 +53,8 @@ func digestContenders(text string) []contender {
 	}
 }
 
-// memberContenders digest an object with count members, sorted by name and in random
-// order.
+// memberContenders returns two contenders that digest an object with count members. In the
+// first object the members are sorted by name, in the second they are in random order.
 func memberContenders(count int) []contender {
 	order := make([]int, count)
 	for i := range order {

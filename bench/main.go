@@ -1,6 +1,7 @@
-// Bench measures mcpseal against the floor (AES-GCM and base64 alone) and
-// against what a Go server would use instead, all interleaved in one run on
-// one goroutine, so that noise affects all alike. Only the ratios mean anything.
+// Bench compares the speed of mcpseal with the least possible work (AES-GCM and base64
+// alone) and with what a Go server would use instead of mcpseal. The contenders of a table
+// take turns in one run on one goroutine, so that noise affects all of them alike. Compare
+// only the ratios: the times depend on the machine.
 //
 //	go run .          a table
 //	go run . -json    the same as JSON
@@ -17,8 +18,8 @@ import (
 	"time"
 )
 
-// ballast is as large as the heap of a small server. Without it the collector would run
-// after every few megabytes of garbage, unlike in a server.
+// ballast makes the heap as large as that of a small server. Without it, the garbage
+// collector would run after every few megabytes of garbage, more often than in a server.
 var ballast = make([]byte, 64<<20)
 
 // table is the result of one comparison. Ratios are relative to the first row.
@@ -26,13 +27,13 @@ type table struct {
 	Title  string   `json:"title"`
 	Rows   []row    `json:"rows,omitempty"`
 	Sizes  []size   `json:"sizes,omitempty"`
-	Target *verdict `json:"target,omitempty"` // nil if there is none
+	Target *verdict `json:"target,omitempty"` // nil if the comparison has no target
 }
 
-// verdict says whether the last row needs few enough allocations.
+// verdict says whether the last row of a table meets its target for allocations.
 type verdict struct {
-	Most float64 `json:"most"` // the most allocations beyond those of the first row
-	More float64 `json:"more"` // those that were counted
+	Most float64 `json:"most"` // how many more allocations than the first row are allowed
+	More float64 `json:"more"` // how many more were counted
 	Met  bool    `json:"met"`
 }
 
@@ -74,11 +75,11 @@ func main() {
 
 type comparison struct {
 	title      string
-	most       float64 // the target: the last row may need so many allocations more than the first; 0 means no target
+	most       float64 // the target: how many more allocations the last row may make than the first; 0 means no target
 	contenders []contender
 	remotes    []remote
 	sizes      func() []size                    // measures sizes instead of times; may be nil
-	rows       func(budget time.Duration) []row // measures times in another way than the function measure; may be nil
+	rows       func(budget time.Duration) []row // measures times instead of the function measure; may be nil
 }
 
 func (c comparison) table(budget time.Duration) table {

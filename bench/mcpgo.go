@@ -13,8 +13,9 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
-// mcpgoComparisons measure messages of revision 2026-07-28, from the raw JSON to the
-// result. The first row is a server with empty middleware, because any middleware costs.
+// mcpgoComparisons measure how long a server takes from the raw JSON of a message, of
+// revision 2026-07-28, to the result. In the first row, the server has middleware that does
+// nothing, because any middleware takes some time.
 func mcpgoComparisons() []comparison {
 	const about = "the adapter for mcp-go, "
 	return []comparison{
@@ -33,8 +34,9 @@ func mcpgoSilents(method string) []contender {
 	}
 }
 
-// mcpgoRounds has a row for mcp-go's own work with a longer state: it scans a message
-// several times.
+// mcpgoRounds compares rounds with and without protection. A token is longer than its state,
+// and mcp-go scans every message several times. So one row shows what mcp-go itself needs for
+// an unprotected state as long as a token.
 func mcpgoRounds(method string) []contender {
 	const state = "step=1"
 	token := mcpgoResult(mcpgoServer(protectMCPGo, state).HandleMessage(context.Background(), append(mcpgoMessage(method, target), "}}"...)))
@@ -65,8 +67,8 @@ func protectMCPGo(srv *server.MCPServer) {
 	mcpgo.Protect(srv, boundary(mcpseal.Ephemeral()), &mcpgo.Options{Principal: mcpseal.User(principal), Logger: slog.New(slog.DiscardHandler)})
 }
 
-// mcpgoServer has a tool and a prompt that ask once, and a tool and a prompt that do not
-// ask.
+// mcpgoServer returns a server with a tool and a prompt that ask the user a question once,
+// and a tool and a prompt that ask nothing.
 func mcpgoServer(install func(*server.MCPServer), state string) *server.MCPServer {
 	srv := server.NewMCPServer("bench", "1")
 	install(srv)
@@ -100,8 +102,8 @@ func mcpgoServer(install func(*server.MCPServer), state string) *server.MCPServe
 	return srv
 }
 
-// mcpgoMessage returns a request that is not closed yet, so that members of its params
-// can follow.
+// mcpgoMessage returns the JSON of a request without the final "}}", so that the caller can
+// append members to its params.
 func mcpgoMessage(method, name string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":%q,"arguments":%s,"_meta":{%q:%q,%q:{"elicitation":{}}}`,
 		method, name, deployArguments, mcp.MetaKeyProtocolVersion, mcp.ProtocolVersion20260728, mcp.MetaKeyClientCapabilities)
@@ -138,13 +140,14 @@ func mcpgoSilent(install func(*server.MCPServer), method string) func() {
 	}
 }
 
-// mcpgoRound is a request that asks, and its retry with the answer.
+// mcpgoRound returns a function that sends a request whose handler asks a question, and then
+// the retry with the answer.
 func mcpgoRound(install func(*server.MCPServer), method, state string) func() {
 	srv, ctx := mcpgoServer(install, state), context.Background()
 	open := mcpgoMessage(method, target)
 	first := append(append([]byte(nil), open...), "}}"...)
 	answered := fmt.Appendf(open, `,"inputResponses":{%q:{"action":"accept","content":{"ok":true}}},"requestState":"`, question)
-	retry := make([]byte, 0, 4096) // reused: a transport brings a message in memory of its own
+	retry := make([]byte, 0, 4096) // reused, so that the benchmark's own buffer is not counted as an allocation
 	return func() {
 		sent := mcpgoResult(srv.HandleMessage(ctx, first))
 		if sent == "" {

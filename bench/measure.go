@@ -11,7 +11,7 @@ import (
 // contender is one way to do a job. The times of several contenders are compared.
 type contender struct {
 	name   string
-	length int // the length of the contender's token; 0 means that it does not matter
+	length int // the length of the contender's token; 0 means that the length is not printed
 	run    func()
 }
 
@@ -39,8 +39,9 @@ type size struct {
 // slice is how long one contender runs before the next has its turn.
 const slice = 2 * time.Millisecond
 
-// measure runs the contenders in turn until the budget is spent, and returns
-// medians. A ratio is the median of the ratios within each turn.
+// measure runs all contenders in turn, again and again until the budget is spent. A row has
+// the median of the contender's times. Its ratio is also a median: each turn gives one ratio,
+// the contender's time divided by that of the first contender in the same turn.
 func measure(contenders []contender, remotes []remote, budget time.Duration) []row {
 	counts := make([]int, len(contenders))
 	for i, c := range contenders {
@@ -81,7 +82,7 @@ func measure(contenders []contender, remotes []remote, budget time.Duration) []r
 	return rows
 }
 
-// calibrate returns how many runs take about as long as a slice.
+// calibrate returns how many runs together take about as long as the duration slice.
 func calibrate(run func()) int {
 	for n := 1; ; n *= 2 {
 		start := time.Now()

@@ -18,7 +18,7 @@ import (
 	"github.com/gorilla/securecookie"
 )
 
-// claims is what a careful author would put into a token by hand.
+// claims is what a careful author would put into a hand-made token.
 type claims struct {
 	Issued    int64    `json:"iat"`
 	Expires   int64    `json:"exp"`
@@ -62,8 +62,8 @@ func (c claims) next() claims {
 	return c
 }
 
-// naive encrypts JSON claims with AES-GCM, as hand-rolled code does: two functions
-// that each take a key and set up the cipher.
+// naive encrypts JSON claims with AES-GCM, as hand-written code often does: with a function
+// encrypt and a function decrypt, and each call sets up the cipher from the key.
 func naive(state string) contender {
 	seal := func(c claims) string {
 		payload, err := json.Marshal(c)
@@ -101,7 +101,7 @@ func decrypt(key, blob []byte) []byte {
 	return plaintext
 }
 
-// jwtClaims are the same claims as a type that golang-jwt can check.
+// jwtClaims has the same fields as claims, in a type that golang-jwt can check.
 type jwtClaims struct {
 	jwt.RegisteredClaims
 	Method    string   `json:"m"`

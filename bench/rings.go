@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// ringContenders open a token that the last key of a ring sealed, for rings of various
-// sizes.
+// ringContenders returns contenders that open a token with rings of various sizes. The token
+// was sealed with the last key of the ring.
 func ringContenders() []contender {
 	ctx := context.Background()
 	state := strings.Repeat("x", 256)
@@ -49,7 +49,8 @@ func ring(keys ...mcpseal.Key) *mcpseal.Ring {
 	return r
 }
 
-// file returns a key source that follows a file with these keys. The first key seals.
+// file returns a key source that reads a file with these keys and reloads it when it changes.
+// The first key seals.
 func file(all []mcpseal.Key) mcpseal.KeySource {
 	var text strings.Builder
 	text.WriteString("mcpseal-keys 1\n")

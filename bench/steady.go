@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// steadyStore is a replay store to measure while no other runs.
+// steadyStore is a replay store that is measured alone, while no other store runs.
 type steadyStore struct {
 	name string
 	open func() mcpseal.ReplayStore
@@ -17,14 +17,14 @@ type steadyStore struct {
 
 const (
 	lifetime = time.Second
-	pace     = 50_000          // how many tokens are used a second; a store then holds about 100,000
-	settling = 3 * time.Second // how long a store runs before it is measured; longer than the lifetime, because stores may round it up
+	pace     = 50_000          // tokens used per second; at this pace a store holds about 100,000, because it may round the lifetime up
+	settling = 3 * time.Second // how long a store runs before it is measured; longer than the lifetime, because a store may round that up
 )
 
-// steady measures stores of tokens that live for a second, while as many tokens expire as
-// are added. Stores remove expired tokens in bursts, and the times include that. So a time
-// is the mean over several seconds, not the median of slices, and each store runs alone.
-// That takes longer than the budget, except in a test.
+// steady measures replay stores in a steady state: tokens live for a second, and as many
+// expire as are added. Stores remove expired tokens in bursts, and the measured times
+// include these bursts. So each store runs alone, and its time is the mean over several
+// seconds, not a median. This takes longer than the budget, except in a test.
 func steady(stores []steadyStore, users uint64, budget time.Duration) (rows []row) {
 	settle, measured := settling, max(2*settling, budget/time.Duration(len(stores)))
 	if budget < time.Second {
@@ -45,8 +45,8 @@ func steady(stores []steadyStore, users uint64, budget time.Duration) (rows []ro
 	return rows
 }
 
-// paced calls run at a steady pace and returns the mean time of one call, in nanoseconds.
-// A slow store gets as many calls as a fast one.
+// paced invokes the function run at a steady pace, and returns the mean time of one call, in
+// nanoseconds. A slow store gets as many calls as a fast store.
 func paced(run func(), lasts time.Duration) float64 {
 	var busy time.Duration
 	n := 0
@@ -61,8 +61,8 @@ func paced(run func(), lasts time.Duration) float64 {
 	return float64(busy) / float64(n)
 }
 
-// mutexStore is a naive store that removes expired uses: once a second it checks all of
-// them.
+// mutexStore is a naive replay store. Once a second it checks all recorded uses and removes
+// the expired ones.
 type mutexStore struct {
 	mu    sync.Mutex
 	used  map[mapKey]time.Time

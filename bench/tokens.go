@@ -11,7 +11,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Every contender protects the same state of the same request.
+// All contenders seal tokens for the same request, with the same question.
 const (
 	method    = "tools/call"
 	target    = "deploy"
@@ -41,8 +41,9 @@ func tokenContenders(size int) []contender {
 	}
 }
 
-// floor seals and opens only the state, into buffers that already exist. It has no
-// claims and no key ids, does not check how the text is written, and allocates nothing.
+// floor does the least possible work: it encrypts and decrypts only the state, into buffers
+// that already exist. It has no claims and no key ids, accepts any spelling of the base64
+// text, and allocates nothing.
 func floor(state string) contender {
 	block, err := aes.NewCipher(secret)
 	check(err)
@@ -68,7 +69,7 @@ func boundary(source mcpseal.KeySource) *mcpseal.Boundary {
 	return b
 }
 
-// request has no arguments, because their digest is measured separately.
+// request has no arguments, because the digest of arguments is measured separately.
 var request = mcpseal.Request{Method: method, Target: target, Principal: mcpseal.User(principal)}
 
 func sealFirst(b *mcpseal.Boundary, state string, questions ...mcpseal.Question) string {

@@ -19,7 +19,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-// useComparisons compares stores that let each token be used only once.
+// useComparisons returns comparisons of replay stores, which let each token be used only once.
 func useComparisons() []comparison {
 	all := []comparison{
 		{title: "a use in memory, of a new token of a new user, while others expire", rows: memoryUses(0)},
@@ -45,9 +45,9 @@ func memoryUses(users uint64) func(time.Duration) []row {
 	return func(budget time.Duration) []row { return steady(memoryStores, users, budget) }
 }
 
-// longestUses measures the longest time that a request may have to wait for a store: for a
-// sweep, or for a map that grows. The machine's own pauses add to that, so it reports the
-// best of several runs.
+// longestUses measures the longest time that a request may have to wait for a store, while
+// the store removes expired uses or grows its map. Pauses of the machine make this time
+// longer. So it reports the shortest of these times from several runs.
 func longestUses(budget time.Duration) (rows []row) {
 	const held, runs = 100_000, 5
 	for _, s := range memoryStores {
@@ -77,8 +77,8 @@ func longestUses(budget time.Duration) (rows []row) {
 	return rows
 }
 
-// newUse returns the use of the token with number n. The tokens belong to as many users
-// as the argument users says; 0 means that each token has its own user.
+// newUse returns the use of token number n. The argument users is the number of users who
+// share the tokens. 0 means that each token has its own user.
 func newUse(n uint64, lasts time.Duration, users uint64) mcpseal.Use {
 	now := time.Now()
 	use := mcpseal.Use{Round: 1, Issued: now, Until: now.Add(lasts)}
@@ -109,7 +109,7 @@ func memoryStore() *replay.SingleProcess {
 	return store
 }
 
-// syncMapStore is a naive store without an end: it has no limit and keeps every use.
+// syncMapStore is a naive replay store that grows without limit: it never removes a use.
 type syncMapStore struct{ used sync.Map }
 
 type mapKey struct {
@@ -148,7 +148,7 @@ func useSizes() (all []size) {
 }
 
 func heapInUse() int64 {
-	for range 5 { // several times, because pools and finalizers keep memory for a while
+	for range 5 { // several times, because pools and finalizers free their memory only after further collections
 		runtime.GC()
 	}
 	var stats runtime.MemStats
@@ -172,7 +172,7 @@ func rawUse(client *redis.Client) contender {
 }
 
 func redisUse(client *redis.Client) contender {
-	const skew = time.Millisecond // short, because the store rejects tokens that were issued within this time after the server started
+	const skew = time.Millisecond // short, because the store rejects tokens that were issued less than skew after the Redis server started
 	store, err := redisreplay.New(context.Background(), client, redisreplay.Config{Skew: skew})
 	check(err)
 	time.Sleep(2 * skew)

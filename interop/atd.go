@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal/compat/atd"
 )
 
-// atdCase is one job for the ATD peer: to make or open a cursor of a request.
+// atdCase is one job for the ATD peer: make a cursor for a request, or open one.
 type atdCase struct {
 	Op        string  `json:"op"`
 	Key       string  `json:"key"`
@@ -21,8 +21,8 @@ type atdCase struct {
 	Token     string  `json:"token"`
 }
 
-// playATD exchanges n cursors with the peer. It makes a new issuer for each key,
-// because the peer makes a new session for each key.
+// playATD exchanges n cursors with the peer. The peer makes a new session for each key, so
+// playATD makes a new issuer for each key too.
 func playATD(p *peer, r *random, n int) (rep report, err error) {
 	var (
 		issuer *atd.Issuer
@@ -66,8 +66,8 @@ func atdOne(p *peer, r *random, issuer *atd.Issuer, request atd.Request, page at
 	}
 	cursor, err := issuer.Issue(request, page)
 	if a.Rejected != "" || err != nil {
-		// If one side refuses to issue a cursor, the other must too. Both refuse a
-		// cursor that is too long, or that has a number too large for a double.
+		// If one side refuses to issue a cursor, the other side must refuse too. Both refuse a
+		// cursor that is too long, and arguments with a number too large for a 64-bit float.
 		if a.Rejected == "" || err == nil {
 			return fmt.Errorf("the peer issues: %q, we: %v", a.Rejected, err)
 		}
@@ -78,7 +78,7 @@ func atdOne(p *peer, r *random, issuer *atd.Issuer, request atd.Request, page at
 		return nil
 	}
 
-	// The peer's cursor, opened here.
+	// Open the peer's cursor here.
 	got, err := issuer.Open(request, a.Token)
 	if err != nil || got.Index != page.Index || string(got.State) != string(page.State) {
 		return fmt.Errorf("theirs: %q opens as %v, %v", a.Token, got, err)
@@ -94,7 +94,7 @@ func atdOne(p *peer, r *random, issuer *atd.Issuer, request atd.Request, page at
 	}
 	rep.refuse += 2
 
-	// Our cursor, opened by the peer.
+	// Let the peer open our cursor.
 	c.Op, c.Token = "open", cursor
 	if a, err = p.ask(c); err != nil {
 		return err

@@ -1,7 +1,7 @@
-// Command interop exchanges tokens and cursors between this module and published
-// releases of other implementations. Each side opens what the other made, for random
-// states, arguments and bindings, and refuses what was changed on the way. The script
-// run, in this directory, installs the other implementations.
+// Command interop exchanges tokens and cursors between mcpseal and published releases of
+// other implementations. The states, arguments and bindings are random. Each side must open
+// what the other made, and refuse a token that was changed or that comes with a wrong
+// request. The script ./run installs the other implementations.
 package main
 
 import (
@@ -54,7 +54,7 @@ func main() {
 	}
 }
 
-// report counts the exchanges that went as they should.
+// report counts the exchanges with a correct outcome.
 type report struct {
 	ours    int // how many of our tokens the peer opened
 	theirs  int // how many of the peer's tokens we opened

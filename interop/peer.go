@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// peer is another implementation in a process of its own. It reads one JSON
-// object a line and answers each with one.
+// peer is another implementation, which runs in its own process. It reads one JSON object
+// per line, and answers each with one JSON object on a line.
 type peer struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
@@ -20,7 +20,7 @@ type peer struct {
 	timer  *time.Timer
 }
 
-// patience is how long a peer may take for all questions together.
+// patience is how long a peer may run before it is killed.
 const patience = 5 * time.Minute
 
 func startPeer(args ...string) (*peer, error) {
@@ -46,7 +46,8 @@ func startPeer(args ...string) (*peer, error) {
 	return &peer{cmd, stdin, bufio.NewReaderSize(stdout, 1<<20), timer}, nil
 }
 
-// stop ends the process of the peer.
+// stop ends the process of the peer. It returns an error if the process failed or took too
+// long.
 func (p *peer) stop() error {
 	p.stdin.Close()
 	err := p.cmd.Wait()
@@ -56,12 +57,12 @@ func (p *peer) stop() error {
 	return err
 }
 
-// answer is what a peer answers to one question.
+// answer is a peer's answer to one job.
 type answer struct {
 	Token    string          // the token that the peer made
 	State    json.RawMessage // the state of the token that the peer opened
-	Rejected string          // why the peer did not make or open a token
-	Error    string          // what failed in the peer itself
+	Rejected string          // why the peer refused to make or open a token; "" if it did not refuse
+	Error    string          // why the peer itself failed; "" if it did not fail
 	Session  string
 }
 

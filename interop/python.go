@@ -11,7 +11,7 @@ import (
 	"github.com/mcpseal/mcpseal/compat"
 )
 
-// pythonCase is one job for the Python peer: to make or open a token of a request.
+// pythonCase is one job for the Python peer: make a token for a request, or open one.
 type pythonCase struct {
 	Op        string   `json:"op"`
 	Keys      []string `json:"keys"`
@@ -65,7 +65,7 @@ func pythonOne(p *peer, r *random, format mcpseal.Format, binding mcpseal.Bindin
 		return err
 	}
 
-	// Our token, opened by the peer.
+	// Let the peer open our token.
 	c.Op, c.Token = "open", token
 	if err := opensAs(p, c, state); err != nil {
 		return fmt.Errorf("ours: %w", err)
@@ -93,7 +93,7 @@ func pythonOne(p *peer, r *random, format mcpseal.Format, binding mcpseal.Bindin
 		rep.refused++
 	}
 
-	// The peer's token, opened here.
+	// Open the peer's token here.
 	c.Op, c.State = "mint", state
 	a, err := p.ask(c)
 	if err != nil {
@@ -118,7 +118,8 @@ func pythonOne(p *peer, r *random, format mcpseal.Format, binding mcpseal.Bindin
 	return nil
 }
 
-// opensAs asks the peer to open a token, and returns an error unless its state is want.
+// opensAs lets the peer open a token. It returns an error if the peer refuses, or if the
+// state in the token is not the text want.
 func opensAs(p *peer, question any, want string) error {
 	a, err := p.ask(question)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// random makes random names, values and tokens.
+// random makes random texts and JSON values, and changes tokens at random.
 type random struct{ *rand.Rand }
 
 func (r *random) bytes(n int) []byte {
@@ -22,7 +22,8 @@ func (r *random) bytes(n int) []byte {
 
 func (r *random) oneOf(texts ...string) string { return texts[r.IntN(len(texts))] }
 
-// text returns random valid UTF-8. The argument most limits how many characters it has.
+// text returns a random text of valid UTF-8. It has at most as many characters as the
+// argument most says.
 func (r *random) text(most int) string {
 	var b strings.Builder
 	for range r.IntN(most + 1) {
@@ -45,7 +46,8 @@ func (r *random) text(most int) string {
 // name returns a random text that is never empty.
 func (r *random) name() string { return "n" + r.text(20) }
 
-// number returns a random JSON number, in one of the many ways to write it.
+// number returns the text of a random JSON number. The same number can be written in several
+// ways: 1, 1.0 or 1e0, for example.
 func (r *random) number() string {
 	switch r.IntN(7) {
 	case 0:
@@ -71,10 +73,10 @@ func (r *random) number() string {
 	}
 }
 
-// value is a random JSON value. The method spell can write it in more than one way.
+// value is a JSON value, independent of how it is written. The method spell writes it as text.
 type value struct {
-	scalar  string   // null, true, false or a number, as JSON
-	text    *string  // the string, if the value is one
+	scalar  string   // the JSON text, if the value is null, true, false or a number
+	text    *string  // the string, if the value is a string
 	items   []value  // the elements of an array, or the values of an object's members
 	names   []string // the names of an object's members, whose values are in items
 	isArray bool
@@ -118,7 +120,7 @@ func (r *random) object(depth int) value {
 	return v
 }
 
-// spell writes a value with random white space, member order and escapes.
+// spell returns v as JSON text. White space, the order of members and escapes are random.
 func (r *random) spell(v value) string {
 	space := func() string { return strings.Repeat(r.oneOf(" ", "\n", "\t", ""), r.IntN(2)) }
 	switch {
@@ -166,8 +168,9 @@ func (r *random) quote(text string) string {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// change changes a token so that it decodes to other bytes. It never replaces only the
-// last character of a part, because some peers ignore the unused bits in it.
+// change returns the token with a random change, so that it decodes to other bytes. It never
+// changes only the last character of a part: some peers ignore the unused bits of that
+// character, and would still accept the token.
 func (r *random) change(token, prefix string) string {
 	body := token[len(prefix):]
 	for {

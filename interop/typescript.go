@@ -12,8 +12,7 @@ import (
 	"github.com/mcpseal/mcpseal/compat"
 )
 
-// typeScriptCase is one job for the TypeScript peer: to make or open a token of a
-// request.
+// typeScriptCase is one job for the TypeScript peer: make a token for a request, or open one.
 type typeScriptCase struct {
 	Op      string  `json:"op"`
 	Key     string  `json:"key"`
@@ -55,7 +54,7 @@ func typeScriptOne(p *peer, r *random, format mcpseal.Format, c typeScriptCase, 
 		return err
 	}
 
-	// Our token, opened by the peer.
+	// Let the peer open our token.
 	c.Op, c.Token = "open", token
 	a, err := p.ask(c)
 	if err != nil {
@@ -76,7 +75,7 @@ func typeScriptOne(p *peer, r *random, format mcpseal.Format, c typeScriptCase, 
 		rep.refused++
 	}
 
-	// The peer's token, opened here.
+	// Open the peer's token here.
 	c.Op, c.Payload = "mint", state
 	if a, err = p.ask(c); err != nil {
 		return err
@@ -100,8 +99,8 @@ func typeScriptOne(p *peer, r *random, format mcpseal.Format, c typeScriptCase, 
 	return nil
 }
 
-// sameJSON reports whether two texts are the same value in JavaScript, where all
-// numbers are doubles.
+// sameJSON reports whether two JSON texts have the same value in JavaScript, where all numbers
+// are 64-bit floats.
 func sameJSON(a, b string) bool {
 	var x, y any
 	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {

@@ -4,12 +4,16 @@
 //	…
 //	boundary, err := mcpseal.New(mcpseal.Config{Keys: source, Audience: "release.example.com"})
 //
-// [OpenFile] reads a file that `mcpseal keys` writes, and reloads it when it changes.
-// Every key in it has dates, so all replicas that have the new file change keys at the
-// same time. [FromEnvironment], [FromText] and [FromBytes] are for keys that you have
-// already, as random bytes, in hex or in base64, and that never change while the
-// process runs. [Environment] reads keys that `mcpseal keys new --print` made. A
-// server that one client starts for itself needs no such keys: see [mcpseal.Ephemeral].
+// [OpenFile] reads a file that the command `mcpseal keys` writes, and reloads it when it
+// changes. Every key in the file has dates, so all replicas that have the new file change
+// keys at the same time.
+//
+// The other functions read keys that never change while the process runs. [FromEnvironment],
+// [FromText] and [FromBytes] are for keys that you already have: random bytes, as they are,
+// in hex or in base64. [Environment] reads keys that `mcpseal keys new --print` made.
+//
+// A server that a client starts for itself alone does not need this package: see
+// [mcpseal.Ephemeral].
 //
 // docs/operations.md describes the file's format and how to rotate.
 package keys

@@ -10,23 +10,27 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Encoding is how keys are written as text. It is never guessed: many texts are valid in
-// two encodings, and are a different key in each. The zero Encoding is refused.
+// Encoding says how keys are written as text. You must always name the encoding, because many
+// texts are valid in two encodings and mean a different key in each. The zero value is not an
+// encoding, and functions return an error for it.
 type Encoding uint8
 
 const (
-	// MCPSeal is mcpseal_key1_…, as mcpseal keys new --print prints it and
-	// [mcpseal.Key.Reveal] returns it. Only this encoding has a checksum.
+	// MCPSeal is text that begins with mcpseal_key1_, as printed by the command mcpseal keys
+	// new --print and returned by [mcpseal.Key.Reveal]. Only this encoding has a checksum.
 	MCPSeal Encoding = iota + 1
-	// Hex is 64 hexadecimal digits in either case, as from openssl rand -hex 32.
+	// Hex is 64 hexadecimal digits, in upper or lower case. The command openssl rand -hex 32
+	// makes such a key.
 	Hex
-	// Base64 is standard base64, with or without padding, as from openssl rand -base64 32.
+	// Base64 is standard base64, with or without padding. The command openssl rand -base64 32
+	// makes such a key.
 	Base64
 	// Base64URL is base64 with - and _ in place of + and /, with or without padding.
 	Base64URL
 )
 
-// encodings has the name of each [Encoding], its Go constant, and a command that makes a key.
+// encodings has the name of each [Encoding], its Go constant, and a shell command that makes
+// a key in this encoding.
 var encodings = [...]struct{ name, constant, makes string }{
 	MCPSeal:   {"mcpseal", "keys.MCPSeal", "mcpseal keys new --print"},
 	Hex:       {"hex", "keys.Hex", "openssl rand -hex 32"},
@@ -54,11 +58,10 @@ func ParseEncoding(name string) (Encoding, error) {
 	return 0, errors.New("keys: not the name of an encoding: it is mcpseal, hex, base64 or base64url")
 }
 
-// maxText is the greatest length of a text that is decoded. The text of a key is always
-// shorter.
+// maxText limits the length of a text that is decoded. The text of a key is always shorter.
 const maxText = 2048
 
-// key decodes the text of one key. The error never repeats the text.
+// key decodes the text of one key. An error never contains the text or a part of it.
 func (e Encoding) key(text string) (mcpseal.Key, error) {
 	if len(text) > maxText {
 		return mcpseal.Key{}, fmt.Errorf("far too long, with %d characters", len(text))
@@ -81,7 +84,7 @@ func (e Encoding) key(text string) (mcpseal.Key, error) {
 	default:
 		secret, err = base64.RawURLEncoding.Strict().DecodeString(text)
 	}
-	if err != nil { // err is dropped, because it may repeat a character of the text
+	if err != nil { // do not return err, because it may contain a character of the key
 		return mcpseal.Key{}, fmt.Errorf("not %v: among its %d characters are some that %v does not have, such as commas or quotes, or it was cut; "+
 			"make one with %s", e, len(text), e, encodings[e].makes)
 	}
@@ -92,8 +95,8 @@ func (e Encoding) key(text string) (mcpseal.Key, error) {
 	return key, nil
 }
 
-// hint returns an addition to an error text that names another encoding in which text is a
-// key. It returns "" if there is none.
+// hint returns a text to append to an error message. It names another encoding in which the
+// argument text is a valid key. hint returns "" if there is no such encoding.
 func (e Encoding) hint(text string) string {
 	for other := MCPSeal; other.valid(); other++ {
 		if _, err := other.key(text); err == nil && other != e {
@@ -103,7 +106,7 @@ func (e Encoding) hint(text string) string {
 	return ""
 }
 
-// withoutPackage removes "mcpseal: ", the name of the root package, from the start of err.
+// withoutPackage returns err without the prefix "mcpseal: ", the name of the root package.
 func withoutPackage(err error) error {
 	if err == nil {
 		return nil

@@ -16,11 +16,12 @@ const Variable = "MCPSEAL_KEYS"
 // short for FromEnvironment(Variable, MCPSeal).
 func Environment() (*mcpseal.Ring, error) { return FromEnvironment(Variable, MCPSeal) }
 
-// FromEnvironment returns a ring of the keys in an environment variable. Its value has the
-// form that [FromText] reads. If the variable is empty or not set, the result is an error.
+// FromEnvironment returns a ring of the keys in the environment variable with this name. The
+// value of the variable is a text as for [FromText]. If the variable is empty or not set,
+// FromEnvironment returns an error.
 //
-// Prefer [OpenFile]: a process passes its environment on to the processes that it
-// starts, and the keys change only when it is restarted.
+// Prefer [OpenFile]. A process passes its environment on to every process that it starts, and
+// keys in the environment change only when the process restarts.
 func FromEnvironment(name string, encoding Encoding) (*mcpseal.Ring, error) {
 	value, set := os.LookupEnv(name)
 	if !set && !isName(name) {
@@ -29,26 +30,26 @@ func FromEnvironment(name string, encoding Encoding) (*mcpseal.Ring, error) {
 	return ringOf(value, encoding, name)
 }
 
-// isName reports whether text is surely the name of a variable. Any other text may be a
-// secret that was passed by mistake, so an error must not repeat it.
+// isName reports whether text can only be the name of a variable. Any other text may be a
+// secret that was passed by mistake, so an error must not contain it.
 func isName(text string) bool {
 	const shortestSecret = 32
 	return text != "" && len(text) < shortestSecret && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
-// FromText returns a ring of the keys in text, which are separated by white space; white
-// space around them, such as a line end, is ignored. The first key seals tokens, and all
-// of them open tokens. An error tells the position of a bad key and never repeats the key.
+// FromText returns a ring of the keys in text. White space separates the keys; it may also
+// stand before the first and after the last key. The first key seals tokens, and all keys
+// open tokens. An error names the position of a bad key, and never contains the key itself.
 //
-// To rotate, take three steps, and finish each on every replica before the next: add the
-// new key second; move it to the front; drop the old key when its last token or cursor
-// has expired.
+// To replace a key, take three steps, and finish each on every replica before the next.
+// First, add the new key after the old one. Then move the new key to the front. Drop the old
+// key when its last token or cursor has expired.
 func FromText(text string, encoding Encoding) (*mcpseal.Ring, error) {
 	return ringOf(text, encoding, "the text")
 }
 
-// FromBytes returns a ring of keys, each from 32 random bytes as for [mcpseal.NewKey]. The
-// first key seals tokens, and all of them open tokens. To rotate, see [FromText].
+// FromBytes returns a ring of keys. Each secret is 32 random bytes, as for [mcpseal.NewKey].
+// The first key seals tokens, and all keys open tokens. [FromText] says how to replace a key.
 func FromBytes(secrets ...[]byte) (*mcpseal.Ring, error) {
 	all := make([]mcpseal.Key, len(secrets))
 	for i, secret := range secrets {
@@ -61,10 +62,11 @@ func FromBytes(secrets ...[]byte) (*mcpseal.Ring, error) {
 	return newRing(all, "the secrets")
 }
 
-// maxKeys is how many keys a text may have; a file of keys has the same limit.
+// maxKeys is the most keys that a text may have. A file of keys has the same limit.
 const maxKeys = 1000
 
-// ringOf returns a ring of the keys in text. where is what errors call the text.
+// ringOf returns a ring of the keys in text. The argument where is the name of the text in
+// error messages.
 func ringOf(text string, encoding Encoding, where string) (*mcpseal.Ring, error) {
 	if !encoding.valid() {
 		return nil, errors.New("keys: say how the keys are encoded: keys.MCPSeal, keys.Hex, keys.Base64 or keys.Base64URL")

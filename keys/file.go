@@ -20,12 +20,12 @@ type File struct {
 	options Options
 
 	current atomic.Pointer[datedRing]
-	turn    sync.Mutex // held while current is replaced
+	turn    sync.Mutex // held while the field current is replaced
 
-	loading    sync.Mutex                 // held while the file is loaded; guards the fields up to reported
+	loading    sync.Mutex                 // held while the file is loaded; guards the fields from here to reported
 	good       fileSum                    // the hash of the version of the file that is in use
-	since      time.Time                  // since when that version of the file is in use
-	sealed     lastSeals                  // keys with which this process sealed; they open its tokens even if the file drops them
+	since      time.Time                  // when the version of the file that is in use was loaded
+	sealed     lastSeals                  // the keys with which this process sealed; they still open its tokens if the file drops them
 	revoked    map[mcpseal.KeyID]struct{} // revoked keys, which a later file must not bring back
 	unwrapping *unwrapping
 	reported   reported
@@ -35,10 +35,10 @@ type File struct {
 	stopped chan struct{}
 }
 
-// OpenFile reads a file of keys, and reloads it when it changes, until Close. It returns an
-// error if the file cannot be used now. If the file becomes unusable later, its last good
-// version stays in use. The log and the observer are told then, and also when the file is
-// good again. Nil options mean the zero value.
+// OpenFile reads a file of keys, and reloads it when it changes, until Close is called. It
+// returns an error if the file cannot be used now. If the file becomes unusable later, its
+// last usable version stays in use. The log and the observer are told when the file becomes
+// unusable, and when it is usable again. If options is nil, all options have their defaults.
 func OpenFile(path string, options *Options) (*File, error) {
 	f, err := newFile(path, func() ([]byte, error) { return keyfile.ReadText(path) }, options)
 	if err != nil {
@@ -65,7 +65,8 @@ func newFile(path string, text func() ([]byte, error), options *Options) (*File,
 	return f, nil
 }
 
-// Ring returns the ring of the keys that seal and open now: see [mcpseal.KeySource].
+// Ring returns a ring of the keys that seal and open tokens now. It implements
+// [mcpseal.KeySource].
 func (f *File) Ring() *mcpseal.Ring {
 	now := time.Now()
 	p := f.current.Load()
@@ -81,12 +82,12 @@ func (f *File) Ring() *mcpseal.Ring {
 	return p.ring
 }
 
-// Reload reads the file now, for example on a signal. An error says why the file
-// cannot be used; its last good version then stays in use.
+// Reload reads the file now, for example when the process gets a signal. It returns an error
+// if the file cannot be used. Then the last usable version of the file stays in use.
 func (f *File) Reload() error { return f.refresh(true) }
 
-// refresh loads the file and reports the result to the log and the observer. If force is
-// true, it does so even if the secrets could not be unwrapped a moment ago.
+// refresh loads the file and reports the result to the log and the observer. If the secrets
+// could not be unwrapped a moment ago, it tries again only if force is true.
 func (f *File) refresh(force bool) error {
 	f.loading.Lock()
 	defer f.loading.Unlock()
@@ -97,9 +98,9 @@ func (f *File) refresh(force bool) error {
 	return err
 }
 
-// Outlast makes sure that keys open for as long as tokens with this TTL live. It returns an
-// error if a key in the file stops opening earlier. A boundary calls it with its longest
-// TTL.
+// Outlast makes sure that each key opens for as long as tokens with this TTL live. It returns
+// an error if a key in the file stops opening earlier. From then on, a new version of the
+// file must allow this TTL too. A boundary calls Outlast with its longest TTL.
 func (f *File) Outlast(ttl time.Duration) error {
 	if ttl > keyfile.MaxTTL {
 		return fmt.Errorf("keys: a TTL of %v is longer than a file of keys can allow", ttl)
@@ -131,12 +132,12 @@ func (f *File) follow() {
 		case <-f.ctx.Done():
 			return
 		case <-ticker.C:
-			f.refresh(false) // the error can be ignored: refresh tells the log and the observer
+			f.refresh(false) // the error can be ignored, because refresh reports it to the log and the observer
 		}
 	}
 }
 
-// refused returns err, a problem with the file, as an error that names the file.
+// refused returns err, a problem with the file, as an error whose text has the file's path.
 func (f *File) refused(err error) error {
 	return &fileError{f.path, err}
 }
@@ -148,8 +149,8 @@ type fileError struct {
 
 func (e *fileError) Error() string { return fmt.Sprintf("keys: %q: %v", e.path, e.cause()) }
 
-// cause returns the problem without the file's path, and the command that repairs it if
-// there is one.
+// cause returns the text of the problem, without the file's path. If a command can repair the
+// file, the text ends with that command.
 func (e *fileError) cause() string {
 	var short *keyfile.TooShort
 	if errors.As(e.err, &short) {

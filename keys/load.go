@@ -11,9 +11,10 @@ import (
 
 type fileSum [sha256.Size]byte
 
-// load puts the file into use if its text changed. It checks the whole file first, and then
-// swaps one pointer. It compares the text rather than the file's time and size, because
-// these can stay the same when a file is edited in place.
+// load reads the file and puts it into use if its text changed. It first checks the whole
+// file, and then swaps one pointer. It compares the hash of the text and not the file's time
+// and size, because those can stay the same when a file is edited in place. If force is true,
+// it also tries a file whose secrets could not be unwrapped a moment ago.
 func (f *File) load(force bool) error {
 	text, err := f.text()
 	if err != nil {
@@ -39,8 +40,8 @@ func (f *File) load(force bool) error {
 	return nil
 }
 
-// use puts the schedule next into use. It keeps the old keys with which this replica sealed
-// tokens that have not expired.
+// use puts the schedule next into use. If this replica sealed tokens with an old key and they
+// have not expired, the old key can still open them.
 func (f *File) use(next *schedule) {
 	f.turn.Lock()
 	defer f.turn.Unlock()
@@ -53,7 +54,8 @@ func (f *File) use(next *schedule) {
 	f.current.Store(next.ringAt(now))
 }
 
-// verify returns the schedule in the file's text, or an error if it cannot be used.
+// verify parses the file's text and returns its schedule, or an error if the file cannot be
+// used. The argument sum is the hash of the text.
 func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	document, err := keyfile.Parse(text)
 	if err != nil {
@@ -70,18 +72,18 @@ func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	var needed []*keyfile.Key
 	for _, k := range s.keys {
 		if k.Opens(now) || !k.Secret.Wrapped() {
-			needed = append(needed, k) // an expired key with a wrapped secret is not needed
+			needed = append(needed, k) // every key except an expired one with a wrapped secret
 		}
 	}
 	if s.secrets, err = f.unwrapping.all(f.ctx, needed, sum); err != nil {
 		return nil, err
 	}
-	_, err = mcpseal.NewRing(s.secretsOf(s.keys)...) // if this ring of all keys is good, so is every later ring, which has some of these keys
+	_, err = mcpseal.NewRing(s.secretsOf(s.keys)...) // if a ring of all keys is valid, every later ring is too, because it has only some of them
 	return s, err
 }
 
-// verifyChange returns an error if next must not replace the file in use, because it brings
-// back a revoked key or lacks a key that still opens tokens.
+// verifyChange returns an error if the file next must not replace the file in use. This is so
+// if next contains a key that was revoked, or lacks a key that still opens tokens.
 func (f *File) verifyChange(next *keyfile.Document, now time.Time) error {
 	keys, revoked := next.ByID()
 	for id := range keys {

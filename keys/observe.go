@@ -13,28 +13,31 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// Event tells that the keys in use changed, or that a [File] became unusable or good again.
+// Event says that the keys in use changed, or that a [File] became unusable or usable again.
 type Event struct {
 	Path string
-	// Err says why the file cannot be used; its last good version is then in use. Err is
-	// nil if the present version of the file is in use.
+	// Err says why the present version of the file cannot be used; the last usable version
+	// stays in use. Err is nil if the present version is in use.
 	Err error
-	// Seals is the key that seals tokens now, and Opens are all keys that open tokens.
+	// Seals is the id of the key that seals tokens now. Opens has the ids of all keys that
+	// open tokens now.
 	Seals mcpseal.KeyID
 	Opens []mcpseal.KeyID
-	// Removed are the keys that were revoked while they still opened tokens.
+	// Removed has the ids of keys that were revoked while they still opened tokens.
 	Removed []mcpseal.KeyID
-	// Late are the keys that arrived in the file only after they should have begun to
-	// seal. Until then, this replica sealed with an older key.
+	// Late has the ids of keys that arrived too late: when this replica got the file with the
+	// key, the key should already have been sealing. Until then, the replica sealed with an
+	// older key.
 	Late []mcpseal.KeyID
-	// Next is when a key will next begin to seal or stop opening; zero if no key will.
+	// Next is the next time at which a key begins to seal or stops opening. It is the zero
+	// time if there is none.
 	Next time.Time
 }
 
-// remindEvery is how often a file that stays bad is reported again.
+// remindEvery is how often a file that stays unusable is reported again.
 const remindEvery = 10 * time.Minute
 
-// reported is what was last reported to the log and the observer.
+// reported holds what was last reported to the log and the observer.
 type reported struct {
 	ring    *datedRing
 	err     string
@@ -42,15 +45,16 @@ type reported struct {
 	exposed string
 }
 
-// report tells the log and the observer what changed since the last call. It repeats itself
-// only while the file stays bad.
+// report tells the log and the observer what changed since the last call. While the file
+// stays unusable, it reports that again every remindEvery. err is why the file cannot be
+// used, or nil.
 func (f *File) report(err error) {
 	r := &f.reported
 	now := time.Now()
 	if f.current.Load() == nil {
-		return // the first load failed, and OpenFile returns the error
+		return // the first load failed: OpenFile returns the error, so it need not be reported
 	}
-	f.Ring() // makes f.current the ring that is valid now
+	f.Ring() // called because it sets f.current to the ring that is valid now
 	p := f.current.Load()
 	f.reportExposed()
 	switch {
@@ -75,7 +79,8 @@ func (f *File) report(err error) {
 	}
 }
 
-// reportExposed logs a warning if other users can read or change a file with secrets.
+// reportExposed logs a warning if other users can read or change the file of keys, or a file
+// with the secrets of an unwrapper.
 func (f *File) reportExposed() {
 	var all []string
 	for _, path := range append([]string{f.path}, f.unwrapping.files...) {
@@ -132,8 +137,8 @@ func (f *File) event(p *datedRing, err error) Event {
 	return e
 }
 
-// some returns a log attribute with the first ten ids. If there are more, it also has their
-// number.
+// some returns a log attribute with the first ten ids. If there are more than ten, the
+// attribute also says how many there are.
 func some(name string, ids []mcpseal.KeyID) slog.Attr {
 	const most = 10
 	var all []string
@@ -146,7 +151,7 @@ func some(name string, ids []mcpseal.KeyID) slog.Attr {
 	return slog.Any(name, all)
 }
 
-// log writes to the log, with the file's path. It ignores a panic of the log's handler.
+// log writes a record with the file's path to the log. It ignores a panic of the log's handler.
 func (f *File) log(level slog.Level, message string, attrs ...slog.Attr) {
 	callback.Log(context.Background(), f.options.Logger, level, message, append(attrs, slog.String("file", f.path))...)
 }

@@ -12,24 +12,25 @@ import (
 
 // Options changes how [OpenFile] treats its file. The zero value suits most services.
 type Options struct {
-	// LongestTTL is the longest lifetime of a token or cursor sealed with these keys. A
-	// file is refused if one of its keys stops opening less than LongestTTL plus twice
-	// Skew after its successor begins to seal. 0 means 1 hour, the default of cursors; a
-	// boundary with a longer TTL or URLTTL raises LongestTTL by itself.
+	// LongestTTL is the longest lifetime of a token or cursor sealed with these keys. After
+	// its successor begins to seal, a key must open for at least LongestTTL plus twice Skew.
+	// A file with a key that stops earlier is refused. 0 means 1 hour, the default lifetime
+	// of cursors. A boundary with a longer TTL or URLTTL raises LongestTTL by itself.
 	LongestTTL time.Duration
 	// Skew is how far a replica's clock may be off. 0 means 1 minute.
 	Skew time.Duration
 	// Every is how often the file is checked for changes. 0 means 2 seconds.
 	Every time.Duration
-	// Unwrap decrypts wrapped secrets, with one unwrapper for each scheme. Nil
-	// means that no secret is wrapped.
+	// Unwrap has the unwrappers that decrypt wrapped (encrypted) secrets, one for each
+	// scheme. Nil means that the file has no wrapped secrets.
 	Unwrap []Unwrapper
 	// Logger gets a record when the keys in use change, when the file becomes unusable or
-	// good again, and when other users can read or change it. Nil means slog.Default().
+	// usable again, and when other users can read or change the file. Nil means
+	// slog.Default().
 	Logger *slog.Logger
-	// Observer gets an event when the keys in use change, and when the file becomes
-	// unusable or good again, for metrics. It may call no method of the [File] except
-	// Ring, and must not make a boundary with it. Nil means no observer.
+	// Observer gets an event when the keys in use change, and when the file becomes unusable
+	// or usable again, for metrics. It must not call any method of the [File] except Ring,
+	// and must not make a boundary with the File. Nil means no observer.
 	Observer func(Event)
 }
 

@@ -8,10 +8,10 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// schedule is a file of keys that was read and checked, with its secrets unwrapped.
+// schedule is a file of keys that was read and checked, and whose secrets were unwrapped.
 type schedule struct {
 	document *keyfile.Document
-	keys     keyfile.Schedule // the document's keys, in the order in which they seal
+	keys     keyfile.Schedule // the keys in document, in the order in which they seal
 	secrets  secretsOf
 	late     []lateKey
 }
@@ -19,15 +19,15 @@ type schedule struct {
 // secretsOf holds the secrets of the keys in a file, by id.
 type secretsOf map[mcpseal.KeyID]mcpseal.Key
 
-// datedRing is the ring that is valid between two dates of a schedule.
+// datedRing is a ring of keys with two times, since and until. The ring is valid between them.
 type datedRing struct {
 	schedule     *schedule
-	ring         *mcpseal.Ring // nil if no key opens any longer; then no token can be sealed or opened
+	ring         *mcpseal.Ring // nil if all keys have expired; then no token can be sealed or opened
 	since, until time.Time     // since is zero if no ring came before; until is zero if no ring follows
 }
 
-// covers reports whether the ring is valid at t. t can be before since, because a clock may
-// be set back.
+// covers reports whether the ring is valid at the time t. It also compares t with p.since,
+// because the clock may have been set back.
 func (p *datedRing) covers(t time.Time) bool {
 	return !t.Before(p.since) && (p.until.IsZero() || t.Before(p.until))
 }
@@ -46,7 +46,7 @@ func (s *schedule) ringAt(t time.Time) *datedRing {
 		case p.until.IsZero() || l.until.Before(p.until):
 			p.until = l.until
 		}
-		if len(opening) > 0 && !contains(opening, l.key.ID()) { // a late key must only open; alone in a ring, it would also seal
+		if len(opening) > 0 && !contains(opening, l.key.ID()) { // if the late key were the only key of the ring, it would also seal
 			opening = append(opening, l.key)
 		}
 	}
@@ -65,9 +65,10 @@ func contains(keys []mcpseal.Key, id mcpseal.KeyID) bool {
 	return false
 }
 
-// secretsOf returns the secrets of keys. It leaves out keys that had expired when the file
-// was loaded, because those were not unwrapped. Such keys are only among keys if the clock
-// was set back.
+// secretsOf returns the secrets of the given keys. It leaves out a key that had already
+// expired when the file was loaded and was not unwrapped for that reason. The argument keys
+// contains such a key only if the clock was set back after the load, or if it has all keys of
+// the file.
 func (s *schedule) secretsOf(keys []*keyfile.Key) (secrets []mcpseal.Key) {
 	for _, k := range keys {
 		if secret, ok := s.secrets[k.ID]; ok {
@@ -77,12 +78,12 @@ func (s *schedule) secretsOf(keys []*keyfile.Key) (secrets []mcpseal.Key) {
 	return secrets
 }
 
-// A new version of the file may end a key with which this replica sealed a moment ago. The
-// replica still opens the tokens that it sealed until they expire, whatever the file says,
-// unless the key is revoked. The types below keep track of these keys.
+// A new version of the file may drop a key, or make it expire, although this replica sealed
+// with it a moment ago. The replica still opens the tokens that it sealed with that key until
+// they expire, unless the key is revoked. The types below keep track of these keys.
 
-// lastSeals holds, for each key that may have sealed in this process, when it can have
-// sealed last.
+// lastSeals has each key with which this process may have sealed, and the latest time at
+// which it may have sealed with this key.
 type lastSeals map[mcpseal.KeyID]lastSeal
 
 type lastSeal struct {
@@ -90,10 +91,11 @@ type lastSeal struct {
 	at  time.Time
 }
 
-// note remembers which keys of s sealed between since and until, when s was in use.
+// note records which keys of the schedule s may have sealed while s was in use, from the time
+// since to the time until.
 func (l lastSeals) note(s *schedule, since, until time.Time) {
 	if until.Before(since) {
-		since, until = until, since // until is before since if the clock was set back
+		since, until = until, since // the clock was set back
 	}
 	for from := since; !from.After(until); {
 		_, next := s.keys.Around(from)
@@ -113,8 +115,8 @@ func (l lastSeals) note(s *schedule, since, until time.Time) {
 	}
 }
 
-// late returns the keys that must open for longer than the file d says. It removes keys
-// from l that were revoked or whose tokens have all expired.
+// late returns the keys that must open tokens for longer than the file d says. It also removes
+// from l the keys that were revoked, and the keys whose tokens have all expired.
 func (l lastSeals) late(d *keyfile.Document, revoked map[mcpseal.KeyID]struct{}, now time.Time, room keyfile.Room) (late []lateKey) {
 	room = room.AtLeast(d.Room())
 	keys, _ := d.ByID()

@@ -11,25 +11,26 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// Unwrapper decrypts secrets that a key service, or age, encrypted. It is called
-// when a file of keys is loaded, once for each new secret in it, and never for a token.
-// After an error or a panic the file is not loaded. Loading is tried again, less and
-// less often, until the file changes.
+// Unwrapper decrypts secrets that were encrypted (wrapped) by a key service or by age. It is
+// called once for each new secret when a file of keys is loaded, and never for a token. If it
+// returns an error or panics, the file is not loaded. Loading the same file is tried again
+// after longer and longer pauses. A changed file is tried at once.
 //
-// The plaintext is the text of a key, mcpseal_key1_…; the file has the encrypted
-// secret as secret=SCHEME:BASE64. The package keys/agekeys is one implementation; the
-// suite sealtest.TestUnwrapper tests others.
+// A decrypted secret is the text of a key, mcpseal_key1_…; in the file of keys, the encrypted
+// secret is written as secret=SCHEME:BASE64. The package keys/agekeys is one implementation.
+// To test your own, call sealtest.TestUnwrapper.
 //
-// An unwrapper may have a method Files() []string that names the files with its
-// own secrets: the log warns if other users can read or change them, as for the file of
-// keys.
+// An unwrapper may also have a method Files() []string, which returns the paths of the files
+// that hold its own secrets. The log warns if other users can read or change these files, as
+// it does for the file of keys.
 type Unwrapper interface {
-	// Scheme returns the name that marks the secrets of this unwrapper in the file: up to
-	// 32 lower-case letters, digits and hyphens.
+	// Scheme returns the name that stands before the secrets of this unwrapper in the file.
+	// It has 1 to 32 lower-case letters, digits and hyphens.
 	Scheme() string
-	// Unwrap returns the plaintext. It returns an error for bytes that were changed, or
-	// never encrypted. It honours the context, which ends after 30 seconds; a call
-	// that has not returned by then has failed. The caller copies the result.
+	// Unwrap decrypts the bytes in wrapped and returns the secret. It must return an error if
+	// these bytes were changed or were never encrypted. It must return when ctx ends, which
+	// is after 30 seconds; a call that has not returned by then counts as failed. The caller
+	// copies the result.
 	Unwrap(ctx context.Context, wrapped []byte) (secret []byte, err error)
 }
 
@@ -43,18 +44,19 @@ const (
 	errUnwrapStuck = plain.Error("an unwrapper has not returned since an earlier try")
 )
 
-// unwrapping decrypts the secrets of a file, and calls the unwrappers as rarely as possible.
-// It is not safe for concurrent use.
+// unwrapping decrypts the secrets of a file. It remembers secrets, so that it calls the
+// unwrappers as rarely as possible. It is not safe for concurrent use.
 type unwrapping struct {
 	unwrappers []keyfile.Unwrapper
 	files      []string      // the files that hold the unwrappers' own secrets
-	busy       chan struct{} // a semaphore: holds an element while an unwrapper runs
+	busy       chan struct{} // a semaphore, which has an element while an unwrapper runs
 
-	// The secrets that need no unwrapping again: those of the file in use, and those of the
-	// last file that failed.
+	// Secrets that were already unwrapped: those of the file in use, and those of the last
+	// file that failed.
 	inUse, tried map[wrappedSum]mcpseal.Key
 
-	// The last failure, the hash of the file that failed, and when to try that file again.
+	// The last failure, the hash of the file that failed, the pause after it, and the time
+	// at which that file may be tried again.
 	err   error
 	sum   fileSum
 	pause time.Duration
@@ -78,8 +80,8 @@ func newUnwrapping(unwrappers []Unwrapper) *unwrapping {
 	return u
 }
 
-// tooSoon returns the last failure if it is too soon to try the same file again, otherwise
-// nil. sum is the hash of the file.
+// tooSoon returns the last failure if it is too soon to try the same file again, or nil if
+// the file may be tried. sum is the hash of the file.
 func (u *unwrapping) tooSoon(sum fileSum) error {
 	if u.err != nil && u.sum == sum && time.Now().Before(u.retry) {
 		return u.err
@@ -87,7 +89,8 @@ func (u *unwrapping) tooSoon(sum fileSum) error {
 	return nil
 }
 
-// all returns the secrets of keys. sum is the hash of the file that holds them.
+// all returns the secrets of the given keys, and decrypts them if necessary. sum is the hash
+// of the file that holds the keys.
 func (u *unwrapping) all(ctx context.Context, keys []*keyfile.Key, sum fileSum) (secretsOf, error) {
 	ctx, cancel := context.WithTimeout(ctx, unwrapTimeout)
 	defer cancel()
@@ -117,8 +120,8 @@ func (u *unwrapping) failed(err error, sum fileSum) {
 	u.err, u.sum, u.retry = err, sum, time.Now().Add(u.pause)
 }
 
-// one returns the secret of k. It calls an unwrapper only if the secret is wrapped and not in
-// memory.
+// one returns the secret of k. It calls an unwrapper only if the secret is wrapped and was
+// not unwrapped before.
 func (u *unwrapping) one(ctx context.Context, k *keyfile.Key, wrapped wrappedSum) (mcpseal.Key, error) {
 	if !k.Secret.Wrapped() {
 		return k.Open(ctx, nil)
@@ -131,8 +134,8 @@ func (u *unwrapping) one(ctx context.Context, k *keyfile.Key, wrapped wrappedSum
 	return u.ask(ctx, k)
 }
 
-// ask has an unwrapper decrypt the secret of k. It returns when ctx ends, even if the
-// unwrapper does not return.
+// ask calls an unwrapper to decrypt the secret of k. It returns at the latest when ctx ends,
+// even if the unwrapper has not returned.
 func (u *unwrapping) ask(ctx context.Context, k *keyfile.Key) (mcpseal.Key, error) {
 	select {
 	case u.busy <- struct{}{}:

@@ -38,7 +38,7 @@ With --unprotected every attack shows the harm that it did.`,
 	return cmd
 }
 
-// demo drives a server as an honest user, then attacks it.
+// demo first calls the tool of a server as an honest user, and then attacks the server.
 type demo struct {
 	protected bool
 	out       painter
@@ -55,7 +55,7 @@ func (d *demo) run(ctx context.Context) error {
 	if d.protected {
 		ring = mcpseal.Ephemeral()
 	}
-	const brief = time.Second // long enough for two rounds
+	const brief = time.Second // a token's lifetime that is short but long enough for two rounds
 	for _, s := range []struct {
 		service  **service
 		audience string
@@ -100,8 +100,8 @@ var (
 // deployed is the result of an honest call.
 const deployed = "deployed frontend 1.4.2 in eu, 10% of traffic"
 
-// honest makes alice's call as an honest client does. It returns the states that she got
-// with the first and the second question.
+// honest makes alice's call as an honest client does. It returns the two states that she
+// got: one with the first question, one with the second.
 func (d *demo) honest(ctx context.Context) (states [2]string, err error) {
 	wrote := []string{"step=1&traffic=10", "step=2&traffic=10"}
 	var answers mcp.InputResponseMap

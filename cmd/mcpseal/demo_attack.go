@@ -13,13 +13,13 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// attack is one thing to try with alice's states.
+// attack is one way to misuse a state of alice.
 type attack struct {
 	name   string
 	who    *client
 	params mcp.CallToolParams
-	does   string // what the tool does if the attack succeeds
-	harm   string // what is bad about that, as the table prints it
+	does   string // the text that the tool returns if the attack succeeds
+	harm   string // the harm of a successful attack, as the table prints it
 	wait   time.Duration
 }
 
@@ -64,7 +64,7 @@ func (d *demo) attack(ctx context.Context, states [2]string, ttl time.Duration) 
 	d.out.line("%s", strings.TrimRight(fmt.Sprintf("   %-30s%-*s%s", "attack", width, outcome, d.operator("the operator")), " "))
 	wrong, untried, why := 0, 0, error(nil)
 	for _, a := range attacks {
-		if untried == 0 { // otherwise the demo has failed already, and waiting is pointless
+		if untried == 0 { // if an attack could not be tried, the demo has failed, and waiting is pointless
 			time.Sleep(a.wait)
 		}
 		d.main.lastReason()
@@ -103,10 +103,10 @@ func (d *demo) attack(ctx context.Context, states [2]string, ttl time.Duration) 
 	return nil
 }
 
-// try makes the attack. text says in a few words what the client got, or the harm that
-// was done. succeeded is true if the tool did what the attacker wants, and false if the
-// answer is the one that a protected server must give. Any other answer, or none, proves
-// nothing and is an error.
+// try makes the attack. If the tool did what the attacker wants, succeeded is true and text
+// describes the harm. If the client got the answer that a protected server must give,
+// succeeded is false and text describes that answer. Any other answer, or none, proves
+// nothing, and try returns an error.
 func (a *attack) try(ctx context.Context) (text string, succeeded bool, err error) {
 	result, err := a.who.CallTool(ctx, &a.params)
 	var rpc *jsonrpc.Error
@@ -130,8 +130,8 @@ func (a *attack) try(ctx context.Context) (text string, succeeded bool, err erro
 	return a.harm, true, nil
 }
 
-// operator returns text for the operator's column, or "" for an unprotected server, which
-// has no such column.
+// operator returns what the table prints in the operator's column: the given text, or "" if
+// the server is unprotected, because that table has no such column.
 func (d *demo) operator(text string) string {
 	if !d.protected {
 		return ""
@@ -139,8 +139,8 @@ func (d *demo) operator(text string) string {
 	return d.out.paint(faint, text)
 }
 
-// stateOf calls the tool on another server as alice, and returns the state that she has
-// after her confirmation.
+// stateOf calls the tool on the server s as alice. It returns the state that she gets after
+// she confirmed.
 func (d *demo) stateOf(ctx context.Context, s *service) (string, error) {
 	alice, err := connect(ctx, s, "alice")
 	if err != nil {

@@ -23,11 +23,11 @@ type service struct {
 	web *http.Server
 
 	mu     sync.Mutex
-	reason mcpseal.Reason // why the last token was rejected
+	reason mcpseal.Reason // why the last token was rejected, or "" if it was accepted
 }
 
-// start serves the release tools for alice and bob. If ring is nil, the server is not
-// protected.
+// start starts a server with the tools of the package release. If ring is nil, the server
+// is not protected.
 func start(ring *mcpseal.Ring, audience string, ttl time.Duration, wrap func(http.Handler) http.Handler) (*service, error) {
 	s := &service{}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -61,7 +61,7 @@ func (s *service) observe(_ context.Context, e mcpseal.Event) {
 	}
 }
 
-// lastReason returns the reason that the operator saw last, and forgets it.
+// lastReason returns why the last token was rejected, and resets the reason to "".
 func (s *service) lastReason() mcpseal.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,19 +69,21 @@ func (s *service) lastReason() mcpseal.Reason {
 	return s.reason
 }
 
-// verify takes any token for the name of its user, because this is a demo.
+// verify accepts every access token and treats its text as the name of the user. Only a demo
+// may do this.
 func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 	return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
 }
 
-// client is a user with an SDK client that leaves every round to the demo.
+// client is the SDK session of one user. The SDK does not answer questions by itself: the
+// demo sends every answer.
 type client struct{ *mcp.ClientSession }
 
 func connect(ctx context.Context, s *service, user string) (client, error) {
 	sdk := mcp.NewClient(&mcp.Implementation{Name: "demo", Version: "1.0.0"}, &mcp.ClientOptions{
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			return &mcp.ElicitResult{Action: "decline"}, nil // never called: the demo answers by itself, and needs this only to declare the capability
+			return &mcp.ElicitResult{Action: "decline"}, nil // never called: this handler only makes the client declare that it can answer questions
 		},
 	})
 	transport := &mcp.StreamableClientTransport{
@@ -91,7 +93,7 @@ func connect(ctx context.Context, s *service, user string) (client, error) {
 	return client{session}, err
 }
 
-// bearer is an HTTP transport that sends a user's token with every request.
+// bearer is an HTTP transport that sends a user's access token with every request.
 type bearer string
 
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -12,15 +12,15 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// durationFlag is the value of a flag: a duration that may also have days, such as 14d
-// or 1d12h.
+// durationFlag is the value of a flag that is a duration. Unlike in Go, the unit d, a day, is
+// allowed too: 14d or 1d12h, for example.
 type durationFlag time.Duration
 
 func (d *durationFlag) Type() string { return "duration" }
 
 func (d *durationFlag) String() string {
 	if *d == 0 {
-		return "0" // cobra then shows no default in the help
+		return "0" // cobra shows no default in the help if this text is "0"
 	}
 	return keyfile.FormatDuration(time.Duration(*d))
 }
@@ -49,13 +49,14 @@ func durationVar(cmd *cobra.Command, d *time.Duration, name string, otherwise ti
 	cmd.Flags().Var((*durationFlag)(d), name, text)
 }
 
-// usual is the lifetime of tokens and the clock skew that services assume unless their
-// keys.Options say otherwise.
+// usual has the lifetime of tokens and the clock skew that services assume if their
+// keys.Options do not set them.
 var usual = keyfile.Room{TTL: keyfile.UsualTTL, Skew: keyfile.UsualSkew}
 
-// room holds the flags --ttl and --skew, which say how long an old key is needed.
+// room holds the flags --ttl and --skew. They determine how long an old key must still open
+// tokens.
 type room struct {
-	keyfile.Room // a field is zero if its flag was not given
+	keyfile.Room // TTL is 0 if --ttl was not given, and Skew is 0 if --skew was not given
 	cmd          *cobra.Command
 }
 
@@ -73,9 +74,9 @@ func (r *room) check() error {
 	return nil
 }
 
-// of returns the lifetime and the skew for a command that changes the file. Each is
-// what the file says, or what a flag says if that is more, or the usual if neither says
-// anything.
+// of returns the lifetime of tokens and the clock skew that a command uses when it changes
+// the file d. Each of the two is the larger of the value in the file and the value of the
+// flag, or the usual value if neither is set.
 func (r *room) of(d *keyfile.Document) keyfile.Room {
 	room := d.Room().AtLeast(r.Room)
 	if room.TTL == 0 {
@@ -87,9 +88,10 @@ func (r *room) of(d *keyfile.Document) keyfile.Room {
 	return room
 }
 
-// loading returns the lifetime and the skew for which a file must have room, so that
-// services load it: what the file says, but at least the usual. A flag replaces the
-// usual, for services whose keys.Options differ.
+// loading returns the lifetime of tokens and the clock skew that services require when they
+// load the file d: its old keys must open for long enough for both. Each of the two is the
+// value in the file, but at least the usual value. A flag replaces the usual value, for
+// services whose keys.Options set another one.
 func (r *room) loading(d *keyfile.Document) keyfile.Room {
 	least := r.Room
 	if least.TTL == 0 {
@@ -101,8 +103,8 @@ func (r *room) loading(d *keyfile.Document) keyfile.Room {
 	return d.Room().AtLeast(least)
 }
 
-// warnings returns a warning for each setting that services refuse by default, and for
-// each flag that has no effect.
+// warnings returns a warning for each of --ttl and --skew if services refuse its value by
+// default, or if it has no effect because the file has a larger value.
 func (r *room) warnings(d *keyfile.Document) (all []string) {
 	room := r.of(d)
 	if room.TTL < usual.TTL {
@@ -135,8 +137,8 @@ func (s *startFlag) check() error {
 	return nil
 }
 
-// warnings returns a warning if the new key seals so soon that a replica may not know
-// it yet.
+// warnings returns a warning if the new key seals so soon that some replica may not have the
+// key yet.
 func (s *startFlag) warnings(skew time.Duration) []string {
 	if s.in >= skew {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// columns is the width of the help, so that a terminal does not break its lines.
+// columns is the width of the help in characters. A terminal with 80 columns does not break
+// its lines.
 const columns = 80
 
 // fitHelp makes the help of every command fit a terminal, including the commands that
@@ -19,7 +20,7 @@ func fitHelp(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	root.SetUsageTemplate(strings.NewReplacer(
 		".FlagUsages", fmt.Sprint(".FlagUsagesWrapped ", columns),
-		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", // hides the usage line of commands that only have subcommands
+		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", // hides the usage line of a command that does nothing without a subcommand
 	).Replace(root.UsageTemplate()))
 	var fit func(cmd *cobra.Command)
 	fit = func(cmd *cobra.Command) {
@@ -31,8 +32,8 @@ func fitHelp(root *cobra.Command) {
 	fit(root)
 }
 
-// reflow breaks the lines of every paragraph anew. A paragraph with an indented line
-// is an example, and stays as it is.
+// reflow breaks the lines of every paragraph again, so that they fit into columns. It does
+// not change a paragraph with an indented line, because that is an example.
 func reflow(text string) string {
 	paragraphs := strings.Split(strings.ReplaceAll(text, "\t", "    "), "\n\n")
 	for i, p := range paragraphs {
@@ -63,12 +64,14 @@ func fill(words []string) string {
 	return b.String()
 }
 
-// errHelped ends a command that printed its help instead of doing anything.
+// errHelped is the error of a command that only printed its help, because no subcommand was
+// given.
 var errHelped = errors.New("no command was given")
 
-// helpInstead prints the help when the command line names no command.
+// helpInstead prints the help to standard error and returns errHelped. It runs if the
+// command line names no subcommand.
 func helpInstead(cmd *cobra.Command, _ []string) error {
-	cmd.SetOut(cmd.ErrOrStderr()) // standard output is for results, and nobody asked for help
+	cmd.SetOut(cmd.ErrOrStderr()) // not to standard output, because the user did not ask for help
 	if err := cmd.Help(); err != nil {
 		return err
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/mcpseal/mcpseal/internal/inspect"
 )
 
-// maxToken limits how many bytes of a token are read. It is longer than any token that
-// a boundary accepts.
+// maxToken is the most bytes that are read from standard input. No boundary accepts a token
+// as long as this.
 const maxToken = 16 << 20
 
-// inspection holds the flags of inspect.
+// inspection holds the flags of the command inspect.
 type inspection struct {
 	keys           keyFlags
 	binding        inspect.Binding
@@ -107,14 +107,15 @@ give --issuer and --client too if the token has iss or client_id.
 	return cmd
 }
 
-// limits are the limits of the boundary that would open the token. The flags have the
-// same defaults as a boundary.
+// limits holds the flags that set the limits of the boundary that would open the token. The
+// defaults of the flags are those of a boundary.
 type limits struct {
 	flow                 time.Duration
 	rounds, token, state int
 }
 
-// resolve replaces 0, which means no limit, with a limit that nothing reaches.
+// resolve replaces each limit that is 0, which means no limit, with one that is too high to
+// be reached.
 func (l limits) resolve() (limits, error) {
 	if l.flow < 0 || l.rounds < 0 || l.token < 0 || l.state < 0 {
 		return l, errors.New("--max-flow, --max-rounds, --max-token and --max-state must not be negative")
@@ -130,13 +131,13 @@ func (l limits) resolve() (limits, error) {
 	return l, nil
 }
 
-// asked is what the command line asks about a token.
+// asked holds what the user of the command wants to know about a token.
 type asked struct {
 	keys    *keyFlags
-	verdict bool // true if the flags describe a request: then say whether the token would be accepted
+	verdict bool // whether to say if the token would be accepted; true if the flags describe a request
 	binding inspect.Binding
-	users   []string                // names that the boundary may have for the user; one must match
-	hint    func(bound bool) string // explains why the user may not match; bound is true if the token is bound to a user
+	users   []string                // the names under which the boundary may know the user; one of them must match
+	hint    func(bound bool) string // returns advice if no user matches; bound is true if the token is bound to a user
 	at      time.Time
 	limits  limits
 }
@@ -182,9 +183,9 @@ func (in *inspection) resolve(cmd *cobra.Command) (a asked, err error) {
 	return a, nil
 }
 
-// users returns the names that a boundary may have for the user: --user as it is, and the
-// name that gosdk makes of --user, --issuer and --client. With --issuer or --client, it
-// returns only the second.
+// users returns the names under which a boundary may know the user: --user as it is, and the
+// name that gosdk makes of --user, --issuer and --client. If --issuer or --client is given,
+// it returns only the name that gosdk makes.
 func (in *inspection) users() ([]string, error) {
 	if in.user == "" {
 		if in.issuer != "" || in.client != "" {
@@ -205,8 +206,8 @@ func (in *inspection) users() ([]string, error) {
 	return []string{in.user, adapted}, err
 }
 
-// userHint returns advice for a user that does not match. bound tells whether the token
-// is bound to a user.
+// userHint returns advice for the case that the token was sealed for another user than the
+// flags name. bound is true if the token is bound to a user, and false if it is bound to none.
 func (in *inspection) userHint(bound bool) string {
 	switch {
 	case !bound:

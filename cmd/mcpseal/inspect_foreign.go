@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/b64u"
 )
 
-// foreign reports on a token of another implementation. Several implementations share a
-// prefix, so it may name more than one.
+// foreign reports what it finds out about a token of another implementation. It may name two
+// implementations, because some write the same prefix.
 func (r *report) foreign(token string) error {
 	parts := strings.Split(token, ".")
 	switch {
@@ -41,8 +41,8 @@ func (r *report) foreign(token string) error {
 	return r.unknown(token)
 }
 
-// signed reports on a token that is signed but not encrypted. It returns false if body
-// is not the body of such a token.
+// signed reports what it finds out about a token that is signed but not encrypted. It returns
+// false if body is not the body of such a token.
 func (r *report) signed(body string) bool {
 	raw, err := b64u.Decode(nil, body)
 	if err != nil {
@@ -70,8 +70,8 @@ func (r *report) signed(body string) bool {
 	return true
 }
 
-// atd reports on a cursor of the ATD runtime: CBOR with a signature. It returns false
-// if token is not such a cursor.
+// atd reports what it finds out about a cursor of the ATD runtime, which is CBOR with a
+// signature. It returns false if token is not such a cursor.
 func (r *report) atd(token string) bool {
 	raw, err := b64u.Decode(nil, token)
 	if err != nil || len(raw) <= 32 {
@@ -99,7 +99,7 @@ func (r *report) atd(token string) bool {
 	return true
 }
 
-// unknown reports on a token of an unknown format.
+// unknown reports that the token has an unknown format, and always returns an error.
 func (r *report) unknown(token string) error {
 	r.add("format", "format", "unknown", "unknown")
 	r.add("length", "length", fmt.Sprintf("%d characters", len(token)), len(token))

@@ -14,13 +14,14 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// keyFlags say where the keys are: in a file, or in an environment variable.
+// keyFlags holds the flags that say where the keys are: in a file, or in an environment
+// variable.
 type keyFlags struct {
 	file     string
 	unwrap   unwrap
 	variable string
 	encoding string
-	implied  bool // true if no flag names keys, but MCPSEAL_KEYS is set
+	implied  bool // true if MCPSEAL_KEYS is used because it is set and no flag says where the keys are
 }
 
 func (k *keyFlags) flags(cmd *cobra.Command) {
@@ -31,7 +32,8 @@ func (k *keyFlags) flags(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("keys", "keys-env")
 }
 
-// resolve checks the flags. If none names keys, it uses MCPSEAL_KEYS if that is set.
+// resolve checks the flags. If no flag says where the keys are, it uses the environment
+// variable MCPSEAL_KEYS if that is set.
 func (k *keyFlags) resolve(cmd *cobra.Command) error {
 	switch {
 	case k.unwrap.given() && k.file == "":
@@ -50,8 +52,8 @@ func (k *keyFlags) resolve(cmd *cobra.Command) error {
 
 func (k *keyFlags) given() bool { return k.file != "" || k.variable != "" }
 
-// knownKeys has every key that was given, expired ones too, and the phase that each is
-// in.
+// knownKeys has all keys from the file or the environment variable, including expired keys,
+// and the phase of each key: whether it seals, only opens, or has expired, for example.
 type knownKeys struct {
 	ring   *mcpseal.Ring
 	phases map[mcpseal.KeyID]keyfile.Phase

@@ -12,17 +12,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpseal/mcpseal"
-	_ "github.com/mcpseal/mcpseal/cursor" // sets inspect.ReadCursor
+	_ "github.com/mcpseal/mcpseal/cursor" // imported because it sets the variable inspect.ReadCursor
 	"github.com/mcpseal/mcpseal/internal/b64u"
 	"github.com/mcpseal/mcpseal/internal/inspect"
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// sealedOverhead is how many bytes a token has besides its payload: key id, nonce and
-// tag.
+// sealedOverhead is how many bytes a decoded token has in addition to its payload: the key
+// id, the nonce and the tag.
 const sealedOverhead = 4 + 12 + 16
 
-// native reports on a native token or cursor.
+// native reports what it finds out about a token or cursor in mcpseal's own format.
 func (r *report) native(cmd *cobra.Command, token string, purpose mcpseal.Purpose, a asked) error {
 	ctx := cmd.Context()
 	name := map[mcpseal.Purpose]string{mcpseal.PurposeState: "mcpseal state", mcpseal.PurposeCursor: "mcpseal cursor"}[purpose]
@@ -169,7 +169,7 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 			return usage("--args: %w", err)
 		}
 		if reason = mcpseal.Reason(why); reason != mcpseal.ReasonUser {
-			break // the user matches, so this reason is the answer
+			break // the user matches, so another name of the user would not change the reason
 		}
 	}
 	if reason == mcpseal.ReasonUser {
@@ -187,8 +187,9 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 
 const pagedHint = "for a paged tool, leave the cursor itself and the arguments in PageOptions.Unbound out of --args, and write the defaults of the schema"
 
-// bound reports what the token is bound to. The token holds only digests, so the names
-// cannot be shown, but a guess can be compared.
+// bound reports what the token is bound to. It cannot show the names of the service and the
+// user, because the token holds only their digests. But the flags --audience and --user can
+// be compared with these digests.
 func (r *report) bound(audience, user bool, otherwise string) {
 	service, who := "no service", otherwise
 	if audience {

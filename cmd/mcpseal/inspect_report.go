@@ -12,19 +12,20 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// report is what was found out about a token, in the order in which it is shown.
+// report holds what the command found out about a token, as lines in the order of the output.
 type report struct {
 	now   time.Time
 	lines []reportLine
 }
 
 type reportLine struct {
-	label, name string // label is for people ("" if another line shows the value), name for programs
+	label, name string // label is printed for people ("" if another line shows the value), name is the member in JSON
 	text        string
 	value       any
 }
 
-// add adds a line. People get label and text, programs get name and value.
+// add adds a line to the report. Without --json the line prints label and text; with --json
+// it prints name and value.
 func (r *report) add(label, name, text string, value any) {
 	r.lines = append(r.lines, reportLine{label, name, text, value})
 }
@@ -61,8 +62,8 @@ func (r *report) print(out io.Writer, asJSON bool) error {
 	return nil
 }
 
-// inspect reports what it can find out about the token. An error means that the token
-// is not accepted, or that this cannot be found out.
+// inspect adds to the report what it can find out about the token. It returns an error if the
+// token would not be accepted, or if it cannot find out whether it would.
 func (r *report) inspect(cmd *cobra.Command, token string, a asked) error {
 	prefix, _, _ := strings.Cut(token, ".")
 	switch prefix + "." {
@@ -80,8 +81,8 @@ func (r *report) inspect(cmd *cobra.Command, token string, a asked) error {
 	return nil
 }
 
-// verdict adds whether the token would be accepted. If reason is not "", the token
-// would not: verdict then adds the reason and returns an error.
+// verdict adds to the report whether the token would be accepted. If reason is "", it would.
+// Otherwise it would be rejected: verdict adds the reason too, and returns an error.
 func (r *report) verdict(reason mcpseal.Reason, detail string) error {
 	if reason == "" {
 		r.add("accepted", "accepted", "yes"+detail, true)
@@ -96,7 +97,8 @@ func (r *report) verdict(reason mcpseal.Reason, detail string) error {
 	return no("not accepted: %s", string(reason))
 }
 
-// anotherUser adds lines that say that the user does not match, and why that may be.
+// anotherUser adds to the report that the token was sealed for another user than the flags
+// name, with advice, and returns an error.
 func (r *report) anotherUser(a asked, bound bool) error {
 	err := r.verdict(mcpseal.ReasonUser, "")
 	hint := a.hint(bound)
@@ -104,7 +106,7 @@ func (r *report) anotherUser(a asked, bound bool) error {
 	return err
 }
 
-// whyNot explains each reason for which a token is rejected.
+// whyNot explains in words each reason for a rejected token.
 var whyNot = map[mcpseal.Reason]string{
 	mcpseal.ReasonMalformed:     "this is not the text of a token; a part of it may be missing",
 	mcpseal.ReasonUnknownKey:    "its key is not among these keys, or no longer opens",
@@ -121,7 +123,7 @@ var whyNot = map[mcpseal.Reason]string{
 	mcpseal.ReasonTooManyRounds: "all rounds together are too many",
 }
 
-// reasonOf returns the reason in an error, or ReasonMalformed if there is none.
+// reasonOf returns the Reason in err, or ReasonMalformed if err has none.
 func reasonOf(err error) mcpseal.Reason {
 	var reason mcpseal.Reason
 	if errors.As(err, &reason) {

@@ -22,7 +22,7 @@ func printJSON(out io.Writer, v any) error {
 	var escaped bytes.Buffer
 	for _, r := range text.String() {
 		switch {
-		case r == '\n' || unicode.IsPrint(r): // the encoder has escaped line ends in texts, so these are between values
+		case r == '\n' || unicode.IsPrint(r): // '\n' is safe: the encoder wrote it between values, and escapes it inside strings
 			escaped.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
@@ -31,6 +31,6 @@ func printJSON(out io.Writer, v any) error {
 			fmt.Fprintf(&escaped, `\u%04x`, r)
 		}
 	}
-	out.Write(escaped.Bytes()) // run reports a failed write, because out is a checkedWriter
+	out.Write(escaped.Bytes()) // out is a checkedWriter, so the function run reports a failed write
 	return nil
 }

@@ -46,7 +46,8 @@ Every replica that gets the file rejects what the key sealed; users start over.
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// update changes a file and shows the result. change writes into the view what it did.
+// update changes the file of keys at path and prints the result. The function change makes
+// the changes, and records in the view what it did.
 func update(cmd *cobra.Command, path string, change func(d *keyfile.Document, now time.Time, view *fileView) error) error {
 	now := now()
 	var did, view fileView
@@ -67,7 +68,7 @@ func update(cmd *cobra.Command, path string, change func(d *keyfile.Document, no
 	return view.print(cmd)
 }
 
-// fileError returns an error with the file's name and an exit code.
+// fileError returns err with the file's name and an exit code.
 func fileError(path string, err error) error {
 	var exit *exitError
 	var problem *keyfile.Problem
@@ -82,7 +83,7 @@ func fileError(path string, err error) error {
 	return failed("%s: %w", named(path), err)
 }
 
-// parseID reads an id from the command line.
+// parseID returns the id of a key that was given on the command line.
 func parseID(text string) (id mcpseal.KeyID, err error) {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != len(id) {
@@ -91,7 +92,8 @@ func parseID(text string) (id mcpseal.KeyID, err error) {
 	return mcpseal.KeyID(raw), nil
 }
 
-// oneFile makes the shell complete the first argument as the name of a file.
+// oneFile makes the shell complete the first argument as the name of a file, and suggest
+// nothing for further arguments.
 func oneFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -35,8 +35,8 @@ have no key in common.`,
 			if err != nil {
 				view.OK, view.Problem = false, err.Error()
 			}
-			// A program always gets the view. After an error a person gets it only if
-			// Done is set: the file would load, but tokens are lost.
+			// With --json, always print the view. Without --json, print it after an error
+			// only if Done is set: then the file would load, but tokens are lost.
 			if err == nil || forProgram(cmd) || view.Done != "" {
 				if err := view.print(cmd); err != nil {
 					return err
@@ -52,7 +52,7 @@ have no key in common.`,
 	return cmd
 }
 
-// checking holds the flags of check.
+// checking holds the flags of the command check.
 type checking struct {
 	room      room
 	unwrap    unwrap
@@ -60,8 +60,8 @@ type checking struct {
 	allowLoss bool
 }
 
-// check returns a view of the file, and an error that says what is wrong. The view's Done
-// is set if nothing is wrong, or if the error says that tokens are lost.
+// check returns a view of the file, and an error that says what is wrong with the file. The
+// view's field Done is set if nothing is wrong, or if the error says that tokens are lost.
 func (c *checking) check(cmd *cobra.Command, path string) (fileView, error) {
 	view, d, err := look(path)
 	if err != nil {
@@ -103,7 +103,8 @@ func (c *checking) check(cmd *cobra.Command, path string) (fileView, error) {
 	return view, nil
 }
 
-// refused returns why a service that uses old would refuse d, or nil.
+// refused returns why a service that uses the file old would refuse to load the file d, or
+// nil if it would load d.
 func (c *checking) refused(path string, old, d *keyfile.Document, now time.Time) error {
 	keys, revoked := d.ByID()
 	oldKeys, oldRevoked := old.ByID()
@@ -133,8 +134,8 @@ func (c *checking) refused(path string, old, d *keyfile.Document, now time.Time)
 	return nil
 }
 
-// checkSecrets returns an error if a secret that a service would need cannot be
-// decrypted or used.
+// checkSecrets returns an error if a service needs a secret in the file that cannot be
+// decrypted, or that is not a usable key.
 func (c *checking) checkSecrets(cmd *cobra.Command, path string, d *keyfile.Document, now time.Time) error {
 	var needed []*keyfile.Key
 	for _, k := range d.Keys() {
@@ -157,8 +158,8 @@ func (c *checking) checkSecrets(cmd *cobra.Command, path string, d *keyfile.Docu
 	return no("%s would not load: %w", named(path), err)
 }
 
-// differences returns what changes for a service that reads d instead of old, and
-// which of the changes lose tokens.
+// differences returns in lines what changes for a service that loads the file d in place of
+// the file old. In lost it returns the changes that make services reject valid tokens.
 func differences(old, d *keyfile.Document, now time.Time, needed keyfile.Room) (lines, lost []string) {
 	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	loss := func(format string, args ...any) {

@@ -59,7 +59,7 @@ command in its error. A key never ends earlier than before; to end one, revoke i
 	return cmd
 }
 
-// extendOne makes one key open until the given time.
+// extendOne changes the file so that one key opens tokens until the given time.
 func extendOne(cmd *cobra.Command, path, name, until string) error {
 	id, err := parseID(name)
 	if err != nil {
@@ -87,7 +87,7 @@ func extendOne(cmd *cobra.Command, path, name, until string) error {
 	})
 }
 
-// extended writes into the view which keys now open for longer.
+// extended records in the view which keys now open tokens for longer.
 func (v *fileView) extended(keys []*keyfile.Key) {
 	if len(keys) == 0 {
 		v.Done = "every key opens for long enough"

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// maxSeals is how many values a key may seal for one purpose.
+// maxSeals is how many values a key may seal for one purpose, states or cursors.
 const maxSeals = 1 << 32
 
 func newKeysList() *cobra.Command {
@@ -67,7 +67,8 @@ Exit code 1 means that services would not load the file.`,
 	return cmd
 }
 
-// look reads a file and returns a view of it, with warnings, and its document.
+// look reads the file at path. It returns a view of the file, with warnings, and the parsed
+// file.
 func look(path string) (fileView, *keyfile.Document, error) {
 	d, err := keyfile.Read(path)
 	if err != nil {
@@ -94,8 +95,8 @@ func userOf(path string) int {
 	return os.Geteuid()
 }
 
-// repairable returns the text of an error, with the command that repairs the file if
-// there is one.
+// repairable returns the text of err. If a command can repair the file, the text ends with
+// that command.
 func repairable(path string, err error) string {
 	var short *keyfile.TooShort
 	if errors.As(err, &short) {

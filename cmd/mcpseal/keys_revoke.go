@@ -61,7 +61,8 @@ leaked, revoke every key in it.`,
 	return cmd
 }
 
-// revoke takes keys out of d, and adds successor if one of them seals now.
+// revoke takes keys out of the file d. If one of these keys seals now, it also adds the key
+// successor. If successor is nil, it returns an error in that case.
 func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileView, room keyfile.Room, successor *keyfile.Key, secrets *secrets) error {
 	sealing := d.Schedule().SealerAt(now)
 	var revoked, already []string
@@ -85,7 +86,7 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 		d.Revoke(id, now)
 		revoked = append(revoked, id.String())
 	}
-	d.Extend(now, room) // the key before a revoked one goes on sealing, so it must open longer
+	d.Extend(now, room) // without the revoked key, the key before it seals for longer, so it must also open for longer
 	did.Done = "revoked " + strings.Join(revoked, " ") + "; bring the file to every replica now"
 	if len(revoked) == 0 {
 		did.Done = strings.Join(already, " ") + ": revoked already"
@@ -93,15 +94,16 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 	if did.Added != "" {
 		did.Done += fmt.Sprintf("; key %s seals", did.Added)
 	}
-	// This is only a warning, because wrong dates must not keep a leaked key in the
-	// file.
+	// Wrong dates only cause a warning. If they caused an error, a leaked key would stay in
+	// the file.
 	if err := d.Check(now, room); err != nil {
 		did.warn("services whose tokens live for %v would not load the file: %v", room.TTL, err)
 	}
 	return d.Check(now, keyfile.Room{})
 }
 
-// completeID makes the shell complete the file, and then the ids in it.
+// completeID makes the shell complete the first argument as the name of a file, and the
+// others as ids of keys in that file.
 func completeID(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return oneFile(cmd, args, "")

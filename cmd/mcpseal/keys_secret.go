@@ -15,7 +15,7 @@ import (
 	"github.com/mcpseal/mcpseal/keys/agekeys"
 )
 
-// secrets holds the flags that say how a new secret is made and encrypted.
+// secrets holds the flags that say where a new key comes from and how its secret is encrypted.
 type secrets struct {
 	recipients     []string
 	recipientsFile string
@@ -35,8 +35,8 @@ func (s *secrets) stdinFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.fromStdin, "stdin", false, "take the key (mcpseal_key1_…) from standard input instead of making one")
 }
 
-// make makes a key without dates. Call it before a file is locked, because it may take a
-// while.
+// make generates a key, or reads one from standard input, and encrypts its secret. The key
+// has no dates yet. Call make before you lock the file, because encrypting may take a while.
 func (s *secrets) make(cmd *cobra.Command) (*keyfile.Key, error) {
 	recipients, err := s.ageRecipients()
 	if err != nil {
@@ -62,7 +62,8 @@ func (s *secrets) make(cmd *cobra.Command) (*keyfile.Key, error) {
 	return k, err
 }
 
-// add puts k into a file, unless k is not encrypted and other keys in the file are.
+// add adds k to the file d. It returns an error if k is not encrypted but another key in the
+// file is.
 func (s *secrets) add(d *keyfile.Document, k *keyfile.Key) error {
 	if err := s.fit(d, k); err != nil {
 		return err
@@ -95,8 +96,9 @@ func readKey(cmd *cobra.Command) (mcpseal.Key, error) {
 	return key, nil
 }
 
-// readInput reads standard input, and fails if that has more bytes than most. If it
-// reads from a terminal, it first tells the user so.
+// readInput returns all of standard input, or an error if there are more bytes than the
+// argument most allows. If standard input is a terminal, it first tells the user that it
+// waits for input.
 func readInput(cmd *cobra.Command, most int64) (string, error) {
 	in := cmd.InOrStdin()
 	if isTerminal(in) {
@@ -136,7 +138,7 @@ func (s *secrets) ageRecipients() (all []age.Recipient, err error) {
 		return nil, failed("--recipients-file: %w", err)
 	}
 	some, err := age.ParseRecipients(strings.NewReader(string(text)))
-	if err != nil { // err is not shown, because it may repeat a secret identity
+	if err != nil { // do not return err, because it may contain a secret identity
 		return nil, no("%s is not a file of age recipients: a line each, age1…", named(s.recipientsFile))
 	}
 	return append(all, some...), nil

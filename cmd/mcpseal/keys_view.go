@@ -12,17 +12,17 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// fileView is a file of keys as the command shows it, without a secret.
+// fileView is what the commands print about a file of keys. It holds no secret.
 type fileView struct {
 	OK            bool       `json:"ok"`
 	File          string     `json:"file"`
 	Done          string     `json:"done,omitempty"` // what the command did, in words
 	Problem       string     `json:"problem,omitempty"`
-	Added         string     `json:"added,omitempty"` // the id of a new key
+	Added         string     `json:"added,omitempty"` // the id of the key that the command added, or ""
 	DeliverBefore *time.Time `json:"deliver_before,omitempty"`
-	Changes       []string   `json:"changes,omitempty"` // how the file differs from that of --against
+	Changes       []string   `json:"changes,omitempty"` // how the file differs from the file that --against names
 
-	Lifetime string `json:"lifetime,omitempty"` // how long tokens may live, as the file says: 24h, for example
+	Lifetime string `json:"lifetime,omitempty"` // the longest lifetime of a token that the file states, such as 24h
 	Skew     string `json:"skew,omitempty"`
 
 	Keys     []keyView     `json:"keys"`
@@ -38,7 +38,7 @@ type keyView struct {
 	Phase      keyfile.Phase `json:"phase"`
 	Made       time.Time     `json:"made"`
 	SealsFrom  time.Time     `json:"seals_from"`
-	OpensUntil *time.Time    `json:"opens_until"` // null means that the key has no end
+	OpensUntil *time.Time    `json:"opens_until"` // null means that no end is set
 	Wrapped    string        `json:"wrapped,omitempty"`
 }
 
@@ -47,7 +47,8 @@ type revokedView struct {
 	At time.Time `json:"at"`
 }
 
-// changeView is what a key will do at a date in the file.
+// changeView is a future event of a key: at the time At, the key begins to seal or stops
+// opening.
 type changeView struct {
 	At   time.Time `json:"at"`
 	ID   string    `json:"id"`
@@ -96,14 +97,14 @@ func (v *fileView) warn(format string, args ...any) {
 	v.Warnings = append(v.Warnings, fmt.Sprintf(format, args...))
 }
 
-// did adds to the view what a command has done.
+// did copies what a command has done from the argument into the view v.
 func (v *fileView) did(did fileView) {
 	v.Done, v.Added, v.DeliverBefore = did.Done, did.Added, did.DeliverBefore
 	v.Warnings = append(v.Warnings, did.Warnings...)
 }
 
-// print shows the view. With --json the warnings are part of it; otherwise they go to
-// standard error.
+// print prints the view to standard output. With --json the view includes the warnings;
+// without --json they go to standard error.
 func (v *fileView) print(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
 	if forProgram(cmd) {

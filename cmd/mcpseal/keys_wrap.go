@@ -17,14 +17,14 @@ import (
 
 const commandTimeout = time.Minute
 
-// filter runs a shell command of a key service with input as its standard input, and
-// returns its standard output.
+// filter runs a shell command that encrypts or decrypts a secret. The command gets input as
+// its standard input, and filter returns its standard output.
 func filter(cmd *cobra.Command, flag, command string, input []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeout)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "sh", "-c", command)
 	shell.Stdin, shell.Stderr = bytes.NewReader(input), cmd.ErrOrStderr()
-	shell.WaitDelay = time.Second // limits the wait for a process that the shell started and that keeps the pipe open
+	shell.WaitDelay = time.Second // how long to wait if a process started by the shell keeps the pipe open
 	output, err := shell.Output()
 	switch {
 	case ctx.Err() != nil:
@@ -35,7 +35,7 @@ func filter(cmd *cobra.Command, flag, command string, input []byte) ([]byte, err
 	return output, nil
 }
 
-// schemeCommand splits the value SCHEME=COMMAND of a flag.
+// schemeCommand splits the value of a flag, which has the form SCHEME=COMMAND.
 func schemeCommand(flag, text string) (scheme, command string, err error) {
 	scheme, command, ok := strings.Cut(text, "=")
 	if !ok || !keyfile.ValidScheme(scheme) || command == "" {
@@ -44,7 +44,8 @@ func schemeCommand(flag, text string) (scheme, command string, err error) {
 	return scheme, command, nil
 }
 
-// wrapWith encrypts the key with the command in wrap, the value of --wrap.
+// wrapWith encrypts the key with a shell command. The argument wrap is the value of the flag
+// --wrap, SCHEME=COMMAND.
 func wrapWith(cmd *cobra.Command, wrap string, key mcpseal.Key) (keyfile.Secret, error) {
 	scheme, command, err := schemeCommand("--wrap", wrap)
 	if err != nil {
@@ -70,7 +71,7 @@ func (u *unwrap) flags(cmd *cobra.Command) {
 
 func (u *unwrap) given() bool { return u.identity != "" || u.command != "" }
 
-// commandUnwrapper decrypts secrets with the command of --unwrap.
+// commandUnwrapper decrypts secrets with the shell command in the flag --unwrap.
 type commandUnwrapper struct {
 	cmd             *cobra.Command
 	scheme, command string
@@ -82,7 +83,7 @@ func (u commandUnwrapper) Unwrap(_ context.Context, wrapped []byte) ([]byte, err
 	return filter(u.cmd, "--unwrap", u.command, wrapped)
 }
 
-// all returns the keys of a file, expired ones too.
+// all decrypts and returns all keys in the file d, including expired keys.
 func (u *unwrap) all(cmd *cobra.Command, d *keyfile.Document) ([]mcpseal.Key, error) {
 	return u.some(cmd, d.Keys())
 }
@@ -113,7 +114,8 @@ func (u *unwrap) some(cmd *cobra.Command, wanted []*keyfile.Key) (keys []mcpseal
 	return keys, nil
 }
 
-// wrappedScheme returns the scheme of the first wrapped secret, or "".
+// wrappedScheme returns the scheme of the first secret that is wrapped (encrypted), or "" if
+// none is.
 func wrappedScheme(keys []*keyfile.Key) string {
 	for _, k := range keys {
 		if k.Secret.Wrapped() {
@@ -123,7 +125,8 @@ func wrappedScheme(keys []*keyfile.Key) string {
 	return ""
 }
 
-// howToUnwrap returns the flag that decrypts secrets of a scheme, for an error.
+// howToUnwrap returns the flag that an error message tells the user to give, so that secrets
+// of the scheme can be decrypted.
 func howToUnwrap(scheme string) string {
 	if scheme == agekeys.Scheme {
 		return "--identity FILE"

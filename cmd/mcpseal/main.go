@@ -17,11 +17,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes besides 0, which means yes or done.
+// The exit codes. The exit code 0 means that the answer is yes, or that the work is done.
 const (
-	exitNo     = 1 // the answer is no: refused, rejected, would not load
-	exitUsage  = 2 // the command was not understood
-	exitFailed = 3 // the answer could not be found
+	exitNo     = 1 // the answer is no: a change was refused, a token is rejected, or a file would not load
+	exitUsage  = 2 // the command line is wrong
+	exitFailed = 3 // the command failed, so there is no answer
 )
 
 const exitCodes = `Exit codes: 0 yes or done, 1 no or refused, 2 wrong usage, 3 failed.`
@@ -79,8 +79,8 @@ func version() string {
 	return "of unknown version"
 }
 
-// mustHaveCommand makes cmd print its help if no subcommand is named, and return an error
-// for an unknown one.
+// mustHaveCommand makes cmd print its help if the command line has no subcommand, and return
+// an error if the subcommand is unknown.
 func mustHaveCommand(cmd *cobra.Command) {
 	cmd.DisableFlagsInUseLine = true
 	cmd.SuggestionsMinimumDistance = 2
@@ -97,7 +97,8 @@ func mustHaveCommand(cmd *cobra.Command) {
 	}
 }
 
-// exactly returns a check that the command line has exactly the named arguments.
+// exactly returns a function that checks that the command line has exactly the named
+// arguments.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < len(names) {
@@ -119,8 +120,8 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// no returns an error with exit code 1: the answer is no. failed returns one with exit
-// code 3: there is no answer.
+// no returns an error with exit code 1, which means that the answer is no. Use failed if the
+// command could not find the answer.
 func no(format string, args ...any) error {
 	return &exitError{exitNo, fmt.Errorf(format, args...)}
 }
@@ -129,14 +130,14 @@ func failed(format string, args ...any) error {
 	return &exitError{exitFailed, fmt.Errorf(format, args...)}
 }
 
-// usage returns an error with exit code 2, for wrong usage that is noticed only while
-// the command runs.
+// usage returns an error with exit code 2. It is for a mistake in the command line that is
+// noticed only while the command runs.
 func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// checkedWriter remembers whether a write failed, so that a full disk does not look like
-// success.
+// checkedWriter remembers the first error of a write, so that the command does not report
+// success if the disk is full.
 type checkedWriter struct {
 	io.Writer
 	err error

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// painter prints texts, in colour if colour is true.
+// painter prints texts, with colours if the field colour is true.
 type painter struct {
 	io.Writer
 	colour bool

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// span writes a duration in its two largest units: 2h 5m, for example.
+// span returns a duration as text in its two largest units: 2h 5m, for example.
 func span(d time.Duration) string {
 	d = max(d, -d)
 	switch {
@@ -41,7 +41,7 @@ func span(d time.Duration) string {
 
 const day = 24 * time.Hour
 
-// when writes a time, and how far from now it is.
+// when returns the time t as text, and how long before or after now it is.
 func when(t, now time.Time) string {
 	text := clock(t) + " UTC"
 	switch d := t.Sub(now).Round(time.Millisecond); {
@@ -56,7 +56,8 @@ func when(t, now time.Time) string {
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
 
-// quoted returns text in a form that is safe for a terminal, and not too long.
+// quoted returns the text in quotes, with control characters escaped so that it is safe to
+// print on a terminal. It shortens a long text.
 func quoted(text string) string {
 	const most = 200
 	if len(text) <= most {
@@ -65,8 +66,8 @@ func quoted(text string) string {
 	return strconv.Quote(text[:most]) + " and more, which --json has"
 }
 
-// repeated quotes a wrong argument for an error. It does not repeat a long text,
-// because that may be a secret.
+// repeated returns a wrong argument in quotes, for an error message. It leaves out a long
+// argument, because that may be a secret.
 func repeated(text string) string {
 	if len(text) > 24 {
 		return "what was given"
@@ -82,7 +83,7 @@ func named(path string) string {
 	return path
 }
 
-// count writes a number with its noun.
+// count returns a number with its noun: 1 byte or 3 bytes, for example.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

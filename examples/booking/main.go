@@ -1,5 +1,6 @@
-// Booking is a small server to start from. Its tool asks one question after the other,
-// some of which depend on earlier answers, and keeps nothing on the server in between.
+// Booking is a small server to start from. Its tool asks the user several questions, one
+// after the other. Some depend on earlier answers. Between two questions the server stores
+// nothing.
 //
 //	go run ./examples/booking                        stdio, for one client
 //	go run ./examples/booking -http 127.0.0.1:8080   HTTP
@@ -48,15 +49,16 @@ type (
 	}
 )
 
-// prices are the prices of a night by kind of room. The key true has the rooms for one
-// guest, false those for more.
+// prices has the price of one night for each kind of room. prices[true] has the rooms for
+// one guest, prices[false] the rooms for several guests.
 var prices = map[bool]map[string]int{
 	true:  {"single": 80, "suite": 240},
 	false: {"double": 120, "suite": 240},
 }
 
-// book runs from its beginning in every round. A question that was answered returns its
-// answer at once. At any other question, book ends with an error, and the user is asked.
+// book is the handler of the tool. It runs from its beginning in every round. A question that
+// the user has answered returns the answer at once. At the first question without an answer,
+// book returns an error, which makes elicit ask the user.
 func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 	stay, err := elicit.Form[Stay](ask, "stay", "How long will you stay in "+in.City+"?").Value()
 	if err != nil {
@@ -72,8 +74,8 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 	if err != nil {
 		return Booking{}, err
 	}
-	// A user who declines gets no note. The question is asked once, and its answer is
-	// remembered in the rounds that follow.
+	// If the user declines, there is no note. The user is asked only once: later rounds
+	// remember the answer, even if the user declined.
 	note := ""
 	wanted, write, err := elicit.Form[Confirm](ask, "note", "Shall your assistant write a note to the hotel?").Outcome()
 	if err != nil {
@@ -90,7 +92,7 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 			}
 		}
 	}
-	// Once makes the number in one round and keeps it in the others.
+	// Once generates the number in this round. In later rounds it returns the same number.
 	number, err := elicit.Once(ask, "number", func() (string, error) { return rand.Text()[:8], nil })
 	if err != nil {
 		return Booking{}, err

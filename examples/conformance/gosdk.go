@@ -10,7 +10,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// newServer returns the suite's server on the official SDK.
+// newServer returns the server for the conformance suite, built with the official SDK.
 func newServer(s settings) (*mcp.Server, error) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "mcpseal-conformance", Version: "1.0.0"}, nil)
 	if !s.unprotected {
@@ -69,7 +69,7 @@ func sdkQuestions(questions map[string]question) mcp.InputRequestMap {
 	return asked
 }
 
-// sdkAnswers are the answers of a request of the official SDK.
+// sdkAnswers has the answers that came with a request, as the official SDK decodes them.
 type sdkAnswers mcp.InputResponseMap
 
 func (a sdkAnswers) form(key string) (map[string]any, bool) {
@@ -92,7 +92,8 @@ func (a sdkAnswers) sample(key string) string {
 	return content.Text
 }
 
-// roots refuses a list with null in it, which a client may send.
+// roots returns the URIs of the roots. ok is false if there is no answer, or if the list has
+// a null or a root without a URI, which a client may send.
 func (a sdkAnswers) roots(key string) (uris []string, ok bool) {
 	answer, _ := a[key].(*mcp.ListRootsResult)
 	if answer == nil || answer.Roots == nil {

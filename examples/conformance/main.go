@@ -1,10 +1,11 @@
-// Conformance is a server for the input-required-result scenarios of the official
-// suite, on either SDK. One line protects it, and its handlers check no state by hand:
+// Conformance is a server that the official conformance suite tests with its
+// input-required-result scenarios. It runs on either SDK. One line protects the server, and
+// its handlers contain no code that checks a state:
 //
 //	go run ./examples/conformance -http 127.0.0.1:8080
 //	go run ./examples/conformance -http 127.0.0.1:8080 -sdk mcp-go
 //
-// With -unprotected that line is left out, and the scenario
+// With -unprotected the server runs without that line, and the scenario
 // input-required-result-tampered-state fails.
 package main
 
@@ -53,7 +54,7 @@ func main() {
 	}
 }
 
-// settings are what the flags say.
+// settings holds the values of the flags.
 type settings struct {
 	sdk         string
 	config      mcpseal.Config
@@ -61,11 +62,11 @@ type settings struct {
 	unprotected bool
 }
 
-// unsolicited are the tools that take answers to no question: the scenario
-// ignore-extra-params sends answers with a first call.
+// unsolicited names the tools that accept answers to questions that they did not ask. They
+// must, because the scenario ignore-extra-params sends answers with the first call.
 var unsolicited = []string{prefix + "elicitation"}
 
-// newHandler serves the suite's server at /mcp.
+// newHandler returns an HTTP handler that serves the server at /mcp.
 func newHandler(s settings) (http.Handler, error) {
 	mux := http.NewServeMux()
 	switch s.sdk {

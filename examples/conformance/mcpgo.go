@@ -13,7 +13,7 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
-// newMCPGoServer returns the suite's server on mcp-go.
+// newMCPGoServer returns the server for the conformance suite, built with mcp-go.
 func newMCPGoServer(s settings, options ...server.ServerOption) (*server.MCPServer, error) {
 	srv := server.NewMCPServer("mcpseal-conformance", "1.0.0", options...)
 	if !s.unprotected {
@@ -51,14 +51,15 @@ func newMCPGoServer(s settings, options ...server.ServerOption) (*server.MCPServ
 	return srv, nil
 }
 
-// mcpgoHandler bounds what mcp-go does not: the length of a request, and how long it
-// remembers the session of an older client.
+// mcpgoHandler returns an HTTP handler for the server. It sets two limits that mcp-go does
+// not set by itself: the length of a request, and how long an idle session is remembered.
+// Only clients of older protocol revisions have sessions.
 func mcpgoHandler(srv *server.MCPServer) http.Handler {
 	return http.MaxBytesHandler(server.NewStreamableHTTPServer(srv, server.WithSessionIdleTTL(time.Hour)), 4<<20)
 }
 
-// declaredBy returns what a client has declared: with the request, or when its session
-// began.
+// declaredBy returns the capabilities that the client declared with the request or, if it
+// declared none there, when its session began. It returns nil if neither is known.
 func declaredBy(ctx context.Context) *mcp.ClientCapabilities {
 	if info := server.RequestProtocolInfoFromContext(ctx); info != nil && info.ClientCapabilities != nil {
 		return info.ClientCapabilities
@@ -87,7 +88,7 @@ func builder(r reply) *server.InputRequestBuilder {
 	return b
 }
 
-// mcpgoAnswers are the answers of a request of mcp-go.
+// mcpgoAnswers has the answers that came with a request, as mcp-go decodes them.
 type mcpgoAnswers mcp.InputResponses
 
 func (a mcpgoAnswers) form(key string) (map[string]any, bool) {
@@ -99,7 +100,8 @@ func (a mcpgoAnswers) form(key string) (map[string]any, bool) {
 	return content, true
 }
 
-// sample reads the content by itself, because mcp-go decodes it for older clients only.
+// sample returns the text of a sample, or "" if there is none. It decodes the content itself,
+// because mcp-go does so only for clients of older protocol revisions.
 func (a mcpgoAnswers) sample(key string) string {
 	answer := server.SamplingResponse(mcp.InputResponses(a), key)
 	if answer == nil {

@@ -9,37 +9,39 @@ import (
 
 const prefix = "test_input_required_result_"
 
-// round is one round of a call, in the words of neither SDK.
+// round is one round of a call. It depends on neither SDK, so that the scenarios run on both.
 type round struct {
-	state string // trusted: the middleware has checked it
+	state string // the handlers can trust it, because the middleware has checked it
 	answers
-	elicitation, sampling bool // declared by the client
+	elicitation, sampling bool // whether the client declared these capabilities
 }
 
-// answers are what the client sent with a round.
+// answers gives access to the answers that the client sent with a round.
 type answers interface {
-	form(key string) (content map[string]any, ok bool) // ok if the user accepted
-	sample(key string) string                          // "" if there is none
+	form(key string) (content map[string]any, ok bool) // ok is true if the user accepted the form
+	sample(key string) string                          // "" if there is no sample
 	roots(key string) (uris []string, ok bool)
-	refused() bool // the user declined or cancelled a question
+	refused() bool // true if the user declined or cancelled a question
 }
 
-// reply is a text, or questions for the next round.
+// reply is what a scenario returns: a final text, or questions to the user and the state for
+// the next round.
 type reply struct {
 	text      string
 	questions map[string]question
 	state     string
 }
 
-// question has a kind and what that kind needs.
+// question is one question to the client: a form, a sample or the roots.
 type question struct {
 	kind            mcpseal.Kind
 	message         string
-	field, typeName string // of a form
-	maxTokens       int    // of a sample
+	field, typeName string // only for a form: its one field, and the JSON type of that field
+	maxTokens       int    // only for a sample
 }
 
-// tools are the tools that the suite calls, by their names after the prefix.
+// tools has the scenario of each tool that the suite calls. A tool's name is the prefix and
+// the key in this map.
 var tools = map[string]func(round) reply{
 	"elicitation":     elicitation,
 	"sampling":        sampling,
@@ -51,10 +53,10 @@ var tools = map[string]func(round) reply{
 	"capabilities":    capabilities,
 }
 
-// nothing is the result for a user who declined or cancelled.
+// nothing is the text of the result if the user declined or cancelled.
 const nothing = "nothing was done"
 
-// play plays one round of a tool or of the prompt.
+// play returns the reply of a scenario to one round.
 func play(scenario func(round) reply, r round) reply {
 	if r.refused() {
 		return text(nothing)
@@ -68,7 +70,7 @@ func ask(state string, questions map[string]question) reply {
 	return reply{state: state, questions: questions}
 }
 
-// form asks for one field.
+// form returns a question with a form that has one field.
 func form(message, field, typeName string) question {
 	return question{kind: mcpseal.KindForm, message: message, field: field, typeName: typeName}
 }
@@ -79,7 +81,7 @@ func sample(message string, maxTokens int) question {
 
 func roots() question { return question{kind: mcpseal.KindRoots} }
 
-// schema returns the schema of a form.
+// schema returns the JSON Schema of a form.
 func (q question) schema() map[string]any {
 	return map[string]any{
 		"type":       "object",
@@ -88,8 +90,9 @@ func (q question) schema() map[string]any {
 	}
 }
 
-// accepted returns the value of field in an accepted form. ok is false if the form does
-// not have exactly this field, of type T. The scenarios then ask again.
+// accepted returns the value of the field named field in the user's answer to the question
+// key. ok is true if the user accepted and the answer has exactly this field, of type T. If
+// it is false, the scenarios ask again.
 func accepted[T any](r round, key, field string) (value T, ok bool) {
 	content, ok := r.form(key)
 	if !ok || len(content) != 1 {
@@ -99,7 +102,8 @@ func accepted[T any](r round, key, field string) (value T, ok bool) {
 	return value, ok
 }
 
-// written returns a text that the user wrote, and false if it is empty or missing.
+// written returns the text that the user wrote into a field of a form. It returns false if
+// the text is empty or missing.
 func written(r round, key, field string) (string, bool) {
 	text, ok := accepted[string](r, key, field)
 	return text, ok && text != ""
@@ -160,7 +164,8 @@ func multiRound(r round) reply {
 	return ask("step 1", map[string]question{"step1": form("Step 1: What is your name?", "name", "string")})
 }
 
-// capabilities asks only what the client has declared, until all is answered.
+// capabilities asks only questions of the kinds that the client declared it can answer. It
+// repeats them until all are answered.
 func capabilities(r round) reply {
 	questions, answered := map[string]question{}, true
 	if r.elicitation {

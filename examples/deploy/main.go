@@ -1,5 +1,5 @@
-// Deploy is a small server to start from: two tools that ask before they act,
-// protected with one line, over stdio or HTTP with bearer tokens.
+// Deploy is a small server to start from. It has two tools that ask the user before they act,
+// and one line protects them. It serves stdio, or HTTP with bearer tokens.
 //
 //	go run ./examples/deploy                        stdio, for one client
 //	go run ./examples/deploy -http 127.0.0.1:8080   HTTP, for alice and bob
@@ -60,7 +60,8 @@ func main() {
 	log.Fatal(web.Serve(listener))
 }
 
-// start makes the server on an SDK. It can be served over HTTP or over stdio.
+// start makes the server with the named SDK. It returns an HTTP handler for the server, and a
+// function that serves it over stdio instead.
 func start(sdk string, config mcpseal.Config) (handler http.Handler, stdio func() error, err error) {
 	switch sdk {
 	case "go-sdk":
@@ -79,7 +80,7 @@ func start(sdk string, config mcpseal.Config) (handler http.Handler, stdio func(
 	return nil, nil, fmt.Errorf("-sdk %q is unknown: write go-sdk or mcp-go", sdk)
 }
 
-// newServer returns the protected server on the official SDK.
+// newServer returns the protected server, built with the official SDK.
 func newServer(config mcpseal.Config) (*mcp.Server, error) {
 	boundary, err := mcpseal.New(config)
 	if err != nil {
@@ -90,7 +91,8 @@ func newServer(config mcpseal.Config) (*mcp.Server, error) {
 	return server, nil
 }
 
-// newHandler serves the server at /mcp, to clients with a bearer token.
+// newHandler returns an HTTP handler that serves the server at /mcp, to clients with a bearer
+// token.
 func newHandler(server *mcp.Server) http.Handler {
 	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
 	mux := http.NewServeMux()
@@ -106,7 +108,8 @@ func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, 
 	return &auth.TokenInfo{UserID: user, Expiration: time.Now().Add(time.Hour)}, nil
 }
 
-// userOf is a placeholder for your token verifier. It returns the user of a bearer token.
+// userOf returns the user of a bearer token. ok is false if the token is invalid. Replace
+// userOf with your own token verifier.
 func userOf(token string) (user string, ok bool) {
 	user, ok = strings.CutSuffix(token, "-token")
 	return user, ok && (user == "alice" || user == "bob")

@@ -15,7 +15,8 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
-// newMCPGoServer returns the protected server on mcp-go, with the same tools.
+// newMCPGoServer returns the protected server, built with mcp-go. It has the same tools as
+// the server on the official SDK.
 func newMCPGoServer(config mcpseal.Config, options ...server.ServerOption) (*server.MCPServer, error) {
 	boundary, err := mcpseal.New(config)
 	if err != nil {
@@ -35,14 +36,15 @@ func newMCPGoServer(config mcpseal.Config, options ...server.ServerOption) (*ser
 	return srv, nil
 }
 
-// plan is the state: what to remember between two rounds.
+// plan is the state that a tool remembers between two rounds.
 type plan struct {
 	Confirmed bool `json:"confirmed"`
-	Traffic   int  `json:"traffic"` // percent that the release may get
+	Traffic   int  `json:"traffic"` // the percentage of the traffic that the release may get
 }
 
-// confirmed asks for a confirmation, then for a region, then acts. It does nothing if the
-// user declines or cancels, and asks again if an answer does not fit.
+// confirmed returns a tool that asks the user for a confirmation, then for a region, and then
+// acts. The tool does nothing if the user declines or cancels, and asks again if an answer
+// has the wrong fields or types.
 func confirmed(done string) mcp.TypedToolHandlerFunc[release.Args] {
 	return func(ctx context.Context, req mcp.CallToolRequest, args release.Args) (*mcp.CallToolResult, error) {
 		p, ok, err := mcpgo.State[plan](ctx, req)
@@ -67,7 +69,7 @@ func confirmed(done string) mcp.TypedToolHandlerFunc[release.Args] {
 	}
 }
 
-// ask asks for one field, and remembers the plan.
+// ask returns a result that asks the user for one field, with the plan p as its state.
 func ask(ctx context.Context, p plan, key, message, field, kind string) (*mcp.CallToolResult, error) {
 	result := server.NewInputRequestBuilder("").Elicit(key, mcp.ElicitationParams{Message: message, RequestedSchema: map[string]any{
 		"type": "object", "properties": map[string]any{field: map[string]any{"type": kind}}, "required": []string{field},
@@ -86,8 +88,8 @@ func refused(req mcp.CallToolRequest) bool {
 	return false
 }
 
-// answer returns the value of field in an accepted form. answered is false if the form
-// does not have exactly this field, of type T.
+// answer returns the value of the field named field in the user's answer to the question key.
+// answered is true if the user accepted and the answer has exactly this field, of type T.
 func answer[T any](req mcp.CallToolRequest, key, field string) (value T, answered bool) {
 	form := server.ElicitationResponse(req.Params.InputResponses, key)
 	if form == nil || form.Action != mcp.ElicitationResponseActionAccept {
@@ -101,8 +103,9 @@ func answer[T any](req mcp.CallToolRequest, key, field string) (value T, answere
 	return value, answered
 }
 
-// newMCPGoHandler serves the server at /mcp, to clients with a bearer token. mcp-go itself
-// verifies no users, bounds no request, and keeps the sessions of older clients for ever.
+// newMCPGoHandler returns an HTTP handler that serves the server at /mcp, to clients with a
+// bearer token. It adds what mcp-go does not do by itself: it verifies the user, limits the
+// length of a request, and forgets idle sessions of clients of older protocol revisions.
 func newMCPGoHandler(srv *server.MCPServer) http.Handler {
 	sessions := newSessions()
 	handler := server.NewStreamableHTTPServer(srv, server.WithSessionIdManagerResolver(sessions), server.WithSessionIdleTTL(time.Hour))
@@ -111,7 +114,8 @@ func newMCPGoHandler(srv *server.MCPServer) http.Handler {
 	return mux
 }
 
-// serveMCPGoStdio serves the one user who started this process.
+// serveMCPGoStdio serves the server over stdio. The only user is the one who started this
+// process.
 func serveMCPGoStdio(srv *server.MCPServer) error {
 	return server.ServeStdio(srv, server.WithStdioContextFunc(func(ctx context.Context) context.Context {
 		return context.WithValue(ctx, userKey{}, "local")

@@ -13,11 +13,12 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// What the official SDK and gosdk do for a server with users, and mcp-go leaves to you.
+// This file does what a server with users needs. The official SDK and gosdk do it for you;
+// with mcp-go you must do it yourself.
 
 type userKey struct{}
 
-// caller tells mcpseal who is calling.
+// caller returns the name of the user who makes the request, for mcpgo.Options.Principal.
 func caller(ctx context.Context) (string, error) {
 	user, ok := ctx.Value(userKey{}).(string)
 	if !ok {
@@ -26,7 +27,8 @@ func caller(ctx context.Context) (string, error) {
 	return user, nil
 }
 
-// requireUser refuses requests without a bearer token, and puts the user into the context.
+// requireUser refuses requests without a valid bearer token. It puts the user of a valid
+// token into the context of the request.
 func requireUser(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -40,9 +42,10 @@ func requireUser(next http.Handler) http.Handler {
 	})
 }
 
-// sessions binds the sessions of older clients to the users who opened them: the id of a
-// session holds a MAC over its user. For mcp-go, whoever knows the id is the user, and may
-// answer the questions of a call, listen to it and end it.
+// sessions binds each session to the user who opened it: the id of a session contains a MAC
+// over its user. Clients of older protocol revisions have sessions. mcp-go alone accepts
+// anybody who knows the id of a session: they may answer the questions of its calls, listen
+// to it and end it.
 type sessions struct{ key []byte }
 
 func newSessions() sessions { return sessions{[]byte(rand.Text())} }
@@ -70,8 +73,8 @@ func (s sessions) require(next http.Handler) http.Handler {
 	})
 }
 
-// ResolveSessionIdManager has mcp-go make such ids. The request is nil when mcp-go forgets
-// an idle session.
+// ResolveSessionIdManager makes mcp-go use session ids that are bound to the user of the
+// request r. r is nil if mcp-go calls this to remove an idle session.
 func (s sessions) ResolveSessionIdManager(r *http.Request) server.SessionIdManager {
 	of := userSessions{sessions: s}
 	if r != nil {
@@ -80,7 +83,7 @@ func (s sessions) ResolveSessionIdManager(r *http.Request) server.SessionIdManag
 	return of
 }
 
-// userSessions are the sessions of one user.
+// userSessions makes and checks the ids of one user's sessions.
 type userSessions struct {
 	sessions
 	user string

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// drive simulates the service that the tokens are for. Only that service knows which
-// user has a token.
+// drive simulates the other service, which stores the files. Bearer tokens are for that
+// service, and only it knows which user a token belongs to.
 type drive struct {
 	mu    sync.Mutex
 	files map[string]string // the content of each file, by folder/path
@@ -31,14 +31,14 @@ func (d *drive) reset() {
 	}
 }
 
-// folderOf returns the folder of the user with this Authorization header, or "" if
-// there is no such user.
+// folderOf returns the folder of the user who sent this Authorization header, or "" if no
+// user has this token.
 func (d *drive) folderOf(authorization string) string {
 	return map[string]string{"Bearer token-of-alice": "alice", "Bearer token-of-bob": "bob"}[authorization]
 }
 
-// usersOnly refuses unknown tokens, as a gateway would: otherwise a client could invent
-// tokens and be a new user with each.
+// usersOnly refuses requests with unknown bearer tokens, as a gateway would do. Without it, a
+// client could invent any number of tokens and be a new user with each of them.
 func (d *drive) usersOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if d.folderOf(r.Header.Get("Authorization")) == "" {
@@ -69,7 +69,7 @@ func (d *drive) archive(folder, path string) bool {
 	return found
 }
 
-// String lists the files.
+// String returns the names of all files.
 func (d *drive) String() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

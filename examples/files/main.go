@@ -1,14 +1,16 @@
-// Files is a server that works for another service, as many do. A new server is made
-// for each request, it runs in replicas, and of its users it knows only the opaque
-// token that it passes on. Its handler asks before it acts, and keeps its state through
-// an interface. There are two ways (shapes) to protect it:
+// Files is an MCP server in front of another service, which stores files. Like many such
+// servers, it runs in replicas, makes a new mcp.Server for each request, and knows its users
+// only by an opaque bearer token, which it passes on to the other service. Its tools ask the
+// user before they act, and keep their state through the interface sealer. There are two ways
+// (shapes) to protect it:
 //
 //	go run ./examples/files -http 127.0.0.1:8080                   behind the middleware
 //	go run ./examples/files -http 127.0.0.1:8080 -shape handler    the handler seals
 //
-// The bearer tokens are "token-of-alice" and "token-of-bob". Here keys and used tokens
-// are in memory. Replicas share keys.OpenFile, redisreplay.New, and a key for
-// gosdk.BearerUsers that mcpseal.ParseKey reads.
+// The bearer tokens are "token-of-alice" and "token-of-bob". This program keeps its keys and
+// the used tokens in memory. Replicas must share them: use keys.OpenFile for the keys,
+// redisreplay.New for the used tokens, and one key for gosdk.BearerUsers, which
+// mcpseal.ParseKey reads.
 package main
 
 import (
@@ -29,15 +31,15 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// service is what the servers of one replica share.
+// service holds what all servers in one replica share.
 type service struct {
 	drive   *drive
 	sealer  sealer
-	install func(*mcp.Server) *gosdk.Protected // nil if the handler seals by itself
+	install func(*mcp.Server) *gosdk.Protected // adds the middleware to a server; nil if the handler seals the states itself
 }
 
-// newService returns the HTTP handler of one replica. All replicas get the same config
-// and the same key.
+// newService returns the HTTP handler of one replica. Pass the same config and the same
+// userKey in all replicas.
 func newService(shape string, drive *drive, config mcpseal.Config, userKey mcpseal.Key) (http.Handler, error) {
 	config.RequireUser = true
 	boundary, err := mcpseal.New(config)
@@ -58,8 +60,8 @@ func newService(shape string, drive *drive, config mcpseal.Config, userKey mcpse
 	return s.drive.usersOnly(gosdk.Handler(s.newServer, &gosdk.HandlerOptions{Principal: users.HTTPPrincipal})), nil
 }
 
-// newServer returns a server for one request, or for the session of an older client.
-// Its tools use the bearer token of the request r.
+// newServer returns a server for one request or, if the client uses an older protocol
+// revision, for its session. The tools use the bearer token of the request r.
 func (s *service) newServer(r *http.Request) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
 	if s.install != nil {
@@ -72,8 +74,8 @@ func (s *service) newServer(r *http.Request) *mcp.Server {
 	return server
 }
 
-// confirmed returns the handler of a tool: it asks, and then acts. Its state is the
-// user's folder, so that it needs to look up the folder only once.
+// confirmed returns the handler of a tool that asks the user first and then calls act. Its
+// state is the name of the user's folder, so that it looks up the folder only once.
 func (s *service) confirmed(token, verb string, act func(folder, path string) bool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var in struct{ Path string }

@@ -9,30 +9,30 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// sealer is how the handler keeps a state between two rounds.
+// sealer keeps the state of a handler between two rounds.
 type sealer interface {
-	// Open returns the state and the answers that the client sent. Return its error as
-	// it is.
+	// Open returns the state and the answers that the client sent. If it returns an error,
+	// the handler must return this error unchanged.
 	Open(ctx context.Context, req *mcp.CallToolRequest) (opened, error)
-	// Seal returns the result that asks, with the state for the next round.
+	// Seal returns a result that asks the questions and holds the state for the next round.
 	Seal(ctx context.Context, req *mcp.CallToolRequest, before opened, state string, questions mcp.InputRequestMap) (*mcp.CallToolResult, error)
 }
 
-// opened is the state of the previous round, and the answers to its questions. Both are
-// empty in a first round.
+// opened holds the state that the previous round wrote, and the answers to the questions of
+// that round. Both are empty in the first round.
 type opened struct {
 	state   string
 	answers mcp.InputResponseMap
-	round   mcpseal.Round // only inHandler needs it, to seal the next round
+	round   mcpseal.Round // used only by inHandler, to seal the next state
 }
 
-// plaintext is for servers with the middleware. The middleware opens and seals, so
-// plaintext does neither.
+// plaintext is the sealer for servers with the middleware. It passes states on as they are,
+// because the middleware opens and seals them.
 type plaintext struct{}
 
 func (plaintext) Open(ctx context.Context, req *mcp.CallToolRequest) (opened, error) {
 	if !gosdk.Sealed(ctx, req) {
-		return opened{}, gosdk.ErrNotProtected // the server was made without Install
+		return opened{}, gosdk.ErrNotProtected // the server has no middleware: Install was not called
 	}
 	return opened{state: req.Params.RequestState, answers: req.Params.InputResponses}, nil
 }
@@ -41,7 +41,8 @@ func (plaintext) Seal(_ context.Context, _ *mcp.CallToolRequest, _ opened, state
 	return &mcp.CallToolResult{InputRequests: questions, RequestState: state}, nil
 }
 
-// inHandler opens and seals by itself, on servers without the middleware.
+// inHandler is the sealer for servers without the middleware. It opens and seals states
+// itself.
 type inHandler struct{ protection *gosdk.Protection }
 
 func (s inHandler) Open(ctx context.Context, req *mcp.CallToolRequest) (opened, error) {

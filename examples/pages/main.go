@@ -1,6 +1,6 @@
-// Command pages serves a table of 100,000 orders to MCP clients, page by page. Nothing
-// is stored between two pages: the cursor says where to go on. Clients cannot read,
-// change, make or lend a cursor.
+// Command pages serves a table of 100,000 orders to MCP clients, page by page. The server
+// stores nothing between two pages: the cursor says where the next page begins. A client
+// cannot read, change or forge a cursor, or use the cursor of another user.
 //
 //	go run . -http 127.0.0.1:8080
 package main
@@ -20,7 +20,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
-// ListArgs are the arguments of list_orders, besides the cursor.
+// ListArgs are the arguments of the tool list_orders, without the cursor.
 type ListArgs struct {
 	Status string `json:"status,omitempty" jsonschema:"only orders with this status"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"orders on a page, 100 if left out, at most 1000"`
@@ -33,7 +33,7 @@ func (a ListArgs) pageSize() int {
 	return min(a.Limit, 1000)
 }
 
-// newServer returns a protected server over a table of orders.
+// newServer returns a protected server with a tool that lists the orders.
 func newServer(orders *Orders, config mcpseal.Config) (*mcp.Server, error) {
 	boundary, err := mcpseal.New(config)
 	if err != nil {

@@ -16,8 +16,8 @@ type Order struct {
 	Article string `json:"article"`
 }
 
-// Key is where a page ends: the sort key of its last row. Two orders can be placed in
-// one second, so the id is part of the key.
+// Key is the sort key of the last row of a page. It includes the id, because two orders can
+// be placed in the same second.
 type Key struct {
 	Placed int64 `json:"p"`
 	ID     int64 `json:"i"`
@@ -26,13 +26,13 @@ type Key struct {
 // Orders is the table of orders, in SQLite.
 type Orders struct{ db *sql.DB }
 
-// OpenOrders opens a database, and makes the table if it is not there.
+// OpenOrders opens a database, and creates the table if it does not exist.
 func OpenOrders(path string) (*Orders, error) {
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // every connection to :memory: would have its own database
+	db.SetMaxOpenConns(1) // because each connection to :memory: has its own, separate database
 	_, err = db.Exec(`
 		CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, placed INTEGER NOT NULL, status TEXT NOT NULL, article TEXT NOT NULL);
 		CREATE INDEX IF NOT EXISTS orders_by_time ON orders (placed, id);
@@ -40,9 +40,10 @@ func OpenOrders(path string) (*Orders, error) {
 	return &Orders{db}, err
 }
 
-// Page returns at most limit orders after a key, and the key where they end if more
-// follow. A keyset, unlike an offset, neither skips nor repeats a row when others come
-// and go, and costs the same on every page.
+// Page returns at most limit orders that follow the key after, or the first orders if after
+// is nil. If there are more, next is the key of the last order on the page; otherwise next is
+// nil. Because a page starts at a key and not at an offset, no row is skipped or repeated
+// when other rows are added or deleted, and every page costs the same.
 func (o *Orders) Page(ctx context.Context, status string, after *Key, limit int) (page []Order, next *Key, err error) {
 	if after == nil {
 		after = &Key{Placed: -1 << 62}
@@ -61,7 +62,7 @@ func (o *Orders) Page(ctx context.Context, status string, after *Key, limit int)
 		if err := rows.Scan(&order.ID, &order.Placed, &order.Status, &order.Article); err != nil {
 			return nil, nil, err
 		}
-		if len(page) == limit { // the query asks for one order more, so there is another page
+		if len(page) == limit { // the query asked for limit+1 orders, and this one is on the next page
 			last := page[limit-1]
 			return page, &Key{last.Placed, last.ID}, nil
 		}
@@ -76,7 +77,7 @@ func (o *Orders) Insert(ctx context.Context, placed int64, status, article strin
 	return err
 }
 
-// Fill adds orders until the table has at least n.
+// Fill adds orders until the table has at least n orders.
 func (o *Orders) Fill(ctx context.Context, n int) error {
 	_, err := o.db.ExecContext(ctx, `
 		WITH RECURSIVE n(i) AS (SELECT count(*) FROM orders UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?)

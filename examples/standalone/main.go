@@ -12,7 +12,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral()}) // for one process; a fleet shares its keys
+	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral()}) // Ephemeral keys serve only one process; replicas must share keys
 	if err != nil {
 		log.Fatal(err)
 	}

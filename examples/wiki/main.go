@@ -1,5 +1,6 @@
-// Wiki is a server whose handlers return Markdown, are registered with the SDK itself,
-// and ask through one helper deep inside. Only the helper knows of mcpseal.
+// Wiki is a server whose handlers return Markdown. They are registered with the SDK's own
+// AddTool. To ask the user, functions deep inside a handler call the helper confirm. No other
+// function of a handler uses mcpseal.
 //
 //	go run ./examples/wiki                        stdio, for one client
 //	go run ./examples/wiki -http 127.0.0.1:8080   HTTP, for alice and bob
@@ -27,7 +28,7 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// Confirm is the form of every question.
+// Confirm is the form that every question shows to the user.
 type Confirm struct {
 	OK bool `json:"ok" jsonschema:"go ahead"`
 }
@@ -35,8 +36,8 @@ type Confirm struct {
 // errDeclined means that the user did not say yes.
 var errDeclined = errors.New("declined")
 
-// confirm is the helper through which all handlers ask. It returns nil if the user said
-// yes.
+// confirm asks the user a question. All handlers use it. It returns nil if the user said yes.
+// If there is no answer yet, it returns an error of type *asking.
 func confirm(ctx context.Context, req *mcp.CallToolRequest, key, message string) error {
 	pending, err := elicit.Within(ctx, req, func(ask *elicit.Asker) error {
 		answer, err := elicit.Form[Confirm](ask, key, message).Value()
@@ -51,8 +52,8 @@ func confirm(ctx context.Context, req *mcp.CallToolRequest, key, message string)
 	return err
 }
 
-// asking carries a question from the helper up to the SDK, as an error: whatever is
-// between them returns at once, and runs again with the answer.
+// asking is an error that carries a question from confirm up to the SDK. Every function in
+// between returns this error at once, and runs again when the client sends the answer.
 type asking struct{ result *mcp.CallToolResult }
 
 func (*asking) Error() string { return "the user was not asked yet" }
@@ -79,8 +80,8 @@ type Args struct {
 	Page string `json:"page" jsonschema:"the name of the page"`
 }
 
-// newServer returns the server without protection. The helper is a parameter, because a
-// test passes one that does without mcpseal.
+// newServer returns the server without protection. The helper confirm is a parameter, because
+// a test passes another one, which does not use mcpseal.
 func newServer(pages *pages, confirm confirmer) *mcp.Server {
 	w := wiki{pages, confirm}
 	server := mcp.NewServer(&mcp.Implementation{Name: "wiki", Version: "1.0.0"}, nil)
@@ -106,7 +107,7 @@ func usersOnly(handler http.Handler) http.Handler {
 	return auth.RequireBearerToken(verify, nil)(handler)
 }
 
-// verify is a placeholder for your token verifier. It must set the UserID.
+// verify is a placeholder: replace it with your own token verifier, which must set UserID.
 func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 	user, ok := strings.CutSuffix(token, "-token")
 	if !ok || user != "alice" && user != "bob" {

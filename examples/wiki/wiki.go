@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// confirmer asks the user and returns nil for a yes.
+// confirmer is a function that asks the user a question. It returns nil if the user says yes.
 type confirmer func(ctx context.Context, req *mcp.CallToolRequest, key, message string) error
 
 // wiki has the handlers of the tools.
@@ -40,8 +40,8 @@ func (w *wiki) delete(ctx context.Context, req *mcp.CallToolRequest, in Args) (s
 	return "# Deleted\n\n- `" + strings.Join(names, "`\n- `") + "`\n", nil
 }
 
-// branch returns the names of a page and of those below it, after the user agreed to
-// delete them.
+// branch asks the user whether to delete a page and all pages below it. If the user agrees,
+// it returns the names of these pages.
 func (w *wiki) branch(ctx context.Context, req *mcp.CallToolRequest, page string) ([]string, error) {
 	if _, found := w.pages.get(page); !found {
 		return nil, errNoPage
@@ -51,7 +51,7 @@ func (w *wiki) branch(ctx context.Context, req *mcp.CallToolRequest, page string
 	}
 	below := w.pages.below(page)
 	if len(below) > 0 {
-		// The names are in the question, so a yes is for these pages.
+		// The question contains the names, so a yes is valid only for these pages.
 		if err := w.confirm(ctx, req, "below", "Delete also "+strings.Join(below, ", ")+"?"); err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (w *wiki) publish(ctx context.Context, req *mcp.CallToolRequest, in Args) (
 	return "# Published\n\n`" + in.Page + "` is public now.\n", nil
 }
 
-// pages holds the texts by name. A page "a/b" is below "a".
+// pages holds the texts of all pages, by the name of the page. A page "a/b" is below "a".
 type pages struct {
 	mu     sync.Mutex
 	texts  map[string]string
@@ -125,7 +125,7 @@ func (p *pages) publish(name string) {
 	p.public[name] = true
 }
 
-// String lists the pages, and which of them are public.
+// String returns the names of all pages, and then the names of the public ones.
 func (p *pages) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

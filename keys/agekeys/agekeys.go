@@ -30,13 +30,14 @@ const Scheme = "age"
 
 const (
 	maxIdentityFile = 1 << 20
-	maxSecret       = 4 << 10 // in bytes; the text of a key is always shorter
+	maxSecret       = 4 << 10 // the most bytes of a decrypted secret; the text of a key is always shorter
 
 	errNoMatch = mcpseal.PlainError("it is encrypted for none of the age identities given")
 	errLong    = mcpseal.PlainError("what age decrypted is too long for a key")
 )
 
-// New returns an unwrapper that decrypts secrets with whichever of the identities fits.
+// New returns an unwrapper that decrypts secrets with these identities. A secret must be
+// encrypted for at least one of them.
 func New(identities ...age.Identity) (keys.Unwrapper, error) {
 	if len(identities) == 0 {
 		return nil, errors.New("agekeys: no identity was given; make one with age-keygen")
@@ -78,14 +79,14 @@ func readIdentities(path string) ([]age.Identity, error) {
 	defer file.Close()
 	identities, err := age.ParseIdentities(io.LimitReader(file, maxIdentityFile))
 	if err != nil {
-		// The parser's error may repeat a secret, so it is dropped.
+		// Do not return the parser's error, because it may contain a secret.
 		return nil, fmt.Errorf("agekeys: %q is not a file of age identities, as age-keygen writes them", path)
 	}
 	return identities, nil
 }
 
-// unwrapper holds the identities behind a pointer, so that no verb of fmt prints them:
-// printing an identity shows its secret.
+// unwrapper holds the identities behind a pointer, so that the package fmt never prints them.
+// A printed identity would reveal its secret.
 type unwrapper struct {
 	identities *[]age.Identity
 	files      []string
@@ -97,13 +98,13 @@ func (unwrapper) Scheme() string { return Scheme }
 // read or change them.
 func (u unwrapper) Files() []string { return u.files }
 
-// Format writes only a name, whatever the verb, because the identities are secret.
+// Format writes only the name of the type for every verb, because the identities are secret.
 func (unwrapper) Format(s fmt.State, _ rune) { io.WriteString(s, "agekeys.Unwrapper") }
 
-// LogValue returns only a name, because the identities are secret.
+// LogValue returns only the name of the type, because the identities are secret.
 func (unwrapper) LogValue() slog.Value { return slog.StringValue("agekeys.Unwrapper") }
 
-// MarshalText returns only a name, because the identities are secret.
+// MarshalText returns only the name of the type, because the identities are secret.
 func (unwrapper) MarshalText() ([]byte, error) { return []byte("agekeys.Unwrapper"), nil }
 
 func (u unwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
@@ -128,8 +129,9 @@ func (u unwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// Wrap encrypts the text of a key for the recipients. Write the result to a file of keys as
-// secret=age: followed by its base64; mcpseal keys new --recipient does both.
+// Wrap encrypts the text of a key for the recipients. In a file of keys, write the result as
+// secret=age: followed by the base64 of the result. The command mcpseal keys new --recipient
+// encrypts a new key and writes it to a file.
 func Wrap(key mcpseal.Key, recipients ...age.Recipient) ([]byte, error) {
 	if key.ID() == (mcpseal.KeyID{}) {
 		return nil, errors.New("agekeys: the key is empty")

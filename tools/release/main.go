@@ -1,5 +1,5 @@
-// Command release writes the files of a release, and tries the release from a module
-// proxy that consists of files. scripts/release calls it.
+// Command release writes the files of a release, and then tries out the release. For that it
+// uses a module proxy in a local directory. The script scripts/release calls it.
 package main
 
 import (
@@ -57,7 +57,8 @@ func run(repo, version string) error {
 	return nil
 }
 
-// checkChangelog returns an error if CHANGELOG.md has no section for the version.
+// checkChangelog returns an error if CHANGELOG.md has no section for the version. The section
+// for a pre-release is Unreleased.
 func checkChangelog(repo, version string) error {
 	text, err := os.ReadFile(filepath.Join(repo, "CHANGELOG.md"))
 	if err != nil {

@@ -10,9 +10,10 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// environment returns the environment of a go command that finds our modules in the
-// proxy made of files, and all others where it usually finds them. Its downloads go to
-// a directory of their own, so that no later command takes a rehearsal for a release.
+// environment returns environment variables for a go command. With them, the command finds
+// our modules in the local proxy, and all other modules where it usually finds them. It
+// downloads to a separate directory, so that no later go command uses these unpublished
+// modules by mistake.
 func (r *release) environment() []string {
 	cache, _ := output("", nil, "go", "env", "GOMODCACHE")
 	proxies, _ := output("", nil, "go", "env", "GOPROXY")
@@ -32,8 +33,8 @@ func trim(line string) string {
 	return line
 }
 
-// publish commits the tree and puts one of its modules into the proxy, packed as the go
-// command would pack a module from a tag.
+// publish commits the tree and puts the module m into the local proxy. It packs the module in
+// the same way as the go command packs a module from a tag.
 func (r *release) publish(m *mod) error {
 	for _, command := range [][]string{
 		{"git", "add", "-A"},

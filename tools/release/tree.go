@@ -16,16 +16,16 @@ import (
 // release is one version of all modules.
 type release struct {
 	version string
-	dir     string // the directory that has the tree and the proxy
-	scratch string // a directory for the programs that try the release, and for other temporary files
+	dir     string // the directory that contains the tree and the local proxy
+	scratch string // a directory for temporary files, and for the programs that try out the release
 }
 
 func (r *release) tree() string  { return filepath.Join(r.dir, "tree") }
 func (r *release) proxy() string { return filepath.Join(r.dir, "proxy") }
 
-// mod is one of the modules in the tree of a release.
+// mod is one Go module in the tree of a release.
 type mod struct {
-	dir  string // the directory in the tree, with slashes; "." is the root
+	dir  string // the module's directory, relative to the tree and with slashes; "." is the root module
 	file *modfile.File
 }
 
@@ -35,9 +35,10 @@ func (m *mod) tag(version string) string { return path.Join(m.dir, version) }
 
 func isOurs(module string) bool { return module == root || strings.HasPrefix(module, root+"/") }
 
-// writeTree writes the committed files, with the version in every go.mod and no replace
-// lines, and puts every module into the proxy. It returns the modules, each after those
-// that it requires.
+// writeTree writes the committed files of the repository into the tree. Each go.mod gets the
+// version of the release and loses its replace lines. Then it puts every module into the
+// local proxy. It returns the modules in such an order that each comes after the modules that
+// it requires.
 func (r *release) writeTree(repo string) ([]*mod, error) {
 	changed, err := output(repo, nil, "git", "status", "--porcelain", "--untracked-files=no")
 	if err != nil {
@@ -75,7 +76,8 @@ func (r *release) writeTree(repo string) ([]*mod, error) {
 	return modules, nil
 }
 
-// readModules returns the modules of the workspace, each after those that it requires.
+// readModules returns the modules that go.work names, in such an order that each comes after
+// the modules that it requires.
 func (r *release) readModules() (ordered []*mod, err error) {
 	text, err := os.ReadFile(filepath.Join(r.tree(), "go.work"))
 	if err != nil {
@@ -162,7 +164,7 @@ func (r *release) setVersion(m *mod) error {
 	return err
 }
 
-// output runs a command and returns what it writes to standard output.
+// output runs a command in the directory dir and returns its standard output.
 func output(dir string, environment []string, command ...string) (string, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Env = dir, environment

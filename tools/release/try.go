@@ -13,11 +13,11 @@ import (
 //go:embed programs
 var programs embed.FS
 
-// sdk is an SDK that has an adapter.
+// sdk is an SDK for which mcpseal has an adapter.
 type sdk struct {
 	path    string
 	oldest  string // the first version with multi round-trip requests
-	program string // a program on it; those with the root and the adapter are named after it
+	program string // the name of a program that uses the SDK but not mcpseal; names of other programs start with it
 	adapter string
 }
 
@@ -26,11 +26,11 @@ var sdks = []sdk{
 	{"github.com/mark3labs/mcp-go", "v1.0.0", "mcpgo", "mcpgo"},
 }
 
-// strangers are dependencies of mcpseal's optional modules. A program that does not use
-// those modules must not get them.
+// strangers are dependencies of mcpseal's optional modules. A program that does not use the
+// optional modules must not get these dependencies.
 var strangers = []string{"github.com/redis/", "filippo.io/age", "github.com/spf13/cobra", "github.com/fxamacker/cbor"}
 
-// try uses the release in programs outside the repository.
+// try tries out the release in programs outside the repository.
 func (r *release) try(modules []*mod) error {
 	for _, attempt := range []struct {
 		what string
@@ -49,7 +49,7 @@ func (r *release) try(modules []*mod) error {
 	return nil
 }
 
-// program is a module outside the repository.
+// program is a Go program outside the repository, which uses the release.
 type program struct {
 	r   *release
 	dir string
@@ -67,7 +67,7 @@ func (p *program) run(command ...string) (string, error) {
 	return output(p.dir, p.r.environment(), command...)
 }
 
-// write writes the program's main.go: a copy of programs/NAME.go.txt.
+// write writes the program's main.go, which is a copy of the file programs/NAME.go.txt.
 func (p *program) write(name string) error {
 	text, err := programs.ReadFile("programs/" + name + ".go.txt")
 	if err != nil {
@@ -90,7 +90,7 @@ func (p *program) build(get ...string) error {
 	return err
 }
 
-// versions returns the version of every module that the program is built from.
+// versions returns the version of every module that the program requires, by module path.
 func (p *program) versions() (map[string]string, error) {
 	list, err := p.run("go", "list", "-m", "all")
 	found := make(map[string]string)
@@ -101,7 +101,8 @@ func (p *program) versions() (map[string]string, error) {
 	return found, err
 }
 
-// checkSums looks for strangers, among them every SDK but the one that the program uses.
+// checkSums returns an error if go.sum has a module that the program must not get: one in the
+// list strangers, or an SDK that the program does not use.
 func (p *program) checkSums(uses string) error {
 	sums, err := os.ReadFile(filepath.Join(p.dir, "go.sum"))
 	if err != nil {
@@ -161,7 +162,8 @@ func (r *release) tryVersions([]*mod) error {
 	return nil
 }
 
-// tryAdding adds a module to a program on the oldest version of an SDK.
+// tryAdding adds a module of mcpseal to a program that uses the oldest version of an SDK. It
+// returns an error if this adds other modules to the program, or raises their versions.
 func (r *release) tryAdding(s sdk, name, get string) error {
 	p, err := r.newProgram(name)
 	if err != nil {
@@ -203,8 +205,8 @@ func (r *release) tryAdding(s sdk, name, get string) error {
 	return nil
 }
 
-// tryEverything builds a program that imports every package of all modules that can be
-// imported.
+// tryEverything builds a program that imports every package of every module, except packages
+// that cannot be imported: commands, internal packages and packages with only tests.
 func (r *release) tryEverything(modules []*mod) error {
 	p, err := r.newProgram("everything")
 	if err != nil {

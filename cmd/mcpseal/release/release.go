@@ -1,5 +1,5 @@
-// Package release is a server with tools that ask before they act. It knows
-// nothing of tokens: it writes its state as plaintext and trusts what it reads.
+// Package release is a server whose tools ask the user before they act. It has no protection
+// of its own: it writes its state as plaintext and trusts the state that it reads back.
 package release
 
 import (
@@ -25,9 +25,9 @@ func NewServer() *mcp.Server {
 	return server
 }
 
-// handler asks for a confirmation, then for a region, then acts. It does nothing if
-// the user declines or cancels. Its state remembers between two rounds that the user
-// has confirmed, and how much of the traffic the plan allows.
+// handler returns a tool that asks the user for a confirmation, then for a region, and then
+// acts. The tool does nothing if the user declines or cancels. Its state records that the
+// user has confirmed, and which percentage of the traffic the plan allows.
 func handler(done string) mcp.ToolHandlerFor[Args, any] {
 	return func(_ context.Context, req *mcp.CallToolRequest, args Args) (*mcp.CallToolResult, any, error) {
 		state, err := url.ParseQuery(req.Params.RequestState)
@@ -78,8 +78,9 @@ func refused(answers mcp.InputResponseMap) bool {
 	return false
 }
 
-// answer returns the value of field in an accepted form. answered is false if the form
-// does not have exactly this field, of type T. The handler then asks again.
+// answer returns the value of the field named field in the user's answer to the question key.
+// answered is true if the user accepted and the answer has exactly this field, of type T. If
+// it is false, the handler asks again.
 func answer[T any](answers mcp.InputResponseMap, key, field string) (value T, answered bool) {
 	form, _ := answers[key].(*mcp.ElicitResult)
 	if form == nil || form.Action != "accept" || len(form.Content) != 1 {

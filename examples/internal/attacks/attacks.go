@@ -1,9 +1,10 @@
-// Package attacks tries to make a server act without its user's yes: with the state of
-// another user, of another tool or of other arguments, with one that was changed, left
-// out or used before, on each of two replicas.
+// Package attacks tries to make a server act although its user did not say yes. The attacks
+// use a state of another user, of another tool or of other arguments, a state that was
+// changed or used before, or no state. Each attack is made on each of two replicas.
 //
-// [AreRefused] wants a server to withstand all of them. [Work] wants each to succeed on
-// the same server without mcpseal: an attack that never succeeds proves nothing.
+// [AreRefused] fails the test if the server does not withstand all attacks. [Work] runs the
+// same attacks on the same server without mcpseal, and fails the test if one of them has no
+// effect: an attack that never succeeds proves nothing.
 package attacks
 
 import (
@@ -11,17 +12,17 @@ import (
 	"testing"
 )
 
-// Target is a server and how to attack it.
+// Target describes a server to attack, and what the attacks need to know about it.
 type Target struct {
-	// Start serves two replicas of the server, until the test ends.
+	// Start starts two replicas of the server, which run until the test ends.
 	Start func(testing.TB) Fleet
 
-	Tool, Other               string         // two tools that ask and take the same arguments; the attacks call Tool
-	Arguments, OtherArguments map[string]any // two sets of arguments for which Tool acts after a yes
+	Tool, Other               string         // two tools that ask the user and take the same arguments; the attacks call Tool
+	Arguments, OtherArguments map[string]any // two sets of arguments; with either, Tool acts if the user says yes
 	Yes                       map[string]any // the answers that say yes to the questions of both tools
 
-	// Tamper changes the state of a call, so that the tool does what nobody said yes
-	// to. It reports whether it could read the state.
+	// Tamper changes the state of a call so that the tool does something to which the user
+	// did not say yes. It returns false if it could not read the state.
 	Tamper func(*Call) bool
 }
 
@@ -29,17 +30,17 @@ type Target struct {
 type Fleet struct {
 	URLs       [2]string
 	Alice, Bob string        // access tokens of two users
-	Holds      func() string // returns a text of what the server holds, to notice changes
-	Reset      func()        // undoes all changes to what the server holds
+	Holds      func() string // returns the data of the server as text, so that a change can be noticed
+	Reset      func()        // undoes all changes to the data of the server
 }
 
 // attack is one way to change an honest call.
 type attack struct {
 	name   string
-	begin  func(*Target) (tool string, arguments map[string]any) // the call that the user is asked about; nil means the honest call
+	begin  func(*Target) (tool string, arguments map[string]any) // returns the first call, about which the user is asked; nil means the honest call
 	change func(*Target, *Fleet, *Call)
-	after  bool // true if the honest confirmation is sent before the attack
-	asks   bool // true if a protected server must ask again; otherwise it must reject the state
+	after  bool // true if the attack is made after the honest confirmation
+	asks   bool // true if a protected server must ask the user again; false if it must reject the state
 }
 
 var all = []attack{
@@ -58,17 +59,19 @@ var all = []attack{
 	{name: "a repeated confirmation", after: true, change: func(*Target, *Fleet, *Call) {}},
 }
 
-// AreRefused fails the test if an attack does anything, or is answered with anything but
-// the one error for a rejected state. Then the honest confirmation must be accepted.
+// AreRefused fails the test if an attack makes the server act. It also fails the test if the
+// server does not answer as it must: with the error for a rejected state or, if the state is
+// missing, with the question. After an attack, the server must still accept the honest
+// confirmation, unless it was used before.
 func AreRefused(t *testing.T, target Target) { each(t, target, true) }
 
-// Work fails the test if an attack does nothing.
+// Work fails the test if an attack does not make the server act.
 func Work(t *testing.T, target Target) { each(t, target, false) }
 
 func each(t *testing.T, target Target, protected bool) {
 	for _, attack := range all {
-		// Every flow begins on the first replica. The second replica must go on with a
-		// flow that it did not begin.
+		// Every flow begins on the first replica. So an attack on the second replica sends
+		// it a state that another replica made.
 		for replica := range 2 {
 			t.Run(fmt.Sprintf("%s, replica %d", attack.name, replica+1), func(t *testing.T) {
 				attack.try(t, &target, replica, protected)
@@ -108,13 +111,12 @@ func (a *attack) try(t *testing.T, target *Target, replica int, protected bool) 
 	if acted || a.asks != reply.Asks() || a.asks == reply.Rejected() {
 		t.Errorf("acted: %t, answered: %s", acted, reply)
 	}
-	if !a.after { // the honest call must still work, because a server that refuses everything proves nothing
+	if !a.after { // the honest call must still work: it proves nothing if a server refuses everything
 		fleet.mustAct(t, honest)
 	}
 }
 
-// mustAct sends an honest confirmation, and fails the test if the server then does
-// nothing.
+// mustAct sends an honest confirmation, and fails the test if the server does not act.
 func (f *Fleet) mustAct(t *testing.T, honest Call) {
 	t.Helper()
 	before := f.Holds()
@@ -123,7 +125,7 @@ func (f *Fleet) mustAct(t *testing.T, honest Call) {
 	}
 }
 
-// flip changes one character of a token.
+// flip returns the token with the character at the given index changed.
 func flip(token string, at int) string {
 	other := "A"
 	if token[at] == 'A' {

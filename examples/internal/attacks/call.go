@@ -10,18 +10,19 @@ import (
 	"time"
 )
 
-// Call is one round of a tool. It is sent by hand, because a client of an SDK would not
-// send what an attacker does, and some clients end their session after a refusal.
+// Call is one round of a call to a tool. The package sends it without an SDK, because an
+// SDK's client would not send what an attacker sends, and some end their session after a
+// refusal.
 type Call struct {
 	Replica   int
 	Bearer    string
 	Tool      string
 	Arguments map[string]any
-	State     string         // "" sends no state
-	Answers   map[string]any // nil sends no answers
+	State     string         // "" means that no state is sent
+	Answers   map[string]any // nil means that no answers are sent
 }
 
-// Reply is what came back.
+// Reply is the server's reply to one round.
 type Reply struct {
 	Status  int
 	Text    string // the text of a result
@@ -31,7 +32,7 @@ type Reply struct {
 	Message string
 }
 
-// Asks reports whether the server asks.
+// Asks reports whether the reply asks the user a question.
 func (r Reply) Asks() bool { return len(r.Asked) > 0 }
 
 // Rejected reports whether the server answered with the error for a rejected state.
@@ -46,10 +47,10 @@ func (r Reply) String() string {
 const (
 	revision = "2026-07-28"
 	maxReply = 1 << 20
-	patience = 30 * time.Second // only a server that hangs takes so long
+	patience = 30 * time.Second // a server that has not replied by then hangs
 )
 
-// Send sends one round and returns its reply.
+// Send sends one round to the replica c.Replica, and returns the reply.
 func (f *Fleet) Send(t testing.TB, c Call) Reply {
 	t.Helper()
 	params := map[string]any{
@@ -92,7 +93,7 @@ func (f *Fleet) Send(t testing.TB, c Call) Reply {
 	return read(t, response.StatusCode, text)
 }
 
-// read reads a reply. The reply may be an event stream with one event.
+// read decodes a reply, which is JSON or an event stream with one event.
 func read(t testing.TB, status int, text []byte) Reply {
 	t.Helper()
 	if _, event, ok := bytes.Cut(text, []byte("data: ")); ok {

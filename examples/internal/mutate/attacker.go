@@ -8,35 +8,36 @@ import (
 	"strconv"
 )
 
-// attacker sends recorded requests, mutated or not. The seed of rand determines what it
-// sends.
+// attacker sends recorded requests. Some are mutated, others are sent as they were recorded.
+// All choices come from the field rand, so the same seed makes the same choices.
 type attacker struct {
 	recorded *recording
 	judge    *judge
 	client   func(user string) *Client
 	rand     *rand.Rand
-	first    []func(*attacker) *shot // functions that make the requests to send before any others
+	first    []func(*attacker) *shot // each makes one request; these are sent before all others
 	sent     int64                   // how many requests the attacker sent
-	applied  map[string]bool         // true for the names of the mutations that the attacker made
+	applied  map[string]bool         // the names of the mutations that the attacker has used
 }
 
-// shot is a request that can be mutated.
+// shot is a request that the attacker sends, mutated or not.
 type shot struct {
 	message
 	user    string
 	members map[string]any      // the params of the request
-	headers map[string]string   // headers that replace the usual ones; "" removes a header
-	text    func([]byte) []byte // changes the body; nil leaves it unchanged
-	honest  bool                // true if not mutated: the server must then answer with a result
-	what    string              // the names of the mutations, for the message of a failure
+	headers map[string]string   // HTTP headers that replace the usual ones; the value "" removes a header
+	text    func([]byte) []byte // returns the body to send in place of its argument; nil means no change
+	honest  bool                // true if the request is not mutated, so the server must answer it with a result
+	what    string              // the names of the mutations, for failure messages
 }
 
 func pick[T any](a *attacker, from []T) T { return from[a.rand.IntN(len(from))] }
 
-// chance returns true in this percentage of calls.
+// chance returns true at random, in the given percentage of calls.
 func (a *attacker) chance(percent int) bool { return a.rand.IntN(100) < percent }
 
-// attack sends one request of the newer revision, or a session of the older one.
+// attack sends one request of the newer protocol revision, or plays a whole session of the
+// older one.
 func (a *attacker) attack(ctx context.Context) {
 	if len(a.first) > 0 {
 		a.send(ctx, a.first[0](a), nil)
@@ -61,7 +62,8 @@ func (a *attacker) shot(revision, session, user, method string, params map[strin
 	return &shot{message: message{revision: revision, session: session, id: id, method: method}, user: user, members: params, headers: map[string]string{}, honest: true}
 }
 
-// change adds a function that changes the body before it is sent.
+// change adds a function that changes the body before the request is sent. Functions that
+// were added before run first.
 func (s *shot) change(with func([]byte) []byte) {
 	before := s.text
 	s.text = func(body []byte) []byte {
@@ -75,7 +77,7 @@ func (s *shot) change(with func([]byte) []byte) {
 	}
 }
 
-// mutate makes one or more random mutations.
+// mutate applies one or more random mutations to the request s.
 func (a *attacker) mutate(s *shot) {
 	s.honest = false
 	for again := true; again; again = a.chance(25) {
@@ -86,7 +88,8 @@ func (a *attacker) mutate(s *shot) {
 	}
 }
 
-// send sends a request, and the judge checks what comes back.
+// send sends a request and lets the judge check the reply. It returns the session that the
+// reply names, or "".
 func (a *attacker) send(ctx context.Context, s *shot, with *answerer) (session string) {
 	if s.members != nil {
 		s.params = s.members
@@ -119,7 +122,8 @@ func (a *attacker) post(ctx context.Context, user, what string, header map[strin
 	return r, err == nil
 }
 
-// olderSession plays a session of the older revision from its handshake to its end.
+// olderSession plays a whole session of the older protocol revision: the handshake, some
+// calls, and the end.
 func (a *attacker) olderSession(ctx context.Context) {
 	c := pick(a, a.recorded.calls)
 	hello := initialize(Everything)
@@ -152,7 +156,8 @@ func (a *attacker) olderSession(ctx context.Context) {
 	}
 }
 
-// olderCall makes one call of a session, and answers the server's questions.
+// olderCall makes one call in a session of the older protocol revision, and answers the
+// server's questions.
 func (a *attacker) olderCall(ctx context.Context, c olderCall, session string, stream *stream, ready bool) {
 	s := a.shot(Older, session, c.user, c.method, decode(c.params).(map[string]any))
 	s.honest = ready
@@ -178,7 +183,8 @@ func (a *attacker) olderCall(ctx context.Context, c olderCall, session string, s
 			s.honest = false
 			answer(a.badAnswer(id, recorded))
 		}
-		// The recorded answer ends the question, even if the server refused the bad one.
+		// Also send the recorded answer, so that the question ends even if the server refused
+		// a bad answer.
 		for try := 0; try < 3 && answer(answerText(id, recorded)) != http.StatusAccepted; try++ {
 		}
 		return nil

@@ -13,48 +13,49 @@ import (
 	"time"
 )
 
-// The revisions that the client speaks. Newer is the first revision without sessions.
-// With Older, the server asks in the middle of a call.
+// The protocol revisions that the client speaks. Newer is the first revision without
+// sessions. With Older, the server asks its questions while a call is running.
 const (
 	Newer = "2026-07-28"
 	Older = "2025-06-18"
 )
 
 const (
-	maxReply  = 16 << 20         // the longest reply, in bytes
-	patience  = 30 * time.Second // the longest exchange: only a server that hangs takes so long
+	maxReply  = 16 << 20         // how many bytes of a reply are read
+	patience  = 30 * time.Second // how long a request may take; a server that takes longer hangs
 	maxRounds = 20
 )
 
-// Everything is the capabilities of a client that can answer every question.
+// Everything has the capabilities of a client that can answer all kinds of questions.
 var Everything = json.RawMessage(`{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`)
 
-// Client speaks the protocol by hand, so that its caller controls every byte.
+// Client speaks the protocol without an SDK, so that a test controls every byte that is sent.
 type Client struct {
 	URL    string
-	Bearer string // the access token; "" sends no token
+	Bearer string // the access token; "" means that no token is sent
 	HTTP   *http.Client
-	// Listens has an older client listen with a GET request during a session. mcp-go asks
-	// for samples and roots only there.
+	// Listens makes the client listen with a GET request during a session of the older
+	// protocol revision. mcp-go asks for samples and roots only in the response to this GET.
 	Listens bool
 }
 
-// Call is one call as a client makes it.
+// Call describes one call: all its rounds, and all its pages.
 type Call struct {
 	Revision string
 	Method   string // tools/call, prompts/get, resources/read or a list
 	Params   map[string]any
-	Answer   func(Question) any // returns the answer to a question, as a value that JSON can write
+	Answer   func(Question) any // returns the answer to a question, as a value that encoding/json can encode
 	Pages    int                // how many pages of a paged tool to fetch; 0 means one
 }
 
-// Question is what the server asks.
+// Question is a question that the server asks the client.
 type Question struct {
 	Method string // elicitation/create, sampling/createMessage or roots/list
 	Params json.RawMessage
 }
 
-// Message returns the text of a form, or else the method.
+// Message returns the text that a form shows to the user. If the question has no such text,
+// it returns the method.
 func (q Question) Message() string {
 	var form struct{ Message string }
 	if json.Unmarshal(q.Params, &form); form.Message != "" {
@@ -73,7 +74,7 @@ type Outcome struct {
 	}
 }
 
-// String returns what a user gets to read.
+// String returns the text of the result or of the error, as a user would read it.
 func (o Outcome) String() string {
 	if o.Error != nil {
 		return fmt.Sprint(o.Error.Code, " ", o.Error.Message)
@@ -100,7 +101,7 @@ func (o Outcome) String() string {
 	return said
 }
 
-// Call makes a call, and answers until it ends.
+// Call makes a call, and answers the server's questions until the call ends.
 func (c *Client) Call(ctx context.Context, call Call) (Outcome, error) {
 	if call.Revision >= Newer {
 		outcome, _, err := c.callNewer(ctx, call)
@@ -110,8 +111,8 @@ func (c *Client) Call(ctx context.Context, call Call) (Outcome, error) {
 	return outcome, err
 }
 
-// callNewer makes one request for each round and for each page, and returns the
-// params of all of them.
+// callNewer makes a call with the newer protocol revision: one request for each round and for
+// each page. It returns the params of all these requests in sent.
 func (c *Client) callNewer(ctx context.Context, call Call) (outcome Outcome, sent []json.RawMessage, err error) {
 	params := map[string]any{"_meta": meta(Everything)}
 	for name, value := range call.Params {
@@ -160,8 +161,9 @@ func (c *Client) callNewer(ctx context.Context, call Call) (outcome Outcome, sen
 	return Outcome{}, nil, fmt.Errorf("the server still asks after %d rounds", maxRounds)
 }
 
-// callOlder opens a session, makes the call, answers while it runs, and closes
-// the session. It returns the params of every page and the answers by question.
+// callOlder makes a call with the older protocol revision. It opens a session, makes the
+// call, answers questions while the call runs, and closes the session. It returns in sent the
+// params of the request for each page, and in answers the answer to each question.
 func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sent []json.RawMessage, answers map[string]json.RawMessage, err error) {
 	session, err := c.open(ctx, Everything)
 	if err != nil {
@@ -215,7 +217,7 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sen
 	return outcome, sent, answers, nil
 }
 
-// open begins a session of the older revision.
+// open begins a session of the older protocol revision, and returns its id.
 func (c *Client) open(ctx context.Context, capabilities json.RawMessage) (session string, err error) {
 	hello := initialize(capabilities)
 	reply, err := c.post(ctx, hello.header(), hello.body(), nil)
@@ -268,7 +270,7 @@ func answerText(id, result json.RawMessage) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }
 
-// message is one JSON-RPC message on its way out.
+// message is a JSON-RPC message that the client sends.
 type message struct {
 	revision, session string
 	id                string // the id as JSON; "" makes the message a notification
@@ -295,8 +297,8 @@ func (m *message) body() []byte {
 	return text.Bytes()
 }
 
-// header returns the HTTP headers of a message. The newer revision requires them to
-// repeat parts of the body.
+// header returns the HTTP headers for the message. In the newer protocol revision, headers
+// must repeat the method and the name or URI in the body.
 func (m *message) header() map[string]string {
 	header := map[string]string{"Mcp-Protocol-Version": m.revision}
 	if m.method == "initialize" && m.revision == Older {
@@ -318,8 +320,8 @@ func (m *message) header() map[string]string {
 	return header
 }
 
-// headerText returns a text as a header can hold it: in base64 if necessary, as the
-// protocol says.
+// headerText returns the text in the form that the protocol prescribes for headers: as it is,
+// or in base64 if it has characters that are not printable ASCII.
 func headerText(text string) string {
 	if len(text) > 1024 {
 		text = text[:1024]
@@ -332,7 +334,7 @@ func headerText(text string) string {
 	return text
 }
 
-// reply is what came back for one request.
+// reply is the server's reply to one HTTP request.
 type reply struct {
 	status   int
 	media    string
@@ -348,7 +350,8 @@ func (c *Client) post(ctx context.Context, header map[string]string, body []byte
 	return c.do(ctx, http.MethodPost, header, body, ask)
 }
 
-// do sends a request. It calls ask with each question that arrives in an event stream.
+// do sends an HTTP request and reads the reply. If the reply is an event stream, do calls ask
+// for each question in it.
 func (c *Client) do(ctx context.Context, method string, header map[string]string, body []byte, ask asking) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -16,12 +16,12 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// judge checks what the server answers and logs, and counts what it accepts. It is also
-// the server's logger.
+// judge checks the replies and the log of the server, and counts the tokens that the server
+// accepts. It is also the server's logger.
 type judge struct {
 	secrets []string
 
-	reached, accepted atomic.Int64 // how many requests reached a handler, and how many had their token accepted
+	reached, accepted atomic.Int64 // how many requests reached a handler, and how many had a token that was accepted
 	internal          atomic.Int64 // how many answers were internal errors
 
 	mu       sync.Mutex
@@ -39,28 +39,29 @@ func (j *judge) fail(format string, args ...any) {
 	}
 }
 
-// hopeless reports whether so much has failed that there is no point in going on.
+// hopeless reports whether there are so many failures that the attack should stop.
 func (j *judge) hopeless() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return len(j.failures) >= enoughFailures
 }
 
-// reset forgets what was counted while the honest calls were recorded.
+// reset sets the counters to 0 after the honest calls were recorded, so that only the attack
+// is counted.
 func (j *judge) reset() {
 	j.reached.Store(0)
 	j.accepted.Store(0)
 }
 
-// seen notes whether the server accepted the token of one request.
+// seen records whether the server accepted the token of one request.
 type seen struct{ accepted atomic.Bool }
 
 type seenKey struct{}
 
-// watch is the outermost middleware. It counts requests whose own token was accepted,
-// and requests that reached a handler: those with a result that is not an error,
-// because only a handler returns one. A request that ended with an error may have
-// reached a handler too, but is not counted.
+// watch is the outermost middleware. It counts the requests whose token was accepted, and the
+// requests that reached a handler. A request with a result that is not an error did reach a
+// handler, because only handlers return such results. A request that ended with an error may
+// have reached a handler too, but is not counted.
 func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		carried, s := carriesToken(req), new(seen)
@@ -75,8 +76,9 @@ func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// observe is the boundary's observer. It notes that the request's token was accepted. A
-// rejected token ends the request, so the first token that opens is the request's own.
+// observe is the boundary's observer. It records that a token was accepted. If the token that
+// came with the request is rejected, the request ends. So an accepted token shows that the
+// request's own token was accepted.
 func (j *judge) observe(ctx context.Context, e mcpseal.Event) {
 	if s, ok := ctx.Value(seenKey{}).(*seen); ok && (e.Op == mcpseal.OpOpen || e.Op == cursor.OpOpen) && e.Reason == "" && e.TokenBytes > 0 {
 		s.accepted.Store(true)
@@ -139,7 +141,8 @@ func (j *judge) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (j *judge) WithGroup(string) slog.Handler { return j }
 
-// hides records a failure if the text has a secret in it.
+// hides records a failure if the text contains a secret. The argument where says in which
+// output the text was found.
 func (j *judge) hides(where, text string) {
 	for _, secret := range j.secrets {
 		if strings.Contains(text, secret) {
@@ -148,7 +151,8 @@ func (j *judge) hides(where, text string) {
 	}
 }
 
-// reply judges what came back. An honest request must have a result.
+// reply checks the server's reply to a request. If the request was honest, the reply must be
+// a result.
 func (j *judge) reply(what string, honest bool, r reply) {
 	j.mu.Lock()
 	j.counts[r.status]++
@@ -206,9 +210,9 @@ func (j *judge) message(text json.RawMessage) (isResult bool, err error) {
 	return m.Result != nil, j.texts("", decode(text))
 }
 
-// texts checks every string in a decoded message: it must hold no secret and, if it is
-// a state or a cursor, must be sealed. member is the name that the value has in its
-// object.
+// texts checks every string in a decoded message. A string must not contain a secret, and a
+// state or a cursor must be sealed. The argument member is the name under which an object
+// holds the value.
 func (j *judge) texts(member string, value any) error {
 	switch v := value.(type) {
 	case map[string]any:

@@ -7,11 +7,13 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// watchMCPGo is watch for a server on mcp-go, where the first middleware runs first.
+// watchMCPGo does for a server on mcp-go what the method watch does for the official SDK. Its
+// options must be passed first, because in mcp-go the middleware that was added first runs
+// first.
 func (j *judge) watchMCPGo() []server.ServerOption {
 	count := func(ctx context.Context, state string, s *seen, result bool) {
 		if state != "" && !server.IsModernRequest(ctx) {
-			return // a later round of an older client's request, which was counted already
+			return // a later round of a request of an older protocol revision, which was already counted
 		}
 		if state != "" && s.accepted.Load() {
 			j.accepted.Add(1)

@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// mutation changes a request.
+// mutation is one way to change a request.
 type mutation struct {
 	name  string
 	apply func(*attacker, *shot)
 }
 
-// mutations are grouped by what they change. Each works on every request.
+// mutations has all mutations, grouped by what they change. Each can be applied to every
+// request.
 var mutations = [][]mutation{
 	{
 		{"the token dropped", func(a *attacker, s *shot) { at := a.token(s); delete(at.object, at.member) }},
@@ -80,8 +81,8 @@ var mutations = [][]mutation{
 	},
 }
 
-// Values that replace recorded ones. Methods that answer with an endless stream are left
-// out.
+// The mutations replace recorded values with these values. A method that a server answers with
+// an endless stream is not among them.
 var (
 	methods = []string{
 		"tools/call", "prompts/get", "resources/read", "tools/list", "prompts/list", "resources/list", "resources/templates/list",
@@ -96,7 +97,7 @@ var (
 		[]byte(`{}`), []byte(`null`), []byte(`{"elicitation":{}}`), []byte(`{"elicitation":{"url":{}}}`), []byte(`{"elicitation":null}`),
 		[]byte(`{"sampling":{}}`), []byte(`{"roots":{}}`), []byte(`[]`), []byte(`"all"`), []byte(`{"elicitation":{"form":{}},"sampling":null,"roots":7}`),
 	}
-	// nulls are answers that give a handler a nil after decoding.
+	// nulls has answers that contain null or lack a value, so that a handler may find nil.
 	nulls = []json.RawMessage{
 		[]byte(`{"roots":[null]}`), []byte(`{"roots":null}`), []byte(`{"roots":[{"uri":"file:///a"},null,{}]}`), []byte(`{"roots":[{"uri":null,"_meta":{"a":null}}]}`),
 		[]byte(`{"action":"accept","content":null}`), []byte(`{"action":"accept","content":{"ok":null,"name":null}}`), []byte(`{"action":"accept","content":{"nights":null,"guests":null}}`),
@@ -118,7 +119,7 @@ var (
 	}
 )
 
-// junk returns a copy of an odd value, because the next mutation may change it.
+// junk returns an odd value. It returns a copy, because a later mutation may change it.
 func (a *attacker) junk() any { return cloned(pick(a, oddValues)) }
 
 func cloned(value any) any {
@@ -146,7 +147,7 @@ func (a *attacker) name() any {
 	return a.junk()
 }
 
-// token returns the place of a token in the request. It adds a token if there is none.
+// token returns where the request s has a token. If s has none, it adds one.
 func (a *attacker) token(s *shot) place {
 	if held := tokens(s.members); len(held) > 0 {
 		return pick(a, held)
@@ -162,7 +163,7 @@ func (a *attacker) otherToken() string {
 	return pick(a, a.recorded.tokens)
 }
 
-// changed replaces one character of a token, or inserts one.
+// changed returns the token with one character replaced or inserted.
 func (a *attacker) changed(token string) string {
 	at, char := a.rand.IntN(len(token)+1), pick(a, []string{"A", "b", "9", "-", "_", "=", ".", " ", "\n", "\x00", "é", "+", "/"})
 	if at < len(token) && a.chance(70) {
@@ -171,8 +172,7 @@ func (a *attacker) changed(token string) string {
 	return token[:at] + char + token[at:]
 }
 
-// answer returns the place of an answer in the request. It adds an answer if there is
-// none.
+// answer returns where the request s has an answer. If s has none, it adds one.
 func (a *attacker) answer(s *shot) place {
 	answers, ok := s.members["inputResponses"].(map[string]any)
 	if !ok || len(answers) == 0 {
@@ -190,7 +190,8 @@ func (a *attacker) otherAnswer() any {
 	return pick(a, kinds)
 }
 
-// badAnswer returns an answer of the older revision that does not fit its question.
+// badAnswer returns a message of the older protocol revision that answers the question id in
+// a wrong way.
 func (a *attacker) badAnswer(id, recorded json.RawMessage) []byte {
 	text := func(value any) json.RawMessage {
 		text, err := json.Marshal(value)
@@ -226,7 +227,7 @@ func (a *attacker) badAnswer(id, recorded json.RawMessage) []byte {
 
 var member = regexp.MustCompile(`[{,]"([A-Za-z_]+)":`)
 
-// doubled repeats a member of an object in the body, with another value.
+// doubled returns the body with a member of an object repeated, with another value.
 func (a *attacker) doubled(body []byte) []byte {
 	found := member.FindAllSubmatchIndex(body, 50)
 	if len(found) == 0 {
@@ -250,10 +251,10 @@ func (a *attacker) flipped(body []byte) []byte {
 	return body
 }
 
-// node is one place inside a JSON value.
+// node is one place inside a JSON value: a member of an object or an element of a list.
 type node struct {
 	set  func(any)
-	drop func() // removes the place; nil if it cannot be removed
+	drop func() // removes the member; nil for an element of a list
 	get  func() any
 }
 
@@ -274,7 +275,8 @@ func nodes(value any) (all []node) {
 	return all
 }
 
-// twist changes one place inside a value, or replaces the whole value.
+// twist changes one place inside the value and returns the value, or it returns an odd value
+// in its place.
 func (a *attacker) twist(value any) any {
 	inside := nodes(value)
 	if len(inside) == 0 || a.chance(10) {
@@ -300,7 +302,8 @@ func (a *attacker) twist(value any) any {
 	return value
 }
 
-// nulled replaces one place inside a value with null.
+// nulled replaces one place inside the value by null and returns the value. If the value has
+// nothing inside, it returns null.
 func (a *attacker) nulled(value any) any {
 	inside := nodes(value)
 	if len(inside) == 0 {
@@ -310,7 +313,7 @@ func (a *attacker) nulled(value any) any {
 	return value
 }
 
-// twistObject is like twist, but always returns an object.
+// twistObject does the same as twist, but always returns an object.
 func (a *attacker) twistObject(value map[string]any) map[string]any {
 	if object, ok := a.twist(value).(map[string]any); ok {
 		return object
@@ -318,9 +321,9 @@ func (a *attacker) twistObject(value map[string]any) map[string]any {
 	return map[string]any{}
 }
 
-// systematic returns shots that a random choice might miss. Each changes one place in the
-// answers or the arguments of a round: it leaves the place out, or puts null or a value of
-// another type there.
+// systematic returns functions that make the requests to send first, which a random choice
+// might miss. Each request changes one place in the answers or the arguments of a recorded
+// round: the place is removed, or gets null or a value of another type.
 func systematic(r *recording) (shots []func(*attacker) *shot) {
 	replacements := []any{nil, false, 0, "", []any{}, map[string]any{}, []any{nil}}
 	for _, round := range r.rounds {

@@ -7,30 +7,32 @@ import (
 	"slices"
 )
 
-// recording is what honest calls sent.
+// recording holds what was sent in honest calls.
 type recording struct {
-	rounds  []round     // requests of the newer revision
-	calls   []olderCall // calls of the older revision
-	users   []string    // the access tokens of the users, at least one; "" sends no token
+	rounds  []round     // the requests of the newer protocol revision
+	calls   []olderCall // the calls of the older protocol revision
+	users   []string    // the access tokens of the users, at least one; "" means that no token is sent
 	tokens  []string    // the states and cursors of every call and user
-	answers []any       // answers to every kind of question
-	names   []string    // names of tools and prompts
+	answers []any       // all answers that were sent with the newer protocol revision
+	names   []string    // the names of the tools and prompts that were called
 }
 
-// round is one request of the newer revision.
+// round is one request of the newer protocol revision.
 type round struct {
 	user, method string
 	params       json.RawMessage
 }
 
-// olderCall is a call of the older revision, with the answers by question.
+// olderCall is a call of the older protocol revision. The field answers maps the message of
+// each question to its answer.
 type olderCall struct {
 	user, method string
 	params       json.RawMessage
 	answers      map[string]json.RawMessage
 }
 
-// record makes every call on both revisions as every user.
+// record makes all calls of the target and records them. Each user makes each call with both
+// protocol revisions.
 func record(ctx context.Context, target Target, client func(user string) *Client) (*recording, error) {
 	r := &recording{users: target.Users}
 	if len(r.users) == 0 {
@@ -69,8 +71,8 @@ func (r *recording) call(ctx context.Context, client *Client, user string, call 
 	return err
 }
 
-// keep remembers the name, the answers and the tokens in a request's params, so that they
-// can be put into other requests.
+// keep records the name, the answers and the tokens in the params of a request, so that
+// mutations can put them into other requests.
 func (r *recording) keep(text json.RawMessage) {
 	params := decode(text).(map[string]any)
 	if name, ok := params["name"].(string); ok && !slices.Contains(r.names, name) {
@@ -85,7 +87,7 @@ func (r *recording) keep(text json.RawMessage) {
 	}
 }
 
-// place is where a value is: a member of an object.
+// place says where a value is: in which object, and in which member.
 type place struct {
 	object map[string]any
 	member string

@@ -8,19 +8,21 @@ import (
 	"sync"
 )
 
-// stream is where a server may ask an older client beside the response to its call. It
-// lasts as long as the session: mcp-go loses questions when a client listens anew.
+// stream is the response to a GET request, on which a server may send questions to a client
+// of the older protocol revision. It lasts as long as the session, because mcp-go loses
+// questions when a client opens a second stream.
 type stream struct {
 	stop func()
 
-	mu  sync.Mutex // two streams may ask at the same time
+	mu  sync.Mutex // protects ask, because the stream and the response to a call may ask at the same time
 	ask asking
 }
 
-// asking answers a question.
+// asking is a function that answers a question of the server.
 type asking func(id, question json.RawMessage) error
 
-// listen opens the stream of a session, if the client listens and the server has one.
+// listen opens the stream of a session. It opens none if c.Listens is false or the server has
+// no such stream.
 func (c *Client) listen(ctx context.Context, session string) *stream {
 	s := &stream{stop: func() {}}
 	if !c.Listens {
@@ -36,7 +38,7 @@ func (c *Client) listen(ctx context.Context, session string) *stream {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if s.ask == nil {
-				return nil // its call has ended
+				return nil // the call that asked this question has ended
 			}
 			return s.ask(id, question)
 		})
@@ -58,8 +60,9 @@ type answerer struct {
 	ask    asking
 }
 
-// begin has ask answer the questions of the stream until end is called. It returns ask for
-// the response to the call, made safe for use beside the stream.
+// begin makes a.ask answer the questions on the stream, until end is called. The function safe
+// answers the questions in the response to the call. It calls a.ask too, but never at the
+// same time as the stream.
 func (a *answerer) begin() (safe asking, end func()) {
 	if a == nil {
 		return nil, func() {}

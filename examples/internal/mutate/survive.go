@@ -22,17 +22,16 @@ import (
 
 // Environment variables that change what [Survive] does.
 const (
-	CountVariable = "MCPSEAL_MUTATIONS"     // how many requests to send
-	SeedVariable  = "MCPSEAL_MUTATION_SEED" // the seed of an earlier run, to repeat its mutations
+	CountVariable = "MCPSEAL_MUTATIONS"     // the number of requests to send
+	SeedVariable  = "MCPSEAL_MUTATION_SEED" // the seed of an earlier run, so that its mutations are repeated
 )
 
 const (
 	usualCount = 1500
 	workers    = 4
 
-	// At least this percentage of the requests must reach a handler, and this
-	// percentage must carry an accepted token. Requests that are refused at once prove
-	// little.
+	// The minimum percentages of requests that must reach a handler, and that must have a
+	// token that is accepted. Requests that the server refuses at once prove little.
 	leastReached, leastAccepted = 30, 10
 
 	// How much the live heap, in bytes, and the number of goroutines may grow after the
@@ -43,22 +42,23 @@ const (
 
 // Target is a server to attack.
 type Target struct {
-	// Start makes the server with this config, and its HTTP handler.
+	// Start makes a server of the official SDK with this config, and its HTTP handler.
 	Start func(mcpseal.Config) (*mcp.Server, http.Handler, error)
-	// StartMCPGo is for a server on mcp-go, in place of Start. It gives the options to
-	// server.NewMCPServer.
+	// StartMCPGo is set in place of Start if the server is built with mcp-go. It must pass
+	// the options to server.NewMCPServer.
 	StartMCPGo func(mcpseal.Config, ...server.ServerOption) (http.Handler, error)
 
 	Path  string   // the path of the server's URL
-	Users []string // access tokens; none means that the server knows no users
-	Calls []Call   // honest calls, made on both revisions by every user
-	// Secrets are parts of states and positions. No response and no log may hold one.
+	Users []string // the access tokens of the users; nil means that the server has no users
+	Calls []Call   // honest calls, which each user makes with both protocol revisions
+	// Secrets are texts in states and in cursors' positions. No response and no log record may
+	// contain one of them.
 	Secrets []string
 }
 
-// Survive attacks the target, and fails the test if it crashes, panics, hangs, answers
-// with anything but JSON-RPC or an HTTP error, shows a secret, refuses an honest
-// request, or leaks memory.
+// Survive attacks the target. It fails the test if the target crashes, panics, hangs, answers
+// with anything but JSON-RPC or an HTTP error, reveals a secret, refuses an honest request, or
+// leaks memory.
 func Survive(t *testing.T, target Target) {
 	seed := uint64(number(t, SeedVariable, time.Now().UnixNano()))
 	t.Logf("%s=%d", SeedVariable, seed)
@@ -96,10 +96,11 @@ type report struct {
 	answers           map[int]int // how many answers had each HTTP status
 	internal          int64
 	failures          []string
-	unmade            []string // mutations that were never made
+	unmade            []string // the names of the mutations that were never made
 }
 
-// shortcomings returns what is wrong with the attack as a whole.
+// shortcomings returns what is wrong with the whole attack, not with a single request: too
+// few requests were sent or reached a handler, or the server leaks memory, for example.
 func (r *report) shortcomings() (all []string) {
 	add := func(wrong bool, format string, args ...any) {
 		if wrong {
@@ -119,7 +120,7 @@ func (r *report) shortcomings() (all []string) {
 func run(ctx context.Context, target Target, count int64, seed uint64) (*report, error) {
 	j := &judge{secrets: target.Secrets, counts: make(map[int]int)}
 	before := slog.Default()
-	slog.SetDefault(slog.New(j)) // servers use the default logger unless they are given another
+	slog.SetDefault(slog.New(j)) // for servers that are given no other logger
 	defer slog.SetDefault(before)
 	handler, err := target.start(j)
 	if err != nil {
@@ -133,7 +134,7 @@ func run(ctx context.Context, target Target, count int64, seed uint64) (*report,
 		go func() { web.Close(); close(ended) }()
 		select {
 		case <-ended:
-		case <-time.After(patience): // give up: a call hangs, which was reported already
+		case <-time.After(patience): // do not wait any longer: a call hangs, and this was already reported
 		}
 	}()
 	client := func(user string) *Client {
@@ -191,7 +192,7 @@ func run(ctx context.Context, target Target, count int64, seed uint64) (*report,
 	return r, nil
 }
 
-// start makes the server, with the judge in it.
+// start makes the server. The judge is its logger, its observer and its middleware.
 func (target *Target) start(j *judge) (http.Handler, error) {
 	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "mutate.example.com", Logger: slog.New(j), Observer: j.observe}
 	if target.StartMCPGo != nil {
@@ -199,14 +200,14 @@ func (target *Target) start(j *judge) (http.Handler, error) {
 	}
 	server, handler, err := target.Start(config)
 	if err == nil {
-		server.AddReceivingMiddleware(j.watch) // added last, it runs first
+		server.AddReceivingMiddleware(j.watch) // in the official SDK, the middleware that was added last runs first
 	}
 	return handler, err
 }
 
-// settle returns the live heap and the number of goroutines. Sessions end a little after
-// their last request, so while either is above its limit, it looks again, up to looks
-// times.
+// settle returns the bytes of live heap and the number of goroutines. Sessions end a little
+// after their last request. So settle measures again while one of the two numbers is above
+// its limit, at most as many times as looks says.
 func settle(looks int, enoughHeap int64, enoughGoroutines int) (heap int64, goroutines int) {
 	for look := range looks {
 		if look > 0 {
