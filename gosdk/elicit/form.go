@@ -36,7 +36,7 @@ func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer
 
 // CheckForm checks the form of the struct T. It returns nil, or an error that says what
 // is wrong, and in which field. Call it when the server starts, or in a test: otherwise
-// a form is checked only when a handler first asks it.
+// a form is checked only when a handler first uses it.
 func CheckForm[T any](options ...FormOption) error {
 	_, err := formOf[T](options)
 	return err

@@ -52,9 +52,9 @@ func AddResultTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler Resu
 	})
 }
 
-// PromptHandler is a prompt that can ask the user questions. Its errors are sent as the
-// SDK sends them, but a *[RefusedError] or a *[MisfitError], even a wrapped one, gets
-// the code -32602.
+// PromptHandler is a prompt that can ask the user questions. Its errors are sent like
+// those of the SDK's own prompts, but a *[RefusedError] or a *[MisfitError], even a
+// wrapped one, gets the code -32602.
 type PromptHandler func(ctx context.Context, ask *Asker, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error)
 
 // AddPrompt registers a prompt on a protected server.

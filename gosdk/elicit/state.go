@@ -75,7 +75,7 @@ func (s *state) text() (string, error) {
 	return string(text), err
 }
 
-// digestOf returns a text of the question's kind, as one digit, and the digest of its
+// digestOf returns a text: the question's kind as one digit, then the digest of its
 // wording. It returns false if passage.DigestOf refuses the question.
 func digestOf(question mcp.InputRequest) (string, bool) {
 	kind, digest, ok := passage.DigestOf(question)
@@ -89,9 +89,9 @@ func takes(digest string, answer mcp.InputResponse) bool {
 }
 
 // Once computes a value, such as a random id, a price or a time, in the first round that
-// reaches it. In later rounds it returns the same value. It keeps the value in the
-// sealed state. A call that asks no question afterwards has no such state, so the next
-// call computes the value again.
+// calls Once with this key. In later rounds it returns the same value. It keeps the
+// value in the sealed state. A call that asks no question afterwards has no such state,
+// so the next call computes the value again.
 //
 // The value must be the same after it was written as JSON and read back. Otherwise the
 // call fails, and the log tells the author why. A call also fails if it began on a
