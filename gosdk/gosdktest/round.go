@@ -94,8 +94,8 @@ func (r *Round) Text() string {
 }
 
 // Answer sends the next round: the same request with the round's token and these
-// answers. It applies the changes to this message before it sends it. To replay a token,
-// call Answer again. Several goroutines may call Answer at once.
+// answers. Before it sends this message, it applies the changes. To replay a token, call
+// Answer again. Several goroutines may call Answer at once.
 func (r *Round) Answer(answers mcp.InputResponseMap, changes ...Change) *Round {
 	r.on.t.Helper()
 	if !r.asks {
