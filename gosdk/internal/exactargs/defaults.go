@@ -63,7 +63,7 @@ type applied struct {
 // The argument way is the path to the schema: a JSON pointer, with $ref in it where a
 // $ref was followed. The argument filled is true if fill adds the defaults of the
 // schema's properties. The argument missing is true if the schema's value may be missing
-// even after fill.
+// even after fill ran.
 func (r *references) checkApplied(schema *jsonschema.Schema, way string, filled, missing bool, seen map[applied]bool) error {
 	this := applied{schema, filled, missing}
 	if seen[this] {
@@ -80,7 +80,7 @@ func (r *references) checkApplied(schema *jsonschema.Schema, way string, filled,
 		}
 	}
 	for _, sub := range subschemas(schema) {
-		inFilled, inMissing := false, missing // the values for a subschema that applies to the same value
+		inFilled, inMissing := false, missing // right for a subschema that applies to the same value
 		switch sub.keyword {
 		case "$defs", "definitions", "contentSchema":
 			continue // they apply to nothing, unless a $ref leads to them

@@ -205,7 +205,7 @@ func quotedField(t reflect.Type) string {
 
 // checkQuoted refuses fields whose json tag has the option ",string". Such a field is a
 // number that is written as a JSON string. One number can be written as many strings,
-// and the schema would check the string.
+// and the schema would check the string, not the number.
 func checkQuoted(t reflect.Type) (err error) {
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) bool {
 		if readsItself(t) {

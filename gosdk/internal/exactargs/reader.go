@@ -106,8 +106,8 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 // arguments without the cursor; bound, the text that the cursor is bound to; and the
 // cursor itself. The text in bound has all arguments that the handler gets, except the
 // unbound ones. It includes defaults, so it changes if a default in the schema changes.
-// If the arguments without the cursor have more than most bytes, Read refuses them
-// before it decodes them.
+// The argument most is a limit in bytes: if the arguments without the cursor are longer,
+// Read refuses them before it decodes them.
 func (a *Reader[In]) Read(text []byte, most int) (in In, bound []byte, cursor string, err error) {
 	var none In
 	if len(text) > most+adapter.CursorRoom {
@@ -160,7 +160,7 @@ func (a *Reader[In]) boundOf(arguments map[string]any) map[string]any {
 
 // validate returns an error if a value does not fit the schema. If the schema has a
 // multipleOf, validate also refuses integers that a double would round, because the
-// schema library divides doubles.
+// schema library calculates with doubles.
 func (a *Reader[In]) validate(check *jsonschema.Resolved, value any) error {
 	if a.divides && rounds(value) {
 		return errors.New("a number is out of range: with multipleOf in the schema, every integer must be between -2^53 and 2^53")
@@ -172,10 +172,10 @@ func (a *Reader[In]) validate(check *jsonschema.Resolved, value any) error {
 // tools.
 func asTyped(err error) error { return about(`validating "arguments"`, err) }
 
-// about returns an error for the client. Its text is the text in what, followed by the
-// text of err, cut after 1024 bytes, because err may repeat all of the arguments. The
-// returned error does not keep err in memory. If err is an ErrMalformed, about returns
-// it unchanged.
+// about returns an error for the client. Its text is the argument what, followed by the
+// text of err. The whole text is cut after 1024 bytes, because err may repeat all of the
+// arguments. The returned error does not keep err in memory. If err is an ErrMalformed,
+// about returns it unchanged.
 func about(what string, err error) error {
 	const most = 1 << 10
 	if errors.Is(err, exactjson.ErrMalformed) {

@@ -46,7 +46,7 @@ type Call struct {
 	asking bool // true if the last run asked questions
 	open   int  // how many results with questions the handler has not taken yet
 
-	input *input // the state and the answers that came in for elicit; nil if none did
+	input *input // the state and the answers that came in for elicit; nil if nothing came in for it
 
 	beginning sync.Mutex // held while an asker is made
 	within    any        // the asker that Within returns during the run in withinOf
