@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// keep returns the answers that a handler may see. It drops an answer for which the
-// function sound returns nil, or the function accepts returns false.
+// keep returns the answers that a handler may see. It drops an answer if sound(answer)
+// is nil, or if accepts returns false for the answer.
 func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) mcp.InputResponseMap {
 	var kept mcp.InputResponseMap
 	for key, answer := range answers {
@@ -28,7 +28,8 @@ func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Ki
 
 // sound returns an answer in the form that a handler may see. It returns nil if the
 // answer has a nil (JSON's null) where a handler expects a value. If the user declined
-// or cancelled, sound leaves out the content of the answer, because it means nothing.
+// or cancelled, sound leaves out the content of the answer, because that content means
+// nothing.
 func sound(answer mcp.InputResponse) mcp.InputResponse {
 	isWhole := false
 	switch a := answer.(type) {

@@ -48,8 +48,8 @@ type HandlerOptions struct {
 	// Set both HandlerOptions.Principal and Options.Principal or neither, and let both
 	// return the same name for a user. If the names differ on a session of an older
 	// client, calls on that session can neither ask questions nor use cursors. Otherwise
-	// another user, whom HandlerOptions.Principal gives the same name, could answer the
-	// questions.
+	// another user could answer the questions: one to whom HandlerOptions.Principal
+	// gives the same name.
 	Principal func(*http.Request) (string, error)
 	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
 	MaxSessions int
@@ -292,7 +292,7 @@ type (
 type sessionMark struct {
 	named     bool   // true if HandlerOptions.Principal is set, and so names the owners of sessions
 	onSession bool   // true if the request is on a session of an older client
-	owner     string // the name of who opened the session; "" if they have none
+	owner     string // the name of the user who opened the session; "" if the user has none
 
 	alive context.Context // done when the session ends; nil for a request without a session
 }

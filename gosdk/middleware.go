@@ -121,7 +121,7 @@ func (p *Protection) serveCall(ctx context.Context, next mcp.MethodHandler, req 
 	return result, nil
 }
 
-// input returns the state and the answers that the handler may see. On a first round
+// input returns the state and the answers that the handler may see. In a first round
 // nothing was asked, so answers are dropped, except for tools in Options.Unsolicited.
 func (p *Protection) input(ctx context.Context, round *mcpseal.Round, c call) (state string, answers mcp.InputResponseMap) {
 	accepts := round.Accepts
@@ -209,8 +209,8 @@ func (p *Protection) seal(of *passing, round *mcpseal.Round, text string, questi
 	return token, nil
 }
 
-// refuse logs the reason why for the operator, and returns an internal error that tells
-// the client nothing.
+// refuse logs its argument why for the operator, and returns an internal error that
+// tells the client nothing.
 func (p *Protection) refuse(ctx context.Context, method, why string) error {
 	p.logger().ErrorContext(ctx, "gosdk: "+why, "method", method)
 	return internalError()

@@ -59,9 +59,10 @@ type olderCall struct {
 	over  bool      // true after the call has ended
 }
 
-// olderOf returns the older client's call that a question on a session belongs to,
-// or nil. The sessions must be the same: a handler may connect to another server with
-// its own context, and that server's questions do not belong to the handler's call.
+// olderOf returns the call of an older client that a question belongs to, or nil if
+// there is none. The call must be on the same session as the question: a handler may
+// connect to another server with its own context, and that server's questions do not
+// belong to the handler's call.
 func olderOf(ctx context.Context, session *mcp.ServerSession) *olderCall {
 	passing := passage.From(ctx)
 	if passing == nil || passing.Session != mcp.Session(session) {

@@ -34,9 +34,9 @@ type Options struct {
 	// connection that was opened with an access token cannot use states and cursors. On
 	// any other connection, states and cursors are bound to nobody.
 	//
-	// With [Handler], set HandlerOptions.Principal too: it binds the sessions of
-	// older clients. If only one of the two is set, the log has an error. If they name
-	// a user differently, older clients can neither be asked nor use cursors.
+	// With [Handler], set HandlerOptions.Principal too: it binds the sessions of older
+	// clients. If only one of the two is set, an error is logged. If they give a user
+	// different names, older clients get no questions and cannot use cursors.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// AllowAnonymous says that callers without a name are expected: their tokens are
 	// bound to nobody, and anyone who gets one can use it. False means that an empty
@@ -115,7 +115,7 @@ func (p *Protection) Install(server *mcp.Server) *Protected {
 func (p *Protection) Boundary() *mcpseal.Boundary { return p.boundary }
 
 // Protected is a server with a boundary. Only [Protect] and [Protection.Install] make
-// one, so a function that takes a Protected cannot be used without protection.
+// one, so a function that takes a Protected can only be called for a protected server.
 type Protected struct {
 	protection *Protection
 	server     *mcp.Server
@@ -142,10 +142,10 @@ func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *
 	return Prepare(boundary, options).Install(server)
 }
 
-// Middleware returns the receiving and the sending middleware by themselves, for a
-// server that decides itself in which order its middleware runs. Install both on the
-// same server. A server with only the sending middleware is not protected: it refuses to
-// ask older clients, but newer clients get its states in plaintext.
+// Middleware returns the receiving and the sending middleware without installing them,
+// for a server that decides itself in which order its middleware runs. Install both on
+// the same server. A server with only the sending middleware is not protected: it
+// refuses to ask older clients, but newer clients get its states in plaintext.
 func Middleware(boundary *mcpseal.Boundary, options *Options) (receiving, sending mcp.Middleware) {
 	p := newProtection(boundary, options)
 	return p.receiving, p.sending

@@ -38,8 +38,8 @@ func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Requ
 	return request, nil
 }
 
-// Answers returns those of the request's answers that the previous round asked for, and
-// drops the others. The log and the observer learn how many were dropped.
+// Answers returns the request's answers to the questions that the previous round asked.
+// It drops all other answers. The log and the observer learn how many were dropped.
 func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.Request) mcp.InputResponseMap {
 	c, _ := anyCall(req)
 	_, answers := p.input(ctx, round, c)

@@ -13,7 +13,7 @@ import (
 const evictionTime = 5 * time.Second
 
 // sessions knows who opened each session of an older client, and limits how many
-// there are.
+// sessions there are.
 type sessions struct {
 	perUser int
 
@@ -21,7 +21,7 @@ type sessions struct {
 	byID      map[string]*session
 	everyone  crowd
 	anonymous crowd
-	users     map[string]*crowd // for each user with a session, the user's sessions, by the user's name
+	users     map[string]*crowd // the sessions of each user, by the user's name; a user without sessions is not in it
 }
 
 // crowd is a group of sessions with a limit: those of everyone, of one user, or of all
@@ -93,7 +93,7 @@ func (s *sessions) open(ctx context.Context, user string) (opening *session, lim
 		case <-ctx.Done():
 			return nil, limit
 		}
-		opening, victim, limit = s.tryOpen(user) // may fail again, because another request may have taken the room
+		opening, victim, limit = s.tryOpen(user) // may fail again, because another request may have taken the free place
 	}
 	return opening, limit
 }
@@ -199,7 +199,7 @@ func (s *sessions) has(id string) bool {
 }
 
 // opened records that the request which opens a session has ended. If the SDK has made
-// no session, the session opening is no longer counted.
+// no session, the new session is no longer counted.
 func (s *sessions) opened(opening *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,7 +28,7 @@ import (
 type Users struct {
 	// name returns the name of whoever sent a request with these headers and this
 	// verified token, or "" if they have no name. Each kind of Users begins its names
-	// with another byte, so that two kinds never return the same name.
+	// with a different byte, so that two kinds never return the same name.
 	name func(http.Header, *auth.TokenInfo) (string, error)
 }
 
