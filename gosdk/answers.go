@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// keep returns the answers that a handler may see: those that the function sound does
-// not refuse, and for which accepts returns true.
+// keep returns the answers that a handler may see. It drops an answer if sound(answer)
+// is nil, or if accepts returns false for the answer.
 func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) mcp.InputResponseMap {
 	var kept mcp.InputResponseMap
 	for key, answer := range answers {
@@ -26,9 +26,10 @@ func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Ki
 	return kept
 }
 
-// sound returns an answer as a handler may see it, or nil if the answer has a nil where
-// no handler expects one: JSON's null is read as nil. The content of a declined or
-// cancelled question means nothing and is left out.
+// sound returns an answer in the form that a handler may see. It returns nil if the
+// answer has a nil (JSON's null) where a handler expects a value. If the user declined
+// or cancelled, sound leaves out the content of the answer, because that content means
+// nothing.
 func sound(answer mcp.InputResponse) mcp.InputResponse {
 	isWhole := false
 	switch a := answer.(type) {

@@ -13,8 +13,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// passing holds a call on its way to the handler and its caller, so that both take one
-// allocation.
+// passing holds a call that is on its way to the handler, together with the call's
+// caller, so that both take one allocation.
 type passing struct {
 	passage.Call
 	caller caller
@@ -25,9 +25,9 @@ func (p *Protection) begin(call *passing, ctx context.Context, req mcp.Request) 
 	call.Context, call.By, call.Session, call.Caller = ctx, p, req.GetSession(), &call.caller
 }
 
-// handOver begins a round, and returns the request as the handler may see it. If elicit
-// wrote the state, that request has no state and no answers: only elicit gets them,
-// from the Call.
+// handOver begins a round, and returns the request that the handler gets. If package
+// elicit wrote the state, this request has no state and no answers: only elicit gets
+// them, with Call.Input.
 func (call *passing) handOver(round *mcpseal.Round, req mcp.Request, state string, answers mcp.InputResponseMap) mcp.Request {
 	call.Begin(round)
 	if !passage.Worded(round) {
@@ -38,10 +38,11 @@ func (call *passing) handOver(round *mcpseal.Round, req mcp.Request, state strin
 	return inner
 }
 
-// caller is who sent a request. It is a copy made when the request arrives, because
-// handlers and inner middleware may change the request before anything is sealed.
+// caller tells who sent a request. Its fields are copied when the request arrives,
+// because handlers and inner middleware may change the request before anything is
+// sealed.
 type caller struct {
-	request   mcp.Request // what Options.Principal gets; nil if that option is not set
+	request   mcp.Request // the request for Options.Principal; nil if that option is not set
 	hasHeader bool
 	hasToken  bool
 	onSession bool // true if the request is on an older client's session over HTTP
@@ -64,7 +65,7 @@ func (p *Protection) callerOf(req mcp.Request) (c caller) {
 	return c
 }
 
-// withExtra returns a copy of the request with another Extra.
+// withExtra returns a copy of the request with this Extra in place of its own.
 func withExtra(req mcp.Request, extra *mcp.RequestExtra) mcp.Request {
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
@@ -133,8 +134,9 @@ func copyClaim(value any) any {
 }
 
 // keepArguments replaces the call's arguments with a copy, and returns the copy. The
-// arguments are valid until the copy is released. It returns nil, and copies nothing, if
-// there are no arguments, or if they are too long to be digested.
+// call's arguments are valid until the copy is released. If there are no arguments, or
+// if they are longer than the argument most and so cannot be digested, keepArguments
+// copies nothing and returns nil.
 func (c *call) keepArguments(most int) (kept *adapter.Arguments) {
 	switch {
 	case len(c.arguments) == 0 && len(c.promptArgs) == 0 || len(c.arguments) > most:

@@ -22,7 +22,7 @@ func isCarrier(method string) bool {
 // in common.
 type call struct {
 	method, target string
-	arguments      []byte            // a tool's arguments as JSON; after keepArguments, also a prompt's
+	arguments      []byte            // a tool's arguments as JSON; after keepArguments, also a prompt's arguments
 	promptArgs     map[string]string // a prompt's arguments, shared with its handler
 	token          string
 	answers        mcp.InputResponseMap
@@ -82,15 +82,16 @@ func withInput(req mcp.Request, state string, answers mcp.InputResponseMap) mcp.
 	return req
 }
 
-// asking is what a result asks the client, and the state that goes with it.
+// asking has the questions of a result, and the state that goes with them.
 type asking struct {
 	state     string
-	questions mcp.InputRequestMap // nil if the result does not ask
-	sent      bool                // true if the SDK will send the result as one that asks
+	questions mcp.InputRequestMap // nil if the result has no questions
+	sent      bool                // true if the SDK will send the result as one with questions, not as complete
 }
 
-// readResult reads a result. ok is false if its type is not the SDK's own, or if the
-// result or a content in it is nil: the SDK would panic on writing a nil, with no recover.
+// readResult reads the state and the questions of a result. ok is false if the result's
+// type is not the SDK's own, or if the result or a content in it is nil: the SDK would
+// panic when it writes a nil, and nothing would recover.
 func readResult(result mcp.Result) (a asking, ok bool) {
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
@@ -110,7 +111,7 @@ func readResult(result mcp.Result) (a asking, ok bool) {
 }
 
 // withState returns a copy of the result with another state. It copies the whole struct,
-// because an unexported field has the SDK's result type.
+// because the SDK keeps the result type in an unexported field.
 func withState(result mcp.Result, state string) mcp.Result {
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
@@ -129,9 +130,9 @@ func withState(result mcp.Result, state string) mcp.Result {
 	return result
 }
 
-// uncached returns the result marked as private and not to be cached: a result that
-// depends on answers or carries a token is for one user. Only resources have cache
-// settings.
+// uncached marks a result as private and as not to be cached, because a result that
+// depends on answers or carries a token is for one user. Only the results of resources
+// have cache settings.
 func uncached(result mcp.Result) mcp.Result {
 	r, ok := result.(*mcp.ReadResourceResult)
 	if !ok || r == nil || r.TTLMs == 0 && r.CacheScope == "private" {

@@ -3,18 +3,18 @@
 //
 //	gosdk.Protect(server, boundary, nil)
 //
-// From then on every requestState that leaves on tools/call, prompts/get and
-// resources/read is sealed, and every one that comes back is checked before any
-// handler runs. Handlers go on reading and writing plaintext. Answers reach a
-// handler only if the sealed state says that they were asked for. No other method
-// may carry a state, questions or answers. If a handler panics, its call fails and
-// the process goes on.
+// From then on, every requestState in a result of tools/call, prompts/get or
+// resources/read is sealed, and every requestState that comes back is checked before any
+// handler runs. Handlers still read and write plaintext. Answers reach a handler only if
+// the sealed state says that their questions were asked. In any other method, a state,
+// questions or answers are refused. If a handler panics, its call fails and the process
+// goes on.
 //
-// [SetState] and [State] put a Go value into a result and get it back. [Sealed]
-// tells a handler whether its request came through a boundary. [Handler] serves
-// clients of all protocol revisions at one URL. Clients from before multi
-// round-trip requests are asked in the middle of the call, for as many rounds as it
-// takes. (For such a client the SDK requires that a resource which asks sets Contents
-// to an empty slice. The SDK refuses the question with its own error when the client
-// has not declared elicitation.)
+// [SetState] writes a Go value into a result as its state, and [State] reads it in the
+// next round. [Sealed] tells a handler whether its request came through a boundary.
+// [Handler] serves clients of all protocol revisions at one URL. A client whose protocol
+// revision has no multi round-trip requests gets the questions during the call, in as
+// many rounds as needed. (For such a client, the SDK requires that a resource's result
+// with questions has an empty slice in Contents. If such a client has not declared
+// elicitation, the SDK refuses the question with its own error.)
 package gosdk

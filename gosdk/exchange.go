@@ -10,8 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// readBody returns the body of a request and puts it back for the SDK. If reading fails,
-// it returns nil; the SDK then gets the same error when it reads, and answers the client.
+// readBody returns the body of a request, and lets the SDK read the same body again. If
+// reading fails, readBody returns nil. The SDK then gets the same error when it reads,
+// and answers the client.
 func (h *handler) readBody(w http.ResponseWriter, r *http.Request) []byte {
 	if r.Body == nil {
 		return nil
@@ -38,11 +39,12 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// sends reports whether a body has a call of this method, or a notification if call
-// is false, alone or in a batch. It decodes the body as the SDK does.
+// sends reports whether a body has a message with this method, alone or in a batch. If
+// the argument call is true, it looks for a call, otherwise for a notification. It
+// decodes the body as the SDK does.
 func sends(body []byte, method string, call bool) (found bool) {
 	var messages []json.RawMessage
-	// Like the SDK, a Decoder ignores what follows a batch.
+	// A json.Decoder ignores what follows a batch, as the SDK does.
 	if json.NewDecoder(bytes.NewReader(body)).Decode(&messages) != nil {
 		messages = []json.RawMessage{body}
 	}
@@ -58,8 +60,8 @@ func sends(body []byte, method string, call bool) (found bool) {
 	return found
 }
 
-// answer is a ResponseWriter. Its field before is a function that it calls once, when
-// the client is about to get the first byte.
+// answer is a ResponseWriter. Its field before is a function. The answer calls this
+// function once, when the client is about to get the first byte.
 type answer struct {
 	http.ResponseWriter
 	before func(status int)
@@ -72,7 +74,7 @@ func (a *answer) begin(status int) { a.once.Do(func() { a.before(status) }) }
 func (a *answer) finish() { a.begin(http.StatusOK) }
 
 func (a *answer) WriteHeader(status int) {
-	if status >= 200 { // an answer with status 1xx is followed by another
+	if status >= 200 { // after a status 1xx, the final status still follows
 		a.begin(status)
 	}
 	a.ResponseWriter.WriteHeader(status)

@@ -35,29 +35,30 @@ const (
 // The limits apply only to clients of older revisions, because only they have sessions.
 // [mcpseal.NoLimit] switches a limit off.
 type HandlerOptions struct {
-	// HTTP is passed on to the SDK. Its SessionTimeout is how long a session may go
-	// without a POST: 0 means 30 minutes, a negative value forever. Its Stateless is
+	// HTTP is passed on to the SDK. A session ends after HTTP.SessionTimeout without a
+	// POST: 0 means 30 minutes, and a negative value means never. HTTP.Stateless is
 	// ignored.
 	HTTP mcp.StreamableHTTPOptions
-	// Principal tells who sent an HTTP request. Set it if something other than the
-	// SDK's bearer middleware verifies users. It returns "" for nobody. It must return
-	// the same name for a user for as long as a session lasts. If it fails or panics,
-	// the request is refused. Nil means the access token's user, as [TokenUser] names
-	// it.
+	// Principal tells who sent an HTTP request. Set it if something other than the SDK's
+	// bearer middleware verifies users. It returns "" for a caller without a name. It
+	// must return the same name for a user for as long as a session lasts. If it fails
+	// or panics, the request is refused. Nil means the access token's user, as
+	// [TokenUser] names it.
 	//
-	// Set both this and Options.Principal or neither, and have both return the same
-	// name for a user. If the names differ on a session of an older client, calls on it
-	// can neither ask nor use cursors: another user with the name that the session has
-	// could answer the questions.
+	// Set both HandlerOptions.Principal and Options.Principal or neither, and let both
+	// return the same name for a user. If the names differ on a session of an older
+	// client, calls on that session can neither ask questions nor use cursors. Otherwise
+	// another user could answer the questions: one to whom HandlerOptions.Principal
+	// gives the same name.
 	Principal func(*http.Request) (string, error)
 	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
 	MaxSessions int
 	// MaxSessionsPerUser is how many sessions one user may have open at once. 0 means
 	// 100. By default the user's name includes the client, so a user with several
-	// clients may have that many with each client.
+	// clients may have that many sessions with each client.
 	MaxSessionsPerUser int
-	// MaxAnonymousSessions is how many sessions all callers without a name together
-	// may have open at once. 0 means half of MaxSessions, so that such callers cannot
+	// MaxAnonymousSessions is how many sessions may be open at once for all callers
+	// without a name together. 0 means half of MaxSessions, so that such callers cannot
 	// keep users out. A server without users can set it to MaxSessions.
 	MaxAnonymousSessions int
 	// Logger gets messages for the server's author and operator. Nil means
@@ -67,29 +68,30 @@ type HandlerOptions struct {
 
 // Handler serves clients of all protocol revisions at one URL. The SDK's own handler is
 // either stateless, as revision 2026-07-28 requires, or stateful, as questions to older
-// clients require. This handler has one of each, and chooses by the
-// Mcp-Protocol-Version header. Options may be nil.
+// clients require. This handler has one of each, and chooses by the Mcp-Protocol-Version
+// header. The options may be nil.
 //
 // A session of an older client belongs to the user that opened it. For everyone
 // else it does not exist: their requests get the same 404 as for an unknown id.
 //
-// When a limit is reached, a new session ends (displaces) an open one. Only a session
-// that never sent notifications/initialized and has no request running can be
-// displaced, the longest unused first. A user at their own limit displaces one of their
-// own sessions. Otherwise an anonymous session is displaced first, then one of the
-// user's own, then any. Anonymous callers displace only anonymous sessions. If there is
-// no such session, the client gets status 503 with Retry-After. A session that sent the
-// notification is never displaced: it ends only when it is closed, or when it has been
-// idle too long. Room is made before the SDK checks the request, so even a request that
-// the SDK then refuses, for its Accept or Origin header for example, may have displaced
-// a session.
+// When a limit is reached, a new session ends (displaces) an open session. Only a
+// session on which the client never sent notifications/initialized, and on which no
+// request is running, can be displaced; the longest unused session goes first. A user at
+// their own limit displaces one of their own sessions. A user below their own limit
+// displaces an anonymous session, or else one of their own, or else any session.
+// Anonymous callers displace only anonymous sessions. If no session can be displaced,
+// the client gets status 503 with Retry-After. A session on which the client sent
+// notifications/initialized is never displaced: it ends only when it is closed, or when
+// it has been idle too long. A session is displaced before the SDK checks the new
+// request. So this happens even if the SDK then refuses the request, for its Accept or
+// Origin header, for example.
 //
 // Deleting a session cancels the context of its calls. A session counts towards the
 // limits until its last running handler has returned, even after the session has timed
-// out. A question to the client ends when its token expires; set a deadline for anything
-// else that a handler waits for. How many requests a session may have open at once is
-// not limited here. Handler does not serve the older SSE transport: that transport
-// neither binds nor limits its sessions.
+// out. A handler stops waiting for an answer when the token of the question expires; set
+// a deadline for anything else that it waits for. Handler does not limit how many
+// requests a session may have open at once. It does not serve the older SSE transport,
+// because that transport neither binds sessions to users nor limits them.
 func Handler(getServer func(*http.Request) *mcp.Server, options *HandlerOptions) http.Handler {
 	var o HandlerOptions
 	if options != nil {
@@ -143,10 +145,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveSession(w, r, id)
 		return
 	}
-	// Only a POST of JSON can open a session. The SDK refuses any other request, so
-	// such a request must not displace a session. A POST of JSON that the SDK refuses
-	// for another header may displace one: its sender could have sent a good request
-	// instead.
+	// Only a POST of JSON can open a session. The SDK refuses any other request, so such
+	// a request must not displace a session. A POST of JSON that the SDK refuses for
+	// another header may displace one. This gives its sender nothing, because they could
+	// have sent a good request instead.
 	if r.Method == http.MethodPost && isJSON(r) {
 		h.openSession(w, r)
 		return
@@ -157,7 +159,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // openSession serves a POST that names no session. The SDK makes a session for each
 // such POST, but keeps the session only if the POST has an initialize request.
 func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
-	// The body is read before the session is counted, so that a slow client takes no room.
+	// The body is read before the session is counted, so that a client that sends slowly
+	// does not use up a limit.
 	body := h.readBody(w, r)
 	var opening *session // nil if the request does not open a session
 	if sends(body, "initialize", true) {
@@ -251,8 +254,8 @@ func (h *handler) serveSession(w http.ResponseWriter, r *http.Request, id string
 // noSession answers as the SDK does for an unknown session.
 func noSession(w http.ResponseWriter) { http.Error(w, "session not found", http.StatusNotFound) }
 
-// user returns who sent a request. If the principal fails, ok is false and the log says
-// why.
+// user returns the name of whoever sent a request. If HandlerOptions.Principal fails, ok
+// is false and the log says why.
 func (h *handler) user(r *http.Request) (user string, ok bool) {
 	principal := mcpseal.Principal(func(context.Context) (string, error) { return h.options.Principal(r) })
 	user, err := principal.Identify(r.Context())
@@ -284,12 +287,12 @@ type (
 	sessionKey struct{}
 )
 
-// sessionMark is what [Handler] tells the middleware about a request, through the
-// context of its calls.
+// sessionMark is what [Handler] tells the middleware about a request. It is stored in
+// the context of the call.
 type sessionMark struct {
-	named     bool   // HandlerOptions.Principal is set, and names the owners of sessions
-	onSession bool   // the request is on a session of an older client
-	owner     string // who opened the session; "" for nobody
+	named     bool   // true if HandlerOptions.Principal is set, and so names the owners of sessions
+	onSession bool   // true if the request is on a session of an older client
+	owner     string // the name of the user who opened the session; "" if the user has none
 
 	alive context.Context // done when the session ends; nil for a request without a session
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// maxCachedMs is a year. The ttlMs of a page, up to this limit, extends the life of the
-// page's cursor.
+// maxCachedMs is a year in milliseconds. The ttlMs of a page extends the life of the
+// page's cursor, but by at most maxCachedMs.
 const maxCachedMs = 365 * 24 * 60 * 60 * 1000
 
 func isList(method string) bool {
@@ -23,7 +23,8 @@ func isList(method string) bool {
 	return false
 }
 
-// serveList gives the client sealed cursors in place of the SDK's list cursors.
+// serveList serves a list, such as tools/list, with sealed cursors in place of the SDK's
+// cursors.
 func (p *Protection) serveList(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	token, ok := listCursor(req)
 	if !ok {
@@ -152,8 +153,9 @@ func isListResult(result mcp.Result) bool {
 	return false
 }
 
-// nextListCursor returns the cursor of a page, and a function that copies the page
-// with another cursor. It copies because inner middleware may keep the page.
+// nextListCursor returns the cursor of a page, and a function that returns a copy of the
+// page with another cursor. The page itself must not change, because inner middleware
+// may keep it.
 func nextListCursor(result mcp.Result) (text string, with func(string) mcp.Result) {
 	switch r := result.(type) {
 	case *mcp.ListToolsResult:
@@ -168,7 +170,8 @@ func nextListCursor(result mcp.Result) (text string, with func(string) mcp.Resul
 	return "", nil
 }
 
-// meet notes the tools on a page of the list of tools.
+// meet tells p.unlisted which tools are on a page of tools/list. After the last page,
+// p.unlisted warns of tools that an option names but no page has.
 func (p *Protection) meet(ctx context.Context, number int, page *mcp.ListToolsResult) {
 	p.unlisted.Page(ctx, number, page.NextCursor == "", func(yield func(string) bool) {
 		for _, tool := range page.Tools {

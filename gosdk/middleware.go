@@ -13,8 +13,8 @@ import (
 
 // receive is the receiving middleware. It passes states, questions and answers to the
 // boundary, and the boundary decides what is allowed. If a handler panics, its call
-// fails: the log gets the type of the panic's value and the stack, and the client only
-// an internal error.
+// fails: the log gets the type of the panic's value and the stack, and the client gets
+// only an internal error.
 func (p *Protection) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		returned := false
@@ -25,7 +25,7 @@ func (p *Protection) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}()
 		panicked := mcpseal.Guard(func() error {
 			if result, err = p.serve(ctx, next, method, req); err != nil {
-				_ = err.Error() // a panic in Error, as of a typed nil, is caught here; the SDK calls Error with no recover
+				_ = err.Error() // if Error panics, on a typed nil for example, Guard recovers; the SDK would not recover
 			}
 			return nil
 		})
@@ -121,7 +121,7 @@ func (p *Protection) serveCall(ctx context.Context, next mcp.MethodHandler, req 
 	return result, nil
 }
 
-// input returns the state and the answers that the handler may see. On a first round
+// input returns the state and the answers that the handler may see. In a first round
 // nothing was asked, so answers are dropped, except for tools in Options.Unsolicited.
 func (p *Protection) input(ctx context.Context, round *mcpseal.Round, c call) (state string, answers mcp.InputResponseMap) {
 	accepts := round.Accepts
@@ -134,9 +134,9 @@ func (p *Protection) input(ctx context.Context, round *mcpseal.Round, c call) (s
 	return state, answers
 }
 
-// run calls the handler. It returns the result, and the part of the result that asks.
-// It refuses a result that cannot be read, because such a result could carry a state
-// that is not sealed.
+// run calls the handler. It returns the result, and the questions and state in the
+// result. It refuses a result that cannot be read, because such a result could carry a
+// state that is not sealed.
 func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
 	result, err := next(ctx, c.method, req)
 	if err != nil {
@@ -157,7 +157,7 @@ func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHand
 	return result, a, nil
 }
 
-// sealed returns a result that asks, with a token in place of its state.
+// sealed returns a result with questions, with a token in place of its state.
 func (p *Protection) sealed(asked *passing, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
 	ctx := asked.Context
 	if !a.sent {
@@ -209,7 +209,8 @@ func (p *Protection) seal(of *passing, round *mcpseal.Round, text string, questi
 	return token, nil
 }
 
-// refuse logs why for the operator, and returns an error that tells the client nothing.
+// refuse logs its argument why for the operator, and returns an internal error that
+// tells the client nothing.
 func (p *Protection) refuse(ctx context.Context, method, why string) error {
 	p.logger().ErrorContext(ctx, "gosdk: "+why, "method", method)
 	return internalError()

@@ -16,7 +16,7 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// isOlder reports whether the client's revision is older than multi round-trip
+// isOlder reports whether the client's protocol revision has no multi round-trip
 // requests. It decides as the SDK does.
 func isOlder(req mcp.Request) bool {
 	session, ok := req.GetSession().(*mcp.ServerSession)
@@ -52,16 +52,17 @@ type olderCall struct {
 	req mcp.Request
 	c   call
 
-	mu    sync.Mutex // a handler may ask from several goroutines, and after it has returned
+	mu    sync.Mutex // a handler may ask questions from several goroutines, even after it has returned
 	round mcpseal.Round
-	sdk   *sdkRound // the SDK's round in this run of the handler; nil before its first question
-	asked bool      // true if the client was asked, or the call brought a token
+	sdk   *sdkRound // the SDK's round in this run of the handler; nil before the first question of the run
+	asked bool      // true if the client was asked something, or the call came with a token
 	over  bool      // true after the call has ended
 }
 
-// olderOf returns the older client's call that a question on a session belongs to,
-// or nil. The sessions must be the same: a handler may connect to another server with
-// its own context, and that server's questions do not belong to the handler's call.
+// olderOf returns the call of an older client that a question belongs to, or nil if
+// there is none. The call must be on the same session as the question: a handler may
+// connect to another server with its own context, and that server's questions do not
+// belong to the handler's call.
 func olderOf(ctx context.Context, session *mcp.ServerSession) *olderCall {
 	passing := passage.From(ctx)
 	if passing == nil || passing.Session != mcp.Session(session) {
@@ -71,9 +72,10 @@ func olderOf(ctx context.Context, session *mcp.ServerSession) *olderCall {
 	return o
 }
 
-// bridge serves a client that does not know multi round-trip requests. The SDK asks
-// such a client once, inside next, and runs the handler again; bridge goes on from
-// there for as many rounds as it takes.
+// bridge serves a client that does not know multi round-trip requests. The SDK, in the
+// function next, asks such a client the questions of one round and then runs the handler
+// again. If the handler has more questions, bridge asks them itself, for as many rounds
+// as needed.
 func (p *Protection) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
 	if !p.paired.Load() {
 		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both of what Middleware returned, on one server")
@@ -125,8 +127,9 @@ func (o *olderCall) enter() *mcpseal.Round {
 	return &entered
 }
 
-// leave marks the call as ended. Questions of a handler that outlives the call are then
-// part of no round: a round is bound to the arguments, and their memory is reused.
+// leave marks the call as ended. If a handler still runs and asks questions, they are
+// then part of no round: a round is bound to the arguments, and their memory is reused
+// after the call.
 func (o *olderCall) leave() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -170,8 +173,8 @@ func errMisfit() error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "an answer does not fit what was asked"}
 }
 
-// ask puts the questions of a result to the client, and returns the next
-// round's input. It waits for as long as the round's token lives.
+// ask sends the questions of a result to the client, and returns the state and the
+// answers for the next round. It waits for the answers until the round's token expires.
 func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, answers mcp.InputResponseMap, err error) {
 	questions, err := o.p.pins(&o.Call, o.c, a)
 	if err != nil {
@@ -184,8 +187,8 @@ func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, ans
 	if err != nil {
 		return "", nil, &ownError{err}
 	}
-	// o.Context does not carry this call, so the sending middleware makes no second
-	// round of these questions.
+	// The sending middleware finds no call in o.Context, so it does not begin a second
+	// round for these questions.
 	ctx, cancel := context.WithDeadline(o.Context, expires)
 	defer cancel()
 	if answers, err = askAll(ctx, session, a.questions); err != nil && ctx.Err() == nil {
@@ -204,8 +207,8 @@ func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, ans
 }
 
 // sealRound begins a round whose questions this package asks, not the SDK. It returns
-// the round's token, and when the token expires. It also ends the SDK's round: a
-// question of that round without an answer then belongs to no round.
+// the round's token, and when the token expires. It also ends the SDK's round: if a
+// question of that round has no answer yet, it then belongs to no round.
 func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token string, expires time.Time, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -234,7 +237,7 @@ func (o *olderCall) reopen(token string) error {
 	return err
 }
 
-// askAll puts all questions to the client at once, and returns the answers. If one
+// askAll sends all questions to the client at once, and returns the answers. If one
 // question fails, it stops waiting for the others.
 func askAll(ctx context.Context, session *mcp.ServerSession, questions mcp.InputRequestMap) (mcp.InputResponseMap, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -282,8 +285,8 @@ func askOne(ctx context.Context, session *mcp.ServerSession, question mcp.InputR
 	return nil, fmt.Errorf("a question of type %T cannot be asked", question)
 }
 
-// withTools converts a sampling question to the type for questions with tools, without
-// adding any. The answer may then hold several contents, like the answers that the SDK
+// withTools converts a sampling question to the type for questions with tools, but adds
+// no tools. The answer may then hold several contents, like the answers that the SDK
 // gives to handlers.
 func withTools(q *mcp.CreateMessageParams) *mcp.CreateMessageWithToolsParams {
 	messages := make([]*mcp.SamplingMessageV2, len(q.Messages))

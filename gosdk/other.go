@@ -23,7 +23,7 @@ func (p *Protection) serveOther(ctx context.Context, next mcp.MethodHandler, met
 	}
 	if method == methodListen && isOlder(req) {
 		// The method is refused: no older revision has it, and some releases of the SDK
-		// never end a session that sent it.
+		// never end a session on which it was sent.
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}
 	}
 	result, err := next(ctx, method, withSessions(req))
@@ -82,7 +82,7 @@ func jsonCarriesInput(message any) bool {
 	return false
 }
 
-var inputFieldsOf sync.Map // caches inputFields: from reflect.Type to [][]int
+var inputFieldsOf sync.Map // caches the results of inputFields: a [][]int for each reflect.Type
 
 // inputFields returns the fields of an SDK struct whose name in JSON is one of
 // inputMembers, each as an index for reflect.

@@ -17,77 +17,82 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/exactargs"
 )
 
-// PageHandler returns one page. After is where the previous page ended, as the
-// handler returned it then; nil on the first page. Next is where this page ends; nil
-// on the last page.
+// PageHandler returns one page. The argument after is the position where the previous
+// page ended, which the handler returned as next with that page. It is nil for the first
+// page. The result next is the position where this page ends. It is nil for the last
+// page.
 type PageHandler[In, At, Item any] func(ctx context.Context, req *mcp.CallToolRequest, in In, after *At) (items []Item, next *At, err error)
 
-// PageOptions names what [AddPagedTool] adds to arguments and results, and limits the
-// arguments.
+// PageOptions sets the names of what [AddPagedTool] adds to arguments and results, and
+// limits the arguments.
 type PageOptions = adapter.PageOptions
 
-// AddPagedTool registers a tool that returns its items page by page. Its
-// arguments gain an optional cursor. Its result is the items and, unless the
-// page is the last, the cursor of the next.
+// AddPagedTool registers a tool that returns its items page by page. It adds an optional
+// cursor to the tool's arguments. The tool's result has the items and, unless the page
+// is the last, the cursor of the next page.
 //
-// A cursor works for the user and the arguments of the page that it came with (except
-// those in PageOptions.Unbound), for this tool of this service, and for an hour. Any
-// other cursor is answered with -32602 before the handler runs, unless the other
-// arguments are refused first. An empty cursor asks for the first page. A position is
-// written as JSON, in at most 256 bytes: keep a key in it, not a row. An issuer in
-// Options.Cursors may have another lifetime and another limit.
+// A cursor works only for the user and the arguments of the page that it came with
+// (except the arguments in PageOptions.Unbound), only for this tool of this service, and
+// only for an hour. Any other cursor gets the error -32602 before the handler runs,
+// unless the other arguments are refused first. An empty cursor means the first page. A
+// position is written as JSON, in at most 256 bytes: put a key into it, not a row. An
+// issuer in Options.Cursors may have another lifetime and another limit.
 //
-// The arguments are read once. The value that the schema accepts, with the
-// schema's defaults in it, is the one that the handler gets and that the cursor
-// is bound to. So 1 and 1.0 are the same argument, and so are a default that is
-// left out and one that is written.
+// The arguments are read once. The value that the schema accepts, with the schema's
+// defaults in it, is the value that the handler gets and that the cursor is bound to. So
+// 1 and 1.0 are the same argument. It also makes no difference whether the client writes
+// a default value or leaves it out.
 //
-//   - Names are case-sensitive. One that differs from a field's only in case is
-//     refused, at any depth. So is a map key that its type would write in another
-//     way, and base64 that Go would write in another way.
-//   - A whole number has at most 64 bits, however it is written, and arrives
-//     exactly or is refused; -0 arrives as 0. In a field of type any it is an int64,
-//     or a uint64 if it is too large for that.
-//   - Any other number is a float64, and is refused if rounding made it whole. A
-//     float32 field gets the nearest float32: the schema checked the float64.
-//   - A Go array takes exactly as many items as its length.
+//   - Names are case-sensitive. A name that differs from a field's name only in case is
+//     refused, at any depth. A map key is refused if its Go type would write it in
+//     another way. Base64 is refused if Go would write it in another way.
+//   - A whole number has at most 64 bits, however it is written, and arrives exactly or
+//     is refused; -0 arrives as 0. In a field of type any, a whole number is an int64,
+//     or a uint64 if it is too large for an int64.
+//   - Any other number is a float64, and is refused if rounding made it whole. A float32
+//     field gets the nearest float32, although the schema checked the float64.
+//   - A Go array accepts exactly as many items as its length.
 //   - The schema's bounds must be less than 2^53 in magnitude, and a multipleOf must
 //     also be whole: the schema library calculates with doubles. If the schema has a
 //     multipleOf, every integer in the arguments must be less than 2^53 in magnitude.
-//   - A type with its own UnmarshalJSON, such as json.RawMessage, gets the JSON
-//     of the value. It never gets two names that differ only in case, nor a name
-//     that differs only in case from any name in the schema. Names that only a
-//     patternProperties of the schema matches are not known: check those.
+//   - A type with its own UnmarshalJSON, such as json.RawMessage, gets the JSON of the
+//     value. This JSON never has two names that differ only in case, nor a name that
+//     differs only in case from any name in the schema. This does not cover names that
+//     only match a patternProperties of the schema: the type must check those names
+//     itself.
 //
-// Without an InputSchema the schema is made from In, or from what In points to, as
-// mcp.AddTool does. It describes a type with its own UnmarshalJSON by its fields or
-// its kind, and json.RawMessage as anything: set InputSchema if the type reads
-// something else.
+// Without an InputSchema, the schema is made from In, or from the type that In points
+// to, as mcp.AddTool does. Such a schema describes a type with its own UnmarshalJSON by
+// the fields or the kind of the type, and json.RawMessage as any value. Set InputSchema
+// if the type reads something else.
 //
-// The listed schema must allow the cursor, for clients that check arguments
-// themselves: mind rules at its root, such as maxProperties or propertyNames. The
-// output schema describes an item, unless a type in Item has its own JSON, contains
-// itself, or is another that jsonschema cannot describe, such as a map[int]string.
+// The schema in tools/list must allow the cursor, because some clients check arguments
+// themselves. So take care with rules at its root, such as maxProperties or
+// propertyNames. The output schema describes the items, unless a type in Item has its
+// own methods for JSON, contains itself, or is another type that jsonschema cannot
+// describe, such as a map[int]string.
 //
-// It panics, as mcp.AddTool does, when the tool cannot be registered: because a name
-// clashes with one of the arguments, a name in Unbound is no argument or is there
-// twice, a default does not fit its schema or its field, a schema made from In has an
-// argument that no field gets, or a field has the option string. In a schema made from
-// In, a struct that embeds a type with its own UnmarshalJSON is refused, and so is a
-// number type with its own UnmarshalJSON: set InputSchema. A $ref must point into the
-// same schema. It may lead back to itself only through a keyword that steps into the
-// value, such as properties or items.
+// AddPagedTool panics, as mcp.AddTool does, when the tool cannot be registered. Reasons
+// are: the name of the cursor clashes with the name of an argument, a name in Unbound is
+// not an argument or is there twice, a default does not fit its schema or its field, a
+// schema made from In has an argument that no field gets, or a field has the option
+// string in its json tag. Other reasons are, in a schema made from In, a struct that
+// embeds a type with its own UnmarshalJSON, and a number type with its own
+// UnmarshalJSON: set InputSchema for these. A $ref must point into the same schema. It
+// may lead back to itself only through a keyword that steps into the value, such as
+// properties or items.
 //
-// It also panics when the schema has a default that would not be applied. Defaults are
-// applied in the properties of the arguments, and in the properties of an object there,
-// but not where $ref, items, allOf or another keyword leads. A required argument needs no
-// default.
+// AddPagedTool also panics when the schema has a default that would not be applied. The
+// default of an argument is applied. If an argument is an object, the defaults of its
+// properties are applied too, and so on. Defaults in a schema under $ref, items, allOf
+// or another keyword are not applied. A required argument needs no default.
 //
-// It also panics when the schema has a rule that would not be applied: a rule of
-// another draft than its $schema names, a rule beside a $ref in draft-07, a rule
-// without the one that it needs (then without if), or an unknown keyword, which may be
-// a misspelt rule. Begin your own keywords with x-. A format, and a keyword that begins
-// with content, only describes, as the drafts say: check those in the handler.
+// AddPagedTool also panics when the schema has a rule that would not be applied: a rule
+// of another draft than the one that $schema names, a rule beside a $ref in draft-07, a
+// rule that needs another rule which is missing ("then" without "if"), or an unknown
+// keyword, which may be a misspelt rule. Begin the names of your own keywords with x-. A
+// format, and a keyword that begins with "content", only describes a value, as the
+// drafts say: check such values in the handler.
 func AddPagedTool[In, At, Item any](p *Protected, tool *mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if tool == nil || handler == nil {
 		panic("gosdk: the paged tool: it needs a tool and a handler")

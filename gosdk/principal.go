@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// principal returns the name of the caller, "" for nobody, or an error if it cannot
-// tell who is calling.
+// principal returns the name of the caller, or "" if the caller has no name. It returns
+// an error if it cannot tell who is calling.
 func (p *Protection) principal(ctx context.Context, c *caller) (principal string, err error) {
 	if p.options.Principal == nil {
 		principal, err = c.tokenUser(ctx)
@@ -29,9 +29,9 @@ func (p *Protection) principal(ctx context.Context, c *caller) (principal string
 	return principal, nil
 }
 
-// checkOwner refuses a caller if Options.Principal gives it another name than
-// HandlerOptions.Principal gave the owner of the session: another user with the owner's
-// name could answer for the caller.
+// checkOwner returns an error if Options.Principal gives the caller another name than
+// HandlerOptions.Principal gave the owner of the session. Otherwise another user with
+// the owner's name could answer for the caller.
 func (p *Protection) checkOwner(ctx context.Context, c *caller, principal string) error {
 	mark, ok := c.markIn(ctx)
 	switch {
@@ -42,12 +42,13 @@ func (p *Protection) checkOwner(ctx context.Context, c *caller, principal string
 	case p.options.Principal != nil:
 		return errOtherName
 	}
-	return nil // Options.Principal is not set, which warnHalfNamed has logged
+	return nil // the names differ because Options.Principal is not set, which warnHalfNamed has logged
 }
 
-// markIn returns the mark that [Handler] put on the request. It ignores the mark if a
-// request has no headers: a handler may connect to another server in memory with its
-// own context, and the mark in that context is not the other server's.
+// markIn returns the mark that [Handler] put on the request. It ignores the mark if the
+// request has no headers. Such a request may come from a handler that connected to
+// another server in memory with its own context. The mark in that context is not for the
+// other server.
 func (c *caller) markIn(ctx context.Context) (mark *sessionMark, ok bool) {
 	if c.hasHeader {
 		mark, ok = ctx.Value(sessionKey{}).(*sessionMark)
@@ -55,10 +56,10 @@ func (c *caller) markIn(ctx context.Context) (mark *sessionMark, ok bool) {
 	return mark, ok
 }
 
-// tokenUser returns the user that the SDK's bearer middleware verified for this
-// request, or "" for nobody. It does not use the token in the context, which is that of
-// the request that opened the connection. If only the context has a token, as over the
-// older SSE transport, tokenUser fails: it cannot tell who is calling.
+// tokenUser returns the user that the SDK's bearer middleware verified for this request,
+// or "" if there is none. It does not use the token in the context, because that token
+// is from the request that opened the connection. If only the context has a token, as
+// over the older SSE transport, tokenUser fails: it cannot tell who is calling.
 func (c *caller) tokenUser(ctx context.Context) (string, error) {
 	switch {
 	case c.hasToken:
@@ -69,7 +70,8 @@ func (c *caller) tokenUser(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// These texts are logged as the cause of the reason principal_failed.
+// These texts are logged as the cause when the reason of a rejection is
+// principal_failed.
 const (
 	errNoName    = mcpseal.PlainError("Options.Principal returned an empty name: set Options.AllowAnonymous if callers without one are expected")
 	errNobody    = mcpseal.PlainError("nobody is calling, and mcpseal.Config.RequireUser is set")
@@ -123,8 +125,8 @@ func (n *tokenName) principal() (string, error) {
 	return string(buf), nil
 }
 
-// appendPart appends one part of a name, with its length. An absent part gives other
-// bytes than an empty one.
+// appendPart appends one part of a name, with its length. An absent part adds other
+// bytes than an empty part.
 func appendPart(buf []byte, text string, present bool) []byte {
 	if !present {
 		return append(buf, 0)
@@ -148,7 +150,7 @@ func (p *Protection) warnUsers(ctx context.Context, c *caller) {
 }
 
 // overHTTP reports whether a request came over HTTP. The older SSE transport passes no
-// headers on, but the context is that of the HTTP request which opened the stream.
+// headers on, but its context comes from the HTTP request that opened the stream.
 func (c *caller) overHTTP(ctx context.Context) bool {
 	return c.hasHeader || ctx.Value(http.ServerContextKey) != nil
 }
@@ -178,22 +180,23 @@ func (p *Protection) warnHalfNamed(ctx context.Context, c *caller) {
 	}
 }
 
-// as returns a principal that names this caller, for a boundary or an issuer of
-// cursors.
+// as returns a function that returns the name of this caller, for a boundary or an
+// issuer of cursors.
 func (p *Protection) as(c *caller) mcpseal.Principal {
 	return func(ctx context.Context) (string, error) { return p.principal(ctx, c) }
 }
 
-// callerOfContext tells who sent the call that a context belongs to. One function
-// serves all calls, because a function for each call would be one more allocation.
+// callerOfContext returns the name of whoever sent the call that a context belongs to.
+// One function serves all calls, because a function for each call would be one more
+// allocation.
 func (p *Protection) callerOfContext(ctx context.Context) (string, error) {
 	call := passage.From(ctx)
 	return p.principal(call.Context, call.Caller.(*caller))
 }
 
-// callerIn returns the principal of the call that a handler's context belongs to. The
-// principal fails if that call did not come through the middleware of p, or came on
-// another session than req.
+// callerIn returns a function that names the sender of the call that a handler's context
+// belongs to. The function fails if that call did not come through the middleware of p,
+// or came on another session than req.
 func (p *Protection) callerIn(ctx context.Context, req mcp.Request) mcpseal.Principal {
 	passing := passage.From(ctx)
 	if passing == nil || passing.By != any(p) || passing.Session != req.GetSession() {

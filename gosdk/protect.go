@@ -19,13 +19,14 @@ import (
 type Options struct {
 	// Principal tells who is calling. Set it if something other than the SDK's bearer
 	// middleware verifies users. An empty name is an error, unless AllowAnonymous is
-	// set. Nil means the access token's user id, issuer and client id.
+	// set. Nil means that the name consists of the access token's user id, issuer and
+	// client id.
 	//
 	// Read the user from req.GetExtra(). It has copies of this request's headers and
 	// access token, made when the request arrived: changes by a handler or inner
-	// middleware have no effect on them. The params are not copied, so do not decide by
-	// them. The context is that of the request which opened the session or the
-	// connection, even if another user sends on it now.
+	// middleware have no effect on them. The params are not copied, so do not read the
+	// user from them. The context comes from the request that opened the session or the
+	// connection, even if another user now sends requests on it.
 	//
 	// Over the older SSE transport GetExtra has neither headers nor token. In front of
 	// that transport, check that whoever posts to a session is the user that opened it.
@@ -33,27 +34,27 @@ type Options struct {
 	// connection that was opened with an access token cannot use states and cursors. On
 	// any other connection, states and cursors are bound to nobody.
 	//
-	// With [Handler], set HandlerOptions.Principal too: it binds the sessions of
-	// older clients. If only one of the two is set, the log has an error. If they name
-	// a user differently, older clients can neither be asked nor use cursors.
+	// With [Handler], set HandlerOptions.Principal too: it binds the sessions of older
+	// clients. If only one of the two is set, an error is logged. If they give a user
+	// different names, older clients get no questions and cannot use cursors.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// AllowAnonymous says that callers without a name are expected: their tokens are
 	// bound to nobody, and anyone who gets one can use it. False means that an empty
 	// name from Principal is an error, and that the log warns once when an HTTP server
 	// authenticates nobody.
 	AllowAnonymous bool
-	// Unsolicited names tools that get the answers of a call even if the call has no
-	// state, although nothing was asked then. If the call has a state, its answers are
-	// checked as usual. Nil means none.
+	// Unsolicited names tools that get answers that were not asked for: the answers in a
+	// call without a state. If the call has a state, its answers are checked as usual.
+	// Nil means none.
 	Unsolicited []string
-	// RejectedText is the text of the tool result, marked as an error, that a tool call
-	// with a rejected token gets; [StartOver], for example. Set it if the model must
-	// learn of rejections: many hosts do not show protocol errors to the model. The
-	// text is the same for every reason of a rejection. "" means the protocol's error,
-	// which the official conformance suite wants.
+	// RejectedText is a text for tool calls with a rejected token; [StartOver], for
+	// example. Such a call gets a tool result with this text, marked as an error. Set it
+	// if the model must learn of rejections: many hosts do not show protocol errors to
+	// the model. The text is the same for every reason of a rejection. "" means that the
+	// call gets the protocol's error, as the official conformance suite requires.
 	RejectedText string
-	// Cursors issues the cursors of paged tools. Nil means native cursors under the
-	// boundary's keys; such a cursor lives for an hour.
+	// Cursors issues the cursors of paged tools. Nil means native cursors, sealed with
+	// the boundary's keys; such a cursor lives for an hour.
 	Cursors cursor.Issuer
 	// PlainLists leaves the cursors of tools/list, prompts/list, resources/list
 	// and resources/templates/list as the SDK makes them: readable, and accepted
@@ -69,7 +70,7 @@ type Options struct {
 // token was rejected.
 const StartOver = adapter.StartOver
 
-// Protection is a boundary and its options, prepared once for any number of servers.
+// Protection is a boundary with options, prepared once for any number of servers.
 type Protection struct {
 	boundary *mcpseal.Boundary
 	policy   mcpseal.Config // the config of the boundary
@@ -110,41 +111,41 @@ func (p *Protection) Install(server *mcp.Server) *Protected {
 	return &Protected{p, server}
 }
 
-// Boundary returns the boundary.
+// Boundary returns the boundary that was passed to [Prepare].
 func (p *Protection) Boundary() *mcpseal.Boundary { return p.boundary }
 
 // Protected is a server with a boundary. Only [Protect] and [Protection.Install] make
-// one, so a function that takes a Protected cannot be used without protection.
+// one, so a function that takes a Protected can only be called for a protected server.
 type Protected struct {
 	protection *Protection
 	server     *mcp.Server
 }
 
-// Server returns the server.
+// Server returns the protected server.
 func (p *Protected) Server() *mcp.Server { return p.server }
 
-// Boundary returns the boundary.
+// Boundary returns the boundary that protects the server.
 func (p *Protected) Boundary() *mcpseal.Boundary { return p.protection.boundary }
 
 // installed has the servers that Install has protected.
 var installed adapter.Table[mcp.Server, struct{}]
 
-// Protect installs the middleware on server. Call it once, after any
-// middleware that must see plaintext and before any that must see tokens:
+// Protect installs the middleware on server. Call it once. Add middleware that must see
+// plaintext before you call Protect, and middleware that must see tokens after it:
 // middleware added later runs first.
 //
-// Middleware added later gets questions after they are sealed, and must leave them
-// alone: nothing compares what the client shows with what was sealed, so the answer to
-// a reworded question is taken for an answer to the original one. For the same reason,
-// sending middleware must leave the questions to older clients alone.
+// Middleware added later gets questions after they are sealed, and must not change them:
+// nothing compares what the client shows with what was sealed, so the answer to a
+// reworded question is taken for an answer to the original one. For the same reason,
+// sending middleware must not change the questions to older clients.
 func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
 	return Prepare(boundary, options).Install(server)
 }
 
-// Middleware returns the receiving and the sending middleware by themselves,
-// for a server that orders its own chain. Install both, on one server. A server with
-// only the sending middleware is not protected: it refuses to ask older clients, but
-// newer clients get its states in plaintext.
+// Middleware returns the receiving and the sending middleware without installing them,
+// for a server that decides itself in which order its middleware runs. Install both on
+// the same server. A server with only the sending middleware is not protected: it
+// refuses to ask older clients, but newer clients get its states in plaintext.
 func Middleware(boundary *mcpseal.Boundary, options *Options) (receiving, sending mcp.Middleware) {
 	p := newProtection(boundary, options)
 	return p.receiving, p.sending
@@ -198,7 +199,8 @@ func init() {
 }
 
 // The receiving and the sending middleware have the same type, so an author may swap
-// them, or install them on two servers. The code below detects both mistakes.
+// them, or install one on one server and the other on another. The code below detects
+// both mistakes.
 
 const swapped = "the two halves of the middleware are swapped, so nothing is sealed: install them as Middleware returns them, receiving and sending"
 

@@ -15,9 +15,9 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// pins returns the questions as the boundary seals them. A question of elicit is sealed
-// with the digest of its wording, because its answer is valid for that wording only. The
-// question is refused if inner middleware changed the wording.
+// pins returns the questions in the form that the boundary seals. A question of package
+// elicit is sealed with the digest of its wording, because its answer is valid for that
+// wording only. The question is refused if inner middleware changed the wording.
 func (p *Protection) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Question, error) {
 	ctx, requests := passing.Context, a.questions
 	changed := func() error {
@@ -51,7 +51,7 @@ func (p *Protection) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Qu
 }
 
 // checkWritable refuses a question or a _meta that cannot be written as JSON: the SDK
-// would send the client no answer, or would panic with no recover.
+// would send the client no answer, or would panic, and nothing would recover.
 func (p *Protection) checkWritable(ctx context.Context, method string, asking any) error {
 	err := mcpseal.Guard(func() error {
 		_, err := json.Marshal(asking)

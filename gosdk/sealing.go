@@ -12,13 +12,14 @@ import (
 )
 
 // The functions below are for handlers that seal their own states, on a server without
-// [Protect]. Such a handler gets the token, so a handler that forgets to open it has no
-// state at all. The price is three calls in each handler that asks. Only the SDK asks
-// older clients then, and for one round only.
+// [Protect]. Such a handler gets the token, so a handler that forgets to open the token
+// has no state at all. The price is three calls in each handler that asks questions. On
+// such a server only the SDK asks older clients, and only for one round.
 
-// Request returns what [mcpseal.Boundary.Open] needs to know of the request that a
+// Request returns what [mcpseal.Boundary.Open] needs to know about the request that a
 // handler got: method, target, arguments and user. It fails on a protected server,
-// because the middleware seals there. Return the error as it is.
+// because there the middleware seals. If it fails, the handler must return the error
+// unchanged.
 func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Request, error) {
 	c, ok := anyCall(req)
 	if !ok {
@@ -37,8 +38,8 @@ func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Requ
 	return request, nil
 }
 
-// Answers returns those of the request's answers that the previous round asked for, and
-// drops the others. The log and the observer learn how many were dropped.
+// Answers returns the request's answers to the questions that the previous round asked.
+// It drops all other answers. The log and the observer learn how many were dropped.
 func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.Request) mcp.InputResponseMap {
 	c, _ := anyCall(req)
 	_, answers := p.input(ctx, round, c)
@@ -46,7 +47,8 @@ func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.
 }
 
 // Questions returns questions as [mcpseal.Boundary.Seal] needs them. It fails if the
-// client has not declared that it can answer them. Return the error as it is.
+// client has not declared that it can answer them. Then the handler must return the
+// error unchanged.
 func (p *Protection) Questions(ctx context.Context, req mcp.Request, questions mcp.InputRequestMap) ([]mcpseal.Question, error) {
 	c, ok := anyCall(req)
 	if !ok {
@@ -59,7 +61,7 @@ func (p *Protection) Questions(ctx context.Context, req mcp.Request, questions m
 	return pinned, checkCapabilities(req, c, questions)
 }
 
-// WireError returns the error to send for an error of [mcpseal.Boundary.Open] or
-// [mcpseal.Boundary.Seal]. Return it from a handler that calls them: it is a
-// *jsonrpc.Error, so the SDK sends it as it is.
+// WireError returns the error to send to the client when [mcpseal.Boundary.Open] or
+// [mcpseal.Boundary.Seal] returned err. The handler must return it: it is a
+// *jsonrpc.Error, so the SDK sends it unchanged.
 func WireError(err error) error { return bare(wireError(err)) }

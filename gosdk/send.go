@@ -11,11 +11,11 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// send is the sending middleware. It refuses a question that the client has not
-// declared it can answer, and an answer that contains a nil. If the SDK asks by itself
-// in an older client's call, the questions are a round of that call: send stops waiting
-// for an answer when the round's token expires. For any other answer it waits as long
-// as a token would live.
+// send is the sending middleware. It refuses a question that the client has not declared
+// it can answer, and an answer that contains a nil. If the SDK itself asks questions in
+// an older client's call, these questions are a round of that call: send stops waiting
+// for an answer when the round's token expires. For the answer to any other question,
+// send waits as long as a token would live.
 func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		question, ok := req.GetParams().(mcp.InputRequest)
@@ -88,10 +88,10 @@ func soundly(result mcp.Result, err error) (mcp.Result, error) {
 
 // sdkRound is a round whose questions the SDK asks by itself, between two runs of the
 // handler. The round begins with its first question and ends with its last answer. A
-// question that the handler asks directly looks the same: during the round it is part
-// of the round, and after the round it is sent without being part of any. The round is
-// sealed without the handler's state, because the SDK passes that from the first run to
-// the second.
+// question that the handler asks directly looks the same: during the round it is part of
+// the round, and after the round it is part of no round. The round is sealed without the
+// handler's state, because the SDK itself passes the state from the first run to the
+// second.
 type sdkRound struct {
 	kind    mcpseal.Kind // decides how long the round lives
 	token   string
@@ -128,8 +128,8 @@ func (o *olderCall) begin(question mcp.InputRequest) (*sdkRound, error) {
 	return r, nil
 }
 
-// expireAt sets when the round expires, also for questions of the round that were sent
-// already.
+// expireAt sets when the round expires. This also applies to questions of the round that
+// were already sent.
 func (r *sdkRound) expireAt(at time.Time) {
 	if r.timer != nil {
 		r.timer.Reset(time.Until(at))
@@ -140,8 +140,8 @@ func (r *sdkRound) expireAt(at time.Time) {
 	r.timer = time.AfterFunc(time.Until(at), expire)
 }
 
-// end notes that a question is done. After the last one it ends the round, and returns
-// an error if the round's token does not open.
+// end records that a question of the round has its answer, or has failed. After the last
+// question, end ends the round, and returns an error if the round's token does not open.
 func (o *olderCall) end(r *sdkRound) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 const evictionTime = 5 * time.Second
 
 // sessions knows who opened each session of an older client, and limits how many
-// there are.
+// sessions there are.
 type sessions struct {
 	perUser int
 
@@ -21,7 +21,7 @@ type sessions struct {
 	byID      map[string]*session
 	everyone  crowd
 	anonymous crowd
-	users     map[string]*crowd // the sessions of each user that has one, by the user's name
+	users     map[string]*crowd // the sessions of each user, by the user's name; a user without sessions is not in it
 }
 
 // crowd is a group of sessions with a limit: those of everyone, of one user, or of all
@@ -49,7 +49,7 @@ type session struct {
 	isEnded       bool
 	ended         chan struct{}
 
-	alive context.Context    // the session's calls are cancelled when this is done
+	alive context.Context    // the session's calls are cancelled when this context is done
 	stop  context.CancelFunc // cancels alive
 }
 
@@ -93,7 +93,7 @@ func (s *sessions) open(ctx context.Context, user string) (opening *session, lim
 		case <-ctx.Done():
 			return nil, limit
 		}
-		opening, victim, limit = s.tryOpen(user) // may fail again, because another request may have taken the room
+		opening, victim, limit = s.tryOpen(user) // may fail again, because another request may have taken the free place
 	}
 	return opening, limit
 }
@@ -143,8 +143,8 @@ func (s *sessions) crowdOf(user string) *crowd {
 	return &crowd{name: "MaxSessionsPerUser", limit: s.perUser}
 }
 
-// name joins opening to the session that the SDK made under id. If opening is nil, or
-// the id is taken, it closes the SDK's session instead.
+// name connects opening with the SDK's session that has this id. If opening is nil, or
+// the id is already in use, name closes the SDK's session instead.
 func (s *sessions) name(opening *session, id string, server *mcp.Server) {
 	if id == "" || server == nil {
 		return
@@ -176,9 +176,9 @@ func (s *sessions) watch(watched *session) {
 	s.end(watched)
 }
 
-// enter notes that a request on a session begins. It returns the session, and whether
-// the client has sent notifications/initialized. It returns nil if this user has no
-// such session.
+// enter records that a request on a session begins. It returns the session, and whether
+// the client has sent notifications/initialized. It returns nil if this user has no such
+// session.
 func (s *sessions) enter(id, user string) (entered *session, isInitialized bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,8 +198,8 @@ func (s *sessions) has(id string) bool {
 	return s.byID[id] != nil
 }
 
-// opened notes that the request which opens a session has ended. If the SDK has made
-// no session, opening is no longer counted.
+// opened records that the request which opens a session has ended. If the SDK has made
+// no session, the new session is no longer counted.
 func (s *sessions) opened(opening *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,7 +209,7 @@ func (s *sessions) opened(opening *session) {
 	s.leaveLocked(opening)
 }
 
-// leave notes that a request on a session has ended.
+// leave records that a request on a session has ended.
 func (s *sessions) leave(left *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,14 +226,14 @@ func (s *sessions) leaveLocked(left *session) {
 	}
 }
 
-// initialized notes that the client has sent notifications/initialized.
+// initialized records that the client has sent notifications/initialized.
 func (s *sessions) initialized(session *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	session.isInitialized = true
 }
 
-// end notes that the SDK has closed a session: it is no longer counted.
+// end records that the SDK has closed a session. The session is then no longer counted.
 func (s *sessions) end(ended *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

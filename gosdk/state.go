@@ -13,8 +13,8 @@ import (
 )
 
 // ErrNotProtected is returned by [State] and [SetState] in a call that came through no
-// boundary: its state is whatever the client sent, and would leave in plaintext. They
-// log it too, to slog.Default().
+// boundary. The state of such a call is whatever the client sent, and a new state would
+// leave in plaintext. State and SetState also log this error, to slog.Default().
 var ErrNotProtected = errors.New("gosdk: the call has not come through a boundary: call Protect on its server, " +
 	"and pass what the handler got; in a test, pass gosdktest.Context")
 
@@ -36,14 +36,15 @@ func Sealed(ctx context.Context, req mcp.Request) bool {
 		session, ok := req.GetSession().(*mcp.ServerSession)
 		return ok && session == nil
 	}
-	// If a protected handler connects to another server, that server's context is
-	// derived from the handler's. The session tells them apart.
+	// If a protected handler connects to another server, that server's calls may get a
+	// context derived from the handler's. Only the session shows that they are other
+	// calls.
 	return passing.Session == req.GetSession()
 }
 
-// SetState writes value, as JSON, into a result that asks: a *mcp.CallToolResult,
-// *mcp.GetPromptResult or *mcp.ReadResourceResult. [State] reads it back in the
-// next round. Pass the context and the request that the handler got.
+// SetState writes value, as JSON, into a result with questions: a *mcp.CallToolResult,
+// *mcp.GetPromptResult or *mcp.ReadResourceResult. [State] reads it back in the next
+// round. Pass the context and the request that the handler got.
 func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any) error {
 	if !Sealed(ctx, req) {
 		return unprotected(ctx)
@@ -66,11 +67,10 @@ func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any
 	return nil
 }
 
-// State returns what [SetState] wrote in the previous round. On a first round
-// present is false. An error other than [ErrNotProtected] means that the state was
-// written by something else, or by an earlier version of the handler: it has
-// members that T does not have, or of other types. The error repeats nothing of the
-// state.
+// State returns what [SetState] wrote in the previous round. In the first round, present
+// is false. An error other than [ErrNotProtected] means that the state was written by
+// something else, or by an earlier version of the handler: it has members that T does
+// not have, or members of other types. The error repeats nothing of the state.
 func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, err error) {
 	var none T
 	if !Sealed(ctx, req) {

@@ -23,12 +23,12 @@ import (
 //	gosdk.Options{Principal: users.Principal}
 //	gosdk.HandlerOptions{Principal: users.HTTPPrincipal}
 //
-// [BearerUsers], [VerifiedUsers] and [FirstOf] make one. The zero value fails every
-// check.
+// Make a Users with [BearerUsers], [VerifiedUsers] or [FirstOf]. The methods of the zero
+// value always fail.
 type Users struct {
 	// name returns the name of whoever sent a request with these headers and this
-	// verified token, "" for nobody. The names of each kind of Users begin with a byte
-	// of their own.
+	// verified token, or "" if they have no name. Each kind of Users begins its names
+	// with a different byte, so that two kinds never return the same name.
 	name func(http.Header, *auth.TokenInfo) (string, error)
 }
 
@@ -75,29 +75,31 @@ func VerifiedUsers() Users {
 // BearerUsers names whoever holds an access token, for servers that know no more of
 // their users than the opaque token in the Authorization header. The name is a digest
 // under the key: it does not reveal the token, and nobody without the key can test a
-// guess. A request without the header has no user: [Options].AllowAnonymous says
-// whether that is allowed. The header must be Bearer and one token of at most 16 KiB:
+// guess. A request without the header has no user: [Options].AllowAnonymous says whether
+// that is allowed. The header must have the word Bearer and one token of at most 16 KiB:
 // any other header is an error, and so are two headers.
 //
-// It does not verify the token: have something in front of the server reject those that
-// are not valid. Otherwise a client can invent tokens and be a new user with each, which
-// evades the limits on the sessions of one user and of callers without a name.
+// BearerUsers does not verify the token: something in front of the server must reject
+// tokens that are not valid. Otherwise a client can invent tokens and be a new user with
+// each, which evades the limits on the sessions of one user and of callers without a
+// name.
 //
 // A client that refreshes its token becomes another user: its flows and cursors are
 // rejected (with the reason user), and with an older revision its session is lost. If
 // that happens too often, name users by something that does not change, such as the
 // subject that introspection of the token returns.
 //
-// The key must be the same on all replicas, and must not change: everybody would become
-// another user. So do not use a key of the ring: those rotate. Make one with mcpseal
-// keys new --print and read it with [mcpseal.ParseKey]. A server that uses
-// [mcpseal.Ephemeral] can use [mcpseal.GenerateKey]. BearerUsers panics without a key.
+// The key must be the same on all replicas, and must not change: otherwise everybody
+// would become another user. So do not use a key of the ring, because those keys rotate.
+// Make a key with the command "mcpseal keys new --print" and read it with
+// [mcpseal.ParseKey]. A server that uses [mcpseal.Ephemeral] can use
+// [mcpseal.GenerateKey]. BearerUsers panics without a key.
 func BearerUsers(key mcpseal.Key) Users {
 	if key == (mcpseal.Key{}) {
 		panic("gosdk: BearerUsers needs a key; check the error of mcpseal.ParseKey")
 	}
-	// Derive from the key's text, because only package mcpseal can read the secret
-	// itself.
+	// Derive the new secret from the key's text, because only package mcpseal can read
+	// the key's bytes.
 	secret, err := hkdf.Key(sha256.New, []byte(key.Reveal()), nil, infoBearer, sha256.Size)
 	if err != nil {
 		panic("gosdk: cannot derive the key of BearerUsers")
@@ -120,10 +122,10 @@ const (
 	maxBearerToken = 16 << 10
 )
 
-// FirstOf asks each of the given Users in turn, until one finds a name or fails. It
-// goes on to the next only if there is neither a name nor an error. So a verified token
-// without a user id is an error: BearerUsers does not name its user instead. Two kinds
-// of Users never return the same name.
+// FirstOf returns a Users that asks each of the given Users in turn, until one returns a
+// name or an error. So in the example below, a verified token without a user id is an
+// error: BearerUsers does not name its user instead. Two kinds of Users never return the
+// same name.
 //
 //	users := gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.BearerUsers(key))
 //
@@ -143,7 +145,7 @@ func FirstOf(kinds ...Users) Users {
 	}}
 }
 
-// bearerToken returns the token of the Authorization header, and "" if there is no such
+// bearerToken returns the token in the Authorization header, or "" if there is no such
 // header.
 func bearerToken(header http.Header) (string, error) {
 	values := header.Values("Authorization")
@@ -167,8 +169,8 @@ func bearerToken(header http.Header) (string, error) {
 	return token, nil
 }
 
-// These texts are logged as the cause of the reason principal_failed. None of them
-// repeats the header.
+// These texts are logged as the cause when the reason of a rejection is
+// principal_failed. None of them repeats the header.
 const (
 	errNoKind     = mcpseal.PlainError("the zero gosdk.Users names nobody: make it with BearerUsers, VerifiedUsers or FirstOf")
 	errNoHeaders  = mcpseal.PlainError("the transport does not pass on the headers of this request, so it does not tell who sent it: serve with gosdk.Handler, or set another Options.Principal")

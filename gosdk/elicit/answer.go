@@ -20,13 +20,13 @@ const (
 
 func (a Action) valid() bool { return a == Accept || a == Decline || a == Cancel }
 
-// errPending is returned when a pending answer is read. Whatever the handler does with
-// this error, the call asks.
+// errPending is returned when the handler reads a pending answer. Whatever the handler
+// does with this error, the call then sends its questions to the client.
 var errPending = errors.New("elicit: not answered yet")
 
-// RefusedError means that the user declined or cancelled a question. Its text names
-// the question. Returned by a tool it becomes a tool error; returned by a prompt or
-// a resource, a JSON-RPC error with the code -32602.
+// RefusedError means that the user declined or cancelled a question. Its text names the
+// question. If a tool returns it, the client gets a tool error. If a prompt or a
+// resource returns it, the client gets a JSON-RPC error with the code -32602.
 type RefusedError struct {
 	Key    string
 	Action Action
@@ -39,19 +39,19 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the question %s was declined", mcpseal.PlainText(e.Key))
 }
 
-// MisfitError means that an accepted answer does not fit what was asked. The call
-// fails, with the same kinds of errors as for a [RefusedError]. The text of the error
-// repeats nothing of the answer.
+// MisfitError means that an accepted answer does not fit what was asked. The call then
+// fails: the client gets a tool error from a tool, or a JSON-RPC error with the code
+// -32602 from a prompt or a resource. The error's text repeats nothing of the answer.
 type MisfitError struct{ Key string }
 
 func (e *MisfitError) Error() string {
 	return fmt.Sprintf("the answer to the question %s does not fit what was asked", mcpseal.PlainText(e.Key))
 }
 
-// Answer is the answer to a question, or pending. Read it with Value or Outcome:
-// questions go out only when a pending answer is read. If the user declined or
-// cancelled a question of the last run, and the handler completes without having read
-// that answer, the call fails.
+// Answer is the answer to a question. It is pending until the user has answered. Read it
+// with Value or Outcome: questions are sent to the client only when the handler reads a
+// pending answer. The call fails if the user declined or cancelled a question, and the
+// handler asks this question in its last run without reading the answer.
 type Answer[T any] struct {
 	ask      *Asker
 	key      string
@@ -61,8 +61,8 @@ type Answer[T any] struct {
 	value    T       // zero unless the answer was accepted
 }
 
-// newAnswer asks a question. The function read decodes an accepted answer. If the
-// answer came in this round, the state keeps only the bytes that read returns as kept.
+// newAnswer asks a question. The function read decodes an accepted answer. If the answer
+// came in this round, the state stores only the bytes that read returns in kept.
 func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read func(content []byte) (value T, kept []byte, err error)) *Answer[T] {
 	a := &Answer[T]{ask: ask, key: key, question: question}
 	a.recorded = ask.ask(key, question)
@@ -91,8 +91,8 @@ func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read fu
 	return a
 }
 
-// Value returns the accepted answer. If it fails, return its error: there is no
-// answer yet, or the error is a *[RefusedError] or a *[MisfitError].
+// Value returns the accepted answer. If Value fails, the handler must return its error:
+// there is no answer yet, or the error is a *[RefusedError] or a *[MisfitError].
 func (a *Answer[T]) Value() (value T, err error) {
 	action, value, err := a.Outcome()
 	if err == nil && action != Accept {
@@ -101,8 +101,9 @@ func (a *Answer[T]) Value() (value T, err error) {
 	return value, err
 }
 
-// Outcome returns what the user did, and the answer if they accepted. If it fails,
-// return its error: there is no answer yet, or the error is a *[MisfitError].
+// Outcome returns what the user did, and the answer if the user accepted. If Outcome
+// fails, the handler must return its error: there is no answer yet, or the error is a
+// *[MisfitError].
 func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 	if a.ask.mistake != "" {
 		return "", value, errPending
@@ -121,7 +122,7 @@ func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 // again drops the answer and asks the same question once more.
 func (a *Answer[T]) again() error {
 	if before, ok := a.ask.state.Answers[a.key]; ok && before.Action != Accept && !a.ask.read[a.key] {
-		a.ask.state.Answers[a.key] = answer{Action: before.Action} // for no question, but checkRefusals finds it
+		a.ask.state.Answers[a.key] = answer{Action: before.Action} // without a digest it answers no question, but checkRefusals still finds the refusal
 	} else {
 		delete(a.ask.state.Answers, a.key)
 	}

@@ -28,25 +28,27 @@ type Asker struct {
 
 	digests   map[string]string       // the digest of every question of this run, by its key
 	onces     map[string]reflect.Type // the type of the value that Once keeps under each key
-	questions mcp.InputRequestMap     // the questions that go out if the call asks
+	questions mcp.InputRequestMap     // the questions to send if the handler reads a pending answer
 	read      map[string]bool         // true for the keys whose answers the handler has read
-	asks      bool                    // true if a pending answer was read, so that the call asks
-	mistake   string                  // the author's first mistake; "" for none
+	asks      bool                    // true if the handler read a pending answer, so that the call sends its questions
+	mistake   string                  // the first mistake made by the author of the handler; "" for none
 	busy      atomic.Bool             // true while Within runs
-	part      int                     // the number of the call of Within that runs; 0 if none does
+	part      int                     // the number of the running call of Within; 0 if none is running
 	misfit    error                   // not nil if an answer does not fit its question
 }
 
 // maxRewordings limits how often in a row a question may change after it was answered:
-// the change with this number fails the call. One change may come from a new release.
-// This many mean that the text changes by itself: it has a time in it, for example.
+// the call fails at change number maxRewordings. One change may come from a new release
+// of the server. This many changes mean that the text is different each time, because it
+// contains the current time, for example.
 const maxRewordings = 3
 
-// Request returns the request: a *mcp.CallToolRequest, a *mcp.GetPromptRequest or
-// a *mcp.ReadResourceRequest. Its state and answers belong to this package.
+// Request returns the request: a *mcp.CallToolRequest, a *mcp.GetPromptRequest or a
+// *mcp.ReadResourceRequest. The state and the answers in it are for this package only.
 func (a *Asker) Request() mcp.Request { return a.req }
 
-// ask registers a question. It returns the recorded answer, or nil if that is pending.
+// ask registers a question. It returns the recorded answer, or nil if the answer is
+// pending.
 func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 	digest, ok := digestOf(question)
 	if len(key) > mcpseal.MaxQuestionKey || !utf8.ValidString(key) {
@@ -76,15 +78,15 @@ func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 	if ok && !repeated {
 		a.reworded(key, recorded.Action)
 	}
-	// After the handler has read a pending answer, its questions may depend on that
-	// answer, so they are not asked yet.
+	// After the handler has read a pending answer, its further questions may depend on
+	// that answer, so this round does not send them.
 	if !a.asks {
 		a.put(key, digest, question)
 	}
 	return nil
 }
 
-// put adds a question to those that go out if the call asks.
+// put adds a question to those that are sent if the handler reads a pending answer.
 func (a *Asker) put(key, digest string, question mcp.InputRequest) {
 	a.questions[key] = question
 	if a.state.Asked == nil {
@@ -93,8 +95,9 @@ func (a *Asker) put(key, digest string, question mcp.InputRequest) {
 	a.state.Asked[key] = digest
 }
 
-// reworded drops the answer to a question that has changed since it was answered. A
-// refusal stays until there is another answer, so that checkRefusals finds it.
+// reworded is called if a question has changed since it was answered. It drops an
+// accepted answer. A refusal stays until there is another answer, so that checkRefusals
+// finds it.
 func (a *Asker) reworded(key string, action Action) {
 	if action == Accept {
 		delete(a.state.Answers, key)
@@ -112,8 +115,8 @@ func (a *Asker) reworded(key string, action Action) {
 	}
 }
 
-// checkQuestions notes a mistake if there are too many questions, or if one was changed
-// after it was digested.
+// checkQuestions records a mistake of the author if there are too many questions, or if
+// a question was changed after its digest was made.
 func (a *Asker) checkQuestions() {
 	if len(a.questions) > mcpseal.MaxQuestions {
 		a.wrong("%d questions are asked in one round, more than %d", len(a.questions), mcpseal.MaxQuestions)
@@ -125,8 +128,9 @@ func (a *Asker) checkQuestions() {
 	}
 }
 
-// checkRefusals notes a mistake if the user declined or cancelled a question and the
-// handler has not read that answer: the handler may have done what the user refused.
+// checkRefusals records a mistake of the author if the user declined or cancelled a
+// question and the handler has not read that answer: the handler may have done what the
+// user refused.
 func (a *Asker) checkRefusals() {
 	for _, key := range slices.Sorted(maps.Keys(a.digests)) {
 		if recorded, ok := a.state.Answers[key]; ok && recorded.Action != Accept && !a.read[key] {
@@ -136,14 +140,15 @@ func (a *Asker) checkRefusals() {
 	}
 }
 
-// wrong notes a mistake of the author. Only the first one is kept.
+// wrong records a mistake made by the author of the handler. Only the first one is kept.
 func (a *Asker) wrong(format string, args ...any) {
 	if a.mistake == "" {
 		a.mistake = fmt.Sprintf(format, args...)
 	}
 }
 
-// elicitationID returns the id of a question about a URL, the same in every round.
+// elicitationID returns the id of a question about a URL. The id is the same in every
+// round.
 func (a *Asker) elicitationID(key string) string {
 	if a.state.URLs == nil {
 		a.state.URLs = make(map[string]string)

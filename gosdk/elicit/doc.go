@@ -1,6 +1,6 @@
-// Package elicit lets a tool, a prompt or a resource of the official Go SDK ask
-// questions in the middle of its code and get typed answers, over as many rounds
-// as it takes, with nothing kept on the server.
+// Package elicit lets a tool, a prompt or a resource of the official Go SDK ask the user
+// questions in the middle of its code and get typed answers, over as many rounds as
+// needed. The server stores nothing between rounds.
 //
 //	protected := gosdk.Protect(server, boundary, nil)
 //	elicit.AddTool(protected, &mcp.Tool{Name: "delete"}, func(ctx context.Context, ask *elicit.Asker, in Args) (Result, error) {
@@ -13,20 +13,22 @@
 //		…
 //	})
 //
-// The handler runs from its beginning in every round. A question that was answered
-// has its answer. Any other answer is pending: reading it makes the call ask, whatever
-// the handler returns. So the code before the last question must be safe to run again;
-// [Once] keeps what must not be computed again.
+// In every round the handler runs from its beginning. If a question was answered in an
+// earlier round, the handler gets the answer at once. Otherwise the answer is pending:
+// when the handler reads it, the call sends its questions to the client, whatever the
+// handler returns. So the code before the last question must be safe to run again.
+// [Once] keeps a value that must not be computed again.
 //
-// Read the answer to every question before acting on it. If the user declined or
-// cancelled a question, and the handler completes without having read that answer, the
-// call fails.
+// Read the answer to a question before you do what the question is about. If the user
+// declined or cancelled a question, and the handler completes without having read that
+// answer, the call fails.
 //
 // Answers are kept in the sealed state until the call is done. An answer is valid for
-// exactly the question that was asked: if its words or its schema change, the question
-// is asked again. Middleware that rewords questions after they are sealed breaks that:
-// see [gosdk.Protect]. Clients of all protocol revisions are served alike.
+// exactly the question that was asked: if the words or the schema of the question
+// change, it is asked again. Middleware must not reword questions after they are sealed:
+// the answers would count for the original words (see [gosdk.Protect]). A handler works
+// the same for clients of all protocol revisions.
 //
-// The SDK decodes answers before this package sees them: whole numbers beyond 2⁵³
-// and lone surrogates change on the way.
+// The SDK decodes answers before this package gets them. This changes whole numbers
+// beyond 2⁵³ and lone surrogates.
 package elicit

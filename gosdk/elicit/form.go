@@ -18,10 +18,10 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Form asks the user to fill in a form whose fields are those of the struct T:
-// strings, numbers, booleans, and slices of strings whose choices [Enum] lists. A
-// field is required unless its tag says omitempty or omitzero. Describe a field in its
-// tag jsonschema.
+// Form asks the user to fill in a form whose fields are those of the struct T: strings,
+// numbers, booleans, and slices of strings whose choices [Enum] lists. A field is
+// required unless its json tag says omitempty or omitzero. To describe a field to the
+// user, write the description into its jsonschema tag.
 func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer[T] {
 	f, err := formOf[T](options)
 	if err != nil {
@@ -34,15 +34,15 @@ func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer
 	})
 }
 
-// CheckForm returns an error that says what is wrong with a form, and in which field.
-// Call it when the server starts, or in a test: otherwise a form is checked when it is
-// first asked.
+// CheckForm checks the form of the struct T. It returns nil, or an error that says what
+// is wrong, and in which field. Call it when the server starts, or in a test: otherwise
+// a form is checked only when a handler first uses it.
 func CheckForm[T any](options ...FormOption) error {
 	_, err := formOf[T](options)
 	return err
 }
 
-// FormOption is an option for one field of a form: [Enum] or [TextFormat] makes it.
+// FormOption is an option for one field of a form. Make it with [Enum] or [TextFormat].
 type FormOption struct {
 	field string
 	apply func(*jsonschema.Schema) error
@@ -69,8 +69,9 @@ func Enum(field string, values ...string) FormOption {
 	}}
 }
 
-// hasFormat reports whether text is of the format. It is needed because the schema
-// library does not check formats. For a format that is not in formats it returns true.
+// hasFormat reports whether text has the given format. It is needed because the schema
+// library does not check formats. It returns true for a format that the variable formats
+// does not list.
 func hasFormat(text, format string) bool {
 	var err error
 	switch format {
@@ -87,8 +88,8 @@ func hasFormat(text, format string) bool {
 	case "date":
 		_, err = time.Parse(time.DateOnly, text)
 	case "date-time":
-		// Parse also accepts an hour of one digit, and a comma before the fraction.
-		// Neither is allowed in a date-time.
+		// Parse also accepts an hour of one digit, and a comma before the fraction of a
+		// second. Neither is allowed in a date-time.
 		_, err = time.Parse(time.RFC3339, text)
 		if err == nil && (text[len("2006-01-02T15")] != ':' || strings.Contains(text, ",")) {
 			return false
@@ -111,13 +112,13 @@ func TextFormat(field, format string) FormOption {
 	}}
 }
 
-// form is a form that was checked and can be asked.
+// form is a form that was checked and can be sent to the client.
 type form struct {
 	schema   *jsonschema.Schema
 	resolved *jsonschema.Resolved
 }
 
-var plainForms sync.Map // caches forms without options: from reflect.Type to *form
+var plainForms sync.Map // the *form of each reflect.Type, for forms without options
 
 func formOf[T any](options []FormOption) (*form, error) {
 	t := reflect.TypeFor[T]()
@@ -144,7 +145,7 @@ func buildForm(t reflect.Type, options []FormOption) (*form, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema.AdditionalProperties = nil // a form describes its own fields only
+	schema.AdditionalProperties = nil // the schema of a form only describes the form's fields
 	for _, name := range schema.PropertyOrder {
 		property := schema.Properties[name]
 		withoutNull(property)
@@ -179,9 +180,10 @@ func buildForm(t reflect.Type, options []FormOption) (*form, error) {
 	return &form{schema, resolved}, nil
 }
 
-// tryField returns an error if an answer to the field would not arrive in the Go struct:
-// encoding/json loses fields that are embedded twice, embedded under a name, or read by
-// a method of their type. A type that reads only dates or times gets that format.
+// tryField returns an error if an answer to the field would not arrive in the Go struct.
+// encoding/json loses the answer if the field is embedded twice, if it is embedded under
+// a name, or if the type's own method to read JSON drops it. If the field's type reads
+// only dates or only times, tryField sets that format in s.
 func tryField(t reflect.Type, name string, s *jsonschema.Schema) error {
 	probe := map[string]any{"string": "probe", "number": 1.5, "integer": 1.0, "boolean": true}[s.Type]
 	switch {
@@ -226,8 +228,8 @@ func arrives(t reflect.Type, name string, probe any) bool {
 	return failed == nil && reflect.DeepEqual(back[name], probe)
 }
 
-// withoutNull removes null from the types of a pointer or a slice: in a form, an empty
-// field is left out instead.
+// withoutNull removes null from the JSON types of a pointer or a slice: a client does
+// not send null for an empty field of a form, but leaves the field out.
 func withoutNull(s *jsonschema.Schema) {
 	if kinds := slices.DeleteFunc(slices.Clone(s.Types), func(t string) bool { return t == "null" }); len(kinds) == 1 {
 		s.Type, s.Types = kinds[0], nil
@@ -250,9 +252,9 @@ func checkField(s *jsonschema.Schema) error {
 	return fmt.Errorf("is of the type %q; a form has only strings, numbers, booleans and choices", strings.Join(append(s.Types, s.Type), " "))
 }
 
-// read checks an answer and decodes it into value. It returns the answer without the
-// members that the form has no field for. Its errors may repeat the answer, so they are
-// never shown.
+// read checks an answer and decodes it into value. It returns the answer without members
+// for which the form has no field. Its errors may repeat the answer, so they are never
+// shown.
 func (f *form) read(content []byte, value any) (kept []byte, err error) {
 	var fields map[string]any
 	if err := json.Unmarshal(content, &fields); err != nil {
@@ -263,7 +265,7 @@ func (f *form) read(content []byte, value any) (kept []byte, err error) {
 	}
 	for name := range fields {
 		if f.schema.Properties[name] == nil {
-			delete(fields, name) // needed for names that differ only in case: encoding/json would fill the field
+			delete(fields, name) // otherwise encoding/json would fill a field whose name differs only in case
 		}
 	}
 	if err := f.resolved.Validate(fields); err != nil {

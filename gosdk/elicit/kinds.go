@@ -8,17 +8,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Consent is the answer to a question to open a URL.
+// Consent is the answer to a question that asks the user to open a URL.
 type Consent struct{ *Answer[struct{}] }
 
-// URL asks the user to open a URL: to sign in somewhere, to pay, to enter what
-// must not pass through the client. Accepting is consent, not completion: when
-// the answer is there, find out whether the user has finished at the URL. If not,
-// return the error of [Consent.NotYet].
+// URL asks the user to open a URL, for example to sign in, to pay, or to enter something
+// that must not pass through the client. An accepted answer only means that the user
+// agreed to open the URL. So after the answer, check whether the user has finished at
+// the URL. If not, return the error of [Consent.NotYet].
 //
 // Someone other than the user who called the tool may open the URL. Put an id made with
-// [Once] into the URL, remember on your side which user the id is for, and when the
-// page is opened, check that this user is signed in.
+// [Once] into the URL, store on your server which user the id is for, and when the page
+// is opened, check that this user is signed in.
 func URL(ask *Asker, key, message, url string) *Consent {
 	question := &mcp.ElicitParams{Mode: "url", Message: message, URL: url, ElicitationID: ask.elicitationID(key)}
 	return &Consent{newAnswer(ask, key, question, func([]byte) (consent struct{}, kept []byte, err error) { return })}
@@ -28,14 +28,14 @@ func URL(ask *Asker, key, message, url string) *Consent {
 // handler must return the error that NotYet returns.
 func (c *Consent) NotYet() error { return c.again() }
 
-// Sample asks the client's model. The protocol has deprecated sampling: prefer
-// calling a model yourself.
+// Sample asks the client's model for a message. The protocol has deprecated sampling:
+// prefer calling a model yourself.
 func Sample(ask *Asker, key string, params *mcp.CreateMessageParams) *Answer[*mcp.CreateMessageWithToolsResult] {
 	return newAnswer(ask, key, params, readInto[mcp.CreateMessageWithToolsResult])
 }
 
-// SampleWithTools is [Sample] with tools. The call fails if the client has not declared
-// that its model can use tools.
+// SampleWithTools is [Sample] with tools for the model. The call fails if the client has
+// not declared that its model can use tools.
 func SampleWithTools(ask *Asker, key string, params *mcp.CreateMessageWithToolsParams) *Answer[*mcp.CreateMessageWithToolsResult] {
 	return newAnswer(ask, key, params, readInto[mcp.CreateMessageWithToolsResult])
 }

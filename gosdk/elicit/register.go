@@ -17,8 +17,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// ToolHandler is a tool that can ask. Its result is sent like that of the SDK's
-// typed tools; an error becomes a tool error, unless it is a *jsonrpc.Error.
+// ToolHandler is a tool that can ask the user questions. Its result is sent like that of
+// the SDK's typed tools. Its error becomes a tool error, unless it is a *jsonrpc.Error.
 type ToolHandler[In, Out any] func(ctx context.Context, ask *Asker, in In) (Out, error)
 
 // AddTool registers a tool on a protected server. It panics, as mcp.AddTool does,
@@ -30,9 +30,9 @@ func AddTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler ToolHandle
 	})
 }
 
-// ResultToolHandler is a tool that can ask and returns a full result: its own content
-// beside the structured output, for example. It returns what a typed tool of the SDK
-// returns.
+// ResultToolHandler is a tool that can ask the user questions and returns a full result:
+// its own content beside the structured output, for example. It returns the same three
+// values as a typed tool of the SDK.
 type ResultToolHandler[In, Out any] func(ctx context.Context, ask *Asker, in In) (*mcp.CallToolResult, Out, error)
 
 // AddResultTool is [AddTool] for tools that return a full result.
@@ -52,8 +52,9 @@ func AddResultTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler Resu
 	})
 }
 
-// PromptHandler is a prompt that can ask. An error is sent as the SDK writes it; a
-// *[RefusedError] or a *[MisfitError], even wrapped, has the code -32602.
+// PromptHandler is a prompt that can ask the user questions. Its errors are sent like
+// those of the SDK's own prompts, but a *[RefusedError] or a *[MisfitError], even a
+// wrapped one, gets the code -32602.
 type PromptHandler func(ctx context.Context, ask *Asker, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error)
 
 // AddPrompt registers a prompt on a protected server.
@@ -72,8 +73,8 @@ func AddPrompt(p *gosdk.Protected, prompt *mcp.Prompt, handler PromptHandler) {
 	})
 }
 
-// ResourceHandler is a resource that can ask. Its errors are sent as those of a
-// [PromptHandler] are.
+// ResourceHandler is a resource that can ask the user questions. Its errors are sent
+// like those of a [PromptHandler].
 type ResourceHandler func(ctx context.Context, ask *Asker, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error)
 
 // AddResource registers a resource on a protected server.
@@ -82,7 +83,7 @@ func AddResource(p *gosdk.Protected, resource *mcp.Resource, handler ResourceHan
 	server.AddResource(resource, handler.serve(p))
 }
 
-// AddResourceTemplate registers a template of resources on a protected server.
+// AddResourceTemplate registers a resource template on a protected server.
 func AddResourceTemplate(p *gosdk.Protected, template *mcp.ResourceTemplate, handler ResourceHandler) {
 	server := serverOf(p)
 	server.AddResourceTemplate(template, handler.serve(p))
@@ -158,8 +159,8 @@ func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Ask
 		}
 		passing.Began()
 	}
-	// Record the answers to the last round's questions now. The handler may read them
-	// or not.
+	// Record the answers to the last round's questions now, whether or not the handler
+	// reads them.
 	for key, digest := range a.state.Asked {
 		if recorded, ok := recordOf(answers[key], digest); ok {
 			if a.state.Answers == nil {
@@ -173,7 +174,8 @@ func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Ask
 	return a
 }
 
-// inputOf returns the state and the answers of a request, and a name for the log.
+// inputOf returns the state and the answers of a request, and a name of the tool, prompt
+// or resource for the log.
 func inputOf(req mcp.Request) (name, state string, answers mcp.InputResponseMap) {
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
@@ -186,8 +188,8 @@ func inputOf(req mcp.Request) (name, state string, answers mcp.InputResponseMap)
 	return "", "", nil
 }
 
-// recordOf returns an answer as the state keeps it. It returns false if the question
-// with this digest does not take such an answer.
+// recordOf returns an answer in the form that the state stores. It returns false if the
+// answer is not valid for the question with this digest.
 func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
 	if !takes(digest, response) {
 		return answer{}, false
@@ -206,8 +208,9 @@ func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
 	return answer{digest, Accept, text}, err == nil
 }
 
-// run calls the handler. It returns what to send in place of a result if the call asks,
-// or nil if the call is done or has failed.
+// run calls the handler. If the handler read a pending answer, run returns the questions
+// to send in place of a result. It returns a nil Pending if the call is done or has
+// failed.
 func (a *Asker) run(ctx context.Context, handler func() error) (*Pending, error) {
 	if a.passing == nil {
 		a.log(ctx, "elicit: the call has not passed the middleware of its server, so its state and answers cannot be trusted: "+
@@ -231,7 +234,7 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*Pending, error)
 		a.log(ctx, "elicit: "+a.mistake)
 		return nil, internalError()
 	}
-	if a.passing.Older != nil { // checked here, or the SDK would send its own error; for newer clients the middleware checks
+	if a.passing.Older != nil { // checked here, because the SDK would refuse with its own error; for newer clients the middleware checks
 		if err := passage.CheckCapabilities(a.req, a.questions); err != nil {
 			return nil, err
 		}
@@ -249,8 +252,9 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*Pending, error)
 	return &Pending{questions: a.questions, state: state}, nil
 }
 
-// coded gives a JSON-RPC code to an error about an answer. Prompts and resources need
-// it: they have no tool errors, and the SDK would send code 0.
+// coded gives the code -32602 to a *RefusedError or *MisfitError of a prompt or a
+// resource. Prompts and resources have no tool errors, and without a code the SDK would
+// send code 0.
 func coded(err error) error {
 	var (
 		wire    *jsonrpc.Error
@@ -263,8 +267,8 @@ func coded(err error) error {
 	return err
 }
 
-// maxState returns how long a state may be. There is no limit in a test that calls a
-// handler directly.
+// maxState returns how many bytes a state may have. There is no limit in a test that
+// calls a handler directly.
 func (a *Asker) maxState() int {
 	if a.by == nil {
 		return math.MaxInt

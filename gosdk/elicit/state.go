@@ -12,19 +12,22 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// state is what a call remembers between two rounds. It goes out sealed.
+// state is what a call remembers between two rounds. It is sealed before it leaves the
+// server.
 type state struct {
 	Version int `json:"v"`
-	// Asked has the digest of each question of the last round, by its key.
+	// Asked has the digest of each question of the last round, by the key of the
+	// question.
 	Asked map[string]string `json:"q,omitempty"`
 	// Answers are the answers so far, by the key of the question.
 	Answers map[string]answer `json:"a,omitempty"`
-	// Kept is what Once computed, by its key.
+	// Kept has the values that Once computed, by the key passed to Once.
 	Kept map[string]json.RawMessage `json:"k,omitempty"`
-	// URLs are the ids of the questions about URLs, by the key of the question.
+	// URLs has the elicitation id of each question about a URL, by the key of the
+	// question.
 	URLs map[string]string `json:"u,omitempty"`
-	// Reworded counts, by the key, how often in a row a question changed after it was
-	// answered.
+	// Reworded counts how often in a row a question changed after it was answered, by
+	// the key of the question.
 	Reworded map[string]int `json:"r,omitempty"`
 }
 
@@ -38,8 +41,8 @@ type answer struct {
 }
 
 // readState reads a state that elicit wrote in an earlier round. ok is false for any
-// other text, such as the state of a handler that did not use elicit before. A text may
-// look like a state of elicit and not be one, so also check it with
+// other text, such as the state of a handler that did not use elicit before. Another
+// text may look like a state of elicit, so the caller must also check it with
 // passage.Call.Written.
 func readState(text string) (s state, ok bool) {
 	if json.Unmarshal([]byte(text), &s) != nil || s.Version != stateVersion {
@@ -53,8 +56,8 @@ func readState(text string) (s state, ok bool) {
 	return s, true
 }
 
-// wording returns the digests of the questions that were asked, by key, as a token has
-// them.
+// wording returns the digests of the questions that were asked, by key, in the form that
+// tokens use.
 func (s *state) wording() map[string][16]byte {
 	wording := make(map[string][16]byte, len(s.Asked))
 	for key, digest := range s.Asked {
@@ -72,29 +75,30 @@ func (s *state) text() (string, error) {
 	return string(text), err
 }
 
-// digestOf returns the kind of a question, as a digit, and the digest of its wording.
+// digestOf returns a text: the question's kind as one digit, then the digest of its
+// wording. It returns false if passage.DigestOf refuses the question.
 func digestOf(question mcp.InputRequest) (string, bool) {
 	kind, digest, ok := passage.DigestOf(question)
 	return string('0'+rune(kind)) + base64.RawURLEncoding.EncodeToString(digest[:]), ok
 }
 
-// takes reports whether the question with this digest takes such an answer.
+// takes reports whether an answer of this kind can answer the question with this digest.
 func takes(digest string, answer mcp.InputResponse) bool {
 	kind := passage.KindOfAnswer(answer)
 	return kind != 0 && digest != "" && mcpseal.Kind(digest[0]-'0').Takes(kind)
 }
 
-// Once computes a value in the first round that reaches it, and returns the same value
-// in later rounds: a random id, a price, a time. It keeps the value in the sealed
-// state. A call that does not ask afterwards has no such state, so the next call
-// computes the value again.
+// Once computes a value, such as a random id, a price or a time, in the first round that
+// calls Once with this key. In later rounds it returns the same value. It keeps the
+// value in the sealed state. A call that asks no question afterwards has no such state,
+// so the next call computes the value again.
 //
-// A value must come back from JSON as it was written; otherwise the call fails, and the
-// log tells the author why. A call also fails if it began on a release of your server
-// that kept another type under the key, even if only a field was added or moved:
-// nothing is computed twice, or read with something missing. If the type of a value
-// changes, give the value another key, and it is computed anew. Or add fields with
-// omitempty: they are empty in calls that began before.
+// The value must be the same after it was written as JSON and read back. Otherwise the
+// call fails, and the log tells the author why. A call also fails if it began on a
+// release of your server that kept another type under the key, even if only a field was
+// added or moved. So no value is computed twice, or read with something missing. If you
+// change the type of a value, give the value another key: it is then computed again. Or
+// add fields with omitempty: they are empty in calls that began on the earlier release.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	if !utf8.ValidString(key) {
 		ask.wrong("the key %s of a Once is not UTF-8, so its value would not come back", mcpseal.PlainText(key))
@@ -119,8 +123,8 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	if err != nil {
 		return value, err
 	}
-	// Return what later rounds will get: a time, for example, loses its monotonic
-	// part in JSON.
+	// Return the value that later rounds will get, not the computed one: a time, for
+	// example, loses its monotonic part in JSON.
 	text, err := mcpseal.EncodeState(value)
 	same, ok := reread[T](text)
 	if err != nil || !ok {

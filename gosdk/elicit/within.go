@@ -10,21 +10,22 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// Within asks questions in a handler that is registered with the SDK itself. Any
-// function that the handler calls may call it. The function ask asks as a handler of
-// [AddTool] does. If Within returns a *[Pending], return that as the handler's result
-// at once. The handler runs again when the answers are there, so do nothing before
-// Within that must not be done twice. The error is the one that ask returned, such as a
-// *[RefusedError], or says that the call cannot go on.
+// Within asks questions in a handler that is registered with the SDK itself, not with
+// this package. Any function that the handler calls may call Within. The function ask
+// asks questions and reads answers, as a handler of [AddTool] does. If Within returns a
+// *[Pending], the handler must return its ToolResult, PromptResult or ResourceResult at
+// once. The handler runs again when the answers are there, so do nothing before Within
+// that must not be done twice. The error of Within is the error that ask returned, such
+// as a *[RefusedError], or it says that the call cannot go on.
 //
-// A handler may call Within several times, one after the other. All its questions then
-// belong to one conversation, so their keys must differ: Within fails if an earlier call
-// of Within has asked under the same key. So inner middleware must not run such a handler
-// twice. Pass the request that the handler got. The state of the result is elicit's: the
-// handler neither reads nor writes it.
+// A handler may call Within several times, one after the other. The questions of all
+// these calls must have different keys: Within fails if an earlier call of Within has
+// asked a question under the same key. For the same reason, inner middleware must not
+// run such a handler twice. Pass the request that the handler got. The state of the
+// result is for this package only: the handler must neither read nor write it.
 //
-// It works wherever the call came through the middleware of package gosdk. Anywhere
-// else it fails, and the log says why.
+// Within works in every call that came through the middleware of package gosdk. In any
+// other call it fails, and the log says why.
 func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pending, error) {
 	passing := passage.From(ctx)
 	if passing == nil || !gosdk.Sealed(ctx, req) {
@@ -62,15 +63,15 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 	return pending, err
 }
 
-// Pending is what a call sends instead of its result, because it asks.
+// Pending has the questions that a call sends in place of its result.
 type Pending struct {
 	questions mcp.InputRequestMap
 	state     string
-	passing   *passage.Call // told when the handler takes the result; nil if it need not be told, or has been
+	passing   *passage.Call // notified when the handler takes the result; nil if that is not needed, or has been done
 }
 
-// take notes that the handler takes the result. It reports whether there is one:
-// whether p is not nil.
+// take records that the handler takes the result. It returns false if p is nil, because
+// then there is no result to take.
 func (p *Pending) take() bool {
 	if p != nil && p.passing != nil {
 		p.passing.Take()
@@ -79,7 +80,7 @@ func (p *Pending) take() bool {
 	return p != nil
 }
 
-// ToolResult returns the result of a tool that asks, or nil if p is nil.
+// ToolResult returns the questions as the result of a tool, or nil if p is nil.
 func (p *Pending) ToolResult() *mcp.CallToolResult {
 	if !p.take() {
 		return nil
@@ -87,7 +88,7 @@ func (p *Pending) ToolResult() *mcp.CallToolResult {
 	return &mcp.CallToolResult{InputRequests: p.questions, RequestState: p.state}
 }
 
-// PromptResult returns the result of a prompt that asks, or nil if p is nil.
+// PromptResult returns the questions as the result of a prompt, or nil if p is nil.
 func (p *Pending) PromptResult() *mcp.GetPromptResult {
 	if !p.take() {
 		return nil
@@ -95,11 +96,11 @@ func (p *Pending) PromptResult() *mcp.GetPromptResult {
 	return &mcp.GetPromptResult{InputRequests: p.questions, RequestState: p.state}
 }
 
-// ResourceResult returns the result of a resource that asks, or nil if p is nil.
+// ResourceResult returns the questions as the result of a resource, or nil if p is nil.
 func (p *Pending) ResourceResult() *mcp.ReadResourceResult {
 	if !p.take() {
 		return nil
 	}
-	// For older clients the SDK requires Contents even in a result that asks.
+	// For older clients the SDK requires Contents even in a result with questions.
 	return &mcp.ReadResourceResult{InputRequests: p.questions, RequestState: p.state, Contents: []*mcp.ResourceContents{}}
 }

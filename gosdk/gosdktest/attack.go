@@ -13,32 +13,35 @@ type Change func(*Message)
 // Tamper changes one character in the middle of the token.
 func Tamper(m *Message) { m.Token = replaced(m.Token, len(m.Token)/2) }
 
-// Strip removes the token, so that the answers come without a state. A protected server
-// ignores such answers and asks again.
+// Strip removes the token, so that the answers are sent without a state. A protected
+// server ignores such answers and asks its questions again.
 func Strip(m *Message) { m.Token = "" }
 
-// By sends the message as another user.
+// By returns a Change that sends the message as another user.
 func By(user string) Change { return func(m *Message) { m.User = user } }
 
-// To sends the message to another tool, prompt or resource, which need not exist.
+// To returns a Change that sends the message to another tool, prompt or resource, which
+// need not exist.
 func To(target string) Change { return func(m *Message) { m.Target = target } }
 
-// With sends the message with other arguments.
+// With returns a Change that sends the message with other arguments.
 func With(arguments any) Change { return func(m *Message) { m.Arguments = arguments } }
 
-// Attack sends the round's token as attackers would: changed, cut, as another user, as
-// nobody, for another target, for another method, and with another argument. It fails the
-// test unless the server rejects each of these. Then it sends the answers without a
-// token, and fails the test unless the server asks again. Last it sends the genuine round
-// and returns it, and fails the test unless the server accepts it: a server that rejects
-// everything fails as well.
+// Attack sends the round's token as attackers would: with a changed character, cut
+// short, as another user, as a caller without a name, for another target, for another
+// method, and with another argument. It fails the test unless the server rejects each of
+// these messages. Then it sends the answers without a token, and fails the test unless
+// the server asks its questions again. Last it sends the genuine token, and fails the
+// test unless the server accepts it, so that a server which rejects everything fails as
+// well. Attack returns the round of the genuine token.
 //
-// The handler runs twice: for the answers without a token, and for the genuine round. If
-// the round was sent by nobody, its token is not sent as another user.
+// The handler runs twice: for the answers without a token, and for the genuine token. If
+// the round's caller has no name, Attack does not send the token as another user.
 //
-// Do not use Attack with mcpseal.Config.AskAgain, because the server then asks again in
-// place of a rejection, nor for tools in gosdk.Options.Unsolicited. Test these with
-// Answer, and look at the reasons with sealtest.Events.
+// Do not use Attack with mcpseal.Config.AskAgain, because the server then asks again
+// instead of rejecting. Do not use it for tools in gosdk.Options.Unsolicited either.
+// Test these servers and tools with Answer, and look at the reasons of rejections with
+// sealtest.Events.
 func (r *Round) Attack(answers mcp.InputResponseMap) *Round {
 	t := r.on.t
 	t.Helper()
@@ -120,7 +123,7 @@ func otherArguments(m *Message) {
 	m.Arguments = object
 }
 
-// replaced returns text with another character at i.
+// replaced returns text with another character at index i.
 func replaced(text string, i int) string {
 	if i < 0 || i >= len(text) {
 		return text + "A"
@@ -132,7 +135,7 @@ func replaced(text string, i int) string {
 	return text[:i] + other + text[i+1:]
 }
 
-// outcome returns what came back, for the message of a test that fails.
+// outcome describes what came back, for the message of a failing test.
 func (r *Round) outcome() string {
 	switch {
 	case r.Err != nil:

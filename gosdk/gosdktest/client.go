@@ -13,7 +13,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
 )
 
-// Names of users for tests. You may use any other name too; "" is nobody.
+// Names of users for tests. You may use any other name too; "" means a caller without a
+// name.
 const (
 	Alice = "alice"
 	Bob   = "bob"
@@ -21,20 +22,23 @@ const (
 
 // Options changes what [Connect] does.
 type Options struct {
-	// Extra returns what a request of this user brings: an access token, headers, or
+	// Extra returns what each request of this user carries: an access token, headers, or
 	// both. It is called for every request that has a user. Set it if the server's
-	// gosdk.Options.Principal reads something other than the token's UserID.
-	// Nil means a token with this UserID and nothing else.
+	// gosdk.Options.Principal reads something other than the token's UserID. Nil means a
+	// token with this UserID and nothing else.
 	Extra func(user string) *mcp.RequestExtra
-	// Older connects clients of revision 2025-11-25, which are asked in the middle of
-	// a call and hold no tokens. Set Client too. False means revision 2026-07-28.
+	// Older connects clients of revision 2025-11-25. They get questions during a call
+	// and never hold tokens, so set Client too. False means clients of revision
+	// 2026-07-28.
 	Older bool
 	// Client has the handlers that answer questions. If Client is set, a call returns
-	// only when it is done, on either revision. Nil means a client that declares it can
-	// answer everything, and leaves the questions of each round to the test.
+	// only when it is done, on either revision. Nil means a client that declares that it
+	// can answer every kind of question. It does not answer by itself: the test answers
+	// each round with [Round.Answer].
 	Client *mcp.ClientOptions
-	// RejectedText is the server's gosdk.Options.RejectedText: the text of the result
-	// that answers a rejected token of a tool. "" means the protocol's error.
+	// RejectedText must equal the server's gosdk.Options.RejectedText: the text of the
+	// result that a tool call with a rejected token gets. "" means that such a call gets
+	// the protocol's error.
 	RejectedText string
 }
 
@@ -44,8 +48,9 @@ type Client struct {
 	*connections
 }
 
-// Connect joins a client of [Alice] to a server, in memory, until the test ends. In a
-// bubble of testing/synctest, call it inside the bubble, with a server made there.
+// Connect connects a client of the user [Alice] to a server, in memory, until the test
+// ends. If you use a bubble of testing/synctest, make the server and call Connect inside
+// the bubble.
 func Connect(t testing.TB, server *mcp.Server, options *Options) *Client {
 	t.Helper()
 	c := &Client{Alice, &connections{t: t, server: server, byUser: make(map[string]*mcp.ClientSession)}}
@@ -72,8 +77,8 @@ func (c *Client) Session() *mcp.ClientSession {
 	return session
 }
 
-// connections has one connection for each user. Users do not share connections over
-// HTTP either.
+// connections has one connection for each user, as over HTTP, where users do not share
+// connections.
 type connections struct {
 	t       testing.TB
 	server  *mcp.Server
@@ -113,8 +118,8 @@ func (c *connections) session(user string) (*mcp.ClientSession, error) {
 	return session, nil
 }
 
-// extraOf returns a function that makes the RequestExtra of a request of this user.
-// Each request gets its own, because a handler may change it.
+// extraOf returns a function that makes the RequestExtra for each request of this user.
+// Each request gets its own RequestExtra, because a handler may change it.
 func (c *connections) extraOf(user string) func() *mcp.RequestExtra {
 	switch {
 	case user == "":

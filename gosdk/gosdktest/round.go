@@ -30,8 +30,8 @@ func (c *Client) ReadResource(uri string) *Round {
 type Message struct {
 	Method    string // tools/call, prompts/get or resources/read
 	Target    string // the tool, the prompt, or the resource's URI
-	Arguments any    // a map[string]string for a prompt
-	User      string // who sends it; "" is nobody
+	Arguments any    // for a prompt, a map[string]string
+	User      string // who sends the message; "" for a caller without a name
 	Token     string // the requestState
 	Answers   mcp.InputResponseMap
 }
@@ -40,7 +40,7 @@ type Message struct {
 type Round struct {
 	Result    mcp.Result // nil if the call failed
 	Err       error      // nil unless the call failed
-	Token     string     // the requestState that came back; "" if nothing is asked
+	Token     string     // the requestState that came back; "" if the server asked nothing
 	Questions mcp.InputRequestMap
 
 	asks bool
@@ -94,8 +94,8 @@ func (r *Round) Text() string {
 }
 
 // Answer sends the next round: the same request with the round's token and these
-// answers, after the changes were applied. Call it again for a replay. Several
-// goroutines may call it at once.
+// answers. Before it sends this message, it applies the changes. To replay a token, call
+// Answer again. Several goroutines may call Answer at once.
 func (r *Round) Answer(answers mcp.InputResponseMap, changes ...Change) *Round {
 	r.on.t.Helper()
 	if !r.asks {

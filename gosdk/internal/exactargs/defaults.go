@@ -11,16 +11,16 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// fill adds the defaults of properties that are missing, as
-// [jsonschema.Resolved.ApplyDefaults] does, but without rounding numbers to a float, and
-// also in an object that is required.
+// fill adds the defaults of missing properties to an object. It differs from
+// [jsonschema.Resolved.ApplyDefaults] in two ways: it does not round numbers to a float,
+// and it also fills objects that are required.
 func fill(schema *jsonschema.Schema, object map[string]any) error {
 	for name, property := range schema.Properties {
 		value, present := object[name]
 		if !present {
 			switch {
 			case slices.Contains(schema.Required, name):
-				continue // the schema refuses the object
+				continue // without this required property, the schema refuses the object anyway
 			case property.Default != nil:
 				var err error
 				if value, err = exactjson.Read(property.Default); err != nil {
@@ -52,16 +52,18 @@ func hasDefaults(schema *jsonschema.Schema) bool {
 	return false
 }
 
-// applied is a schema that [references.checkApplied] has looked at.
+// applied identifies one check by [references.checkApplied]: the schema, and the
+// arguments filled and missing.
 type applied struct {
 	schema          *jsonschema.Schema
 	filled, missing bool
 }
 
-// checkApplied refuses a default that fill would not apply. The way there is a JSON
-// pointer that has $ref where one was followed. The argument filled means that fill adds
-// the defaults of the schema's properties, and missing that the schema's value may be
-// missing although fill ran.
+// checkApplied returns an error if the schema has a default that fill would not apply.
+// The argument way is the path to the schema: a JSON pointer, with $ref in it where a
+// $ref was followed. The argument filled is true if fill adds the defaults of the
+// schema's properties. The argument missing is true if the schema's value may be missing
+// even after fill ran.
 func (r *references) checkApplied(schema *jsonschema.Schema, way string, filled, missing bool, seen map[applied]bool) error {
 	this := applied{schema, filled, missing}
 	if seen[this] {
@@ -78,7 +80,7 @@ func (r *references) checkApplied(schema *jsonschema.Schema, way string, filled,
 		}
 	}
 	for _, sub := range subschemas(schema) {
-		inFilled, inMissing := false, missing // of a schema for the same value
+		inFilled, inMissing := false, missing // right for a subschema that applies to the same value
 		switch sub.keyword {
 		case "$defs", "definitions", "contentSchema":
 			continue // they apply to nothing, unless a $ref leads to them
@@ -87,7 +89,7 @@ func (r *references) checkApplied(schema *jsonschema.Schema, way string, filled,
 			inMissing = !slices.Contains(schema.Required, sub.key) && !(filled && sub.schema.Default != nil)
 		default:
 			if stepsIn[sub.keyword] {
-				inMissing = sub.key != "" && !sub.named // an item with a place of its own, in an array that may be shorter
+				inMissing = sub.key != "" && !sub.named // true for the schema of the item at one index, because the array may be shorter
 			}
 		}
 		if err := r.checkApplied(sub.schema, way+sub.pointer(), inFilled, inMissing, seen); err != nil {
@@ -97,8 +99,8 @@ func (r *references) checkApplied(schema *jsonschema.Schema, way string, filled,
 	return nil
 }
 
-// checkDefaults validates the defaults that fill adds, and puts them into their Go
-// types as a test. It does not use ValidateDefaults of [jsonschema.ResolveOptions],
+// checkDefaults validates the defaults that fill adds, and checks that they fit into
+// their Go types. It does not use ValidateDefaults of [jsonschema.ResolveOptions],
 // because that rounds numbers to a float.
 func (a *Reader[In]) checkDefaults() error {
 	probe := &jsonschema.Schema{Schema: a.schema.Schema, Properties: map[string]*jsonschema.Schema{}}
@@ -125,8 +127,9 @@ func (a *Reader[In]) checkDefaults() error {
 	return nil
 }
 
-// eachFilled visits every value that fill may add. The pointer is a JSON pointer to the
-// value's schema, and t is the Go type that gets the value, or nil if none does.
+// eachFilled calls visit for every value that fill may add. The pointer that visit gets
+// is a JSON pointer to the value's schema, and its t is the Go type that gets the value,
+// or nil if no Go type gets it.
 func eachFilled(schema *jsonschema.Schema, pointer string, t reflect.Type, visit func(pointer string, property *jsonschema.Schema, value any, t reflect.Type) error) error {
 	for _, sub := range subschemas(schema) {
 		if sub.keyword != "properties" {

@@ -12,12 +12,12 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// fitting compares a schema with the Go type that gets the values which the schema
-// accepts. A tool with an argument that would be lost is refused at registration.
+// fitting checks that a Go type can hold the values that a schema accepts. If an
+// argument would be lost, the tool cannot be registered.
 type fitting struct {
 	*references
 	inferred bool         // true if the schema is made from the type
-	seen     map[fit]bool // true for the pairs of schema and type that were checked
+	seen     map[fit]bool // true for the pairs of schema and type that were already checked
 }
 
 type fit struct {
@@ -57,7 +57,7 @@ func (f *fitting) check(schema *jsonschema.Schema, t reflect.Type) error {
 	for _, sub := range subschemas(schema) {
 		inner := t
 		switch {
-		case sub.keyword == "not": // a schema under not describes refused values, which no Go type gets
+		case sub.keyword == "not": // the keyword "not" describes refused values, which no Go type gets
 			continue
 		case sub.keyword == "properties":
 			inner = memberType(t, sub.key)
@@ -74,11 +74,11 @@ func (f *fitting) check(schema *jsonschema.Schema, t reflect.Type) error {
 	return nil
 }
 
-// describesReader reports whether the schema made from a type with its own method to
-// read JSON may describe what the method reads. It may not in two cases: the schema of
-// a struct has all fields, but a method promoted from an embedded type reads only that
-// type's fields; and the schema of a Go number is a number, but its own method often
-// reads a name.
+// describesReader is for a type with its own method to read JSON. It reports whether the
+// schema made from the type may describe what the method reads. It returns false in two
+// cases. First, a struct has the method from an embedded type: the method reads only the
+// fields of the embedded type, but the schema has all fields. Second, the type is a Go
+// number: the schema expects a number, but the method often reads a name.
 func describesReader(schema *jsonschema.Schema, t reflect.Type) bool {
 	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
 		if field := t.Field(i); field.Anonymous && (readsItself(bareType(field.Type)) || field.Type.Kind() == reflect.Interface) {
@@ -91,8 +91,8 @@ func describesReader(schema *jsonschema.Schema, t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(unmarshalerType) && slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice, reflect.Array}, t.Kind())
 }
 
-// checkName returns an error if a field of t should get the member of this name, but
-// would not.
+// checkName returns an error if a field of t should get the JSON member with this name,
+// but would not get it.
 func (f *fitting) checkName(name string, t reflect.Type) error {
 	fields := exactjson.Fields(t)
 	field, found := fields[name]
@@ -110,7 +110,7 @@ func (f *fitting) checkName(name string, t reflect.Type) error {
 	return nil
 }
 
-// namesOf returns the names of fields, without those that several fields have.
+// namesOf returns the names of fields. It leaves out a name that several fields have.
 func namesOf(fields map[string]exactjson.Field) (names exactjson.Names) {
 	for name, field := range fields {
 		if field.Type != nil {
@@ -140,7 +140,8 @@ func readsItself(t reflect.Type) bool {
 	return own.Implements(unmarshalerType) || own.Implements(textUnmarshalerType)
 }
 
-// memberType returns the Go type that gets the member of this name, or nil if none does.
+// memberType returns the Go type in t that gets the JSON member with this name, or nil
+// if there is none.
 func memberType(t reflect.Type, name string) reflect.Type {
 	t = bareType(t)
 	switch {
@@ -169,8 +170,8 @@ func elementType(t reflect.Type, keyword string) reflect.Type {
 	return nil
 }
 
-// eachType visits a type and the types in it. It does not look into a type for which
-// visit returns false.
+// eachType calls visit for a type and for the types in it. It does not look into a type
+// for which visit returns false.
 func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Type) bool) {
 	if seen[t] {
 		return
@@ -191,7 +192,8 @@ func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Typ
 	}
 }
 
-// quotedField returns the name of a field whose json tag has the option ",string", or "".
+// quotedField returns the name of a field whose json tag has the option ",string", or ""
+// if there is no such field.
 func quotedField(t reflect.Type) string {
 	for name, field := range exactjson.Fields(t) {
 		if field.Quoted {
@@ -201,8 +203,9 @@ func quotedField(t reflect.Type) string {
 	return ""
 }
 
-// checkQuoted refuses fields whose json tag has the option ",string": one number has many
-// texts, and the schema would check the text.
+// checkQuoted refuses fields whose json tag has the option ",string". Such a field is a
+// number that is written as a JSON string. One number can be written as many strings,
+// and the schema would check the string, not the number.
 func checkQuoted(t reflect.Type) (err error) {
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) bool {
 		if readsItself(t) {

@@ -13,8 +13,8 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// ItemSchema returns the schema of an item of type t. It returns nil if none can be made,
-// or if the schema would not describe how encoding/json writes the type.
+// ItemSchema returns the schema of an item of type t. It returns nil if no schema can be
+// made, or if the schema would not describe how encoding/json writes t.
 func ItemSchema(t reflect.Type) *jsonschema.Schema {
 	if !isDescribed(t) {
 		return nil
@@ -41,7 +41,7 @@ var (
 )
 
 // isDescribed reports whether the schema made from a type describes how encoding/json
-// writes it.
+// writes the type.
 func isDescribed(t reflect.Type) bool {
 	described := true
 	eachType(t, map[reflect.Type]bool{}, func(t reflect.Type) bool {

@@ -9,9 +9,9 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// addNamesOf adds the names that a schema has for members of an object. It does not
-// look into the schemas inside. If texts is true, it also adds the texts in enum and
-// const, because a propertyNames may list names there.
+// addNamesOf adds to s the names that a schema gives to members of an object. It does
+// not look into subschemas. If texts is true, it also adds the strings in enum and
+// const, because a schema under propertyNames may list names there.
 func addNamesOf(s *exactjson.Names, schema *jsonschema.Schema, texts bool) {
 	names := slices.Concat(slices.Collect(maps.Keys(schema.Properties)), schema.Required,
 		slices.Collect(maps.Keys(schema.DependentSchemas)), slices.Collect(maps.Keys(schema.DependencySchemas)))
@@ -27,7 +27,8 @@ func addNamesOf(s *exactjson.Names, schema *jsonschema.Schema, texts bool) {
 	}
 }
 
-// addNamesIn adds the names in a value and, if texts is true, its texts.
+// addNamesIn adds to s the member names in a value and, if texts is true, also the
+// strings in it.
 func addNamesIn(s *exactjson.Names, value any, texts bool) {
 	switch v := value.(type) {
 	case string:

@@ -1,7 +1,7 @@
-// Package exactargs reads the arguments of a paged tool into a Go value, exactly: what
-// the schema checks, what the handler gets and what the cursor is bound to is one
-// value, except for arguments that the author left unbound. Names are case-sensitive,
-// and whole numbers keep all their digits.
+// Package exactargs reads the arguments of a paged tool into a Go value, exactly: the
+// value that the schema checks is the value that the handler gets and that the cursor is
+// bound to. Only arguments that the author left unbound are not part of the cursor.
+// Names are case-sensitive, and whole numbers keep all their digits.
 package exactargs
 
 import (
@@ -30,14 +30,15 @@ type Reader[In any] struct {
 	schema  *jsonschema.Schema
 	check   *jsonschema.Resolved
 	divides bool            // true if the schema has a multipleOf
-	names   exactjson.Names // of the arguments, the cursor among them
-	known   exactjson.Names // all that are anywhere in the schema
+	names   exactjson.Names // the names of the arguments, including the cursor
+	known   exactjson.Names // all names anywhere in the schema
 }
 
 // New makes the reader of a tool whose arguments have the given schema. If given is nil,
-// the schema is made from In. Unbound names the arguments that the cursor is not bound
-// to. New also returns the schema to list, with the cursor among the arguments. The
-// reader, the listed schema and the given one share no memory.
+// the schema is made from In. The argument cursor is the name of the cursor's argument,
+// and unbound names the arguments that the cursor is not bound to. New also returns the
+// schema for tools/list, which has the cursor as well. The reader, the listed schema and
+// the given schema share no memory.
 func New[In any](given any, cursor string, unbound ...string) (reader *Reader[In], listed *jsonschema.Schema, err error) {
 	schema, listed, err := schemas[In](given, cursor, unbound)
 	if err != nil {
@@ -101,11 +102,12 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 	return a, a.checkDefaults()
 }
 
-// Read returns the arguments without the cursor: in is their Go value, and bound is the
-// text that the cursor is bound to. It also returns the cursor. The text includes
-// defaults, so it changes if a default in the schema changes. It has all that the
-// handler got except the unbound arguments. Arguments of more than most bytes, without
-// the cursor, are refused before their value is read.
+// Read reads the arguments of a call. It returns three things: in, the Go value of the
+// arguments without the cursor; bound, the text that the cursor is bound to; and the
+// cursor itself. The text in bound has all arguments that the handler gets, except the
+// unbound ones. It includes defaults, so it changes if a default in the schema changes.
+// The argument most is a limit in bytes: if the arguments without the cursor are longer,
+// Read refuses them before it decodes them.
 func (a *Reader[In]) Read(text []byte, most int) (in In, bound []byte, cursor string, err error) {
 	var none In
 	if len(text) > most+adapter.CursorRoom {
@@ -143,8 +145,8 @@ func (a *Reader[In]) Read(text []byte, most int) (in In, bound []byte, cursor st
 	return in, bound, cursor, nil
 }
 
-// boundOf returns the arguments without the unbound ones. It leaves the given map alone,
-// because the handler gets it.
+// boundOf returns the arguments without the unbound ones. It does not change the given
+// map, because the handler gets that map.
 func (a *Reader[In]) boundOf(arguments map[string]any) map[string]any {
 	if len(a.unbound) == 0 {
 		return arguments
@@ -156,9 +158,9 @@ func (a *Reader[In]) boundOf(arguments map[string]any) map[string]any {
 	return bound
 }
 
-// validate returns an error if a value does not fit the schema. With a multipleOf in
-// the schema, it refuses integers that the schema library would round, because the
-// library divides them as doubles.
+// validate returns an error if a value does not fit the schema. If the schema has a
+// multipleOf, validate also refuses integers that a double would round, because the
+// schema library calculates with doubles.
 func (a *Reader[In]) validate(check *jsonschema.Resolved, value any) error {
 	if a.divides && rounds(value) {
 		return errors.New("a number is out of range: with multipleOf in the schema, every integer must be between -2^53 and 2^53")
@@ -166,12 +168,14 @@ func (a *Reader[In]) validate(check *jsonschema.Resolved, value any) error {
 	return check.Validate(value)
 }
 
-// asTyped words an error about the arguments as the SDK's typed tools do.
+// asTyped returns an error about the arguments with the same words as the SDK's typed
+// tools.
 func asTyped(err error) error { return about(`validating "arguments"`, err) }
 
-// about returns an error for the client: the text what, then the first 1024 bytes of err,
-// because it may repeat all of the arguments. It does not keep err in memory. It returns an
-// ErrMalformed unchanged.
+// about returns an error for the client. Its text is the argument what, followed by the
+// text of err. The whole text is cut after 1024 bytes, because err may repeat all of the
+// arguments. The returned error does not keep err in memory. If err is an ErrMalformed,
+// about returns it unchanged.
 func about(what string, err error) error {
 	const most = 1 << 10
 	if errors.Is(err, exactjson.ErrMalformed) {
@@ -184,7 +188,7 @@ func about(what string, err error) error {
 	return errors.New(text)
 }
 
-// readObject reads arguments. Missing arguments and null are the empty object.
+// readObject reads arguments. It reads missing arguments and null as the empty object.
 func readObject(text []byte) (map[string]any, error) {
 	if len(text) == 0 {
 		return map[string]any{}, nil

@@ -15,8 +15,8 @@ type references struct {
 	fragments map[*jsonschema.Schema]string
 }
 
-// newReferences returns the references of a schema. It refuses a $ref that it cannot
-// follow in the same way as the schema library does.
+// newReferences returns the references of a schema. It returns an error for a $ref that
+// it cannot resolve to the same schema as the schema library.
 func newReferences(root *jsonschema.Schema) (*references, error) {
 	r := &references{root.ID, map[string]*jsonschema.Schema{}, map[*jsonschema.Schema]string{}}
 	if err := r.add(root, ""); err != nil {
@@ -56,7 +56,8 @@ func (r *references) add(schema *jsonschema.Schema, at string) error {
 	return nil
 }
 
-// target returns the schema that the $ref of a schema refers to, or nil.
+// target returns the schema that the $ref of a schema refers to, or nil if there is
+// none.
 func (r *references) target(schema *jsonschema.Schema) *jsonschema.Schema {
 	document, fragment, _ := strings.Cut(schema.Ref, "#")
 	fragment, err := url.PathUnescape(fragment)
@@ -66,8 +67,9 @@ func (r *references) target(schema *jsonschema.Schema) *jsonschema.Schema {
 	return r.schemas[fragment]
 }
 
-// stepsIn is true for the keywords whose schemas apply to the parts of a value, or to
-// nothing. The schemas of any other keyword apply to the value itself.
+// stepsIn is true for a keyword whose schemas apply to the parts of a value (as with
+// items) or to nothing (as with $defs). The schemas of any other keyword apply to the
+// value itself.
 var stepsIn = map[string]bool{
 	"properties": true, "patternProperties": true, "additionalProperties": true, "unevaluatedProperties": true, "propertyNames": true,
 	"items": true, "prefixItems": true, "additionalItems": true, "unevaluatedItems": true, "contains": true,

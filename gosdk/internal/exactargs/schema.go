@@ -20,8 +20,8 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// schemas returns the schema of the arguments, and the schema to list, which has the
-// cursor as well.
+// schemas returns the schema of the arguments, and the schema for tools/list, which has
+// the cursor as well.
 func schemas[In any](given any, name string, unbound []string) (arguments, listed *jsonschema.Schema, err error) {
 	if arguments, err = schemaOf[In](given); err != nil {
 		return nil, nil, fmt.Errorf("the arguments: %w", err)
@@ -85,8 +85,8 @@ func checkUnbound(arguments *jsonschema.Schema, cursor string, unbound []string)
 	return nil
 }
 
-// except returns words for the cursor's description: which arguments may change from
-// page to page.
+// except returns the part of the cursor's description that says which arguments may
+// change from page to page. It returns "" if there are none.
 func except(unbound []string) string {
 	if len(unbound) == 0 {
 		return ""
@@ -98,7 +98,8 @@ func except(unbound []string) string {
 	return ", except " + strings.Join(quoted, ", ")
 }
 
-// schemaOf returns a copy of the given schema, or the one made from T.
+// schemaOf returns a copy of the given schema or, if given is nil, the schema made from
+// T.
 func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 	if given == nil {
 		return inferredSchema(bareType(reflect.TypeFor[T]()))
@@ -126,7 +127,8 @@ func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 	})
 }
 
-// keepOrder copies the order of properties: the JSON of a schema does not carry it.
+// keepOrder copies the order of properties from one schema to its copy, because the JSON
+// of a schema loses that order.
 func keepOrder(from, to *jsonschema.Schema) {
 	if from == nil || to == nil {
 		return // no error here, because Resolve reports a nil schema
@@ -150,8 +152,8 @@ func inferredSchema(t reflect.Type) (*jsonschema.Schema, error) {
 	}})
 }
 
-// keepEmpty refuses an empty list that nothing satisfies, such as Enum: []any{}. The
-// JSON of a schema leaves empty lists out, so the rule would be lost.
+// keepEmpty returns an error for an empty list that no value satisfies, such as an empty
+// enum. The JSON of a schema leaves empty lists out, so this rule would be lost.
 func keepEmpty(schema *jsonschema.Schema) error {
 	v := reflect.ValueOf(schema).Elem()
 	for i := range v.NumField() {
@@ -169,7 +171,7 @@ func keepEmpty(schema *jsonschema.Schema) error {
 	return nil
 }
 
-// eachInGo visits every schema in a Go value.
+// eachInGo calls visit for every jsonschema.Schema in a Go value.
 func eachInGo(v reflect.Value, depth int, visit func(*jsonschema.Schema) error) error {
 	if depth > 1000 {
 		return errors.New("the schema has itself in it: use $ref")
@@ -208,8 +210,8 @@ func eachInGo(v reflect.Value, depth int, visit func(*jsonschema.Schema) error) 
 	return nil
 }
 
-// keepKeywords refuses keywords that jsonschema drops, does not know, or takes for another
-// keyword: a misspelt rule would have no effect.
+// keepKeywords returns an error for a keyword that jsonschema drops, does not know, or
+// takes for another keyword. Otherwise a misspelt rule would have no effect.
 func keepKeywords(document map[string]any) error {
 	for name, value := range document {
 		known := keywords().Has(name)
@@ -225,8 +227,9 @@ func keepKeywords(document map[string]any) error {
 	return nil
 }
 
-// keepNumbers restores the numbers of enum and const, which jsonschema reads as floats.
-// It refuses numbers in other rules if jsonschema would not apply them exactly.
+// keepNumbers restores the exact numbers in enum and const, because jsonschema reads
+// them as floats. It returns an error for a number in another rule if jsonschema would
+// not apply the number exactly.
 func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 	if enum, ok := document["enum"].([]any); ok {
 		exact, err := exactly(enum)
@@ -258,11 +261,12 @@ func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 	return nil
 }
 
-// readNumbers reads a schema, with every number as a json.Number, because a number that is
-// not exact is refused only in rules.
+// readNumbers reads the JSON of a schema, with every number as a json.Number. It accepts
+// a number that Go cannot hold exactly, because such a number is refused only in rules.
 func readNumbers(text []byte) (value any, err error) {
-	// The digest is made only because it refuses two members of one name, text that is
-	// not UTF-8, and values that are too deep or too long.
+	// The digest is not used. ArgumentsDigest is called because it refuses two members
+	// with the same name, text that is not UTF-8, and values that are too deep or too
+	// long.
 	binding := mcpseal.Binding{Arguments: text}
 	if _, err := binding.ArgumentsDigest(); err != nil {
 		return nil, exactjson.ErrMalformed
@@ -275,7 +279,8 @@ func readNumbers(text []byte) (value any, err error) {
 	return value, nil
 }
 
-// exactly returns a value of readNumbers with exact numbers.
+// exactly converts the json.Numbers in a value from readNumbers to the Go numbers of
+// exactjson.Read. It fails if exactjson.Read refuses a number.
 func exactly(value any) (any, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -284,8 +289,8 @@ func exactly(value any) (any, error) {
 	return exactjson.Read(text)
 }
 
-// rounds reports whether a value has an integer in it that a double may round: its
-// magnitude is 2^53 or more.
+// rounds reports whether a value has an integer in it that a double may round, because
+// its magnitude is 2^53 or more.
 func rounds(value any) bool {
 	const most = 1 << 53
 	switch v := value.(type) {
@@ -305,9 +310,9 @@ func rounds(value any) bool {
 	return false
 }
 
-// idleRule returns a rule that jsonschema reads but does not apply, or "". Such a rule is
-// of another draft, or depends on a rule that is missing. The argument older means that
-// the schema is of draft 07.
+// idleRule returns a rule that jsonschema reads but does not apply, or "" if there is
+// none. Such a rule belongs to another draft of JSON Schema, or depends on a rule that
+// is missing. The argument older is true if the schema is of draft-07.
 func idleRule(schema *jsonschema.Schema, older bool) string {
 	rules := map[string]bool{
 		"then or else without if":                     schema.If == nil && (schema.Then != nil || schema.Else != nil),
@@ -341,8 +346,9 @@ func hasRules(schema *jsonschema.Schema) bool {
 	return !reflect.ValueOf(rules).IsZero()
 }
 
-// eachSchema visits a schema and the schemas in it. If document, the JSON of the
-// schema, is not nil, visit also gets the JSON of each.
+// eachSchema calls visit for a schema and for every schema in it. The argument document
+// is the JSON of the schema, or nil. If it is not nil, visit also gets the JSON of each
+// schema.
 func eachSchema(schema *jsonschema.Schema, document any, visit func(*jsonschema.Schema, map[string]any) error) error {
 	if schema == nil {
 		return nil // no error here, because Resolve reports a nil schema
@@ -378,7 +384,7 @@ type subschema struct {
 	schema  *jsonschema.Schema
 }
 
-// pointer returns the JSON pointer to a subschema, from the schema around it.
+// pointer returns the JSON pointer that leads to a subschema from the schema around it.
 func (s *subschema) pointer() string {
 	if s.key == "" && !s.named {
 		return "/" + s.keyword

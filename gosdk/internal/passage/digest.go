@@ -10,7 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// digestLabel makes these digests differ from any other digest of a question.
+// digestLabel is hashed together with a question, so that the digest differs from any
+// other digest of the question.
 const digestLabel = "mcpseal/1 elicit "
 
 // DigestOf returns a question's kind, and a digest of the kind and the question's exact

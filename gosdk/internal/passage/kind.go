@@ -6,7 +6,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// KindOf returns the kind of a question, or 0 for any other value.
+// KindOf returns the kind of a question, or 0 if the value is nil or not a question.
 func KindOf(question mcp.InputRequest) mcpseal.Kind {
 	switch q := question.(type) {
 	case *mcp.ElicitParams:
@@ -38,7 +38,8 @@ func isURL(q *mcp.ElicitParams) bool {
 	return q.Mode == "url" || q.Mode == "" && (q.URL != "" || q.ElicitationID != "")
 }
 
-// KindOfAnswer returns a kind of question that takes the answer, or 0 if there is none.
+// KindOfAnswer returns a kind of question that the answer can answer, or 0 if there is
+// none.
 func KindOfAnswer(answer mcp.InputResponse) mcpseal.Kind {
 	switch a := answer.(type) {
 	case *mcp.ElicitResult:

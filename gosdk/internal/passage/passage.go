@@ -18,17 +18,17 @@ import (
 
 // Functions of package gosdk that package elicit needs. Package gosdk sets them.
 var (
-	// LoggerOf returns the logger for the author and operator of a *gosdk.Protection.
+	// LoggerOf returns the logger of a *gosdk.Protection.
 	LoggerOf func(protection any) *slog.Logger
 	// ProtectionOf returns the *gosdk.Protection of a *gosdk.Protected.
 	ProtectionOf func(protected any) any
 	// CheckCapabilities returns the protocol's error -32021 if the client of a request
-	// has not declared that it can answer the questions, or else nil.
+	// has not declared that it can answer the questions. Otherwise it returns nil.
 	CheckCapabilities func(req mcp.Request, questions mcp.InputRequestMap) error
 )
 
-// Call marks the context of a call whose state and answers have passed a boundary. It is
-// a context itself, so that marking costs one allocation only.
+// Call marks the context of a call whose state and answers have passed a boundary. Call
+// is itself the marked context, so that marking costs only one allocation.
 type Call struct {
 	context.Context
 	By      any         // the *gosdk.Protection whose middleware the call has passed
@@ -36,24 +36,25 @@ type Call struct {
 	Older   any         // gosdk's own data about the call of an older client; nil for newer clients
 	Caller  any         // gosdk's own data about who sent the call
 
-	// The fields below have what elicit wrote in this round, in the last few runs of
-	// its handler: middleware may run the handler more than once, and use any of the
-	// results. Only elicit calls Wrote, so that no other state can pass for its own.
-	mu     sync.Mutex // a handler may still run after its call has ended
+	// The fields below record what elicit wrote in the last few runs of its handler in
+	// this round: middleware may run the handler more than once, and use any of the
+	// results. Only elicit calls Wrote, so that no other state is taken for a state of
+	// elicit.
+	mu     sync.Mutex // needed because a handler may still run after its call has ended
 	round  *mcpseal.Round
 	wrote  []written
-	asking bool // true if the last run asked
+	asking bool // true if the last run asked questions
 	open   int  // how many results with questions the handler has not taken yet
 
-	input *input // the state and the answers that came in for elicit; nil if none did
+	input *input // the state and the answers that came in for elicit; nil if nothing came in for it
 
 	beginning sync.Mutex // held while an asker is made
-	within    any        // what Within returns during the run withinOf
+	within    any        // the asker that Within returns during the run in withinOf
 	withinOf  withinRun  // zero before the first call of Within
 
-	parts  int            // calls of Within so far; part 0 is the handler of elicit itself
-	askers map[string]int // the part that asks under each key, in this run
-	pended bool           // a call of Within returned a result that asks, in this run
+	parts  int            // how many calls of Within there were; each call is a part of the run, and part 0 is a handler of elicit itself
+	askers map[string]int // the part that asked under each key in this run
+	pended bool           // true if a call of Within returned a result with questions in this run
 }
 
 // withinRun identifies one run of a handler. For older clients, SDK 1.7 runs the
@@ -70,7 +71,8 @@ type written struct {
 	wording map[string][16]byte
 }
 
-// maxWritten limits how many states are kept: each may have mcpseal.Config.MaxState bytes.
+// maxWritten limits how many states a Call keeps in wrote: each state may have
+// mcpseal.Config.MaxState bytes.
 const maxWritten = 8
 
 type key struct{}
@@ -83,29 +85,30 @@ func (c *Call) Value(k any) any {
 	return c.Context.Value(k)
 }
 
-// From returns the call that a context belongs to, or nil.
+// From returns the call that a context belongs to, or nil if there is none.
 func From(ctx context.Context) *Call {
 	c, _ := ctx.Value(key{}).(*Call)
 	return c
 }
 
-// Began notes that a run of elicit's handler begins. It may be the first of this call
-// or a later one.
+// Began records that a run of elicit's handler begins. It may be the first run of this
+// call or a later one.
 func (c *Call) Began() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asking, c.open = false, 0
 }
 
-// Within returns what begin made for this run of a handler. It calls begin only the first
-// time, so a handler that calls elicit.Within several times gets the same asker each time.
-// It also returns the number of this part of the run.
+// Within returns the asker that the function begin made for this run of a handler. It
+// calls begin only once in a run, so a handler that calls elicit.Within several times
+// gets the same asker each time. Each call of Within is one part of the run, and Within
+// also returns the number of that part.
 func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMap, begin func() any) (asker any, part int) {
 	run := withinRun{req, state, reflect.ValueOf(answers).Pointer()}
 	c.beginning.Lock()
 	defer c.beginning.Unlock()
 	c.mu.Lock()
-	if c.withinOf.state != run.state || c.withinOf.answers != run.answers { // a copy of the request is no other run
+	if c.withinOf.state != run.state || c.withinOf.answers != run.answers { // req is not compared: a copy of the request belongs to the same run
 		c.askers, c.pended = nil, false
 	}
 	c.parts++
@@ -117,7 +120,8 @@ func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMa
 	return c.within, part
 }
 
-// AsksIn notes that a part of the run asks under a key. It is false if another part did.
+// AsksIn records that a part of the run asks under a key. It returns false if another
+// part has already asked under the key.
 func (c *Call) AsksIn(part int, key string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +135,8 @@ func (c *Call) AsksIn(part int, key string) bool {
 	return true
 }
 
-// Begun notes the asker of a handler of elicit, so that Within returns it.
+// Begun records the asker of a handler that was registered with elicit, so that Within
+// returns this asker.
 func (c *Call) Begun(req mcp.Request, state string, answers mcp.InputResponseMap, asker any) {
 	c.beginning.Lock()
 	defer c.beginning.Unlock()
@@ -141,35 +146,38 @@ func (c *Call) Begun(req mcp.Request, state string, answers mcp.InputResponseMap
 	c.askers, c.pended = nil, false
 }
 
-// Pend notes that there is a result that asks. The handler must take it and return it.
+// Pend records that there is a result with questions. The handler must take this result
+// and return it.
 func (c *Call) Pend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open, c.pended = c.open+1, true
 }
 
-// Pended reports whether Pend noted a result in this run, taken or not.
+// Pended reports whether Pend recorded a result in this run, whether or not the handler
+// has taken it.
 func (c *Call) Pended() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pended
 }
 
-// Take notes that the handler has taken a result that Pend noted.
+// Take records that the handler has taken a result that Pend recorded.
 func (c *Call) Take() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open--
 }
 
-// Dropped reports whether the handler has not taken a result that Pend noted.
+// Dropped reports whether Pend recorded a result that the handler has not taken.
 func (c *Call) Dropped() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.open > 0
 }
 
-// Wrote notes the state that a run returns, and the digests of its questions, by key.
+// Wrote records the state that a run of elicit's handler returns, and the digests of the
+// run's questions, by key.
 func (c *Call) Wrote(state string, wording map[string][16]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,8 +187,8 @@ func (c *Call) Wrote(state string, wording map[string][16]byte) {
 	c.wrote, c.asking = append(c.wrote, written{state, wording}), true
 }
 
-// Begin begins a round, which the boundary opened from the token that came in. The
-// caller must not change the round after this.
+// Begin begins a round. The argument round is what the boundary read from the token that
+// came in. The caller must not change it afterwards.
 func (c *Call) Begin(round *mcpseal.Round) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,9 +196,9 @@ func (c *Call) Begin(round *mcpseal.Round) {
 	c.askers, c.pended = nil, false
 }
 
-// Worded reports whether elicit wrote the state of a round: whether every question in
-// the round's token has a digest of its wording. Such a state is for elicit alone: any
-// other handler might take it for a state of its own.
+// Worded reports whether elicit wrote the state of a round. This is so if the round's
+// token has questions, and each of them has a digest of its wording. Such a state is
+// only for elicit: any other handler might take it for a state of its own.
 func Worded(round *mcpseal.Round) bool {
 	questions, _ := round.Questions()
 	return len(questions) > 0 && !slices.ContainsFunc(questions, func(q mcpseal.Question) bool { return q.Digest == [16]byte{} })
@@ -208,8 +216,8 @@ type input struct {
 	promptArgs map[string]string // a copy of a prompt's arguments
 }
 
-// Keep keeps the state and the answers that came in for elicit. Req is the request that
-// the handler gets, which has neither.
+// Keep stores the state and the answers that came in for elicit. The argument req is the
+// request that the handler gets. It has no state and no answers.
 func (c *Call) Keep(req mcp.Request, state string, answers mcp.InputResponseMap) {
 	in := &input{state: state, answers: answers, params: req.GetParams()}
 	target, arguments, promptArgs := called(req)
@@ -219,8 +227,8 @@ func (c *Call) Keep(req mcp.Request, state string, answers mcp.InputResponseMap)
 	c.input = in
 }
 
-// Input returns the state and the answers that Keep kept, or nothing if Keep was not
-// called. ok is false if req is neither the request that was kept with them nor a copy
+// Input returns the state and the answers that Keep stored, or nothing if Keep was not
+// called. ok is false if req is neither the request that was passed to Keep nor a copy
 // of it: a tool that calls other tools must not lend them its answers.
 func (c *Call) Input(req mcp.Request) (state string, answers mcp.InputResponseMap, ok bool) {
 	c.mu.Lock()
@@ -236,8 +244,8 @@ func (c *Call) Input(req mcp.Request) (state string, answers mcp.InputResponseMa
 	return in.state, in.answers, true
 }
 
-// sameValue reports whether two arguments are the same JSON value: inner middleware may
-// have written them anew.
+// sameValue reports whether a and b are the same JSON value. Their bytes may differ,
+// because inner middleware may have written the arguments again.
 func sameValue(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -269,16 +277,16 @@ func (c *Call) opened() *mcpseal.Round {
 	return c.round
 }
 
-// Asking reports whether the last run of elicit's handler asked.
+// Asking reports whether the last run of elicit's handler asked questions.
 func (c *Call) Asking() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.asking
 }
 
-// Wording returns the digests of the questions of a result with this state, by key, or
-// nil if the handler is not one of elicit's. ok is false if elicit asked in this round,
-// but did not write this state.
+// Wording returns the digests of the questions that elicit wrote together with this
+// state, by key. It returns nil if elicit did not write this state. ok is false if
+// elicit asked questions in this round, but wrote another state.
 func (c *Call) Wording(state string) (wording map[string][16]byte, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -290,9 +298,11 @@ func (c *Call) Wording(state string) (wording map[string][16]byte, ok bool) {
 	return nil, len(c.wrote) == 0
 }
 
-// Written reports whether elicit wrote the state that came in, with questions of this
-// wording. It is true if the token says so, or if the operator waived ClaimWording. It is
-// also true if elicit wrote the state earlier in this call and the SDK asked by itself.
+// Written reports whether elicit wrote the state that came in, together with questions
+// that have these digests. It returns true if the token says so, or if the operator
+// waived mcpseal.ClaimWording. It also returns true if elicit wrote the state earlier in
+// this call of an older client, because the SDK itself passes that state from one run of
+// the handler to the next.
 func (c *Call) Written(state string, wording map[string][16]byte) bool {
 	if asked, _ := c.Wording(state); asked != nil && c.Older != nil {
 		return true

@@ -15,8 +15,8 @@ const (
 )
 
 // Connect connects a client that speaks this revision. For V2025 it makes the client's
-// server/discover fail, so that the client falls back to that revision: not every
-// release of the SDK has an option for that.
+// server/discover fail, so that the client falls back to V2025: not every release of the
+// SDK has an option to choose the revision.
 func Connect(ctx context.Context, client *mcp.Client, transport mcp.Transport, version string) (*mcp.ClientSession, error) {
 	if version == V2025 {
 		client.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

@@ -1,5 +1,6 @@
 // Package whole finds a nil where the SDK expects a value. The SDK reads JSON's null as
-// nil, and would panic on writing a nil in a question or a result, with no recover.
+// nil. If it had to write a nil in a question or a result, it would panic, and nothing
+// would recover.
 package whole
 
 import (
@@ -8,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Question reports whether neither a question nor anything in it is nil.
+// Question returns false if a question or something in it is nil.
 func Question(question mcp.InputRequest) bool {
 	switch q := question.(type) {
 	case *mcp.ElicitParams:
@@ -27,12 +28,12 @@ func Question(question mcp.InputRequest) bool {
 
 func hints(p *mcp.ModelPreferences) bool { return p == nil || !slices.Contains(p.Hints, nil) }
 
-// Contents reports whether none of the contents is nil.
+// Contents returns false if one of the contents, or something in it, is nil.
 func Contents(contents []mcp.Content) bool {
 	return !slices.ContainsFunc(contents, func(c mcp.Content) bool { return !Content(c) })
 }
 
-// Content reports whether neither a content nor anything in it is nil.
+// Content returns false if a content or something in it is nil.
 func Content(content mcp.Content) bool {
 	switch c := content.(type) {
 	case *mcp.TextContent:
