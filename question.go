@@ -7,7 +7,7 @@ type Kind uint8
 const (
 	KindForm     Kind = iota + 1 // asks the user to fill in a form: an elicitation in form mode
 	KindURL                      // asks the user to open a URL: an elicitation in URL mode
-	KindSampling                 // asks the client's model for a text: a sampling request
+	KindSampling                 // asks the client's model for a message: a sampling request
 	KindRoots                    // asks the client which roots (folders) the server may use
 )
 
