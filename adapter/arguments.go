@@ -26,7 +26,7 @@ func CopyStrings(members map[string]string) *Arguments {
 	return a
 }
 
-// Text returns the copy. It is valid until Release.
+// Text returns the copy. The copy is valid until Release is called.
 func (a *Arguments) Text() []byte {
 	if a == nil {
 		return nil

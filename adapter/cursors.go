@@ -17,9 +17,9 @@ func ListCursors(boundary *mcpseal.Boundary) cursor.Issuer {
 	return nativeCursors(boundary, maxListPosition)
 }
 
-// ToolCursors returns an issuer of cursors for paged tools. This is own, the issuer that
-// the server's author set. If own is nil, it is an issuer that seals with the boundary's
-// keys, or nil if the boundary has no keys. Either issuer obeys
+// ToolCursors returns an issuer of cursors for paged tools. If the server's author set an
+// issuer, own, ToolCursors returns that one. If own is nil, it returns an issuer that
+// seals with the boundary's keys, or nil if the boundary has no keys. Either issuer obeys
 // [mcpseal.Config.RequireUser].
 func ToolCursors(boundary *mcpseal.Boundary, own cursor.Issuer) cursor.Issuer {
 	if own == nil {
