@@ -13,7 +13,7 @@ var (
 	// ErrExpired means that the cursor is right for this request but too old. The client
 	// must start again at the first page.
 	ErrExpired = errors.New("mcpseal: cursor expired")
-	// ErrInvalid means that the cursor was refused for any other reason.
+	// ErrInvalid means that the cursor was refused for a reason other than its age.
 	ErrInvalid = errors.New("mcpseal: invalid cursor")
 )
 

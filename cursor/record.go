@@ -55,7 +55,7 @@ func (r *record) fits() bool {
 func appendRecord(dst []byte, r *record, b *binding) []byte {
 	var head [headSize]byte
 	binary.BigEndian.PutUint32(head[atNumber:], uint32(r.number))
-	native.PutSpan(head[:], atLifetime, r.lifetime) // from the last field to the first, because each Put overwrites bytes before its field
+	native.PutSpan(head[:], atLifetime, r.lifetime) // written from the last field to the first, because each Put overwrites bytes before its field
 	native.PutInstant(head[:], atIssued, r.issued)
 	head[0], head[1], head[atWho] = mcpseal.PurposeCursor.Mark(), recordVersion, r.who
 	copy(head[atService:], b.service[:])
