@@ -12,12 +12,12 @@ import (
 // JSON object. It returns the rest of the text, and the string. The string is "" if the
 // member is missing or null. If the text is not an object, Cut returns it unchanged. Use
 // Cut to take the cursor out of a tool's arguments: the schema has no rules for the
-// cursor, and only the rest is limited in length and bound to a cursor.
+// cursor, and length limits and the binding of cursors are for the rest only.
 //
 // Cut builds no Go value from the rest, so you can refuse the rest for its length before
 // you call [Read]. The error is [ErrMalformed] if the text is not JSON, or if the member
-// occurs twice or is not a string. Cut does not remove a member whose name differs in
-// upper and lower case: see [Names].
+// occurs twice or is not a string. Cut does not remove a member whose name differs from
+// name in upper and lower case: see [Names].
 func Cut(text []byte, name string) (rest []byte, member string, err error) {
 	if len(text) == 0 {
 		return text, "", nil
@@ -31,7 +31,7 @@ func Cut(text []byte, name string) (rest []byte, member string, err error) {
 	}
 	var value json.RawMessage // the value of the member; nil until it is found
 	rest = text
-	for decoder.More() { // More moves the offset to the comma before the next member, or to the name of the first member
+	for decoder.More() { // More moves the decoder's offset to the comma before the next member, or to the name of the first member
 		start := decoder.InputOffset()
 		found, err := decoder.Token()
 		if err != nil {

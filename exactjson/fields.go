@@ -10,9 +10,10 @@ import (
 	"unicode"
 )
 
-// Field is a field of a Go struct. It gets the member of a JSON object that has its name.
+// Field is a field of a Go struct. The JSON member with the same name goes into this
+// field.
 type Field struct {
-	Type   reflect.Type // nil if several fields have the name: encoding/json fills none of them
+	Type   reflect.Type // nil if several fields have this name: encoding/json fills none of them
 	Quoted bool         // true if the json tag has the option ",string"
 	Absent bool         // true if encoding/json may leave the field out, because it is in a struct that is embedded by pointer
 
@@ -20,8 +21,9 @@ type Field struct {
 	tagged bool
 }
 
-// Fields maps the exact JSON name of each field that encoding/json fills to the field.
-// Use it to compare a type with a schema. It returns nil if t is not a struct.
+// Fields returns the fields of the struct t that encoding/json fills. The keys of the map
+// are their exact names in JSON. Use it to compare a type with a schema. It returns nil
+// if t is not a struct.
 func Fields(t reflect.Type) map[string]Field {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil

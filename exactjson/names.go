@@ -28,10 +28,11 @@ func (s *Names) Add(names ...string) {
 // Has reports whether the set has exactly this name.
 func (s Names) Has(name string) bool { return slices.Contains(s.folded[fold(name)], name) }
 
-// Misspelt reports whether the set has this name only in other upper and lower case.
+// Misspelt reports whether the set has this name only in another spelling, with other
+// upper- or lower-case letters.
 func (s Names) Misspelt(name string) bool { return len(s.folded[fold(name)]) > 0 && !s.Has(name) }
 
-// twins reports whether the set has several names that differ from this name at most in
+// twins reports whether the set has this name in several spellings, which differ only in
 // upper and lower case.
 func (s Names) twins(name string) bool { return len(s.folded[fold(name)]) > 1 }
 

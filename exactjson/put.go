@@ -28,8 +28,8 @@ var (
 //
 // The parameter known holds the names in the schema of the value. A type with its own
 // UnmarshalJSON may look for any of these names. So Put fails if the value for such a
-// type has one of these names in other upper and lower case, or has two names that differ
-// only in upper and lower case.
+// type has one of these names with other upper- or lower-case letters, or has two names
+// that differ only in upper and lower case.
 //
 // An error either wraps [ErrMalformed], or tells the client what does not fit, in about
 // 1 KiB at most. After an error the target is zero.
