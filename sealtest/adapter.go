@@ -82,8 +82,8 @@ type AdapterServer struct {
 	// PageSize is the number of entries on a page of a list. 0 means the SDK's default.
 	PageSize int
 
-	// Principal tells the adapter who is calling. The adapter passes it the user as whom the
-	// client sent this request. Principal may fail or panic.
+	// Principal tells the adapter who is calling. The parameter user is the user that
+	// [AdapterClient] got with this request. Principal may fail or panic.
 	Principal func(ctx context.Context, user string) (string, error)
 	// AllowAnonymous is true if an empty name from Principal means that there is no user. If
 	// it is false, an empty name is an error.

@@ -35,7 +35,7 @@ var (
 )
 
 // confirm is a handler that asks one question. When it has the answer, it returns the
-// text done.
+// text "done".
 func confirm(_ context.Context, call AdapterCall) (AdapterResult, error) {
 	if _, answered := call.Answers["confirm"]; answered {
 		return AdapterResult{Text: "done"}, nil
@@ -279,7 +279,7 @@ func (r *adapterRig) begin(request adapterRequest) adapterRequest {
 }
 
 // completes sends the request. It fails the trial unless the result is complete and its
-// text is done.
+// text is "done".
 func (r *adapterRig) completes(request adapterRequest) {
 	if response := r.send(request); response.text() != "done" || response.token() != "" || response.Result.IsError {
 		r.failf("%s as %q with a good state: %.500s", request.target, request.user, response.raw)
@@ -297,8 +297,8 @@ func (r *adapterRig) rejects(what string, request adapterRequest) {
 	}
 }
 
-// isRefusal fails the trial unless the response is an error with the message of frozen,
-// and the same as every earlier response with this message.
+// isRefusal fails the trial unless the response is an error with the message that the
+// parameter frozen has, and is identical to every earlier response with this message.
 func (r *adapterRig) isRefusal(what string, response *adapterResponse, frozen mcpseal.WireError) {
 	if response.Error == nil || response.Error.Message != frozen.Message || response.Error.Code != -32602 && response.Error.Code != -32603 {
 		r.failf("%s is not rejected with %q: %.500s", what, frozen.Message, response.raw)
