@@ -89,8 +89,7 @@ func (b *Boundary) outlast() (err error) {
 	return nil
 }
 
-// currentRing returns the ring of the key source keys, or an error if the source has no
-// ring.
+// currentRing returns the current ring of a key source, or an error if it has no ring.
 func currentRing(keys KeySource) (ring *Ring, err error) {
 	fail := guard(func() error { ring = keys.Ring(); return nil }, ReasonCodecFailed)
 	if fail != nil || ring == nil || ring.keys == nil {

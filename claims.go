@@ -19,8 +19,8 @@ type Claims struct {
 	Questions []Question // the questions that this round asked
 
 	// Arguments is what [Format.Digest] returns for the request's arguments. The boundary
-	// sets Arguments before it calls [Format.Seal]. After [Format.Open] it compares
-	// Arguments with the digest of the request at hand.
+	// sets Arguments before it calls [Format.Seal]. After [Format.Open], the boundary
+	// compares Arguments with the digest of the current request's arguments.
 	Arguments []byte
 
 	State    string // what the handler wrote

@@ -45,7 +45,7 @@ const (
 
 var purposeDetails = [purposes]struct {
 	prefix  string // the text that every token begins with; the seal protects it too
-	keyInfo string // the parameter info of HKDF, which derives the AES key
+	keyInfo string // the "info" parameter of HKDF, which derives the AES key
 	mark    byte   // the payload's first byte
 }{
 	PurposeState:  {"ms1.", "mcpseal/1 state aes-256-gcm", 'S'},

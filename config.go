@@ -56,8 +56,8 @@ type Config struct {
 	// Replay is the store that makes each token work only once. Nil means that a token works
 	// any number of times until it expires.
 	Replay ReplayStore
-	// ReplayTools limits single use to the tokens of these tools. Empty means that the
-	// tokens of all requests are for single use.
+	// ReplayTools limits single use to the tokens of these tools. Empty means that Replay
+	// makes the tokens of all requests work only once.
 	ReplayTools []string
 	// ReplayTimeout is how long the store Replay may take to answer. 0 means 2 seconds.
 	ReplayTimeout time.Duration

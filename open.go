@@ -122,7 +122,7 @@ func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure
 	return nil
 }
 
-// digest computes the digest of the round's arguments in the way of this format, and
+// digest computes the digest of the round's arguments as this format defines it, and
 // keeps the digest in round.
 func (f *acceptedFormat) digest(round *Round) *failure {
 	return guardFormat(func() error {

@@ -55,7 +55,7 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 		flags |= flagUser
 	}
 	var head [headSize]byte
-	native.PutSpan(head[:], atAge, age) // from the last field to the first, because each Put overwrites bytes before its field
+	native.PutSpan(head[:], atAge, age) // written from the last field to the first, because each Put overwrites bytes before its field
 	native.PutSpan(head[:], atLifetime, lifetime)
 	native.PutInstant(head[:], atIssued, c.Issued)
 	head[0], head[1], head[atFlags] = PurposeState.Mark(), recordVersion, flags

@@ -19,11 +19,11 @@ type Round struct {
 	boundary  *Boundary
 	binding   Binding
 	digests   digests          // the digests of binding
-	caller    Principal        // tells who is calling; nil after it told, because binding.User then holds the user
+	caller    Principal        // tells who is calling; nil once binding.User holds its result
 	claims    Claims           // what the request's token asserts; zero on a first round
 	questions questionList     // the questions that the request's token holds
 	sealed    [digestSize]byte // the digest of the arguments that a native token holds
-	arguments []byte           // the digest of the arguments that a format which is not native computed; nil until it is known
+	arguments []byte           // the digest of the arguments, computed by a format that is not native; nil until it is known
 	waived    ClaimSet         // the claims that the operator waived for the token's format
 	expires   int64            // when the last token that this round sealed expires, in Unix milliseconds
 	named     bool             // true if a token says that it was sealed for this target
@@ -105,8 +105,9 @@ type Request struct {
 // panics or returns a longer name, the boundary does not open or seal the token.
 type Principal func(ctx context.Context) (string, error)
 
-// User returns a principal for a user that is already known. For an empty id it returns an
-// error: an authenticated caller without a name must not pass as a call without a user.
+// User returns a principal for a user that is already known. If id is empty, the
+// principal returns an error, because an authenticated caller without a name must not
+// pass as a call without a user.
 func User(id string) Principal {
 	return func(context.Context) (string, error) {
 		if id == "" {
