@@ -63,17 +63,17 @@ func New(config Config) (*Boundary, error) {
 			if err := b.checkUnsealed(format); err != nil {
 				return nil, err
 			}
-			format.waives &^= ClaimSingleUse | ClaimWording // the config must waive these two claims too, but the boundary still demands them
+			format.waives &^= ClaimSingleUse | ClaimWording // an unsealed format must waive every claim, but the boundary demands these two anyway
 		}
 	}
-	if err := b.outlast(); err != nil { // this comes last, so that New does not call Outlast with a config that it refuses
+	if err := b.outlast(); err != nil { // last, so that the key source is told the lifetime of tokens only if New accepts the config
 		return nil, err
 	}
 	return b, nil
 }
 
-// outlast tells the source of the sealing keys how long tokens live, and returns the
-// error of that source.
+// outlast tells the key source that seals tokens how long tokens live. It returns the
+// source's error, or nil if the source accepts that lifetime.
 func (b *Boundary) outlast() (err error) {
 	record := b.formats[0].record
 	if record == nil || record.ring == nil {
@@ -89,7 +89,7 @@ func (b *Boundary) outlast() (err error) {
 	return nil
 }
 
-// currentRing returns the source's ring, or an error if it has none.
+// currentRing returns the current ring of a key source, or an error if it has no ring.
 func currentRing(keys KeySource) (ring *Ring, err error) {
 	fail := guard(func() error { ring = keys.Ring(); return nil }, ReasonCodecFailed)
 	if fail != nil || ring == nil || ring.keys == nil {
@@ -98,9 +98,9 @@ func currentRing(keys KeySource) (ring *Ring, err error) {
 	return ring, nil
 }
 
-// Codec returns the codec that seals under this boundary's keys for a purpose,
-// such as cursors. It is nil if the boundary only has formats of other
-// implementations.
+// Codec returns the codec that seals tokens of the given purpose, such as cursors, with
+// this boundary's keys. It returns nil if no format of the boundary is a [NativeFormat]
+// or a [RecordFormat].
 func (b *Boundary) Codec(purpose Purpose) Codec {
 	for i := range b.formats {
 		record := b.formats[i].record
@@ -116,8 +116,9 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 }
 
 // Missing returns which of the given claims are neither proved by the tokens that this
-// boundary seals nor waived in [Config.Waive]. With a format that does not seal at all,
-// [ClaimWording] and [ClaimSingleUse] are missing even if they are waived.
+// boundary seals nor waived in [Config.Waive]. With an unsealed format, such as
+// compat.Plaintext, [ClaimWording] and [ClaimSingleUse] are missing even if they are
+// waived.
 func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }
 
 // Config returns the config with its defaults filled in. Only Format, URLTTL and Logger
@@ -126,8 +127,8 @@ func (b *Boundary) Config() Config { return b.config }
 
 // alwaysDemanded returns the claims that this boundary demands of every token.
 func (b *Boundary) alwaysDemanded() ClaimSet {
-	// ClaimUser is always demanded: a token without it would also open for callers
-	// without a user name.
+	// ClaimUser is always demanded: a token without this claim would also open for callers
+	// that have no user name.
 	demanded := ClaimRequest | ClaimArguments | ClaimUser | ClaimQuestions
 	if b.config.Audience != "" {
 		demanded |= ClaimAudience

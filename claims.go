@@ -6,29 +6,30 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Claims is what a token asserts. What the token is bound to is in [Binding]. Times are
-// Unix times in milliseconds.
+// Claims is what a token asserts. [Binding] is what the token is bound to. Times are Unix
+// times in milliseconds.
 type Claims struct {
-	Issued  int64 // when the token was sealed; 0 if the format does not say
+	Issued  int64 // when the token was sealed; 0 if tokens of the format do not hold this time
 	Expires int64 // the token opens only before this time
 
 	Flow      [16]byte // a random id that all rounds of one logical request share
 	FlowStart int64    // when the first round was sealed
-	Round     int      // how many times this flow has been sealed, this token included
+	Round     int      // the number of this token in its flow; the first token has 1
 
 	Questions []Question // the questions that this round asked
 
-	// Arguments is what [Format.Digest] returns for the request's arguments. The
-	// boundary sets it before Seal, and compares it after Open.
+	// Arguments is what [Format.Digest] returns for the request's arguments. The boundary
+	// sets Arguments before it calls [Format.Seal]. After [Format.Open], the boundary
+	// compares Arguments with the digest of the current request's arguments.
 	Arguments []byte
 
 	State    string // what the handler wrote
-	HasState bool   // false if the handler wrote no state; "" is a state
+	HasState bool   // true if the handler wrote a state, even an empty one
 }
 
-// ClaimSet is a set of things that a token can prove. Policy demands some of
-// them, and a [Format] carries some. An operator may waive, by name, those that
-// a format cannot carry.
+// ClaimSet is a set of things that a token can prove. The config of a boundary demands
+// some of these claims, and a [Format] carries some. If a format cannot carry a demanded
+// claim, the operator may waive that claim by name.
 type ClaimSet uint16
 
 const (
@@ -39,7 +40,7 @@ const (
 	ClaimQuestions                      // which questions were asked
 	ClaimFlow                           // when the flow began, and how many rounds it has had
 	ClaimSingleUse                      // an id of this round, so that a replay store can make the token work only once
-	ClaimWording                        // the exact wording of the questions, and so which code asked them
+	ClaimWording                        // the exact wording of the questions, which tells which code asked them
 
 	claimsEnd
 	allClaims = claimsEnd - 1
@@ -65,7 +66,7 @@ func (c ClaimSet) String() string {
 type Binding struct {
 	Method    string // such as tools/call
 	Target    string // the tool, the prompt or the resource's URI
-	Arguments []byte // JSON text; nil means {}. Format.Seal gets nil, and uses Claims.Arguments instead
+	Arguments []byte // JSON text; nil means {}. Always nil in Format.Seal, which uses the digest in Claims.Arguments
 	Audience  string // the name of this service; "" means that it has none
 	User      string // the user's name; "" means no user
 }

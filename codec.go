@@ -4,24 +4,23 @@ import (
 	"context"
 )
 
-// Codec seals payloads into texts, and opens only texts that it sealed. It knows
-// nothing about time, users or requests. Implement one to seal with a key that
-// this process does not hold (an HSM, a key service); [RingCodec] is the native
-// one.
+// Codec seals payloads into texts, and opens only texts that it sealed. It knows nothing
+// about time, users or requests. Implement a Codec to seal with a key that this process
+// does not hold (it may be in an HSM or a key service). [RingCodec] returns the native
+// codec.
 //
-// Exactly one text opens for each sealed value, and any other text is an error.
-// Nobody can read the payload from its text. A text consists of the characters
-// of base64url and the full stop. A codec is called concurrently, honours the
-// context, and keeps neither payload nor dst after it returns. The payload's
-// first two bytes name its purpose and version, and the caller of Open checks
-// them, so one codec can serve several purposes.
+// For each sealed value exactly one text opens; Open returns an error for any other text.
+// Nobody can read the payload from its text. A text has only characters of base64url and
+// full stops. A codec is called concurrently, honours the context, and keeps neither
+// payload nor dst after it returns. The payload's first two bytes name its purpose and
+// version, and the caller of Open checks them, so one codec can serve several purposes.
 //
-// An error that wraps [ReasonMalformed], [ReasonUnknownKey] or [ReasonForged]
-// says that the text is not genuine; any other error, and a panic, says that
-// the codec failed. The token is rejected either way.
+// An error that wraps [ReasonMalformed], [ReasonUnknownKey] or [ReasonForged] means that
+// the text is not genuine. Any other error, or a panic, means that the codec failed. The
+// token is rejected either way.
 //
-// A codec may have a method KeyID(text string) string, for the log: it reads the id of
-// the key from a text, genuine or not.
+// A codec may also have a method KeyID(text string) string. For the log, it returns the
+// id of the key that a text names, whether the text is genuine or not.
 //
 // The suite sealtest.TestCodec checks that a codec does all this.
 type Codec interface {
@@ -41,12 +40,12 @@ const (
 	// PurposeCursor is for pagination cursors.
 	PurposeCursor
 
-	purposes // how many purposes there are
+	purposes // the number of purposes
 )
 
 var purposeDetails = [purposes]struct {
-	prefix  string // the text that every token begins with; it is authenticated too
-	keyInfo string // the info of HKDF, with which the AES key is derived
+	prefix  string // the text that every token begins with; the seal protects it too
+	keyInfo string // the "info" parameter of HKDF, which derives the AES key
 	mark    byte   // the payload's first byte
 }{
 	PurposeState:  {"ms1.", "mcpseal/1 state aes-256-gcm", 'S'},

@@ -16,47 +16,50 @@ type Config struct {
 	// Keys seals and opens native tokens. Required, unless Format is set. A *Ring is
 	// a KeySource.
 	Keys KeySource
-	// Format seals tokens that are not native: RecordFormat with your own codec,
-	// or the format of another MCP implementation or of your own service. Nil means
-	// native tokens under Keys.
+	// Format seals tokens that are not native: RecordFormat with your own codec, or the
+	// format of another MCP implementation or of your own service. Nil means native tokens,
+	// sealed with Keys.
 	Format Format
-	// Waive names claims that policy demands but Format cannot carry; the boundary
-	// does without them. Zero means none.
+	// Waive names claims that this config demands but Format cannot carry. The boundary does
+	// without these claims. Zero waives none.
 	Waive ClaimSet
-	// AlsoOpen lists formats whose tokens are opened but never sealed. At most one
-	// format, among these and Format, may have no prefix. Cursors are sealed with the
-	// first ring or codec among Keys, Format and these. Nil means none.
+	// AlsoOpen lists further formats, whose tokens the boundary opens but never seals. Of
+	// these formats and Format, at most one may have no prefix. Cursors are sealed with the
+	// first ring or codec among Keys, Format and AlsoOpen, in this order. Nil means no
+	// further formats.
 	AlsoOpen []Accepted
 
-	// Audience names this service, in at most 1024 bytes. Services that share keys
-	// then refuse each other's tokens. Required, unless Keys is Ephemeral. Boundaries
-	// without an audience that share an Ephemeral ring accept each other's tokens: give
-	// each an audience, or its own ring.
+	// Audience names this service, in at most 1024 bytes. Services with different names
+	// refuse each other's tokens even if they share keys. Required, unless Keys is
+	// Ephemeral. Boundaries without an audience that share an Ephemeral ring accept each
+	// other's tokens: give each boundary an audience or its own ring.
 	Audience string
-	// RequireUser makes the boundary open and seal tokens only for calls with a user. A
-	// first call without a user that asks something fails with an internal error, which
-	// is also in the log. Calls that neither bring nor get a token are not affected.
+	// RequireUser makes the boundary open and seal tokens only for calls with a user. If a
+	// call has no user and no token, and its handler asks a question, the call fails with an
+	// internal error, which is also in the log. Calls that neither send nor receive a token
+	// are not affected.
 	RequireUser bool
 
-	// TTL is how long a token opens. 0 means 10 minutes. A lower TTL does not
-	// shorten tokens that were sealed before.
+	// TTL is how long a token can be opened after it was sealed. 0 means 10 minutes. A token
+	// keeps its expiry even if TTL is lowered later.
 	TTL time.Duration
-	// URLTTL is the TTL of a round that asks the user to open a URL, even if it asks
-	// other things too. 0 means TTL.
+	// URLTTL replaces TTL for the token of a round that asks the user to open a URL, even if
+	// the round asks other things too. 0 means the same as TTL.
 	URLTTL time.Duration
-	// MaxFlow is how long all rounds of a flow may take together, from the first seal.
-	// 0 means 1 hour, NoLimit means no limit.
+	// MaxFlow is how long all rounds of a flow may take together, counted from when its
+	// first token was sealed. 0 means 1 hour, NoLimit means no limit.
 	MaxFlow time.Duration
-	// MaxRounds is how often a flow may be sealed. 0 means 20, NoLimit means
-	// 65535, the most that a token can count.
+	// MaxRounds is how many tokens may be sealed in one flow, one per round. 0 means 20.
+	// NoLimit means 65535, the highest round number that a token can hold.
 	MaxRounds int
 
-	// Replay makes each token work only once. Nil means that a token works until it
-	// expires.
+	// Replay is the store that makes each token work only once. Nil means that a token works
+	// any number of times until it expires.
 	Replay ReplayStore
-	// ReplayTools limits single use to these tools. Empty means every request.
+	// ReplayTools limits single use to the tokens of these tools. Empty means that Replay
+	// makes the tokens of all requests work only once.
 	ReplayTools []string
-	// ReplayTimeout is how long the store may take. 0 means 2 seconds.
+	// ReplayTimeout is how long the store Replay may take to answer. 0 means 2 seconds.
 	ReplayTimeout time.Duration
 
 	// MaxState is the greatest length of a state, in bytes. 0 means 16 KiB.
@@ -65,35 +68,37 @@ type Config struct {
 	// decoded. 0 means 64 KiB, or four times MaxState if that is more.
 	MaxToken int
 
-	// MaxArguments is the greatest length of a request's arguments, in bytes of JSON. It
-	// limits calls of paged tools, and calls that bring or get a token or a cursor;
-	// other calls may have longer arguments. 0 means 4 MiB.
+	// MaxArguments is the greatest length of a request's arguments, in bytes of JSON. The
+	// limit is for calls of paged tools, and for calls that send or receive a token or a
+	// cursor. Other calls may have longer arguments. 0 means 4 MiB.
 	MaxArguments int
 
-	// AskAgain chooses rejected tokens for which Open returns a first round instead of
-	// an error, so that the handler asks again. The log and the observer still get the
-	// rejection. Zero means that Open returns an error for every rejected token.
+	// AskAgain says for which rejected tokens Open returns a first round instead of an
+	// error, so that the handler asks the user again. The log and the observer still get the
+	// rejection. Zero means for none: Open returns an error for every rejected token.
 	AskAgain AskAgain
 
-	// Logger gets one record for each rejection. Nil means slog.Default().
+	// Logger gets one log record for each rejection. Nil means slog.Default().
 	Logger *slog.Logger
-	// Observer gets an [Event] for every seal, open and drop, for metrics. With package
-	// gosdk it also gets one for every cursor that is issued or opened. Nil means none.
+	// Observer gets an [Event], for metrics, after each attempt to seal or open a token, and
+	// when answers are dropped. With package gosdk it also gets an event after each attempt
+	// to issue or open a cursor. Nil means no observer.
 	Observer func(context.Context, Event)
 }
 
-// AskAgain says after which rejected tokens the handler asks again: see [Config.AskAgain].
+// AskAgain says after which rejected tokens the handler asks the user again: see
+// [Config.AskAgain].
 type AskAgain uint8
 
 const (
-	// AskAgainIfExpired is for tokens that are only too old: they are genuine, and sealed
-	// for this request, user and service. So only the rightful user learns that a token
-	// has expired, and they could tell that from a clock. Tokens of formats with a waived
-	// claim are still rejected.
+	// AskAgainIfExpired is for tokens that are too old but otherwise right: genuine, and
+	// sealed for this request, user and service. So only the rightful user learns that a
+	// token has expired, which they could also tell from a clock. If a claim was waived for
+	// the token's format, Open still returns an error.
 	AskAgainIfExpired AskAgain = iota + 1
-	// AskAgainAlways is for every rejected token, whatever the reason. Servers that use
-	// mcp.d, an MCP implementation, do this. A server that does it fails the official
-	// conformance suite, which expects an error.
+	// AskAgainAlways is for every rejected token, whatever the reason. Servers built on
+	// mcp.d, another MCP implementation, behave like this. A server with AskAgainAlways
+	// fails the official conformance suite, which expects an error.
 	AskAgainAlways
 )
 
@@ -170,8 +175,8 @@ func (c Config) withDefaults() (Config, error) {
 	)
 }
 
-// nilSource reports whether there are no keys. A nil *Ring has none either: a caller gets
-// one by ignoring the error of NewRing.
+// nilSource reports whether keys is nil or a *Ring without keys. A caller who ignores the
+// error of NewRing passes a nil *Ring.
 func nilSource(keys KeySource) bool {
 	ring, ok := keys.(*Ring)
 	return keys == nil || ok && (ring == nil || ring.keys == nil)

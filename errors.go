@@ -25,8 +25,9 @@ func (e *RejectError) Error() string { return ErrRejected.Error() }
 func (e *RejectError) Is(target error) bool { return target == ErrRejected }
 
 // Cause returns an error that explains the reason, such as how your codec or store
-// failed, or nil. Its text is safe to log. errors.Unwrap returns the original error,
-// whose text may not be safe to log.
+// failed. It returns nil if there is no explanation. The text of the returned error is
+// safe to log. The error that it wraps is the original one, whose text may not be safe to
+// log.
 func (e *RejectError) Cause() error { return e.cause.OrNil() }
 
 // SealError means that [Boundary.Seal] did not seal a state. The service is at fault,
@@ -38,14 +39,15 @@ type SealError struct {
 
 func (e *SealError) Error() string { return "mcpseal: state not sealed: " + string(e.Reason) }
 
-// Cause returns an error that explains the reason, or nil: see [RejectError.Cause].
+// Cause returns an error that explains the reason, or nil if there is no explanation: see
+// [RejectError.Cause].
 func (e *SealError) Cause() error { return e.cause.OrNil() }
 
-// ParamsError means that a first round cannot be sealed, because the request's
-// arguments have no digest: they are not JSON, have two members with one name, nest
-// too deep or are too long. It is the client's fault.
+// ParamsError means that a first round cannot be sealed, because the request's arguments
+// have no digest: they are not JSON, have two members with the same name, nest too deep
+// or are too long. This is the client's fault.
 type ParamsError struct {
-	problem *argdigest.Error // says what is wrong with the arguments and where, but repeats nothing of them
+	problem *argdigest.Error // says what is wrong with the arguments and where, but quotes nothing from them
 }
 
 func (e *ParamsError) Error() string { return "mcpseal: " + e.problem.Error() }
@@ -90,7 +92,7 @@ const (
 
 	ReasonVersion       Reason = "version"         // the token was sealed for another purpose, or by a newer release
 	ReasonRequest       Reason = "request"         // the token was sealed for another method or target
-	ReasonArguments     Reason = "arguments"       // the token was sealed for other arguments, or the request's arguments have no digest
+	ReasonArguments     Reason = "arguments"       // the token was sealed for other arguments, or the request's arguments are malformed (see ParamsError)
 	ReasonAudience      Reason = "audience"        // the token was sealed by another service
 	ReasonUser          Reason = "user"            // the token was sealed for another user or for none, or the call has no user
 	ReasonExpired       Reason = "expired"         // the token is too old
@@ -102,13 +104,13 @@ const (
 
 	ReasonCodecFailed     Reason = "codec_failed"     // the codec, format or key source failed
 	ReasonPrincipalFailed Reason = "principal_failed" // the principal could not tell who is calling
-	ReasonStoreFailed     Reason = "store_failed"     // the single-use store failed or took too long
+	ReasonStoreFailed     Reason = "store_failed"     // the replay store failed or took too long
 
-	ReasonCanceled Reason = "canceled" // the caller gave up while the token was checked; the token may be spent
+	ReasonCanceled Reason = "canceled" // the caller canceled the request while the token was checked; the token may count as used
 
-	ReasonInvalidParams Reason = "invalid_params" // the client sent a first request whose arguments have no digest
+	ReasonInvalidParams Reason = "invalid_params" // a first request has malformed arguments (see ParamsError)
 	ReasonBadQuestions  Reason = "bad_questions"  // the handler asked too many questions, or malformed ones
-	ReasonMisuse        Reason = "misuse"         // the Round comes from another boundary, or from none
+	ReasonMisuse        Reason = "misuse"         // the Round passed to Seal comes from another boundary, or from none
 )
 
 // Level returns the log level for a rejection: error if the service failed and its

@@ -11,62 +11,64 @@ import (
 	"time"
 )
 
-// Format turns claims and state into a token and back. [NativeFormat] and
-// [RecordFormat] carry every claim. Others exist to work with servers that use
-// other tokens.
+// Format turns claims and state into a token and back. [NativeFormat] and [RecordFormat]
+// carry every claim. Other formats serve to share tokens with servers whose tokens are
+// not native.
 //
-// A format proves that a token is genuine and that it is bound to this method
-// and target, user and service, as far as it carries those claims; the boundary
-// checks everything else, the arguments included. Exactly one text opens for
-// each token. A format is called concurrently and keeps neither the binding nor
-// the claims. It refuses a token with a user for a request without one, and the
-// reverse; the same goes for the service.
+// A format checks that a token is genuine. It also checks that the token is bound to this
+// method and target, user and service, as far as the format carries those claims. The
+// boundary checks everything else, the arguments included. For each sealed token exactly
+// one text opens. A format is called concurrently and keeps neither the binding nor the
+// claims. It refuses a token with a user if the request has no user, and a token without
+// a user if the request has one; the same goes for the service.
 //
-// An error that wraps one of the reasons from [ReasonMalformed] to [ReasonUser]
-// says why the token is refused; any other error, and a panic, says that the
-// format failed.
+// An error that wraps one of the reasons from [ReasonMalformed] to [ReasonUser] says why
+// the token is refused. Any other error, or a panic, means that the format failed.
 //
-// A format may have a method KeyID(token string) string, for the log: it reads
-// the id of the key from a token, genuine or not.
+// A format may also have a method KeyID(token string) string. For the log, it returns the
+// id of the key that a token names, whether the token is genuine or not.
 //
-// A format whose tokens anybody can write, such as compat.Plaintext, must have a
-// method Unsealed() (tools []string, until time.Time). It serves only tools/call of
-// these tools, and only before until. [New] accepts it only if every claim is waived
-// by name, a sealed format is accepted beside it, and its tools do not have single
-// use; the log gets a warning. The package elicit refuses such a format. A format that
-// wraps one must have the method too: otherwise compat.Plaintext opens and seals nothing.
+// A format whose tokens anybody can write, such as compat.Plaintext, must have a method
+// Unsealed() (tools []string, until time.Time). Such a format serves only calls
+// (tools/call) of these tools, and only before the time until. [New] accepts it only if
+// every claim is waived by name, the boundary also has a sealed format, and single use is
+// off for these tools; New then logs a warning. The package elicit refuses such a format.
+// A format that wraps such a format must have the method too: otherwise a wrapped
+// compat.Plaintext opens and seals nothing.
 //
 // The suite sealtest.TestFormat checks that a sealed format does all this.
 type Format interface {
 	// Prefix returns the text that every token begins with: 2 to 16 lower-case letters and
-	// digits, then a full stop. A boundary chooses the format of a token by its prefix,
-	// and never tries several. One format of a boundary, such as that of an existing
-	// service, may have the prefix "". It gets the tokens that begin neither with the
-	// prefix of another format nor with one of mcpseal's own, and must not seal a token
-	// that begins with one of these.
+	// digits, then a full stop. A boundary chooses the format of a token by the token's
+	// prefix, and never tries a second format. One format of a boundary, such as that of an
+	// existing service, may have the prefix "". It gets the tokens that begin neither with
+	// the prefix of another format nor with a prefix of mcpseal's own tokens. It must not
+	// seal a token that begins with one of those prefixes.
 	Prefix() string
 	// Carries returns the claims that a token of this format proves.
 	Carries() ClaimSet
-	// Digest returns the digest of the request's arguments that a token holds, or nil if
-	// tokens hold none. A boundary calls it once a round, and seals what it returned
-	// even if the arguments change later. An error of [Binding.ArgumentsDigest] is
-	// the client's fault; any other error says that the format failed.
+	// Digest returns the digest of binding.Arguments, as tokens of this format hold it. It
+	// returns nil if tokens hold no digest. A boundary calls Digest once a round, and seals
+	// the result even if the arguments change later. If the error comes from
+	// [Binding.ArgumentsDigest], the client is at fault; any other error means that the
+	// format failed.
 	Digest(binding *Binding) ([]byte, error)
 	// Seal returns a token that holds claims and is bound to binding. The result of
 	// Digest is in claims.Arguments.
 	Seal(ctx context.Context, binding *Binding, claims *Claims) (token string, err error)
-	// Open returns the claims of a genuine token that is bound to binding. They
-	// include the sealed digest of the arguments, which the boundary compares. Open
-	// itself digests the request's arguments only if it needs the digest to tell
-	// whether the token is genuine.
+	// Open returns the claims of a genuine token that is bound to binding. Their field
+	// Arguments is the digest that was sealed; the boundary compares it with the digest of
+	// the request's arguments. Open itself digests these arguments only if it needs their
+	// digest to tell whether the token is genuine.
 	Open(ctx context.Context, binding *Binding, token string) (Claims, error)
 }
 
-// Accepted is a format that a boundary opens in addition to its own.
+// Accepted is a format whose tokens a boundary opens in addition to those of its own
+// format.
 type Accepted struct {
 	Format Format
-	// Waive names claims that policy demands but the format cannot carry; the boundary
-	// does without them. New refuses a format that lacks any other demanded claim.
+	// Waive names claims that the config demands but the format cannot carry. The boundary
+	// does without these claims. New refuses a format that lacks any other demanded claim.
 	Waive ClaimSet
 }
 
@@ -128,7 +130,7 @@ func (b *Boundary) addFormat(a Accepted) error {
 		}
 		f.Format, f.record = record, record
 	}
-	for _, other := range b.formats { // a prefix ends at its only full stop, so no prefix is the start of another
+	for _, other := range b.formats { // two different prefixes never overlap, because each has its only full stop at its end
 		switch {
 		case f.prefix != other.prefix:
 		case f.prefix == "":
@@ -150,8 +152,8 @@ func (b *Boundary) addFormat(a Accepted) error {
 	return nil
 }
 
-// checkUnsealed refuses an unsealed format that carries claims, that has no sealed
-// format beside it, or whose tools need single use. It logs a warning if it accepts one.
+// checkUnsealed refuses an unsealed format that carries claims, that has no sealed format
+// beside it, or whose tools need single use. If it accepts the format, it logs a warning.
 func (b *Boundary) checkUnsealed(f *acceptedFormat) error {
 	if f.carries != 0 {
 		return fmt.Errorf("mcpseal: tokens of the format %q are not sealed, so they cannot carry %s", f.name(), f.carries)
@@ -187,7 +189,8 @@ func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 		}
 		return f, nil
 	}
-	// A RingCodec authenticates the native prefix in every token, so it works with no other.
+	// A RingCodec authenticates the native prefix in every token, so it works with no other
+	// prefix.
 	if ring.purpose != PurposeState || f.prefix != PurposeState.Prefix() {
 		return nil, fmt.Errorf("mcpseal: a RingCodec cannot serve the format %q; use NativeFormat", f.prefix)
 	}
@@ -201,9 +204,10 @@ func (b *Boundary) checkRecordFormat(f *recordFormat) (*recordFormat, error) {
 	return newRecordFormat(f.prefix, &ringCodec{ring.keys, ring.purpose, b.warnHalfUsed}), nil
 }
 
-// formatOf returns the only format that a token can belong to, or nil. A token that begins
-// with no format's prefix belongs to the format without a prefix. But that format never
-// gets a token with one of mcpseal's own prefixes, forged or not.
+// formatOf returns the only format that a token can belong to, or nil if there is none. A
+// token that begins with the prefix of no format belongs to the format without a prefix.
+// But that format never gets a token that begins with one of mcpseal's own prefixes, even
+// if the token is forged.
 func (b *Boundary) formatOf(token string) (format *acceptedFormat) {
 	for i := range b.formats {
 		if f := &b.formats[i]; f.prefix == "" {

@@ -27,21 +27,22 @@ const (
 	infoKeyID = "mcpseal/1 key id"
 )
 
-// Key is one secret. Printing a Key never shows the secret: only [Key.Reveal] does.
-// The zero Key is no key and is refused everywhere.
+// Key is one secret. Printing a Key never shows the secret: only [Key.Reveal] does. The
+// zero Key has no secret and is refused everywhere.
 type Key struct {
 	material *keyMaterial
 }
 
-// keyMaterial holds the secret behind a second pointer, so that fmt never prints it. fmt
-// follows the first pointer if a Key is in an unexported field and the verb is wrong (%e).
+// keyMaterial holds the secret behind a second pointer, so that fmt never prints it. If a
+// Key is in an unexported field and the verb does not fit (such as %e), fmt follows the
+// first pointer.
 type keyMaterial struct {
 	id     KeyID
 	secret *[]byte
 }
 
-// KeyID is the public name of a key. It is derived from the secret, and every token that
-// the key sealed begins with it, after the prefix.
+// KeyID is the public name of a key. It is derived from the secret. Every token that the
+// key sealed holds this id right after the prefix.
 type KeyID [4]byte
 
 // String returns the id as eight hexadecimal digits.
@@ -62,10 +63,10 @@ func GenerateKey() Key {
 // bytes are copied. The id of the key is the first 4 bytes of HKDF-SHA-256 with the info
 // "mcpseal/1 key id" and no salt. [Key.Reveal] returns the key as text for [ParseKey].
 //
-// NewKey refuses any other length: more bytes do not make a stronger key, and usually
-// are two keys, a key with a line end, or the wrong secret. It also refuses printable
-// text and bytes that repeat. Printable text is a pass phrase, which can be guessed, or
-// a key in hex or base64: keys.FromText decodes those.
+// NewKey refuses any other length. More bytes do not make a stronger key: usually they
+// are two keys, a key with a line end, or the wrong secret. NewKey also refuses printable
+// text and bytes that repeat. Printable text is either a pass phrase, which can be
+// guessed, or a key in hex or base64, which keys.FromText decodes.
 func NewKey(secret []byte) (Key, error) {
 	if problem := weakness(secret); problem != "" {
 		return Key{}, errors.New("mcpseal: " + problem + "; " + howToMakeASecret)
@@ -76,12 +77,13 @@ func NewKey(secret []byte) (Key, error) {
 const howToMakeASecret = "a key is 32 random bytes, as openssl rand -hex 32 or openssl rand -base64 32 prints them " +
 	"and mcpseal.GenerateKey makes them"
 
-// leastVariety is how many different byte values a secret must have. 32 random bytes have
-// about 30; fewer than one in 10¹⁴ random secrets have less than 17.
+// leastVariety is how many different byte values a secret must have at least. 32 random
+// bytes have about 30 different values; fewer than one in 10¹⁴ random secrets have less
+// than 17.
 const leastVariety = 17
 
-// weakness says why secret cannot be 32 random bytes, without repeating any of it. It
-// returns "" if it can be.
+// weakness returns why secret cannot be 32 random bytes, in a text that quotes nothing
+// from the secret. It returns "" if secret can be 32 random bytes.
 func weakness(secret []byte) string {
 	switch n := len(secret); {
 	case n >= minSecret && allAlike(secret):
@@ -222,9 +224,9 @@ func keyChecksum(secret []byte) []byte {
 	return h.Sum(nil)[:keyChecksumSize]
 }
 
-// The methods below print keys and rings as their ids, under every verb and in every log.
-// fmt cannot call them for a Key in an unexported field of another struct: it then prints
-// a pointer, not the secret.
+// The methods below print keys and rings as their ids, with every verb of fmt and in
+// every log. fmt cannot call them for a Key in an unexported field of another struct: it
+// then prints a pointer, not the secret.
 
 // String returns the key's id in a short text, without the secret.
 func (k Key) String() string {

@@ -20,11 +20,11 @@ const (
 	OpDrop Op = "drop" // answers from the client were not passed to the handler
 )
 
-// Event is one operation of a boundary, for metrics. It holds nothing that must
-// not be on a dashboard: no token, state, key, argument or user. Op, Reason, Method,
-// Target and Format have few values, so they can be labels of a metric. The other fields
-// cannot: a client can give them any number of values. Opening a first round causes no
-// event.
+// Event is one operation of a boundary, for metrics. It holds nothing that must not be on
+// a dashboard: no token, state, key, argument or user. Op, Reason, Method, Target and
+// Format have few values, so they can be labels of a metric. The other fields cannot,
+// because clients can cause any number of different values. Opening a first round, which
+// has no token, causes no event.
 type Event struct {
 	Op       Op            // what the boundary did
 	Reason   Reason        // why the operation failed; "" if it succeeded
@@ -34,21 +34,21 @@ type Event struct {
 	// Method is the method of the request, as the adapter gave it.
 	Method string
 	// Target is the tool or the prompt, or the scheme of a resource's URI. It is
-	// [TargetUnknown] if a client may have made the name up: no handler ran, and no token
-	// says that it was sealed for this target.
+	// [TargetUnknown] if a client may have made the name up, because no handler ran, and no
+	// token says that it was sealed for this target.
 	Target string
 
 	// Format is the prefix of the token's format, "unprefixed" for a format without a
-	// prefix, "" if the token belongs to no format.
+	// prefix, or "" if the token belongs to no format.
 	Format     string
-	KeyID      string // the id of the key that the token names, even if it is forged; "" if the format does not say
+	KeyID      string // the id of the key that the token names, even if the token is forged; "" if the format does not tell the id
 	TokenBytes int
 	StateBytes int
 
-	Dropped int // with OpDrop: how many answers were dropped because they were not asked for or not complete
+	Dropped int // with OpDrop: how many answers were dropped, because no question asked for them or they were incomplete
 
-	Flow  string // the flow's id; "" unless the token is genuine or being sealed
-	Round int    // the token's round; 0 unless the token is genuine or being sealed
+	Flow  string // the flow's id if the token is genuine or is being sealed, otherwise ""
+	Round int    // the token's round if the token is genuine or is being sealed, otherwise 0
 }
 
 // TargetUnknown is the Target of an event about a request whose target may not exist.
@@ -82,12 +82,13 @@ func (b *Boundary) event(op Op, start time.Time, round *Round, format *acceptedF
 	return e
 }
 
-// rejected tells the operator why a token was rejected, and returns the error of Open.
+// rejected tells the operator why a token was rejected, and returns the error that Open
+// must return.
 func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, token string, fail *failure) error {
 	fail.Excuse(ctx, ReasonCanceled)
 	e := b.event(OpOpen, start, round, format, token)
 	e.StateBytes = 0
-	if fail.params != nil { // with a token, bad arguments are a rejection and not a ParamsError
+	if fail.params != nil { // if the request has a token, bad arguments cause a rejection, not a ParamsError
 		fail.Reason = ReasonArguments
 	}
 	// The target exists if a genuine token was sealed for it, even by another service
@@ -97,7 +98,8 @@ func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, 
 	return &RejectError{fail.Reason, fail.Cause}
 }
 
-// notSealed tells the operator why a state was not sealed, and returns the error of Seal.
+// notSealed tells the operator why a state was not sealed, and returns the error that
+// Seal must return.
 func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round, format *acceptedFormat, stateSize int, fail *failure) error {
 	e := b.event(OpSeal, start, round, format, "")
 	e.StateBytes = stateSize
@@ -150,8 +152,8 @@ func (e *Event) flow() []slog.Attr {
 }
 
 // Dropped tells the log and the observer that the adapter did not pass n answers of this
-// request to the handler, because they were not asked for or not complete. An adapter
-// calls it at most once a round.
+// request to the handler, because no question asked for them or they were incomplete. An
+// adapter calls Dropped at most once a round.
 func (r *Round) Dropped(ctx context.Context, n int) {
 	b := r.boundary
 	if b == nil || n <= 0 {
@@ -168,8 +170,9 @@ func (r *Round) Dropped(ctx context.Context, n int) {
 	b.observe(ctx, e)
 }
 
-// Completed logs that a handler returned a state although its result asks nothing. An
-// adapter must not send that state: it would never come back, and everybody could read it.
+// Completed logs that a handler returned a state although its result asks no question. An
+// adapter must not send that state: the client would never send it back, and everybody
+// could read it.
 func (r *Round) Completed(ctx context.Context) {
 	b := r.boundary
 	if b == nil {
@@ -181,7 +184,8 @@ func (r *Round) Completed(ctx context.Context) {
 		slog.String("method", e.Method), slog.String("target", e.Target))
 }
 
-// observe passes the event to the observer, if there is one, and ignores its panic.
+// observe passes the event to the observer, if there is one, and ignores a panic of the
+// observer.
 func (b *Boundary) observe(ctx context.Context, e Event) {
 	if b.config.Observer != nil {
 		callback.Quietly(func() { b.config.Observer(ctx, e) })

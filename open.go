@@ -9,9 +9,10 @@ import (
 )
 
 // Open begins a round. An empty token means a first round and is always accepted. Any
-// other token must have been sealed under this policy for this request, user and
-// service, and be unchanged and not expired. Otherwise the error is a *[RejectError],
-// whatever is wrong. With [Config.AskAgain], Open returns a first round instead.
+// other token must be unchanged, not expired and within the limits of the config, and
+// must have been sealed for this request, user and service. Otherwise the error is a
+// *[RejectError], whatever is wrong. For the tokens that [Config.AskAgain] chooses, Open
+// returns a first round instead of the error.
 func (b *Boundary) Open(ctx context.Context, request Request, token string) (round Round, err error) {
 	round.begin(b, &request)
 	if token == "" {
@@ -39,7 +40,7 @@ func (b *Boundary) Open(ctx context.Context, request Request, token string) (rou
 	return round, nil
 }
 
-// begin turns r into a first round of request. It sets the fields one by one instead of
+// begin makes r the first round of request. It sets the fields one by one instead of
 // copying a Round, because a Round is large.
 func (r *Round) begin(b *Boundary, request *Request) {
 	r.boundary, r.caller = b, request.Principal
@@ -48,8 +49,8 @@ func (r *Round) begin(b *Boundary, request *Request) {
 	r.digests.audience, r.digests.audienceKnown = b.audience, true
 }
 
-// check opens the token into round. It returns the token's format (nil if it belongs to
-// none) and why the token is rejected (nil if it is accepted).
+// check opens the token into round. It returns the format of the token (nil if the token
+// belongs to no format) and why the token is rejected (nil if it is accepted).
 func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acceptedFormat, *failure) {
 	// 1. Do the checks that cost nothing.
 	if len(token) > b.config.MaxToken {
@@ -92,7 +93,8 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 	if fail := b.checkArguments(round, format); fail != nil {
 		return format, fail
 	}
-	// 6. Check that the token was not used before. This comes last, because it spends the token.
+	// 6. Check that the token was not used before. This comes last, because it marks the
+	// token as used.
 	if b.singleUse(&round.binding) && format.carries&ClaimSingleUse != 0 {
 		if fail := b.spend(ctx, round); fail != nil {
 			return format, fail
@@ -120,7 +122,8 @@ func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure
 	return nil
 }
 
-// digest computes the format's digest of the round's arguments, and keeps it in round.
+// digest computes the digest of the round's arguments as this format defines it, and
+// keeps the digest in round.
 func (f *acceptedFormat) digest(round *Round) *failure {
 	return guardFormat(func() error {
 		if d := &round.digests; f.record != nil {
@@ -159,8 +162,8 @@ func (f *acceptedFormat) sameArguments(round *Round) bool {
 }
 
 // timeReason returns why the token's times or its round are refused, or "" if they are
-// accepted. Each condition has the form !(accepted), so that a nonsense number is
-// refused. flows is true if the token's format carries [ClaimFlow].
+// accepted. Each condition is written as !(what is accepted), so that a nonsense number
+// is refused. flows is true if the token's format carries [ClaimFlow].
 func timeReason(now int64, c *Claims, flows bool, maxFlow time.Duration, maxRounds int) Reason {
 	if !(now < c.Expires) {
 		return ReasonExpired
@@ -188,7 +191,8 @@ func timeReason(now int64, c *Claims, flows bool, maxFlow time.Duration, maxRoun
 func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *failure {
 	var fail *failure
 	if f.record != nil {
-		// A direct call keeps the round on the caller's stack; one through an interface would not.
+		// A direct call keeps the round on the caller's stack. A call through an interface
+		// would move it to the heap.
 		round.claims, round.questions, round.sealed, fail = f.record.open(ctx, &round.binding, &round.digests, token)
 	} else {
 		fail = guardFormat(func() (err error) {

@@ -10,26 +10,26 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// The exported names below are for authors of adapters, formats and stores: they call
-// parts that a server's author supplied, and make texts that a log may show.
+// The exported names below are for authors of adapters, formats and stores. They help to
+// call the parts that a server's author supplied, and to make texts that a log may show.
 
-// PlainError is an error whose text holds no secret. A log shows the text of a
-// PlainError that a codec, a format, a store or a principal returns or wraps; of
-// any other error it shows the type only.
+// PlainError is an error whose text holds no secret. If a codec, a format, a store or a
+// principal returns or wraps a PlainError, the log shows its text. Of any other error the
+// log shows only the type.
 type PlainError = plain.Error
 
 // PlainText returns a client's text in a form that a log may show: quoted unless it
 // is plain ASCII, and cut at 128 bytes.
 func PlainText(text string) string { return plain.Text(text) }
 
-// PartError is the error or panic of a part that a server's author supplied, such as
-// a store. Its text names only the type of the failure, because the original text
-// may hold anything. Stack names the functions that led to a panic; Unwrap returns
-// the original error.
+// PartError is the error or panic of a part that a server's author supplied, such as a
+// store. Its text names only the type of that error or panic, because the original text
+// may hold a secret. The method Stack names the functions that led to a panic. The method
+// Unwrap returns the original error.
 type PartError = callback.Error
 
 // Guard calls a part that a server's author supplied. It returns the part's error or
-// panic as a [*PartError].
+// panic as a [*PartError], or nil if the part succeeded.
 func Guard(part func() error) error {
 	var failed *PartError
 	panicked := callback.Guard(func() {
@@ -43,22 +43,24 @@ func Guard(part func() error) error {
 	return failed.OrNil()
 }
 
-// Identify returns the user that is calling, and "" for a nil Principal. An error, a
-// panic and a name of more than 4096 bytes come back as a [*PartError].
+// Identify calls p and returns the name of the user that is calling. It returns "" if p
+// is nil. If p fails, panics or returns a name of more than 4096 bytes, the error is a
+// [*PartError].
 func (p Principal) Identify(ctx context.Context) (user string, err error) {
 	user, failed := callback.Identify(ctx, p)
 	return user, failed.OrNil()
 }
 
-// Logger returns a logger like l that ignores a panic of its handler. If l is nil, it is
-// like the current slog.Default().
+// Logger returns a logger that logs as l does, but ignores a panic of l's slog.Handler.
+// If l is nil, the current slog.Default() takes its place.
 func Logger(l *slog.Logger) *slog.Logger { return callback.Logger(cmp.Or(l, slog.Default())) }
 
-// failure says why a check failed, with all that the operator may know. It is an error, so
-// that a format of this package can return it even through a format that wraps it.
+// failure says why a check failed, with all that the operator may know. It implements
+// error. So a format of this package can return a failure, and a format that wraps that
+// format can pass the failure on.
 type failure struct {
 	callback.Failure[Reason]
-	params  *argdigest.Error // why the arguments have no digest; nil if the failure is another one
+	params  *argdigest.Error // why the arguments have no digest; nil if the check failed for another reason
 	flow    [16]byte         // the flow of a genuine token; zero means unknown
 	round   int              // the round of a genuine token; 0 means unknown
 	missing ClaimSet         // the demanded claims that the token's format cannot carry
@@ -87,14 +89,15 @@ func lacking(claims ClaimSet) *failure {
 }
 
 func undigested(problem *argdigest.Error) *failure {
-	fail := failedBecause(ReasonInvalidParams, "%s", problem) // the text of problem repeats nothing of the arguments
+	fail := failedBecause(ReasonInvalidParams, "%s", problem) // the text of problem quotes nothing from the arguments
 	fail.params = problem
 	return fail
 }
 
 // guard calls a part that the server's author may have supplied, and returns its error or
-// panic as a failure. If the error wraps a reason in mayGive, the failure has that reason;
-// in all other cases it has the reason in the parameter otherwise.
+// panic as a failure. If the error wraps a reason that is in mayGive, the failure has
+// that reason. If not, the failure has the reason that was passed as the second
+// parameter.
 func guard(part func() error, otherwise Reason, mayGive ...Reason) *failure {
 	if checked := callback.Check(part, otherwise, mayGive...); checked != nil {
 		return &failure{Failure: *checked}
@@ -103,7 +106,7 @@ func guard(part func() error, otherwise Reason, mayGive ...Reason) *failure {
 }
 
 // guardFormat calls a format. If the format returns a *failure, guardFormat returns it
-// unchanged. It returns any other error, or a panic, as guard does.
+// unchanged. It turns any other error, or a panic, into a failure as guard does.
 func guardFormat(call func() error) (fail *failure) {
 	other := guard(func() error {
 		err := call()

@@ -7,12 +7,12 @@ type Kind uint8
 const (
 	KindForm     Kind = iota + 1 // asks the user to fill in a form: an elicitation in form mode
 	KindURL                      // asks the user to open a URL: an elicitation in URL mode
-	KindSampling                 // asks for a sample from the client's model
-	KindRoots                    // asks for the client's roots
+	KindSampling                 // asks the client's model for a message: a sampling request
+	KindRoots                    // asks the client which roots (folders) the server may use
 )
 
-// Takes reports whether an answer of the given kind fits a question of kind k. Answers
-// to a form and to a URL look the same, so each fits both.
+// Takes reports whether an answer of the given kind fits a question of kind k. An answer
+// to a form looks like an answer to a URL, so either answer fits both questions.
 func (k Kind) Takes(answer Kind) bool { return k == answer || k.elicits() && answer.elicits() }
 
 func (k Kind) elicits() bool { return k == KindForm || k == KindURL }
@@ -28,7 +28,7 @@ const (
 type Question struct {
 	Key    string   // the entry's name in inputRequests, at most [MaxQuestionKey] bytes
 	Kind   Kind     // tells which kind of answer fits
-	Digest [16]byte // a digest of the exact wording, if the caller has one; zero means none
+	Digest [16]byte // a digest of the question's exact wording; zero means that the caller gives no digest
 }
 
 func (q *Question) wellFormed() bool {
@@ -92,7 +92,7 @@ func appendQuestions(dst []byte, questions []Question) []byte {
 }
 
 // cutQuestions cuts n well-formed questions off the front of text. ok is false if text
-// does not begin with so many.
+// does not begin with n well-formed questions.
 func cutQuestions(text string, n int) (list questionList, rest string, ok bool) {
 	rest = text
 	for i := range n {

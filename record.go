@@ -55,7 +55,7 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 		flags |= flagUser
 	}
 	var head [headSize]byte
-	native.PutSpan(head[:], atAge, age) // from the last field to the first, because each Put overwrites bytes before its field
+	native.PutSpan(head[:], atAge, age) // written from the last field to the first, because each Put overwrites bytes before its field
 	native.PutSpan(head[:], atLifetime, lifetime)
 	native.PutInstant(head[:], atIssued, c.Issued)
 	head[0], head[1], head[atFlags] = PurposeState.Mark(), recordVersion, flags
@@ -103,8 +103,9 @@ func parseRecord(payload []byte) (record, Reason) {
 	return rec, ""
 }
 
-// digest cuts a digest off the front of rec.rest into field, if the record has that digest
-// (present). It reports whether rec.rest was long enough.
+// digest cuts a digest off the front of rec.rest and stores it in field. If present is
+// false, the record has no such digest, and nothing happens. digest returns false if
+// rec.rest is too short.
 func (rec *record) digest(field *[]byte, present bool) bool {
 	if !present {
 		return true
@@ -137,7 +138,8 @@ func (rec *record) boundTo(b *Binding, d *digests) Reason {
 }
 
 // sameClaim reports whether the record and the request have the same digest, or neither
-// has one. sealed is the record's digest or nil; digest is the request's, if present is true.
+// has one. sealed is the record's digest, or nil if it has none. digest is the request's
+// digest, and means nothing if present is false.
 func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
 	if !present {
 		return sealed == nil
@@ -145,8 +147,8 @@ func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
 	return sealed != nil && native.Same(sealed, digest)
 }
 
-// claims returns the claims and, still encoded, the questions. Both are copied from the
-// payload in one allocation. The reason is "" if the record is well-formed.
+// claims returns the claims, and the questions in their encoded form. Both are copied
+// from the payload in one allocation. The reason is "" if the record is well-formed.
 func (rec *record) claims() (Claims, questionList, Reason) {
 	issued := rec.issued()
 	c := Claims{
@@ -167,17 +169,17 @@ func (rec *record) claims() (Claims, questionList, Reason) {
 
 const digestSize = native.DigestSize
 
-// digests are the digests of one binding that the native record holds. They are
-// computed when they are needed and kept for the round. The binding must not change.
+// digests holds the digests of one binding, as a native record holds them. Each is
+// computed when it is first needed, and kept for the round. The binding must not change.
 //
-// The flow's id salts the digests, so that nobody sees whether two flows have the
-// same user or arguments; within a flow they stay the same. The audience needs no
+// The flow's id salts the digests, so that nobody sees whether two flows have the same
+// user or arguments; within one flow the digests stay the same. The audience needs no
 // salt: it is the same public name in every token of a service.
 type digests struct {
 	plain         [argdigest.Size]byte // the digest of the arguments, without salt
 	plainKnown    bool
 	audienceKnown bool
-	known         bool // true if the salted digests are computed, for the field flow
+	known         bool // true if the salted digests were computed, for the flow in the next field
 	flow          [16]byte
 
 	request, mask, audience, user [digestSize]byte // mask salts the digest of the arguments
@@ -209,8 +211,8 @@ func (d *digests) salt(b *Binding, flow [16]byte) {
 	d.known, d.flow = true, flow
 }
 
-// masked combines the digest of the arguments with the mask by XOR. This salts the digest;
-// done again, it removes the salt.
+// masked combines the digest of the arguments with the mask by XOR. This salts the
+// digest. Doing it again removes the salt.
 func (d *digests) masked(arguments []byte) (masked [digestSize]byte) {
 	for i := 0; i < digestSize; i += 8 {
 		binary.NativeEndian.PutUint64(masked[i:], binary.NativeEndian.Uint64(arguments[i:])^binary.NativeEndian.Uint64(d.mask[i:]))

@@ -8,16 +8,16 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// RecordFormat returns a format that seals the native record with your own codec,
-// for [Config.Format]. Tokens begin with prefix: 2 to 16 lower-case letters and
-// digits, then a full stop. It must not be a prefix that mcpseal uses.
+// RecordFormat returns a format that seals the native record with your own codec, for
+// [Config.Format]. Tokens begin with prefix: 2 to 16 lower-case letters and digits, then
+// a full stop. The prefix must not be one of mcpseal's own.
 func RecordFormat(prefix string, codec Codec) Format {
 	return newRecordFormat(prefix, codec)
 }
 
-// NativeFormat returns the format that [Config.Keys] implies: the native record,
-// sealed by a ring. List it in [Config.AlsoOpen] if [Config.Format] is another
-// format and native tokens must open too.
+// NativeFormat returns the format that a boundary has if [Config.Format] is nil: the
+// native record, sealed with a ring. List it in [Config.AlsoOpen] if [Config.Format] is
+// another format and native tokens must open too.
 func NativeFormat(keys KeySource) Format {
 	return newRecordFormat(PurposeState.Prefix(), RingCodec(keys, PurposeState))
 }
@@ -88,8 +88,8 @@ func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, c
 	return token, nil
 }
 
-// open does what Open does, and reuses the digests in d. It returns the questions still
-// encoded, and the digest of the arguments that the token holds.
+// open does what Open does, and reuses the digests in d. It returns the questions in
+// their encoded form, and the digest of the arguments that the token holds.
 func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (c Claims, questions questionList, arguments [digestSize]byte, fail *failure) {
 	text, ok := strings.CutPrefix(token, f.prefix)
 	if !ok {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// ReplayStore remembers which tokens were used, so that each works once. Spend
-// returns true exactly once for each flow and round, whoever calls it, and
-// remembers the use at least until use.Until. When in doubt it returns an error, and
-// the token is rejected. If the context has already ended, it returns an error
-// and spends nothing. It returns by the context's deadline: a boundary does not
-// wait longer. While 2,000 calls have not returned, a boundary rejects tokens at once. A
-// token stays spent even if the handler fails later.
+// ReplayStore remembers which tokens were used, so that each token works only once. Spend
+// returns true exactly once for each flow and round, whoever calls it, and remembers the
+// use at least until use.Until. When in doubt, Spend returns an error, and the token is
+// rejected. If the context has already ended, Spend returns an error and records nothing.
+// Spend returns by the context's deadline: a boundary does not wait longer. While 2,000
+// calls of Spend have not returned, a boundary rejects single-use tokens without calling
+// Spend. A token counts as used even if the handler fails later.
 //
 // The suite sealtest.TestReplayStore checks that a store does this.
 type ReplayStore interface {
@@ -25,7 +25,7 @@ type ReplayStore interface {
 type Use struct {
 	Flow   [16]byte
 	Round  int
-	Issued time.Time // when the token was sealed; a store that started later cannot know whether it was used
+	Issued time.Time // when the token was sealed; a store that started later cannot know whether the token was used
 	Until  time.Time // the store remembers the use at least until this time
 	Owner  [16]byte  // the same for all tokens of one user at one boundary; zero means no user
 }
@@ -38,8 +38,9 @@ const (
 // maxSpending limits how many goroutines wait for a store that does not return.
 const maxSpending = 2000
 
-// spend marks the token as used in the replay store. It returns in time even if the store
-// does not, and fails if the token was used before.
+// spend marks the token as used in the replay store. It fails if the token was used
+// before. It returns after Config.ReplayTimeout at the latest, even if the store does
+// not.
 func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	use := Use{
 		Flow:   round.claims.Flow,
@@ -74,8 +75,8 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	}
 }
 
-// owner returns an id for a user: always the same at this boundary, another one at any
-// other boundary. It is zero for "".
+// owner returns an id for a user. The id is always the same at this boundary, and
+// different at any other boundary. It is zero if user is "".
 func (b *Boundary) owner(user string) (id [16]byte) {
 	if user == "" {
 		return id

@@ -18,8 +18,8 @@ type ringKeys struct {
 	ephemeral bool
 }
 
-// NewRing makes a ring. To rotate, add the new key last on every replica, then
-// move it to the front, then drop the old one after its last token or cursor has
+// NewRing makes a ring. To rotate, first add the new key at the end of the ring on every
+// replica. Then move it to the front. Drop the old key when its last token or cursor has
 // expired: after TTL, URLTTL or the TTL of cursors, whichever is longest.
 func NewRing(keys ...Key) (*Ring, error) {
 	if len(keys) == 0 {
@@ -48,9 +48,9 @@ func NewRing(keys ...Key) (*Ring, error) {
 	return &Ring{ring}, nil
 }
 
-// Ephemeral returns a ring with one random key that dies with the process. It
-// suits a server that one client starts for itself: its tokens do not open after
-// a restart or on another replica. A boundary with such keys says so in the log.
+// Ephemeral returns a ring with one random key that dies with the process. It suits a
+// server that one client starts for itself: tokens of this key do not open after a
+// restart or on another replica. A boundary with such keys says so in the log.
 func Ephemeral() *Ring {
 	ring, err := NewRing(GenerateKey())
 	if err != nil {
@@ -60,7 +60,7 @@ func Ephemeral() *Ring {
 	return ring
 }
 
-// IDs returns the ids of the keys, that of the sealing key first.
+// IDs returns the ids of the keys. The first is the id of the key that seals.
 func (r *Ring) IDs() []KeyID {
 	if r == nil || r.keys == nil {
 		return nil
@@ -85,10 +85,10 @@ func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 // that reloads its keys only has to return another ring. Ring must be fast, safe for
 // concurrent use, and never return nil.
 //
-// A source may have a method Outlast(ttl time.Duration) error. New calls it with
-// the longest lifetime of the boundary's tokens, and returns its error. A source
-// whose keys expire returns an error if a key would expire before its tokens. The
-// package keys has implementations.
+// A source may have a method Outlast(ttl time.Duration) error. New calls Outlast with the
+// longest lifetime of the boundary's tokens, and returns its error. In a source whose
+// keys expire, Outlast returns an error if a key would expire before the tokens that it
+// sealed. The package keys has implementations.
 type KeySource interface {
 	Ring() *Ring
 }

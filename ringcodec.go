@@ -38,7 +38,8 @@ const (
 	errPurpose = plainError("the purpose is unknown")
 )
 
-// Native marks this codec as one that may be given pooled buffers.
+// Native marks this codec as one that does not retain the buffers passed to it, so
+// callers may pass pooled buffers.
 func (c *ringCodec) Native(native.Mark) {}
 
 func (c *ringCodec) ring() (*ringKeys, error) {
@@ -119,7 +120,8 @@ func (c *ringCodec) Room(payload int) int {
 	return b64u.EncodedLen(size) + size
 }
 
-// KeyID returns the key id at the start of a text, which need not be genuine.
+// KeyID returns the key id at the start of a text, genuine or not, or "" if there is
+// none.
 func (c *ringCodec) KeyID(text string) string {
 	const chars = 8 // eight characters of base64url hold six bytes; the id is the first four
 	if len(text) < chars {
@@ -172,7 +174,7 @@ func newKeySealers(key *keyMaterial) (*keySealers, error) {
 
 // sealCounts holds how many values each key has sealed. It is global, so that a key that
 // is loaded again keeps its count.
-var sealCounts sync.Map // the keys are sealCountKey, the values *atomic.Uint64
+var sealCounts sync.Map // maps each sealCountKey to an *atomic.Uint64
 
 type sealCountKey struct {
 	id      KeyID

@@ -19,11 +19,11 @@ type Round struct {
 	boundary  *Boundary
 	binding   Binding
 	digests   digests          // the digests of binding
-	caller    Principal        // tells who is calling; nil after it was called
+	caller    Principal        // tells who is calling; nil once binding.User holds its result
 	claims    Claims           // what the request's token asserts; zero on a first round
 	questions questionList     // the questions that the request's token holds
 	sealed    [digestSize]byte // the digest of the arguments that a native token holds
-	arguments []byte           // the digest of the arguments by a format that is not native; nil until it is known
+	arguments []byte           // the digest of the arguments, computed by a format that is not native; nil until it is known
 	waived    ClaimSet         // the claims that the operator waived for the token's format
 	expires   int64            // when the last token that this round sealed expires, in Unix milliseconds
 	named     bool             // true if a token says that it was sealed for this target
@@ -39,24 +39,24 @@ func (r Round) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }
 // LogValue returns what String returns, so that slog shows no state either.
 func (r Round) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
-// State returns what the handler wrote in the previous round, and false if it
-// wrote nothing or this is the first round.
+// State returns what the handler wrote in the previous round, and true. It returns false
+// if the handler wrote no state or this is a first round.
 func (r *Round) State() (state string, ok bool) { return r.claims.State, r.claims.HasState }
 
 // First reports whether this is a first round: the request brought no token, or its token
 // was rejected and [Config.AskAgain] applied.
 func (r *Round) First() bool { return !r.opened }
 
-// Questions returns the questions that the previous round asked. pinned is true if no
-// other question was asked. It is false if the operator waived [ClaimQuestions] because the
-// token's format cannot carry questions: then the list is not known.
+// Questions returns the questions that the previous round asked. pinned is true if this
+// list is known to be complete. It is false if the operator waived [ClaimQuestions]
+// because the token's format cannot carry questions: then the questions are not known.
 func (r *Round) Questions() (questions []Question, pinned bool) {
 	return slices.Collect(r.questions.all), r.waived&ClaimQuestions == 0
 }
 
-// Waived returns the claims that the token's format cannot carry and the operator
-// waived. It is zero on a first round. For a format that does not seal at all,
-// [ClaimWording] and [ClaimSingleUse] are not among them.
+// Waived returns the claims that the token's format cannot carry and the operator waived.
+// It is zero on a first round. For an unsealed format, such as compat.Plaintext, the
+// result never has [ClaimWording] and [ClaimSingleUse].
 func (r *Round) Waived() ClaimSet { return r.waived }
 
 // Expires returns the expiry of the last token that this round sealed, or the zero
@@ -83,29 +83,31 @@ func (r *Round) identify(ctx context.Context) *failure {
 
 // Request is a request that carries a token, or whose result will carry one.
 type Request struct {
-	// Method is the protocol's name: tools/call, prompts/get or resources/read.
+	// Method is the method's name in the protocol: tools/call, prompts/get or
+	// resources/read.
 	Method string
 	// Target is the tool's or prompt's name, or the resource's URI.
 	Target string
-	// Arguments is the JSON text of params.arguments as it arrived, without the
-	// cursor if there is one among them. Nil and null mean {}. With a token, Open
-	// digests the arguments and Seal uses that digest. On a first round Seal reads them,
-	// so they must not change until then: give Open a copy if a handler can change
-	// these bytes.
+	// Arguments is the JSON text of params.arguments as it arrived, without the cursor if
+	// there is one among them. Nil and null mean {}. If the request has a token, Open
+	// digests the arguments and Seal uses that digest. On a first round Seal reads the
+	// arguments, so they must not change before that: give Open a copy if a handler can
+	// change these bytes.
 	Arguments []byte
-	// Principal tells who is calling; nil means nobody. It is called when a
-	// token is opened or sealed: once a round, or twice if a token was rejected
-	// and [Config.AskAgain] is set.
+	// Principal tells who is calling; nil means that there is no user. The boundary calls it
+	// when it opens or seals a token: once a round, or twice if a token was rejected and
+	// [Config.AskAgain] is set.
 	Principal Principal
 }
 
 // Principal returns the name of the verified user that is calling, or "" for no user. A
-// name has at most 4096 bytes and always means the same user. After an error, a panic or a
-// longer name, the token is rejected or not sealed.
+// name has at most 4096 bytes and always means the same user. If the principal fails,
+// panics or returns a longer name, the boundary does not open or seal the token.
 type Principal func(ctx context.Context) (string, error)
 
-// User returns a principal for a user that is already known. For an empty id it returns an
-// error: an authenticated caller without a name must not pass as a call without a user.
+// User returns a principal for a user that is already known. If id is empty, the
+// principal returns an error, because an authenticated caller without a name must not
+// pass as a call without a user.
 func User(id string) Principal {
 	return func(context.Context) (string, error) {
 		if id == "" {

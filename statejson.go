@@ -10,11 +10,11 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonloss"
 )
 
-// EncodeState returns a value as JSON, to be used as a state. It refuses a value
-// that would come back changed: one with data in fields that JSON does not carry, or
-// with text that is not UTF-8. In a field of type any, it also refuses bytes, and
-// numbers that a float64 does not hold, such as most integers beyond 2^53. Other
-// numbers there come back as a float64.
+// EncodeState returns a value as JSON, to be used as a state. It refuses a value that
+// [DecodeState] would not return unchanged: one with data in fields that JSON does not
+// carry, or with text that is not UTF-8. In a field of type any, EncodeState also refuses
+// bytes, and numbers that a float64 cannot hold exactly, such as most integers beyond
+// 2^53. DecodeState returns other numbers in such a field as a float64.
 func EncodeState(value any) (string, error) {
 	v := reflect.ValueOf(value)
 	if v.IsValid() { // encode through a pointer, because DecodeState uses the methods of the pointer type too
@@ -33,8 +33,8 @@ func EncodeState(value any) (string, error) {
 }
 
 // DecodeState decodes a state that [EncodeState] encoded. It refuses a state with members
-// that T does not have, or whose types differ from T's. The error repeats nothing of the
-// state.
+// that T does not have, or with members of other types than in T. The error quotes
+// nothing from the state.
 func DecodeState[T any](state string) (T, error) {
 	var value, none T
 	decoder := json.NewDecoder(bytes.NewReader([]byte(state)))

@@ -1,19 +1,21 @@
-// Package adapter has what adapters of MCP SDKs have in common, for authors of adapters.
-// If you write a server, use an adapter, such as gosdk or mcpgo.
+// Package adapter is for authors of adapters. It holds the code that adapters of all MCP
+// SDKs need. If you write a server, use an adapter, such as gosdk or mcpgo.
 //
 // An adapter moves fields between an SDK and a [mcpseal.Boundary], and the boundary
-// decides. The rest of the work is the same for every SDK, and is here: a copy of the
-// arguments that no handler can change ([Arguments]), the questions that a client can
-// answer ([Capabilities]), answers without gaps ([HasNull]), the cursors of lists
-// ([ListCursors]), and mistakes of the server's author ([Unlisted], [Table]).
+// decides what is accepted. The rest of the work is the same for every SDK, and is in
+// this package: keeping a copy of the arguments that no handler can change ([Arguments]),
+// asking only what the client can answer ([Capabilities]), finding incomplete answers
+// ([HasNull]), sealing the cursors of lists ([ListCursors]), and finding mistakes of the
+// server's author ([Unlisted], [Table]).
 package adapter
 
 // StartOver is the text of a tool result that tells a model what to do after a token was
-// rejected. Adapters offer it in place of the protocol's error.
+// rejected. An adapter can send this result instead of the protocol's error.
 const StartOver = "The confirmation is no longer valid. Nothing was done. Call the tool again to start over."
 
-// HasNull reports whether a JSON value is null or holds a null, at any depth. A form field
-// that the user left empty is absent, not null, so a handler does not expect one.
+// HasNull reports whether a JSON value is null or holds a null, at any depth. A form
+// field that the user left empty is absent, not null, so a handler does not expect a
+// null.
 func HasNull(value any) bool {
 	switch v := value.(type) {
 	case nil:

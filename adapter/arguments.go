@@ -3,8 +3,8 @@ package adapter
 import "sync"
 
 // Arguments is a copy of a call's arguments as JSON. Make it when the call arrives:
-// handlers and inner middleware may change the arguments before anything is sealed. A
-// nil *Arguments has no text.
+// handlers and inner middleware may change the arguments before anything is sealed. The
+// text of a nil *Arguments is nil.
 type Arguments struct{ text []byte }
 
 var argumentsPool = sync.Pool{New: func() any { return new(Arguments) }}
@@ -26,7 +26,7 @@ func CopyStrings(members map[string]string) *Arguments {
 	return a
 }
 
-// Text returns the copy. It is valid until Release.
+// Text returns the copy. The copy is valid until Release is called.
 func (a *Arguments) Text() []byte {
 	if a == nil {
 		return nil
@@ -34,7 +34,7 @@ func (a *Arguments) Text() []byte {
 	return a.text
 }
 
-// Release lets another call reuse the memory.
+// Release lets another call reuse the memory of the copy.
 func (a *Arguments) Release() {
 	if a == nil || cap(a.text) > maxPooled {
 		return
@@ -43,8 +43,8 @@ func (a *Arguments) Release() {
 	argumentsPool.Put(a)
 }
 
-// AppendStrings appends a JSON object. The order of its members is random: the digest of
-// arguments does not depend on it.
+// AppendStrings appends members to dst as a JSON object. The order of the members is
+// random; the digest of the arguments does not depend on their order.
 func AppendStrings(dst []byte, members map[string]string) []byte {
 	dst = append(dst, '{')
 	first := true

@@ -8,22 +8,23 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Capabilities is what a client has declared that it can answer.
+// Capabilities says which kinds of questions a client has declared that it can answer.
 type Capabilities struct {
-	Form, URL     bool // elicitation; a client that names no mode can answer forms
+	Form, URL     bool // elicitation; a client that declares elicitation without a mode can answer forms
 	Sampling      bool
-	SamplingTools bool // sampling with tools
+	SamplingTools bool // sampling requests that offer tools
 	Roots         bool
 }
 
-// Need is what a client must declare before it is asked a question. Revision 2026-07-28
-// forbids a server to ask anything else.
+// Need is the capability that a client must declare before a server asks it a question.
+// Revision 2026-07-28 forbids questions whose capability the client has not declared.
 type Need struct {
 	Kind  mcpseal.Kind
-	Tools bool // of a sampling question: it offers tools
+	Tools bool // true for a sampling request that offers tools
 }
 
-// Meet reports whether the capabilities cover a question.
+// Meet reports whether a client with these capabilities can answer a question with this
+// need.
 func (c Capabilities) Meet(need Need) bool {
 	switch need.Kind {
 	case mcpseal.KindForm:
@@ -38,7 +39,8 @@ func (c Capabilities) Meet(need Need) bool {
 	return false
 }
 
-// CapabilitiesIn reads capabilities as decoded from JSON.
+// CapabilitiesIn converts the capabilities that a client declared. The parameter declared
+// is the JSON object from the client, decoded by encoding/json.
 func CapabilitiesIn(declared map[string]any) (c Capabilities) {
 	if elicitation, ok := declared["elicitation"].(map[string]any); ok {
 		_, c.Form = elicitation["form"]
@@ -53,8 +55,9 @@ func CapabilitiesIn(declared map[string]any) (c Capabilities) {
 	return c
 }
 
-// MissingCapabilities is the protocol's error for questions that a client has not
-// declared it can answer. Its data lists the capabilities that the questions need.
+// MissingCapabilities returns the protocol's error for a client that has not declared the
+// capabilities for some questions. The error's data lists the capabilities that these
+// questions need.
 func MissingCapabilities(needs ...Need) mcpseal.WireError {
 	required := make(map[string]map[string]any)
 	for _, name := range names(needs) {
@@ -68,13 +71,13 @@ func MissingCapabilities(needs ...Need) mcpseal.WireError {
 	}
 	data, err := json.Marshal(map[string]any{"requiredCapabilities": required})
 	if err != nil {
-		panic("adapter: " + err.Error()) // the value above can always be written
+		panic("adapter: " + err.Error()) // never happens: the value above can always be written as JSON
 	}
 	return mcpseal.WireError{Code: -32021, Message: "Missing required client capabilities", Data: data}
 }
 
-// CapabilityNames names the capabilities that questions need, such as elicitation.form,
-// sorted, for an SDK that cannot send the data of an error.
+// CapabilityNames returns a sorted list of the capabilities that questions need, such as
+// elicitation.form. Use it with an SDK that cannot send the data of an error.
 func CapabilityNames(needs ...Need) string { return strings.Join(names(needs), ", ") }
 
 func names(needs []Need) (names []string) {

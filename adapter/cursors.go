@@ -7,19 +7,20 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// maxListPosition is the length of the longest cursor of an SDK that is sealed. Such a
-// cursor holds a name or a URI.
+// maxListPosition is the greatest length of an SDK's own cursor that an adapter seals. An
+// SDK's cursor holds a name or a URI.
 const maxListPosition = 32 << 10
 
-// ListCursors returns an issuer of cursors for the SDK's own lists, under the boundary's
-// keys, or nil if the boundary has no keys.
+// ListCursors returns an issuer of cursors for the SDK's own lists, such as tools/list.
+// It seals with the boundary's keys. ListCursors returns nil if the boundary has no keys.
 func ListCursors(boundary *mcpseal.Boundary) cursor.Issuer {
 	return nativeCursors(boundary, maxListPosition)
 }
 
-// ToolCursors returns an issuer of cursors for paged tools: the one that the server's
-// author set, or else one under the boundary's keys; nil if the boundary has no keys. It
-// applies [mcpseal.Config.RequireUser] to either.
+// ToolCursors returns an issuer of cursors for paged tools. If the server's author set an
+// issuer, own, ToolCursors returns that one. If own is nil, it returns an issuer that
+// seals with the boundary's keys, or nil if the boundary has no keys. Either issuer obeys
+// [mcpseal.Config.RequireUser].
 func ToolCursors(boundary *mcpseal.Boundary, own cursor.Issuer) cursor.Issuer {
 	if own == nil {
 		return nativeCursors(boundary, 0)
@@ -38,12 +39,12 @@ func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
 	config.MaxPosition = maxPosition
 	cursors, err := cursor.New(config)
 	if err != nil {
-		panic("adapter: " + err.Error()) // the config above is wrong
+		panic("adapter: " + err.Error()) // only if the config above is wrong
 	}
 	return cursors
 }
 
-// forUsers makes the principal fail for a call without a user.
+// forUsers is an issuer that refuses calls without a user: it makes their principal fail.
 type forUsers struct{ cursor.Issuer }
 
 func (f forUsers) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {

@@ -11,39 +11,43 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// PageOptions names what a paged tool adds to arguments and results, and limits the
-// arguments.
+// PageOptions names the members that a paged tool adds to its arguments and results, and
+// limits its arguments.
 type PageOptions struct {
-	Cursor     string // the name of the argument; "" means cursor
-	NextCursor string // the member of the result with the next cursor; "" means nextCursor
-	Items      string // the member of the result with the items; "" means items
+	Cursor     string // the argument that holds the cursor; "" means "cursor"
+	NextCursor string // the member of the result that holds the next cursor; "" means "nextCursor"
+	Items      string // the member of the result that holds the items; "" means "items"
 
-	// Unbound names arguments that may differ from page to page, such as limit. The
-	// schema still checks them and the handler still gets them, but the cursor is not
-	// bound to them. Names are case-sensitive, and must be among the properties at the
-	// root of the schema. Nil means none: all arguments must stay the same.
+	// Unbound names arguments that may differ from page to page, such as limit. The schema
+	// still checks them and the handler still gets them, but the cursor is not bound to
+	// them. Names are case-sensitive, and must be among the properties at the root of the
+	// schema. Nil means that all arguments must stay the same.
 	//
-	// Name only what decides how much is on a page, never what is listed: with a filter
-	// or a tenant here, a client can carry its position from one list into another. And
-	// keep a key in the position: a page number means another row if the size changes.
+	// Name only arguments that decide how much is on a page, never those that decide what is
+	// listed. If a filter or a tenant is unbound, a client can carry its position from one
+	// list into another. And let the position hold the key of a row, not a page number: when
+	// the page size changes, the same page number begins at another row.
 	Unbound []string
 
 	// MaxArguments limits the JSON of the arguments, without the cursor, in bytes. It is
 	// applied before the arguments are read. MaxArguments must not exceed
-	// mcpseal.Config.MaxArguments. 0 means 64 KiB, or mcpseal.Config.MaxArguments if less.
+	// mcpseal.Config.MaxArguments. 0 means 64 KiB, or mcpseal.Config.MaxArguments if that is
+	// less.
 	MaxArguments int
 }
 
-// defaultMaxPaged is how many bytes of arguments a paged tool reads unless its author sets
-// another limit. To refuse arguments, a schema library may take many times their memory.
+// defaultMaxPaged is how many bytes of arguments a paged tool reads unless its author
+// sets another limit. A schema library that refuses arguments may use many times their
+// memory.
 const defaultMaxPaged = 64 << 10
 
 // CursorRoom is how many bytes the cursor may add to the arguments of a paged tool. The
 // longest native cursor has 128 KiB, and its name takes some bytes too.
 const CursorRoom = 132 << 10
 
-// WithDefaults returns the options with defaults in place of zeros, or an error. Most is
-// the boundary's limit of arguments. Nil options mean all defaults.
+// WithDefaults returns the options with defaults in place of zeros, or an error if an
+// option is wrong. The parameter most is [mcpseal.Config.MaxArguments] of the boundary.
+// If o is nil, every option has its default.
 func (o *PageOptions) WithDefaults(most int) (PageOptions, error) {
 	var resolved PageOptions
 	if o != nil {
@@ -63,9 +67,9 @@ func (o *PageOptions) WithDefaults(most int) (PageOptions, error) {
 }
 
 // ServePage serves one page of a paged tool: it opens the cursor, calls the handler with
-// the position where the previous page ended, and returns the JSON of the result, with the
-// next cursor. The handler does not run if the cursor is rejected. An error about a cursor
-// is a *[CursorError].
+// the position where the previous page ended (nil on the first page), and returns the
+// JSON of the result, with the next cursor. The handler does not run if the cursor is
+// rejected. An error about a cursor is a *[CursorError].
 func ServePage[At, Item any](
 	ctx context.Context, cursors cursor.Issuer, request mcpseal.Request, token string, names PageOptions,
 	handler func(after *At) (items []Item, next *At, err error),
@@ -106,8 +110,8 @@ type CursorError struct{ err error }
 
 func (e *CursorError) Error() string { return e.Wire().Message }
 
-// Wire returns what the client may see.
+// Wire returns the error that the client may see.
 func (e *CursorError) Wire() mcpseal.WireError { return cursor.Wire(e.err) }
 
-// ErrNoKeys is for a paged tool on a boundary that cannot seal cursors.
+// ErrNoKeys is the error for a paged tool on a server whose boundary cannot seal cursors.
 var ErrNoKeys = errors.New("the boundary has no keys of its own; set Options.Cursors, or add mcpseal.NativeFormat to Config.AlsoOpen")

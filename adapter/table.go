@@ -6,17 +6,17 @@ import (
 	"weak"
 )
 
-// Table holds a value for each of some objects, such as the servers that an adapter
-// protects. It does not keep an object from being collected. The zero value is empty. It
-// is safe for concurrent use.
+// Table maps objects to values. The objects are, for example, the servers that an adapter
+// protects. A Table does not keep its objects from being garbage-collected. The zero
+// Table is empty. A Table is safe for concurrent use.
 type Table[K, V any] struct {
 	mu      sync.RWMutex
 	entries map[weak.Pointer[K]]V
-	sweep   int // the number of entries at which those of collected objects are removed
+	sweep   int // when there are this many entries, Add removes those of garbage-collected objects
 }
 
-// Add adds an object, and reports whether it is new. It does not change the value of an
-// object that is there already.
+// Add adds an object with its value. If the table has the object already, Add changes
+// nothing and returns false.
 func (t *Table[K, V]) Add(object *K, value V) bool {
 	key := weak.Make(object)
 	t.mu.Lock()
@@ -35,7 +35,7 @@ func (t *Table[K, V]) Add(object *K, value V) bool {
 	return true
 }
 
-// Get returns the value of an object.
+// Get returns the value of an object. ok is false if the table does not have the object.
 func (t *Table[K, V]) Get(object *K) (value V, ok bool) {
 	if object == nil {
 		return value, false

@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// Unlisted finds tools that an option names and no list shows. Their names may be
-// misspelt, and then the option has no effect: single use stays off, for example. The
-// zero value expects nothing.
+// Unlisted finds tools that an option names but the server does not list. Such a name may
+// be misspelt, and then the option has no effect: for example, single use stays off. The
+// zero value knows no options.
 type Unlisted struct {
 	mu    sync.Mutex
-	names map[string]string // the option that names a tool, by the tool; nil after the warning
-	pages int               // how many pages were seen in a row, from the first
+	names map[string]string // maps each tool that an option names to that option; nil after the warning
+	pages int               // how many pages were seen without a gap, from the first page on
 }
 
-// Expect notes the tools that an option names.
+// Expect records the tools that an option names.
 func (u *Unlisted) Expect(option string, tools []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -28,9 +28,10 @@ func (u *Unlisted) Expect(option string, tools []string) {
 	}
 }
 
-// Page looks at one page of the list of tools; pages count from 0. After the last page it
-// warns, once, about the tools that were on no page. Another replica may have served some
-// pages, so it warns only after it has seen a page of each number.
+// Page checks which tools are on one page of the list of tools. The first page has number
+// 0. After the last page, Page logs a warning, once, about each tool that was on no page.
+// Another replica may have served some of the pages. So Page warns only if it has seen a
+// page with every number.
 func (u *Unlisted) Page(ctx context.Context, number int, last bool, tools iter.Seq[string], logger func() *slog.Logger) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -16,33 +16,34 @@ import (
 // Config says how cursors are sealed, bound and limited. [New] copies it.
 type Config struct {
 	// Keys seals and opens cursors. Required, unless Codec is set. Use the ring of your
-	// boundary: it derives separate keys for cursors.
+	// boundary: the ring derives separate keys for cursors.
 	Keys mcpseal.KeySource
 	// Codec seals and opens cursors in place of Keys. Set it if the key is not in this
 	// process, but for example in an HSM.
 	Codec mcpseal.Codec
-	// Audience names this service, in at most 1024 bytes. Services that share keys then
-	// refuse each other's cursors. Required.
+	// Audience names this service, in at most 1024 bytes. Services with different names
+	// refuse each other's cursors even if they share keys. Required.
 	Audience string
-	// Epoch names the version of the data that positions refer to, in at most 1024
-	// bytes. Change it, for example after a change of the schema, to make all cursors
-	// issued before invalid. "" is an epoch too.
+	// Epoch names the version of the data that positions refer to, in at most 1024 bytes.
+	// Change it, for example after a change of the schema, to make all cursors issued before
+	// invalid. The empty string is a valid epoch.
 	Epoch string
-	// RequireUser makes Cursors issue and open cursors only for calls with a user. Cursors
-	// for everyone are an exception: see [NextPage.Shared].
+	// RequireUser makes an issuer issue and open cursors only for calls with a user. Shared
+	// cursors are an exception: see [NextPage.Shared].
 	RequireUser bool
-	// TTL is how long a cursor opens. 0 means 1 hour. A cursor keeps the TTL that it
-	// was issued with.
+	// TTL is the lifetime of a cursor. 0 means 1 hour. A cursor keeps the TTL that it was
+	// issued with.
 	TTL time.Duration
-	// MaxPosition is the greatest length of a position, in bytes. 0 means 256; a cursor
-	// then has at most 512 characters.
+	// MaxPosition is the greatest length of a position, in bytes. 0 means 256; with this
+	// default, a cursor has at most 512 characters.
 	MaxPosition int
-	// MaxArguments limits the text of a request's arguments, in bytes. 0 means 4 MiB.
+	// MaxArguments is the greatest length of a request's arguments, in bytes of JSON. 0
+	// means 4 MiB.
 	MaxArguments int
-	// Logger gets one record for each rejection. Nil means slog.Default().
+	// Logger gets one log record for each rejection. Nil means slog.Default().
 	Logger *slog.Logger
-	// Observer gets an event for every cursor that is issued or opened, for
-	// metrics. Nil means no observer.
+	// Observer gets an event, for metrics, after each attempt to issue or open a cursor. Nil
+	// means no observer.
 	Observer func(context.Context, mcpseal.Event)
 }
 
@@ -58,9 +59,10 @@ const (
 	clockSkew   = 60 * time.Second
 )
 
-// ConfigOf returns a Config for cursors with the keys, the audience and the log of a
-// boundary. Boundaries without an audience that share one [mcpseal.Ephemeral] ring
-// accept each other's cursors. ok is false if the boundary has neither a ring nor a codec.
+// ConfigOf returns a Config for cursors that takes its keys, Audience, RequireUser,
+// MaxArguments, Logger and Observer from a boundary. Boundaries without an audience that
+// share one [mcpseal.Ephemeral] ring accept each other's cursors. ok is false if the
+// boundary has neither a ring nor a codec.
 func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 	codec := boundary.Codec(mcpseal.PurposeCursor)
 	if codec == nil {
@@ -77,8 +79,8 @@ func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 	return config, true
 }
 
-// RandomEpoch returns an epoch that no other process has. With it, cursors die with
-// this process, and no replica accepts another replica's cursors.
+// RandomEpoch returns an epoch that no other process has. With this epoch, cursors die
+// with this process, and no replica accepts another replica's cursors.
 func RandomEpoch() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
@@ -103,7 +105,7 @@ func (c *Config) setDefaults() error {
 	}
 	chosen := c.TTL != 0
 	if !chosen {
-		c.TTL = defaultTTL // Outlast is not called for this default: key sources allow an hour unless set to less
+		c.TTL = defaultTTL // Outlast is not called for this default: a key source allows one hour unless it was set to less
 	}
 	if c.TTL < time.Second || c.TTL > maxTTL {
 		return fmt.Errorf("cursor: Config.TTL is %v, not between 1s and %v", c.TTL, maxTTL)

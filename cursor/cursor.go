@@ -40,7 +40,7 @@ func New(config Config) (*Cursors, error) {
 var prefix = mcpseal.PurposeCursor.Prefix()
 
 // maxCursor returns the greatest length of a cursor. Open refuses a longer cursor without
-// decoding it; no codec makes one.
+// decoding it. No codec makes a longer one.
 func (c *Cursors) maxCursor() int { return max(4096, 4*c.config.MaxPosition) }
 
 // Open returns the page that a cursor leads to: see [Issuer].

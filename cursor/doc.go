@@ -13,9 +13,9 @@
 // 256 bytes of position, in at most 512 characters.
 //
 // If the cursor is one of a tool's arguments, take it out of [mcpseal.Request.Arguments]
-// and keep the other arguments there. If you leave the cursor in, no second page opens. If
-// you leave the others out, a cursor works for any arguments. The example of this package
-// shows such a tool.
+// and keep the other arguments there. If you leave the cursor in, no second page opens.
+// If you leave the other arguments out, a cursor works for any arguments. The example of
+// this package shows such a tool.
 //
-// [Pages] has a Go value as the position, instead of bytes.
+// With [Pages], the position is a Go value instead of bytes.
 package cursor

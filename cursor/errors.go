@@ -10,15 +10,15 @@ import (
 
 // The two kinds of errors that Open returns. Use errors.Is to tell which one it is.
 var (
-	// ErrExpired means that the cursor was good for this request but is too old:
-	// start over.
+	// ErrExpired means that the cursor is right for this request but too old. The client
+	// must start again at the first page.
 	ErrExpired = errors.New("mcpseal: cursor expired")
-	// ErrInvalid means that the cursor did not open for another reason than its age.
+	// ErrInvalid means that the cursor was refused for a reason other than its age.
 	ErrInvalid = errors.New("mcpseal: invalid cursor")
 )
 
-// RejectError means that a cursor was not opened. errors.Is matches it with [ErrExpired] or
-// [ErrInvalid], and its text does not say more.
+// RejectError means that a cursor was not opened. errors.Is matches it with [ErrExpired]
+// or [ErrInvalid], and its text says no more than that.
 type RejectError struct {
 	Reason mcpseal.Reason `json:"-"` // tells the operator why; never show it to the client
 	cause  *callback.Error
@@ -36,8 +36,8 @@ func (e *RejectError) Error() string { return e.kind().Error() }
 // Is reports whether target is the kind of error that e is: [ErrExpired] or [ErrInvalid].
 func (e *RejectError) Is(target error) bool { return target == e.kind() }
 
-// Cause returns an error that explains the reason, such as how your codec failed, or nil.
-// Its text is safe to log.
+// Cause returns an error that explains the reason, such as how your codec failed. It
+// returns nil if there is no explanation. The text of the returned error is safe to log.
 func (e *RejectError) Cause() error { return e.cause.OrNil() }
 
 // IssueError means that a cursor was not issued.
@@ -48,8 +48,8 @@ type IssueError struct {
 
 func (e *IssueError) Error() string { return "mcpseal: cursor not issued: " + string(e.Reason) }
 
-// Cause returns an error that explains the reason, such as how your codec failed, or nil.
-// Its text is safe to log.
+// Cause returns an error that explains the reason, such as how your codec failed. It
+// returns nil if there is no explanation. The text of the returned error is safe to log.
 func (e *IssueError) Cause() error { return e.cause.OrNil() }
 
 const invalidParams = -32602 // the JSON-RPC code that MCP's pagination chapter requires

@@ -23,7 +23,7 @@ import (
 type Page struct {
 	number   int
 	position []byte
-	next     func(context.Context, NextPage) (string, error) // issues the next cursor, for a page that NewPage made; otherwise nil
+	next     func(context.Context, NextPage) (string, error) // issues the next cursor; nil unless NewPage made this page
 
 	cursors *Cursors
 	request mcpseal.Request
@@ -33,7 +33,7 @@ type Page struct {
 	user      string
 	known     struct{ arguments, user bool }
 	binding   binding
-	bound     struct { // who may use a cursor with the field binding, if that is known
+	bound     struct { // for whom the field binding was computed; known is false if it was not computed yet
 		known bool
 		who   byte
 	}
@@ -41,12 +41,12 @@ type Page struct {
 
 // NextPage says where the next page begins, and who may use its cursor.
 type NextPage struct {
-	Position []byte // where the next page begins; Page.Position returns it there
+	Position []byte // where the next page begins; on that page, Page.Position returns this value
 	// Shared lets everyone who makes the same request use the cursor. Set it if a cache
 	// may serve the page with this cursor to other users.
 	Shared bool
-	// Cached is how long a cache may serve the page that holds the cursor. The cursor
-	// lives for that much longer than its TTL.
+	// Cached is how long a cache may serve the page that holds the cursor. This time is
+	// added to the lifetime of the cursor.
 	Cached time.Duration
 }
 
@@ -119,7 +119,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 	if reason != "" {
 		return failed(reason)
 	}
-	if fail := p.digestArguments(); fail != nil { // after opening the text, so that no digest is computed for a forged cursor
+	if fail := p.digestArguments(); fail != nil { // after the text was opened, so that no digest is computed for a forged cursor
 		fail.Reason = mcpseal.ReasonArguments
 		return fail
 	}
@@ -127,7 +127,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 		return fail
 	}
 	if reason := boundTo(head, &p.binding); reason != "" {
-		if bytes.Contains(p.request.Arguments, []byte(cursor)) { // the server left the cursor in the arguments, so no cursor can ever open
+		if bytes.Contains(p.request.Arguments, []byte(cursor)) { // the server left the cursor in Arguments, so no cursor of this server can ever open
 			return failedBecause(reason, "%s", errAmongArguments)
 		}
 		return failed(reason)
@@ -193,13 +193,14 @@ func (p *Page) digestArguments() *failure {
 	case panicked != nil:
 		return &failure{Reason: mcpseal.ReasonCodecFailed, Cause: panicked}
 	case problem != nil:
-		return failedBecause(mcpseal.ReasonInvalidParams, "%s", problem) // the text of problem repeats nothing of the arguments
+		return failedBecause(mcpseal.ReasonInvalidParams, "%s", problem) // the text of problem quotes nothing from the arguments
 	}
 	p.known.arguments = true
 	return nil
 }
 
-// bind binds the page's cursors to everyone if shared is true, otherwise to the caller.
+// bind sets p.binding. If shared is true, everyone may use cursors with this binding;
+// otherwise only the caller may.
 func (p *Page) bind(ctx context.Context, shared bool) *failure {
 	who, user := byte(forEverybody), ""
 	if !shared {

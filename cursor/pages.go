@@ -12,10 +12,11 @@ import (
 )
 
 // Pages opens pages whose position is a Go value of type T, such as the key of the last
-// row. The position is written as JSON, in at most Config.MaxPosition bytes. Next refuses a
-// position that would come back as another value: one with data in fields that JSON does
-// not carry, or with text that is not UTF-8. In a field of type any, it also refuses bytes,
-// and numbers that a float64 does not hold, such as most integers beyond 2^53.
+// row. The position is written as JSON, in at most Config.MaxPosition bytes. [Place.Next]
+// refuses a position that Open would not return unchanged: one with data in fields that
+// JSON does not carry, or with text that is not UTF-8. In a field of type any, it also
+// refuses bytes, and numbers that a float64 cannot hold exactly, such as most integers
+// beyond 2^53.
 type Pages[T any] struct{ issuer Issuer }
 
 // For returns a Pages that opens and issues the cursors of an issuer.
@@ -28,8 +29,9 @@ type Place[T any] struct {
 }
 
 // Open does what [Issuer.Open] does, and decodes the position. If T has changed since the
-// cursor was issued, so that the position has members that T lacks or of other types, the
-// error is ErrInvalid. To be safe, change [Config.Epoch] whenever T changes.
+// cursor was issued, the position may have members that T lacks, or members of other
+// types than in T. Then the error is ErrInvalid. To be safe, change [Config.Epoch]
+// whenever T changes.
 func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor string) (Place[T], error) {
 	page, err := p.issuer.Open(ctx, request, cursor)
 	if err != nil || page.First() {
@@ -52,7 +54,8 @@ func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor stri
 	return place, nil
 }
 
-// Next does what [Page.Next] does, with the Go value after as the position.
+// Next does what [Page.Next] does. The parameter after is the position where the next
+// page begins.
 func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
 	position, fail := encodePosition(after)
 	if fail != nil {
@@ -64,8 +67,8 @@ func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
 	return p.Page.Next(ctx, NextPage{Position: position})
 }
 
-// encodePosition encodes a position as JSON. It refuses a position that would come back as
-// another value.
+// encodePosition encodes a position as JSON. It refuses a position that would be another
+// value after decoding.
 func encodePosition[T any](after T) ([]byte, *failure) {
 	var (
 		buf     bytes.Buffer

@@ -9,8 +9,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// The version of the record in a cursor, and the values of its fields. docs/token.md
-// defines every byte of it.
+// The version of a cursor's record, and the values of its field who. docs/token.md
+// defines every byte of the record.
 const (
 	recordVersion = 1
 
@@ -55,7 +55,7 @@ func (r *record) fits() bool {
 func appendRecord(dst []byte, r *record, b *binding) []byte {
 	var head [headSize]byte
 	binary.BigEndian.PutUint32(head[atNumber:], uint32(r.number))
-	native.PutSpan(head[:], atLifetime, r.lifetime) // from the last field to the first, because each Put overwrites bytes before its field
+	native.PutSpan(head[:], atLifetime, r.lifetime) // written from the last field to the first, because each Put overwrites bytes before its field
 	native.PutInstant(head[:], atIssued, r.issued)
 	head[0], head[1], head[atWho] = mcpseal.PurposeCursor.Mark(), recordVersion, r.who
 	copy(head[atService:], b.service[:])
@@ -94,8 +94,9 @@ func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal
 	return r, head, ""
 }
 
-// boundTo returns why the record is not bound to b, or "" if it is. The digest decides. The
-// hints only choose the reason, because one user in 65,536 has the same hint as another.
+// boundTo returns why the record is not bound to b, or "" if it is. The digest decides.
+// The hints only help to choose the reason: they decide nothing, because two users have
+// the same hint in one of 65,536 cases.
 func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
 	if !native.Same(head[atService:atDigest], b.service) {
 		return mcpseal.ReasonAudience
@@ -112,7 +113,7 @@ func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
 }
 
 // inTime returns why the record's times are refused, or "" if they are accepted. Each
-// condition has the form !(accepted), so that a nonsense number is refused.
+// condition is written as !(what is accepted), so that a nonsense number is refused.
 func (r *record) inTime(now int64) mcpseal.Reason {
 	if !(r.issued <= now+clockSkew.Milliseconds()) {
 		return mcpseal.ReasonFromTheFuture
@@ -129,10 +130,10 @@ const (
 	maxNamed   = 1<<16 - 1 // the greatest length of a method or target, in bytes
 )
 
-// binding is what a cursor is bound to, in the form that the record holds: a digest of the
-// service, one digest of everything else, and two hints. The digests decide whether a
-// cursor opens; the hints tell the operator what differs if it does not. A page costs one
-// hash, and that is of one block if names are short.
+// binding is what a cursor is bound to, in the form that the record holds: a digest of
+// the service, one digest of everything else, and two hints. The digests decide whether a
+// cursor opens; the hints tell the operator what differs if it does not. Each page costs
+// one hash, over a single block of SHA-256 if the names are short.
 type binding struct {
 	service *[digestSize]byte
 	digest  [digestSize]byte

@@ -8,14 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// Cut takes the member of this name, a string, out of the text of an object. Use it for the
-// cursor among a tool's arguments: the schema has no rules for it, and a limit of the
-// arguments, or a cursor, is for the rest. It returns the text of the rest, and the string,
-// or "" if the member is missing or null. A text that is no object comes back as it is.
+// Cut removes the member with this name, whose value must be a string, from the text of a
+// JSON object. It returns the rest of the text, and the string. The string is "" if the
+// member is missing or null. If the text is not an object, Cut returns it unchanged. Use
+// Cut to take the cursor out of a tool's arguments: the schema has no rules for the
+// cursor, and length limits and the binding of cursors are for the rest only.
 //
-// Cut builds no value of the rest, so the rest can be refused for its length before [Read].
-// It refuses with [ErrMalformed] a text that is not JSON, and a member that is there twice
-// or is no string. A name that differs only in case stays: see [Names].
+// Cut builds no Go value from the rest, so you can refuse the rest for its length before
+// you call [Read]. The error is [ErrMalformed] if the text is not JSON, or if the member
+// occurs twice or is not a string. Cut does not remove a member whose name differs from
+// name in upper and lower case: see [Names].
 func Cut(text []byte, name string) (rest []byte, member string, err error) {
 	if len(text) == 0 {
 		return text, "", nil
@@ -27,9 +29,9 @@ func Cut(text []byte, name string) (rest []byte, member string, err error) {
 	if first, err := decoder.Token(); err != nil || first != json.Delim('{') {
 		return text, "", nil
 	}
-	var value json.RawMessage // of the member
+	var value json.RawMessage // the value of the member; nil until it is found
 	rest = text
-	for decoder.More() { // after this, the offset is that of the comma, or of the first name
+	for decoder.More() { // More moves the decoder's offset to the comma before the next member, or to the name of the first member
 		start := decoder.InputOffset()
 		found, err := decoder.Token()
 		if err != nil {
@@ -44,9 +46,10 @@ func Cut(text []byte, name string) (rest []byte, member string, err error) {
 		}
 		end := decoder.InputOffset()
 		if text[start] != ',' && decoder.More() {
-			end = decoder.InputOffset() + 1 // the comma after the first member
+			end = decoder.InputOffset() + 1 // also remove the comma after the first member
 		}
-		// Half a surrogate pair is decoded as this character, so it may be another name.
+		// Half a surrogate pair is decoded as U+FFFD, so a name with that character may have
+		// been another name.
 		if value != nil || strings.ContainsRune(name, utf8.RuneError) || !utf8.Valid(raw) {
 			return nil, "", ErrMalformed
 		}

@@ -10,18 +10,20 @@ import (
 	"unicode"
 )
 
-// Field is the field of a struct that gets the member of one name.
+// Field is a field of a Go struct. The JSON member with the same name goes into this
+// field.
 type Field struct {
-	Type   reflect.Type // nil if several fields have the name: encoding/json fills none of them
-	Quoted bool         // the json tag has the option ",string"
-	Absent bool         // encoding/json may leave the field out: it is in a struct that is embedded by pointer
+	Type   reflect.Type // nil if several fields have this name: encoding/json fills none of them
+	Quoted bool         // true if the json tag has the option ",string"
+	Absent bool         // true if encoding/json may leave the field out, because it is in a struct that is embedded by pointer
 
 	index  []int
 	tagged bool
 }
 
-// Fields returns the fields of a struct that encoding/json fills, by their exact names.
-// Use it to compare a type with a schema. It returns nil if t is not a struct.
+// Fields returns the fields of the struct t that encoding/json fills. The keys of the map
+// are their exact names in JSON. Use it to compare a type with a schema. It returns nil
+// if t is not a struct.
 func Fields(t reflect.Type) map[string]Field {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil
@@ -29,9 +31,9 @@ func Fields(t reflect.Type) map[string]Field {
 	return maps.Clone(fieldsOf(t).byName)
 }
 
-// In returns the field in a struct, and allocates the structs on the way to it. It fails
-// if one of them is embedded by pointer and not exported: [Put] cannot fill the field
-// either.
+// In returns the field f of the struct v. It allocates the embedded structs that contain
+// the field. It fails if one of them is embedded by pointer and its type is not exported:
+// [Put] cannot fill such a field either.
 func (f *Field) In(v reflect.Value) (reflect.Value, error) {
 	for _, i := range f.index {
 		if v.Kind() == reflect.Pointer {
@@ -51,10 +53,10 @@ func (f *Field) In(v reflect.Value) (reflect.Value, error) {
 // structFields are the fields of a struct that encoding/json fills.
 type structFields struct {
 	byName map[string]Field
-	names  Names // without those that several fields have
+	names  Names // the names in byName, without those that several fields share
 }
 
-var fieldCache sync.Map // caches fieldsOf: from reflect.Type to *structFields
+var fieldCache sync.Map // caches the results of fieldsOf: maps a reflect.Type to a *structFields
 
 func fieldsOf(t reflect.Type) *structFields {
 	if known, ok := fieldCache.Load(t); ok {
@@ -94,9 +96,9 @@ func fieldsOf(t reflect.Type) *structFields {
 	return known.(*structFields)
 }
 
-// dominant returns the field that encoding/json chooses among fields of one name on one
-// level. It returns the zero field if encoding/json chooses none; even then the name
-// hides fields on deeper levels.
+// dominant returns the field that encoding/json chooses among fields with the same name
+// on one level of embedding. It returns the zero field if encoding/json chooses none;
+// even then the name hides fields on deeper levels.
 func dominant(rivals []Field) Field {
 	tagged := slices.DeleteFunc(slices.Clone(rivals), func(f Field) bool { return !f.tagged })
 	if len(tagged) > 0 {
@@ -108,8 +110,9 @@ func dominant(rivals []Field) Field {
 	return rivals[0]
 }
 
-// scanStruct adds the fields of one struct to found, twice if the struct is embedded
-// twice. It returns the embedded structs, whose fields are promoted.
+// scanStruct adds the fields of the struct s to found. If twice is true, s is embedded
+// more than once, and each field is added twice, which makes it ambiguous. scanStruct
+// returns the structs embedded in s, whose fields are promoted.
 func scanStruct(s Field, twice bool, found map[string][]Field) (promoted []Field) {
 	for i := range s.Type.NumField() {
 		field := s.Type.Field(i)

@@ -6,11 +6,11 @@ import (
 	"unicode"
 )
 
-// Names is a set of names that finds misspelt ones: those that differ from a name of the
-// set only in case. encoding/json takes such names for each other. Use it for the names
-// that a schema has: see [Put]. The zero value is empty and ready to use.
+// Names is a set of names. It also finds misspelt names: those that differ from a name in
+// the set only in upper and lower case. encoding/json treats such names as equal. Use
+// Names for the names in a schema: see [Put]. The zero value is empty and ready to use.
 type Names struct {
-	folded map[string][]string // by what fold returns for the names
+	folded map[string][]string // maps a folded name (see fold) to the names in the set that fold to it
 }
 
 // Add adds names to the set.
@@ -28,20 +28,22 @@ func (s *Names) Add(names ...string) {
 // Has reports whether the set has exactly this name.
 func (s Names) Has(name string) bool { return slices.Contains(s.folded[fold(name)], name) }
 
-// Misspelt reports whether the set has this name, but only in another case.
+// Misspelt reports whether the set has this name only in another spelling, with other
+// upper- or lower-case letters.
 func (s Names) Misspelt(name string) bool { return len(s.folded[fold(name)]) > 0 && !s.Has(name) }
 
-// twins reports whether the set has this name in more than one case.
+// twins reports whether the set has this name in several spellings, which differ only in
+// upper and lower case.
 func (s Names) twins(name string) bool { return len(s.folded[fold(name)]) > 1 }
 
-// fold returns the same text for two names if they differ only in case, as
-// strings.EqualFold and encoding/json see it.
+// fold returns the same text for two names if they differ only in upper and lower case,
+// as strings.EqualFold and encoding/json define it.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		for {
 			next := unicode.SimpleFold(r)
 			if next <= r {
-				return next // the smallest of the runes that differ only in case
+				return next // the smallest of the runes that differ only in upper and lower case
 			}
 			r = next
 		}

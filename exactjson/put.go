@@ -20,14 +20,16 @@ var (
 )
 
 // Put puts a value of [Read] into the Go value that target points to. Unlike
-// encoding/json, it puts exactly the value that was written, or fails: names, map keys and
-// base64 have one spelling, and whole numbers and the lengths of arrays stay as they are. In
-// an any, a number is an int64, a uint64 or a float64, and maps and slices are those of the
-// value. A member that no field gets is ignored.
+// encoding/json, Put either stores exactly the value that was written, or fails. It
+// accepts only one spelling of names, map keys and base64, and never rounds whole numbers
+// or changes the lengths of arrays. In an interface of type any, it stores a number as an
+// int64, a uint64 or a float64, and stores the maps and slices of value themselves, not
+// copies. It ignores a member for which there is no field.
 //
-// Known has the names in the schema of the value. A type with its own UnmarshalJSON may
-// look for any of them, so it gets none of them in another case, nor two names that differ
-// only in case.
+// The parameter known holds the names in the schema of the value. A type with its own
+// UnmarshalJSON may look for any of these names. So Put fails if the value for such a
+// type has one of these names with other upper- or lower-case letters, or has two names
+// that differ only in upper and lower case.
 //
 // An error either wraps [ErrMalformed], or tells the client what does not fit, in about
 // 1 KiB at most. After an error the target is zero.
@@ -51,7 +53,7 @@ func Put(value, target any, known Names) error {
 
 type intoGo struct{ known Names }
 
-// put sets target to the value. The target must be zero before.
+// put sets target to the value. Before the call, target must be zero.
 func (g *intoGo) put(value any, target reflect.Value) error {
 	t := target.Type()
 	if t.Kind() == reflect.Pointer {
@@ -74,7 +76,7 @@ func (g *intoGo) put(value any, target reflect.Value) error {
 		}
 		return unmarshal(value, target)
 	case callable && own.Implements(textUnmarshalerType), t == numberType:
-		return unmarshal(value, target) // names need no check: a text or a number has none
+		return unmarshal(value, target) // no names to check: a text or a number has no members
 	case value == nil:
 		return nil
 	case t.Kind() == reflect.Interface && t.NumMethod() == 0:
@@ -105,7 +107,8 @@ func (g *intoGo) put(value any, target reflect.Value) error {
 			target.SetString(v)
 		} else if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 			decoded, err := base64.StdEncoding.DecodeString(v)
-			// Accept one spelling of the base64 only, because the schema checks the text.
+			// Accept only the standard base64 text of these bytes, because the schema checked the
+			// text, not the bytes.
 			if ok = err == nil && base64.StdEncoding.EncodeToString(decoded) == v; ok {
 				target.SetBytes(decoded)
 			}
@@ -205,8 +208,9 @@ func (g *intoGo) putMap(members map[string]any, target reflect.Value) error {
 	return nil
 }
 
-// putKey sets the key of a map to a name. It accepts only one spelling of each key, such
-// as 1 and not 01: the schema checked the name, and two names must not become one key.
+// putKey sets a map key to the value that name spells. It accepts only one spelling of
+// each key, such as 1 and not 01: the schema checked the name as text, and two names must
+// not become one key.
 func putKey(name string, key reflect.Value) error {
 	ok := false
 	if own, reads := key.Addr().Interface().(encoding.TextUnmarshaler); reads {
@@ -237,8 +241,8 @@ func putKey(name string, key reflect.Value) error {
 	return nil
 }
 
-// unmarshal leaves a value to encoding/json. Call it only if the value has no names, or
-// is unmistakable.
+// unmarshal lets encoding/json set target to the value. Call it only if the value has no
+// names, or if unmistakable returned true for it.
 func unmarshal(value any, target reflect.Value) error {
 	text, err := Text(value)
 	if err != nil {
@@ -247,9 +251,10 @@ func unmarshal(value any, target reflect.Value) error {
 	return json.Unmarshal(text, target.Addr().Interface())
 }
 
-// unmistakable reports whether encoding/json could not take any name in value for
-// another name that differs only in case. It is for a type with its own UnmarshalJSON:
-// such a type usually calls encoding/json, with fields that are not known here.
+// unmistakable returns false if encoding/json could mistake a name in value for another
+// name that differs only in upper and lower case. This matters for a type with its own
+// UnmarshalJSON: such a type usually calls encoding/json, with fields that are not known
+// here.
 func (g *intoGo) unmistakable(value any) bool {
 	switch v := value.(type) {
 	case []any:
@@ -270,8 +275,8 @@ func (g *intoGo) unmistakable(value any) bool {
 	return true
 }
 
-// within adds the name of a member to an error about its value. It does not keep err in
-// memory, unless err is an ErrMalformed.
+// within adds the name of a member to an error about its value. The new error does not
+// wrap err. If err wraps ErrMalformed, within returns err unchanged.
 func within(name string, err error) error {
 	if errors.Is(err, ErrMalformed) {
 		return err
@@ -279,7 +284,7 @@ func within(name string, err error) error {
 	return errors.New(short(strconv.Quote(short(name)) + ": " + err.Error()))
 }
 
-// short cuts a text to its first 1024 bytes, because an error may repeat all of the
+// short cuts a text to its first 1024 bytes, because an error may quote all of the
 // arguments.
 func short(text string) string {
 	const most = 1 << 10

@@ -14,22 +14,23 @@ import (
 )
 
 var (
-	// ErrMalformed says that a text is not JSON with one meaning, or that a name in it
-	// differs from another only in case. Answer such arguments with -32602. Its text is
-	// for the log, and repeats nothing of the arguments.
+	// ErrMalformed says that a text is not JSON with exactly one meaning, or that a name in
+	// it differs from another name only in upper and lower case. Answer such arguments with
+	// the JSON-RPC error code -32602. The error's text is for the log, and quotes nothing
+	// from the arguments.
 	ErrMalformed = errors.New("not a text with one meaning")
 	errCase      = fmt.Errorf("%w: a name differs from another in case alone", ErrMalformed)
 
 	errNumber = errors.New("a number is out of range: a whole number has at most 64 bits, any other is a double that is not whole")
 )
 
-// Read reads a JSON text into a value: see the package comment for its types. It refuses
-// with [ErrMalformed] text that is not UTF-8, two members of one name, and values that are
-// too deep or too long; and with another error, which the client may see, a number that is
-// neither a whole number of 64 bits nor a double with a fraction.
+// Read returns the value of a JSON text. The package comment lists the Go types of
+// values. The error is [ErrMalformed] if the text is not UTF-8, has two members with the
+// same name, or is too deep or too long. Read returns another error, which the client may
+// see, if a number is neither a whole number of 64 bits nor a double with a fraction.
 func Read(text []byte) (any, error) {
-	// The digest is made only because it refuses two members of one name, text that is
-	// not UTF-8, and values that are too deep or too long.
+	// The digest itself is not needed. But Sum refuses two members with the same name, text
+	// that is not UTF-8, and values that are too deep or too long.
 	if _, err := argdigest.Sum(text); err != nil {
 		return nil, ErrMalformed
 	}
@@ -80,13 +81,13 @@ func exactNumber(literal string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(literal, 64)
 	if err != nil || f == math.Trunc(f) {
-		return nil, errNumber // a whole number of more than 64 bits, or one that rounding made whole
+		return nil, errNumber // a whole number of more than 64 bits, or a number that rounding made whole
 	}
 	return f, nil
 }
 
-// wholeDigits writes a number without point and exponent. ok is false unless the number
-// is whole and has at most 20 digits.
+// wholeDigits returns a whole number as digits, without point and exponent. ok is false
+// if the number is not whole or has more than 20 digits.
 func wholeDigits(literal string) (digits string, ok bool) {
 	unsigned, negative := strings.CutPrefix(literal, "-")
 	mantissa, power := unsigned, int64(0)
@@ -115,9 +116,9 @@ func wholeDigits(literal string) (digits string, ok bool) {
 	return digits, true
 }
 
-// Text returns the one text of a value: with members in the order of their names, and
-// numbers in their shortest form. Bind a cursor to it. The value must be one of [Read], or
-// be made of the same types.
+// Text returns a value as JSON text. Equal values have the same text: its members are in
+// the order of their names, and its numbers in their shortest form. Bind a cursor to this
+// text. The value must come from [Read], or consist of the same types.
 func Text(value any) ([]byte, error) {
 	var buf bytes.Buffer
 	encoder := json.NewEncoder(&buf)

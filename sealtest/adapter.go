@@ -12,12 +12,13 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestAdapter tests an adapter of an MCP SDK: each subtest is a promise that every adapter
-// keeps. start makes a server with the adapter under test, as AdapterServer describes
-// it, and returns a client of that server. Each promise starts servers of its own.
+// TestAdapter tests an adapter of an MCP SDK. Each subtest checks a promise that every
+// adapter must keep. The function start makes a server with the adapter under test, as
+// the parameter server describes it, and returns a client of that server. Each subtest
+// starts its own servers.
 func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) AdapterClient, limits AdapterLimits) {
 	promises := adapterPromises()
-	kept := make(map[string]bool) // for each entry of limits.Cannot that was tried: all its promises hold
+	kept := make(map[string]bool) // true for an entry of limits.Cannot if all its promises that were tested hold
 	for _, promise := range promises {
 		t.Run(promise.name, func(t *testing.T) {
 			failures := promise.run(t, start, limits)
@@ -42,19 +43,21 @@ func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) Ad
 	}
 }
 
-// AdapterLimits is what an SDK keeps an adapter from doing. The zero value is no limit.
+// AdapterLimits lists what an adapter cannot do because of its SDK. The zero value means
+// no limits.
 type AdapterLimits struct {
-	// Cannot has the reason why a promise cannot be kept, by the name of the promise. A
-	// name that ends with * stands for all promises that begin so. The promises run all
-	// the same: a failure is reported as skipped, and a name whose promises all hold is
-	// reported as a failure.
+	// Cannot maps the name of a promise to the reason why the adapter cannot keep it. A name
+	// that ends with * stands for all promises whose names begin with the text before the *.
+	// The promises of Cannot are still tested. A broken one is reported as skipped. If all
+	// promises of a name hold, TestAdapter fails, because the name does not belong in
+	// Cannot.
 	Cannot map[string]string
-	// InvalidCursor is the message that refuses the cursor of a list. "" means that of
-	// package cursor.
+	// InvalidCursor is the message of the error that refuses the cursor of a list. "" means
+	// the message that package cursor has for this error.
 	InvalidCursor string
 }
 
-// entry returns the name in Cannot that excuses a promise, or "".
+// entry returns the name in Cannot that stands for a promise, or "" if there is none.
 func (l AdapterLimits) entry(promise string) string {
 	if _, ok := l.Cannot[promise]; ok {
 		return promise
@@ -69,40 +72,40 @@ func (l AdapterLimits) entry(promise string) string {
 
 // AdapterServer describes the server that a promise needs.
 type AdapterServer struct {
-	// Boundary is what the adapter protects the server with.
+	// Boundary is the boundary with which the adapter protects the server.
 	Boundary *mcpseal.Boundary
-	// Tools and Prompts are handlers by name. A tool takes any object as its arguments,
-	// and a prompt takes the optional arguments region and more.
+	// Tools and Prompts map names to handlers. A tool takes any object as its arguments. A
+	// prompt has two optional arguments, which are called region and more.
 	Tools, Prompts map[string]AdapterHandler
-	// Resources are handlers by URI, and Templates by URI template.
+	// Resources maps URIs to handlers. Templates maps URI templates to handlers.
 	Resources, Templates map[string]AdapterHandler
 	// PageSize is the number of entries on a page of a list. 0 means the SDK's default.
 	PageSize int
 
-	// Principal is what the adapter asks who is calling: with the user that the client
-	// named in this very request. It may fail or panic.
+	// Principal tells the adapter who is calling. The parameter user is the user that
+	// [AdapterClient] got with this request. Principal may fail or panic.
 	Principal func(ctx context.Context, user string) (string, error)
-	// AllowAnonymous says that an empty name from Principal means nobody. Otherwise it
-	// fails the check.
+	// AllowAnonymous is true if an empty name from Principal means that there is no user. If
+	// it is false, an empty name is an error.
 	AllowAnonymous bool
-	// RejectedText is the text of the tool result that a rejected token gets. "" means
-	// the protocol's error.
+	// RejectedText is the text of the tool result that a client gets if its token is
+	// rejected. "" means that the client gets the protocol's error.
 	RejectedText string
 	// Logger gets the adapter's own messages.
 	Logger *slog.Logger
 }
 
-// AdapterHandler is a handler in neutral terms. The harness calls it from a handler of
-// the SDK, and lets its panics pass.
+// AdapterHandler is a handler that does not depend on an SDK. The server under test calls
+// it from a handler of the SDK, which must not recover its panics.
 type AdapterHandler func(ctx context.Context, call AdapterCall) (AdapterResult, error)
 
-// AdapterCall is what a handler of the SDK was given.
+// AdapterCall is what the SDK passed to a handler.
 type AdapterCall struct {
 	State string
-	// Answers are the answers by key, each written as JSON.
+	// Answers maps the key of each question to its answer, as JSON text.
 	Answers map[string]string
-	// Arguments is the SDK's own value, not a copy: bytes of JSON, or a map. A handler
-	// may change it in place. Nil for resources.
+	// Arguments is the SDK's own value, not a copy: bytes of JSON, or a map. A handler may
+	// change it in place. It is nil for resources.
 	Arguments any
 }
 
@@ -110,16 +113,18 @@ type AdapterCall struct {
 type AdapterResult struct {
 	// Text is the content of a complete result.
 	Text string
-	// State is what the handler wants to remember. A result that asks nothing may have
-	// one too, by mistake.
+	// State is what the handler wants to remember. A result that asks no question may, by
+	// mistake, have a state too.
 	State string
-	// Questions are the kinds of what the handler asks, by key. Nil means that the
-	// result is complete; an empty map asks nothing, but wants to be called again.
+	// Questions maps the key of each question to the kind of the question. Nil means that
+	// the result is complete. An empty map asks no question, but makes the client call
+	// again.
 	Questions map[string]mcpseal.Kind
 }
 
 // AdapterClient sends one JSON-RPC request of protocol revision 2026-07-28 as this user,
-// and returns the response. "" sends it as nobody. It is called concurrently.
+// and returns the response. If user is "", the request has no user. An AdapterClient is
+// called concurrently.
 type AdapterClient func(user string, request []byte) (response []byte)
 
 // adapterPromise is a promise and its test.
@@ -133,7 +138,7 @@ func adapterPromises() []adapterPromise {
 		answerPromises, handlerPromises, operatorPromises, listPromises)
 }
 
-// forCarriers makes a promise of each carrier.
+// forCarriers returns one promise for each carrier, that is, for each kind of request.
 func forCarriers(carriers []adapterCarrier, name string, test func(*adapterTrial, adapterCarrier)) []adapterPromise {
 	var promises []adapterPromise
 	for _, carrier := range carriers {
@@ -144,7 +149,7 @@ func forCarriers(carriers []adapterCarrier, name string, test func(*adapterTrial
 	return promises
 }
 
-// run returns how the promise was broken, and nothing if it was kept.
+// run tests the promise. It returns how the promise was broken, or nil if it was kept.
 func (p adapterPromise) run(t *testing.T, start func(*testing.T, AdapterServer) AdapterClient, limits AdapterLimits) (failures []string) {
 	a := &adapterTrial{t: t, start: start, limits: limits}
 	defer func() {
@@ -157,15 +162,15 @@ func (p adapterPromise) run(t *testing.T, start func(*testing.T, AdapterServer) 
 	return nil
 }
 
-// adapterTrial is the test of one promise. It collects failures, so that a promise which
-// the SDK cannot keep can be tried too.
+// adapterTrial is the test of one promise. It collects failures instead of failing the
+// test, because a promise in limits.Cannot may be broken.
 type adapterTrial struct {
 	t        *testing.T
 	start    func(*testing.T, AdapterServer) AdapterClient
 	limits   AdapterLimits
 	mu       sync.Mutex
 	failures []string
-	refusal  map[string]string // the first rejection of a state, and of a cursor
+	refusal  map[string]string // maps the message of a rejection to the first response with this message
 }
 
 type trialOver struct{}

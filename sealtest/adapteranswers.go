@@ -8,7 +8,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// answerPromises are about questions, and which answers reach the handler.
+// answerPromises are the promises about questions, and about which answers reach the
+// handler.
 var answerPromises = slices.Concat(
 	forCarriers(allCarriers, "answers of a first call never reach the handler", firstAnswers),
 	forCarriers(allCarriers, "answers that were not asked for never reach the handler", unaskedAnswers),
@@ -19,10 +20,11 @@ var answerPromises = slices.Concat(
 	forCarriers(allCarriers, "a question that the client has not declared is not asked", undeclared),
 )
 
-// kindCase is a kind of question, with whole answers and such that are not.
+// kindCase is a kind of question, with a complete answer and several incomplete or wrong
+// ones.
 type kindCase struct {
 	kind         mcpseal.Kind
-	capabilities string // without it
+	capabilities string // client capabilities that do not cover this kind
 	whole        string
 	unsound      []string
 }
@@ -40,7 +42,8 @@ var kindCases = []kindCase{
 		`{"roots":[null]}`, `{"roots":[{"uri":"file:///a"},null]}`}},
 }
 
-// asking asks one question of a kind, whose key is confirm.
+// asking returns a handler that asks one question of this kind. The question's key is
+// confirm.
 func asking(kind mcpseal.Kind) AdapterHandler {
 	return func(ctx context.Context, call AdapterCall) (AdapterResult, error) {
 		result, err := confirm(ctx, call)
@@ -51,8 +54,9 @@ func asking(kind mcpseal.Kind) AdapterHandler {
 	}
 }
 
-// keptFrom fails the trial if the request's answers reach the handler. The client gets
-// the question again, or an error that the SDK makes before the handler runs.
+// keptFrom sends the request. It fails the trial if the request's answers reach the
+// handler. The client must get the question again, or an error from before the handler
+// runs.
 func (r *adapterRig) keptFrom(what string, request adapterRequest) {
 	before := r.runs()
 	response := r.send(request)

@@ -11,7 +11,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// argumentPromises are about what a state is bound to of the arguments.
+// argumentPromises are the promises about how a state is bound to the arguments.
 var argumentPromises = slices.Concat(
 	forCarriers(withArguments, "a state with other arguments is rejected", otherArguments),
 	forCarriers(withArguments, "arguments may be spelt differently", otherSpelling),
@@ -42,7 +42,7 @@ func otherSpelling(a *adapterTrial, c adapterCarrier) {
 		rig.completes(retry.with(same))
 	}
 	none := rig.begin(c.from("alice").with(`{}`))
-	rig.completes(none.with("")) // no arguments are an empty object
+	rig.completes(none.with("")) // missing arguments mean the same as {}
 }
 
 func everyType(a *adapterTrial) {
@@ -71,7 +71,7 @@ func twice(a *adapterTrial) {
 	rig.fails("a question for arguments with a member twice", rig.send(toolCarrier.from("alice").with(arguments)))
 }
 
-// spoil changes eu to us in arguments, in place.
+// spoil changes the region "eu" in arguments to "us", in place.
 func spoil(arguments any) {
 	v := reflect.ValueOf(arguments)
 	switch {
@@ -106,7 +106,7 @@ func whatArrived(a *adapterTrial, c adapterCarrier) {
 	rig.completes(request)
 }
 
-// seenArguments sends arguments that one reader of JSON may find, and another not.
+// seenArguments sends requests in which different JSON decoders find different arguments.
 func seenArguments(a *adapterTrial, c adapterCarrier) {
 	const eu, us = `{"region":"eu"}`, `{"region":"us"}`
 	rig := a.serve(confirm)
@@ -117,7 +117,7 @@ func seenArguments(a *adapterTrial, c adapterCarrier) {
 		first := c.from("alice").with("").more(fields)
 		response := rig.send(first)
 		if response.token() == "" {
-			continue // refused
+			continue // the server refused the request
 		}
 		seen := rig.last().arguments
 		for _, other := range []string{eu, us, `{}`} {
@@ -132,7 +132,7 @@ func seenArguments(a *adapterTrial, c adapterCarrier) {
 
 func regionIn(arguments string) string {
 	var known struct{ Region string }
-	json.Unmarshal([]byte(arguments), &known) // what cannot be read has no region
+	json.Unmarshal([]byte(arguments), &known) // if the text cannot be decoded, the region is ""
 	return known.Region
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// flowPromises are about what honest clients get.
+// flowPromises are the promises about what honest clients get.
 var flowPromises = slices.Concat(
 	forCarriers(allCarriers, "a state never leaves in plaintext", neverInPlaintext),
 	forCarriers(allCarriers, "a handler sees its state and the answer", handlerSeesItsState),
@@ -62,7 +62,8 @@ func handlerSeesItsState(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-// counting asks one question in each of n rounds: q1, q2 and so on.
+// counting returns a handler that asks one question in each of n rounds. The keys of the
+// questions are q1, q2 and so on.
 func counting(n int) AdapterHandler {
 	return func(_ context.Context, call AdapterCall) (AdapterResult, error) {
 		round := len(call.State) + 1
@@ -132,7 +133,7 @@ func strayState(a *adapterTrial, c adapterCarrier) {
 func asksNothing(a *adapterTrial, c adapterCarrier) {
 	rig := a.serve(func(context.Context, AdapterCall) (AdapterResult, error) { return AdapterResult{Text: "done"}, nil })
 	rig.completes(c.from("alice"))
-	rig.completes(c.from("")) // nobody may call what never asks
+	rig.completes(c.from("")) // a call without a user is allowed, because the handler asks nothing
 	if events := rig.events.All(); len(events) != 0 {
 		a.failf("events: %+v", events)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// handlerPromises are about handlers that fail.
+// handlerPromises are the promises about handlers that fail.
 var handlerPromises = slices.Concat(
 	forCarriers(allCarriers, "a panic of a handler tells the client nothing, and the server lives", handlerPanics),
 	forCarriers(allCarriers, "an error of a handler is not a rejection", handlerFails),
@@ -86,7 +86,7 @@ func badQuestions(a *adapterTrial, c adapterCarrier) {
 	}
 }
 
-// failingFormat cannot seal.
+// failingFormat is a format whose Seal always fails.
 type failingFormat struct{ mcpseal.Format }
 
 func (failingFormat) Seal(context.Context, *mcpseal.Binding, *mcpseal.Claims) (string, error) {

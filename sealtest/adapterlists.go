@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// listPromises are about the cursors of lists.
+// listPromises are the promises about the cursors of lists.
 var listPromises = slices.Concat(
 	forLists("a list is whole, and its cursors are sealed", wholeList),
 	forLists("a forged cursor is refused", forgedCursor),
@@ -33,7 +33,7 @@ func forLists(name string, test func(*adapterTrial, string)) []adapterPromise {
 	return promises
 }
 
-// listed has 25 entries in every list, in pages of 10.
+// listed gives the server 25 entries in every list, and pages of 10 entries.
 func listed(_ *mcpseal.Config, server *AdapterServer) {
 	server.PageSize = 10
 	fill := func(handlers map[string]AdapterHandler, name string) {
@@ -55,7 +55,7 @@ func (r *adapterRig) list(user, method, cursor string) *adapterResponse {
 	return r.post(user, method, params, everyCapability)
 }
 
-// firstCursor returns the cursor of the first page.
+// firstCursor returns the cursor that is on the first page and leads to the second.
 func (r *adapterRig) firstCursor(user, method string) string {
 	response := r.list(user, method, "")
 	if response.Result == nil || response.Result.NextCursor == "" {
@@ -154,7 +154,7 @@ func otherServicesCursor(a *adapterTrial, method string) {
 	text := ours.firstCursor("alice", method)
 	theirs.refuses("the cursor of a service with the same keys", "alice", method, text)
 	theirs.refuses("a forged cursor", "alice", method, "mc1.AAAA")
-	a.serve(confirm, listed, keyed(keys)).goesOn("alice", method, text) // a replica
+	a.serve(confirm, listed, keyed(keys)).goesOn("alice", method, text) // a replica accepts the cursor
 }
 
 func unnamedCursor(a *adapterTrial, method string) {

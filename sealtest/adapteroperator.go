@@ -7,7 +7,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// operatorPromises are about what the operator learns.
+// operatorPromises are the promises about what the operator learns.
 var operatorPromises = slices.Concat(
 	forCarriers(allCarriers, "every seal and every open is one event", oneEventEach),
 	forCarriers(allCarriers, "the event of a rejection has the reason", reasons),

@@ -9,7 +9,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// rejectionPromises are about states that do not belong to the request.
+// rejectionPromises are the promises about states that do not belong to the request.
 var rejectionPromises = slices.Concat(
 	forCarriers(allCarriers, "a forged state is rejected", forgedState),
 	forCarriers(allCarriers, "a state that is too long is rejected", longToken),
@@ -27,7 +27,7 @@ var rejectionPromises = slices.Concat(
 	[]adapterPromise{{"RejectedText is the rejection of tools alone", rejectedText}},
 )
 
-// forgeries returns texts that are close to a token, or to what a handler wrote.
+// forgeries returns texts that resemble a token, or the state that a handler wrote.
 func forgeries(token string) []string {
 	all := []string{secretState, "x", ".", "ms1.", "ms1.AAAA", "\x00", "null", "{}", `"`, strings.Repeat("A", 200),
 		token[:len(token)-1], token[:len(token)/2], token + "A", token + "=", token + "\n", " " + token, token + token,
@@ -58,7 +58,7 @@ func longToken(a *adapterTrial, c adapterCarrier) {
 	rig.rejects("a token and 64 KiB", retry.bringing(retry.token+strings.Repeat("A", 64<<10)))
 }
 
-// spelling sends states that one reader of JSON may find, and another not.
+// spelling sends requests in which different JSON decoders find different states.
 func spelling(a *adapterTrial, c adapterCarrier) {
 	rig := a.serve(confirm)
 	retry := rig.begin(c.from("alice"))
@@ -70,7 +70,8 @@ func spelling(a *adapterTrial, c adapterCarrier) {
 		`"requestState":` + genuine + `,"RequestState":` + forged, `"RequestState":` + forged + `,"requestState":` + genuine,
 	} {
 		for _, key := range []string{"inputResponses", "InputResponses"} {
-			// It may be refused, taken for a first call, or for the genuine state of the question.
+			// The server may refuse the request, treat it as a first call, or open the genuine
+			// state.
 			before := rig.runs()
 			response := rig.send(c.from("alice").more(fields + `,"` + key + `":` + confirmedByAnswer))
 			rig.tellsNothing(fields, response)
@@ -81,7 +82,7 @@ func spelling(a *adapterTrial, c adapterCarrier) {
 			}
 		}
 	}
-	// Nobody else gets it to open, however it is spelt.
+	// Another user cannot open the state, however the name requestState is spelt.
 	before := rig.runs()
 	rig.send(retry.as("bob").more(`"RequestState":` + genuine))
 	rig.send(retry.as("bob").more(`"RequestState":""`))
@@ -116,7 +117,7 @@ func missingTarget(a *adapterTrial, c adapterCarrier) {
 	rig.rejects("a forged state at a target that does not exist", retry.to(c.missing).bringing("ms1.AAAA"))
 }
 
-// keyed makes a server with these keys.
+// keyed returns an option with which a server has these keys.
 func keyed(keys *mcpseal.Ring) rigOption {
 	return func(config *mcpseal.Config, _ *AdapterServer) { config.Keys = keys }
 }
@@ -128,14 +129,14 @@ func otherService(a *adapterTrial, c adapterCarrier) {
 	retry := ours.begin(c.from("alice"))
 	theirs.rejects("the state of a service with the same keys", retry)
 	ours.completes(retry)
-	a.serve(confirm, keyed(keys)).completes(retry) // a replica
+	a.serve(confirm, keyed(keys)).completes(retry) // a replica accepts the state
 }
 
 func otherKeys(a *adapterTrial, c adapterCarrier) {
 	a.serve(confirm).rejects("a state under other keys", a.serve(confirm).begin(c.from("alice")))
 }
 
-// agedFormat seals tokens that are a day old.
+// agedFormat seals tokens as if they had been sealed a day ago.
 type agedFormat struct{ mcpseal.Format }
 
 func (f agedFormat) Seal(ctx context.Context, b *mcpseal.Binding, claims *mcpseal.Claims) (string, error) {
@@ -158,7 +159,7 @@ func expiredState(a *adapterTrial, c adapterCarrier) {
 	rig.rejects("a forged state", c.from("alice").bringing("ms1.AAAA"))
 }
 
-// onceStore remembers every use.
+// onceStore is a replay store that remembers every use.
 type onceStore struct{ used sync.Map }
 
 func (s *onceStore) Spend(_ context.Context, use mcpseal.Use) (bool, error) {

@@ -15,8 +15,8 @@ import (
 // adapterCarrier is a kind of request that carries states.
 type adapterCarrier struct {
 	name, method  string
-	target, other string // two that the server has
-	missing       string // one that it does not have
+	target, other string // two targets that the server has
+	missing       string // a target that the server does not have
 }
 
 var (
@@ -34,7 +34,8 @@ var (
 	confirmedByAnswer = `{"confirm":` + accepted + `}`
 )
 
-// confirm asks once, and says what it remembers when it has the answer.
+// confirm is a handler that asks one question. When it has the answer, it returns the
+// text "done".
 func confirm(_ context.Context, call AdapterCall) (AdapterResult, error) {
 	if _, answered := call.Answers["confirm"]; answered {
 		return AdapterResult{Text: "done"}, nil
@@ -53,13 +54,13 @@ type adapterRig struct {
 	seen []seenCall
 }
 
-// seenCall is what a handler was given, at that time.
+// seenCall is what a handler was given, recorded when it was called.
 type seenCall struct {
 	state, arguments string
 	answers          map[string]string
 }
 
-// logBook is a log that a promise reads.
+// logBook keeps the text of a log, so that a test can read it.
 type logBook struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -81,7 +82,7 @@ type rigOption func(*mcpseal.Config, *AdapterServer)
 
 func anonymous(_ *mcpseal.Config, s *AdapterServer) { s.AllowAnonymous = true }
 
-// serve starts a server with this handler behind every target.
+// serve starts a server on which every target has this handler.
 func (a *adapterTrial) serve(handler AdapterHandler, options ...rigOption) *adapterRig {
 	rig := &adapterRig{adapterTrial: a, events: &Events{}, log: &logBook{}}
 	logger := slog.New(slog.NewTextHandler(rig.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -124,7 +125,7 @@ func (r *adapterRig) runs() int {
 	return len(r.seen)
 }
 
-// last returns what the last handler saw.
+// last returns what the last handler was given. It is zero if no handler ran.
 func (r *adapterRig) last() seenCall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +135,7 @@ func (r *adapterRig) last() seenCall {
 	return r.seen[len(r.seen)-1]
 }
 
-// textOf returns arguments as JSON.
+// textOf returns arguments as JSON text, or "" if arguments is nil.
 func textOf(arguments any) string {
 	if arguments == nil {
 		return ""
@@ -149,14 +150,15 @@ func textOf(arguments any) string {
 	return string(text)
 }
 
-// adapterRequest is one request. The texts are JSON, except for user, target and token.
+// adapterRequest is one request. The fields arguments, answers and capabilities are JSON
+// text.
 type adapterRequest struct {
 	adapterCarrier
 	user, token, arguments, answers, capabilities string
-	fields                                        string // further fields of the params, as they are
+	fields                                        string // further members of params, as JSON text that is sent unchanged
 }
 
-// from returns the first request of a user.
+// from returns a first request from this user, without a token.
 func (c adapterCarrier) from(user string) adapterRequest {
 	r := adapterRequest{adapterCarrier: c, user: user, capabilities: everyCapability}
 	if c.takesArguments() {
@@ -202,7 +204,7 @@ func quoted(text string) string {
 	return string(quoted)
 }
 
-// adapterResponse is a response as far as a promise reads it.
+// adapterResponse is a response, with the members that the tests read.
 type adapterResponse struct {
 	raw    string
 	Result *struct {
@@ -227,7 +229,7 @@ type adapterResponse struct {
 	} `json:"error"`
 }
 
-// token returns the token of a result that asks.
+// token returns the token in the result, or "" if there is none.
 func (r *adapterResponse) token() string {
 	if r.Result == nil {
 		return ""
@@ -235,7 +237,7 @@ func (r *adapterResponse) token() string {
 	return r.Result.RequestState
 }
 
-// text returns the text of a complete result.
+// text returns the text in the result, or "" if there is none.
 func (r *adapterResponse) text() string {
 	switch {
 	case r.Result == nil:
@@ -267,7 +269,7 @@ func (r *adapterRig) post(user, method, params, capabilities string) *adapterRes
 	return response
 }
 
-// begin sends a first request, and returns the retry that answers it.
+// begin sends a first request. It returns the next request, with the token and an answer.
 func (r *adapterRig) begin(request adapterRequest) adapterRequest {
 	response := r.send(request)
 	if response.token() == "" || response.Result.InputRequests == nil {
@@ -276,15 +278,16 @@ func (r *adapterRig) begin(request adapterRequest) adapterRequest {
 	return request.bringing(response.token()).answering(confirmedByAnswer)
 }
 
-// completes fails the trial unless the request is answered with the handler's text.
+// completes sends the request. It fails the trial unless the result is complete and its
+// text is "done".
 func (r *adapterRig) completes(request adapterRequest) {
 	if response := r.send(request); response.text() != "done" || response.token() != "" || response.Result.IsError {
 		r.failf("%s as %q with a good state: %.500s", request.target, request.user, response.raw)
 	}
 }
 
-// rejects fails the trial unless the request gets the one answer of all rejections, and
-// no handler runs.
+// rejects sends the request. It fails the trial unless the response is the error that all
+// rejections share, and no handler runs.
 func (r *adapterRig) rejects(what string, request adapterRequest) {
 	before := r.runs()
 	response := r.send(request)
@@ -294,7 +297,8 @@ func (r *adapterRig) rejects(what string, request adapterRequest) {
 	}
 }
 
-// isRefusal compares a response with the frozen message, and with the refusals before.
+// isRefusal fails the trial unless the response is an error with the message that the
+// parameter frozen has, and is identical to every earlier response with this message.
 func (r *adapterRig) isRefusal(what string, response *adapterResponse, frozen mcpseal.WireError) {
 	if response.Error == nil || response.Error.Message != frozen.Message || response.Error.Code != -32602 && response.Error.Code != -32603 {
 		r.failf("%s is not rejected with %q: %.500s", what, frozen.Message, response.raw)
@@ -313,7 +317,7 @@ func (r *adapterRig) isRefusal(what string, response *adapterResponse, frozen mc
 	}
 }
 
-// fails fails the trial unless the response is an error that tells the client nothing.
+// fails marks the trial as failed unless the response is an error that reveals no secret.
 func (r *adapterRig) fails(what string, response *adapterResponse) {
 	if response.token() != "" || response.Error == nil && (response.Result == nil || !response.Result.IsError) {
 		r.failf("%s: %.500s", what, response.raw)

@@ -11,7 +11,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// userPromises are about who is calling.
+// userPromises are the promises about who is calling.
 var userPromises = slices.Concat(
 	forCarriers(allCarriers, "two users cannot use each other's states", twoUsers),
 	forCarriers(allCarriers, "a state of a user is rejected for nobody, and the reverse", userOrNobody),
@@ -89,7 +89,7 @@ func requiredUser(a *adapterTrial, c adapterCarrier) {
 	rig.completes(retry)
 }
 
-// atOnce has several users in a bounded number of flows, each with arguments of its own.
+// atOnce runs flows of several users at the same time. Each flow has its own arguments.
 func atOnce(a *adapterTrial) {
 	rig := a.serve(func(_ context.Context, call AdapterCall) (AdapterResult, error) {
 		if call.State != "" {

@@ -119,7 +119,7 @@ func mustOpen(t *testing.T, codec mcpseal.Codec, text string) []byte {
 	return payload
 }
 
-// refuse fails the test unless the codec refuses a text that is not genuine.
+// refuse fails the test unless the codec refuses text, which is not genuine.
 func refuse(t *testing.T, codec mcpseal.Codec, text string) {
 	t.Helper()
 	payload, err := codec.Open(context.Background(), nil, text)

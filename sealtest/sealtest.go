@@ -12,7 +12,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Boundary returns a boundary with random keys and the default policy. It logs to the
+// Boundary returns a boundary with random keys and the default config. It logs to the
 // test's log.
 func Boundary(t testing.TB) *mcpseal.Boundary {
 	t.Helper()
