@@ -1,12 +1,6 @@
-<<<<<<< HEAD
-// Package exactjson reads the JSON of a tool's arguments exactly. What a schema checks,
-// what a handler gets and what a cursor is bound to is then one value. It is for authors of
-// adapters: gosdk and mcpgo use it for paged tools.
-=======
 // Package exactjson reads the JSON of a tool's arguments exactly. So the value that a
 // schema checks is also the value that a handler gets and that a cursor is bound to. This
-// package is for authors of adapters; gosdk uses it for paged tools.
->>>>>>> j4
+// package is for authors of adapters; gosdk and mcpgo use it for paged tools.
 //
 //	rest, token, err := exactjson.Cut(arguments, "cursor") // limit the length of rest now
 //	value, err := exactjson.Read(rest)                     // check value with the schema
