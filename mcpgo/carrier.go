@@ -1,7 +1,10 @@
 package mcpgo
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -15,20 +18,22 @@ type call struct {
 	arguments      []byte            // JSON of a tool's arguments; after copyArguments, of any call's
 	promptArgs     map[string]string // a prompt's arguments, shared with its handler
 	others         any               // arguments that have no JSON text yet, shared with the handler
-	values         any               // a tool's arguments as decoded JSON, shared with the handler
 	token          string
 	answers        mcp.InputResponses
 	task           bool // the client wants the call to run as a task
 
-	older bool               // the client is from before multi round-trip requests
-	state string             // in plaintext, for the handler
-	kept  mcp.InputResponses // those of the answers that the handler may see
+	older bool // the client is from before multi round-trip requests
+	// copies is true if the handler must get a copy of the arguments: mcp-go may ask an
+	// older client, and then call the handler again with the same arguments.
+	copies bool
+	state  string             // in plaintext, for the handler
+	kept   mcp.InputResponses // those of the answers that the handler may see
 }
 
 func callOfTool(r *mcp.CallToolRequest) call {
 	c := call{
 		method: string(mcp.MethodToolsCall), target: r.Params.Name, arguments: r.Params.RawArguments,
-		token: r.Params.RequestState, answers: r.Params.InputResponses, task: r.Params.Task != nil, values: r.Params.Arguments,
+		token: r.Params.RequestState, answers: r.Params.InputResponses, task: r.Params.Task != nil,
 	}
 	if len(c.arguments) == 0 {
 		c.others = r.Params.Arguments
@@ -102,16 +107,25 @@ func jsonOf(value any) []byte {
 	return text
 }
 
-// snapshot remembers the arguments that the call shares with its handler. It returns nil if
-// the client is not an older one.
-func (c *call) snapshot() *snapshot {
-	if !c.older {
-		return nil
+// copyJSON returns a deep copy of a value that was decoded from JSON.
+func copyJSON(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		v = maps.Clone(v)
+		for name, member := range v {
+			v[name] = copyJSON(member)
+		}
+		return v
+	case []any:
+		v = slices.Clone(v)
+		for i, item := range v {
+			v[i] = copyJSON(item)
+		}
+		return v
+	case json.RawMessage:
+		return bytes.Clone(v)
 	}
-	s := snapshotPool.Get().(*snapshot)
-	s.of(c.values)
-	s.ofStrings(c.promptArgs)
-	return s
+	return value
 }
 
 // asking is the part of a result that asks.

@@ -3,8 +3,10 @@ package mcpgo
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"iter"
+	"reflect"
 	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -40,7 +42,7 @@ func addHooks(h *server.Hooks) {
 	if !hooked.Add(h, struct{}{}) {
 		return
 	}
-	h.AddBeforeCallTool(stripTask)
+	h.AddBeforeCallTool(beforeCall)
 	h.AddAfterCallTool(func(ctx context.Context, _ any, _ *mcp.CallToolRequest, result any) {
 		if r, ok := result.(*mcp.CallToolResult); ok && r != nil && unsealed(ctx, mcp.MethodToolsCall, r.NeedsInput(), &r.MultiRoundTripResult) {
 			*r = mcp.CallToolResult{IsError: true, Content: []mcp.Content{mcp.NewTextContent(errInternal.Error())}}
@@ -58,26 +60,43 @@ func addHooks(h *server.Hooks) {
 	})
 	addListHooks(h)
 
-	last, object := lengths(h), weak.Make(h) // weak, because h holds this function
+	before := [...]int{
+		len(h.OnBeforeCallTool) - 1, len(h.OnBeforeListTools) - 1, len(h.OnBeforeListPrompts) - 1,
+		len(h.OnBeforeListResources) - 1, len(h.OnBeforeListResourceTemplates) - 1, len(h.OnBeforeListTasks) - 1,
+	}
+	ours, object := hooksOf(h, before), weak.Make(h) // weak, because h holds the function below
 	h.AddOnRequestInitialization(func(ctx context.Context, _ any, _ any) error {
-		if h := object.Value(); h == nil || lengths(h) == last {
+		if h := object.Value(); h == nil || hooksOf(h, before) == ours {
 			return nil
 		}
 		if i := installed(ctx); i != nil {
-			return i.refuse(ctx, "", "a hook was added after Protect: it could send states and cursors in plaintext. "+
+			return i.refuse(ctx, "", "a hook was added after Protect, or one of Protect was removed: states and cursors could leave in plaintext. "+
 				"Give your hooks to server.NewMCPServer with server.WithHooks, and call Protect after that")
 		}
 		return nil
 	})
 }
 
-// lengths counts the hooks that can change a result with a state or a cursor. Ours must
-// be the last of each.
-func lengths(h *server.Hooks) [8]int {
-	return [...]int{
-		len(h.OnAfterCallTool), len(h.OnAfterGetPrompt), len(h.OnAfterReadResource), len(h.OnAfterListTools),
-		len(h.OnAfterListPrompts), len(h.OnAfterListResources), len(h.OnAfterListResourceTemplates), len(h.OnAfterListTasks),
+// hooksOf identifies the hooks at the places of ours. Ours are the last of those that can
+// change a result with a state or a cursor. Other hooks may follow those that see a request
+// before it is served, so their places are given.
+func hooksOf(h *server.Hooks, before [6]int) [14]uintptr {
+	return [...]uintptr{
+		codeAt(h.OnBeforeCallTool, before[0]), codeAt(h.OnBeforeListTools, before[1]), codeAt(h.OnBeforeListPrompts, before[2]),
+		codeAt(h.OnBeforeListResources, before[3]), codeAt(h.OnBeforeListResourceTemplates, before[4]), codeAt(h.OnBeforeListTasks, before[5]),
+		codeAt(h.OnAfterCallTool, len(h.OnAfterCallTool)-1), codeAt(h.OnAfterGetPrompt, len(h.OnAfterGetPrompt)-1),
+		codeAt(h.OnAfterReadResource, len(h.OnAfterReadResource)-1), codeAt(h.OnAfterListTools, len(h.OnAfterListTools)-1),
+		codeAt(h.OnAfterListPrompts, len(h.OnAfterListPrompts)-1), codeAt(h.OnAfterListResources, len(h.OnAfterListResources)-1),
+		codeAt(h.OnAfterListResourceTemplates, len(h.OnAfterListResourceTemplates)-1), codeAt(h.OnAfterListTasks, len(h.OnAfterListTasks)-1),
 	}
+}
+
+// codeAt returns the address of the code of a hook, or 0 if there is no such hook.
+func codeAt[F any](hooks []F, index int) uintptr {
+	if index < 0 || index >= len(hooks) {
+		return 0
+	}
+	return reflect.ValueOf(hooks[index]).Pointer()
 }
 
 // intact reports whether the server still has the hooks that it was protected with. A
@@ -102,9 +121,24 @@ func whileIntact[T any](i *installation) func(context.Context, []T) []T {
 	}
 }
 
+// beforeCall prepares a call for what mcp-go does before any middleware runs.
+func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
+	stripTask(ctx, req)
+	// mcp-go may check arguments of any length against a schema, and repeat them in its
+	// error. Those that a paged tool would refuse are taken away before.
+	if len(req.Params.RawArguments) > minChecked {
+		if i := installed(ctx); i != nil && i.tooLong(req.Params.Name, len(req.Params.RawArguments)) {
+			req.Params.Arguments, req.Params.RawArguments = map[string]any{}, json.RawMessage("!") // no JSON: the paged tool refuses it
+		}
+	}
+}
+
+// minChecked is the length of the longest arguments that are left to mcp-go in any case.
+const minChecked = 4 << 10
+
 // stripTask takes state and answers from a call that runs as a task: the handlers of task
 // tools are called without any middleware, so nothing would check them there.
-func stripTask(ctx context.Context, _ any, req *mcp.CallToolRequest) {
+func stripTask(ctx context.Context, req *mcp.CallToolRequest) {
 	if req.Params.RequestState == "" && len(req.Params.InputResponses) == 0 || !runsAsTask(ctx, req.Params.Name, req.Params.Task != nil) {
 		return
 	}

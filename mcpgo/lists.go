@@ -19,6 +19,9 @@ func addListHooks(h *server.Hooks) {
 	h.AddAfterListTools(func(ctx context.Context, _ any, req *mcp.ListToolsRequest, r *mcp.ListToolsResult) {
 		if i := installed(ctx); i != nil {
 			number := i.sealList(ctx, mcp.MethodToolsList, req, &r.NextCursor)
+			if i.lists == nil && req.Params.Cursor != "" {
+				return // the client may have made the cursor up
+			}
 			i.unlisted.Page(ctx, number, r.NextCursor == "", names(r.Tools, func(t *mcp.Tool) string { return t.Name }), i.logger)
 		}
 	})

@@ -1,8 +1,10 @@
 package mcpgo
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -18,10 +20,13 @@ func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc 
 		c := callOfTool(&req)
 		result, err := serve(i, ctx, &c, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
+			if c.copies {
+				req.Params.Arguments, req.Params.RawArguments = copyJSON(req.Params.Arguments), bytes.Clone(req.Params.RawArguments)
+			}
 			return next(ctx, req)
 		})
-		if text := i.options.RejectedText; text != "" && errors.Is(err, mcpseal.ErrRejected) {
-			return mcp.NewToolResultError(text), nil
+		if _, rejected := err.(rejectedError); rejected && i.options.RejectedText != "" {
+			return mcp.NewToolResultError(i.options.RejectedText), nil
 		}
 		return result, err
 	}
@@ -33,6 +38,9 @@ func (i *installation) prompt(next server.PromptHandlerFunc) server.PromptHandle
 		c := callOfPrompt(&req)
 		return serve(i, ctx, &c, func(ctx context.Context) (*mcp.GetPromptResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
+			if c.copies {
+				req.Params.Arguments = maps.Clone(req.Params.Arguments)
+			}
 			return next(ctx, req)
 		})
 	}
@@ -61,7 +69,7 @@ func serve[R any](i *installation, ctx context.Context, c *call, handler func(co
 	}()
 	panicked := mcpseal.Guard(func() error {
 		if result, err = serveCall(i, ctx, c, handler); err != nil {
-			_ = err.Error() // may panic, as a typed nil does; mcp-go would call it with no recover
+			tryError(err)
 		}
 		return nil
 	})
@@ -76,6 +84,16 @@ func serve[R any](i *installation, ctx context.Context, c *call, handler func(co
 	return result, err
 }
 
+// tryError calls the methods of an error that mcp-go will call, which may panic, as those of
+// a typed nil do. mcp-go calls them where nothing recovers.
+func tryError(err error) {
+	_ = err.Error()
+	errors.Is(err, context.Canceled)
+	errors.Is(err, context.DeadlineExceeded)
+	errors.As(err, new(mcp.URLElicitationRequiredError))
+	errors.As(err, new(*mcp.URLElicitationRequiredError))
+}
+
 // serveCall opens the call's token, runs the handler, and seals the state and the
 // questions of its result. For older clients mcp-go runs all of it again for each round.
 func serveCall[R any](i *installation, ctx context.Context, c *call, handler func(context.Context) (R, error)) (result R, err error) {
@@ -83,17 +101,15 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	if !i.intact(ctx) {
 		return none, i.refuse(ctx, c.method, hooksLost)
 	}
-	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
-	shared := c.arguments // with the handler
 	kept := c.copyArguments(i.policy.MaxArguments)
 	defer kept.Release()
-	before := c.snapshot()
-	defer before.release()
 	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx)}
 	of.Round, err = i.boundary.Open(of, mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
 	if err != nil {
 		return none, wireError(err)
 	}
+	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
+	c.copies = c.older && len(c.arguments) <= i.policy.MaxArguments && declaredBy(ctx) != (adapter.Capabilities{})
 	c.state, _ = of.Round.State()
 	c.kept = i.keep(ctx, &of.Round, c)
 	if result, err = handler(of); err != nil {
@@ -115,10 +131,6 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	token, err := i.seal(of, c, result, &a)
 	if err != nil {
 		return none, err
-	}
-	if c.older {
-		before.restore()
-		copy(shared, kept.Text())
 	}
 	return withState(result, token), nil
 }
@@ -144,7 +156,7 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 		return "", wireError(err)
 	}
 	if !c.older {
-		i.issued.put(digest(token), struct{}{}) // an after-hook looks for it
+		i.issued.put(digest(token), struct{}{}) // a hook after the call looks for it
 	}
 	return token, nil
 }

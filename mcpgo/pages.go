@@ -8,6 +8,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -46,8 +47,8 @@ type PageOptions = adapter.PageOptions
 // If the tool has no input schema, it is made from In, as mcp.WithInputSchema makes it. It
 // panics when the tool cannot be registered: because it has an output schema, or can run as
 // a task, or a name clashes with one of the arguments, or a name in Unbound is no argument,
-// or the schema has a rule at its root that would apply to the cursor, such as
-// maxProperties.
+// or the schema has a rule at its root that may apply to the cursor, such as maxProperties
+// or oneOf.
 //
 // If a hook or middleware changes the decoded arguments, the handler gets the changed
 // ones, and the cursor is bound to those.
@@ -97,8 +98,22 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 	if err != nil {
 		return err
 	}
+	p.protection.pagedMu.Lock()
+	if p.protection.paged == nil {
+		p.protection.paged = make(map[string]int)
+	}
+	p.protection.paged[tool.Name] = max(p.protection.paged[tool.Name], names.MaxArguments+adapter.CursorRoom)
+	p.protection.pagedMu.Unlock()
 	p.server.AddTool(tool, t.serve)
 	return nil
+}
+
+// tooLong reports whether a tool is a paged one that refuses arguments of this length.
+func (p *Protection) tooLong(tool string, length int) bool {
+	p.pagedMu.RLock()
+	defer p.pagedMu.RUnlock()
+	limit, ok := p.paged[tool]
+	return ok && length > limit
 }
 
 // pagedTool is a tool that AddPagedTool registered.
@@ -125,11 +140,15 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, 
 	if err := json.Unmarshal(text, &schema); err != nil || schema == nil {
 		return nil, fmt.Errorf("the input schema is not a JSON object: %v", err)
 	}
-	// mcp-go checks the arguments with the cursor among them.
-	for _, rule := range []string{"minProperties", "maxProperties", "propertyNames", "unevaluatedProperties", "$ref"} {
-		if schema[rule] != nil {
-			return nil, fmt.Errorf("the schema has %s at its root, which would apply to the cursor too: check the arguments in the handler", rule)
+	// mcp-go checks the arguments with the cursor among them, so no other rule may count
+	// members or limit their names.
+	for rule := range schema {
+		if !slices.Contains(rootRules, rule) && !strings.HasPrefix(rule, "x-") {
+			return nil, fmt.Errorf("the schema has %s at its root, which may apply to the cursor too: check the arguments in the handler", rule)
 		}
+	}
+	if kind := schema["type"]; kind != nil && string(kind) != `"object"` {
+		return nil, fmt.Errorf("the schema describes %s, not an object", kind)
 	}
 	if schema["properties"] != nil {
 		if err := json.Unmarshal(schema["properties"], &properties); err != nil {
@@ -171,6 +190,12 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, 
 	return json.Marshal(schema)
 }
 
+// rootRules are the keywords that a schema may have at its root.
+var rootRules = []string{
+	"$schema", "$id", "$defs", "definitions", "$comment", "title", "description", "examples", "default",
+	"type", "properties", "required", "dependentRequired", "additionalProperties",
+}
+
 // addNames adds the names of members that a schema describes, at any depth.
 func addNames(names *exactjson.Names, schema any) {
 	switch s := schema.(type) {
@@ -201,7 +226,10 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	if !Sealed(ctx) {
 		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), "a call of a paged tool has not come through the middleware of its server")
 	}
-	in, bound, token, err := t.read(argumentsOf(&req))
+	in, bound, token, err := t.read(req.Params.RawArguments)
+	if err == nil && changed(&req) {
+		in, bound, token, err = t.read(jsonOf(req.Params.Arguments))
+	}
 	if errors.Is(err, exactjson.ErrMalformed) {
 		return nil, t.refuse(ctx, err.Error())
 	} else if err != nil {
@@ -219,18 +247,13 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	return &mcp.CallToolResult{StructuredContent: json.RawMessage(page), Content: []mcp.Content{mcp.NewTextContent(string(page))}}, nil
 }
 
-// argumentsOf returns the JSON of a call's arguments: as it arrived, or if a hook or
-// middleware has changed the decoded arguments, of those.
-func argumentsOf(req *mcp.CallToolRequest) []byte {
-	text := req.Params.RawArguments
+// changed reports whether a hook or middleware has changed the decoded arguments.
+func changed(req *mcp.CallToolRequest) bool {
+	if len(req.Params.RawArguments) == 0 {
+		return req.Params.Arguments != nil
+	}
 	var arrived any
-	if len(text) > 0 && json.Unmarshal(text, &arrived) == nil && reflect.DeepEqual(arrived, req.Params.Arguments) {
-		return text
-	}
-	if req.Params.Arguments == nil {
-		return nil
-	}
-	return jsonOf(req.Params.Arguments)
+	return json.Unmarshal(req.Params.RawArguments, &arrived) != nil || !reflect.DeepEqual(arrived, req.Params.Arguments)
 }
 
 // read returns the arguments as the handler gets them, the text that the cursor is bound

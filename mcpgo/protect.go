@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -66,8 +67,11 @@ type Protection struct {
 
 	unsolicited map[string]bool // true for tools in Options.Unsolicited
 	unlisted    adapter.Unlisted
-	issued      recent[[32]byte, struct{}] // the digests of tokens on their way to a client
-	pages       recent[any, *cursor.Page]  // opened pages, by the request for them
+	pagedMu     sync.RWMutex
+	paged       map[string]int // how long the arguments of each paged tool may be, with a cursor
+
+	issued recent[[32]byte, struct{}] // the digests of tokens on their way to a client
+	pages  recent[any, *cursor.Page]  // opened pages, by the request for them
 }
 
 // Prepare returns a Protection, which [Protection.Install] puts on servers. Use both in

@@ -68,18 +68,21 @@ func checkWritable(q *mcp.InputRequest) error {
 
 // declaredBy returns what the client of a request has declared: in the request itself, or
 // if it is an older client, in its handshake.
-func declaredBy(ctx context.Context) (c adapter.Capabilities) {
+func declaredBy(ctx context.Context) adapter.Capabilities {
 	var declared *mcp.ClientCapabilities
 	if info := server.RequestProtocolInfoFromContext(ctx); info != nil {
 		declared = info.ClientCapabilities
 	}
-	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok && declared == nil {
-		handshake := session.GetClientCapabilities()
-		declared = &handshake
+	if declared != nil {
+		return capabilities(*declared)
 	}
-	if declared == nil {
-		return c
+	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
+		return capabilities(session.GetClientCapabilities())
 	}
+	return adapter.Capabilities{}
+}
+
+func capabilities(declared mcp.ClientCapabilities) (c adapter.Capabilities) {
 	if e := declared.Elicitation; e != nil {
 		c.Form, c.URL = e.Form != nil || e.URL == nil, e.URL != nil
 	}

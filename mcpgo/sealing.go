@@ -12,7 +12,8 @@ import (
 
 // The functions below are for handlers that seal their own states, on a server without
 // [Protect]. Such a handler gets the token, so a handler that forgets to open it has no
-// state at all. The price is three calls in each handler that asks.
+// state at all. The price is three calls in each handler that asks. If such a handler asks an
+// older client, it must not change its arguments before: mcp-go calls it again with them.
 
 // Request returns what [mcpseal.Boundary.Open] needs to know of the request that a handler
 // got: method, target, arguments and user. It fails on a protected server, because the

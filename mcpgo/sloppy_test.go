@@ -161,9 +161,11 @@ func TestAPagedToolKeepsTheSchemaOfItsAuthorOrIsRefused(t *testing.T) {
 		})
 	}
 	refused := map[string]mcp.Tool{"task": mcp.NewTool("t", mcp.WithTaskSupport(mcp.TaskSupportOptional))}
-	for _, rule := range []string{`"minProperties":1`, `"maxProperties":1`, `"propertyNames":{}`, `"unevaluatedProperties":false`, `"$ref":"#/$defs/s"`} {
+	for _, rule := range []string{`"minProperties":1`, `"maxProperties":1`, `"propertyNames":{}`, `"unevaluatedProperties":false`, `"$ref":"#/$defs/s"`,
+		`"allOf":[{}]`, `"oneOf":[{}]`, `"anyOf":[{}]`, `"not":{}`, `"if":{}`, `"patternProperties":{}`, `"enum":[{}]`, `"const":{}`, `"$dynamicRef":"#"`} {
 		refused[rule] = mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object",`+rule+`}`))
 	}
+	refused["another type"] = mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"string"}`))
 	for name, tool := range refused {
 		t.Run(name, func(t *testing.T) {
 			p := mcpgo.Protect(server.NewMCPServer("test", "1"), boundary(t, new(log), nil), &mcpgo.Options{AllowAnonymous: true})
