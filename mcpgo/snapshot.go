@@ -2,9 +2,9 @@ package mcpgo
 
 import "sync"
 
-// snapshot remembers the contents of a call's arguments. For an older client mcp-go asks in
-// the middle of the call, and then calls the handler again with the same arguments. The
-// handler may have changed them, so they are set back before mcp-go goes on.
+// snapshot remembers the contents of a call's arguments. mcp-go asks an older client during
+// the call, and then calls the handler again with the same maps and slices as arguments.
+// The handler may have changed these, so they are restored before mcp-go continues.
 type snapshot struct {
 	strings []stringMember
 	members []member
@@ -29,10 +29,11 @@ type item struct {
 
 var snapshotPool = sync.Pool{New: func() any { return new(snapshot) }}
 
-// maxSnapshot is the number of members in the largest snapshot whose memory is reused.
+// maxSnapshot is the capacity of the largest snapshot whose memory is reused, in members,
+// items and maps together.
 const maxSnapshot = 1 << 10
 
-// of remembers what a value of decoded JSON holds, at any depth.
+// of adds the contents of a decoded JSON value to the snapshot, at any depth.
 func (s *snapshot) of(value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -49,7 +50,7 @@ func (s *snapshot) of(value any) {
 	}
 }
 
-// ofStrings remembers the arguments of a prompt.
+// ofStrings adds the arguments of a prompt to the snapshot.
 func (s *snapshot) ofStrings(members map[string]string) {
 	s.prompt = members
 	for name, value := range members {
@@ -57,7 +58,7 @@ func (s *snapshot) ofStrings(members map[string]string) {
 	}
 }
 
-// restore sets everything back to what it was.
+// restore sets the arguments back to what they were when the snapshot was made.
 func (s *snapshot) restore() {
 	for _, m := range s.maps {
 		clear(m)
@@ -74,7 +75,7 @@ func (s *snapshot) restore() {
 	}
 }
 
-// release lets another call reuse the memory. S may be nil.
+// release lets another call reuse the memory of the snapshot. The snapshot s may be nil.
 func (s *snapshot) release() {
 	if s == nil || cap(s.members)+cap(s.items)+cap(s.strings)+cap(s.maps) > maxSnapshot {
 		return
