@@ -12,22 +12,23 @@ import (
 	"github.com/mcpseal/mcpseal/adapter"
 )
 
-// call is what requests of the three carrier methods have in common.
+// call has the fields that requests of tools/call, prompts/get and resources/read have in
+// common.
 type call struct {
 	method, target string
-	arguments      []byte            // JSON of a tool's arguments; after copyArguments, of any call's
+	arguments      []byte            // JSON of a tool's arguments; copyArguments also sets it for prompts and resources
 	promptArgs     map[string]string // a prompt's arguments, shared with its handler
-	others         any               // arguments that have no JSON text yet, shared with the handler
+	others         any               // arguments that came without JSON text, shared with the handler
 	token          string
 	answers        mcp.InputResponses
-	task           bool // the client wants the call to run as a task
+	task           bool // true if the client wants the call to run as a task
 
-	older bool // the client is from before multi round-trip requests
+	older bool // true if the client's protocol revision has no multi round-trip requests
 	// copies is true if the handler must get a copy of the arguments: mcp-go may ask an
 	// older client, and then call the handler again with the same arguments.
 	copies bool
-	state  string             // in plaintext, for the handler
-	kept   mcp.InputResponses // those of the answers that the handler may see
+	state  string             // the state in plaintext, for the handler
+	kept   mcp.InputResponses // the answers that the handler may see
 }
 
 func callOfTool(r *mcp.CallToolRequest) call {
@@ -59,7 +60,8 @@ func callOfResource(r *mcp.ReadResourceRequest) call {
 	return c
 }
 
-// anyCall reads a request that a handler got; ok is false for a value of another type.
+// anyCall reads a request that a handler got. ok is false if req is not the request of a
+// tool, prompt or resource.
 func anyCall(req any) (c call, ok bool) {
 	switch r := req.(type) {
 	case mcp.CallToolRequest:
@@ -72,13 +74,17 @@ func anyCall(req any) (c call, ok bool) {
 	return c, false
 }
 
-// handOver gives the handler its state and its answers, in place of what the client sent.
+// handOver puts the opened state and the accepted answers into the params for the handler.
+// They replace the token and the answers that the client sent.
 func (c *call) handOver(params *mcp.MultiRoundTripParams) {
 	params.RequestState, params.InputResponses = c.state, c.kept
 }
 
-// copyArguments replaces the call's arguments with a copy, valid until it is released.
-// Arguments that are too long to be digested are not copied: it then returns nil.
+// copyArguments replaces c.arguments with a copy that the handler cannot change, and
+// returns the copy. The copy is valid until it is released. copyArguments returns nil if
+// there is no copy to release: the call has no arguments, or their JSON was made just now,
+// or their JSON is longer than the limit in the parameter most. JSON over this limit is
+// never digested.
 func (c *call) copyArguments(most int) (kept *adapter.Arguments) {
 	switch {
 	case len(c.arguments) > most:
@@ -97,8 +103,8 @@ func (c *call) copyArguments(most int) (kept *adapter.Arguments) {
 	return kept
 }
 
-// jsonOf returns the JSON of a value. It returns a text that is not JSON for a value that
-// has none, so that the digest refuses it.
+// jsonOf returns the JSON of a value. If the value cannot be written as JSON, jsonOf
+// returns a text that is not JSON, so that the digest of the arguments refuses it.
 func jsonOf(value any) []byte {
 	var text []byte
 	if mcpseal.Guard(func() (err error) { text, err = json.Marshal(value); return err }) != nil {
@@ -128,14 +134,15 @@ func copyJSON(value any) any {
 	return value
 }
 
-// asking is the part of a result that asks.
+// asking holds the state of a result, and whether the result asks questions.
 type asking struct {
 	state     string
-	questions bool // there are some
-	asks      bool // mcp-go will send the result as one that asks
+	questions bool // true if the result has questions
+	asks      bool // true if mcp-go will send the result as one that needs input
 }
 
-// readResult reads a result; ok is false if it is nil. Only tools and prompts ask.
+// readResult reads the state and the questions of a result. ok is false if the result of a
+// tool or prompt is nil. The result of a resource has neither state nor questions.
 func readResult(result any) (a asking, ok bool) {
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
@@ -162,7 +169,7 @@ func questionsOf(result any) mcp.InputRequests {
 	return nil
 }
 
-// metaOf returns the _meta of a result, or nil.
+// metaOf returns the _meta of a result, or nil if the result has none.
 func metaOf(result any) any {
 	var meta *mcp.Meta
 	switch r := result.(type) {
@@ -177,8 +184,8 @@ func metaOf(result any) any {
 	return meta
 }
 
-// withState returns a copy of a result with another state. It copies because the handler
-// may use the result again.
+// withState returns a copy of a result with another state. It does not change the original,
+// because the handler may use that again.
 func withState[R any](result R, state string) R {
 	switch r := any(result).(type) {
 	case *mcp.CallToolResult:

@@ -16,11 +16,13 @@ import (
 	"github.com/mcpseal/mcpseal/adapter"
 )
 
-// Hooks see what middleware cannot: the requests and results of lists, calls of task
-// tools, and results that did not come from our middleware. A Hooks value may be shared
-// by several servers, so these hooks find the Protection by the server that calls them.
+// The hooks in this file see what middleware cannot see: the requests and results of
+// lists, calls of task tools, and results that did not come from our middleware. Several
+// servers may share one Hooks value. So when a server calls one of these hooks, the hook
+// looks up the Protection of that server.
 
-// installation is the Protection of one server, and the hooks that it was installed with.
+// installation is the Protection of one server, with the hooks that the server had when it
+// was protected.
 type installation struct {
 	*Protection
 	hooks weak.Pointer[server.Hooks]
@@ -28,16 +30,17 @@ type installation struct {
 
 var (
 	servers adapter.Table[server.MCPServer, *installation]
-	hooked  adapter.Table[server.Hooks, struct{}] // the hooks that addHooks has seen
+	hooked  adapter.Table[server.Hooks, struct{}] // the Hooks values that have our hooks
 )
 
-// installed returns the installation of the server that a context belongs to, or nil.
+// installed returns the installation of the server that a context belongs to. It returns
+// nil if that server is not protected.
 func installed(ctx context.Context) *installation {
 	i, _ := servers.Get(server.ServerFromContext(ctx))
 	return i
 }
 
-// addHooks adds our hooks, once.
+// addHooks adds our hooks to h, unless h has them already.
 func addHooks(h *server.Hooks) {
 	if !hooked.Add(h, struct{}{}) {
 		return
@@ -64,7 +67,7 @@ func addHooks(h *server.Hooks) {
 		len(h.OnBeforeCallTool) - 1, len(h.OnBeforeListTools) - 1, len(h.OnBeforeListPrompts) - 1,
 		len(h.OnBeforeListResources) - 1, len(h.OnBeforeListResourceTemplates) - 1, len(h.OnBeforeListTasks) - 1,
 	}
-	ours, object := hooksOf(h, before), weak.Make(h) // weak, because h holds the function below
+	ours, object := hooksOf(h, before), weak.Make(h) // a weak pointer, because h holds the function below
 	h.AddOnRequestInitialization(func(ctx context.Context, _ any, _ any) error {
 		if h := object.Value(); h == nil || hooksOf(h, before) == ours {
 			return nil
@@ -77,9 +80,9 @@ func addHooks(h *server.Hooks) {
 	})
 }
 
-// hooksOf identifies the hooks at the places of ours. Ours are the last of those that can
-// change a result with a state or a cursor. Other hooks may follow those that see a request
-// before it is served, so their places are given.
+// hooksOf returns the addresses of the hooks at the places where ours must be. Of the hooks
+// that can change a result, ours must be the last. Other hooks may follow our hooks that
+// see a request before it is served, so before has the places of those.
 func hooksOf(h *server.Hooks, before [6]int) [14]uintptr {
 	return [...]uintptr{
 		codeAt(h.OnBeforeCallTool, before[0]), codeAt(h.OnBeforeListTools, before[1]), codeAt(h.OnBeforeListPrompts, before[2]),
@@ -99,8 +102,8 @@ func codeAt[F any](hooks []F, index int) uintptr {
 	return reflect.ValueOf(hooks[index]).Pointer()
 }
 
-// intact reports whether the server still has the hooks that it was protected with. A
-// later server.WithHooks replaces them all.
+// intact reports whether the server still has the hooks that it had when it was protected.
+// If server.WithHooks is applied later, it replaces all hooks.
 func (i *installation) intact(ctx context.Context) bool {
 	srv := server.ServerFromContext(ctx)
 	return srv != nil && srv.GetHooks() != nil && srv.GetHooks() == i.hooks.Value()
@@ -108,9 +111,9 @@ func (i *installation) intact(ctx context.Context) bool {
 
 const hooksLost = "the hooks of Protect are gone, because server.WithHooks was applied after it: apply it before"
 
-// whileIntact is a filter of tools and prompts. It hides them all if the hooks are gone,
-// because then nothing seals the cursors of lists, and task tools would get states that
-// nobody checked.
+// whileIntact returns a filter for the tools or prompts of a server. If our hooks are gone,
+// the filter hides all of them: without the hooks nothing seals the cursors of lists, and
+// task tools would get states that nobody checked.
 func whileIntact[T any](i *installation) func(context.Context, []T) []T {
 	return func(ctx context.Context, items []T) []T {
 		if i.intact(ctx) {
@@ -121,23 +124,24 @@ func whileIntact[T any](i *installation) func(context.Context, []T) []T {
 	}
 }
 
-// beforeCall prepares a call for what mcp-go does before any middleware runs.
+// beforeCall removes from a call what mcp-go must not use before any middleware runs.
 func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	stripTask(ctx, req)
 	// mcp-go may check arguments of any length against a schema, and repeat them in its
-	// error. Those that a paged tool would refuse are taken away before.
+	// error. So arguments that are too long for their paged tool are removed first.
 	if len(req.Params.RawArguments) > minChecked {
 		if i := installed(ctx); i != nil && i.tooLong(req.Params.Name, len(req.Params.RawArguments)) {
-			req.Params.Arguments, req.Params.RawArguments = map[string]any{}, json.RawMessage("!") // no JSON: the paged tool refuses it
+			req.Params.Arguments, req.Params.RawArguments = map[string]any{}, json.RawMessage("!") // not JSON, so the paged tool refuses the call
 		}
 	}
 }
 
-// minChecked is the length of the longest arguments that are left to mcp-go in any case.
+// minChecked is a length. Arguments that are not longer are never removed.
 const minChecked = 4 << 10
 
-// stripTask takes state and answers from a call that runs as a task: the handlers of task
-// tools are called without any middleware, so nothing would check them there.
+// stripTask removes the state and the answers from a call that runs as a task. mcp-go calls
+// the handlers of task tools without any middleware, so nothing would check the state and
+// the answers.
 func stripTask(ctx context.Context, req *mcp.CallToolRequest) {
 	if req.Params.RequestState == "" && len(req.Params.InputResponses) == 0 || !runsAsTask(ctx, req.Params.Name, req.Params.Task != nil) {
 		return
@@ -148,8 +152,9 @@ func stripTask(ctx context.Context, req *mcp.CallToolRequest) {
 	}
 }
 
-// runsAsTask reports whether mcp-go may run a call as a task, if the client wants that. It
-// ignores the wish for an ordinary tool that does not support tasks.
+// runsAsTask reports whether mcp-go may run a call as a task. wanted says whether the
+// client asked for a task. For an ordinary tool that does not support tasks, mcp-go ignores
+// this wish, so runsAsTask returns false.
 func runsAsTask(ctx context.Context, tool string, wanted bool) bool {
 	if !wanted {
 		return false
@@ -170,9 +175,9 @@ func runsAsTask(ctx context.Context, tool string, wanted bool) bool {
 	return execution != nil && (execution.TaskSupport == mcp.TaskSupportOptional || execution.TaskSupport == mcp.TaskSupportRequired)
 }
 
-// unsealed reports whether a result must not leave, because it asks or has a state, and
-// our middleware did not make it. An after-hook cannot fail a request, so the caller
-// replaces the result.
+// unsealed reports whether a result must not be sent, because it asks questions or has a
+// state that our middleware did not seal. A hook that runs after a call cannot make the
+// call fail, so if unsealed returns true, the hook replaces the result.
 func unsealed(ctx context.Context, method mcp.MCPMethod, asks bool, r *mcp.MultiRoundTripResult) bool {
 	if !asks && r.RequestState == "" && len(r.InputRequests) == 0 {
 		return false
@@ -191,21 +196,23 @@ func unsealed(ctx context.Context, method mcp.MCPMethod, asks bool, r *mcp.Multi
 	return true
 }
 
-// digest names a token that was issued. Converting the token would allocate, so a token of
-// usual length is copied to the stack.
+// digest returns the SHA-256 of a token. The conversion []byte(token) would allocate, so
+// digest copies a token of usual length into an array on the stack.
 func digest(token string) [32]byte {
 	var room [1 << 10]byte
 	return sha256.Sum256(append(room[:0], token...))
 }
 
-// refuse logs why for the operator, and returns an error that tells the client nothing.
+// refuse logs the reason for the operator; the parameter why holds the reason. It returns
+// an error that tells the client nothing about the reason.
 func (p *Protection) refuse(ctx context.Context, method, why string) error {
 	p.logger().ErrorContext(ctx, "mcpgo: "+why, "method", mcpseal.PlainText(method))
 	return errInternal
 }
 
-// errInternal is all that a client learns of a failure of the server. mcp-go sends the
-// text of a handler's error as it is, with the code -32603.
+// errInternal is the error that a client gets if something fails in the server. mcp-go
+// sends the text of a handler's error unchanged, with the code -32603, so this text tells
+// nothing about the failure.
 var errInternal = errors.New(mcpseal.Wire(nil).Message)
 
 func names[T any](items []T, name func(*T) string) iter.Seq[string] {

@@ -14,7 +14,7 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
-// tool is the middleware of tools.
+// tool is the middleware for calls of tools.
 func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := callOfTool(&req)
@@ -32,7 +32,7 @@ func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc 
 	}
 }
 
-// prompt is the middleware of prompts.
+// prompt is the middleware for requests for prompts.
 func (i *installation) prompt(next server.PromptHandlerFunc) server.PromptHandlerFunc {
 	return func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		c := callOfPrompt(&req)
@@ -46,8 +46,9 @@ func (i *installation) prompt(next server.PromptHandlerFunc) server.PromptHandle
 	}
 }
 
-// resource is the middleware of resources. Their handlers cannot ask, so they have no
-// state of their own. A state or answers that a client sends are checked all the same.
+// resource is the middleware for requests for resources. The handlers of resources cannot
+// ask questions, so they have no state. If a client sends a state or answers, they are
+// checked all the same.
 func (i *installation) resource(next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
 	return func(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		c := callOfResource(&req)
@@ -58,8 +59,8 @@ func (i *installation) resource(next server.ResourceHandlerFunc) server.Resource
 	}
 }
 
-// serve serves a call. If the handler panics, the call fails: the log has the type of the
-// panic's value and the stack, and the client learns nothing.
+// serve serves a call. If the handler panics, the call fails with an internal error, which
+// tells the client nothing. The type of the panic's value and the stack are logged.
 func serve[R any](i *installation, ctx context.Context, c *call, handler func(context.Context) (R, error)) (result R, err error) {
 	returned := false
 	defer func() {
@@ -95,7 +96,7 @@ func tryError(err error) {
 }
 
 // serveCall opens the call's token, runs the handler, and seals the state and the
-// questions of its result. For older clients mcp-go runs all of it again for each round.
+// questions of its result. For older clients mcp-go calls serveCall again for each round.
 func serveCall[R any](i *installation, ctx context.Context, c *call, handler func(context.Context) (R, error)) (result R, err error) {
 	var none R
 	if !i.intact(ctx) {
@@ -135,7 +136,7 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	return withState(result, token), nil
 }
 
-// seal seals the state and the questions of a result that asks.
+// seal seals the state and the questions of a result, and returns the token.
 func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (string, error) {
 	if runsAsTask(of.Context, c.target, c.task) {
 		return "", i.refuse(of.Context, c.method, "a tool that runs as a task cannot ask: mcp-go would lose its questions")
@@ -156,13 +157,14 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 		return "", wireError(err)
 	}
 	if !c.older {
-		i.issued.put(digest(token), struct{}{}) // a hook after the call looks for it
+		i.issued.put(digest(token), struct{}{}) // for the function unsealed, which runs after the call
 	}
 	return token, nil
 }
 
-// wireError is the client's view of an error of the boundary: mcp-go sends its text. It
-// matches [mcpseal.ErrRejected] if a token was rejected.
+// wireError returns the error that the client may see when the boundary returned err.
+// mcp-go sends the text of this error to the client. The error matches
+// [mcpseal.ErrRejected] if a token was rejected.
 func wireError(err error) error {
 	if errors.Is(err, mcpseal.ErrRejected) {
 		return rejectedError{}
@@ -170,7 +172,7 @@ func wireError(err error) error {
 	return errors.New(mcpseal.Wire(err).Message)
 }
 
-// rejectedError is the client's view of a rejected token.
+// rejectedError is the error that the client gets if its token is rejected.
 type rejectedError struct{}
 
 func (rejectedError) Error() string        { return rejectedText }

@@ -17,41 +17,43 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// PageHandler returns one page. After is where the previous page ended, as the handler
-// returned it then; nil on the first page. Next is where this page ends; nil on the last
+// PageHandler returns one page. The argument after is the position where the previous
+// page ended, which the handler returned as next with that page. It is nil for the first
+// page. The result next is the position where this page ends. It is nil for the last
 // page.
 type PageHandler[In, At, Item any] func(ctx context.Context, req mcp.CallToolRequest, in In, after *At) (items []Item, next *At, err error)
 
-// PageOptions names what [AddPagedTool] adds to arguments and results, and limits the
-// arguments.
+// PageOptions sets the names of what [AddPagedTool] adds to arguments and results, and
+// limits the size of the arguments.
 type PageOptions = adapter.PageOptions
 
-// AddPagedTool registers a tool that returns its items page by page. Its arguments gain an
-// optional cursor. Its result is the items and, unless the page is the last, the cursor of
-// the next.
+// AddPagedTool registers a tool that returns its items page by page. It adds an optional
+// cursor to the tool's arguments. The tool's result has the items and, unless the page is
+// the last, the cursor of the next page.
 //
-// A cursor works for the user and the arguments of the page that it came with (except
-// those in PageOptions.Unbound), for this tool of this service, and for an hour. Any other
-// cursor is refused before the handler runs, with one text for all reasons. An empty
-// cursor asks for the first page. A position is written as JSON, in at most 256 bytes: keep
-// a key in it, not a row. An issuer in Options.Cursors may have another lifetime and
-// another limit.
+// A cursor works only for the user and the arguments of the page that it came with
+// (except the arguments in PageOptions.Unbound), only for this tool of this service, and
+// only for an hour. Any other cursor is refused before the handler runs, with the same
+// text for every reason. An empty cursor means the first page. A position is written as
+// JSON, in at most 256 bytes: put a key into it, not a row. An issuer in Options.Cursors
+// may have another lifetime and another limit.
 //
-// The arguments are read once, into In: the value that the handler gets is the one that
-// the cursor is bound to. Names are case-sensitive: one that differs from a field's only in
-// case is refused. A whole number arrives exactly or is refused. It is refused if a float64
-// cannot hold it, because server.WithInputSchemaValidation checks numbers as float64: pass
-// longer ids as strings. mcp-go checks the arguments against the schema only with that
-// option, and never fills in defaults.
+// The arguments are read once, into In. The value that the handler gets is the value that
+// the cursor is bound to. Names are case-sensitive: a name that differs from a field's
+// name only in case is refused. A whole number arrives exactly or is refused. It is also
+// refused if a float64 cannot hold it exactly, because server.WithInputSchemaValidation
+// checks numbers as float64. So pass long ids as strings. mcp-go checks the arguments
+// against the schema only with server.WithInputSchemaValidation, and never fills in
+// defaults.
 //
-// If the tool has no input schema, it is made from In, as mcp.WithInputSchema makes it. It
-// panics when the tool cannot be registered: because it has an output schema, or can run as
-// a task, or a name clashes with one of the arguments, or a name in Unbound is no argument,
-// or the schema has a rule at its root that may apply to the cursor, such as maxProperties
-// or oneOf.
+// If the tool has no input schema, AddPagedTool makes one from In, as mcp.WithInputSchema
+// does. AddPagedTool panics when the tool cannot be registered. Reasons are: the tool has
+// an output schema, the tool can run as a task, a name clashes with the name of an
+// argument, a name in Unbound is not an argument, or the schema has a rule at its root
+// that may apply to the cursor, such as maxProperties or oneOf.
 //
 // If a hook or middleware changes the decoded arguments, the handler gets the changed
-// ones, and the cursor is bound to those.
+// arguments, and the cursor is bound to them.
 func AddPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if err := addPagedTool(p, tool, handler, options); err != nil {
 		panic(fmt.Sprintf("mcpgo: the paged tool %q: %v", tool.Name, err))
@@ -121,13 +123,13 @@ type pagedTool[In, At, Item any] struct {
 	p       *Protection
 	name    string
 	names   PageOptions
-	known   exactjson.Names // all names of members in the schema
-	roots   exactjson.Names // the names of the arguments, with the cursor
+	known   exactjson.Names // the names of all properties in the schema, at any depth, and of the cursor
+	roots   exactjson.Names // the names of the tool's arguments, and of the cursor
 	handler PageHandler[In, At, Item]
 }
 
-// listedSchema returns the schema to list: that of the tool, with the cursor among the
-// arguments.
+// listedSchema returns the input schema for tools/list: the schema of the tool, with the
+// cursor added to the arguments.
 func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, error) {
 	text := tool.RawInputSchema
 	if len(text) == 0 {
@@ -136,12 +138,12 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, 
 			return nil, err
 		}
 	}
-	var schema, properties map[string]json.RawMessage // the rest of the text stays as it is
+	var schema, properties map[string]json.RawMessage // values stay as raw text, so that they do not change
 	if err := json.Unmarshal(text, &schema); err != nil || schema == nil {
 		return nil, fmt.Errorf("the input schema is not a JSON object: %v", err)
 	}
-	// mcp-go checks the arguments with the cursor among them, so no other rule may count
-	// members or limit their names.
+	// mcp-go checks the arguments against the schema while the cursor is still among them.
+	// So only rules that do not concern the cursor are allowed at the root.
 	for rule := range schema {
 		if !slices.Contains(rootRules, rule) && !strings.HasPrefix(rule, "x-") {
 			return nil, fmt.Errorf("the schema has %s at its root, which may apply to the cursor too: check the arguments in the handler", rule)
@@ -196,7 +198,7 @@ var rootRules = []string{
 	"type", "properties", "required", "dependentRequired", "additionalProperties",
 }
 
-// addNames adds the names of members that a schema describes, at any depth.
+// addNames adds the names of all properties in a schema, at any depth.
 func addNames(names *exactjson.Names, schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
@@ -215,11 +217,11 @@ func addNames(names *exactjson.Names, schema any) {
 	}
 }
 
-// refuse logs why the arguments were refused, and returns an error that tells the client
-// only that they were.
+// refuse logs why the arguments were refused. It returns an error that tells the client
+// that they were refused, but not why.
 func (t *pagedTool[In, At, Item]) refuse(ctx context.Context, why string) error {
 	t.p.logger().WarnContext(ctx, "mcpgo: the arguments of a paged tool were refused", "tool", t.name, "cause", why)
-	return mcpseal.WireError{Code: -32602, Message: "Invalid params"} // mcp-go sends the message alone
+	return mcpseal.WireError{Code: -32602, Message: "Invalid params"} // mcp-go sends the message, but not this code
 }
 
 func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -235,7 +237,7 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	} else if err != nil {
 		return mcp.NewToolResultError(err.Error()), nil
 	}
-	if len(bound) > t.p.policy.MaxArguments { // it may be longer than the arguments, because of numbers such as 1e19
+	if len(bound) > t.p.policy.MaxArguments { // possible even if the arguments were shorter: 1e19 becomes 20 digits
 		return nil, t.refuse(ctx, "more than mcpseal.Config.MaxArguments")
 	}
 	page, err := adapter.ServePage(ctx, t.p.options.Cursors, mcpseal.Request{
@@ -256,8 +258,8 @@ func changed(req *mcp.CallToolRequest) bool {
 	return json.Unmarshal(req.Params.RawArguments, &arrived) != nil || !reflect.DeepEqual(arrived, req.Params.Arguments)
 }
 
-// read returns the arguments as the handler gets them, the text that the cursor is bound
-// to, and the cursor.
+// read reads the JSON of a call's arguments. The result in holds the arguments for the
+// handler, bound is the JSON that the cursor is bound to, and token is the cursor.
 func (t *pagedTool[In, At, Item]) read(text []byte) (in In, bound []byte, token string, err error) {
 	var none In
 	if len(text) > t.names.MaxArguments+adapter.CursorRoom {
@@ -313,7 +315,7 @@ func keys(m map[string]any) []string {
 	return names
 }
 
-// rounds reports whether a value has a whole number in it that a float64 does not hold.
+// rounds reports whether a value contains a whole number that a float64 would round.
 func rounds(value any) bool {
 	switch v := value.(type) {
 	case int64:

@@ -2,26 +2,26 @@ package mcpgo
 
 import "sync"
 
-// recent holds the values that were put in last, until they are taken. mcp-go gives hooks
-// and middleware no way to hand each other a value, so they meet here. A value whose
-// request failed on the way is never taken, so the oldest values are dropped. The zero
-// value is empty. It is safe for concurrent use.
+// recent is a map from which each value is taken only once. Middleware and hooks use it to
+// pass values to each other, because mcp-go gives them no other way. If a request fails on
+// the way, its value is never taken. So recent holds only the values that were put in last,
+// and drops the oldest. The zero value is empty. A recent is safe for concurrent use.
 type recent[K comparable, V any] struct {
 	mu       sync.Mutex
 	newer    map[K]held[V]
-	older    map[K]held[V] // what was newer before maxRecent values were put in
-	received int           // how many values were put into newer
+	older    map[K]held[V] // the map that was in newer until maxRecent values were put into it
+	received int           // how many values were put into newer, including those already taken
 }
 
 type held[V any] struct {
 	value V
-	times int // how often the value was put in, and can still be taken
+	times int // how many times the value can still be taken
 }
 
-// maxRecent is how many values are held at least; at most twice as many are.
+// maxRecent is how many of the last values are always held. At most twice as many are held.
 const maxRecent = 1 << 15
 
-// put keeps a value.
+// put stores a value under a key, until it is taken or dropped.
 func (r *recent[K, V]) put(key K, value V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,8 +32,8 @@ func (r *recent[K, V]) put(key K, value V) {
 	r.received++
 }
 
-// take returns a value. A value can be taken as often as it was put in: some formats give
-// equal calls equal tokens.
+// take returns the value of a key. A value can be taken as often as it was put in, because
+// some formats give equal calls equal tokens. ok is false if there is no such value.
 func (r *recent[K, V]) take(key K) (value V, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
