@@ -137,7 +137,7 @@ func appendPart(buf []byte, text string, present bool) []byte {
 }
 
 // warnUsers logs, once for each problem, that states, cursors or sessions are bound to
-// nobody or to differing names.
+// nobody, or that states and sessions have different names for one user.
 func (p *Protection) warnUsers(ctx context.Context, c *caller) {
 	p.warnHalfNamed(ctx, c)
 	if p.options.Principal != nil || p.options.AllowAnonymous || c.hasToken || !c.overHTTP(ctx) {
