@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -129,9 +130,40 @@ func copyJSON(value any) any {
 		}
 		return v
 	case json.RawMessage:
-		return bytes.Clone(v)
+		return json.RawMessage(bytes.Clone(v))
+	case nil, string, float64, bool:
+		return v
+	}
+	// A hook or middleware of the author may have put other maps and slices there.
+	switch v := reflect.ValueOf(value); v.Kind() {
+	case reflect.Map:
+		if v.IsNil() {
+			return value
+		}
+		copied := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for member := v.MapRange(); member.Next(); {
+			copied.SetMapIndex(member.Key(), copyValue(member.Value()))
+		}
+		return copied.Interface()
+	case reflect.Slice:
+		if v.IsNil() {
+			return value
+		}
+		copied := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		for i := range v.Len() {
+			copied.Index(i).Set(copyValue(v.Index(i)))
+		}
+		return copied.Interface()
 	}
 	return value
+}
+
+// copyValue returns a deep copy of a member of a map, or of an item of a slice.
+func copyValue(v reflect.Value) reflect.Value {
+	if copied := copyJSON(v.Interface()); copied != nil {
+		return reflect.ValueOf(copied)
+	}
+	return v
 }
 
 // asking holds the state of a result, and whether the result asks questions.

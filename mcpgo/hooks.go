@@ -26,6 +26,7 @@ import (
 type installation struct {
 	*Protection
 	hooks weak.Pointer[server.Hooks]
+	paged pagedTools
 }
 
 var (
@@ -129,15 +130,16 @@ func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	stripTask(ctx, req)
 	// mcp-go may check arguments of any length against a schema, and repeat them in its
 	// error. So arguments that are too long for their paged tool are removed first.
-	if len(req.Params.RawArguments) > minChecked {
-		if i := installed(ctx); i != nil && i.tooLong(req.Params.Name, len(req.Params.RawArguments)) {
-			req.Params.Arguments, req.Params.RawArguments = map[string]any{}, json.RawMessage("!") // not JSON, so the paged tool refuses the call
+	if arguments := req.Params.RawArguments; len(arguments) > 0 {
+		if i := installed(ctx); i != nil && i.paged.mayRefuse(arguments) && i.paged.refuses(toolOf(ctx, req.Params.Name), arguments) {
+			req.Params.Arguments, req.Params.RawArguments = map[string]any{}, json.RawMessage(removed)
 		}
 	}
 }
 
-// minChecked is a length. Arguments that are not longer are never removed.
-const minChecked = 4 << 10
+// removed stands for arguments that were removed. It is not JSON, so a client cannot send
+// it, and the middleware refuses a call with it.
+const removed = "!"
 
 // stripTask removes the state and the answers from a call that runs as a task. mcp-go calls
 // the handlers of task tools without any middleware, so nothing would check the state and
@@ -155,24 +157,32 @@ func stripTask(ctx context.Context, req *mcp.CallToolRequest) {
 // runsAsTask reports whether mcp-go may run a call as a task. wanted says whether the
 // client asked for a task. For an ordinary tool that does not support tasks, mcp-go ignores
 // this wish, so runsAsTask returns false.
-func runsAsTask(ctx context.Context, tool string, wanted bool) bool {
+func runsAsTask(ctx context.Context, name string, wanted bool) bool {
 	if !wanted {
 		return false
 	}
-	var ordinary *server.ServerTool
-	if srv := server.ServerFromContext(ctx); srv != nil {
-		ordinary = srv.GetTool(tool)
-	}
-	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithTools); ok {
-		if own, ok := session.GetSessionTools()[tool]; ok {
-			ordinary = &own
-		}
-	}
-	if ordinary == nil {
+	tool := toolOf(ctx, name)
+	if tool == nil {
 		return true
 	}
-	execution := ordinary.Tool.Execution
+	execution := tool.Execution
 	return execution != nil && (execution.TaskSupport == mcp.TaskSupportOptional || execution.TaskSupport == mcp.TaskSupportRequired)
+}
+
+// toolOf returns the ordinary tool that mcp-go calls for a name, or nil if there is none.
+// The tool of a session comes before that of the server.
+func toolOf(ctx context.Context, name string) *mcp.Tool {
+	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithTools); ok {
+		if own, ok := session.GetSessionTools()[name]; ok {
+			return &own.Tool
+		}
+	}
+	if srv := server.ServerFromContext(ctx); srv != nil {
+		if registered := srv.GetTool(name); registered != nil {
+			return &registered.Tool
+		}
+	}
+	return nil
 }
 
 // unsealed reports whether a result must not be sent, because it asks questions or has a
@@ -192,7 +202,7 @@ func unsealed(ctx context.Context, method mcp.MCPMethod, asks bool, r *mcp.Multi
 		}
 	}
 	i.refuse(ctx, string(method), "a result with a state or questions that were not sealed was replaced: a hook, or middleware that was added before Protect, "+
-		"must not ask. Call Protect directly after server.NewMCPServer, and ask from a tool or a prompt")
+		"must not ask, and the hooks of a protected server must not be copied. Call Protect directly after server.NewMCPServer, and ask from a tool or a prompt")
 	return true
 }
 

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
@@ -72,7 +75,7 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 		return err
 	}
 	names.Unbound = slices.Clone(names.Unbound)
-	t := &pagedTool[In, At, Item]{p: p.protection, name: tool.Name, names: names, handler: handler}
+	t := &pagedTool[In, At, Item]{p: p.protection.Protection, name: tool.Name, names: names, handler: handler}
 	if tool.Execution != nil && tool.Execution.TaskSupport != "" && tool.Execution.TaskSupport != mcp.TaskSupportForbidden {
 		return errors.New("a paged tool cannot run as a task, because mcp-go does not check the arguments of tasks")
 	}
@@ -82,10 +85,22 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 			return errors.New("mcp-go cannot make an input schema from the Go type: set one")
 		}
 	}
-	if tool.RawInputSchema, err = t.listedSchema(tool); err != nil {
+	listed, err := t.listedSchema(tool)
+	if err != nil {
 		return err
 	}
-	tool.InputSchema = mcp.ToolInputSchema{}
+	if err := checkApplied(listed); err != nil {
+		return err
+	}
+	if len(tool.RawInputSchema) > 0 {
+		tool.RawInputSchema = listed
+	} else { // it stays as it is, so that server.WithStrictInputSchemaDefault applies to it
+		tool.InputSchema.Properties = maps.Clone(tool.InputSchema.Properties)
+		if tool.InputSchema.Properties == nil {
+			tool.InputSchema.Properties = make(map[string]any)
+		}
+		tool.InputSchema.Properties[names.Cursor] = t.cursorSchema()
+	}
 	if tool.OutputSchema.Type != "" || len(tool.RawOutputSchema) > 0 {
 		return errors.New("the output schema is made from the items; leave it out")
 	}
@@ -100,22 +115,66 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 	if err != nil {
 		return err
 	}
-	p.protection.pagedMu.Lock()
-	if p.protection.paged == nil {
-		p.protection.paged = make(map[string]int)
-	}
-	p.protection.paged[tool.Name] = max(p.protection.paged[tool.Name], names.MaxArguments+adapter.CursorRoom)
-	p.protection.pagedMu.Unlock()
+	p.protection.paged.add(&tool, names)
 	p.server.AddTool(tool, t.serve)
 	return nil
 }
 
-// tooLong reports whether a tool is a paged one that refuses arguments of this length.
-func (p *Protection) tooLong(tool string, length int) bool {
-	p.pagedMu.RLock()
-	defer p.pagedMu.RUnlock()
-	limit, ok := p.paged[tool]
-	return ok && length > limit
+// pagedTools has the limits of the paged tools of a server. A tool is known by the memory
+// of its schema, because an author may register another tool of the same name.
+type pagedTools struct {
+	mu     sync.RWMutex
+	limits map[uintptr]pagedLimit
+	least  int // the lowest limit of a paged tool
+}
+
+type pagedLimit struct {
+	tool  mcp.Tool // keeps the memory of the schema, so that no other tool can get it
+	names PageOptions
+}
+
+func (p *pagedTools) add(tool *mcp.Tool, names PageOptions) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.limits == nil {
+		p.limits, p.least = make(map[uintptr]pagedLimit), names.MaxArguments
+	}
+	p.least = min(p.least, names.MaxArguments)
+	p.limits[schemaOf(tool)] = pagedLimit{*tool, names}
+}
+
+// mayRefuse reports whether a paged tool could refuse arguments of this length.
+func (p *pagedTools) mayRefuse(arguments []byte) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.limits != nil && len(arguments) > p.least
+}
+
+// refuses reports whether a tool is a paged one whose arguments, without the cursor, are
+// too long.
+func (p *pagedTools) refuses(tool *mcp.Tool, arguments []byte) bool {
+	if tool == nil {
+		return false
+	}
+	p.mu.RLock()
+	limit, ok := p.limits[schemaOf(tool)]
+	p.mu.RUnlock()
+	if !ok || len(arguments) <= limit.names.MaxArguments {
+		return false
+	}
+	if len(arguments) > limit.names.MaxArguments+adapter.CursorRoom {
+		return true
+	}
+	rest, _, err := exactjson.Cut(arguments, limit.names.Cursor)
+	return err != nil || len(rest) > limit.names.MaxArguments
+}
+
+// schemaOf returns the address of a tool's schema.
+func schemaOf(tool *mcp.Tool) uintptr {
+	if len(tool.RawInputSchema) > 0 {
+		return reflect.ValueOf(tool.RawInputSchema).Pointer()
+	}
+	return reflect.ValueOf(tool.InputSchema.Properties).Pointer()
 }
 
 // pagedTool is a tool that AddPagedTool registered.
@@ -175,7 +234,7 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, 
 		return nil, err
 	}
 	addNames(&t.known, all)
-	about, err := json.Marshal(map[string]any{"type": "string", "description": "Where the page begins: the " + t.names.NextCursor + " of the page before. Leave it out for the first page."})
+	about, err := json.Marshal(t.cursorSchema())
 	if err != nil {
 		return nil, err
 	}
@@ -190,6 +249,45 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, 
 		schema["type"] = json.RawMessage(`"object"`)
 	}
 	return json.Marshal(schema)
+}
+
+func (t *pagedTool[In, At, Item]) cursorSchema() map[string]any {
+	return map[string]any{"type": "string", "description": "Where the page begins: the " + t.names.NextCursor + " of the page before. Leave it out for the first page."}
+}
+
+// checkApplied returns an error if mcp-go cannot compile a schema. mcp-go then applies none
+// of its rules, and says nothing. So it is tried with a rule that must refuse the call.
+func checkApplied(schema json.RawMessage) error {
+	var root map[string]json.RawMessage
+	var required []string
+	if err := json.Unmarshal(schema, &root); err != nil {
+		return err
+	}
+	if text := root["required"]; text != nil {
+		if err := json.Unmarshal(text, &required); err != nil {
+			return errors.New("required is not a list of names")
+		}
+	}
+	const missing = "a name that no argument has"
+	var err error
+	if root["required"], err = json.Marshal(append(required, missing)); err != nil {
+		return err
+	}
+	text, err := json.Marshal(root)
+	if err != nil {
+		return err
+	}
+	srv := server.NewMCPServer("", "", server.WithInputSchemaValidation())
+	applied := true
+	srv.AddTool(mcp.NewToolWithRawSchema("try", "", text), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		applied = false
+		return mcp.NewToolResultText(""), nil
+	})
+	srv.HandleMessage(context.Background(), json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"try","arguments":{}}}`))
+	if !applied {
+		return errors.New("mcp-go cannot compile the input schema, so it would apply none of its rules: check its types, patterns and references")
+	}
+	return nil
 }
 
 // rootRules are the keywords that a schema may have at its root.
@@ -302,6 +400,7 @@ func (t *pagedTool[In, At, Item]) read(text []byte) (in In, bound []byte, token 
 }
 
 var (
+	errParams  = mcpseal.WireError{Code: -32602, Message: "Invalid params"} // mcp-go sends the message alone
 	errTooLong = fmt.Errorf("%w: more than PageOptions.MaxArguments", exactjson.ErrMalformed)
 	errNames   = fmt.Errorf("%w: not an object, or a name differs from an argument's in case alone", exactjson.ErrMalformed)
 	errRounds  = errors.New("a whole number is too large for a float64 to hold exactly: pass it as a string")

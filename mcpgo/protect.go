@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
 	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -70,11 +69,8 @@ type Protection struct {
 
 	unsolicited map[string]bool // true for tools in Options.Unsolicited
 	unlisted    adapter.Unlisted
-	pagedMu     sync.RWMutex
-	paged       map[string]int // the maximal length of the arguments of each paged tool, with a cursor
-
-	issued recent[[32]byte, struct{}] // the digests of tokens that are about to be sent to a client
-	pages  recent[any, *cursor.Page]  // maps the request for a page to the opened cursor
+	issued      recent[[32]byte, struct{}] // the digests of tokens that are about to be sent to a client
+	pages       recent[any, *cursor.Page]  // maps the request for a page to the opened cursor
 }
 
 // Prepare returns a Protection, which [Protection.Install] puts on servers. Use Prepare and
@@ -139,7 +135,7 @@ func (p *Protection) Install(srv *server.MCPServer) *Protected {
 	if hooks == nil {
 		hooks = new(server.Hooks)
 	}
-	i := &installation{p, weak.Make(hooks)}
+	i := &installation{Protection: p, hooks: weak.Make(hooks)}
 	if !servers.Add(srv, i) {
 		panic("mcpgo: the server is protected already: call Protect or Install once for each server")
 	}
@@ -150,7 +146,7 @@ func (p *Protection) Install(srv *server.MCPServer) *Protected {
 	server.WithResourceHandlerMiddleware(i.resource)(srv)
 	server.WithToolFilter(whileIntact[mcp.Tool](i))(srv)
 	server.WithPromptFilter(whileIntact[mcp.Prompt](i))(srv)
-	return &Protected{p, srv}
+	return &Protected{i, srv}
 }
 
 // Boundary returns the boundary that was passed to [Prepare].
@@ -159,7 +155,7 @@ func (p *Protection) Boundary() *mcpseal.Boundary { return p.boundary }
 // Protected is a server with a boundary. Only [Protect] and [Protection.Install] make
 // one, so a function that takes a Protected can only be called for a protected server.
 type Protected struct {
-	protection *Protection
+	protection *installation
 	server     *server.MCPServer
 }
 
