@@ -43,6 +43,16 @@ func callOfTool(r *mcp.CallToolRequest) call {
 	return c
 }
 
+// bindChanges binds the call to its decoded arguments too, if a hook or middleware has
+// changed them. Handlers may read either.
+func (c *call) bindChanges(req *mcp.CallToolRequest) {
+	if len(c.arguments) > 0 && string(c.arguments) != removed && changed(req) {
+		both := append([]byte(`{"arrived":`), c.arguments...)
+		both = append(append(both, `,"changed":`...), jsonOf(req.Params.Arguments)...)
+		c.arguments = append(both, '}')
+	}
+}
+
 func callOfPrompt(r *mcp.GetPromptRequest) call {
 	return call{
 		method: string(mcp.MethodPromptsGet), target: r.Params.Name, promptArgs: r.Params.Arguments,
@@ -201,11 +211,15 @@ func questionsOf(result any) mcp.InputRequests {
 	return nil
 }
 
-// metaOf returns the _meta of a result, or nil if the result has none.
-func metaOf(result any) any {
+// checkWritableBeside returns an error if what a result has beside its questions cannot be
+// written as JSON.
+func checkWritableBeside(result any) error {
 	var meta *mcp.Meta
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
+		if err := adapter.CheckWritable(r.StructuredContent); err != nil {
+			return err
+		}
 		meta = r.Meta
 	case *mcp.GetPromptResult:
 		meta = r.Meta
@@ -213,7 +227,7 @@ func metaOf(result any) any {
 	if meta == nil {
 		return nil
 	}
-	return meta
+	return adapter.CheckWritable(meta)
 }
 
 // withState returns a copy of a result with another state. It does not change the original,

@@ -169,6 +169,13 @@ func runsAsTask(ctx context.Context, name string, wanted bool) bool {
 	return execution != nil && (execution.TaskSupport == mcp.TaskSupportOptional || execution.TaskSupport == mcp.TaskSupportRequired)
 }
 
+// othersSeeCalls reports whether hooks of the author get calls of tools before they are
+// served, and so may change their arguments.
+func (i *installation) othersSeeCalls() bool {
+	h := i.hooks.Value()
+	return h != nil && (len(h.OnBeforeAny) > 0 || len(h.OnBeforeCallTool) > 1)
+}
+
 // toolOf returns the ordinary tool that mcp-go calls for a name, or nil if there is none.
 // The tool of a session comes before that of the server.
 func toolOf(ctx context.Context, name string) *mcp.Tool {

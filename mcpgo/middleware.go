@@ -18,6 +18,9 @@ import (
 func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := callOfTool(&req)
+		if i.othersSeeCalls() {
+			c.bindChanges(&req)
+		}
 		result, err := serve(i, ctx, &c, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
 			if c.copies {
@@ -145,8 +148,8 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 	if runsAsTask(of.Context, c.target, c.task) {
 		return "", i.refuse(of.Context, c.method, "a tool that runs as a task cannot ask: mcp-go would lose its questions")
 	}
-	if err := adapter.CheckWritable(metaOf(result)); err != nil {
-		return "", i.refuse(of.Context, c.method, "the _meta of a result that asks cannot be written as JSON: "+err.Error())
+	if err := checkWritableBeside(result); err != nil {
+		return "", i.refuse(of.Context, c.method, "the _meta or the structured content of a result that asks cannot be written as JSON: "+err.Error())
 	}
 	questions, err := i.Questions(of.Context, questionsOf(result))
 	if err != nil {

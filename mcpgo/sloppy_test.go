@@ -32,6 +32,7 @@ func TestAQuestionThatCannotBeWrittenIsRefused(t *testing.T) {
 			r.InputRequests["ok"].Elicitation.Meta = &mcp.Meta{AdditionalFields: map[string]any{"x": panics{}}}
 		},
 		"meta of the result": func(r *mcp.CallToolResult) { r.Meta = &mcp.Meta{AdditionalFields: map[string]any{"x": panics{}}} },
+		"structured content": func(r *mcp.CallToolResult) { r.StructuredContent = panics{} },
 		"sample": func(r *mcp.CallToolResult) {
 			r.InputRequests["s"] = mcp.NewSamplingInputRequest(mcp.CreateMessageParams{Metadata: panics{}})
 		},
@@ -284,4 +285,25 @@ func TestAnOrdinaryToolWithTheNameOfAPagedOneGetsItsArguments(t *testing.T) {
 	if r := send(t.Context(), t, one, "tools/call", long); r.text() != "true 1" {
 		t.Errorf("a tool in its place: %.200s", r.raw)
 	}
+}
+
+type envKey struct{}
+
+// What a hook puts into the arguments may differ from request to request.
+func TestATokenIsBoundToArgumentsThatAHookChanged(t *testing.T) {
+	hooks := new(server.Hooks)
+	hooks.AddBeforeCallTool(func(ctx context.Context, _ any, req *mcp.CallToolRequest) {
+		if args := req.GetArguments(); args != nil {
+			args["env"], _ = ctx.Value(envKey{}).(string)
+		}
+	})
+	srv, alice := protected(t, new(log), server.WithHooks(hooks)), as(t.Context(), "alice")
+	staging, production := context.WithValue(alice, envKey{}, "staging"), context.WithValue(alice, envKey{}, "production")
+	asked := token(staging, t, srv)
+	isRejected(t, retry(production, t, srv, asked))
+	if r := retry(staging, t, srv, asked); r.text() != accepted {
+		t.Errorf("got %s", r.raw)
+	}
+	r := send(staging, t, srv, "tools/call", `"name":"ask","arguments":{"x":2},"requestState":`+quote(asked))
+	isRejected(t, r)
 }
