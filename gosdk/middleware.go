@@ -3,6 +3,7 @@ package gosdk
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -139,6 +140,13 @@ func (p *Protection) input(ctx context.Context, round *mcpseal.Round, c call) (s
 // state that is not sealed.
 func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
 	result, err := next(ctx, c.method, req)
+	if ctx.Failed() {
+		return nil, asking{}, &ownError{internalError()} // elicit has logged why
+	}
+	if failure := failureOf(result, err); failure != nil && strings.Contains(failure.Error(), passage.ErrPending.Error()) {
+		return nil, asking{}, &ownError{p.refuse(ctx, c.method, "the handler returned the error of an answer that is not there yet: "+
+			"return it in the function that is passed to elicit.Within, and return the result of the Pending")}
+	}
 	if err != nil {
 		return nil, asking{}, err
 	}
@@ -146,15 +154,24 @@ func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHand
 	if !ok {
 		return nil, asking{}, p.refuse(ctx, c.method, "a result that is nil, has a nil in it, or is of an unknown type was refused")
 	}
-	if a.questions == nil && ctx.Dropped() {
-		return nil, asking{}, p.refuse(ctx, c.method, "elicit asks, but the handler returned a result that asks nothing: "+
-			"a handler that calls elicit.Within returns the result of its Pending at once")
+	if a.questions == nil && ctx.Owes() && failureOf(result, nil) == nil {
+		return nil, asking{}, &ownError{p.refuse(ctx, c.method, "elicit asks, but the handler returned a result that does not: "+
+			"a handler that calls elicit.Within returns the result of its Pending at once")}
 	}
 	if a.questions == nil && a.state != "" {
 		round.Completed(ctx)
 		result = withState(result, "")
 	}
 	return result, a, nil
+}
+
+// failureOf returns the error that a handler returned. The SDK turns an error of a typed
+// tool into a result.
+func failureOf(result mcp.Result, err error) error {
+	if r, ok := result.(*mcp.CallToolResult); ok && r != nil && err == nil {
+		return r.GetError()
+	}
+	return err
 }
 
 // sealed returns a result with questions, with a token in place of its state.
