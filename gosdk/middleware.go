@@ -154,7 +154,7 @@ func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHand
 	if !ok {
 		return nil, asking{}, p.refuse(ctx, c.method, "a result that is nil, has a nil in it, or is of an unknown type was refused")
 	}
-	if a.questions == nil && ctx.Owes() && failureOf(result, nil) == nil {
+	if a.questions == nil && ctx.Owes() && !(ctx.Taken() && failureOf(result, nil) != nil) {
 		return nil, asking{}, &ownError{p.refuse(ctx, c.method, "elicit asks, but the handler returned a result that does not: "+
 			"a handler that calls elicit.Within returns the result of its Pending at once")}
 	}

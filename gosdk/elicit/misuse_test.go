@@ -193,6 +193,23 @@ func TestAHandlerMayCompleteWithoutAskingAgain(t *testing.T) {
 	})
 }
 
+// TestAQuestionThatSendingMiddlewareAnswersIsAsked: an older client never sees it.
+func TestAQuestionThatSendingMiddlewareAnswersIsAsked(t *testing.T) {
+	s := newService(t, nil)
+	s.Server().AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "elicitation/create" {
+				return accept(map[string]any{"ok": true}), nil
+			}
+			return next(ctx, method, req)
+		}
+	})
+	u := reply(nil)
+	if got := plain(t, s, u, revision2025, within(askConfirm)); got != "deleted" || len(u.messages()) != 0 {
+		t.Errorf("%s; asked %q; the log: %s", got, u.messages(), s.book)
+	}
+}
+
 // TestAResultIsNotRefusedForWhatAnotherRunAsked: inner middleware runs a handler of
 // elicit twice, and takes the result that does not ask.
 func TestAResultIsNotRefusedForWhatAnotherRunAsked(t *testing.T) {

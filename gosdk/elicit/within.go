@@ -18,9 +18,9 @@ import (
 // that must not be done twice. The error of Within is the error that ask returned, such
 // as a *[RefusedError], or it says that the call cannot go on.
 //
-// Ask, read answers and call Once only inside ask. After Within has returned, only an
-// answer that ask has read may be read again: anything else fails the call, as does a
-// result that does not ask although Within returned a *[Pending].
+// Ask questions, read answers and call [Once] only inside ask. After Within has
+// returned, only an answer that has arrived may be read: anything else fails the call.
+// The call also fails if the handler returns a result other than that of the *[Pending].
 //
 // A handler may call Within several times, one after the other. The questions of all
 // these calls must have different keys, and so must their values of [Once]: Within fails
@@ -74,6 +74,7 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 		a.pended = true
 		if !a.own { // a handler of elicit asks whatever it returns
 			passing.Owe(pending.questions)
+			pending.passing = passing
 		}
 	}
 	return pending, err
@@ -83,11 +84,21 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 type Pending struct {
 	questions mcp.InputRequestMap
 	state     string
+	passing   *passage.Call // notified when the handler takes the result; nil in a handler of elicit
+}
+
+// take records that the handler takes the result. It returns false if p is nil, because
+// then there is no result to take.
+func (p *Pending) take() bool {
+	if p != nil && p.passing != nil {
+		p.passing.Take()
+	}
+	return p != nil
 }
 
 // ToolResult returns the questions as the result of a tool, or nil if p is nil.
 func (p *Pending) ToolResult() *mcp.CallToolResult {
-	if p == nil {
+	if !p.take() {
 		return nil
 	}
 	return &mcp.CallToolResult{InputRequests: p.questions, RequestState: p.state}
@@ -95,7 +106,7 @@ func (p *Pending) ToolResult() *mcp.CallToolResult {
 
 // PromptResult returns the questions as the result of a prompt, or nil if p is nil.
 func (p *Pending) PromptResult() *mcp.GetPromptResult {
-	if p == nil {
+	if !p.take() {
 		return nil
 	}
 	return &mcp.GetPromptResult{InputRequests: p.questions, RequestState: p.state}
@@ -103,7 +114,7 @@ func (p *Pending) PromptResult() *mcp.GetPromptResult {
 
 // ResourceResult returns the questions as the result of a resource, or nil if p is nil.
 func (p *Pending) ResourceResult() *mcp.ReadResourceResult {
-	if p == nil {
+	if !p.take() {
 		return nil
 	}
 	// For older clients the SDK requires Contents even in a result with questions.

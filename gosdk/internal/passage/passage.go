@@ -49,6 +49,7 @@ type Call struct {
 	wrote  []written
 	asking bool                // true if the last run asked questions
 	owed   mcp.InputRequestMap // the questions of a Pending that the handler must return; nil if there is none
+	taken  bool                // true if the handler has taken the result with these questions
 	failed bool                // true if elicit was misused after Within returned, so that the call must fail
 
 	input *input // the state and the answers that came in for elicit; nil if nothing came in for it
@@ -138,15 +139,30 @@ func (c *Call) Begun(req mcp.Request, state string, answers mcp.InputResponseMap
 func (c *Call) Owe(questions mcp.InputRequestMap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.owed = questions
+	c.owed, c.taken = questions, false
+}
+
+// Take records that the handler has taken the result that Owe recorded.
+func (c *Call) Take() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.taken = true
 }
 
 // Owes reports whether the handler still must return a result that Owe recorded. The
-// middleware checks this when the handler has returned another result.
+// middleware checks this when the handler has returned a result that does not ask.
 func (c *Call) Owes() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.owed != nil
+}
+
+// Taken reports whether the handler has taken the result that it owes: if the handler
+// then fails, its error is what the client must get.
+func (c *Call) Taken() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.taken
 }
 
 // Sends records that the SDK sends a question to an older client. If the handler owes
