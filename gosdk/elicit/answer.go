@@ -115,9 +115,6 @@ func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 
 // again drops the answer and asks the same question once more.
 func (a *Answer[T]) again() error {
-	if a.ask.over {
-		return a.ask.pending()
-	}
 	if before, ok := a.ask.state.Answers[a.key]; ok && before.Action != Accept && !a.ask.read[a.key] {
 		a.ask.state.Answers[a.key] = answer{Action: before.Action} // without a digest it answers no question, but checkRefusals still finds the refusal
 	} else {

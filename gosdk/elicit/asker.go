@@ -190,9 +190,8 @@ func (a *Asker) wrong(format string, args ...any) {
 func (a *Asker) pending() error {
 	if a.over {
 		a.wrong("an answer was read, or NotYet called," + insideWithin)
-	} else {
-		a.asks = true
 	}
+	a.asks = true
 	return passage.ErrPending
 }
 

@@ -118,6 +118,18 @@ func TestAskingByHandInPlaceOfAPendingResultFailsTheCall(t *testing.T) {
 				pending.ToolResult()
 				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"hand": byHand}, RequestState: "hand"}, nil
 			},
+			"a result, and another question within": func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				if req.Params.InputResponses != nil {
+					pending, err := elicit.Within(ctx, req, func(ask *elicit.Asker) error {
+						_, err := elicit.Form[yes](ask, "other", "Delete? Really?").Value()
+						return err
+					})
+					return pending.ToolResult(), err
+				}
+				pending, _ := elicit.Within(ctx, req, askConfirm)
+				pending.ToolResult()
+				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"hand": byHand}, RequestState: "hand"}, nil
+			},
 			"the session": func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				pending, _ := elicit.Within(ctx, req, askConfirm)
 				pending.ToolResult()
@@ -524,6 +536,53 @@ func TestARefusalMayBeReadAfterAHelperAsked(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestARefusalThatAFailedCallOfWithinLeftUnreadFailsTheNext: the handler went on after
+// the error, and may act against the refusal.
+func TestARefusalThatAFailedCallOfWithinLeftUnreadFailsTheNext(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s := newService(t, nil)
+		u := reply(map[string]*mcp.ElicitResult{"Delete?": {Action: "decline"}})
+		got := plain(t, s, u, revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			pending, _ := elicit.Within(ctx, req, func(ask *elicit.Asker) error {
+				elicit.Form[yes](ask, "confirm", "Delete?")
+				if _, err := elicit.Form[yes](ask, "why", "Why?").Value(); err != nil {
+					return err
+				}
+				return errors.New("no reason")
+			})
+			if pending == nil {
+				var err error
+				if pending, err = elicit.Within(ctx, req, func(*elicit.Asker) error { return nil }); err != nil {
+					return nil, err
+				}
+			}
+			if pending != nil {
+				return pending.ToolResult(), nil
+			}
+			return done("SECRET"), nil
+		})
+		if got != internal || !strings.Contains(s.book.String(), "nobody read its answer") {
+			t.Errorf("%s; asked %q; the log: %s", got, u.messages(), s.book)
+		}
+	})
+}
+
+// TestAskingWithinAfterAPendingResultIsRefusedInAHelper of a handler of elicit.
+func TestAskingWithinAfterAPendingResultIsRefusedInAHelper(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s := newService(t, nil)
+		elicit.AddResultTool(s.Protected, &mcp.Tool{Name: "t"}, func(ctx context.Context, ask *elicit.Asker, _ args) (*mcp.CallToolResult, any, error) {
+			elicit.Within(ctx, ask.Request(), askConfirm)
+			elicit.Within(ctx, ask.Request(), func(*elicit.Asker) error { t.Error("Within goes on"); return nil })
+			return done("SECRET"), nil, nil
+		})
+		got := text(call(t, connect(t, s.Server(), reply(nil).options(false), revision), &mcp.CallToolParams{Name: "t"}))
+		if got != internal || !strings.Contains(s.book.String(), "returned a Pending") {
+			t.Errorf("%s; the log: %s", got, s.book)
+		}
+	})
 }
 
 // copies are requests that a handler may pass to Within in place of its own.
