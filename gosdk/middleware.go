@@ -140,12 +140,8 @@ func (p *Protection) input(ctx context.Context, round *mcpseal.Round, c call) (s
 // state that is not sealed.
 func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
 	result, err := next(ctx, c.method, req)
-	if ctx.Failed() {
-		return nil, asking{}, &ownError{internalError()} // elicit has logged why
-	}
-	if failure := failureOf(result, err); failure != nil && strings.Contains(failure.Error(), passage.ErrPending.Error()) {
-		return nil, asking{}, &ownError{p.refuse(ctx, c.method, "the handler returned the error of an answer that is not there yet: "+
-			"return it in the function that is passed to elicit.Within, and return the result of the Pending")}
+	if misused := p.checkWithin(ctx, c, result, err); misused != nil {
+		return nil, asking{}, &ownError{misused}
 	}
 	if err != nil {
 		return nil, asking{}, err
@@ -154,10 +150,6 @@ func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHand
 	if !ok {
 		return nil, asking{}, p.refuse(ctx, c.method, "a result that is nil, has a nil in it, or is of an unknown type was refused")
 	}
-	if a.questions == nil && ctx.Owes() && !(ctx.Taken() && failureOf(result, nil) != nil) {
-		return nil, asking{}, &ownError{p.refuse(ctx, c.method, "elicit asks, but the handler returned a result that does not: "+
-			"a handler that calls elicit.Within returns the result of its Pending at once")}
-	}
 	if a.questions == nil && a.state != "" {
 		round.Completed(ctx)
 		result = withState(result, "")
@@ -165,13 +157,31 @@ func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHand
 	return result, a, nil
 }
 
-// failureOf returns the error that a handler returned. The SDK turns an error of a typed
-// tool into a result.
-func failureOf(result mcp.Result, err error) error {
+// checkWithin refuses what a handler returned if the handler called elicit.Within and
+// did not return what Within asks: the handler may have acted although nobody was asked.
+func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err error) error {
+	failure := err
 	if r, ok := result.(*mcp.CallToolResult); ok && r != nil && err == nil {
-		return r.GetError()
+		failure = r.GetError() // the SDK turns an error of a typed tool into a result
 	}
-	return err
+	if ctx.Failed() {
+		return internalError() // elicit has logged why
+	}
+	if failure != nil && strings.Contains(failure.Error(), passage.ErrPending.Error()) {
+		return p.refuse(ctx, c.method, "the handler returned the error of an answer that is not there yet: "+
+			"return it in the function that is passed to elicit.Within, and return the result of the Pending")
+	}
+	if !ctx.Owes() {
+		return nil
+	}
+	if err != nil {
+		return err // the SDK has not asked what the handler owes, so the error is the handler's
+	}
+	if a, _ := readResult(result); a.questions != nil || failure != nil && ctx.Taken() {
+		return nil
+	}
+	return p.refuse(ctx, c.method, "elicit asks, but the handler returned a result that does not: "+
+		"a handler that calls elicit.Within returns the result of its Pending at once")
 }
 
 // sealed returns a result with questions, with a token in place of its state.
@@ -265,8 +275,8 @@ func bare(err error) error {
 	return err
 }
 
-// ownError marks an error that the sending middleware returned, so that bare finds it
-// after the SDK has wrapped it.
+// ownError marks an error that is not about an answer of the client. If the sending
+// middleware returned it, bare finds it after the SDK has wrapped it.
 type ownError struct{ err error }
 
 func (e *ownError) Error() string { return e.err.Error() }

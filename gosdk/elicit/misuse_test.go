@@ -152,9 +152,9 @@ func TestAHandlerThatAsksAndFailsKeepsItsError(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
 		broken := func(ctx context.Context, req *mcp.CallToolRequest) error {
-			pending, _ := elicit.Within(ctx, req, askConfirm)
+			pending, err := elicit.Within(ctx, req, askConfirm)
 			pending.ToolResult()
-			return errors.New("no connection")
+			return errors.Join(err, errors.New("no connection"))
 		}
 		if got := plain(t, s, reply(nil), revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return nil, broken(ctx, req)
@@ -168,6 +168,56 @@ func TestAHandlerThatAsksAndFailsKeepsItsError(t *testing.T) {
 			t.Errorf("%s; the log: %s", got, s.book)
 		}
 	})
+}
+
+// TestWhatALaterRoundGetsWrongIsNotTakenForAnAnswerThatDoesNotFit: the client has
+// answered, and its answer was good.
+func TestWhatALaterRoundGetsWrongIsNotTakenForAnAnswerThatDoesNotFit(t *testing.T) {
+	for name, c := range map[string]struct {
+		second func(pending *elicit.Pending, answer *elicit.Answer[yes], unanswered error) (*mcp.CallToolResult, error)
+		want   string
+	}{
+		"an error of its own": {func(*elicit.Pending, *elicit.Answer[yes], error) (*mcp.CallToolResult, error) {
+			return nil, errors.New("no connection")
+		}, `{"code":0,"message":"no connection"}`},
+		"the error of the answer": {func(_ *elicit.Pending, _ *elicit.Answer[yes], err error) (*mcp.CallToolResult, error) {
+			return nil, err
+		}, internal},
+		"the answer, too late": {func(pending *elicit.Pending, answer *elicit.Answer[yes], _ error) (*mcp.CallToolResult, error) {
+			answer.Outcome()
+			return done("SECRET"), nil
+		}, internal},
+		"nothing": {func(*elicit.Pending, *elicit.Answer[yes], error) (*mcp.CallToolResult, error) {
+			return done("SECRET"), nil
+		}, internal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, revision string) {
+				s, u := newService(t, nil), reply(nil)
+				got := plain(t, s, u, revision, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					if result, err := requireYes(ctx, req, "first", "First?"); result != nil || err != nil {
+						return result, err
+					}
+					var (
+						answer     *elicit.Answer[yes]
+						unanswered error
+					)
+					pending, err := elicit.Within(ctx, req, func(ask *elicit.Asker) error {
+						answer = elicit.Form[yes](ask, "second", "Second?")
+						_, unanswered = answer.Value()
+						return unanswered
+					})
+					if err != nil || pending == nil {
+						t.Errorf("%v, %v", pending, err)
+					}
+					return c.second(pending, answer, unanswered)
+				})
+				if got != c.want || strings.Join(u.messages(), " ") != "First?" || strings.Contains(s.book.String(), "does not fit") {
+					t.Errorf("%s, want %s; asked %q; the log: %s", got, c.want, u.messages(), s.book)
+				}
+			})
+		})
+	}
 }
 
 // TestAHandlerMayCompleteWithoutAskingAgain: while the user answered, there was nothing
