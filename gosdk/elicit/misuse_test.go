@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -404,6 +405,36 @@ func TestWhatIsDoneAfterWithinReturnedFailsTheCall(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAskingWithinAfterTheHandlerReturnedAsksNobody, and harms no other call.
+func TestAskingWithinAfterTheHandlerReturnedAsksNobody(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s, u := newService(t, nil), reply(nil)
+		var late sync.WaitGroup
+		defer late.Wait()
+		s.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			late.Go(func() {
+				for range 200 {
+					if pending, _ := elicit.Within(ctx, req, askConfirm); pending != nil {
+						pending.ToolResult()
+					}
+				}
+			})
+			return done("ok"), nil
+		})
+		session := connect(t, s.Server(), u.options(false), revision)
+		for range 5 {
+			// The call fails if the goroutine asks before the handler's result arrives.
+			if got := text(call(t, session, &mcp.CallToolParams{Name: "t"})); got != "ok" && got != internal {
+				t.Error(got)
+			}
+		}
+		late.Wait()
+		if len(u.messages()) != 0 {
+			t.Errorf("asked %q", u.messages())
+		}
+	})
 }
 
 // TestAnAnswerThatIsThereMayBeReadAfterWithinReturned.
