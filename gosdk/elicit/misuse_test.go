@@ -415,7 +415,7 @@ func TestAskingWithinAfterTheHandlerReturnedAsksNobody(t *testing.T) {
 		defer late.Wait()
 		s.Server().AddTool(&mcp.Tool{Name: "t", InputSchema: anyObject}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			late.Go(func() {
-				for range 200 {
+				for range 50 {
 					if pending, _ := elicit.Within(ctx, req, askConfirm); pending != nil {
 						pending.ToolResult()
 					}
