@@ -19,19 +19,20 @@ import (
 func elicitComparisons() []comparison {
 	const about = "elicit, a question that was answered in an earlier round"
 	return []comparison{
-		{title: about, most: 46, contenders: []contender{answeredByHand(), {"mcpseal", 0, answeredBefore()}}},
-		{title: about + ", with an Enum", most: 46, contenders: []contender{answeredByHand(), {"mcpseal", 0, answeredBefore(regions())}}},
+		{title: about, most: 60, contenders: []contender{answeredByHand(), {"mcpseal", 0, answeredBefore()}}},
+		{title: about + ", with an Enum", most: 60, contenders: []contender{answeredByHand(), {"mcpseal", 0, answeredBefore(regions())}}},
 	}
 }
 
 type deployment struct {
-	Region string `json:"region" jsonschema:"where to deploy"`
-	Canary bool   `json:"canary" jsonschema:"whether to deploy to one machine first"`
+	Region   string `json:"region" jsonschema:"where to deploy"`
+	Canary   bool   `json:"canary" jsonschema:"whether to deploy to one machine first"`
+	Replicas int    `json:"replicas" jsonschema:"how many machines"`
 }
 
 const whereTo = "Where shall version 1.4.2 of the frontend be deployed?"
 
-var chosen = map[string]any{"region": "eu-west", "canary": true}
+var chosen = map[string]any{"region": "eu-west", "canary": true, "replicas": 3}
 
 func regions() elicit.FormOption { return elicit.Enum("region", "eu-west", "eu-north", "us-east") }
 
@@ -39,7 +40,8 @@ func regions() elicit.FormOption { return elicit.Enum("region", "eu-west", "eu-n
 // of a question whose schema it has as text, and decodes the answer without checking it.
 func answeredByHand() contender {
 	schema := []byte(`{"type":"object","properties":{"region":{"type":"string","description":"where to deploy","enum":["eu-west","eu-north","us-east"]},` +
-		`"canary":{"type":"boolean","description":"whether to deploy to one machine first"}},"required":["region","canary"]}`)
+		`"canary":{"type":"boolean","description":"whether to deploy to one machine first"},` +
+		`"replicas":{"type":"integer","description":"how many machines"}},"required":["region","canary","replicas"]}`)
 	answer, err := json.Marshal(chosen)
 	check(err)
 	return contender{"by hand: SHA-256 and json.Unmarshal", 0, func() {
