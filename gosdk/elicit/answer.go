@@ -57,16 +57,17 @@ type Answer[T any] struct {
 }
 
 // newAnswer asks a question. The function read decodes an accepted answer. If the answer
-// came in this round, the state stores only the bytes that read returns in kept.
-func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read func(content []byte) (value T, kept []byte, err error)) *Answer[T] {
+// is fresh, that is, it came in this round, the state stores only the bytes that read
+// returns in kept.
+func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read func(content []byte, fresh bool) (value T, kept []byte, err error)) *Answer[T] {
 	a := &Answer[T]{ask: ask, key: key, question: question}
 	a.recorded = ask.ask(key, question)
 	a.digest = ask.digests[key]
 	if a.recorded == nil || a.recorded.Action != Accept {
 		return a
 	}
-	value, kept, err := read(a.recorded.Content)
 	_, fresh := ask.fresh[key]
+	value, kept, err := read(a.recorded.Content, fresh)
 	switch {
 	case err == nil:
 		a.value = value

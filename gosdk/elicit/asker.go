@@ -118,6 +118,11 @@ func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 
 // put adds a question to those that are sent if the handler reads a pending answer.
 func (a *Asker) put(key, digest string, question mcp.InputRequest) {
+	if q, ok := question.(*mcp.ElicitParams); ok {
+		if f, ok := q.RequestedSchema.(*form); ok {
+			q.RequestedSchema = f.schema.CloneSchemas() // its receivers may change it
+		}
+	}
 	a.questions[key] = question
 	if a.state.Asked == nil {
 		a.state.Asked = make(map[string]string)
