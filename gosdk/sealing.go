@@ -54,7 +54,7 @@ func (p *Protection) Questions(ctx context.Context, req mcp.Request, questions m
 	if !ok {
 		return nil, p.refuse(ctx, "", "a request of an unknown type cannot ask")
 	}
-	pinned, err := p.pins(&passage.Call{Context: ctx}, c, asking{questions: questions})
+	pinned, err := p.pins(&passage.Call{Context: ctx}, c, asking{questions: questions}, nil)
 	if err != nil {
 		return nil, err
 	}
