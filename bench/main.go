@@ -124,5 +124,6 @@ func comparisons() []comparison {
 		comparison{title: "the adapter for the official SDK, HTTP on loopback", contenders: adapterContenders(overHTTP)},
 		comparison{title: "a server that lives for one request, with the middleware", contenders: installContenders()},
 	)
+	all = append(all, adapterComparisons()...)
 	return append(all, mcpgoComparisons()...)
 }

@@ -16,10 +16,10 @@ func protecting(t testing.TB, options *gosdk.Options) mcp.Middleware {
 	return receiving
 }
 
-// askingOnce returns a function that calls a tool through the middleware. The tool asks
-// the question q1 if the call has no state, and passes the answers to retried if it has
-// one.
-func askingOnce(t testing.TB, middleware mcp.Middleware, extra *mcp.RequestExtra, retried func(mcp.InputResponseMap)) func(state string, answers mcp.InputResponseMap) *mcp.CallToolResult {
+// askingOnce returns a function that calls a tool through the middleware. The tool passes
+// the answers that it gets to the function seen. It asks the question q1 if the call has
+// no state.
+func askingOnce(t testing.TB, middleware mcp.Middleware, extra *mcp.RequestExtra, seen func(mcp.InputResponseMap)) func(state string, answers mcp.InputResponseMap) *mcp.CallToolResult {
 	server := newServer()
 	server.AddTool(&mcp.Tool{Name: "asks", InputSchema: object}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q1": form("?")}, RequestState: "asked"}, nil
@@ -33,10 +33,10 @@ func askingOnce(t testing.TB, middleware mcp.Middleware, extra *mcp.RequestExtra
 	complete := &mcp.CallToolResult{}
 	handler := middleware(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
 		params := req.(*mcp.CallToolRequest).Params
+		seen(params.InputResponses)
 		if params.RequestState == "" {
 			return asking, nil
 		}
-		retried(params.InputResponses)
 		return complete, nil
 	})
 	ctx := context.Background()

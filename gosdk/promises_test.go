@@ -878,4 +878,9 @@ func TestDroppedAnswersStayInTheCallersParams(t *testing.T) {
 			t.Errorf("%s: the caller's answers were changed to %v", name, c.sent)
 		}
 	}
+	var seen mcp.InputResponseMap
+	anything := askingOnce(t, protecting(t, &gosdk.Options{Unsolicited: []string{"asks"}}), nil, func(answers mcp.InputResponseMap) { seen = answers })
+	if anything("", mcp.InputResponseMap{"q1": nil, "q2": yes}); !reflect.DeepEqual(seen, mcp.InputResponseMap{"q2": yes}) {
+		t.Errorf("a handler that gets every answer saw %v", seen)
+	}
 }
