@@ -39,7 +39,8 @@ func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Requ
 }
 
 // Answers returns the request's answers to the questions that the previous round asked.
-// It drops all other answers. The log and the observer learn how many were dropped.
+// It drops all other answers. The log and the observer learn how many were dropped. If
+// none is dropped or changed, the map is the request's own.
 func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.Request) mcp.InputResponseMap {
 	c, _ := anyCall(req)
 	_, answers := p.input(ctx, round, c)
