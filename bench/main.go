@@ -125,5 +125,6 @@ func comparisons() []comparison {
 		comparison{title: "a server that lives for one request, with the middleware", contenders: installContenders()},
 	)
 	all = append(all, elicitComparisons()...)
+	all = append(all, adapterComparisons()...)
 	return append(all, mcpgoComparisons()...)
 }

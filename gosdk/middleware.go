@@ -191,7 +191,8 @@ func (p *Protection) sealed(asked *passing, req mcp.Request, c call, round *mcps
 		return nil, p.refuse(ctx, c.method, "a result asks, but the SDK would send it as complete: questions must come from the handler, "+
 			"not from inner middleware")
 	}
-	questions, err := p.pins(&asked.Call, c, a)
+	var room [4]mcpseal.Question // more questions than these take an allocation
+	questions, err := p.pins(&asked.Call, c, a, room[:0])
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,8 @@ func (n *tokenName) principal() (string, error) {
 	if n.user == "" {
 		return "", errNoUserID
 	}
-	buf := appendPart(nil, n.user, true)
+	var room [256]byte // a longer name takes more than the one allocation of its string
+	buf := appendPart(room[:0], n.user, true)
 	for _, c := range []claim{n.issuer, n.client} {
 		text, isText := c.value.(string)
 		if c.present && !isText {

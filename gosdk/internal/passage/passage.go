@@ -233,9 +233,13 @@ func (c *Call) Begin(round *mcpseal.Round) {
 // Worded reports whether elicit wrote the state of a round. This is so if the round's
 // token has questions, and each of them has a digest of its wording. Such a state is
 // only for elicit: any other handler might take it for a state of its own.
-func Worded(round *mcpseal.Round) bool {
-	questions, _ := round.Questions()
-	return len(questions) > 0 && !slices.ContainsFunc(questions, func(q mcpseal.Question) bool { return q.Digest == [16]byte{} })
+func Worded(round *mcpseal.Round) (worded bool) {
+	for q := range round.Asked {
+		if worded = q.Digest != [16]byte{}; !worded {
+			return false
+		}
+	}
+	return worded
 }
 
 // input is the state and the answers that came in for elicit, and the request that they
