@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"time"
+
+	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
 // ReplayStore remembers which tokens were used, so that each token works only once. Spend
@@ -15,9 +17,37 @@ import (
 // calls of Spend have not returned, a boundary rejects single-use tokens without calling
 // Spend. A token counts as used even if the handler fails later.
 //
+// A boundary calls Spend on a goroutine of its own, so that it can stop waiting. That takes
+// longer than the use itself if the store is in memory: such a store can be a
+// [NonBlockingStore].
+//
 // The suite sealtest.TestReplayStore checks that a store does this.
 type ReplayStore interface {
 	Spend(ctx context.Context, use Use) (first bool, err error)
+}
+
+// NonBlockingStore is a [ReplayStore] that says that its Spend cannot block: it returns soon
+// although its context has no deadline. So it waits for no network, file, channel or timer,
+// and for nobody else's code; a lock is fine if it is never held for long. A boundary calls
+// such a store directly: [Config.ReplayTimeout] and the limit of 2,000 calls do not apply.
+//
+// The suite sealtest.TestReplayStore checks this too, as far as a test can.
+type NonBlockingStore interface {
+	ReplayStore
+	// NonBlocking returns the store itself, or nil if its Spend can block after all. A
+	// store that embeds another inherits this method, which then returns the other store:
+	// so it does not say anything about the Spend of the outer one. [New] calls NonBlocking
+	// once.
+	NonBlocking() ReplayStore
+}
+
+// cannotBlock reports whether the store says that its Spend cannot block. If it says so in
+// any way that is not clear, the answer is no.
+func cannotBlock(store ReplayStore) (says bool) {
+	if s, ok := store.(NonBlockingStore); ok {
+		callback.Quietly(func() { says = s.NonBlocking() == store }) // == panics if the type cannot be compared
+	}
+	return says
 }
 
 // Use is one use of a token, which a [ReplayStore] remembers. Flow and Round identify the
@@ -39,8 +69,8 @@ const (
 const maxSpending = 2000
 
 // spend marks the token as used in the replay store. It fails if the token was used
-// before. It returns after Config.ReplayTimeout at the latest, even if the store does
-// not.
+// before. Unless the store says that it cannot block, spend returns after
+// Config.ReplayTimeout at the latest, even if the store does not.
 func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	use := Use{
 		Flow:   round.claims.Flow,
@@ -48,6 +78,9 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 		Issued: time.UnixMilli(round.claims.Issued),
 		Until:  time.UnixMilli(round.claims.Expires).Add(2 * clockSkew),
 		Owner:  b.owner(round.binding.User),
+	}
+	if b.spendDirectly {
+		return b.callStore(ctx, use)
 	}
 	if b.spending.Add(1) > maxSpending {
 		b.spending.Add(-1)
@@ -59,13 +92,7 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	done := make(chan *failure, 1) // buffered, because nobody reads a result that comes too late
 	go func() {
 		defer b.spending.Add(-1)
-		done <- guard(func() error {
-			first, err := b.config.Replay.Spend(ctx, use)
-			if err == nil && !first {
-				return ReasonReplayed
-			}
-			return err
-		}, ReasonStoreFailed, ReasonReplayed)
+		done <- b.callStore(ctx, use)
 	}()
 	select {
 	case <-ctx.Done():
@@ -75,15 +102,23 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	}
 }
 
+func (b *Boundary) callStore(ctx context.Context, use Use) *failure {
+	return guard(func() error {
+		first, err := b.config.Replay.Spend(ctx, use)
+		if err == nil && !first {
+			return ReasonReplayed
+		}
+		return err
+	}, ReasonStoreFailed, ReasonReplayed)
+}
+
 // owner returns an id for a user. The id is always the same at this boundary, and
 // different at any other boundary. It is zero if user is "".
 func (b *Boundary) owner(user string) (id [16]byte) {
 	if user == "" {
 		return id
 	}
-	h := sha256.New()
-	h.Write(b.ownerSalt[:])
-	h.Write([]byte(user))
-	copy(id[:], h.Sum(nil))
-	return id
+	var room [128]byte // on the stack, and enough for most names
+	sum := sha256.Sum256(append(append(room[:0], b.ownerSalt[:]...), user...))
+	return [16]byte(sum[:])
 }
