@@ -18,7 +18,7 @@ type Boundary struct {
 	audience       [digestSize]byte
 	ownerSalt      [16]byte
 	spending       *atomic.Int32 // how many calls of the replay store have not returned yet
-	spendDirectly  bool          // true if the replay store cannot block
+	spendDirectly  bool          // true if the replay store says that it cannot block
 }
 
 // New returns a boundary. An error says what to change in the config.

@@ -314,6 +314,13 @@ func FuzzRecord(f *testing.F) {
 			return
 		}
 		claims.Questions = slices.Collect(questions.all)
+		keys := map[string]bool{}
+		for _, q := range claims.Questions {
+			keys[q.Key] = true
+		}
+		if len(keys) != len(claims.Questions) || len(keys) != rec.questions {
+			t.Fatalf("%d questions are read as %v", rec.questions, claims.Questions)
+		}
 		d := digests{}
 		var b Binding
 		copy(d.request[:], rec.head[atRequest:])

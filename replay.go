@@ -17,35 +17,34 @@ import (
 // calls of Spend have not returned, a boundary rejects single-use tokens without calling
 // Spend. A token counts as used even if the handler fails later.
 //
-// A boundary calls Spend on a goroutine of its own, so that it can stop waiting. That takes
-// longer than the use itself if the store is in memory: such a store can be a
-// [NonBlockingStore].
-//
 // The suite sealtest.TestReplayStore checks that a store does this.
+//
+// A boundary calls Spend on another goroutine, so that it can stop waiting. For a store in
+// memory that costs more than Spend itself: such a store can be a [NonBlockingStore].
 type ReplayStore interface {
 	Spend(ctx context.Context, use Use) (first bool, err error)
 }
 
-// NonBlockingStore is a [ReplayStore] that says that its Spend cannot block: it returns soon
-// although its context has no deadline. So it waits for no network, file, channel or timer,
-// and for nobody else's code; a lock is fine if it is never held for long. A boundary calls
-// such a store directly: [Config.ReplayTimeout] and the limit of 2,000 calls do not apply.
+// NonBlockingStore is a [ReplayStore] whose Spend cannot block. It always returns soon,
+// although its context may have no deadline: it does not wait for a network, a file or
+// another goroutine, and holds its locks only for a short time. A boundary calls such a
+// store directly, so [Config.ReplayTimeout] and the limit of 2,000 calls do not apply.
 //
 // The suite sealtest.TestReplayStore checks this too, as far as a test can.
 type NonBlockingStore interface {
 	ReplayStore
 	// NonBlocking returns the store itself, or nil if its Spend can block after all. A
-	// store that embeds another inherits this method, which then returns the other store:
-	// so it does not say anything about the Spend of the outer one. [New] calls NonBlocking
-	// once.
+	// wrapper that embeds the store inherits this method, but is not what the method
+	// returns. So the wrapper counts as a store that can block, unless it has a method
+	// NonBlocking of its own. [New] calls NonBlocking once.
 	NonBlocking() ReplayStore
 }
 
-// cannotBlock reports whether the store says that its Spend cannot block. If it says so in
-// any way that is not clear, the answer is no.
+// cannotBlock reports whether the store says that its Spend cannot block. It is false if
+// the method NonBlocking panics or returns another store.
 func cannotBlock(store ReplayStore) (says bool) {
 	if s, ok := store.(NonBlockingStore); ok {
-		callback.Quietly(func() { says = s.NonBlocking() == store }) // == panics if the type cannot be compared
+		callback.Quietly(func() { says = s.NonBlocking() == store }) // the operator == panics if the store's type is not comparable
 	}
 	return says
 }

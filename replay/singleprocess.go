@@ -84,8 +84,9 @@ func (s *SingleProcess) Spend(ctx context.Context, use mcpseal.Use) (first bool,
 	return s.spend(ctx, s.now(), use)
 }
 
-// NonBlocking returns s: Spend cannot block, so that a boundary calls it directly. If there
-// is an observer, NonBlocking returns nil, because Spend calls the observer, which may block.
+// NonBlocking returns s, because Spend cannot block: see [mcpseal.NonBlockingStore]. If the
+// store has an observer, NonBlocking returns nil, because Spend calls the observer, which may
+// block. Spend also writes a warning to the log, but waits for the log for a second at most.
 func (s *SingleProcess) NonBlocking() mcpseal.ReplayStore {
 	if s.config.Observer != nil {
 		return nil
