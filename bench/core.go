@@ -75,7 +75,8 @@ func manyQuestions() []contender {
 	}
 	var many []mcpseal.Question
 	for i := range mcpseal.MaxQuestions {
-		key := strings.Repeat("k", mcpseal.MaxQuestionKey-3) + fmt.Sprintf("%03d", i) // alike up to the end, so that comparing them takes longest
+		// The keys are alike up to the end and in no order, so that comparing and sorting take longest.
+		key := strings.Repeat("k", mcpseal.MaxQuestionKey-3) + fmt.Sprintf("%03d", i*37%101)
 		many = append(many, mcpseal.Question{Key: key, Kind: mcpseal.KindForm})
 	}
 	asLong := (mcpseal.MaxQuestions - 1) * (2 + mcpseal.MaxQuestionKey)
