@@ -118,6 +118,7 @@ func comparisons() []comparison {
 		cursorComparison())
 	all = append(all, peerComparisons()...)
 	all = append(all, useComparisons()...)
+	all = append(all, coreComparisons()...)
 	all = append(all,
 		comparison{title: "open, by the number of keys in the ring; 256 B of state", contenders: ringContenders()},
 		comparison{title: "the adapter for the official SDK, in memory", contenders: adapterContenders(inMemory)},
