@@ -3,6 +3,7 @@ package mcpgo
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -43,14 +44,38 @@ func callOfTool(r *mcp.CallToolRequest) call {
 	return c
 }
 
-// bindChanges binds the call to its decoded arguments too, if a hook or middleware has
-// changed them. Handlers may read either.
-func (c *call) bindChanges(req *mcp.CallToolRequest) {
-	if len(c.arguments) > 0 && string(c.arguments) != removed && changed(req) {
-		both := append([]byte(`{"arrived":`), c.arguments...)
-		both = append(append(both, `,"changed":`...), jsonOf(req.Params.Arguments)...)
-		c.arguments = append(both, '}')
+// bindChanges binds the call to its decoded arguments too, if look is true and a hook or
+// middleware has changed them. Handlers may read either. The text that it binds has a
+// member that marks it. If a client sends arguments with such a member, they are wrapped
+// as well, so that they cannot pass for the text of other arguments.
+func (c *call) bindChanges(req *mcp.CallToolRequest, look bool) {
+	if len(c.arguments) == 0 || string(c.arguments) == removed {
+		return
 	}
+	isChanged := look && changed(req)
+	if !isChanged && !marked(c.arguments) {
+		return
+	}
+	both := append([]byte(`{"`+arrivedMark+`":`), c.arguments...)
+	if isChanged {
+		both = append(append(both, `,"changed":`...), jsonOf(req.Params.Arguments)...)
+	}
+	c.arguments = append(both, '}')
+}
+
+const arrivedMark = "mcpseal:arrived"
+
+// marked reports whether arguments have the member that bindChanges adds.
+func marked(arguments []byte) bool {
+	if !bytes.Contains(arguments, []byte(arrivedMark)) && bytes.IndexByte(arguments, '\\') < 0 {
+		return false // the name can be written in another way only with escapes
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(arguments, &members) != nil {
+		return false
+	}
+	_, ok := members[arrivedMark]
+	return ok
 }
 
 func callOfPrompt(r *mcp.GetPromptRequest) call {
@@ -219,6 +244,14 @@ func checkWritableBeside(result any) error {
 	case *mcp.CallToolResult:
 		if err := adapter.CheckWritable(r.StructuredContent); err != nil {
 			return err
+		}
+		if raw := r.RawStructuredContent; len(raw) > 0 && !json.Valid(raw) {
+			return errors.New("RawStructuredContent is not JSON")
+		}
+		if len(r.Content) > 0 {
+			if err := adapter.CheckWritable(r.Content); err != nil {
+				return err
+			}
 		}
 		meta = r.Meta
 	case *mcp.GetPromptResult:

@@ -18,9 +18,7 @@ import (
 func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := callOfTool(&req)
-		if i.othersSeeCalls() {
-			c.bindChanges(&req)
-		}
+		c.bindChanges(&req, i.othersSeeCalls())
 		result, err := serve(i, ctx, &c, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
 			if c.copies {
@@ -149,7 +147,7 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 		return "", i.refuse(of.Context, c.method, "a tool that runs as a task cannot ask: mcp-go would lose its questions")
 	}
 	if err := checkWritableBeside(result); err != nil {
-		return "", i.refuse(of.Context, c.method, "the _meta or the structured content of a result that asks cannot be written as JSON: "+err.Error())
+		return "", i.refuse(of.Context, c.method, "the _meta or the content of a result that asks cannot be written as JSON: "+err.Error())
 	}
 	questions, err := i.Questions(of.Context, questionsOf(result))
 	if err != nil {

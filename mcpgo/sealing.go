@@ -23,7 +23,7 @@ import (
 func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, error) {
 	c, ok := anyCall(req)
 	if tool, isTool := req.(mcp.CallToolRequest); isTool {
-		c.bindChanges(&tool)
+		c.bindChanges(&tool, true)
 	}
 	if !ok {
 		return mcpseal.Request{}, p.refuse(ctx, "", "a request of an unknown type cannot be sealed")

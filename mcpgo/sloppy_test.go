@@ -32,6 +32,12 @@ func TestAQuestionThatCannotBeWrittenIsRefused(t *testing.T) {
 			r.InputRequests["ok"].Elicitation.Meta = &mcp.Meta{AdditionalFields: map[string]any{"x": panics{}}}
 		},
 		"meta of the result": func(r *mcp.CallToolResult) { r.Meta = &mcp.Meta{AdditionalFields: map[string]any{"x": panics{}}} },
+		"raw structured content": func(r *mcp.CallToolResult) { r.RawStructuredContent = []byte("{") },
+		"content": func(r *mcp.CallToolResult) {
+			text := mcp.NewTextContent("x")
+			text.Meta = &mcp.Meta{AdditionalFields: map[string]any{"n": math.NaN()}}
+			r.Content = []mcp.Content{text}
+		},
 		"structured content": func(r *mcp.CallToolResult) { r.StructuredContent = panics{} },
 		"sample": func(r *mcp.CallToolResult) {
 			r.InputRequests["s"] = mcp.NewSamplingInputRequest(mcp.CreateMessageParams{Metadata: panics{}})
@@ -306,4 +312,27 @@ func TestATokenIsBoundToArgumentsThatAHookChanged(t *testing.T) {
 	}
 	r := send(staging, t, srv, "tools/call", `"name":"ask","arguments":{"x":2},"requestState":`+quote(asked))
 	isRejected(t, r)
+}
+
+// The text that changed arguments are bound to must not be one that a client can send.
+func TestATokenOfUnchangedArgumentsIsNotOneOfChangedArguments(t *testing.T) {
+	normalise := func(_ context.Context, _ any, req *mcp.CallToolRequest) {
+		if to, ok := req.GetArguments()["to"].(string); ok {
+			req.GetArguments()["to"] = strings.ToLower(to)
+		}
+	}
+	hooks := new(server.Hooks)
+	hooks.AddBeforeCallTool(normalise)
+	srv, alice := protected(t, new(log), server.WithHooks(hooks)), as(t.Context(), "alice")
+	for _, mark := range []string{"mcpseal:arrived", `mcpseal\u003aarrived`} {
+		for _, wrapper := range []string{`{"` + mark + `":{"to":"Mallory"},"changed":{"to":"mallory"}}`, `{"` + mark + `":{"to":"mallory"}}`} {
+			asked := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+wrapper)
+			for _, to := range []string{"Mallory", "mallory"} {
+				isRejected(t, send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"to":"`+to+`"},"requestState":`+quote(asked.Result.RequestState)))
+			}
+			if r := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+wrapper+`,"requestState":`+quote(asked.Result.RequestState)); r.Error != nil {
+				t.Errorf("the honest retry: %s", r.raw)
+			}
+		}
+	}
 }
