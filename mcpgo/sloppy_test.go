@@ -31,7 +31,7 @@ func TestAQuestionThatCannotBeWrittenIsRefused(t *testing.T) {
 		"meta of a question": func(r *mcp.CallToolResult) {
 			r.InputRequests["ok"].Elicitation.Meta = &mcp.Meta{AdditionalFields: map[string]any{"x": panics{}}}
 		},
-		"meta of the result": func(r *mcp.CallToolResult) { r.Meta = &mcp.Meta{AdditionalFields: map[string]any{"x": panics{}}} },
+		"meta of the result":     func(r *mcp.CallToolResult) { r.Meta = &mcp.Meta{AdditionalFields: map[string]any{"x": panics{}}} },
 		"raw structured content": func(r *mcp.CallToolResult) { r.RawStructuredContent = []byte("{") },
 		"content": func(r *mcp.CallToolResult) {
 			text := mcp.NewTextContent("x")
