@@ -120,6 +120,16 @@ func TestEveryTableHasItsShape(t *testing.T) {
 				}
 			}
 		}
+		for _, r := range p.Rows {
+			if r.Nanos <= 0 || r.Ratio <= 0 {
+				t.Errorf("%s: %+v", p.title, r)
+			}
+		}
+		for _, s := range p.Sizes {
+			if s.Bytes <= 0 {
+				t.Errorf("%s: %+v", p.title, s)
+			}
+		}
 		printed := regexp.MustCompile(`(?m)^target: .*: .*(met|missed)`).MatchString(strings.Join(p.after, "\n"))
 		if wanted := p.most > 0 || p.growth != nil || p.scaling != nil; printed != wanted {
 			t.Errorf("%s: a target is printed: %v, want %v", p.title, printed, wanted)
