@@ -59,13 +59,15 @@ type cost struct{ cpu, waiting, clock float64 }
 
 // measureScaling lets one goroutine and two goroutines take turns until the budget is spent.
 func measureScaling(jobs [2]func(), budget time.Duration) scaling {
-	const turn = 10 // in slices; longer than other turns, because goroutines must start and end
-	count := turn * calibrate(jobs[0])
-	calibrate(jobs[1]) // a warm-up
+	const turn = 5 * slice // longer than other turns, because goroutines must start and end
 	var ones, twos, waits, perCPU, speedUps, clocks []float64
-	deadline := time.Now().Add(budget)
-	for ok := true; ok; ok = time.Now().Before(deadline) {
+	count, deadline := 1, time.Now().Add(budget)
+	for len(ones) == 0 || time.Now().Before(deadline) {
 		one, two := costOf(jobs[:1], count), costOf(jobs[:], count)
+		if one.cpu*float64(count) < float64(turn) {
+			count *= 2
+			continue
+		}
 		ones, twos, waits = append(ones, one.cpu+one.waiting), append(twos, two.cpu+two.waiting), append(waits, two.waiting)
 		perCPU = append(perCPU, one.cpu/two.cpu)
 		speedUps = append(speedUps, 2*(one.cpu+one.waiting)/(two.cpu+two.waiting))
