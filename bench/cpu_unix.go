@@ -9,7 +9,14 @@ import (
 
 // cpuTime returns how much CPU time this process has used.
 func cpuTime() time.Duration {
-	var usage syscall.Rusage
-	check(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	used := usage()
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// interruptions returns how often the system has interrupted this process to run another.
+func interruptions() int64 { return int64(usage().Nivcsw) }
+
+func usage() (used syscall.Rusage) {
+	check(syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return used
 }
