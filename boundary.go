@@ -18,6 +18,7 @@ type Boundary struct {
 	audience       [digestSize]byte
 	ownerSalt      [16]byte
 	spending       *atomic.Int32 // how many calls of the replay store have not returned yet
+	spendDirectly  bool          // true if the replay store says that it cannot block
 }
 
 // New returns a boundary. An error says what to change in the config.
@@ -27,6 +28,7 @@ func New(config Config) (*Boundary, error) {
 		return nil, err
 	}
 	b := &Boundary{config: config, audience: audienceDigest(config.Audience), spending: new(atomic.Int32)}
+	b.spendDirectly = cannotBlock(config.Replay)
 	rand.Read(b.ownerSalt[:]) // never fails
 	if config.ReplayTools != nil {
 		b.singleUseTools = make(map[string]bool, len(config.ReplayTools))

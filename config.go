@@ -59,7 +59,8 @@ type Config struct {
 	// ReplayTools limits single use to the tokens of these tools. Empty means that Replay
 	// makes the tokens of all requests work only once.
 	ReplayTools []string
-	// ReplayTimeout is how long the store Replay may take to answer. 0 means 2 seconds.
+	// ReplayTimeout is how long the store Replay may take to answer. 0 means 2 seconds. It
+	// does not apply to a [NonBlockingStore].
 	ReplayTimeout time.Duration
 
 	// MaxState is the greatest length of a state, in bytes. 0 means 16 KiB.

@@ -1,5 +1,7 @@
 package mcpseal
 
+import "slices"
+
 // Kind is the kind of a question.
 type Kind uint8
 
@@ -45,10 +47,26 @@ func wellFormed(questions []Question) bool {
 		if !questions[i].wellFormed() {
 			return false
 		}
-		for j := range i {
-			if questions[j].Key == questions[i].Key {
-				return false
-			}
+	}
+	return len(questions) < 2 || distinctKeys(questions)
+}
+
+func distinctKeys(questions []Question) bool {
+	var room [MaxQuestions]string
+	keys := room[:0]
+	for i := range questions {
+		keys = append(keys, questions[i].Key)
+	}
+	return distinct(keys)
+}
+
+// distinct reports whether no two keys are the same. It sorts the keys, because comparing
+// each with each takes long if there are many.
+func distinct(keys []string) bool {
+	slices.Sort(keys)
+	for i := 1; i < len(keys); i++ {
+		if keys[i-1] == keys[i] {
+			return false
 		}
 	}
 	return true
@@ -95,14 +113,16 @@ func appendQuestions(dst []byte, questions []Question) []byte {
 // does not begin with n well-formed questions.
 func cutQuestions(text string, n int) (list questionList, rest string, ok bool) {
 	rest = text
-	for i := range n {
-		q, behind, ok := cutQuestion(rest)
-		if !ok || i > 0 && questionList(text[:len(text)-len(rest)]).has(q.Key) {
+	for range n {
+		if _, rest, ok = cutQuestion(rest); !ok {
 			return "", "", false
 		}
-		rest = behind
 	}
-	return questionList(text[:len(text)-len(rest)]), rest, true
+	list = questionList(text[:len(text)-len(rest)])
+	if n > 1 && !list.distinctKeys() {
+		return "", "", false
+	}
+	return list, rest, true
 }
 
 // cutQuestion decodes the well-formed question at the front of text, and returns the rest
@@ -137,11 +157,11 @@ func (l questionList) all(yield func(Question) bool) {
 	}
 }
 
-func (l questionList) has(key string) bool {
+func (l questionList) distinctKeys() bool {
+	var room [MaxQuestions]string
+	keys := room[:0]
 	for q := range l.all {
-		if q.Key == key {
-			return true
-		}
+		keys = append(keys, q.Key)
 	}
-	return false
+	return distinct(keys)
 }

@@ -24,6 +24,15 @@ func TestQuestionsComeBack(t *testing.T) {
 	if !pinned || !slices.Equal(got, asked) {
 		t.Errorf("%v came back as %v", asked, got)
 	}
+	if got := slices.Collect(round.Asked); !slices.Equal(got, asked) {
+		t.Errorf("%v are said to be asked, not %v", got, asked)
+	}
+	for q := range round.Asked {
+		if q != asked[0] {
+			t.Error("a loop over the questions cannot be left")
+		}
+		break
+	}
 	if state, ok := round.State(); !ok || state != step {
 		t.Errorf("the state beside them came back as %q", state)
 	}

@@ -130,3 +130,48 @@ func normalise(code string) string {
 	}
 	return b.String()
 }
+
+// TestEveryAlertIsLogged: an alert on a text that nothing logs would never be raised.
+func TestEveryAlertIsLogged(t *testing.T) {
+	page, err := os.ReadFile("docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "## What to alert on\n")
+	table, _, _ = strings.Cut(table, "\n\nThe observer")
+	alerts := regexp.MustCompile("`((?:keys|gosdk|mcpgo|elicit|mcpseal|redisreplay): [^`]+)`").FindAllStringSubmatch(table, -1)
+	if len(alerts) < 10 {
+		t.Fatalf("the table has %d texts", len(alerts))
+	}
+	source := func(folders ...string) string {
+		var all strings.Builder
+		for _, folder := range folders {
+			files, err := os.ReadDir(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range files {
+				if strings.HasSuffix(file.Name(), ".go") && !strings.HasSuffix(file.Name(), "_test.go") {
+					text, err := os.ReadFile(folder + "/" + file.Name())
+					if err != nil {
+						t.Fatal(err)
+					}
+					all.Write(text)
+				}
+			}
+		}
+		return all.String()
+	}
+	by := map[string]string{ // the text may be apart from its prefix
+		"keys": source("keys"), "gosdk": source("gosdk"), "mcpgo": source("mcpgo"), "elicit": source("gosdk/elicit"),
+		"mcpseal": source(".", "adapter"), "redisreplay": source("replay/redisreplay"),
+	}
+	for _, alert := range alerts {
+		prefix, text, _ := strings.Cut(alert[1], ": ")
+		for part := range strings.SplitSeq(text, "…") {
+			if !strings.Contains(by[prefix], strings.TrimSpace(part)) {
+				t.Errorf("nothing logs %q", alert[1])
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@ package mcpseal
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -95,6 +96,34 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 		t.Error(reason)
 	} else if _, _, err := rec.claims(); err != ReasonMalformed {
 		t.Errorf("two questions of one key open: %v", err)
+	}
+}
+
+// TestTwoQuestionsOfOneKeyAreRefusedWhereverTheyAre tries every pair, among keys that are
+// alike up to the end.
+func TestTwoQuestionsOfOneKeyAreRefusedWhereverTheyAre(t *testing.T) {
+	opens := func(questions []Question) bool {
+		list, rest, ok := cutQuestions(string(appendQuestions(nil, questions))+"state", len(questions))
+		return ok && rest == "state" && slices.Equal(slices.Collect(list.all), questions)
+	}
+	for _, n := range []int{1, 2, 3, 13, MaxQuestions} {
+		questions := make([]Question, n)
+		for i := range questions {
+			questions[i] = Question{Key: strings.Repeat("k", MaxQuestionKey-2) + fmt.Sprintf("%02d", i*37%n), Kind: KindForm}
+			questions[i].Digest[0] = byte(i % 2)
+		}
+		if before := slices.Clone(questions); !wellFormed(questions) || !opens(questions) || !slices.Equal(before, questions) {
+			t.Errorf("%d questions are refused or changed", n)
+		}
+		for i := range questions {
+			for j := range i {
+				twice := slices.Clone(questions)
+				twice[i].Key, twice[i].Kind = twice[j].Key, KindURL
+				if wellFormed(twice) || opens(twice) {
+					t.Fatalf("questions %d and %d of %d have the same key, and are accepted", j, i, n)
+				}
+			}
+		}
 	}
 }
 
@@ -201,13 +230,40 @@ func TestAllocations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var questions []Question
+	for i := range MaxQuestions {
+		questions = append(questions, Question{Key: fmt.Sprint(i), Kind: KindForm})
+	}
+	asking, err := b.Seal(ctx, &round, &state, questions...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events, uses int
+	watched, err := New(Config{Keys: ring, Audience: "svc",
+		Observer: func(context.Context, Event) { events++ }, Replay: countingStore{&uses}, ReplayTools: []string{"watched"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watchedRound, _ := watched.Open(ctx, request, "")
+	once := request
+	once.Target = "watched"
+	onceRound, _ := watched.Open(ctx, once, "")
+	onceToken, err := watched.Seal(ctx, &onceRound, &state)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		want float64
 		f    func()
 	}{
-		"first round": {0, func() { b.Open(ctx, request, "") }},
-		"open":        {1, func() { b.Open(ctx, request, token) }},
-		"seal":        {1, func() { b.Seal(ctx, &round, &state) }},
+		"first round":         {0, func() { b.Open(ctx, request, "") }},
+		"open":                {1, func() { b.Open(ctx, request, token) }},
+		"seal":                {1, func() { b.Seal(ctx, &round, &state) }},
+		"open 64 questions":   {1, func() { b.Open(ctx, request, asking) }},
+		"seal 64 questions":   {1, func() { b.Seal(ctx, &round, &state, questions...) }},
+		"open, observed":      {1 + 2, func() { watched.Open(ctx, request, token) }},
+		"seal, observed":      {1 + 2, func() { watched.Seal(ctx, &watchedRound, &state) }},
+		"open once, observed": {1 + 2, func() { watched.Open(ctx, once, onceToken) }},
 	} {
 		if raceEnabled {
 			continue // the race detector makes pools forget
@@ -216,7 +272,16 @@ func TestAllocations(t *testing.T) {
 			t.Errorf("%s: %v allocations, want %v", name, n, c.want)
 		}
 	}
+	if !raceEnabled && (events < 600 || uses < 200) {
+		t.Errorf("%d events and %d uses: the test shows nothing", events, uses)
+	}
 }
+
+// countingStore lets every token be used again.
+type countingStore struct{ uses *int }
+
+func (s countingStore) Spend(context.Context, Use) (bool, error) { *s.uses++; return true, nil }
+func (s countingStore) NonBlocking() ReplayStore                 { return s }
 
 func TestTokenLength(t *testing.T) {
 	ring := Ephemeral()
@@ -249,6 +314,13 @@ func FuzzRecord(f *testing.F) {
 			return
 		}
 		claims.Questions = slices.Collect(questions.all)
+		keys := map[string]bool{}
+		for _, q := range claims.Questions {
+			keys[q.Key] = true
+		}
+		if len(keys) != len(claims.Questions) || len(keys) != rec.questions {
+			t.Fatalf("%d questions are read as %v", rec.questions, claims.Questions)
+		}
 		d := digests{}
 		var b Binding
 		copy(d.request[:], rec.head[atRequest:])

@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"time"
+
+	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
 // ReplayStore remembers which tokens were used, so that each token works only once. Spend
@@ -16,8 +18,35 @@ import (
 // Spend. A token counts as used even if the handler fails later.
 //
 // The suite sealtest.TestReplayStore checks that a store does this.
+//
+// A boundary calls Spend on another goroutine, so that it can stop waiting. For a store in
+// memory that costs more than Spend itself: such a store can be a [NonBlockingStore].
 type ReplayStore interface {
 	Spend(ctx context.Context, use Use) (first bool, err error)
+}
+
+// NonBlockingStore is a [ReplayStore] whose Spend cannot block. It always returns soon,
+// although its context may have no deadline: it does not wait for a network, a file or
+// another goroutine, and holds its locks only for a short time. A boundary calls such a
+// store directly, so [Config.ReplayTimeout] and the limit of 2,000 calls do not apply.
+//
+// The suite sealtest.TestReplayStore checks this too, as far as a test can.
+type NonBlockingStore interface {
+	ReplayStore
+	// NonBlocking returns the store itself, or nil if its Spend can block after all. A
+	// wrapper that embeds the store inherits this method, but is not what the method
+	// returns. So the wrapper counts as a store that can block, unless it has a method
+	// NonBlocking of its own. [New] calls NonBlocking once.
+	NonBlocking() ReplayStore
+}
+
+// cannotBlock reports whether the store says that its Spend cannot block. It is false if
+// the method NonBlocking panics or returns another store.
+func cannotBlock(store ReplayStore) (says bool) {
+	if s, ok := store.(NonBlockingStore); ok {
+		callback.Quietly(func() { says = s.NonBlocking() == store }) // the operator == panics if the store's type is not comparable
+	}
+	return says
 }
 
 // Use is one use of a token, which a [ReplayStore] remembers. Flow and Round identify the
@@ -39,8 +68,8 @@ const (
 const maxSpending = 2000
 
 // spend marks the token as used in the replay store. It fails if the token was used
-// before. It returns after Config.ReplayTimeout at the latest, even if the store does
-// not.
+// before. Unless the store says that it cannot block, spend returns after
+// Config.ReplayTimeout at the latest, even if the store does not.
 func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	use := Use{
 		Flow:   round.claims.Flow,
@@ -48,6 +77,9 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 		Issued: time.UnixMilli(round.claims.Issued),
 		Until:  time.UnixMilli(round.claims.Expires).Add(2 * clockSkew),
 		Owner:  b.owner(round.binding.User),
+	}
+	if b.spendDirectly {
+		return b.callStore(ctx, use)
 	}
 	if b.spending.Add(1) > maxSpending {
 		b.spending.Add(-1)
@@ -59,13 +91,7 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	done := make(chan *failure, 1) // buffered, because nobody reads a result that comes too late
 	go func() {
 		defer b.spending.Add(-1)
-		done <- guard(func() error {
-			first, err := b.config.Replay.Spend(ctx, use)
-			if err == nil && !first {
-				return ReasonReplayed
-			}
-			return err
-		}, ReasonStoreFailed, ReasonReplayed)
+		done <- b.callStore(ctx, use)
 	}()
 	select {
 	case <-ctx.Done():
@@ -75,15 +101,23 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 	}
 }
 
+func (b *Boundary) callStore(ctx context.Context, use Use) *failure {
+	return guard(func() error {
+		first, err := b.config.Replay.Spend(ctx, use)
+		if err == nil && !first {
+			return ReasonReplayed
+		}
+		return err
+	}, ReasonStoreFailed, ReasonReplayed)
+}
+
 // owner returns an id for a user. The id is always the same at this boundary, and
 // different at any other boundary. It is zero if user is "".
 func (b *Boundary) owner(user string) (id [16]byte) {
 	if user == "" {
 		return id
 	}
-	h := sha256.New()
-	h.Write(b.ownerSalt[:])
-	h.Write([]byte(user))
-	copy(id[:], h.Sum(nil))
-	return id
+	var room [128]byte // on the stack, and enough for most names
+	sum := sha256.Sum256(append(append(room[:0], b.ownerSalt[:]...), user...))
+	return [16]byte(sum[:])
 }

@@ -279,3 +279,107 @@ func TestAStoreThatIsSilentHoldsABoundedNumberOfGoroutines(t *testing.T) {
 		}
 	})
 }
+
+// promptStore is a store that says that it cannot block, in one of several ways.
+type promptStore struct {
+	spend func(context.Context, mcpseal.Use) (bool, error)
+	says  func(*promptStore) mcpseal.ReplayStore
+}
+
+func (s *promptStore) Spend(ctx context.Context, use mcpseal.Use) (bool, error) {
+	return s.spend(ctx, use)
+}
+func (s *promptStore) NonBlocking() mcpseal.ReplayStore { return s.says(s) }
+
+func itself(s *promptStore) mcpseal.ReplayStore { return s }
+
+// TestAStoreThatCannotBlockIsCalledDirectly looks for the caller's own context, because the
+// one with the timeout is another.
+func TestAStoreThatCannotBlockIsCalledDirectly(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var got context.Context
+	s := newService(t, mcpseal.Config{Replay: &promptStore{says: itself, spend: func(ctx context.Context, _ mcpseal.Use) (bool, error) {
+		got = ctx
+		return true, nil
+	}}})
+	if _, err := s.Open(ctx, deploy(), s.first(t, deploy(), step)); err != nil {
+		t.Fatal(err)
+	}
+	if got != ctx {
+		t.Error("the store was called with another context")
+	}
+}
+
+func TestAStoreThatIsCalledDirectlyCanFail(t *testing.T) {
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx   context.Context
+		spend func(context.Context, mcpseal.Use) (bool, error)
+		want  mcpseal.Reason
+	}{
+		"a used token":  {context.Background(), func(context.Context, mcpseal.Use) (bool, error) { return false, nil }, mcpseal.ReasonReplayed},
+		"an error":      {context.Background(), func(context.Context, mcpseal.Use) (bool, error) { return true, errors.New("hush") }, mcpseal.ReasonStoreFailed},
+		"a panic":       {context.Background(), func(context.Context, mcpseal.Use) (bool, error) { panic("hush") }, mcpseal.ReasonStoreFailed},
+		"a nil panic":   {context.Background(), func(context.Context, mcpseal.Use) (bool, error) { panic(nil) }, mcpseal.ReasonStoreFailed},
+		"a lost caller": {gone, func(ctx context.Context, _ mcpseal.Use) (bool, error) { return false, ctx.Err() }, mcpseal.ReasonCanceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t, mcpseal.Config{Replay: &promptStore{spend: c.spend, says: itself}})
+			round, err := s.Open(c.ctx, deploy(), s.first(t, deploy(), step))
+			s.checkRejection(t, round, err, c.want)
+		})
+	}
+}
+
+type (
+	embeddingStore struct {
+		*promptStore
+		delay time.Duration
+	}
+	incomparableStore struct {
+		storeFunc
+		_ []int
+	}
+)
+
+func (s embeddingStore) Spend(context.Context, mcpseal.Use) (bool, error) {
+	time.Sleep(s.delay)
+	return true, nil
+}
+func (s incomparableStore) NonBlocking() mcpseal.ReplayStore { return s }
+
+// TestAStoreThatMayBlockKeepsItsTimeout wraps a store that cannot block, or says so badly.
+func TestAStoreThatMayBlockKeepsItsTimeout(t *testing.T) {
+	slow := func(context.Context, mcpseal.Use) (bool, error) { time.Sleep(time.Hour); return true, nil }
+	other := &promptStore{spend: slow, says: itself}
+	for name, store := range map[string]mcpseal.ReplayStore{
+		"says nothing":        storeFunc(slow),
+		"says no":             &promptStore{slow, func(*promptStore) mcpseal.ReplayStore { return nil }},
+		"speaks for another":  &promptStore{slow, func(*promptStore) mcpseal.ReplayStore { return other }},
+		"panics":              &promptStore{slow, func(*promptStore) mcpseal.ReplayStore { panic("hush") }},
+		"embeds such a store": embeddingStore{other, time.Hour},
+		"the same, a pointer": &embeddingStore{other, time.Hour},
+		"cannot be compared":  incomparableStore{storeFunc: slow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newService(t, mcpseal.Config{Replay: store})
+				token, start := s.first(t, deploy(), step), time.Now()
+				round, err := s.Open(context.Background(), deploy(), token)
+				s.checkRejection(t, round, err, mcpseal.ReasonStoreFailed)
+				if took := time.Since(start); took != 2*time.Second {
+					t.Errorf("the rejection took %v", took)
+				}
+				time.Sleep(time.Hour) // the late answer ends its goroutine
+			})
+		})
+	}
+}
+
+func TestANilStoreThatCannotBlockIsAFailure(t *testing.T) {
+	var none *promptStore
+	s := newService(t, mcpseal.Config{Replay: none})
+	s.reject(t, deploy(), s.first(t, deploy(), step), mcpseal.ReasonStoreFailed)
+}

@@ -127,7 +127,8 @@ func (c *ringCodec) KeyID(text string) string {
 	if len(text) < chars {
 		return ""
 	}
-	raw, err := b64u.Decode(nil, text[:chars])
+	var room [6]byte // on the stack, because the id is read for every event
+	raw, err := b64u.Decode(room[:0], text[:chars])
 	if err != nil {
 		return ""
 	}

@@ -54,6 +54,11 @@ func (r *Round) Questions() (questions []Question, pinned bool) {
 	return slices.Collect(r.questions.all), r.waived&ClaimQuestions == 0
 }
 
+// Asked yields the same questions as Questions, but makes no slice of them:
+//
+//	for question := range round.Asked
+func (r *Round) Asked(yield func(Question) bool) { r.questions.all(yield) }
+
 // Waived returns the claims that the token's format cannot carry and the operator waived.
 // It is zero on a first round. For an unsealed format, such as compat.Plaintext, the
 // result never has [ClaimWording] and [ClaimSingleUse].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcpseal/mcpseal/internal/argdigest"
@@ -98,8 +99,8 @@ func (b *Boundary) bindArguments(round *Round) *failure {
 const errNotItsToken = "the format sealed a token that would not come back to it: " +
 	"an empty one, one without its prefix, or one that begins with the prefix of another format"
 
-// seal returns the token for claims. It calls the native format directly, so that round
-// and claims stay on the caller's stack. Other formats get copies.
+// seal returns the token for claims. It calls the native format directly, so that round,
+// claims and questions stay on the caller's stack. Other formats get copies.
 func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims) (token string, fail *failure) {
 	if f.record != nil {
 		return f.record.seal(ctx, &round.binding, &round.digests, claims)
@@ -107,9 +108,11 @@ func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims)
 	onHeap := struct {
 		binding Binding
 		claims  Claims
-	}{round.binding, *claims}
+	}{round.binding, Claims{
+		claims.Issued, claims.Expires, claims.Flow, claims.FlowStart, claims.Round,
+		slices.Clone(claims.Questions), slices.Clone(round.arguments), strings.Clone(claims.State), claims.HasState,
+	}}
 	onHeap.binding.Arguments = nil // the handler may have changed the arguments since they were digested
-	onHeap.claims.Arguments, onHeap.claims.Questions = slices.Clone(round.arguments), slices.Clone(claims.Questions)
 	fail = guardFormat(func() (err error) {
 		token, err = f.Format.Seal(ctx, &onHeap.binding, &onHeap.claims)
 		return err

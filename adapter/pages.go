@@ -11,43 +11,43 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// PageOptions names the members that a paged tool adds to its arguments and results, and
-// limits its arguments.
+// PageOptions sets the names of the members that a paged tool adds to its arguments and
+// results, and limits the size of its arguments.
 type PageOptions struct {
 	Cursor     string // the argument that holds the cursor; "" means "cursor"
 	NextCursor string // the member of the result that holds the next cursor; "" means "nextCursor"
 	Items      string // the member of the result that holds the items; "" means "items"
 
-	// Unbound names arguments that may differ from page to page, such as limit. The schema
-	// still checks them and the handler still gets them, but the cursor is not bound to
-	// them. Names are case-sensitive, and must be among the properties at the root of the
-	// schema. Nil means that all arguments must stay the same.
+	// Unbound lists the names of arguments that may differ from page to page, for example
+	// "limit". The schema still checks these arguments and the handler still gets them, but
+	// the cursor is not bound to them. The names are case-sensitive, and must be among the
+	// properties at the root of the schema. Nil means that all arguments must stay the same.
 	//
-	// Name only arguments that decide how much is on a page, never those that decide what is
-	// listed. If a filter or a tenant is unbound, a client can carry its position from one
-	// list into another. And let the position hold the key of a row, not a page number: when
-	// the page size changes, the same page number begins at another row.
+	// List only arguments that decide how many items are on a page, never arguments that
+	// decide which items are listed. If a filter or a tenant is unbound, a client can use a
+	// position in one list for another list. The position must hold the key of a row, not a
+	// page number: when the page size changes, the same page number begins at another row.
 	Unbound []string
 
-	// MaxArguments limits the JSON of the arguments, without the cursor, in bytes. It is
-	// applied before the arguments are read. MaxArguments must not exceed
+	// MaxArguments is the greatest length of the arguments' JSON in bytes, without the
+	// cursor. The length is checked before the JSON is read. MaxArguments must not exceed
 	// mcpseal.Config.MaxArguments. 0 means 64 KiB, or mcpseal.Config.MaxArguments if that is
 	// less.
 	MaxArguments int
 }
 
-// defaultMaxPaged is how many bytes of arguments a paged tool reads unless its author
-// sets another limit. A schema library that refuses arguments may use many times their
-// memory.
+// defaultMaxPaged is the default of PageOptions.MaxArguments, in bytes. It is low, because
+// a schema library may need many times the memory of the arguments to refuse them.
 const defaultMaxPaged = 64 << 10
 
 // CursorRoom is how many bytes the cursor may add to the arguments of a paged tool. The
-// longest native cursor has 128 KiB, and its name takes some bytes too.
+// longest native cursor has 128 KiB, and the name of its argument takes some bytes too.
 const CursorRoom = 132 << 10
 
-// WithDefaults returns the options with defaults in place of zeros, or an error if an
-// option is wrong. The parameter most is [mcpseal.Config.MaxArguments] of the boundary.
-// If o is nil, every option has its default.
+// WithDefaults returns a copy of the options in which zero values are replaced with their
+// defaults. It returns an error if an option is wrong. The parameter most is
+// [mcpseal.Config.MaxArguments] of the boundary. If the pointer o is nil, every option has
+// its default.
 func (o *PageOptions) WithDefaults(most int) (PageOptions, error) {
 	var resolved PageOptions
 	if o != nil {
@@ -68,8 +68,8 @@ func (o *PageOptions) WithDefaults(most int) (PageOptions, error) {
 
 // ServePage serves one page of a paged tool: it opens the cursor, calls the handler with
 // the position where the previous page ended (nil on the first page), and returns the
-// JSON of the result, with the next cursor. The handler does not run if the cursor is
-// rejected. An error about a cursor is a *[CursorError].
+// JSON of the result, with the next cursor. If the cursor is rejected, the handler does
+// not run. If a cursor cannot be opened or sealed, the error is a *[CursorError].
 func ServePage[At, Item any](
 	ctx context.Context, cursors cursor.Issuer, request mcpseal.Request, token string, names PageOptions,
 	handler func(after *At) (items []Item, next *At, err error),
@@ -104,8 +104,8 @@ func ServePage[At, Item any](
 	return text, nil
 }
 
-// CursorError is an error of an issuer of cursors. Send the client what [CursorError.Wire]
-// returns, and nothing else.
+// CursorError is an error that an issuer of cursors returned. Send the client what
+// [CursorError.Wire] returns, and nothing else.
 type CursorError struct{ err error }
 
 func (e *CursorError) Error() string { return e.Wire().Message }

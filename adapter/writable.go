@@ -7,10 +7,11 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// CheckWritable returns an error if a value cannot be written as JSON. Call it for what a
-// handler asks, before you seal it: an SDK writes results after the adapter has returned,
-// and may then panic, or leave the client without an answer. The error's text is safe to
-// log. Most values are checked without writing them.
+// CheckWritable returns an error if a value cannot be written as JSON. Call it with each
+// question of a handler, before you seal the question. An SDK writes a result after the
+// adapter has returned: if this fails, the SDK may panic or leave the client without an
+// answer. The error's text is safe to log. CheckWritable is fast: it checks most values
+// without writing them.
 func CheckWritable(value any) error {
 	if plain(value, 0) {
 		return nil
@@ -21,10 +22,13 @@ func CheckWritable(value any) error {
 	})
 }
 
-// maxPlainDepth is how deep plain looks. A map that contains itself has no end.
+// maxPlainDepth is the depth at which the function plain gives up and returns false.
+// Without this limit, a map that contains itself would never end.
 const maxPlainDepth = 100
 
-// plain reports whether a value is of types that can always be written as JSON.
+// plain reports whether a value clearly can be written as JSON: the value, and everything
+// in it, is of a simple type. If plain returns false, CheckWritable must try to write the
+// value.
 func plain(value any, depth int) bool {
 	if depth > maxPlainDepth {
 		return false

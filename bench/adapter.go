@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
@@ -82,6 +83,39 @@ func round(session *mcp.ClientSession) func() {
 	}
 }
 
+// adapterComparisons measure what the middleware adds to two calls: one that asks a question,
+// and its retry with the answer. In the first row, the middleware does nothing.
+func adapterComparisons() []comparison {
+	const about = "the adapter for the official SDK, a round of a tool: two calls"
+	user := &mcp.RequestExtra{
+		Header:    http.Header{"Authorization": {"Bearer x"}},
+		TokenInfo: &auth.TokenInfo{UserID: principal, Extra: map[string]any{"iss": "https://id.example", "client_id": "bench"}},
+	}
+	return []comparison{
+		{title: about, most: 6, contenders: middlewareRounds(nil)},
+		{title: about + " of a user", most: 8, contenders: middlewareRounds(user)},
+	}
+}
+
+func middlewareRounds(extra *mcp.RequestExtra) []contender {
+	return []contender{
+		{"empty middleware", 0, middlewareRound(passOn, extra)},
+		{"protected", 0, middlewareRound(sealing(), extra)},
+	}
+}
+
+// passOn is middleware that does nothing.
+func passOn(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		return next(ctx, method, req)
+	}
+}
+
+func sealing() mcp.Middleware {
+	receiving, _ := gosdk.Middleware(boundary(mcpseal.Ephemeral()), nil)
+	return receiving
+}
+
 // adapterContenders returns contenders that make whole calls, and contenders that run only
 // the middleware. The middleware's time is also the difference between the first two rows,
 // but that difference has more noise.
@@ -89,14 +123,14 @@ func adapterContenders(connect func(*mcp.Server, *mcp.Client) *mcp.ClientSession
 	return []contender{
 		{"two tools/call, unprotected", 0, round(connect(askingServer(false), sdkClient(true)))},
 		{"two tools/call, protected", 0, round(connect(askingServer(true), sdkClient(true)))},
-		{"of which the middleware", 0, middlewareRound()},
+		{"of which the middleware", 0, middlewareRound(sealing(), nil)},
 		{"the middleware, a call that never asks", 0, middlewareSilent()},
 	}
 }
 
 // middlewareRound returns a function that runs only the middleware, around a handler that
 // does almost nothing.
-func middlewareRound() func() {
+func middlewareRound(middleware mcp.Middleware, extra *mcp.RequestExtra) func() {
 	ctx := context.Background()
 	// Only the SDK can make a result that asks the user. So get one by calling a server.
 	asking, err := inMemory(askingServer(false), sdkClient(false)).CallTool(ctx, &mcp.CallToolParams{Name: target})
@@ -106,8 +140,7 @@ func middlewareRound() func() {
 	}
 	asking.Meta = nil // the SDK adds Meta only after the middleware has run
 	complete := &mcp.CallToolResult{}
-	receiving, _ := gosdk.Middleware(boundary(mcpseal.Ephemeral()), nil)
-	handler := receiving(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+	handler := middleware(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
 		if req.(*mcp.CallToolRequest).Params.RequestState == "" {
 			return asking, nil
 		}
@@ -116,10 +149,10 @@ func middlewareRound() func() {
 	meta := mcp.Meta{mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{}}}
 	answers := mcp.InputResponseMap{question: &mcp.ElicitResult{Action: "accept"}}
 	return func() {
-		first, err := handler(ctx, method, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: target, Arguments: deployArguments, Meta: meta}})
+		first, err := handler(ctx, method, &mcp.CallToolRequest{Extra: extra, Params: &mcp.CallToolParamsRaw{Name: target, Arguments: deployArguments, Meta: meta}})
 		check(err)
 		token := first.(*mcp.CallToolResult).RequestState
-		_, err = handler(ctx, method, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
+		_, err = handler(ctx, method, &mcp.CallToolRequest{Extra: extra, Params: &mcp.CallToolParamsRaw{
 			Name: target, Arguments: deployArguments, Meta: meta, RequestState: token, InputResponses: answers,
 		}})
 		check(err)
@@ -129,8 +162,7 @@ func middlewareRound() func() {
 func middlewareSilent() func() {
 	ctx := context.Background()
 	complete := &mcp.CallToolResult{}
-	receiving, _ := gosdk.Middleware(boundary(mcpseal.Ephemeral()), nil)
-	handler := receiving(func(context.Context, string, mcp.Request) (mcp.Result, error) { return complete, nil })
+	handler := sealing()(func(context.Context, string, mcp.Request) (mcp.Result, error) { return complete, nil })
 	var req mcp.Request = &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "silent", Arguments: deployArguments}}
 	return func() {
 		_, err := handler(ctx, method, req)
@@ -144,16 +176,11 @@ func installContenders() []contender {
 	quiet := &gosdk.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	b := boundary(mcpseal.Ephemeral())
 	protection := gosdk.Prepare(b, quiet)
-	empty := func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			return next(ctx, method, req)
-		}
-	}
 	serverWith := func(install func(*mcp.Server)) func() {
 		return func() { install(mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)) }
 	}
 	return []contender{
-		{"two empty middlewares", 0, serverWith(func(s *mcp.Server) { s.AddReceivingMiddleware(empty); s.AddSendingMiddleware(empty) })},
+		{"two empty middlewares", 0, serverWith(func(s *mcp.Server) { s.AddReceivingMiddleware(passOn); s.AddSendingMiddleware(passOn) })},
 		{"mcpseal, prepared once: Install", 0, serverWith(func(s *mcp.Server) { protection.Install(s) })},
 		{"mcpseal: Protect", 0, serverWith(func(s *mcp.Server) { gosdk.Protect(s, b, quiet) })},
 	}

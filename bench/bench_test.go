@@ -23,13 +23,13 @@ func TestTableSaysWhetherTheTargetIsMet(t *testing.T) {
 	}
 }
 
-// TestMCPGoMeetsItsTargets counts over many runs, so that what goes on elsewhere in the
+// TestAdaptersMeetTheirTargets counts over many runs, so that what goes on elsewhere in the
 // process does not matter.
-func TestMCPGoMeetsItsTargets(t *testing.T) {
+func TestAdaptersMeetTheirTargets(t *testing.T) {
 	if raceEnabled {
 		t.Skip("under the race detector pools drop what they hold, so that counts mean nothing")
 	}
-	for _, c := range mcpgoComparisons() {
+	for _, c := range append(adapterComparisons(), mcpgoComparisons()...) {
 		first, last := allocs(c.contenders[0].run, 1000), allocs(c.contenders[len(c.contenders)-1].run, 1000)
 		if last-first > c.most {
 			t.Errorf("%s: %v allocations more, want at most %v", c.title, last-first, c.most)

@@ -13,7 +13,7 @@ func cpuTime() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// interruptions returns how often the system has interrupted this process to run another.
+// interruptions returns how often the system has interrupted a thread of this process to run another thread.
 func interruptions() int64 { return int64(usage().Nivcsw) }
 
 func usage() (used syscall.Rusage) {

@@ -137,12 +137,15 @@ func comparisons() []comparison {
 		cursorComparison())
 	all = append(all, peerComparisons()...)
 	all = append(all, useComparisons()...)
+	all = append(all, coreComparisons()...)
 	all = append(all,
 		comparison{title: "open, by the number of keys in the ring; 256 B of state", contenders: ringContenders()},
 		comparison{title: "the adapter for the official SDK, in memory", contenders: adapterContenders(inMemory)},
 		comparison{title: "the adapter for the official SDK, HTTP on loopback", contenders: adapterContenders(overHTTP)},
 		comparison{title: "a server that lives for one request, with the middleware", contenders: installContenders()},
 	)
+	all = append(all, elicitComparisons()...)
+	all = append(all, adapterComparisons()...)
 	all = append(all, mcpgoComparisons()...)
 	all = append(all, growthComparisons()...)
 	return append(all, scalingComparison())

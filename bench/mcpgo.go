@@ -13,9 +13,10 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
-// mcpgoComparisons measure how long a server takes from the raw JSON of a message, of
-// revision 2026-07-28, to the result. In the first row, the server has middleware that does
-// nothing, because any middleware takes some time.
+// mcpgoComparisons returns the comparisons that measure how long a server takes to turn the
+// raw JSON of a message into a result. The messages are of revision 2026-07-28. In the first
+// row of each comparison, the server has middleware that does nothing, because any
+// middleware takes some time.
 func mcpgoComparisons() []comparison {
 	const about = "the adapter for mcp-go, "
 	return []comparison{
@@ -34,9 +35,9 @@ func mcpgoSilents(method string) []contender {
 	}
 }
 
-// mcpgoRounds compares rounds with and without protection. A token is longer than its state,
-// and mcp-go scans every message several times. So one row shows what mcp-go itself needs for
-// an unprotected state as long as a token.
+// mcpgoRounds compares rounds with and without protection. A token is longer than the state
+// in it, and mcp-go scans every message several times. So one row shows how long mcp-go alone
+// takes when an unprotected state is as long as the token.
 func mcpgoRounds(method string) []contender {
 	const state = "step=1"
 	token := mcpgoResult(mcpgoServer(protectMCPGo, state).HandleMessage(context.Background(), append(mcpgoMessage(method, target), "}}"...)))
@@ -109,7 +110,8 @@ func mcpgoMessage(method, name string) []byte {
 		method, name, deployArguments, mcp.MetaKeyProtocolVersion, mcp.ProtocolVersion20260728, mcp.MetaKeyClientCapabilities)
 }
 
-// mcpgoResult returns the state of a result, or "" if the result is complete.
+// mcpgoResult returns the requestState in a response, or "" if the call is complete. It
+// panics if the response is an error.
 func mcpgoResult(response mcp.JSONRPCMessage) (state string) {
 	answer, ok := response.(mcp.JSONRPCResponse)
 	if !ok {
@@ -147,7 +149,7 @@ func mcpgoRound(install func(*server.MCPServer), method, state string) func() {
 	open := mcpgoMessage(method, target)
 	first := append(append([]byte(nil), open...), "}}"...)
 	answered := fmt.Appendf(open, `,"inputResponses":{%q:{"action":"accept","content":{"ok":true}}},"requestState":"`, question)
-	retry := make([]byte, 0, 4096) // reused, so that the benchmark's own buffer is not counted as an allocation
+	retry := make([]byte, 0, 4096) // made once, so that the benchmark does not count this buffer as an allocation
 	return func() {
 		sent := mcpgoResult(srv.HandleMessage(ctx, first))
 		if sent == "" {

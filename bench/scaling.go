@@ -61,7 +61,7 @@ func scalings(budget time.Duration) (all []scaling) {
 // cost is what one job costs, in nanoseconds.
 type cost struct {
 	cpu, clock float64
-	disturbed  bool // true if the system interrupted the benchmark to run another program
+	disturbed  bool // true if the system interrupted a thread to run another
 }
 
 // measureScaling lets one goroutine and two goroutines take turns until the budget is spent.
@@ -145,7 +145,7 @@ func printScalings(w io.Writer, all []scaling) {
 	}
 	fmt.Fprintln(w)
 	if len(untested) > 0 {
-		fmt.Fprintf(w, "not tested, because fewer than %d turns had both cores: %s\n", fewestTurns, strings.Join(untested, "; "))
+		fmt.Fprintf(w, "not tested, because other programs, or goroutines that wake each other, interrupted all but a few turns: %s\n", strings.Join(untested, "; "))
 	}
 	printTarget(w, fmt.Sprintf("two goroutines do at least %.1f times the work of one", leastSpeedUp), append(missed, untested...))
 }

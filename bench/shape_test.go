@@ -252,7 +252,7 @@ func TestSpeedUpBelowTheTargetIsMissed(t *testing.T) {
 		row("without a target", 1, 1, 0, 0),
 	})
 	for _, want := range []string{
-		"\nnot tested, because fewer than 10 turns had both cores: disturbed\n",
+		"\nnot tested, because other programs, or goroutines that wake each other, interrupted all but a few turns: disturbed\n",
 		"\ntarget: two goroutines do at least 1.8 times the work of one: missed by costly; sleepy; disturbed\n",
 	} {
 		if !strings.Contains(text.String(), want) {

@@ -12,8 +12,12 @@ import (
 )
 
 // keep returns the answers that a handler may see. It drops an answer if sound(answer)
-// is nil, or if accepts returns false for the answer.
+// is nil, or if accepts returns false for the answer. If all answers stay as they are,
+// keep returns the map that it got, not a copy.
 func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) mcp.InputResponseMap {
+	if len(answers) > 0 && allFit(answers, accepts) {
+		return answers
+	}
 	var kept mcp.InputResponseMap
 	for key, answer := range answers {
 		if answer = sound(answer); answer != nil && accepts(key, passage.KindOfAnswer(answer)) {
@@ -24,6 +28,16 @@ func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Ki
 		}
 	}
 	return kept
+}
+
+// allFit reports whether keep leaves all answers as they are.
+func allFit(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) bool {
+	for key, answer := range answers {
+		if answer == nil || sound(answer) != answer || !accepts(key, passage.KindOfAnswer(answer)) {
+			return false
+		}
+	}
+	return true
 }
 
 // sound returns an answer in the form that a handler may see. It returns nil if the

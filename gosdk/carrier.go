@@ -67,19 +67,33 @@ func anyCall(req mcp.Request) (c call, ok bool) {
 func withInput(req mcp.Request, state string, answers mcp.InputResponseMap) mcp.Request {
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
-		params := *r.Params
-		params.RequestState, params.InputResponses = state, answers
-		return &mcp.CallToolRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+		copied := copyRequest(r)
+		copied.Params.RequestState, copied.Params.InputResponses = state, answers
+		return copied
 	case *mcp.GetPromptRequest:
-		params := *r.Params
-		params.RequestState, params.InputResponses = state, answers
-		return &mcp.GetPromptRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+		copied := copyRequest(r)
+		copied.Params.RequestState, copied.Params.InputResponses = state, answers
+		return copied
 	case *mcp.ReadResourceRequest:
-		params := *r.Params
-		params.RequestState, params.InputResponses = state, answers
-		return &mcp.ReadResourceRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+		copied := copyRequest(r)
+		copied.Params.RequestState, copied.Params.InputResponses = state, answers
+		return copied
 	}
 	return req
+}
+
+// copyRequest returns a copy of a request with a copy of its params. Both take one
+// allocation.
+func copyRequest[T any, P interface {
+	*T
+	mcp.Params
+}](r *mcp.ServerRequest[P]) *mcp.ServerRequest[P] {
+	copied := &struct {
+		request mcp.ServerRequest[P]
+		params  T
+	}{params: *r.Params}
+	copied.request = mcp.ServerRequest[P]{Session: r.Session, Params: &copied.params, Extra: r.Extra}
+	return &copied.request
 }
 
 // asking has the questions of a result, and the state that goes with them.

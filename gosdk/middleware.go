@@ -3,6 +3,7 @@ package gosdk
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -139,6 +140,9 @@ func (p *Protection) input(ctx context.Context, round *mcpseal.Round, c call) (s
 // state that is not sealed.
 func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, asking, error) {
 	result, err := next(ctx, c.method, req)
+	if misused := p.checkWithin(ctx, c, result, err); misused != nil {
+		return nil, asking{}, &ownError{misused}
+	}
 	if err != nil {
 		return nil, asking{}, err
 	}
@@ -146,15 +150,38 @@ func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHand
 	if !ok {
 		return nil, asking{}, p.refuse(ctx, c.method, "a result that is nil, has a nil in it, or is of an unknown type was refused")
 	}
-	if a.questions == nil && ctx.Dropped() {
-		return nil, asking{}, p.refuse(ctx, c.method, "elicit asks, but the handler returned a result that asks nothing: "+
-			"a handler that calls elicit.Within returns the result of its Pending at once")
-	}
 	if a.questions == nil && a.state != "" {
 		round.Completed(ctx)
 		result = withState(result, "")
 	}
 	return result, a, nil
+}
+
+// checkWithin refuses what a handler returned if the handler called elicit.Within and
+// did not return what Within asks: the handler may have acted although nobody was asked.
+func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err error) error {
+	failure := err
+	if r, ok := result.(*mcp.CallToolResult); ok && r != nil && err == nil {
+		failure = r.GetError() // the SDK turns an error of a typed tool into a result
+	}
+	if ctx.Failed() {
+		return internalError() // elicit has logged why
+	}
+	if failure != nil && strings.Contains(failure.Error(), passage.ErrPending.Error()) {
+		return p.refuse(ctx, c.method, "the handler returned the error of an answer that is not there yet: "+
+			"return it in the function that is passed to elicit.Within, and return the result of the Pending")
+	}
+	if !ctx.Owes() {
+		return nil
+	}
+	if err != nil {
+		return err // the SDK has not asked what the handler owes, so the error is the handler's
+	}
+	if a, _ := readResult(result); a.questions != nil || failure != nil && ctx.Taken() {
+		return nil
+	}
+	return p.refuse(ctx, c.method, "elicit asks, but the handler returned a result that does not: "+
+		"a handler that calls elicit.Within returns the result of its Pending at once")
 }
 
 // sealed returns a result with questions, with a token in place of its state.
@@ -164,7 +191,8 @@ func (p *Protection) sealed(asked *passing, req mcp.Request, c call, round *mcps
 		return nil, p.refuse(ctx, c.method, "a result asks, but the SDK would send it as complete: questions must come from the handler, "+
 			"not from inner middleware")
 	}
-	questions, err := p.pins(&asked.Call, c, a)
+	var room [4]mcpseal.Question // more questions than these take an allocation
+	questions, err := p.pins(&asked.Call, c, a, room[:0])
 	if err != nil {
 		return nil, err
 	}
@@ -248,8 +276,8 @@ func bare(err error) error {
 	return err
 }
 
-// ownError marks an error that the sending middleware returned, so that bare finds it
-// after the SDK has wrapped it.
+// ownError marks an error that is not about an answer of the client. If the sending
+// middleware returned it, bare finds it after the SDK has wrapped it.
 type ownError struct{ err error }
 
 func (e *ownError) Error() string { return e.err.Error() }

@@ -146,13 +146,13 @@ func (o *olderCall) hasAsked() bool {
 func (o *olderCall) pristine() mcp.Request {
 	switch r := o.req.(type) {
 	case *mcp.CallToolRequest:
-		params := *r.Params
-		params.Arguments = bytes.Clone(o.c.arguments)
-		return &mcp.CallToolRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+		copied := copyRequest(r)
+		copied.Params.Arguments = bytes.Clone(o.c.arguments)
+		return copied
 	case *mcp.GetPromptRequest:
-		params := *r.Params
-		params.Arguments = maps.Clone(o.c.promptArgs)
-		return &mcp.GetPromptRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+		copied := copyRequest(r)
+		copied.Params.Arguments = maps.Clone(o.c.promptArgs)
+		return copied
 	}
 	return o.req
 }
@@ -176,7 +176,7 @@ func errMisfit() error {
 // ask sends the questions of a result to the client, and returns the state and the
 // answers for the next round. It waits for the answers until the round's token expires.
 func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, answers mcp.InputResponseMap, err error) {
-	questions, err := o.p.pins(&o.Call, o.c, a)
+	questions, err := o.p.pins(&o.Call, o.c, a, nil)
 	if err != nil {
 		return "", nil, &ownError{err}
 	}

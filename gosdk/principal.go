@@ -114,7 +114,8 @@ func (n *tokenName) principal() (string, error) {
 	if n.user == "" {
 		return "", errNoUserID
 	}
-	buf := appendPart(nil, n.user, true)
+	var room [256]byte // a longer name takes more than the one allocation of its string
+	buf := appendPart(room[:0], n.user, true)
 	for _, c := range []claim{n.issuer, n.client} {
 		text, isText := c.value.(string)
 		if c.present && !isText {
@@ -137,7 +138,7 @@ func appendPart(buf []byte, text string, present bool) []byte {
 }
 
 // warnUsers logs, once for each problem, that states, cursors or sessions are bound to
-// nobody or to differing names.
+// nobody, or that states and sessions have different names for one user.
 func (p *Protection) warnUsers(ctx context.Context, c *caller) {
 	p.warnHalfNamed(ctx, c)
 	if p.options.Principal != nil || p.options.AllowAnonymous || c.hasToken || !c.overHTTP(ctx) {

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -850,5 +852,35 @@ func TestParamsAreNotMutated(t *testing.T) {
 	}
 	if len(params.InputResponses) != 1 || params.Name != "x" {
 		t.Error("the caller's params were changed")
+	}
+}
+
+// TestDroppedAnswersStayInTheCallersParams: only the handler does not see them.
+func TestDroppedAnswersStayInTheCallersParams(t *testing.T) {
+	yes, no := &mcp.ElicitResult{Action: "accept"}, &mcp.ElicitResult{Action: "decline", Content: map[string]any{"value": "x"}}
+	for name, c := range map[string]struct{ sent, want mcp.InputResponseMap }{
+		"as asked":     {mcp.InputResponseMap{"q1": yes}, mcp.InputResponseMap{"q1": yes}},
+		"one too many": {mcp.InputResponseMap{"q1": yes, "q2": yes}, mcp.InputResponseMap{"q1": yes}},
+		"a no":         {mcp.InputResponseMap{"q1": no}, mcp.InputResponseMap{"q1": &mcp.ElicitResult{Action: "decline"}}},
+		"of no kind":   {mcp.InputResponseMap{"q1": yes, "q2": nil}, mcp.InputResponseMap{"q1": yes}},
+		"not asked":    {mcp.InputResponseMap{"q2": yes}, nil},
+		"empty":        {mcp.InputResponseMap{}, nil},
+	} {
+		var seen mcp.InputResponseMap
+		call := askingOnce(t, protecting(t, nil), nil, func(answers mcp.InputResponseMap) { seen = answers })
+		token := call("", nil).RequestState
+		before := maps.Clone(c.sent)
+		call(token, c.sent)
+		if !reflect.DeepEqual(seen, c.want) {
+			t.Errorf("%s: the handler saw %v, want %v", name, seen, c.want)
+		}
+		if !maps.Equal(c.sent, before) {
+			t.Errorf("%s: the caller's answers were changed to %v", name, c.sent)
+		}
+	}
+	var seen mcp.InputResponseMap
+	anything := askingOnce(t, protecting(t, &gosdk.Options{Unsolicited: []string{"asks"}}), nil, func(answers mcp.InputResponseMap) { seen = answers })
+	if anything("", mcp.InputResponseMap{"q1": nil, "q2": yes}); !reflect.DeepEqual(seen, mcp.InputResponseMap{"q2": yes}) {
+		t.Errorf("a handler that gets every answer saw %v", seen)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -17,8 +18,10 @@ import (
 
 // pins returns the questions in the form that the boundary seals. A question of package
 // elicit is sealed with the digest of its wording, because its answer is valid for that
-// wording only. The question is refused if inner middleware changed the wording.
-func (p *Protection) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Question, error) {
+// wording only. The question is refused if inner middleware changed the wording. The
+// questions are appended to room, which is empty, so that they need no allocation if its
+// capacity suffices.
+func (p *Protection) pins(passing *passage.Call, c call, a asking, room []mcpseal.Question) ([]mcpseal.Question, error) {
 	ctx, requests := passing.Context, a.questions
 	changed := func() error {
 		return p.refuse(ctx, c.method, "what elicit asks was changed on its way out: inner middleware must leave its questions and its state alone, "+
@@ -31,7 +34,7 @@ func (p *Protection) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Qu
 	if len(requests) == 0 {
 		return nil, nil
 	}
-	questions := make([]mcpseal.Question, 0, len(requests))
+	questions := slices.Grow(room, len(requests))
 	for key, request := range requests {
 		kind := passage.KindOf(request)
 		if kind == 0 || !whole.Question(request) || !utf8.ValidString(key) {
@@ -53,14 +56,26 @@ func (p *Protection) pins(passing *passage.Call, c call, a asking) ([]mcpseal.Qu
 // checkWritable refuses a question or a _meta that cannot be written as JSON: the SDK
 // would send the client no answer, or would panic, and nothing would recover.
 func (p *Protection) checkWritable(ctx context.Context, method string, asking any) error {
-	err := mcpseal.Guard(func() error {
-		_, err := json.Marshal(asking)
-		return err
-	})
-	if err != nil {
+	if err := writable(asking); err != nil {
 		return p.refuse(ctx, method, "a question, or the _meta beside it, cannot be written as JSON: "+err.Error())
 	}
 	return nil
+}
+
+// writable returns an error if a question or a _meta cannot be written as JSON. Of the
+// questions that are asked most, it checks only the fields that may hold any value, so
+// that they are seldom written as JSON just to see whether they can be.
+func writable(asking any) error {
+	switch q := asking.(type) {
+	case *mcp.ElicitParams:
+		if err := adapter.CheckWritable(map[string]any(q.Meta)); err != nil {
+			return err
+		}
+		return adapter.CheckWritable(q.RequestedSchema)
+	case *mcp.ListRootsParams:
+		return adapter.CheckWritable(map[string]any(q.Meta))
+	}
+	return adapter.CheckWritable(asking)
 }
 
 // needOf returns what a client must declare before it is asked a question.

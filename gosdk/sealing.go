@@ -39,7 +39,8 @@ func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Requ
 }
 
 // Answers returns the request's answers to the questions that the previous round asked.
-// It drops all other answers. The log and the observer learn how many were dropped.
+// It drops all other answers. The log and the observer learn how many were dropped. If
+// none is dropped or changed, the map is the request's own.
 func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.Request) mcp.InputResponseMap {
 	c, _ := anyCall(req)
 	_, answers := p.input(ctx, round, c)
@@ -54,7 +55,7 @@ func (p *Protection) Questions(ctx context.Context, req mcp.Request, questions m
 	if !ok {
 		return nil, p.refuse(ctx, "", "a request of an unknown type cannot ask")
 	}
-	pinned, err := p.pins(&passage.Call{Context: ctx}, c, asking{questions: questions})
+	pinned, err := p.pins(&passage.Call{Context: ctx}, c, asking{questions: questions}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -53,6 +53,7 @@ func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return soundly(next(ctx, method, req))
 		}
+		older.Sends(question)
 		round, err := older.begin(question)
 		if err != nil {
 			return nil, &ownError{err}

@@ -13,8 +13,9 @@ import (
 )
 
 // ErrNotProtected is returned by [State] and [SetState] in a call that came through no
-// boundary. The state of such a call is whatever the client sent, and a new state would
-// leave in plaintext. State and SetState also log this error, to slog.Default().
+// boundary. In such a call, State would return whatever the client sent, and the client
+// could read what SetState writes. State and SetState also log this error, to
+// slog.Default().
 var ErrNotProtected = errors.New("gosdk: the call has not come through a boundary: call Protect on its server, " +
 	"and pass what the handler got; in a test, pass gosdktest.Context")
 

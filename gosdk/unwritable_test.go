@@ -2,8 +2,10 @@ package gosdk_test
 
 import (
 	"context"
+	"encoding"
 	"encoding/json"
 	"math"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -26,6 +28,7 @@ var unwritable = map[string]mcp.InputRequest{
 	"broken JSON":   &mcp.ElicitParams{Message: "m", RequestedSchema: json.RawMessage(`{`)},
 	"a panic":       &mcp.ElicitParams{Message: "m", RequestedSchema: panicking{}},
 	"in its meta":   &mcp.ElicitParams{Message: "m", RequestedSchema: object, Meta: mcp.Meta{"x": math.Inf(1)}},
+	"roots":         &mcp.ListRootsParams{Meta: mcp.Meta{"x": make(chan int)}},
 	"a nil content": &mcp.CreateMessageParams{Messages: []*mcp.SamplingMessage{{Role: "user"}}},
 	"a nil in a tool's result": &mcp.CreateMessageWithToolsParams{Messages: []*mcp.SamplingMessageV2{
 		{Role: "user", Content: []mcp.Content{&mcp.ToolResultContent{Content: []mcp.Content{nil}}}}}},
@@ -48,7 +51,9 @@ func TestAQuestionThatCannotBeWrittenIsRefused(t *testing.T) {
 				})
 				gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger()})
 				options := answering()
-				options.Capabilities = &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapabilities{Tools: &mcp.SamplingToolsCapabilities{}}}
+				options.Capabilities = &mcp.ClientCapabilities{
+					Sampling: &mcp.SamplingCapabilities{Tools: &mcp.SamplingToolsCapabilities{}}, RootsV2: &mcp.RootCapabilities{},
+				}
 				options.CreateMessageWithToolsHandler = func(context.Context, *mcp.CreateMessageWithToolsRequest) (*mcp.CreateMessageWithToolsResult, error) {
 					return nil, nil
 				}
@@ -58,6 +63,23 @@ func TestAQuestionThatCannotBeWrittenIsRefused(t *testing.T) {
 				if !strings.Contains(b.String(), "level=ERROR") {
 					t.Errorf("%s, %s, round %d: the log: %s", name, version, round, b)
 				}
+			}
+		}
+	}
+}
+
+// TestTheFieldsOfQuestionsThatAreNotCheckedAreTexts: of these questions only the fields
+// that may hold any value are checked, so the SDK must not add another such field, nor
+// its own way to write them.
+func TestTheFieldsOfQuestionsThatAreNotCheckedAreTexts(t *testing.T) {
+	for _, question := range []mcp.InputRequest{&mcp.ElicitParams{}, &mcp.ListRootsParams{}} {
+		switch any(question).(type) {
+		case json.Marshaler, encoding.TextMarshaler:
+			t.Errorf("%T writes itself", question)
+		}
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(question).Elem()) {
+			if isChecked := field.Name == "Meta" || field.Name == "RequestedSchema"; !isChecked && field.Type.Kind() != reflect.String {
+				t.Errorf("%s of %T is a %s and is not checked", field.Name, question, field.Type)
 			}
 		}
 	}

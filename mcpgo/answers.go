@@ -11,13 +11,14 @@ import (
 	"github.com/mcpseal/mcpseal/adapter"
 )
 
-// keep returns the answers that the handler may see, decoded. On a first round nothing was
-// asked, so answers are dropped, except for tools in Options.Unsolicited.
+// keep returns the answers that the handler may see, in decoded form. In the first round
+// of a call nothing was asked before, so keep drops all answers, unless the tool is in
+// Options.Unsolicited.
 func (p *Protection) keep(ctx context.Context, round *mcpseal.Round, c *call) (kept mcp.InputResponses) {
 	if len(c.answers) == 0 {
 		return nil
 	}
-	// If nothing says what was asked, the answer's members must say of which kind it is.
+	// If no token says what was asked, the members of each answer must tell its kind.
 	anyKind := round.Waived()&mcpseal.ClaimQuestions != 0 ||
 		c.token == "" && c.method == string(mcp.MethodToolsCall) && p.unsolicited[c.target]
 	for key, answer := range c.answers {
@@ -40,8 +41,9 @@ func (p *Protection) keep(ctx context.Context, round *mcpseal.Round, c *call) (k
 	return kept
 }
 
-// kindAsked returns the kind of answer that the previous round asked for, or 0. For a URL
-// it is KindForm: the answers look the same.
+// kindAsked returns the kind of the question with this key in the previous round. It
+// returns 0 if there was no such question. For a question of KindURL it returns KindForm,
+// because the answers to both kinds look the same.
 func kindAsked(round *mcpseal.Round, key string) mcpseal.Kind {
 	for _, kind := range []mcpseal.Kind{mcpseal.KindForm, mcpseal.KindSampling, mcpseal.KindRoots} {
 		if round.Accepts(key, kind) {
@@ -51,10 +53,11 @@ func kindAsked(round *mcpseal.Round, key string) mcpseal.Kind {
 	return 0
 }
 
-// decoded reads an answer as one of the given kind. The result holds nothing else, so a
-// handler cannot read it as another kind. It is not ok if the answer is not complete.
+// decoded decodes an answer to a question of this kind. In the result only the field of
+// this kind is set, so a handler cannot read the answer as another kind. It returns false
+// if the answer is of another kind or not complete.
 func decoded(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputResponse, bool) {
-	// From older clients mcp-go has the answer decoded already.
+	// If the client is an older one, mcp-go has already decoded the answer.
 	typed := answer.Elicitation != nil || answer.Sampling != nil || answer.Roots != nil
 	switch kind {
 	case mcpseal.KindForm, mcpseal.KindURL:
@@ -82,8 +85,8 @@ func decoded(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputResponse, bo
 	return answer, false
 }
 
-// kindOf tells the kind of an answer by its members, or returns 0 if they are those of no
-// kind or of several.
+// kindOf returns the kind of an answer, judged by the members of the answer. It returns 0
+// if the members fit no kind or several kinds.
 func kindOf(answer mcp.InputResponse) (kind mcpseal.Kind) {
 	if answer.Elicitation == nil && answer.Sampling == nil && answer.Roots == nil {
 		var members struct{ Action, Model, Roots json.RawMessage }
@@ -118,9 +121,9 @@ func kindOf(answer mcp.InputResponse) (kind mcpseal.Kind) {
 	return kind
 }
 
-// sound returns the answer to a form or a URL as a handler may see it, or nil if a part of
-// it is missing or null. The content of a declined or cancelled question means nothing and
-// is left out.
+// sound returns the answer to a form or a URL as a handler may see it. It returns nil if
+// the answer is malformed or has a null in it. If the user declined or cancelled, sound
+// leaves out the content of the answer, because that content means nothing.
 func sound(a *mcp.ElicitationResult) *mcp.ElicitationResult {
 	if a == nil {
 		return nil
@@ -132,22 +135,22 @@ func sound(a *mcp.ElicitationResult) *mcp.ElicitationResult {
 		return &refused
 	case mcp.ElicitationResponseActionAccept:
 		switch content := a.Content.(type) {
-		case nil: // a URL has none
+		case nil: // the answer to a URL has no content
 			return a
 		case map[string]any:
 			if !adapter.HasNull(content) {
 				return a
 			}
-		case []any, string, float64, bool: // a form is an object
-		default: // a Go value, from a client in the same process
+		case []any, string, float64, bool: // refused: the content of a form must be an object
+		default: // another Go type, from a client in the same process
 			return a
 		}
 	}
 	return nil
 }
 
-// wholeContent reports whether the content of a sampled message is there, with a type and
-// without a null in it.
+// wholeContent reports whether a sampled message has content, whether the content has a
+// type, and whether it is free of nulls.
 func wholeContent(content any) bool {
 	switch v := content.(type) {
 	case map[string]any:
@@ -163,5 +166,5 @@ func wholeContent(content any) bool {
 	case []mcp.Content:
 		return len(v) > 0 && !slices.Contains(v, nil)
 	}
-	return true // a Go value, from an older client
+	return true // one of mcp-go's content types, decoded for an older client
 }

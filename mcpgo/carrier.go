@@ -1,7 +1,11 @@
 package mcpgo
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -9,31 +13,44 @@ import (
 	"github.com/mcpseal/mcpseal/adapter"
 )
 
-// call is what requests of the three carrier methods have in common.
+// call has the fields that requests of tools/call, prompts/get and resources/read have in
+// common.
 type call struct {
 	method, target string
-	arguments      []byte            // JSON of a tool's arguments; after copyArguments, of any call's
+	arguments      []byte            // JSON of a tool's arguments; copyArguments also sets it for prompts and resources
 	promptArgs     map[string]string // a prompt's arguments, shared with its handler
-	others         any               // arguments that have no JSON text yet, shared with the handler
-	values         any               // a tool's arguments as decoded JSON, shared with the handler
+	others         any               // arguments that came without JSON text, shared with the handler
 	token          string
 	answers        mcp.InputResponses
-	task           bool // the client wants the call to run as a task
+	task           bool // true if the client wants the call to run as a task
 
-	older bool               // the client is from before multi round-trip requests
-	state string             // in plaintext, for the handler
-	kept  mcp.InputResponses // those of the answers that the handler may see
+	older bool // true if the client's protocol revision has no multi round-trip requests
+	// copies is true if the handler must get a copy of the arguments: mcp-go may ask an
+	// older client, and then call the handler again with the same arguments.
+	copies bool
+	state  string             // the state in plaintext, for the handler
+	kept   mcp.InputResponses // the answers that the handler may see
 }
 
 func callOfTool(r *mcp.CallToolRequest) call {
 	c := call{
 		method: string(mcp.MethodToolsCall), target: r.Params.Name, arguments: r.Params.RawArguments,
-		token: r.Params.RequestState, answers: r.Params.InputResponses, task: r.Params.Task != nil, values: r.Params.Arguments,
+		token: r.Params.RequestState, answers: r.Params.InputResponses, task: r.Params.Task != nil,
 	}
 	if len(c.arguments) == 0 {
 		c.others = r.Params.Arguments
 	}
 	return c
+}
+
+// bindChanges binds the call to its decoded arguments too, if a hook or middleware has
+// changed them. Handlers may read either.
+func (c *call) bindChanges(req *mcp.CallToolRequest) {
+	if len(c.arguments) > 0 && string(c.arguments) != removed && changed(req) {
+		both := append([]byte(`{"arrived":`), c.arguments...)
+		both = append(append(both, `,"changed":`...), jsonOf(req.Params.Arguments)...)
+		c.arguments = append(both, '}')
+	}
 }
 
 func callOfPrompt(r *mcp.GetPromptRequest) call {
@@ -54,7 +71,8 @@ func callOfResource(r *mcp.ReadResourceRequest) call {
 	return c
 }
 
-// anyCall reads a request that a handler got; ok is false for a value of another type.
+// anyCall reads a request that a handler got. ok is false if req is not the request of a
+// tool, prompt or resource.
 func anyCall(req any) (c call, ok bool) {
 	switch r := req.(type) {
 	case mcp.CallToolRequest:
@@ -67,13 +85,17 @@ func anyCall(req any) (c call, ok bool) {
 	return c, false
 }
 
-// handOver gives the handler its state and its answers, in place of what the client sent.
+// handOver puts the opened state and the accepted answers into the params for the handler.
+// They replace the token and the answers that the client sent.
 func (c *call) handOver(params *mcp.MultiRoundTripParams) {
 	params.RequestState, params.InputResponses = c.state, c.kept
 }
 
-// copyArguments replaces the call's arguments with a copy, valid until it is released.
-// Arguments that are too long to be digested are not copied: it then returns nil.
+// copyArguments replaces c.arguments with a copy that the handler cannot change, and
+// returns the copy. The copy is valid until it is released. copyArguments returns nil if
+// there is no copy to release: the call has no arguments, or their JSON was made just now,
+// or their JSON is longer than the limit in the parameter most. JSON over this limit is
+// never digested.
 func (c *call) copyArguments(most int) (kept *adapter.Arguments) {
 	switch {
 	case len(c.arguments) > most:
@@ -92,8 +114,8 @@ func (c *call) copyArguments(most int) (kept *adapter.Arguments) {
 	return kept
 }
 
-// jsonOf returns the JSON of a value. It returns a text that is not JSON for a value that
-// has none, so that the digest refuses it.
+// jsonOf returns the JSON of a value. If the value cannot be written as JSON, jsonOf
+// returns a text that is not JSON, so that the digest of the arguments refuses it.
 func jsonOf(value any) []byte {
 	var text []byte
 	if mcpseal.Guard(func() (err error) { text, err = json.Marshal(value); return err }) != nil {
@@ -102,26 +124,67 @@ func jsonOf(value any) []byte {
 	return text
 }
 
-// snapshot remembers the arguments that the call shares with its handler. It returns nil if
-// the client is not an older one.
-func (c *call) snapshot() *snapshot {
-	if !c.older {
-		return nil
+// copyJSON returns a deep copy of a value that was decoded from JSON.
+func copyJSON(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		v = maps.Clone(v)
+		for name, member := range v {
+			v[name] = copyJSON(member)
+		}
+		return v
+	case []any:
+		v = slices.Clone(v)
+		for i, item := range v {
+			v[i] = copyJSON(item)
+		}
+		return v
+	case json.RawMessage:
+		return json.RawMessage(bytes.Clone(v))
+	case nil, string, float64, bool:
+		return v
 	}
-	s := snapshotPool.Get().(*snapshot)
-	s.of(c.values)
-	s.ofStrings(c.promptArgs)
-	return s
+	// A hook or middleware of the author may have put other maps and slices there.
+	switch v := reflect.ValueOf(value); v.Kind() {
+	case reflect.Map:
+		if v.IsNil() {
+			return value
+		}
+		copied := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for member := v.MapRange(); member.Next(); {
+			copied.SetMapIndex(member.Key(), copyValue(member.Value()))
+		}
+		return copied.Interface()
+	case reflect.Slice:
+		if v.IsNil() {
+			return value
+		}
+		copied := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		for i := range v.Len() {
+			copied.Index(i).Set(copyValue(v.Index(i)))
+		}
+		return copied.Interface()
+	}
+	return value
 }
 
-// asking is the part of a result that asks.
+// copyValue returns a deep copy of a member of a map, or of an item of a slice.
+func copyValue(v reflect.Value) reflect.Value {
+	if copied := copyJSON(v.Interface()); copied != nil {
+		return reflect.ValueOf(copied)
+	}
+	return v
+}
+
+// asking holds the state of a result, and whether the result asks questions.
 type asking struct {
 	state     string
-	questions bool // there are some
-	asks      bool // mcp-go will send the result as one that asks
+	questions bool // true if the result has questions
+	asks      bool // true if mcp-go will send the result as one that needs input
 }
 
-// readResult reads a result; ok is false if it is nil. Only tools and prompts ask.
+// readResult reads the state and the questions of a result. ok is false if the result of a
+// tool or prompt is nil. The result of a resource has neither state nor questions.
 func readResult(result any) (a asking, ok bool) {
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
@@ -148,11 +211,15 @@ func questionsOf(result any) mcp.InputRequests {
 	return nil
 }
 
-// metaOf returns the _meta of a result, or nil.
-func metaOf(result any) any {
+// checkWritableBeside returns an error if what a result has beside its questions cannot be
+// written as JSON.
+func checkWritableBeside(result any) error {
 	var meta *mcp.Meta
 	switch r := result.(type) {
 	case *mcp.CallToolResult:
+		if err := adapter.CheckWritable(r.StructuredContent); err != nil {
+			return err
+		}
 		meta = r.Meta
 	case *mcp.GetPromptResult:
 		meta = r.Meta
@@ -160,11 +227,11 @@ func metaOf(result any) any {
 	if meta == nil {
 		return nil
 	}
-	return meta
+	return adapter.CheckWritable(meta)
 }
 
-// withState returns a copy of a result with another state. It copies because the handler
-// may use the result again.
+// withState returns a copy of a result with another state. It does not change the original,
+// because the handler may use that again.
 func withState[R any](result R, state string) R {
 	switch r := any(result).(type) {
 	case *mcp.CallToolResult:

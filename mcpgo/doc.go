@@ -2,20 +2,22 @@
 //
 //	mcpgo.Protect(srv, boundary, &mcpgo.Options{Principal: userFromContext})
 //
-// Call it directly after server.NewMCPServer, before you add other middleware or hooks.
-// From then on every requestState that leaves on tools/call and prompts/get is sealed,
-// and every one that comes back is checked before any handler runs. Handlers go on
-// reading and writing plaintext. Answers reach a handler only if the sealed state says
-// that they were asked for. The cursors of the server's lists are sealed too. If a
-// handler panics, its call fails and the process goes on.
+// Call Protect directly after server.NewMCPServer, before you add other middleware. Pass
+// your own hooks to NewMCPServer, with server.WithHooks. On a protected server, every
+// requestState in a result of tools/call or prompts/get is sealed, and every requestState
+// that comes back is checked before any handler runs. Handlers still read and write plaintext.
+// Answers reach a handler only if the sealed state says that their questions were asked.
+// The cursors of the server's lists are sealed too. If a handler panics, its call fails
+// and the process goes on.
 //
-// [SetState] and [State] put a Go value into a result and get it back. [Sealed] tells a
-// handler whether its request came through a boundary. [AddPagedTool] adds a tool that
-// returns its items page by page.
+// [SetState] writes a Go value into a result as its state, and [State] reads it in the
+// next round. [Sealed] tells a handler whether its request came through a boundary.
+// [AddPagedTool] adds a tool that returns its items page by page.
 //
-// mcp-go asks clients from before multi round-trip requests by itself, in the middle of
-// the call. It calls the handler again with the token and the answers, so the same checks
-// apply there. It never asks such clients over the older SSE transport.
+// A client whose protocol revision has no multi round-trip requests (an older client) gets
+// the questions during the call. mcp-go itself asks them, and then calls the handler again
+// with the token and the answers, so the same checks apply. Over the older SSE transport,
+// mcp-go never asks such a client.
 //
-// What mcp-go does not let an adapter do is in docs/threat-model.md.
+// docs/threat-model.md lists what this package cannot do because of the way mcp-go works.
 package mcpgo

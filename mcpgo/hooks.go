@@ -3,8 +3,10 @@ package mcpgo
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"iter"
+	"reflect"
 	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -14,33 +16,37 @@ import (
 	"github.com/mcpseal/mcpseal/adapter"
 )
 
-// Hooks see what middleware cannot: the requests and results of lists, calls of task
-// tools, and results that did not come from our middleware. A Hooks value may be shared
-// by several servers, so these hooks find the Protection by the server that calls them.
+// The hooks in this file see what middleware cannot see: the requests and results of
+// lists, calls of task tools, and results that did not come from our middleware. Several
+// servers may share one Hooks value. So when a server calls one of these hooks, the hook
+// looks up the Protection of that server.
 
-// installation is the Protection of one server, and the hooks that it was installed with.
+// installation is the Protection of one server, with the hooks that the server had when it
+// was protected.
 type installation struct {
 	*Protection
 	hooks weak.Pointer[server.Hooks]
+	paged pagedTools
 }
 
 var (
 	servers adapter.Table[server.MCPServer, *installation]
-	hooked  adapter.Table[server.Hooks, struct{}] // the hooks that addHooks has seen
+	hooked  adapter.Table[server.Hooks, struct{}] // the Hooks values that have our hooks
 )
 
-// installed returns the installation of the server that a context belongs to, or nil.
+// installed returns the installation of the server that a context belongs to. It returns
+// nil if that server is not protected.
 func installed(ctx context.Context) *installation {
 	i, _ := servers.Get(server.ServerFromContext(ctx))
 	return i
 }
 
-// addHooks adds our hooks, once.
+// addHooks adds our hooks to h, unless h has them already.
 func addHooks(h *server.Hooks) {
 	if !hooked.Add(h, struct{}{}) {
 		return
 	}
-	h.AddBeforeCallTool(stripTask)
+	h.AddBeforeCallTool(beforeCall)
 	h.AddAfterCallTool(func(ctx context.Context, _ any, _ *mcp.CallToolRequest, result any) {
 		if r, ok := result.(*mcp.CallToolResult); ok && r != nil && unsealed(ctx, mcp.MethodToolsCall, r.NeedsInput(), &r.MultiRoundTripResult) {
 			*r = mcp.CallToolResult{IsError: true, Content: []mcp.Content{mcp.NewTextContent(errInternal.Error())}}
@@ -58,30 +64,47 @@ func addHooks(h *server.Hooks) {
 	})
 	addListHooks(h)
 
-	last, object := lengths(h), weak.Make(h) // weak, because h holds this function
+	before := [...]int{
+		len(h.OnBeforeCallTool) - 1, len(h.OnBeforeListTools) - 1, len(h.OnBeforeListPrompts) - 1,
+		len(h.OnBeforeListResources) - 1, len(h.OnBeforeListResourceTemplates) - 1, len(h.OnBeforeListTasks) - 1,
+	}
+	ours, object := hooksOf(h, before), weak.Make(h) // a weak pointer, because h holds the function below
 	h.AddOnRequestInitialization(func(ctx context.Context, _ any, _ any) error {
-		if h := object.Value(); h == nil || lengths(h) == last {
+		if h := object.Value(); h == nil || hooksOf(h, before) == ours {
 			return nil
 		}
 		if i := installed(ctx); i != nil {
-			return i.refuse(ctx, "", "a hook was added after Protect: it could send states and cursors in plaintext. "+
+			return i.refuse(ctx, "", "a hook was added after Protect, or one of Protect was removed: states and cursors could leave in plaintext. "+
 				"Give your hooks to server.NewMCPServer with server.WithHooks, and call Protect after that")
 		}
 		return nil
 	})
 }
 
-// lengths counts the hooks that can change a result with a state or a cursor. Ours must
-// be the last of each.
-func lengths(h *server.Hooks) [8]int {
-	return [...]int{
-		len(h.OnAfterCallTool), len(h.OnAfterGetPrompt), len(h.OnAfterReadResource), len(h.OnAfterListTools),
-		len(h.OnAfterListPrompts), len(h.OnAfterListResources), len(h.OnAfterListResourceTemplates), len(h.OnAfterListTasks),
+// hooksOf returns the addresses of the hooks at the places where ours must be. Of the hooks
+// that can change a result, ours must be the last. Other hooks may follow our hooks that
+// see a request before it is served, so before has the places of those.
+func hooksOf(h *server.Hooks, before [6]int) [14]uintptr {
+	return [...]uintptr{
+		codeAt(h.OnBeforeCallTool, before[0]), codeAt(h.OnBeforeListTools, before[1]), codeAt(h.OnBeforeListPrompts, before[2]),
+		codeAt(h.OnBeforeListResources, before[3]), codeAt(h.OnBeforeListResourceTemplates, before[4]), codeAt(h.OnBeforeListTasks, before[5]),
+		codeAt(h.OnAfterCallTool, len(h.OnAfterCallTool)-1), codeAt(h.OnAfterGetPrompt, len(h.OnAfterGetPrompt)-1),
+		codeAt(h.OnAfterReadResource, len(h.OnAfterReadResource)-1), codeAt(h.OnAfterListTools, len(h.OnAfterListTools)-1),
+		codeAt(h.OnAfterListPrompts, len(h.OnAfterListPrompts)-1), codeAt(h.OnAfterListResources, len(h.OnAfterListResources)-1),
+		codeAt(h.OnAfterListResourceTemplates, len(h.OnAfterListResourceTemplates)-1), codeAt(h.OnAfterListTasks, len(h.OnAfterListTasks)-1),
 	}
 }
 
-// intact reports whether the server still has the hooks that it was protected with. A
-// later server.WithHooks replaces them all.
+// codeAt returns the address of the code of a hook, or 0 if there is no such hook.
+func codeAt[F any](hooks []F, index int) uintptr {
+	if index < 0 || index >= len(hooks) {
+		return 0
+	}
+	return reflect.ValueOf(hooks[index]).Pointer()
+}
+
+// intact reports whether the server still has the hooks that it had when it was protected.
+// If server.WithHooks is applied later, it replaces all hooks.
 func (i *installation) intact(ctx context.Context) bool {
 	srv := server.ServerFromContext(ctx)
 	return srv != nil && srv.GetHooks() != nil && srv.GetHooks() == i.hooks.Value()
@@ -89,9 +112,9 @@ func (i *installation) intact(ctx context.Context) bool {
 
 const hooksLost = "the hooks of Protect are gone, because server.WithHooks was applied after it: apply it before"
 
-// whileIntact is a filter of tools and prompts. It hides them all if the hooks are gone,
-// because then nothing seals the cursors of lists, and task tools would get states that
-// nobody checked.
+// whileIntact returns a filter for the tools or prompts of a server. If our hooks are gone,
+// the filter hides all of them: without the hooks nothing seals the cursors of lists, and
+// task tools would get states that nobody checked.
 func whileIntact[T any](i *installation) func(context.Context, []T) []T {
 	return func(ctx context.Context, items []T) []T {
 		if i.intact(ctx) {
@@ -102,9 +125,26 @@ func whileIntact[T any](i *installation) func(context.Context, []T) []T {
 	}
 }
 
-// stripTask takes state and answers from a call that runs as a task: the handlers of task
-// tools are called without any middleware, so nothing would check them there.
-func stripTask(ctx context.Context, _ any, req *mcp.CallToolRequest) {
+// beforeCall removes from a call what mcp-go must not use before any middleware runs.
+func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
+	stripTask(ctx, req)
+	// mcp-go may check arguments of any length against a schema, and repeat them in its
+	// error. So arguments that are too long for their paged tool are removed first.
+	if arguments := req.Params.RawArguments; len(arguments) > 0 {
+		if i := installed(ctx); i != nil && i.paged.mayRefuse(arguments) && i.paged.refuses(toolOf(ctx, req.Params.Name), arguments) {
+			req.Params.Arguments, req.Params.RawArguments = map[string]any{}, json.RawMessage(removed)
+		}
+	}
+}
+
+// removed stands for arguments that were removed. It is not JSON, so a client cannot send
+// it, and the middleware refuses a call with it.
+const removed = "!"
+
+// stripTask removes the state and the answers from a call that runs as a task. mcp-go calls
+// the handlers of task tools without any middleware, so nothing would check the state and
+// the answers.
+func stripTask(ctx context.Context, req *mcp.CallToolRequest) {
 	if req.Params.RequestState == "" && len(req.Params.InputResponses) == 0 || !runsAsTask(ctx, req.Params.Name, req.Params.Task != nil) {
 		return
 	}
@@ -114,31 +154,47 @@ func stripTask(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	}
 }
 
-// runsAsTask reports whether mcp-go may run a call as a task, if the client wants that. It
-// ignores the wish for an ordinary tool that does not support tasks.
-func runsAsTask(ctx context.Context, tool string, wanted bool) bool {
+// runsAsTask reports whether mcp-go may run a call as a task. wanted says whether the
+// client asked for a task. For an ordinary tool that does not support tasks, mcp-go ignores
+// this wish, so runsAsTask returns false.
+func runsAsTask(ctx context.Context, name string, wanted bool) bool {
 	if !wanted {
 		return false
 	}
-	var ordinary *server.ServerTool
-	if srv := server.ServerFromContext(ctx); srv != nil {
-		ordinary = srv.GetTool(tool)
-	}
-	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithTools); ok {
-		if own, ok := session.GetSessionTools()[tool]; ok {
-			ordinary = &own
-		}
-	}
-	if ordinary == nil {
+	tool := toolOf(ctx, name)
+	if tool == nil {
 		return true
 	}
-	execution := ordinary.Tool.Execution
+	execution := tool.Execution
 	return execution != nil && (execution.TaskSupport == mcp.TaskSupportOptional || execution.TaskSupport == mcp.TaskSupportRequired)
 }
 
-// unsealed reports whether a result must not leave, because it asks or has a state, and
-// our middleware did not make it. An after-hook cannot fail a request, so the caller
-// replaces the result.
+// othersSeeCalls reports whether hooks of the author get calls of tools before they are
+// served, and so may change their arguments.
+func (i *installation) othersSeeCalls() bool {
+	h := i.hooks.Value()
+	return h != nil && (len(h.OnBeforeAny) > 0 || len(h.OnBeforeCallTool) > 1)
+}
+
+// toolOf returns the ordinary tool that mcp-go calls for a name, or nil if there is none.
+// The tool of a session comes before that of the server.
+func toolOf(ctx context.Context, name string) *mcp.Tool {
+	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithTools); ok {
+		if own, ok := session.GetSessionTools()[name]; ok {
+			return &own.Tool
+		}
+	}
+	if srv := server.ServerFromContext(ctx); srv != nil {
+		if registered := srv.GetTool(name); registered != nil {
+			return &registered.Tool
+		}
+	}
+	return nil
+}
+
+// unsealed reports whether a result must not be sent, because it asks questions or has a
+// state that our middleware did not seal. A hook that runs after a call cannot make the
+// call fail, so if unsealed returns true, the hook replaces the result.
 func unsealed(ctx context.Context, method mcp.MCPMethod, asks bool, r *mcp.MultiRoundTripResult) bool {
 	if !asks && r.RequestState == "" && len(r.InputRequests) == 0 {
 		return false
@@ -153,25 +209,27 @@ func unsealed(ctx context.Context, method mcp.MCPMethod, asks bool, r *mcp.Multi
 		}
 	}
 	i.refuse(ctx, string(method), "a result with a state or questions that were not sealed was replaced: a hook, or middleware that was added before Protect, "+
-		"must not ask. Call Protect directly after server.NewMCPServer, and ask from a tool or a prompt")
+		"must not ask, and the hooks of a protected server must not be copied. Call Protect directly after server.NewMCPServer, and ask from a tool or a prompt")
 	return true
 }
 
-// digest names a token that was issued. Converting the token would allocate, so a token of
-// usual length is copied to the stack.
+// digest returns the SHA-256 of a token. The conversion []byte(token) would allocate, so
+// digest copies a token of usual length into an array on the stack.
 func digest(token string) [32]byte {
 	var room [1 << 10]byte
 	return sha256.Sum256(append(room[:0], token...))
 }
 
-// refuse logs why for the operator, and returns an error that tells the client nothing.
+// refuse logs the reason for the operator; the parameter why holds the reason. It returns
+// an error that tells the client nothing about the reason.
 func (p *Protection) refuse(ctx context.Context, method, why string) error {
 	p.logger().ErrorContext(ctx, "mcpgo: "+why, "method", mcpseal.PlainText(method))
 	return errInternal
 }
 
-// errInternal is all that a client learns of a failure of the server. mcp-go sends the
-// text of a handler's error as it is, with the code -32603.
+// errInternal is the error that a client gets if something fails in the server. mcp-go
+// sends the text of a handler's error unchanged, with the code -32603, so this text tells
+// nothing about the failure.
 var errInternal = errors.New(mcpseal.Wire(nil).Message)
 
 func names[T any](items []T, name func(*T) string) iter.Seq[string] {

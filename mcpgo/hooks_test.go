@@ -202,3 +202,27 @@ func TestOneProtectionServesManyServersAndForgetsThem(t *testing.T) {
 	}
 	t.Error("a protected server is kept for ever")
 }
+
+// The fields of Hooks are exported, so an author may assign to them.
+func TestRemovingAHookOfProtectIsRefused(t *testing.T) {
+	for name, remove := range map[string]func(*server.Hooks){
+		"after a list": func(h *server.Hooks) {
+			h.OnAfterListTools = []server.OnAfterListToolsFunc{func(context.Context, any, *mcp.ListToolsRequest, *mcp.ListToolsResult) {}}
+		},
+		"before a list": func(h *server.Hooks) { h.OnBeforeListTools = nil },
+		"before a call": func(h *server.Hooks) {
+			h.OnBeforeCallTool = []server.OnBeforeCallToolFunc{func(context.Context, any, *mcp.CallToolRequest) {}}
+		},
+		"after a call": func(h *server.Hooks) { h.OnAfterCallTool = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := new(log)
+			srv := protected(t, l)
+			remove(srv.GetHooks())
+			if r := send(as(t.Context(), "alice"), t, srv, "tools/list", ""); r.Error == nil {
+				t.Errorf("got %s", r.raw)
+			}
+			has(t, l, "one of Protect was removed")
+		})
+	}
+}

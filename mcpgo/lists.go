@@ -10,8 +10,9 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// addListHooks gives clients sealed cursors in place of mcp-go's. Before a list is made,
-// its cursor is opened; afterwards the next one is sealed.
+// addListHooks adds the hooks that give clients sealed cursors in place of mcp-go's
+// cursors. A hook that runs before a list opens the client's cursor. A hook that runs after
+// the list seals the cursor of the next page.
 func addListHooks(h *server.Hooks) {
 	h.AddBeforeListTools(func(ctx context.Context, _ any, req *mcp.ListToolsRequest) {
 		openList(ctx, mcp.MethodToolsList, req, &req.Params.Cursor)
@@ -19,6 +20,9 @@ func addListHooks(h *server.Hooks) {
 	h.AddAfterListTools(func(ctx context.Context, _ any, req *mcp.ListToolsRequest, r *mcp.ListToolsResult) {
 		if i := installed(ctx); i != nil {
 			number := i.sealList(ctx, mcp.MethodToolsList, req, &r.NextCursor)
+			if i.lists == nil && req.Params.Cursor != "" {
+				return // the client may have made the cursor up
+			}
 			i.unlisted.Page(ctx, number, r.NextCursor == "", names(r.Tools, func(t *mcp.Tool) string { return t.Name }), i.logger)
 		}
 	})
@@ -49,16 +53,18 @@ func addListHooks(h *server.Hooks) {
 }
 
 const (
-	// refusedCursor is not base64, so mcp-go answers it with -32602 and its own text. A
-	// hook cannot fail a list in another way.
+	// refusedCursor replaces a rejected cursor in a request. It is not base64, so mcp-go
+	// answers with the code -32602 and its own text. A hook has no other way to make a
+	// list fail.
 	refusedCursor = "!"
-	// unusableCursor is sent if the next cursor could not be sealed. The next page is
-	// then refused, so the client notices that it does not have the whole list.
+	// unusableCursor is sent to the client if the next cursor could not be sealed. When
+	// the client asks for the next page, it gets an error, and so notices that it does
+	// not have the whole list.
 	unusableCursor = "unavailable"
 )
 
-// openList replaces the client's cursor with mcp-go's own. A rejected cursor becomes one
-// that mcp-go refuses.
+// openList opens the client's cursor in *text, and replaces it with the mcp-go cursor that
+// was sealed in it. It replaces a rejected cursor with a cursor that mcp-go refuses.
 func openList(ctx context.Context, method mcp.MCPMethod, req any, text *mcp.Cursor) {
 	i := installed(ctx)
 	if i == nil || i.lists == nil || *text == "" {
@@ -73,14 +79,16 @@ func openList(ctx context.Context, method mcp.MCPMethod, req any, text *mcp.Curs
 	i.pages.put(req, &page)
 }
 
-// sealList replaces the cursor of a page, if there is one.
+// sealList replaces *next, mcp-go's cursor of the next page, with a sealed cursor. If *next
+// is empty, there is no next page, and *next stays empty.
 func sealList(ctx context.Context, method mcp.MCPMethod, req any, next *mcp.Cursor) {
 	if i := installed(ctx); i != nil {
 		i.sealList(ctx, method, req, next)
 	}
 }
 
-// sealList also returns the number of the page; the first is 0.
+// sealList does the same as the function sealList. It also returns the number of the page;
+// the first page is 0.
 func (p *Protection) sealList(ctx context.Context, method mcp.MCPMethod, req any, next *mcp.Cursor) int {
 	if p.lists == nil {
 		return 0
@@ -103,7 +111,7 @@ func (p *Protection) sealList(ctx context.Context, method mcp.MCPMethod, req any
 	}
 	sealed, err := page.Next(ctx, cursor.NextPage{Position: []byte(*next)})
 	if err != nil {
-		sealed = unusableCursor // the cursor's own log has the reason
+		sealed = unusableCursor // the issuer of cursors has logged the reason
 	}
 	*next = mcp.Cursor(sealed)
 	return number

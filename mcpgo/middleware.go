@@ -1,8 +1,10 @@
 package mcpgo
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -12,34 +14,44 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
-// tool is the middleware of tools.
+// tool is the middleware for calls of tools.
 func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := callOfTool(&req)
+		if i.othersSeeCalls() {
+			c.bindChanges(&req)
+		}
 		result, err := serve(i, ctx, &c, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
+			if c.copies {
+				req.Params.Arguments, req.Params.RawArguments = copyJSON(req.Params.Arguments), bytes.Clone(req.Params.RawArguments)
+			}
 			return next(ctx, req)
 		})
-		if text := i.options.RejectedText; text != "" && errors.Is(err, mcpseal.ErrRejected) {
-			return mcp.NewToolResultError(text), nil
+		if _, rejected := err.(rejectedError); rejected && i.options.RejectedText != "" {
+			return mcp.NewToolResultError(i.options.RejectedText), nil
 		}
 		return result, err
 	}
 }
 
-// prompt is the middleware of prompts.
+// prompt is the middleware for requests for prompts.
 func (i *installation) prompt(next server.PromptHandlerFunc) server.PromptHandlerFunc {
 	return func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		c := callOfPrompt(&req)
 		return serve(i, ctx, &c, func(ctx context.Context) (*mcp.GetPromptResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
+			if c.copies {
+				req.Params.Arguments = maps.Clone(req.Params.Arguments)
+			}
 			return next(ctx, req)
 		})
 	}
 }
 
-// resource is the middleware of resources. Their handlers cannot ask, so they have no
-// state of their own. A state or answers that a client sends are checked all the same.
+// resource is the middleware for requests for resources. The handlers of resources cannot
+// ask questions, so they have no state. If a client sends a state or answers, they are
+// checked all the same.
 func (i *installation) resource(next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
 	return func(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		c := callOfResource(&req)
@@ -50,8 +62,8 @@ func (i *installation) resource(next server.ResourceHandlerFunc) server.Resource
 	}
 }
 
-// serve serves a call. If the handler panics, the call fails: the log has the type of the
-// panic's value and the stack, and the client learns nothing.
+// serve serves a call. If the handler panics, the call fails with an internal error, which
+// tells the client nothing. The type of the panic's value and the stack are logged.
 func serve[R any](i *installation, ctx context.Context, c *call, handler func(context.Context) (R, error)) (result R, err error) {
 	returned := false
 	defer func() {
@@ -61,7 +73,7 @@ func serve[R any](i *installation, ctx context.Context, c *call, handler func(co
 	}()
 	panicked := mcpseal.Guard(func() error {
 		if result, err = serveCall(i, ctx, c, handler); err != nil {
-			_ = err.Error() // may panic, as a typed nil does; mcp-go would call it with no recover
+			tryError(err)
 		}
 		return nil
 	})
@@ -76,24 +88,36 @@ func serve[R any](i *installation, ctx context.Context, c *call, handler func(co
 	return result, err
 }
 
+// tryError calls the methods of an error that mcp-go will call, which may panic, as those of
+// a typed nil do. mcp-go calls them where nothing recovers.
+func tryError(err error) {
+	_ = err.Error()
+	errors.Is(err, context.Canceled)
+	errors.Is(err, context.DeadlineExceeded)
+	errors.As(err, new(mcp.URLElicitationRequiredError))
+	errors.As(err, new(*mcp.URLElicitationRequiredError))
+}
+
 // serveCall opens the call's token, runs the handler, and seals the state and the
-// questions of its result. For older clients mcp-go runs all of it again for each round.
+// questions of its result. For older clients mcp-go calls serveCall again for each round.
 func serveCall[R any](i *installation, ctx context.Context, c *call, handler func(context.Context) (R, error)) (result R, err error) {
 	var none R
 	if !i.intact(ctx) {
 		return none, i.refuse(ctx, c.method, hooksLost)
 	}
-	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
-	shared := c.arguments // with the handler
+	if string(c.arguments) == removed {
+		i.logger().WarnContext(ctx, "mcpgo: the arguments of a paged tool were refused", "tool", mcpseal.PlainText(c.target), "cause", errTooLong.Error())
+		return none, errParams
+	}
 	kept := c.copyArguments(i.policy.MaxArguments)
 	defer kept.Release()
-	before := c.snapshot()
-	defer before.release()
 	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx)}
 	of.Round, err = i.boundary.Open(of, mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
 	if err != nil {
 		return none, wireError(err)
 	}
+	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
+	c.copies = c.older && len(c.arguments) <= i.policy.MaxArguments && declaredBy(ctx) != (adapter.Capabilities{})
 	c.state, _ = of.Round.State()
 	c.kept = i.keep(ctx, &of.Round, c)
 	if result, err = handler(of); err != nil {
@@ -116,20 +140,16 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	if err != nil {
 		return none, err
 	}
-	if c.older {
-		before.restore()
-		copy(shared, kept.Text())
-	}
 	return withState(result, token), nil
 }
 
-// seal seals the state and the questions of a result that asks.
+// seal seals the state and the questions of a result, and returns the token.
 func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (string, error) {
 	if runsAsTask(of.Context, c.target, c.task) {
 		return "", i.refuse(of.Context, c.method, "a tool that runs as a task cannot ask: mcp-go would lose its questions")
 	}
-	if err := adapter.CheckWritable(metaOf(result)); err != nil {
-		return "", i.refuse(of.Context, c.method, "the _meta of a result that asks cannot be written as JSON: "+err.Error())
+	if err := checkWritableBeside(result); err != nil {
+		return "", i.refuse(of.Context, c.method, "the _meta or the structured content of a result that asks cannot be written as JSON: "+err.Error())
 	}
 	questions, err := i.Questions(of.Context, questionsOf(result))
 	if err != nil {
@@ -144,13 +164,14 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 		return "", wireError(err)
 	}
 	if !c.older {
-		i.issued.put(digest(token), struct{}{}) // an after-hook looks for it
+		i.issued.put(digest(token), struct{}{}) // for the function unsealed, which runs after the call
 	}
 	return token, nil
 }
 
-// wireError is the client's view of an error of the boundary: mcp-go sends its text. It
-// matches [mcpseal.ErrRejected] if a token was rejected.
+// wireError returns the error that the client may see when the boundary returned err.
+// mcp-go sends the text of this error to the client. The error matches
+// [mcpseal.ErrRejected] if a token was rejected.
 func wireError(err error) error {
 	if errors.Is(err, mcpseal.ErrRejected) {
 		return rejectedError{}
@@ -158,7 +179,7 @@ func wireError(err error) error {
 	return errors.New(mcpseal.Wire(err).Message)
 }
 
-// rejectedError is the client's view of a rejected token.
+// rejectedError is the error that the client gets if its token is rejected.
 type rejectedError struct{}
 
 func (rejectedError) Error() string        { return rejectedText }

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
 // What outer middleware or a hook enforces holds in every round of every client.
@@ -139,5 +142,91 @@ func TestATaskOnAToolWithoutTasksChangesNothing(t *testing.T) {
 	r := send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"x":1},"task":{},"requestState":`+quote(asked.Result.RequestState)+`,"inputResponses":{"ok":{"action":"accept","content":{"yes":true}}}`)
 	if r.text() != accepted {
 		t.Errorf("got %s", r.raw)
+	}
+}
+
+// older sends a call of an older client that accepts everything.
+func older(t *testing.T, srv *server.MCPServer, params string) reply {
+	t.Helper()
+	return message(srv.WithContext(as(t.Context(), "alice"), fakeOlder{}), t, srv, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+params+`}}`)
+}
+
+// A hook may read the arguments in a goroutine of its own. Run with the race detector.
+func TestNothingWritesToArgumentsThatOthersRead(t *testing.T) {
+	l, hooks := new(log), new(server.Hooks)
+	var readers sync.WaitGroup
+	hooks.AddBeforeCallTool(func(_ context.Context, _ any, req *mcp.CallToolRequest) {
+		args := req.Params.Arguments
+		readers.Go(func() { jsonText(args) })
+	})
+	srv := protected(t, l, server.WithElicitation(), server.WithHooks(hooks))
+	members := make(map[string]any)
+	for i := range 200 {
+		members[fmt.Sprint("a", i)] = []any{i}
+	}
+	for range 20 {
+		if r := older(t, srv, `"name":"ask","arguments":`+jsonText(members)); r.text() != accepted {
+			t.Fatalf("got %s", r.raw)
+		}
+	}
+	readers.Wait()
+}
+
+func TestWhatAHandlerKeepsOfItsArgumentsStaysAsItLeftIt(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l, server.WithElicitation())
+	var kept map[string]any
+	srv.AddTool(mcp.NewTool("pay"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if req.Params.RequestState == "" {
+			kept = req.GetArguments()
+			kept["amount"] = min(kept["amount"].(float64), 100)
+			return question().ToolResult(), nil
+		}
+		return mcp.NewToolResultText(fmt.Sprint("paid ", kept["amount"])), nil
+	})
+	if r := older(t, srv, `"name":"pay","arguments":{"amount":5000}`); r.text() != "paid 100" {
+		t.Errorf("got %s", r.raw)
+	}
+}
+
+// notFound panics on Unwrap if it is nil, and not on Error.
+type notFound struct{ cause error }
+
+func (*notFound) Error() string   { return "not found" }
+func (e *notFound) Unwrap() error { return e.cause }
+
+func TestAnErrorWhoseMethodsPanicFailsTheCallAlone(t *testing.T) {
+	for _, text := range []string{"", "start over"} {
+		l := new(log)
+		srv := server.NewMCPServer("test", "1", server.WithTaskCapabilities(true, true, true))
+		mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, RejectedText: text, Logger: l.logger()})
+		srv.AddTool(mcp.NewTool("find", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, (*notFound)(nil)
+		})
+		isInternal(t, send(t.Context(), t, srv, "tools/call", `"name":"find"`))
+		if r := result(t.Context(), t, srv, `"name":"find","task":{}`); !strings.Contains(r.raw, "Internal error") {
+			t.Errorf("as a task: %s", r.raw)
+		}
+	}
+}
+
+func TestTypedValuesThatAHookPutInAreCopiedToo(t *testing.T) {
+	l, hooks := new(log), new(server.Hooks)
+	hooks.AddBeforeCallTool(func(_ context.Context, _ any, req *mcp.CallToolRequest) {
+		req.GetArguments()["tenants"], req.GetArguments()["limits"] = []string{"own"}, map[string]int{"max": 10}
+	})
+	srv := protected(t, l, server.WithElicitation(), server.WithHooks(hooks))
+	var seen []string
+	srv.AddTool(mcp.NewTool("t"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		seen = append(seen, jsonText(req.GetArguments()))
+		if req.Params.RequestState == "" {
+			req.GetArguments()["tenants"].([]string)[0] = "changed"
+			req.GetArguments()["limits"].(map[string]int)["max"] = 99
+			return question().ToolResult(), nil
+		}
+		return mcp.NewToolResultText("done"), nil
+	})
+	if r := older(t, srv, `"name":"t","arguments":{}`); r.text() != "done" || seen[0] != seen[1] {
+		t.Errorf("got %s, seen %q", r.raw, seen)
 	}
 }

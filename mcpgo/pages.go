@@ -5,52 +5,58 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// PageHandler returns one page. After is where the previous page ended, as the handler
-// returned it then; nil on the first page. Next is where this page ends; nil on the last
+// PageHandler returns one page. The argument after is the position where the previous
+// page ended, which the handler returned as next with that page. It is nil for the first
+// page. The result next is the position where this page ends. It is nil for the last
 // page.
 type PageHandler[In, At, Item any] func(ctx context.Context, req mcp.CallToolRequest, in In, after *At) (items []Item, next *At, err error)
 
-// PageOptions names what [AddPagedTool] adds to arguments and results, and limits the
-// arguments.
+// PageOptions sets the names of what [AddPagedTool] adds to arguments and results, and
+// limits the size of the arguments.
 type PageOptions = adapter.PageOptions
 
-// AddPagedTool registers a tool that returns its items page by page. Its arguments gain an
-// optional cursor. Its result is the items and, unless the page is the last, the cursor of
-// the next.
+// AddPagedTool registers a tool that returns its items page by page. It adds an optional
+// cursor to the tool's arguments. The tool's result has the items and, unless the page is
+// the last, the cursor of the next page.
 //
-// A cursor works for the user and the arguments of the page that it came with (except
-// those in PageOptions.Unbound), for this tool of this service, and for an hour. Any other
-// cursor is refused before the handler runs, with one text for all reasons. An empty
-// cursor asks for the first page. A position is written as JSON, in at most 256 bytes: keep
-// a key in it, not a row. An issuer in Options.Cursors may have another lifetime and
-// another limit.
+// A cursor works only for the user and the arguments of the page that it came with
+// (except the arguments in PageOptions.Unbound), only for this tool of this service, and
+// only for an hour. Any other cursor is refused before the handler runs, with the same
+// text for every reason. An empty cursor means the first page. A position is written as
+// JSON, in at most 256 bytes: put a key into it, not a row. An issuer in Options.Cursors
+// may have another lifetime and another limit.
 //
-// The arguments are read once, into In: the value that the handler gets is the one that
-// the cursor is bound to. Names are case-sensitive: one that differs from a field's only in
-// case is refused. A whole number arrives exactly or is refused. It is refused if a float64
-// cannot hold it, because server.WithInputSchemaValidation checks numbers as float64: pass
-// longer ids as strings. mcp-go checks the arguments against the schema only with that
-// option, and never fills in defaults.
+// The arguments are read once, into In. The value that the handler gets is the value that
+// the cursor is bound to. Names are case-sensitive: a name that differs from a field's
+// name only in case is refused. A whole number arrives exactly or is refused. It is also
+// refused if a float64 cannot hold it exactly, because server.WithInputSchemaValidation
+// checks numbers as float64. So pass long ids as strings. mcp-go checks the arguments
+// against the schema only with server.WithInputSchemaValidation, and never fills in
+// defaults.
 //
-// If the tool has no input schema, it is made from In, as mcp.WithInputSchema makes it. It
-// panics when the tool cannot be registered: because it has an output schema, or can run as
-// a task, or a name clashes with one of the arguments, or a name in Unbound is no argument,
-// or the schema has a rule at its root that would apply to the cursor, such as
-// maxProperties.
+// If the tool has no input schema, AddPagedTool makes one from In, as mcp.WithInputSchema
+// does. AddPagedTool panics when the tool cannot be registered. Reasons are: the tool has
+// an output schema, the tool can run as a task, a name clashes with the name of an
+// argument, a name in Unbound is not an argument, or the schema has a rule at its root
+// that may apply to the cursor, such as maxProperties or oneOf.
 //
 // If a hook or middleware changes the decoded arguments, the handler gets the changed
-// ones, and the cursor is bound to those.
+// arguments, and the cursor is bound to them.
 func AddPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if err := addPagedTool(p, tool, handler, options); err != nil {
 		panic(fmt.Sprintf("mcpgo: the paged tool %q: %v", tool.Name, err))
@@ -69,7 +75,7 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 		return err
 	}
 	names.Unbound = slices.Clone(names.Unbound)
-	t := &pagedTool[In, At, Item]{p: p.protection, name: tool.Name, names: names, handler: handler}
+	t := &pagedTool[In, At, Item]{p: p.protection.Protection, name: tool.Name, names: names, handler: handler}
 	if tool.Execution != nil && tool.Execution.TaskSupport != "" && tool.Execution.TaskSupport != mcp.TaskSupportForbidden {
 		return errors.New("a paged tool cannot run as a task, because mcp-go does not check the arguments of tasks")
 	}
@@ -79,10 +85,22 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 			return errors.New("mcp-go cannot make an input schema from the Go type: set one")
 		}
 	}
-	if tool.RawInputSchema, err = t.listedSchema(tool); err != nil {
+	listed, err := t.listedSchema(tool)
+	if err != nil {
 		return err
 	}
-	tool.InputSchema = mcp.ToolInputSchema{}
+	if err := checkApplied(listed); err != nil {
+		return err
+	}
+	if len(tool.RawInputSchema) > 0 {
+		tool.RawInputSchema = listed
+	} else { // it stays as it is, so that server.WithStrictInputSchemaDefault applies to it
+		tool.InputSchema.Properties = maps.Clone(tool.InputSchema.Properties)
+		if tool.InputSchema.Properties == nil {
+			tool.InputSchema.Properties = make(map[string]any)
+		}
+		tool.InputSchema.Properties[names.Cursor] = t.cursorSchema()
+	}
 	if tool.OutputSchema.Type != "" || len(tool.RawOutputSchema) > 0 {
 		return errors.New("the output schema is made from the items; leave it out")
 	}
@@ -97,8 +115,66 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 	if err != nil {
 		return err
 	}
+	p.protection.paged.add(&tool, names)
 	p.server.AddTool(tool, t.serve)
 	return nil
+}
+
+// pagedTools has the limits of the paged tools of a server. A tool is known by the memory
+// of its schema, because an author may register another tool of the same name.
+type pagedTools struct {
+	mu     sync.RWMutex
+	limits map[uintptr]pagedLimit
+	least  int // the lowest limit of a paged tool
+}
+
+type pagedLimit struct {
+	tool  mcp.Tool // keeps the memory of the schema, so that no other tool can get it
+	names PageOptions
+}
+
+func (p *pagedTools) add(tool *mcp.Tool, names PageOptions) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.limits == nil {
+		p.limits, p.least = make(map[uintptr]pagedLimit), names.MaxArguments
+	}
+	p.least = min(p.least, names.MaxArguments)
+	p.limits[schemaOf(tool)] = pagedLimit{*tool, names}
+}
+
+// mayRefuse reports whether a paged tool could refuse arguments of this length.
+func (p *pagedTools) mayRefuse(arguments []byte) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.limits != nil && len(arguments) > p.least
+}
+
+// refuses reports whether a tool is a paged one whose arguments, without the cursor, are
+// too long.
+func (p *pagedTools) refuses(tool *mcp.Tool, arguments []byte) bool {
+	if tool == nil {
+		return false
+	}
+	p.mu.RLock()
+	limit, ok := p.limits[schemaOf(tool)]
+	p.mu.RUnlock()
+	if !ok || len(arguments) <= limit.names.MaxArguments {
+		return false
+	}
+	if len(arguments) > limit.names.MaxArguments+adapter.CursorRoom {
+		return true
+	}
+	rest, _, err := exactjson.Cut(arguments, limit.names.Cursor)
+	return err != nil || len(rest) > limit.names.MaxArguments
+}
+
+// schemaOf returns the address of a tool's schema.
+func schemaOf(tool *mcp.Tool) uintptr {
+	if len(tool.RawInputSchema) > 0 {
+		return reflect.ValueOf(tool.RawInputSchema).Pointer()
+	}
+	return reflect.ValueOf(tool.InputSchema.Properties).Pointer()
 }
 
 // pagedTool is a tool that AddPagedTool registered.
@@ -106,13 +182,13 @@ type pagedTool[In, At, Item any] struct {
 	p       *Protection
 	name    string
 	names   PageOptions
-	known   exactjson.Names // all names of members in the schema
-	roots   exactjson.Names // the names of the arguments, with the cursor
+	known   exactjson.Names // the names of all properties in the schema, at any depth, and of the cursor
+	roots   exactjson.Names // the names of the tool's arguments, and of the cursor
 	handler PageHandler[In, At, Item]
 }
 
-// listedSchema returns the schema to list: that of the tool, with the cursor among the
-// arguments.
+// listedSchema returns the input schema for tools/list: the schema of the tool, with the
+// cursor added to the arguments.
 func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, error) {
 	text := tool.RawInputSchema
 	if len(text) == 0 {
@@ -121,15 +197,19 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, 
 			return nil, err
 		}
 	}
-	var schema, properties map[string]json.RawMessage // the rest of the text stays as it is
+	var schema, properties map[string]json.RawMessage // values stay as raw text, so that they do not change
 	if err := json.Unmarshal(text, &schema); err != nil || schema == nil {
 		return nil, fmt.Errorf("the input schema is not a JSON object: %v", err)
 	}
-	// mcp-go checks the arguments with the cursor among them.
-	for _, rule := range []string{"minProperties", "maxProperties", "propertyNames", "unevaluatedProperties", "$ref"} {
-		if schema[rule] != nil {
-			return nil, fmt.Errorf("the schema has %s at its root, which would apply to the cursor too: check the arguments in the handler", rule)
+	// mcp-go checks the arguments against the schema while the cursor is still among them.
+	// So only rules that do not concern the cursor are allowed at the root.
+	for rule := range schema {
+		if !slices.Contains(rootRules, rule) && !strings.HasPrefix(rule, "x-") {
+			return nil, fmt.Errorf("the schema has %s at its root, which may apply to the cursor too: check the arguments in the handler", rule)
 		}
+	}
+	if kind := schema["type"]; kind != nil && string(kind) != `"object"` {
+		return nil, fmt.Errorf("the schema describes %s, not an object", kind)
 	}
 	if schema["properties"] != nil {
 		if err := json.Unmarshal(schema["properties"], &properties); err != nil {
@@ -154,7 +234,7 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, 
 		return nil, err
 	}
 	addNames(&t.known, all)
-	about, err := json.Marshal(map[string]any{"type": "string", "description": "Where the page begins: the " + t.names.NextCursor + " of the page before. Leave it out for the first page."})
+	about, err := json.Marshal(t.cursorSchema())
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +251,52 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, 
 	return json.Marshal(schema)
 }
 
-// addNames adds the names of members that a schema describes, at any depth.
+func (t *pagedTool[In, At, Item]) cursorSchema() map[string]any {
+	return map[string]any{"type": "string", "description": "Where the page begins: the " + t.names.NextCursor + " of the page before. Leave it out for the first page."}
+}
+
+// checkApplied returns an error if mcp-go cannot compile a schema. mcp-go then applies none
+// of its rules, and says nothing. So it is tried with a rule that must refuse the call.
+func checkApplied(schema json.RawMessage) error {
+	var root map[string]json.RawMessage
+	var required []string
+	if err := json.Unmarshal(schema, &root); err != nil {
+		return err
+	}
+	if text := root["required"]; text != nil {
+		if err := json.Unmarshal(text, &required); err != nil {
+			return errors.New("required is not a list of names")
+		}
+	}
+	const missing = "a name that no argument has"
+	var err error
+	if root["required"], err = json.Marshal(append(required, missing)); err != nil {
+		return err
+	}
+	text, err := json.Marshal(root)
+	if err != nil {
+		return err
+	}
+	srv := server.NewMCPServer("", "", server.WithInputSchemaValidation())
+	applied := true
+	srv.AddTool(mcp.NewToolWithRawSchema("try", "", text), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		applied = false
+		return mcp.NewToolResultText(""), nil
+	})
+	srv.HandleMessage(context.Background(), json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"try","arguments":{}}}`))
+	if !applied {
+		return errors.New("mcp-go cannot compile the input schema, so it would apply none of its rules: check its types, patterns and references")
+	}
+	return nil
+}
+
+// rootRules are the keywords that a schema may have at its root.
+var rootRules = []string{
+	"$schema", "$id", "$defs", "definitions", "$comment", "title", "description", "examples", "default",
+	"type", "properties", "required", "dependentRequired", "additionalProperties",
+}
+
+// addNames adds the names of all properties in a schema, at any depth.
 func addNames(names *exactjson.Names, schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
@@ -190,24 +315,27 @@ func addNames(names *exactjson.Names, schema any) {
 	}
 }
 
-// refuse logs why the arguments were refused, and returns an error that tells the client
-// only that they were.
+// refuse logs why the arguments were refused. It returns an error that tells the client
+// that they were refused, but not why.
 func (t *pagedTool[In, At, Item]) refuse(ctx context.Context, why string) error {
 	t.p.logger().WarnContext(ctx, "mcpgo: the arguments of a paged tool were refused", "tool", t.name, "cause", why)
-	return mcpseal.WireError{Code: -32602, Message: "Invalid params"} // mcp-go sends the message alone
+	return mcpseal.WireError{Code: -32602, Message: "Invalid params"} // mcp-go sends the message, but not this code
 }
 
 func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if !Sealed(ctx) {
 		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), "a call of a paged tool has not come through the middleware of its server")
 	}
-	in, bound, token, err := t.read(argumentsOf(&req))
+	in, bound, token, err := t.read(req.Params.RawArguments)
+	if err == nil && changed(&req) {
+		in, bound, token, err = t.read(jsonOf(req.Params.Arguments))
+	}
 	if errors.Is(err, exactjson.ErrMalformed) {
 		return nil, t.refuse(ctx, err.Error())
 	} else if err != nil {
 		return mcp.NewToolResultError(err.Error()), nil
 	}
-	if len(bound) > t.p.policy.MaxArguments { // it may be longer than the arguments, because of numbers such as 1e19
+	if len(bound) > t.p.policy.MaxArguments { // possible even if the arguments were shorter: 1e19 becomes 20 digits
 		return nil, t.refuse(ctx, "more than mcpseal.Config.MaxArguments")
 	}
 	page, err := adapter.ServePage(ctx, t.p.options.Cursors, mcpseal.Request{
@@ -219,22 +347,17 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	return &mcp.CallToolResult{StructuredContent: json.RawMessage(page), Content: []mcp.Content{mcp.NewTextContent(string(page))}}, nil
 }
 
-// argumentsOf returns the JSON of a call's arguments: as it arrived, or if a hook or
-// middleware has changed the decoded arguments, of those.
-func argumentsOf(req *mcp.CallToolRequest) []byte {
-	text := req.Params.RawArguments
+// changed reports whether a hook or middleware has changed the decoded arguments.
+func changed(req *mcp.CallToolRequest) bool {
+	if len(req.Params.RawArguments) == 0 {
+		return req.Params.Arguments != nil
+	}
 	var arrived any
-	if len(text) > 0 && json.Unmarshal(text, &arrived) == nil && reflect.DeepEqual(arrived, req.Params.Arguments) {
-		return text
-	}
-	if req.Params.Arguments == nil {
-		return nil
-	}
-	return jsonOf(req.Params.Arguments)
+	return json.Unmarshal(req.Params.RawArguments, &arrived) != nil || !reflect.DeepEqual(arrived, req.Params.Arguments)
 }
 
-// read returns the arguments as the handler gets them, the text that the cursor is bound
-// to, and the cursor.
+// read reads the JSON of a call's arguments. The result in holds the arguments for the
+// handler, bound is the JSON that the cursor is bound to, and token is the cursor.
 func (t *pagedTool[In, At, Item]) read(text []byte) (in In, bound []byte, token string, err error) {
 	var none In
 	if len(text) > t.names.MaxArguments+adapter.CursorRoom {
@@ -277,6 +400,7 @@ func (t *pagedTool[In, At, Item]) read(text []byte) (in In, bound []byte, token 
 }
 
 var (
+	errParams  = mcpseal.WireError{Code: -32602, Message: "Invalid params"} // mcp-go sends the message alone
 	errTooLong = fmt.Errorf("%w: more than PageOptions.MaxArguments", exactjson.ErrMalformed)
 	errNames   = fmt.Errorf("%w: not an object, or a name differs from an argument's in case alone", exactjson.ErrMalformed)
 	errRounds  = errors.New("a whole number is too large for a float64 to hold exactly: pass it as a string")
@@ -290,7 +414,7 @@ func keys(m map[string]any) []string {
 	return names
 }
 
-// rounds reports whether a value has a whole number in it that a float64 does not hold.
+// rounds reports whether a value contains a whole number that a float64 would round.
 func rounds(value any) bool {
 	switch v := value.(type) {
 	case int64:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -189,4 +190,43 @@ func TestAPanicOfAPageHandlerTellsNothing(t *testing.T) {
 	p := mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
 	mcpgo.AddPagedTool(p, mcp.NewTool("search"), func(context.Context, mcp.CallToolRequest, map[string]any, *int) ([]row, *int, error) { panic(secret) }, nil)
 	isInternal(t, send(t.Context(), t, srv, "tools/call", `"name":"search"`))
+}
+
+// The length is checked before the arguments are decoded, compared or validated.
+func TestLongArgumentsOfAPagedToolCostWhatMCPGoTakesToReadThem(t *testing.T) {
+	for _, options := range [][]server.ServerOption{nil, {server.WithInputSchemaValidation()}} {
+		srv, alice := paged(t, new(log), nil, options...), as(t.Context(), "alice")
+		srv.AddTool(mcp.NewToolWithRawSchema("plain", "", json.RawMessage(`{"type":"object"}`)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText(""), nil
+		})
+		long := `{"id":[` + strings.Repeat("0,", 1<<20) + `0]}`
+		allocated := func(tool string) (n uint64, size int) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			r := send(alice, t, srv, "tools/call", `"name":"`+tool+`","arguments":`+long)
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc, len(r.raw)
+		}
+		plain, _ := allocated("plain")
+		got, size := allocated("search")
+		if got > plain*3/2 || size > 1000 {
+			t.Errorf("with %d options: %d bytes allocated, %d for a plain tool; %d bytes answered", len(options), got, plain, size)
+		}
+	}
+}
+
+func TestAPagedToolStaysExactIfAHookChangesItsArguments(t *testing.T) {
+	hooks := new(server.Hooks)
+	hooks.AddBeforeCallTool(func(_ context.Context, _ any, req *mcp.CallToolRequest) {
+		req.GetArguments()["filter"] = map[string]any{"tenant": "own"}
+	})
+	srv, alice := paged(t, new(log), nil, server.WithHooks(hooks)), as(t.Context(), "alice")
+	for _, arguments := range []string{`{"id":9007199254740993}`, `{"id":9007199254740992.5}`, `{"id":1.0000000000000000001}`, `{"id":1,"id":2}`} {
+		if _, r := page(alice, t, srv, arguments); r.Error == nil && !r.Result.IsError {
+			t.Errorf("%s: %s", arguments, r.raw)
+		}
+	}
+	if p, r := page(alice, t, srv, `{"id":7}`); len(p.Items) == 0 || p.Items[0].ID != 7 || p.Items[0].Tenant != "own" {
+		t.Errorf("got %s", r.raw)
+	}
 }

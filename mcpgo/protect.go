@@ -14,41 +14,44 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// Options changes what [Protect] does. Set Principal or AllowAnonymous; the zero value of
-// every other field is the safe choice.
+// Options changes what [Protect] does. You must set Principal or AllowAnonymous. The zero
+// value of every other field is the safe choice.
 type Options struct {
-	// Principal tells who is calling, from the context of the request. mcp-go verifies
-	// no users: put the verified user into the context with server.WithHTTPContextFunc,
-	// WithSSEContextFunc or WithStdioContextFunc, or with HTTP middleware in front of
-	// the server. An empty name and an error fail the check, unless the name is empty
-	// and AllowAnonymous is set. Nil is allowed with AllowAnonymous only.
+	// Principal returns the name of the user who is calling, which it reads from the
+	// context of the request. mcp-go does not verify users: put the verified user into
+	// the context with server.WithHTTPContextFunc, WithSSEContextFunc or
+	// WithStdioContextFunc, or with HTTP middleware in front of the server. If Principal
+	// returns an error, no token or cursor is opened or sealed. An empty name counts as
+	// an error, unless AllowAnonymous is set. A nil Principal is allowed only if
+	// AllowAnonymous is set.
 	//
-	// Older clients have sessions, which mcp-go matches by the session id alone. Check
-	// that whoever uses a session (POST, GET or DELETE) is the user that opened it;
-	// examples/deploy does.
+	// Older clients have sessions. mcp-go finds a session by its id alone, and does not
+	// check the user. So check that whoever uses a session (POST, GET or DELETE) is the
+	// user who opened it, as examples/deploy does.
 	Principal func(ctx context.Context) (string, error)
 	// AllowAnonymous says that callers without a name are expected: their tokens are
-	// bound to nobody, and anyone who gets one can use it.
+	// bound to nobody, and anyone who gets such a token can use it. False means that an
+	// empty name from Principal is an error.
 	AllowAnonymous bool
-	// Unsolicited names tools that get the answers of a call even if it has no state,
-	// so that nothing was asked. If the call has a state, its answers are checked as usual.
-	// Nil means none.
+	// Unsolicited lists tools that get answers that were not asked for: the answers in a
+	// call without a state. If the call has a state, its answers are checked as usual.
+	// Nil means that there are no such tools.
 	Unsolicited []string
-	// RejectedText is the text of the tool result, marked as an error, that a tool call
-	// with a rejected token gets; [StartOver], for example. Set it if the model must
-	// learn of rejections: many hosts do not show it protocol errors. The text is the
-	// same for every reason. "" means the protocol's error, which the official
-	// conformance suite wants.
+	// RejectedText is a text for tool calls with a rejected token; [StartOver], for
+	// example. Such a call gets a tool result with this text, marked as an error. Set it
+	// if the model must learn of rejections: many hosts do not show protocol errors to
+	// the model. The text is the same for every reason of a rejection. "" means that the
+	// call gets the protocol's error, as the official conformance suite requires.
 	RejectedText string
-	// Cursors issues the cursors of paged tools. Nil means native cursors under the
-	// boundary's keys; such a cursor lives for an hour.
+	// Cursors issues the cursors of paged tools. Nil means native cursors, sealed with
+	// the boundary's keys; such a cursor lives for an hour.
 	Cursors cursor.Issuer
-	// PlainLists leaves the cursors of the server's lists as mcp-go makes them: readable,
-	// and accepted from any client unchecked.
+	// PlainLists says that the cursors of the server's lists stay as mcp-go makes them:
+	// clients can read them, and the server accepts any cursor unchecked.
 	PlainLists bool
 	// Logger gets messages for the server's author and operator. Nil means
-	// slog.Default() at the time of each message. Rejections of tokens and cursors go
-	// to the boundary's logger.
+	// slog.Default() at the time of each message. Rejections of tokens and cursors are
+	// logged by the boundary's logger instead.
 	Logger *slog.Logger
 }
 
@@ -56,23 +59,23 @@ type Options struct {
 // token was rejected.
 const StartOver = adapter.StartOver
 
-// Protection is a boundary and its options, prepared once for any number of servers.
+// Protection is a boundary with options, prepared once for any number of servers.
 type Protection struct {
 	boundary *mcpseal.Boundary
-	policy   mcpseal.Config // the boundary's
+	policy   mcpseal.Config // the config of the boundary
 	options  Options
-	caller   mcpseal.Principal // method value of principal, made once
+	caller   mcpseal.Principal // the method principal as a value, made once to save allocations
 	lists    cursor.Issuer     // nil if list cursors are not sealed
 
 	unsolicited map[string]bool // true for tools in Options.Unsolicited
 	unlisted    adapter.Unlisted
-	issued      recent[[32]byte, struct{}] // the digests of tokens on their way to a client
-	pages       recent[any, *cursor.Page]  // opened pages, by the request for them
+	issued      recent[[32]byte, struct{}] // the digests of tokens that are about to be sent to a client
+	pages       recent[any, *cursor.Page]  // maps the request for a page to the opened cursor
 }
 
-// Prepare returns a Protection, which [Protection.Install] puts on servers. Use both in
-// place of [Protect] if a program has several servers. It panics if the boundary is nil,
-// or if Options say neither who is calling nor that anonymous callers are expected.
+// Prepare returns a Protection, which [Protection.Install] puts on servers. Use Prepare and
+// Install in place of [Protect] if a program has several servers. Prepare panics if the
+// boundary is nil, or if neither Options.Principal nor Options.AllowAnonymous is set.
 func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 	if boundary == nil {
 		panic("mcpgo: the boundary is nil; check the error of mcpseal.New")
@@ -109,13 +112,14 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 	return p
 }
 
-// Protect protects srv. Call it once, directly after server.NewMCPServer: middleware that
-// is added later runs inside, and sees plaintext. Middleware that was added before, with
-// server.WithToolHandlerMiddleware for example, runs outside: it sees tokens that were not
-// checked yet, and a state that it returns by itself never reaches the client.
+// Protect protects srv. Call it once, directly after server.NewMCPServer. Middleware that
+// is added after Protect runs inside the protection, and sees plaintext. Middleware that
+// was added before Protect, with server.WithToolHandlerMiddleware for example, runs outside:
+// it sees tokens that are not checked yet, and if it returns a state of its own, this state
+// never reaches the client.
 //
 // Add your own hooks before Protect, with server.WithHooks. If a hook that could change
-// results runs after those of Protect, or if the hooks are replaced later, the server
+// results is added after Protect, or if the hooks are replaced after Protect, the server
 // refuses requests and logs why.
 func Protect(srv *server.MCPServer, boundary *mcpseal.Boundary, options *Options) *Protected {
 	return Prepare(boundary, options).Install(srv)
@@ -131,7 +135,7 @@ func (p *Protection) Install(srv *server.MCPServer) *Protected {
 	if hooks == nil {
 		hooks = new(server.Hooks)
 	}
-	i := &installation{p, weak.Make(hooks)}
+	i := &installation{Protection: p, hooks: weak.Make(hooks)}
 	if !servers.Add(srv, i) {
 		panic("mcpgo: the server is protected already: call Protect or Install once for each server")
 	}
@@ -142,29 +146,29 @@ func (p *Protection) Install(srv *server.MCPServer) *Protected {
 	server.WithResourceHandlerMiddleware(i.resource)(srv)
 	server.WithToolFilter(whileIntact[mcp.Tool](i))(srv)
 	server.WithPromptFilter(whileIntact[mcp.Prompt](i))(srv)
-	return &Protected{p, srv}
+	return &Protected{i, srv}
 }
 
-// Boundary returns the boundary.
+// Boundary returns the boundary that was passed to [Prepare].
 func (p *Protection) Boundary() *mcpseal.Boundary { return p.boundary }
 
 // Protected is a server with a boundary. Only [Protect] and [Protection.Install] make
-// one, so a function that takes a Protected cannot be used without protection.
+// one, so a function that takes a Protected can only be called for a protected server.
 type Protected struct {
-	protection *Protection
+	protection *installation
 	server     *server.MCPServer
 }
 
-// Server returns the server.
+// Server returns the protected server.
 func (p *Protected) Server() *server.MCPServer { return p.server }
 
-// Boundary returns the boundary.
+// Boundary returns the boundary that protects the server.
 func (p *Protected) Boundary() *mcpseal.Boundary { return p.protection.boundary }
 
 // logger returns the logger for the server's author and operator.
 func (p *Protection) logger() *slog.Logger { return mcpseal.Logger(p.options.Logger) }
 
-// principal tells who is calling.
+// principal returns the name of the user who is calling, or "" if the caller has no name.
 func (p *Protection) principal(ctx context.Context) (string, error) {
 	if p.options.Principal == nil {
 		return "", nil

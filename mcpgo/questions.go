@@ -15,7 +15,8 @@ import (
 
 // Questions returns questions as [mcpseal.Boundary.Seal] needs them. It fails if the
 // client has not declared that it can answer them; mcp-go does not check that. Pass the
-// context that the handler got, and return the error as it is.
+// context that the handler got. If Questions fails, the handler must return the error
+// unchanged.
 func (p *Protection) Questions(ctx context.Context, questions mcp.InputRequests) ([]mcpseal.Question, error) {
 	if len(questions) == 0 {
 		return nil, nil
@@ -40,8 +41,8 @@ func (p *Protection) Questions(ctx context.Context, questions mcp.InputRequests)
 	return sealed, nil
 }
 
-// needOf returns what a client must declare to be asked a question. The kind is 0 if the
-// question cannot be asked.
+// needOf returns the capability that a client must declare before it is asked a question.
+// The result's Kind is 0 if the question is invalid.
 func needOf(q *mcp.InputRequest) adapter.Need {
 	switch {
 	case q.Method == mcp.MethodElicitationCreate && q.Elicitation != nil && q.Elicitation.Validate() == nil:
@@ -57,8 +58,8 @@ func needOf(q *mcp.InputRequest) adapter.Need {
 	return adapter.Need{}
 }
 
-// checkWritable refuses a question that mcp-go could not write: it would leave the client
-// without an answer, or end a server on stdio with a panic.
+// checkWritable returns an error if a question cannot be written as JSON. mcp-go would not
+// answer the client then, or on stdio, would end the process with a panic.
 func checkWritable(q *mcp.InputRequest) error {
 	if e := q.Elicitation; e != nil && e.Meta == nil {
 		return adapter.CheckWritable(e.RequestedSchema)
@@ -66,20 +67,23 @@ func checkWritable(q *mcp.InputRequest) error {
 	return adapter.CheckWritable(q)
 }
 
-// declaredBy returns what the client of a request has declared: in the request itself, or
-// if it is an older client, in its handshake.
-func declaredBy(ctx context.Context) (c adapter.Capabilities) {
+// declaredBy returns the capabilities that the client declared in the request. An older
+// client declares none there: then declaredBy returns those from the client's handshake.
+func declaredBy(ctx context.Context) adapter.Capabilities {
 	var declared *mcp.ClientCapabilities
 	if info := server.RequestProtocolInfoFromContext(ctx); info != nil {
 		declared = info.ClientCapabilities
 	}
-	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok && declared == nil {
-		handshake := session.GetClientCapabilities()
-		declared = &handshake
+	if declared != nil {
+		return capabilities(*declared)
 	}
-	if declared == nil {
-		return c
+	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
+		return capabilities(session.GetClientCapabilities())
 	}
+	return adapter.Capabilities{}
+}
+
+func capabilities(declared mcp.ClientCapabilities) (c adapter.Capabilities) {
 	if e := declared.Elicitation; e != nil {
 		c.Form, c.URL = e.Form != nil || e.URL == nil, e.URL != nil
 	}
@@ -90,8 +94,9 @@ func declaredBy(ctx context.Context) (c adapter.Capabilities) {
 	return c
 }
 
-// missingCapabilities says what the client must declare. mcp-go sends only the text of an
-// error, so the text names the capabilities.
+// missingCapabilities returns the error for a client that has not declared the capabilities
+// that these questions need. mcp-go sends only the text of an error, so the text lists the
+// capabilities.
 func missingCapabilities(questions mcp.InputRequests) error {
 	var needs []adapter.Need
 	for _, question := range questions {

@@ -2,40 +2,52 @@ package mcpgo
 
 import "sync"
 
-// recent holds the values that were put in last, until they are taken. mcp-go gives hooks
-// and middleware no way to hand each other a value, so they meet here. A value whose
-// request failed on the way is never taken, so the oldest values are dropped. The zero
-// value is empty. It is safe for concurrent use.
+// recent is a map from which each value is taken only once. Middleware and hooks use it to
+// pass values to each other, because mcp-go gives them no other way. If a request fails on
+// the way, its value is never taken. So recent holds only the values that were put in last,
+// and drops the oldest. The zero value is empty. A recent is safe for concurrent use.
 type recent[K comparable, V any] struct {
 	mu       sync.Mutex
-	newer    map[K]V
-	older    map[K]V // what was newer before maxRecent values were put in
-	received int     // how many values were put into newer
+	newer    map[K]held[V]
+	older    map[K]held[V] // the map that was in newer until maxRecent values were put into it
+	received int           // how many values were put into newer, including those already taken
 }
 
-// maxRecent is how many values are held at least; at most twice as many are.
+type held[V any] struct {
+	value V
+	times int // how many times the value can still be taken
+}
+
+// maxRecent is how many of the last values are always held. At most twice as many are held.
 const maxRecent = 1 << 15
 
-// put keeps a value.
+// put stores a value under a key, until it is taken or dropped.
 func (r *recent[K, V]) put(key K, value V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.newer == nil || r.received >= maxRecent {
-		r.newer, r.older, r.received = make(map[K]V), r.newer, 0
+		r.newer, r.older, r.received = make(map[K]held[V]), r.newer, 0
 	}
-	r.newer[key] = value
+	r.newer[key] = held[V]{value, r.newer[key].times + 1}
 	r.received++
 }
 
-// take returns a value, once.
+// take returns the value of a key. A value can be taken as often as it was put in, because
+// some formats give equal calls equal tokens. ok is false if there is no such value.
 func (r *recent[K, V]) take(key K) (value V, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, values := range []map[K]V{r.newer, r.older} {
-		if value, ok = values[key]; ok {
-			delete(values, key)
-			return value, true
+	for _, values := range []map[K]held[V]{r.newer, r.older} {
+		h, ok := values[key]
+		if !ok {
+			continue
 		}
+		if h.times--; h.times > 0 {
+			values[key] = h
+		} else {
+			delete(values, key)
+		}
+		return h.value, true
 	}
 	return value, false
 }

@@ -23,3 +23,14 @@ func TestRecentHoldsTheLastAndIsBounded(t *testing.T) {
 		t.Error("the first is still there")
 	}
 }
+
+func TestAValueThatWasPutTwiceCanBeTakenTwice(t *testing.T) {
+	var r recent[string, int]
+	r.put("a", 1)
+	r.put("a", 1)
+	for i, want := range []bool{true, true, false} {
+		if _, ok := r.take("a"); ok != want {
+			t.Errorf("take number %d: %v", i+1, ok)
+		}
+	}
+}

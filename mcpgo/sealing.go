@@ -11,14 +11,20 @@ import (
 )
 
 // The functions below are for handlers that seal their own states, on a server without
-// [Protect]. Such a handler gets the token, so a handler that forgets to open it has no
-// state at all. The price is three calls in each handler that asks.
+// [Protect]. Such a handler gets the token, so a handler that forgets to open the token
+// has no state at all. The price is three calls in each handler that asks questions. Such
+// a handler must not change its arguments before it asks an older client: mcp-go calls the
+// handler again with the same arguments.
 
-// Request returns what [mcpseal.Boundary.Open] needs to know of the request that a handler
-// got: method, target, arguments and user. It fails on a protected server, because the
-// middleware seals there. Return the error as it is.
+// Request returns what [mcpseal.Boundary.Open] needs to know about the request that a
+// handler got: method, target, arguments and user. It fails on a protected server,
+// because there the middleware seals the state. If it fails, the handler must return the
+// error unchanged.
 func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, error) {
 	c, ok := anyCall(req)
+	if tool, isTool := req.(mcp.CallToolRequest); isTool {
+		c.bindChanges(&tool)
+	}
 	if !ok {
 		return mcpseal.Request{}, p.refuse(ctx, "", "a request of an unknown type cannot be sealed")
 	}
@@ -36,8 +42,8 @@ func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, err
 	return request, nil
 }
 
-// Answers returns those of the request's answers that the previous round asked for, and
-// drops the others. The log and the observer learn how many were dropped.
+// Answers returns the request's answers to the questions that the previous round asked.
+// It drops all other answers. The log and the observer learn how many were dropped.
 func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req any) mcp.InputResponses {
 	c, ok := anyCall(req)
 	if !ok || round == nil {
@@ -46,6 +52,7 @@ func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req any)
 	return p.keep(ctx, round, &c)
 }
 
-// WireError returns the error to send for an error of [mcpseal.Boundary.Open] or
-// [mcpseal.Boundary.Seal]. Return it from a handler that calls them: mcp-go sends its text.
+// WireError returns the error to send to the client when [mcpseal.Boundary.Open] or
+// [mcpseal.Boundary.Seal] returned err. The handler must return it: mcp-go sends its text
+// to the client.
 func WireError(err error) error { return wireError(err) }

@@ -32,6 +32,7 @@ func TestAQuestionThatCannotBeWrittenIsRefused(t *testing.T) {
 			r.InputRequests["ok"].Elicitation.Meta = &mcp.Meta{AdditionalFields: map[string]any{"x": panics{}}}
 		},
 		"meta of the result": func(r *mcp.CallToolResult) { r.Meta = &mcp.Meta{AdditionalFields: map[string]any{"x": panics{}}} },
+		"structured content": func(r *mcp.CallToolResult) { r.StructuredContent = panics{} },
 		"sample": func(r *mcp.CallToolResult) {
 			r.InputRequests["s"] = mcp.NewSamplingInputRequest(mcp.CreateMessageParams{Metadata: panics{}})
 		},
@@ -161,9 +162,11 @@ func TestAPagedToolKeepsTheSchemaOfItsAuthorOrIsRefused(t *testing.T) {
 		})
 	}
 	refused := map[string]mcp.Tool{"task": mcp.NewTool("t", mcp.WithTaskSupport(mcp.TaskSupportOptional))}
-	for _, rule := range []string{`"minProperties":1`, `"maxProperties":1`, `"propertyNames":{}`, `"unevaluatedProperties":false`, `"$ref":"#/$defs/s"`} {
+	for _, rule := range []string{`"minProperties":1`, `"maxProperties":1`, `"propertyNames":{}`, `"unevaluatedProperties":false`, `"$ref":"#/$defs/s"`,
+		`"allOf":[{}]`, `"oneOf":[{}]`, `"anyOf":[{}]`, `"not":{}`, `"if":{}`, `"patternProperties":{}`, `"enum":[{}]`, `"const":{}`, `"$dynamicRef":"#"`} {
 		refused[rule] = mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object",`+rule+`}`))
 	}
+	refused["another type"] = mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"string"}`))
 	for name, tool := range refused {
 		t.Run(name, func(t *testing.T) {
 			p := mcpgo.Protect(server.NewMCPServer("test", "1"), boundary(t, new(log), nil), &mcpgo.Options{AllowAnonymous: true})
@@ -186,4 +189,121 @@ func panicOf(f func()) (text string) {
 	defer func() { text = fmt.Sprint(recover()) }()
 	f()
 	return ""
+}
+
+// A schema that does not compile would switch off all its rules.
+func TestAPagedToolWhoseSchemaMCPGoWouldIgnoreIsRefused(t *testing.T) {
+	for _, schema := range []string{
+		`{"type":"object","properties":{"tenant":{"type":"string","pattern":"^(?!admin)"},"limit":{"maximum":10}}}`,
+		`{"type":"object","properties":{"tenant":{"type":"str"},"limit":{"maximum":10}}}`,
+		`{"type":"object","properties":{"tenant":{"$ref":"#/$defs/x"},"limit":{"maximum":10}}}`,
+		`{"type":"object","properties":{"limit":{"maximum":10}},"required":"limit"}`,
+		`{"$schema":"https://example.com/unknown","type":"object","properties":{"limit":{"maximum":10}}}`,
+	} {
+		p := mcpgo.Protect(server.NewMCPServer("test", "1"), boundary(t, new(log), nil), &mcpgo.Options{AllowAnonymous: true})
+		got := panicOf(func() {
+			mcpgo.AddPagedTool(p, mcp.NewToolWithRawSchema("t", "", json.RawMessage(schema)),
+				func(context.Context, mcp.CallToolRequest, map[string]any, *int) ([]int, *int, error) {
+					return nil, nil, nil
+				}, nil)
+		})
+		if !strings.HasPrefix(got, `mcpgo: the paged tool "t": `) {
+			t.Errorf("%s: got %q", schema, got)
+		}
+	}
+}
+
+func TestAPagedToolIsAsStrictAsItsServer(t *testing.T) {
+	l := new(log)
+	srv := server.NewMCPServer("test", "1", server.WithInputSchemaValidation(), server.WithStrictInputSchemaDefault())
+	p := mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
+	mcpgo.AddPagedTool(p, mcp.NewTool("t", mcp.WithString("tenant", mcp.Required())), func(context.Context, mcp.CallToolRequest, map[string]any, *int) ([]int, *int, error) {
+		next := 1
+		return nil, &next, nil
+	}, nil)
+	first := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"tenant":"a"}`)
+	var page struct{ NextCursor string }
+	if err := json.Unmarshal([]byte(first.text()), &page); err != nil || page.NextCursor == "" {
+		t.Fatalf("got %s", first.raw)
+	}
+	if r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"tenant":"a","cursor":`+quote(page.NextCursor)+`}`); r.Error != nil || r.Result.IsError {
+		t.Errorf("the second page: %s", r.raw)
+	}
+	if r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"tenant":"a","tenat":"b"}`); !r.Result.IsError {
+		t.Errorf("an unknown name: %s", r.raw)
+	}
+}
+
+func TestArgumentsBeyondTheLimitNeverReachTheSchema(t *testing.T) {
+	l := new(log)
+	srv := server.NewMCPServer("test", "1", server.WithInputSchemaValidation())
+	p := mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
+	mcpgo.AddPagedTool(p, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","properties":{"u":{"type":"array","items":{"type":"string"}}}}`)),
+		func(context.Context, mcp.CallToolRequest, map[string]any, *int) ([]int, *int, error) {
+			return nil, nil, nil
+		}, &mcpgo.PageOptions{MaxArguments: 1024})
+	for _, items := range []int{1000, 50000, 500000} {
+		r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"u":[`+strings.Repeat("0,", items)+`0]}`)
+		if r.Error == nil || r.Error.Message != "Invalid params" || len(r.raw) > 200 {
+			t.Errorf("%d items: %.200s", items, r.raw)
+		}
+	}
+	if r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"u":[0]}`); !r.Result.IsError {
+		t.Errorf("the schema is not applied: %s", r.raw)
+	}
+}
+
+// An ordinary tool must never run with arguments that were taken away.
+func TestAnOrdinaryToolWithTheNameOfAPagedOneGetsItsArguments(t *testing.T) {
+	l := new(log)
+	p := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
+	add := func(srv *server.MCPServer) {
+		mcpgo.AddPagedTool(p.Install(srv), mcp.NewTool("delete"), func(context.Context, mcp.CallToolRequest, map[string]any, *int) ([]int, *int, error) {
+			return nil, nil, nil
+		}, nil)
+	}
+	ordinary := func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText(fmt.Sprint(len(req.Params.RawArguments) > 250<<10, len(req.GetArguments()))), nil
+	}
+	long := `"name":"delete","arguments":{"only":["` + strings.Repeat("x", 250<<10) + `"]}`
+	one, other := server.NewMCPServer("one", "1"), server.NewMCPServer("other", "1")
+	add(one)
+	p.Install(other)
+	other.AddTool(mcp.NewTool("delete"), ordinary)
+	session := &ownTools{tools: map[string]server.ServerTool{"delete": {Tool: mcp.NewTool("delete"), Handler: ordinary}}}
+	if r := send(one.WithContext(t.Context(), session), t, one, "tools/call", long); r.text() != "true 1" {
+		t.Errorf("a tool of the session: %.200s", r.raw)
+	}
+	if r := send(t.Context(), t, other, "tools/call", long); r.text() != "true 1" {
+		t.Errorf("another server: %.200s", r.raw)
+	}
+	if r := send(t.Context(), t, one, "tools/call", long); r.Error == nil {
+		t.Errorf("the paged tool: %.200s", r.raw)
+	}
+	one.DeleteTools("delete")
+	one.AddTool(mcp.NewTool("delete"), ordinary)
+	if r := send(t.Context(), t, one, "tools/call", long); r.text() != "true 1" {
+		t.Errorf("a tool in its place: %.200s", r.raw)
+	}
+}
+
+type envKey struct{}
+
+// What a hook puts into the arguments may differ from request to request.
+func TestATokenIsBoundToArgumentsThatAHookChanged(t *testing.T) {
+	hooks := new(server.Hooks)
+	hooks.AddBeforeCallTool(func(ctx context.Context, _ any, req *mcp.CallToolRequest) {
+		if args := req.GetArguments(); args != nil {
+			args["env"], _ = ctx.Value(envKey{}).(string)
+		}
+	})
+	srv, alice := protected(t, new(log), server.WithHooks(hooks)), as(t.Context(), "alice")
+	staging, production := context.WithValue(alice, envKey{}, "staging"), context.WithValue(alice, envKey{}, "production")
+	asked := token(staging, t, srv)
+	isRejected(t, retry(production, t, srv, asked))
+	if r := retry(staging, t, srv, asked); r.text() != accepted {
+		t.Errorf("got %s", r.raw)
+	}
+	r := send(staging, t, srv, "tools/call", `"name":"ask","arguments":{"x":2},"requestState":`+quote(asked))
+	isRejected(t, r)
 }

@@ -14,12 +14,13 @@ import (
 )
 
 // ErrNotProtected is returned by [State] and [SetState] in a call that came through no
-// boundary: its state is whatever the client sent, and would leave in plaintext. They
-// log it too, to slog.Default().
+// boundary. In such a call, State would return whatever the client sent, and the client
+// could read what SetState writes. State and SetState also log this error, to
+// slog.Default().
 var ErrNotProtected = errors.New("mcpgo: the call has not come through a boundary: call Protect on its server, " +
 	"and pass the context that the handler got; in a test, pass mcpgotest.Context")
 
-// unprotected logs that Protect is missing.
+// unprotected logs ErrNotProtected and returns it.
 func unprotected(ctx context.Context) error {
 	slog.ErrorContext(ctx, ErrNotProtected.Error())
 	return ErrNotProtected
@@ -29,13 +30,14 @@ func unprotected(ctx context.Context) error {
 // got. Call it before you read RequestState directly, so that the handler does not trust
 // the client when Protect was forgotten. The handler of a task tool never gets a state.
 func Sealed(ctx context.Context) bool {
-	// If a protected handler calls another server, that server's context is derived from
-	// the handler's. The server tells them apart.
+	// If a protected handler calls another server in the same process, the context there
+	// is derived from the handler's context and so has its mark. Comparing the servers
+	// shows that the mark is for another server.
 	call := passage.From(ctx)
 	return call != nil && call.Server == server.ServerFromContext(ctx)
 }
 
-// SetState writes value, as JSON, into a result that asks: a *mcp.CallToolResult or a
+// SetState writes value, as JSON, into a result with questions: a *mcp.CallToolResult or a
 // *mcp.GetPromptResult. [State] reads it back in the next round. Pass the context that the
 // handler got.
 func SetState(ctx context.Context, result, value any) error {
@@ -62,10 +64,10 @@ func SetState(ctx context.Context, result, value any) error {
 }
 
 // State returns what [SetState] wrote in the previous round. Pass the context and the
-// request that the handler got. On a first round present is false. An error other than
+// request that the handler got. In the first round, present is false. An error other than
 // [ErrNotProtected] means that the state was written by something else, or by an earlier
-// version of the handler: it has members that T does not have, or of other types. The
-// error repeats nothing of the state.
+// version of the handler: it has members that T does not have, or members of other types.
+// The error repeats nothing of the state.
 func State[T any](ctx context.Context, req any) (value T, present bool, err error) {
 	var none T
 	if !Sealed(ctx) {
@@ -75,7 +77,7 @@ func State[T any](ctx context.Context, req any) (value T, present bool, err erro
 	if !ok {
 		return none, false, fmt.Errorf("mcpgo: a %T carries no state: pass the request that the handler got", req)
 	}
-	if c.token == "" { // the state in plaintext: the middleware has opened the token
+	if c.token == "" { // here c.token is the plaintext state: the middleware has opened the token
 		return none, false, nil
 	}
 	value, err = mcpseal.DecodeState[T](c.token)

@@ -17,8 +17,9 @@ type Config struct {
 	Logger *slog.Logger
 	// Observer gets the store's level after every call that changed it, for metrics. It may
 	// be called by several goroutines at once, and a later level may arrive before an
-	// earlier one. So for a gauge, call [SingleProcess.Level] instead. Nil means no
-	// observer.
+	// earlier one. So for a gauge, call [SingleProcess.Level] instead. With an observer, each
+	// use takes longer, because the observer may block: see [SingleProcess.NonBlocking]. Nil
+	// means no observer.
 	Observer func(Level)
 }
 

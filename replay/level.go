@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/mcpseal/mcpseal"
 )
@@ -40,16 +41,35 @@ func (s *SingleProcess) level() Level { return Level{s.used.len(), s.config.Capa
 func (s *SingleProcess) report(level Level) {
 	switch {
 	case level.Held*10 >= level.Capacity*8:
-		if s.warned.CompareAndSwap(false, true) {
-			mcpseal.Logger(s.config.Logger).LogAttrs(context.Background(), slog.LevelWarn,
-				"replay: the store of used tokens is filling up and will refuse tokens when it is full: "+
-					"raise replay.Config.Capacity, or lower the boundary's TTL",
-				slog.Int("held", level.Held), slog.Int("capacity", level.Capacity))
+		if s.warned.CompareAndSwap(false, true) && s.warning.TryLock() {
+			s.warn(level)
 		}
 	case level.Held*10 < level.Capacity*7:
 		s.warned.Store(false)
 	}
 	if s.config.Observer != nil {
 		mcpseal.Guard(func() error { s.config.Observer(level); return nil })
+	}
+}
+
+// logTimeout is how long Spend waits until the log has written a warning.
+const logTimeout = time.Second
+
+// warn writes a warning to the log. It returns after logTimeout even if the log hangs,
+// because Spend must not block. Call it while holding s.warning: so at most one goroutine
+// waits for the log.
+func (s *SingleProcess) warn(level Level) {
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		defer s.warning.Unlock()
+		mcpseal.Logger(s.config.Logger).LogAttrs(context.Background(), slog.LevelWarn,
+			"replay: the store of used tokens is filling up and will refuse tokens when it is full: "+
+				"raise replay.Config.Capacity, or lower the boundary's TTL",
+			slog.Int("held", level.Held), slog.Int("capacity", level.Capacity))
+	}()
+	select {
+	case <-written:
+	case <-time.After(logTimeout):
 	}
 }

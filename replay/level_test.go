@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,5 +168,55 @@ func TestTheDefaultLoggerIsTheOneOfToday(t *testing.T) {
 	spend(t, store, use(1, 0, time.Hour), true)
 	if !strings.Contains(log.String(), "filling up") {
 		t.Errorf("the log says %q", log.String())
+	}
+}
+
+// hangingHandler writes nothing until it is released.
+type hangingHandler struct {
+	slog.Handler
+	release chan struct{}
+	waiting *atomic.Int32
+}
+
+func (h hangingHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (h hangingHandler) Handle(context.Context, slog.Record) error {
+	h.waiting.Add(1)
+	<-h.release
+	h.waiting.Add(-1)
+	return nil
+}
+
+// TestALogThatHangsHoldsUpNoToken fills the store again and again while the log hangs.
+func TestALogThatHangsHoldsUpNoToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := hangingHandler{slog.DiscardHandler, make(chan struct{}), new(atomic.Int32)}
+		store := newStore(t, replay.Config{Capacity: 4, Logger: slog.New(log)})
+		for i := range uint64(40) {
+			start := time.Now()
+			spend(t, store, use(i, 0, time.Minute), true)
+			if took := time.Since(start); took > time.Second {
+				t.Fatalf("use %d took %v", i, took)
+			}
+			if i%4 == 3 {
+				time.Sleep(2 * time.Minute) // all expire
+			}
+		}
+		if n := log.waiting.Load(); n != 1 {
+			t.Errorf("%d goroutines wait for the log", n)
+		}
+		close(log.release)
+		synctest.Wait()
+		if n := log.waiting.Load(); n != 0 {
+			t.Errorf("%d goroutines still wait for the log", n)
+		}
+	})
+}
+
+func TestOnlyAStoreWithoutAnObserverCannotBlock(t *testing.T) {
+	if store := newStore(t, replay.Config{}); store.NonBlocking() != mcpseal.ReplayStore(store) {
+		t.Error("the store does not say that it cannot block")
+	}
+	if store := newStore(t, replay.Config{Observer: func(replay.Level) {}}); store.NonBlocking() != nil {
+		t.Error("the observer may block, and the store says that it cannot")
 	}
 }

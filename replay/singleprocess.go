@@ -15,7 +15,8 @@ type SingleProcess struct {
 	config Config
 	start  time.Time
 
-	warned atomic.Bool
+	warned  atomic.Bool
+	warning sync.Mutex // held while the log gets a warning
 
 	mu   sync.Mutex // guards all fields below
 	used uses
@@ -81,6 +82,16 @@ func (s *SingleProcess) Spend(ctx context.Context, use mcpseal.Use) (first bool,
 		return false, err
 	}
 	return s.spend(ctx, s.now(), use)
+}
+
+// NonBlocking returns s, because Spend cannot block: see [mcpseal.NonBlockingStore]. If the
+// store has an observer, NonBlocking returns nil, because Spend calls the observer, which may
+// block. Spend also writes a warning to the log, but waits for the log for a second at most.
+func (s *SingleProcess) NonBlocking() mcpseal.ReplayStore {
+	if s.config.Observer != nil {
+		return nil
+	}
+	return s
 }
 
 func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) (first bool, err error) {
@@ -149,4 +160,4 @@ func (s *SingleProcess) sweep(now moment) (more bool) {
 	return s.used.expire(now, budget, func(c entry) { s.forgotten = max(s.forgotten, int64(c.until)) })
 }
 
-var _ mcpseal.ReplayStore = (*SingleProcess)(nil)
+var _ mcpseal.NonBlockingStore = (*SingleProcess)(nil)

@@ -15,6 +15,10 @@ import (
 // about two seconds. It cannot test what happens when the store's server hangs: the store's
 // own tests must check that Spend then returns by its context's deadline. If a store
 // refuses tokens for a while after it starts, wait for that long first.
+//
+// If the store says that it cannot block (see [mcpseal.NonBlockingStore]), the suite also
+// checks that Spend does not wait for its context, a network, a channel or a timer. It does
+// not notice a store that waits for files, or that waits only once in a while.
 func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -188,4 +192,7 @@ func TestReplayStore(t *testing.T, store mcpseal.ReplayStore) {
 			}
 		}
 	})
+	if s, ok := store.(mcpseal.NonBlockingStore); ok && s.NonBlocking() == store {
+		testNonBlocking(t, store, newUse)
+	}
 }

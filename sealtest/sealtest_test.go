@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -196,6 +198,72 @@ var broken = map[string]struct {
 	"store too late": {func(t *testing.T) {
 		sealtest.TestReplayStore(t, lateStore{keyedStore(func(use mcpseal.Use) any { return fmt.Sprint(use.Flow, use.Round) })})
 	}, "a context that had ended spent the token"},
+	"store that sleeps": {func(t *testing.T) {
+		sealtest.TestReplayStore(t, &boastingStore{wait: func(context.Context) { time.Sleep(time.Millisecond) }})
+	}, "a call of Spend waits: goroutine"},
+	"store of an actor": {func(t *testing.T) {
+		asked, answered := make(chan bool), make(chan bool)
+		go func() {
+			for range asked {
+				answered <- true
+			}
+		}()
+		sealtest.TestReplayStore(t, &boastingStore{wait: func(context.Context) { asked <- true; <-answered }})
+	}, "a call of Spend waits: goroutine"},
+	"store of a network": {func(t *testing.T) {
+		echo := echoServer(t)
+		sealtest.TestReplayStore(t, &boastingStore{wait: func(context.Context) { echo.Write([]byte{1}); echo.Read(make([]byte, 1)) }})
+	}, "a call of Spend waits: goroutine"},
+	"store with a timeout": {func(t *testing.T) {
+		sealtest.TestReplayStore(t, &boastingStore{wait: func(ctx context.Context) {
+			_, cancel := context.WithTimeout(ctx, time.Second)
+			cancel()
+		}})
+	}, "calls the context's method Done"},
+}
+
+// boastingStore says that it cannot block, and waits.
+type boastingStore struct {
+	used sync.Map
+	wait func(context.Context)
+}
+
+func (s *boastingStore) Spend(ctx context.Context, use mcpseal.Use) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	s.wait(ctx)
+	_, seen := s.used.LoadOrStore(fmt.Sprint(use.Flow, use.Round), true)
+	return !seen, nil
+}
+func (s *boastingStore) NonBlocking() mcpseal.ReplayStore { return s }
+
+func echoServer(t *testing.T) net.Conn {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		if conn, err := listener.Accept(); err == nil {
+			io.Copy(conn, conn)
+		}
+	}()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func TestReplayStoreSuitePassesAStoreThatCannotBlock(t *testing.T) {
+	sealtest.TestReplayStore(t, &boastingStore{wait: func(context.Context) {}})
+}
+
+// TestReplayStoreSuiteLetsAWrapperWait embeds a store that speaks only for itself.
+func TestReplayStoreSuiteLetsAWrapperWait(t *testing.T) {
+	sealtest.TestReplayStore(t, struct{ *boastingStore }{&boastingStore{wait: func(context.Context) { time.Sleep(time.Microsecond) }}})
 }
 
 // anybodyFormat opens a token for nobody as anybody's.

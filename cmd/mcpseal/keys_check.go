@@ -134,8 +134,8 @@ func (c *checking) refused(path string, old, d *keyfile.Document, now time.Time)
 	return nil
 }
 
-// checkSecrets returns an error if a service needs a secret in the file that cannot be
-// decrypted, or that is not a usable key.
+// checkSecrets returns an error if a secret that a service needs cannot be decrypted, or is
+// not a usable key.
 func (c *checking) checkSecrets(cmd *cobra.Command, path string, d *keyfile.Document, now time.Time) error {
 	var needed []*keyfile.Key
 	for _, k := range d.Keys() {

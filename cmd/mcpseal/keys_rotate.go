@@ -102,8 +102,8 @@ is waiting.`,
 	return cmd
 }
 
-// added records in the view that the file has a new key, and by when every replica must have
-// the file.
+// added notes two things in the view: the file's new key, and the time by which every
+// replica must have the file.
 func (v *fileView) added(k *keyfile.Key) {
 	v.Added, v.DeliverBefore = k.ID.String(), &k.SealsFrom
 	v.Done = fmt.Sprintf("added key %s; bring the file to every replica before %s UTC", k.ID, clock(k.SealsFrom))

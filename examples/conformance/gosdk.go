@@ -69,7 +69,7 @@ func sdkQuestions(questions map[string]question) mcp.InputRequestMap {
 	return asked
 }
 
-// sdkAnswers has the answers that came with a request, as the official SDK decodes them.
+// sdkAnswers holds the answers in a request, as the official SDK decodes them.
 type sdkAnswers mcp.InputResponseMap
 
 func (a sdkAnswers) form(key string) (map[string]any, bool) {
@@ -92,8 +92,8 @@ func (a sdkAnswers) sample(key string) string {
 	return content.Text
 }
 
-// roots returns the URIs of the roots. ok is false if there is no answer, or if the list has
-// a null or a root without a URI, which a client may send.
+// roots returns the URIs of the client's roots. ok is false if there is no answer, or if the
+// client sent a list with a null or with a root that has no URI.
 func (a sdkAnswers) roots(key string) (uris []string, ok bool) {
 	answer, _ := a[key].(*mcp.ListRootsResult)
 	if answer == nil || answer.Roots == nil {

@@ -1,11 +1,11 @@
 // Conformance is a server that the official conformance suite tests with its
-// input-required-result scenarios. It runs on either SDK. One line protects the server, and
-// its handlers contain no code that checks a state:
+// input-required-result scenarios. It runs on the official SDK or on mcp-go. One line of
+// code protects the server, and its handlers contain no code that checks a state. To run it:
 //
 //	go run ./examples/conformance -http 127.0.0.1:8080
 //	go run ./examples/conformance -http 127.0.0.1:8080 -sdk mcp-go
 //
-// With -unprotected the server runs without that line, and the scenario
+// With the flag -unprotected the server runs without that line of code, and the scenario
 // input-required-result-tampered-state fails.
 package main
 
@@ -62,8 +62,8 @@ type settings struct {
 	unprotected bool
 }
 
-// unsolicited names the tools that accept answers to questions that they did not ask. They
-// must, because the scenario ignore-extra-params sends answers with the first call.
+// unsolicited lists the tools that accept answers to questions that they did not ask. The
+// scenario ignore-extra-params requires this, because it sends answers with the first call.
 var unsolicited = []string{prefix + "elicitation"}
 
 // newHandler returns an HTTP handler that serves the server at /mcp.

@@ -52,14 +52,15 @@ func newMCPGoServer(s settings, options ...server.ServerOption) (*server.MCPServ
 }
 
 // mcpgoHandler returns an HTTP handler for the server. It sets two limits that mcp-go does
-// not set by itself: the length of a request, and how long an idle session is remembered.
-// Only clients of older protocol revisions have sessions.
+// not set by itself: the length of a request, and how long an idle session is kept. Only
+// clients of older protocol revisions have sessions.
 func mcpgoHandler(srv *server.MCPServer) http.Handler {
 	return http.MaxBytesHandler(server.NewStreamableHTTPServer(srv, server.WithSessionIdleTTL(time.Hour)), 4<<20)
 }
 
-// declaredBy returns the capabilities that the client declared with the request or, if it
-// declared none there, when its session began. It returns nil if neither is known.
+// declaredBy returns the capabilities that the client declared in the request. If the request
+// declares none, it returns those that the client declared when its session began. It returns
+// nil if there is no such session.
 func declaredBy(ctx context.Context) *mcp.ClientCapabilities {
 	if info := server.RequestProtocolInfoFromContext(ctx); info != nil && info.ClientCapabilities != nil {
 		return info.ClientCapabilities
@@ -88,7 +89,7 @@ func builder(r reply) *server.InputRequestBuilder {
 	return b
 }
 
-// mcpgoAnswers has the answers that came with a request, as mcp-go decodes them.
+// mcpgoAnswers holds the answers in a request, as mcp-go decodes them.
 type mcpgoAnswers mcp.InputResponses
 
 func (a mcpgoAnswers) form(key string) (map[string]any, bool) {
@@ -100,8 +101,9 @@ func (a mcpgoAnswers) form(key string) (map[string]any, bool) {
 	return content, true
 }
 
-// sample returns the text of a sample, or "" if there is none. It decodes the content itself,
-// because mcp-go does so only for clients of older protocol revisions.
+// sample returns the text that the client's model wrote, or "" if there is no text. It decodes
+// the content itself, because mcp-go decodes the content only for clients of older protocol
+// revisions.
 func (a mcpgoAnswers) sample(key string) string {
 	answer := server.SamplingResponse(mcp.InputResponses(a), key)
 	if answer == nil {

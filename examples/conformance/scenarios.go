@@ -11,7 +11,7 @@ const prefix = "test_input_required_result_"
 
 // round is one round of a call. It depends on neither SDK, so that the scenarios run on both.
 type round struct {
-	state string // the handlers can trust it, because the middleware has checked it
+	state string // handlers can trust the state, because the middleware has checked it
 	answers
 	elicitation, sampling bool // whether the client declared these capabilities
 }
@@ -19,7 +19,7 @@ type round struct {
 // answers gives access to the answers that the client sent with a round.
 type answers interface {
 	form(key string) (content map[string]any, ok bool) // ok is true if the user accepted the form
-	sample(key string) string                          // "" if there is no sample
+	sample(key string) string                          // the text that the client's model wrote, or ""
 	roots(key string) (uris []string, ok bool)
 	refused() bool // true if the user declined or cancelled a question
 }
@@ -32,16 +32,17 @@ type reply struct {
 	state     string
 }
 
-// question is one question to the client: a form, a sample or the roots.
+// question is one question to the client: a form for the user, a request for a sample (a
+// text written by the client's model), or a request for the list of roots.
 type question struct {
 	kind            mcpseal.Kind
 	message         string
 	field, typeName string // only for a form: its one field, and the JSON type of that field
-	maxTokens       int    // only for a sample
+	maxTokens       int    // only for a sample: how many tokens the model may write
 }
 
-// tools has the scenario of each tool that the suite calls. A tool's name is the prefix and
-// the key in this map.
+// tools holds the scenario of each tool that the suite calls. A tool's name consists of the
+// constant named prefix and the key in this map.
 var tools = map[string]func(round) reply{
 	"elicitation":     elicitation,
 	"sampling":        sampling,
@@ -53,10 +54,11 @@ var tools = map[string]func(round) reply{
 	"capabilities":    capabilities,
 }
 
-// nothing is the text of the result if the user declined or cancelled.
+// nothing is the text of the result if the user declined or cancelled a question.
 const nothing = "nothing was done"
 
-// play returns the reply of a scenario to one round.
+// play runs a scenario for one round and returns its reply. If the user declined or cancelled
+// a question, play returns the text of the constant nothing instead.
 func play(scenario func(round) reply, r round) reply {
 	if r.refused() {
 		return text(nothing)
@@ -90,9 +92,9 @@ func (q question) schema() map[string]any {
 	}
 }
 
-// accepted returns the value of the field named field in the user's answer to the question
-// key. ok is true if the user accepted and the answer has exactly this field, of type T. If
-// it is false, the scenarios ask again.
+// accepted returns the value of one field in the user's answer to a question. key is the
+// key of the question, and field is the name of the field. ok is true if the user accepted
+// and the answer has exactly this field, of type T. If ok is false, the scenarios ask again.
 func accepted[T any](r round, key, field string) (value T, ok bool) {
 	content, ok := r.form(key)
 	if !ok || len(content) != 1 {
@@ -165,7 +167,7 @@ func multiRound(r round) reply {
 }
 
 // capabilities asks only questions of the kinds that the client declared it can answer. It
-// repeats them until all are answered.
+// asks these questions again until all are answered.
 func capabilities(r round) reply {
 	questions, answered := map[string]question{}, true
 	if r.elicitation {

@@ -1,5 +1,6 @@
-// Deploy is a small server to start from. It has two tools that ask the user before they act,
-// and one line protects them. It serves stdio, or HTTP with bearer tokens.
+// Deploy is a small example server; copy it to start your own. It has two tools that ask the
+// user before they act, and one line of code protects them. It serves clients over stdio, or
+// over HTTP with bearer tokens.
 //
 //	go run ./examples/deploy                        stdio, for one client
 //	go run ./examples/deploy -http 127.0.0.1:8080   HTTP, for alice and bob
@@ -60,8 +61,8 @@ func main() {
 	log.Fatal(web.Serve(listener))
 }
 
-// start makes the server with the named SDK. It returns an HTTP handler for the server, and a
-// function that serves it over stdio instead.
+// start builds the server with the named SDK. It returns two ways to serve it: an HTTP
+// handler, and a function that serves over stdio.
 func start(sdk string, config mcpseal.Config) (handler http.Handler, stdio func() error, err error) {
 	switch sdk {
 	case "go-sdk":

@@ -42,9 +42,9 @@ type plan struct {
 	Traffic   int  `json:"traffic"` // the percentage of the traffic that the release may get
 }
 
-// confirmed returns a tool that asks the user for a confirmation, then for a region, and then
-// acts. The tool does nothing if the user declines or cancels, and asks again if an answer
-// has the wrong fields or types.
+// confirmed returns the handler of a tool that asks the user for a confirmation, then for a
+// region, and then acts. The tool does nothing if the user declines or cancels. It asks again
+// if an answer has the wrong fields or types.
 func confirmed(done string) mcp.TypedToolHandlerFunc[release.Args] {
 	return func(ctx context.Context, req mcp.CallToolRequest, args release.Args) (*mcp.CallToolResult, error) {
 		p, ok, err := mcpgo.State[plan](ctx, req)
@@ -69,7 +69,8 @@ func confirmed(done string) mcp.TypedToolHandlerFunc[release.Args] {
 	}
 }
 
-// ask returns a result that asks the user for one field, with the plan p as its state.
+// ask returns a result that asks the user to fill in one field. The state of the result is
+// the plan p.
 func ask(ctx context.Context, p plan, key, message, field, kind string) (*mcp.CallToolResult, error) {
 	result := server.NewInputRequestBuilder("").Elicit(key, mcp.ElicitationParams{Message: message, RequestedSchema: map[string]any{
 		"type": "object", "properties": map[string]any{field: map[string]any{"type": kind}}, "required": []string{field},
@@ -88,8 +89,9 @@ func refused(req mcp.CallToolRequest) bool {
 	return false
 }
 
-// answer returns the value of the field named field in the user's answer to the question key.
-// answered is true if the user accepted and the answer has exactly this field, of type T.
+// answer returns the value of one field in the user's answer to a question. key is the key of
+// the question, and field is the name of the field. answered is true if the user accepted and
+// the answer has exactly this field, of type T.
 func answer[T any](req mcp.CallToolRequest, key, field string) (value T, answered bool) {
 	form := server.ElicitationResponse(req.Params.InputResponses, key)
 	if form == nil || form.Action != mcp.ElicitationResponseActionAccept {
@@ -105,7 +107,8 @@ func answer[T any](req mcp.CallToolRequest, key, field string) (value T, answere
 
 // newMCPGoHandler returns an HTTP handler that serves the server at /mcp, to clients with a
 // bearer token. It adds what mcp-go does not do by itself: it verifies the user, limits the
-// length of a request, and forgets idle sessions of clients of older protocol revisions.
+// length of a request, binds sessions to users, and deletes idle sessions. Only clients of
+// older protocol revisions have sessions.
 func newMCPGoHandler(srv *server.MCPServer) http.Handler {
 	sessions := newSessions()
 	handler := server.NewStreamableHTTPServer(srv, server.WithSessionIdManagerResolver(sessions), server.WithSessionIdleTTL(time.Hour))

@@ -13,12 +13,13 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// This file does what a server with users needs. The official SDK and gosdk do it for you;
-// with mcp-go you must do it yourself.
+// This file verifies users and binds sessions to users. The official SDK and gosdk do this
+// for you; with mcp-go you must do it yourself.
 
 type userKey struct{}
 
-// caller returns the name of the user who makes the request, for mcpgo.Options.Principal.
+// caller returns the name of the user who makes the request. It is used as
+// mcpgo.Options.Principal.
 func caller(ctx context.Context) (string, error) {
 	user, ok := ctx.Value(userKey{}).(string)
 	if !ok {
@@ -43,9 +44,9 @@ func requireUser(next http.Handler) http.Handler {
 }
 
 // sessions binds each session to the user who opened it: the id of a session contains a MAC
-// over its user. Clients of older protocol revisions have sessions. mcp-go alone accepts
-// anybody who knows the id of a session: they may answer the questions of its calls, listen
-// to it and end it.
+// over the user's name. Only clients of older protocol revisions have sessions. Without this
+// type, mcp-go accepts anybody who knows the id of a session: they could answer the questions
+// of its calls, listen to the session and end it.
 type sessions struct{ key []byte }
 
 func newSessions() sessions { return sessions{[]byte(rand.Text())} }
@@ -61,7 +62,7 @@ func (s sessions) isOf(user, id string) bool {
 	return user != "" && hmac.Equal([]byte(id), []byte(s.id(nonce, user)))
 }
 
-// require refuses requests for the session of another user.
+// require refuses a request if it uses the session of another user.
 func (s sessions) require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, _ := caller(r.Context())
@@ -74,7 +75,7 @@ func (s sessions) require(next http.Handler) http.Handler {
 }
 
 // ResolveSessionIdManager makes mcp-go use session ids that are bound to the user of the
-// request r. r is nil if mcp-go calls this to remove an idle session.
+// request r. When mcp-go removes an idle session, it calls this method with a nil r.
 func (s sessions) ResolveSessionIdManager(r *http.Request) server.SessionIdManager {
 	of := userSessions{sessions: s}
 	if r != nil {

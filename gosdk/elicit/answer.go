@@ -1,7 +1,6 @@
 package elicit
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,10 +18,6 @@ const (
 )
 
 func (a Action) valid() bool { return a == Accept || a == Decline || a == Cancel }
-
-// errPending is returned when the handler reads a pending answer. Whatever the handler
-// does with this error, the call then sends its questions to the client.
-var errPending = errors.New("elicit: not answered yet")
 
 // RefusedError means that the user declined or cancelled a question. Its text names the
 // question. If a tool returns it, the client gets a tool error. If a prompt or a
@@ -62,16 +57,17 @@ type Answer[T any] struct {
 }
 
 // newAnswer asks a question. The function read decodes an accepted answer. If the answer
-// came in this round, the state stores only the bytes that read returns in kept.
-func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read func(content []byte) (value T, kept []byte, err error)) *Answer[T] {
+// is fresh, that is, it came in this round, the state stores only the bytes that read
+// returns in kept.
+func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read func(content []byte, fresh bool) (value T, kept []byte, err error)) *Answer[T] {
 	a := &Answer[T]{ask: ask, key: key, question: question}
 	a.recorded = ask.ask(key, question)
 	a.digest = ask.digests[key]
 	if a.recorded == nil || a.recorded.Action != Accept {
 		return a
 	}
-	value, kept, err := read(a.recorded.Content)
 	_, fresh := ask.fresh[key]
+	value, kept, err := read(a.recorded.Content, fresh)
 	switch {
 	case err == nil:
 		a.value = value
@@ -106,14 +102,13 @@ func (a *Answer[T]) Value() (value T, err error) {
 // *[MisfitError].
 func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 	if a.ask.mistake != "" {
-		return "", value, errPending
+		return "", value, a.ask.pending()
 	}
 	if a.ask.misfit != nil {
 		return "", value, a.ask.misfit // another answer does not fit, so the call fails and the handler must not go on
 	}
 	if a.recorded == nil {
-		a.ask.asks = true
-		return "", value, errPending
+		return "", value, a.ask.pending()
 	}
 	a.ask.read[a.key] = true
 	return a.recorded.Action, a.value, nil
@@ -130,6 +125,5 @@ func (a *Answer[T]) again() error {
 	if a.question != nil {
 		a.ask.put(a.key, a.digest, a.question)
 	}
-	a.ask.asks = true
-	return errPending
+	return a.ask.pending()
 }

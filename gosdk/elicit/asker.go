@@ -33,8 +33,34 @@ type Asker struct {
 	asks      bool                    // true if the handler read a pending answer, so that the call sends its questions
 	mistake   string                  // the first mistake made by the author of the handler; "" for none
 	busy      atomic.Bool             // true while Within runs
+	own       bool                    // true if the handler was registered with elicit
+	parts     int                     // how many calls of Within there were; each is a part of the run, and part 0 is a handler of elicit itself
 	part      int                     // the number of the running call of Within; 0 if none is running
+	used      map[usedKey]int         // the part that used each key
+	pended    bool                    // true if a call of Within returned a Pending
+	over      bool                    // true while no call of Within is running, in a handler that was not registered with elicit
 	misfit    error                   // not nil if an answer does not fit its question
+}
+
+// usedKey is the key of a question, or of a value of Once.
+type usedKey struct {
+	once bool
+	key  string
+}
+
+const insideWithin = " after Within returned: do it inside the function that is passed to Within"
+
+// uses records that this part of the run uses a key. It returns false if another part
+// has used the key already.
+func (a *Asker) uses(key usedKey) bool {
+	if before, ok := a.used[key]; ok {
+		return before == a.part
+	}
+	if a.used == nil {
+		a.used = make(map[usedKey]int)
+	}
+	a.used[key] = a.part
+	return true
 }
 
 // maxRewordings limits how often in a row a question may change after it was answered:
@@ -50,6 +76,10 @@ func (a *Asker) Request() mcp.Request { return a.req }
 // ask registers a question. It returns the recorded answer, or nil if the answer is
 // pending.
 func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
+	if a.over {
+		a.wrong("a question was asked, or Once called," + insideWithin)
+		return nil
+	}
 	digest, ok := digestOf(question)
 	if len(key) > mcpseal.MaxQuestionKey || !utf8.ValidString(key) {
 		a.wrong("the key %s has more than %d bytes, or is not UTF-8", mcpseal.PlainText(key), mcpseal.MaxQuestionKey)
@@ -59,7 +89,7 @@ func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 		a.wrong("the question %s is nil, has a nil message, content, tool or hint, or cannot be written as JSON", mcpseal.PlainText(key))
 		return nil
 	}
-	if a.passing != nil && !a.passing.AsksIn(a.part, key) {
+	if !a.uses(usedKey{key: key}) {
 		a.wrong("two calls of Within, or one and the handler itself, ask under the key %s, or inner middleware ran the handler twice: "+
 			"use different keys; with Within, run the handler once", mcpseal.PlainText(key))
 		return nil
@@ -88,6 +118,11 @@ func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 
 // put adds a question to those that are sent if the handler reads a pending answer.
 func (a *Asker) put(key, digest string, question mcp.InputRequest) {
+	if q, ok := question.(*mcp.ElicitParams); ok {
+		if f, ok := q.RequestedSchema.(*form); ok {
+			q.RequestedSchema = f.schema.CloneSchemas() // its receivers may change it
+		}
+	}
 	a.questions[key] = question
 	if a.state.Asked == nil {
 		a.state.Asked = make(map[string]string)
@@ -130,9 +165,13 @@ func (a *Asker) checkQuestions() {
 
 // checkRefusals records a mistake of the author if the user declined or cancelled a
 // question and the handler has not read that answer: the handler may have done what the
-// user refused.
+// user refused. A call of Within in a handler of elicit checks only its own questions,
+// because the handler may still read the others.
 func (a *Asker) checkRefusals() {
 	for _, key := range slices.Sorted(maps.Keys(a.digests)) {
+		if a.own && a.part != 0 && a.used[usedKey{key: key}] != a.part {
+			continue
+		}
 		if recorded, ok := a.state.Answers[key]; ok && recorded.Action != Accept && !a.read[key] {
 			a.wrong("the question %s was declined or cancelled, and nobody read its answer: read it with Value or Outcome before you act, "+
 				"or ask it only where it is read", mcpseal.PlainText(key))
@@ -141,10 +180,24 @@ func (a *Asker) checkRefusals() {
 }
 
 // wrong records a mistake made by the author of the handler. Only the first one is kept.
+// If no call of Within can report it, the whole call fails.
 func (a *Asker) wrong(format string, args ...any) {
+	mistake := fmt.Sprintf(format, args...)
 	if a.mistake == "" {
-		a.mistake = fmt.Sprintf(format, args...)
+		a.mistake = mistake
 	}
+	if a.over && a.passing.Fail() {
+		a.log(a.passing, "elicit: "+mistake)
+	}
+}
+
+// pending returns the error for an answer that is not there yet, and makes the call ask.
+func (a *Asker) pending() error {
+	if a.over {
+		a.wrong("an answer was read, or NotYet called," + insideWithin)
+	}
+	a.asks = true
+	return passage.ErrPending
 }
 
 // elicitationID returns the id of a question about a URL. The id is the same in every

@@ -28,8 +28,8 @@ func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer
 		ask.wrong("the question %q: %v", key, err)
 		return &Answer[T]{ask: ask, key: key}
 	}
-	return newAnswer(ask, key, &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: f.schema.CloneSchemas()}, func(content []byte) (value T, kept []byte, err error) {
-		kept, err = f.read(content, &value)
+	return newAnswer(ask, key, &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: f}, func(content []byte, fresh bool) (value T, kept []byte, err error) {
+		kept, err = f.read(content, fresh, &value)
 		return value, kept, err
 	})
 }
@@ -44,29 +44,44 @@ func CheckForm[T any](options ...FormOption) error {
 
 // FormOption is an option for one field of a form. Make it with [Enum] or [TextFormat].
 type FormOption struct {
-	field string
-	apply func(*jsonschema.Schema) error
+	field  string
+	format string // "" for an Enum
+	isEnum bool
+	values []string // nil for a TextFormat
+}
+
+func (o FormOption) equal(other FormOption) bool {
+	return o.field == other.field && o.format == other.format && o.isEnum == other.isEnum && slices.Equal(o.values, other.values)
+}
+
+func (o FormOption) apply(s *jsonschema.Schema) error {
+	if !o.isEnum {
+		if s.Type != "string" || !slices.Contains(formats, o.format) {
+			return fmt.Errorf("the Format %q for type %s: it is one of %s, for a string", o.format, s.Type, strings.Join(formats, ", "))
+		}
+		s.Format = o.format
+		return nil
+	}
+	if len(o.values) == 0 {
+		return errors.New("an Enum without values")
+	}
+	target := s
+	if s.Type == "array" {
+		target = s.Items
+	}
+	if target.Type != "string" {
+		return fmt.Errorf("an Enum for type %s, which is not string", target.Type)
+	}
+	for _, value := range o.values {
+		target.Enum = append(target.Enum, value)
+	}
+	return nil
 }
 
 // Enum lists the values that a string field may have, or the choices for a slice of
 // strings.
 func Enum(field string, values ...string) FormOption {
-	return FormOption{field, func(s *jsonschema.Schema) error {
-		if len(values) == 0 {
-			return errors.New("an Enum without values")
-		}
-		target := s
-		if s.Type == "array" {
-			target = s.Items
-		}
-		if target.Type != "string" {
-			return fmt.Errorf("an Enum for type %s, which is not string", target.Type)
-		}
-		for _, value := range values {
-			target.Enum = append(target.Enum, value)
-		}
-		return nil
-	}}
+	return FormOption{field: field, isEnum: true, values: values}
 }
 
 // hasFormat reports whether text has the given format. It is needed because the schema
@@ -102,39 +117,65 @@ func hasFormat(text, format string) bool {
 var formats = []string{"email", "uri", "date", "date-time"}
 
 // TextFormat sets the format of a string field: email, uri, date or date-time.
-func TextFormat(field, format string) FormOption {
-	return FormOption{field, func(s *jsonschema.Schema) error {
-		if s.Type != "string" || !slices.Contains(formats, format) {
-			return fmt.Errorf("the Format %q for type %s: it is one of %s, for a string", format, s.Type, strings.Join(formats, ", "))
-		}
-		s.Format = format
-		return nil
-	}}
-}
+func TextFormat(field, format string) FormOption { return FormOption{field: field, format: format} }
 
-// form is a form that was checked and can be sent to the client.
+// form is a form that was checked and can be sent to the client. It never changes.
 type form struct {
 	schema   *jsonschema.Schema
 	resolved *jsonschema.Resolved
+	text     []byte // the schema as JSON
+	options  []FormOption
 }
 
-var plainForms sync.Map // the *form of each reflect.Type, for forms without options
+// MarshalJSON returns the JSON of the schema, so that a question with the form itself as
+// its schema has the same digest as the question that is sent.
+func (f *form) MarshalJSON() ([]byte, error) { return f.text, nil }
+
+// plainForms and optionForms have a []*form for each reflect.Type: its form without
+// options, and its last few forms with options. A handler may compute options from what
+// a client sends, so the number and the size of these forms are limited.
+var plainForms, optionForms sync.Map
+
+const (
+	maxForms    = 8        // how many forms with options are kept for one type
+	maxFormText = 16 << 10 // how long the schema of a form with options may be, in bytes, for the form to be kept
+)
 
 func formOf[T any](options []FormOption) (*form, error) {
 	t := reflect.TypeFor[T]()
-	if len(options) == 0 {
-		if known, ok := plainForms.Load(t); ok {
-			return known.(*form), nil
+	forms := &plainForms
+	if len(options) > 0 {
+		forms = &optionForms
+	}
+	kept, _ := forms.Load(t)
+	known, _ := kept.([]*form)
+	for _, f := range known {
+		if slices.EqualFunc(f.options, options, FormOption.equal) {
+			return f, nil
 		}
 	}
-	f, err := buildForm(t, options)
+	f, err := buildForm(t, copied(options))
 	if err != nil {
 		return nil, fmt.Errorf("the form %v: %w", t, err)
 	}
-	if len(options) == 0 {
-		plainForms.Store(t, f)
+	if len(options) == 0 || len(f.text) <= maxFormText {
+		forms.Store(t, append([]*form{f}, known[:min(len(known), maxForms-1)]...))
 	}
 	return f, nil
+}
+
+// copied returns a deep copy of options: a form that is kept must neither change with
+// the caller's slices, nor hold on to a long text that the caller cut the values from.
+func copied(options []FormOption) []FormOption {
+	copies := slices.Clone(options)
+	for i, o := range options {
+		values := make([]string, len(o.values))
+		for j, value := range o.values {
+			values[j] = strings.Clone(value)
+		}
+		copies[i] = FormOption{strings.Clone(o.field), strings.Clone(o.format), o.isEnum, values}
+	}
+	return copies
 }
 
 func buildForm(t reflect.Type, options []FormOption) (*form, error) {
@@ -177,7 +218,11 @@ func buildForm(t reflect.Type, options []FormOption) (*form, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &form{schema, resolved}, nil
+	text, err := json.Marshal(schema)
+	if err != nil {
+		return nil, err
+	}
+	return &form{schema, resolved, text, options}, nil
 }
 
 // tryField returns an error if an answer to the field would not arrive in the Go struct.
@@ -252,20 +297,24 @@ func checkField(s *jsonschema.Schema) error {
 	return fmt.Errorf("is of the type %q; a form has only strings, numbers, booleans and choices", strings.Join(append(s.Types, s.Type), " "))
 }
 
-// read checks an answer and decodes it into value. It returns the answer without members
-// for which the form has no field. Its errors may repeat the answer, so they are never
-// shown.
-func (f *form) read(content []byte, value any) (kept []byte, err error) {
+// read checks an answer and decodes it into value. If the answer is fresh, it also
+// returns the answer without members for which the form has no field. Its errors may
+// repeat the answer, so they are never shown.
+func (f *form) read(content []byte, fresh bool, value any) (kept []byte, err error) {
 	var fields map[string]any
 	if err := json.Unmarshal(content, &fields); err != nil {
 		return nil, err
 	}
+	// A state has the answer as an earlier round wrote it, so mostly it is already as
+	// the code below would write it.
+	rewrite := fresh || fields == nil
 	if fields == nil {
 		fields = map[string]any{}
 	}
 	for name := range fields {
 		if f.schema.Properties[name] == nil {
 			delete(fields, name) // otherwise encoding/json would fill a field whose name differs only in case
+			rewrite = true
 		}
 	}
 	if err := f.resolved.Validate(fields); err != nil {
@@ -276,8 +325,10 @@ func (f *form) read(content []byte, value any) (kept []byte, err error) {
 			return nil, fmt.Errorf("not a %s", property.Format)
 		}
 	}
-	if kept, err = json.Marshal(fields); err != nil {
-		return nil, err
+	if rewrite {
+		if content, err = json.Marshal(fields); err != nil {
+			return nil, err
+		}
 	}
-	return kept, json.Unmarshal(kept, value)
+	return content, json.Unmarshal(content, value)
 }

@@ -21,7 +21,7 @@ type Consent struct{ *Answer[struct{}] }
 // is opened, check that this user is signed in.
 func URL(ask *Asker, key, message, url string) *Consent {
 	question := &mcp.ElicitParams{Mode: "url", Message: message, URL: url, ElicitationID: ask.elicitationID(key)}
-	return &Consent{newAnswer(ask, key, question, func([]byte) (consent struct{}, kept []byte, err error) { return })}
+	return &Consent{newAnswer(ask, key, question, func([]byte, bool) (consent struct{}, kept []byte, err error) { return })}
 }
 
 // NotYet drops the consent, so that the call asks the user to open the URL again. The
@@ -43,8 +43,8 @@ func SampleWithTools(ask *Asker, key string, params *mcp.CreateMessageWithToolsP
 // Roots asks for the client's roots. The protocol has deprecated roots: prefer an
 // argument of the tool.
 func Roots(ask *Asker, key string) *Answer[[]*mcp.Root] {
-	return newAnswer(ask, key, &mcp.ListRootsParams{}, func(content []byte) ([]*mcp.Root, []byte, error) {
-		result, kept, err := readInto[mcp.ListRootsResult](content)
+	return newAnswer(ask, key, &mcp.ListRootsParams{}, func(content []byte, fresh bool) ([]*mcp.Root, []byte, error) {
+		result, kept, err := readInto[mcp.ListRootsResult](content, fresh)
 		if err == nil && slices.Contains(result.Roots, nil) {
 			err = errors.New("a root is null")
 		}
@@ -52,7 +52,7 @@ func Roots(ask *Asker, key string) *Answer[[]*mcp.Root] {
 	})
 }
 
-func readInto[T any](content []byte) (*T, []byte, error) {
+func readInto[T any](content []byte, _ bool) (*T, []byte, error) {
 	value := new(T)
 	return value, content, json.Unmarshal(content, value)
 }

@@ -128,6 +128,7 @@ func askerOf(ctx context.Context, p *gosdk.Protected, req mcp.Request) *Asker {
 		passing = nil
 	}
 	a := newAsker(passing, by, req)
+	a.own = true
 	if passing != nil {
 		_, state, answers := inputOf(req)
 		passing.Begun(req, state, answers, a) // so that Within in this handler uses the same Asker

@@ -100,14 +100,23 @@ func takes(digest string, answer mcp.InputResponse) bool {
 // change the type of a value, give the value another key: it is then computed again. Or
 // add fields with omitempty: they are empty in calls that began on the earlier release.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
+	if ask.over {
+		ask.wrong("a question was asked, or Once called," + insideWithin)
+		return *new(T), passage.ErrPending
+	}
 	if !utf8.ValidString(key) {
 		ask.wrong("the key %s of a Once is not UTF-8, so its value would not come back", mcpseal.PlainText(key))
-		return *new(T), errPending
+		return *new(T), passage.ErrPending
+	}
+	if !ask.uses(usedKey{true, key}) {
+		ask.wrong("two calls of Within, or one and the handler itself, call Once with the key %s, or inner middleware ran the handler twice: "+
+			"use different keys; with Within, run the handler once", mcpseal.PlainText(key))
+		return *new(T), passage.ErrPending
 	}
 	of := reflect.TypeFor[T]()
 	if before, ok := ask.onces[key]; ok && before != of {
 		ask.wrong("two values of different types are computed by Once under the key %s: give each a key of its own", mcpseal.PlainText(key))
-		return *new(T), errPending
+		return *new(T), passage.ErrPending
 	}
 	ask.onces[key] = of
 	if text, ok := ask.state.Kept[key]; ok {
@@ -115,7 +124,7 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 		if !ok {
 			ask.wrong("what Once keeps under the key %s was written by another release and is not a whole %v: it is not computed again, so the call fails; "+
 				"give a value whose type changes another key", mcpseal.PlainText(key), of)
-			return kept, errPending
+			return kept, passage.ErrPending
 		}
 		return kept, nil
 	}
@@ -129,7 +138,7 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	same, ok := reread[T](text)
 	if err != nil || !ok {
 		ask.wrong("what Once computes under the key %s, a %v, cannot be written as JSON and read again as it was", mcpseal.PlainText(key), of)
-		return same, errPending
+		return same, passage.ErrPending
 	}
 	if ask.state.Kept == nil {
 		ask.state.Kept = make(map[string]json.RawMessage)

@@ -18,11 +18,16 @@ import (
 // that must not be done twice. The error of Within is the error that ask returned, such
 // as a *[RefusedError], or it says that the call cannot go on.
 //
+// Ask questions, read answers and call [Once] only inside ask. After Within has
+// returned, only an answer that has arrived may be read: anything else fails the call.
+// The call also fails if the handler returns a result other than that of the *[Pending].
+//
 // A handler may call Within several times, one after the other. The questions of all
-// these calls must have different keys: Within fails if an earlier call of Within has
-// asked a question under the same key. For the same reason, inner middleware must not
-// run such a handler twice. Pass the request that the handler got. The state of the
-// result is for this package only: the handler must neither read nor write it.
+// these calls must have different keys, and so must their values of [Once]: Within fails
+// if an earlier call of Within has used the same key. For the same reason, inner
+// middleware must not run such a handler twice. Pass the request that the handler got,
+// or a copy of it. The state of the result is for this package only: the handler must
+// neither read nor write it.
 //
 // Within works in every call that came through the middleware of package gosdk. In any
 // other call it fails, and the log says why.
@@ -35,8 +40,16 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 	}
 	by, _ := passing.By.(*gosdk.Protection)
 	_, state, answers := inputOf(req)
-	asker, part := passing.Within(req, state, answers, func() any { return newAsker(passing, by, req) })
+	if passing.Failed() { // the log says why
+		return nil, internalError()
+	}
+	asker, sameRequest := passing.Within(req, state, answers, func() any { return newAsker(passing, by, req) })
 	a := asker.(*Asker)
+	if !sameRequest {
+		a.log(ctx, "elicit: Within got another request than before: pass the request that the handler got; "+
+			"a tool that calls others must not pass them its context")
+		return nil, internalError()
+	}
 	if by != nil && lacksWording(by.Boundary()) {
 		a.log(ctx, "elicit: "+noWording)
 		return nil, internalError()
@@ -47,18 +60,22 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 		return nil, internalError()
 	}
 	defer a.busy.Store(false)
-	if passing.Pended() {
+	a.parts++
+	a.part, a.over = a.parts, false
+	defer func() { a.part, a.over = 0, !a.own }()
+	if a.pended || passing.Owes() {
 		a.wrong("Within was called after it returned a Pending, or inner middleware ran the handler twice: " +
 			"return the result of the Pending at once; with Within, run the handler once")
 		a.log(ctx, "elicit: "+a.mistake)
 		return nil, internalError()
 	}
-	a.part = part
-	defer func() { a.part = 0 }()
 	pending, err := a.run(ctx, func() error { return ask(a) })
 	if pending != nil {
-		passing.Pend()
-		pending.passing = passing
+		a.pended = true
+		if !a.own { // a handler of elicit asks whatever it returns
+			passing.Owe(pending.questions)
+			pending.passing = passing
+		}
 	}
 	return pending, err
 }
@@ -67,7 +84,7 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 type Pending struct {
 	questions mcp.InputRequestMap
 	state     string
-	passing   *passage.Call // notified when the handler takes the result; nil if that is not needed, or has been done
+	passing   *passage.Call // notified when the handler takes the result; nil in a handler of elicit
 }
 
 // take records that the handler takes the result. It returns false if p is nil, because
@@ -75,7 +92,6 @@ type Pending struct {
 func (p *Pending) take() bool {
 	if p != nil && p.passing != nil {
 		p.passing.Take()
-		p.passing = nil
 	}
 	return p != nil
 }

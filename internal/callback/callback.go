@@ -29,7 +29,8 @@ func Explain(format string, args ...any) *Error {
 	return &Error{kind: fmt.Sprintf(format, args...)}
 }
 
-// Failed returns an Error that wraps err, which is the error of a part.
+// Failed returns an Error that wraps err. Err is an error of code that the server's author
+// supplied, such as a store or a codec.
 func Failed(err error) *Error { return &Error{kind: describe(err), err: &err} }
 
 // Guard calls f. If f panics, Guard returns the panic as an Error, otherwise nil. If f gets

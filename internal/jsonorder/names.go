@@ -143,8 +143,8 @@ func (r *Reader) sortKeys(keys []key) []key {
 // few keys.
 const fewKeys = 32
 
-// sortPieces sorts keys by their pieces, beginning with the byte at the bit position shift.
-// The bytes above that byte must be equal in all pieces. This is a radix sort in place: it
+// sortPieces sorts keys by their pieces, beginning with the byte whose lowest bit is number
+// shift. All more significant bytes must be equal in all pieces. This is a radix sort in place: it
 // groups the keys by the byte at shift, and then sorts each group by the bytes below it.
 func sortPieces(keys []key, shift int) {
 	if len(keys) <= fewKeys {

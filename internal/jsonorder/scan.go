@@ -290,8 +290,8 @@ func SkipPlain[T string | []byte](text T, i int) int {
 func IsPlain(c byte) bool { return ' ' <= c && c < 0x7F && c != '"' && c != '\\' }
 
 // notPlain returns 0 if all eight bytes of its argument are plain. Otherwise the lowest bit
-// that is set in the result is in the same place as the lowest byte that is not plain.
-// Higher bits mean nothing.
+// that is set in the result is the highest bit of the lowest byte that is not plain. The
+// bits above it mean nothing.
 func notPlain(eight uint64) uint64 {
 	quote, backslash := eight^(everyByte*'"'), eight^(everyByte*'\\')
 	return ((eight - everyByte*' ') | (quote - everyByte) | (backslash - everyByte) | (eight + everyByte) | eight) & everyHigh

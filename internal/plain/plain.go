@@ -14,10 +14,19 @@ const MaxText = 128
 // Text returns a client's text in a form for the log: a short text of plain ASCII as it is,
 // and any other text quoted and cut after MaxText bytes.
 func Text(text string) string {
-	cut := text[:min(len(text), MaxText)]
-	quoted := strconv.QuoteToASCII(cut)
-	if quoted == `"`+text+`"` {
+	if len(text) <= MaxText && needsNoQuotes(text) {
 		return text
 	}
+	quoted := strconv.QuoteToASCII(text[:min(len(text), MaxText)])
 	return quoted[:min(len(quoted), MaxText)]
+}
+
+// needsNoQuotes reports whether strconv.QuoteToASCII would escape nothing in text.
+func needsNoQuotes(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }

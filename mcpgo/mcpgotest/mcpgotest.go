@@ -1,5 +1,6 @@
-// Package mcpgotest is for tests of handlers on servers that package mcpgo protects. To
-// test a whole server, send it requests with its HandleMessage, or with mcp-go's client.
+// Package mcpgotest is for tests of handlers whose server is protected by package mcpgo.
+// With [Context], a test can call such a handler directly. To test a whole server, send it
+// requests with its HandleMessage method or with mcp-go's client.
 package mcpgotest
 
 import (

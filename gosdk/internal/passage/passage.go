@@ -5,9 +5,9 @@ package passage
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -27,6 +27,10 @@ var (
 	CheckCapabilities func(req mcp.Request, questions mcp.InputRequestMap) error
 )
 
+// ErrPending is the error that a handler of elicit gets for an answer that is not there
+// yet. The handler returns it to elicit, which asks. No client ever gets it.
+var ErrPending = errors.New("elicit: not answered yet")
+
 // Call marks the context of a call whose state and answers have passed a boundary. Call
 // is itself the marked context, so that marking costs only one allocation.
 type Call struct {
@@ -43,27 +47,26 @@ type Call struct {
 	mu     sync.Mutex // needed because a handler may still run after its call has ended
 	round  *mcpseal.Round
 	wrote  []written
-	asking bool // true if the last run asked questions
-	open   int  // how many results with questions the handler has not taken yet
+	asking bool                // true if the last run asked questions
+	owed   mcp.InputRequestMap // the questions of a Pending that the handler must return; nil if there is none
+	taken  bool                // true if the handler has taken the result with these questions
+	failed bool                // true if elicit was misused after Within returned, so that the call must fail
 
 	input *input // the state and the answers that came in for elicit; nil if nothing came in for it
 
 	beginning sync.Mutex // held while an asker is made
 	within    any        // the asker that Within returns during the run in withinOf
 	withinOf  withinRun  // zero before the first call of Within
-
-	parts  int            // how many calls of Within there were; each call is a part of the run, and part 0 is a handler of elicit itself
-	askers map[string]int // the part that asked under each key in this run
-	pended bool           // true if a call of Within returned a result with questions in this run
 }
 
-// withinRun identifies one run of a handler. For older clients, SDK 1.7 runs the
-// handler again with the same request, and only the state and the answers in that
-// request tell the runs apart.
+// withinRun identifies one run of a handler. For older clients, the SDK runs the handler
+// twice in a round, and only the state and the answers in the request tell the two runs
+// apart. The handler may pass a copy of its request to Within, so pointers do not count.
 type withinRun struct {
 	req     mcp.Request
+	round   *mcpseal.Round
 	state   string
-	answers uintptr // the address of the map of answers
+	answers mcp.InputResponseMap
 }
 
 type written struct {
@@ -96,43 +99,32 @@ func From(ctx context.Context) *Call {
 func (c *Call) Began() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asking, c.open = false, 0
+	c.asking = false
 }
 
 // Within returns the asker that the function begin made for this run of a handler. It
 // calls begin only once in a run, so a handler that calls elicit.Within several times
-// gets the same asker each time. Each call of Within is one part of the run, and Within
-// also returns the number of that part.
-func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMap, begin func() any) (asker any, part int) {
-	run := withinRun{req, state, reflect.ValueOf(answers).Pointer()}
+// gets the same asker each time. ok is false if req is neither the request of the
+// earlier calls of Within in this run nor a copy of it.
+func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMap, begin func() any) (asker any, ok bool) {
 	c.beginning.Lock()
 	defer c.beginning.Unlock()
-	c.mu.Lock()
-	if c.withinOf.state != run.state || c.withinOf.answers != run.answers { // req is not compared: a copy of the request belongs to the same run
-		c.askers, c.pended = nil, false
+	run := withinRun{req, c.opened(), state, answers}
+	if c.within != nil && c.sameRun(run, c.withinOf) {
+		return c.within, sameRequest(run.req, c.withinOf.req)
 	}
-	c.parts++
-	part = c.parts
-	c.mu.Unlock()
-	if c.within == nil || c.withinOf != run {
-		c.within, c.withinOf = begin(), run
+	if c.passedOn(state) {
+		c.settle() // the SDK asked what the run before owed
 	}
-	return c.within, part
+	c.within, c.withinOf = begin(), run
+	return c.within, true
 }
 
-// AsksIn records that a part of the run asks under a key. It returns false if another
-// part has already asked under the key.
-func (c *Call) AsksIn(part int, key string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if before, ok := c.askers[key]; ok {
-		return before == part
-	}
-	if c.askers == nil {
-		c.askers = make(map[string]int)
-	}
-	c.askers[key] = part
-	return true
+// sameRun reports whether two calls of Within are in one run. If the SDK passed on a
+// state of elicit, that state alone identifies the run: the handler may have copied the
+// answers.
+func (c *Call) sameRun(a, b withinRun) bool {
+	return a.round == b.round && a.state == b.state && (maps.Equal(a.answers, b.answers) || c.passedOn(a.state))
 }
 
 // Begun records the asker of a handler that was registered with elicit, so that Within
@@ -140,40 +132,83 @@ func (c *Call) AsksIn(part int, key string) bool {
 func (c *Call) Begun(req mcp.Request, state string, answers mcp.InputResponseMap, asker any) {
 	c.beginning.Lock()
 	defer c.beginning.Unlock()
-	c.within, c.withinOf = asker, withinRun{req, state, reflect.ValueOf(answers).Pointer()}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.askers, c.pended = nil, false
+	c.within, c.withinOf = asker, withinRun{req, c.opened(), state, answers}
 }
 
-// Pend records that there is a result with questions. The handler must take this result
-// and return it.
-func (c *Call) Pend() {
+// Owe records the questions of a result that the handler must return.
+func (c *Call) Owe(questions mcp.InputRequestMap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open, c.pended = c.open+1, true
+	c.owed, c.taken = questions, false
 }
 
-// Pended reports whether Pend recorded a result in this run, whether or not the handler
-// has taken it.
-func (c *Call) Pended() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.pended
-}
-
-// Take records that the handler has taken a result that Pend recorded.
+// Take records that the handler has taken the result that Owe recorded.
 func (c *Call) Take() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open--
+	c.taken = true
 }
 
-// Dropped reports whether Pend recorded a result that the handler has not taken.
-func (c *Call) Dropped() bool {
+// Owes reports whether the handler still must return a result that Owe recorded. The
+// middleware checks this when the handler has returned a result that does not ask.
+func (c *Call) Owes() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.open > 0
+	return c.owed != nil
+}
+
+// Taken reports whether the handler has taken the result that it owes: if the handler
+// then fails, its error is what the client must get.
+func (c *Call) Taken() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.taken
+}
+
+// Sends records that the SDK sends a question to an older client. If the handler owes
+// this question, it has returned it: the SDK runs the handler again with the answer.
+func (c *Call) Sends(question mcp.InputRequest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, owed := range c.owed {
+		if alike(owed, question) {
+			c.owed = nil
+			return
+		}
+	}
+}
+
+// alike reports whether two questions have the same kind, and, if the user reads them,
+// the same message. The SDK changes other parts of some questions when it sends them.
+func alike(a, b mcp.InputRequest) bool {
+	if KindOf(a) != KindOf(b) {
+		return false
+	}
+	form, ok := a.(*mcp.ElicitParams)
+	return !ok || form.Message == b.(*mcp.ElicitParams).Message
+}
+
+func (c *Call) settle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.owed = nil
+}
+
+// Fail makes the call fail, whatever the handler returns. It returns false if the call
+// fails already.
+func (c *Call) Fail() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.failed
+	c.failed = true
+	return !before
+}
+
+// Failed reports whether Fail was called.
+func (c *Call) Failed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
 }
 
 // Wrote records the state that a run of elicit's handler returns, and the digests of the
@@ -192,16 +227,19 @@ func (c *Call) Wrote(state string, wording map[string][16]byte) {
 func (c *Call) Begin(round *mcpseal.Round) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.round, c.wrote, c.asking, c.input = round, nil, false, nil
-	c.askers, c.pended = nil, false
+	c.round, c.wrote, c.asking, c.input, c.owed = round, nil, false, nil, nil
 }
 
 // Worded reports whether elicit wrote the state of a round. This is so if the round's
 // token has questions, and each of them has a digest of its wording. Such a state is
 // only for elicit: any other handler might take it for a state of its own.
-func Worded(round *mcpseal.Round) bool {
-	questions, _ := round.Questions()
-	return len(questions) > 0 && !slices.ContainsFunc(questions, func(q mcpseal.Question) bool { return q.Digest == [16]byte{} })
+func Worded(round *mcpseal.Round) (worded bool) {
+	for q := range round.Asked {
+		if worded = q.Digest != [16]byte{}; !worded {
+			return false
+		}
+	}
+	return worded
 }
 
 // input is the state and the answers that came in for elicit, and the request that they
@@ -237,11 +275,25 @@ func (c *Call) Input(req mcp.Request) (state string, answers mcp.InputResponseMa
 	if in == nil {
 		return "", nil, true
 	}
-	if target, arguments, promptArgs := called(req); in.params != req.GetParams() &&
-		(in.target != target || !sameValue(in.arguments, arguments) || !maps.Equal(in.promptArgs, promptArgs)) {
+	if in.params != req.GetParams() && !in.calls(req) {
 		return "", nil, false
 	}
 	return in.state, in.answers, true
+}
+
+// calls reports whether req calls the same target with the same arguments.
+func (in *input) calls(req mcp.Request) bool {
+	target, arguments, promptArgs := called(req)
+	return in.target == target && sameValue(in.arguments, arguments) && maps.Equal(in.promptArgs, promptArgs)
+}
+
+// sameRequest reports whether a and b are one request, or one is a copy of the other.
+func sameRequest(a, b mcp.Request) bool {
+	if a.GetParams() == b.GetParams() {
+		return true
+	}
+	target, arguments, promptArgs := called(a)
+	return (&input{target: target, arguments: arguments, promptArgs: promptArgs}).calls(b)
 }
 
 // sameValue reports whether a and b are the same JSON value. Their bytes may differ,
@@ -304,7 +356,7 @@ func (c *Call) Wording(state string) (wording map[string][16]byte, ok bool) {
 // this call of an older client, because the SDK itself passes that state from one run of
 // the handler to the next.
 func (c *Call) Written(state string, wording map[string][16]byte) bool {
-	if asked, _ := c.Wording(state); asked != nil && c.Older != nil {
+	if c.passedOn(state) {
 		return true
 	}
 	round := c.opened()
@@ -321,4 +373,11 @@ func (c *Call) Written(state string, wording map[string][16]byte) bool {
 		}
 	}
 	return len(questions) > 0 && len(questions) == len(wording)
+}
+
+// passedOn reports whether elicit wrote the state earlier in this call of an older
+// client, so that the SDK itself passed it on to this run.
+func (c *Call) passedOn(state string) bool {
+	asked, _ := c.Wording(state)
+	return asked != nil && c.Older != nil
 }

@@ -4,22 +4,47 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
 )
 
-// TestARoundOfACallBeginsAnew: a key and a result of the round before do not count.
+// TestARoundOfACallBeginsAnew: the asker and the questions of the round before do not count.
 func TestARoundOfACallBeginsAnew(t *testing.T) {
-	call := &Call{}
-	ask := func() bool {
-		_, part := call.Within(&mcp.CallToolRequest{}, "", nil, func() any { return t })
-		return call.AsksIn(part, "confirm") && !call.Pended()
+	call, made := &Call{}, 0
+	within := func() any {
+		asker, ok := call.Within(&mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{}}, "", nil, func() any { made++; return made })
+		if !ok {
+			t.Error("the request is another one")
+		}
+		return asker
 	}
-	if !ask() || ask() {
-		t.Error("a key is for one part")
+	if within() != within() {
+		t.Error("one run has two askers")
 	}
-	call.Pend()
-	call.Begin(nil)
-	if !ask() {
+	call.Owe(mcp.InputRequestMap{"roots": &mcp.ListRootsParams{}})
+	before := within()
+	call.Begin(new(mcpseal.Round))
+	if call.Owes() || within() == before {
 		t.Error("the round before counts")
+	}
+}
+
+// TestOnlyAQuestionThatIsOwedIsSettled: another question of the same kind is another one.
+func TestOnlyAQuestionThatIsOwedIsSettled(t *testing.T) {
+	form, sample := &mcp.ElicitParams{Mode: "form", Message: "Delete?"}, &mcp.CreateMessageParams{}
+	for _, c := range []struct {
+		sent    mcp.InputRequest
+		settled bool
+	}{
+		{&mcp.ElicitParams{Message: "Delete?"}, true}, {&mcp.ElicitParams{Message: "Delete it?"}, false},
+		{&mcp.ElicitParams{Mode: "url", Message: "Delete?"}, false}, {&mcp.CreateMessageWithToolsParams{}, true},
+		{&mcp.ListRootsParams{}, false}, {nil, false}, {(*mcp.ElicitParams)(nil), false},
+	} {
+		call := &Call{}
+		call.Owe(mcp.InputRequestMap{"form": form, "sample": sample})
+		if call.Sends(c.sent); call.Owes() == c.settled {
+			t.Errorf("%#v", c.sent)
+		}
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package passage has the mark of a call that passed a boundary, for the middleware and
-// for tests of handlers.
+// Package passage marks the context of a call that has passed a boundary. The middleware
+// and tests of handlers use it.
 package passage
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Call is the context of a call whose state and answers have passed a boundary. It is a
-// context itself, so that marking costs one allocation only.
+// Call is the context of a call whose state and answers have passed a boundary. A Call is
+// itself a context, so marking a context takes only one allocation.
 type Call struct {
 	context.Context
 	Server *server.MCPServer // nil in tests of handlers
@@ -20,7 +20,7 @@ type Call struct {
 
 type key struct{}
 
-// Value lets From find the call.
+// Value returns c for the key that the function From uses, so that From finds the call.
 func (c *Call) Value(k any) any {
 	if k == (key{}) {
 		return c
@@ -28,7 +28,7 @@ func (c *Call) Value(k any) any {
 	return c.Context.Value(k)
 }
 
-// From returns the call that a context belongs to, or nil.
+// From returns the call that a context belongs to, or nil if the call has passed no boundary.
 func From(ctx context.Context) *Call {
 	c, _ := ctx.Value(key{}).(*Call)
 	return c

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// coreComparisons measure what single use, an observer and many questions add to a token.
+func coreComparisons() []comparison {
+	return []comparison{
+		{title: "a retry with single use in memory; 256 B of state; target: at most 1.7 times the first row", contenders: []contender{
+			retries("no store", mcpseal.Config{}),
+			retries("a store that may block, with a timeout", mcpseal.Config{Replay: mayBlock{memoryStore()}}),
+			retries("replay.SingleProcess", mcpseal.Config{Replay: memoryStore()}),
+		}},
+		{title: "a retry with a counting observer; 256 B of state; target: at most 1.3 times the first row", most: 6, contenders: []contender{
+			retries("no observer", mcpseal.Config{}),
+			retries("a counting observer", mcpseal.Config{Observer: countEvents()}),
+		}},
+		{title: "opening 64 questions with keys of 128 bytes; target: at most 20,000 ns", contenders: manyQuestions()},
+	}
+}
+
+// mayBlock hides that a store cannot block.
+type mayBlock struct{ mcpseal.ReplayStore }
+
+func countEvents() func(context.Context, mcpseal.Event) {
+	var counts [2]atomic.Int64
+	return func(_ context.Context, e mcpseal.Event) {
+		if e.Reason == "" {
+			counts[0].Add(1)
+		} else {
+			counts[1].Add(1)
+		}
+	}
+}
+
+// retries opens the token that the last run sealed, so that every token is used once.
+func retries(name string, config mcpseal.Config) contender {
+	config.Keys, config.Audience, config.Logger = ring(mcpseal.GenerateKey()), audience, slog.New(slog.DiscardHandler)
+	config.MaxRounds, config.MaxFlow = mcpseal.NoLimit, mcpseal.NoLimit
+	b, err := mcpseal.New(config)
+	check(err)
+	ctx := context.Background()
+	state := strings.Repeat("x", 256)
+	questions := []mcpseal.Question{{Key: question, Kind: mcpseal.KindForm}}
+	token, left := "", 0
+	return contender{name: name, run: func() {
+		if left == 0 {
+			token, left = sealFirst(b, state, questions...), 60_000 // a flow has at most 65,535 rounds
+		}
+		left--
+		round, err := b.Open(ctx, request, token)
+		check(err)
+		opened, _ := round.State()
+		token, err = b.Seal(ctx, &round, &opened, questions...)
+		check(err)
+	}}
+}
+
+// manyQuestions compares tokens of the same length, with one question and with 64.
+func manyQuestions() []contender {
+	open := func(name string, state string, questions ...mcpseal.Question) contender {
+		b, ctx := boundary(ring(mcpseal.GenerateKey())), context.Background()
+		token := sealFirst(b, state, questions...)
+		return contender{name, len(token), func() {
+			_, err := b.Open(ctx, request, token)
+			check(err)
+		}}
+	}
+	var many []mcpseal.Question
+	for i := range mcpseal.MaxQuestions {
+		// The keys are alike up to the end and in no order, so that comparing and sorting take longest.
+		key := strings.Repeat("k", mcpseal.MaxQuestionKey-3) + fmt.Sprintf("%03d", i*37%101)
+		many = append(many, mcpseal.Question{Key: key, Kind: mcpseal.KindForm})
+	}
+	asLong := (mcpseal.MaxQuestions - 1) * (2 + mcpseal.MaxQuestionKey)
+	return []contender{
+		open("one question, and a state of the same length", strings.Repeat("x", asLong), many[0]),
+		open("64 questions", "", many...),
+	}
+}

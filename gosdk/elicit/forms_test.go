@@ -1,0 +1,219 @@
+package elicit_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/gosdk/elicit"
+)
+
+type pizza struct {
+	Size    string   `json:"size" jsonschema:"S < M & L"`
+	Slices  uint8    `json:"slices,omitempty"`
+	Mail    *string  `json:"mail,omitempty"`
+	Toppers []string `json:"toppers,omitempty"`
+}
+
+func pizzaOptions() []elicit.FormOption {
+	return []elicit.FormOption{elicit.Enum("size", "S", "M", "L"), elicit.TextFormat("mail", "email"), elicit.Enum("toppers", "ham", "olives \u2028 <b>")}
+}
+
+// whichDigest is the digest of the question "Which?" about a pizza.
+const whichDigest = "1ukmS8MvBWiJC-ynQbfFquw"
+
+// stateOf returns the state that elicit wrote into the token of a result.
+func stateOf(t *testing.T, s service, asked *mcp.CallToolResult) string {
+	t.Helper()
+	opened, err := s.Boundary().Open(t.Context(), mcpseal.Request{Method: "tools/call", Target: "t"}, asked.RequestState)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, _ := opened.State()
+	return state
+}
+
+// TestDigestsOfFormsDoNotChange: answers that were recorded by an earlier release, in
+// calls that are still open, must count.
+func TestDigestsOfFormsDoNotChange(t *testing.T) {
+	const odd = "Tom & <Jerry> \u2028 \"\\\x00\xff\U0001f600 \ufffd"
+	for name, c := range map[string]struct {
+		ask  func(*elicit.Asker) error
+		want string // as it was before forms were kept
+	}{
+		"plain":            {func(ask *elicit.Asker) error { return asks[confirm](ask, "Delete?") }, "1y2W0488w3dNy9jRootm1rw"},
+		"an empty message": {func(ask *elicit.Asker) error { return asks[confirm](ask, "") }, "1J1AFz0d8KzYbKQ36CgDziQ"},
+		"odd characters":   {func(ask *elicit.Asker) error { return asks[value](ask, odd) }, "1bg6bZc9pzjsMvgW-VmjFRA"},
+		"options":          {func(ask *elicit.Asker) error { return asks[pizza](ask, "Which?", pizzaOptions()...) }, whichDigest},
+		"options and odd":  {func(ask *elicit.Asker) error { return asks[pizza](ask, odd, pizzaOptions()...) }, "1PFdZzh0DYZXNL7vVTHF_PA"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t, nil)
+			var sent []byte
+			s.Server().AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					result, err := next(ctx, method, req)
+					if r, ok := result.(*mcp.CallToolResult); ok {
+						sent, _ = json.Marshal(r.InputRequests["k"])
+					}
+					return result, err
+				}
+			})
+			elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+				return result{"done"}, c.ask(ask)
+			})
+			session := connect(t, s.Server(), reply(nil).options(true), revision2026)
+			for range 2 { // the second form comes from memory
+				var state struct{ Q map[string]string }
+				if err := json.Unmarshal([]byte(stateOf(t, s, round(t, session, "t", nil, nil))), &state); err != nil {
+					t.Fatal(err)
+				}
+				sum := sha256.Sum256([]byte("mcpseal/1 elicit \x01" + string(sent)))
+				if made := "1" + base64.RawURLEncoding.EncodeToString(sum[:16]); state.Q["k"] != made || state.Q["k"] != c.want {
+					t.Errorf("%s; the question that was sent has %s, and before forms were kept it had %s", state.Q["k"], made, c.want)
+				}
+			}
+		})
+	}
+}
+
+func asks[T any](ask *elicit.Asker, message string, options ...elicit.FormOption) error {
+	_, err := elicit.Form[T](ask, "k", message, options...).Value()
+	return err
+}
+
+// TestARecordedAnswerIsCheckedInEveryRound: nobody may have asked for the answer in the
+// round in which it came, so that the state has it as the client sent it.
+func TestARecordedAnswerIsCheckedInEveryRound(t *testing.T) {
+	for content, want := range map[string]string{
+		`{"size":"M"}`: `{"done":"M 0 []"}`,
+		`{"slices":8,"size":"M","toppers":["ham"]}`:    `{"done":"M 8 [ham]"}`,
+		`{"size":"M","Size":"XL","SLICES":7,"more":1}`: `{"done":"M 0 []"}`,
+		`{"size":"XL"}`:                    "ASKS [k]",
+		`{"Size":"M"}`:                     "ASKS [k]",
+		`{"size":"M","slices":256}`:        "ASKS [k]",
+		`{"size":"M","slices":-1}`:         "ASKS [k]",
+		`{"size":"M","slices":null}`:       "ASKS [k]",
+		`{"size":"M","mail":"nobody"}`:     "ASKS [k]",
+		`{"size":"M","toppers":["glass"]}`: "ASKS [k]",
+		`{}`:                               "ASKS [k]",
+		`null`:                             "ASKS [k]",
+		`[]`:                               "ASKS [k]",
+		`"M"`:                              "ASKS [k]",
+	} {
+		t.Run(content, func(t *testing.T) {
+			s := newService(t, nil)
+			elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+				v, err := elicit.Form[pizza](ask, "k", "Which?", pizzaOptions()...).Value()
+				return result{fmt.Sprint(v.Size, " ", v.Slices, " ", v.Toppers)}, err
+			})
+			state := fmt.Sprintf(`{"v":1,"q":{"other":%q},"a":{"k":{"d":%q,"o":"accept","c":%s}}}`, whichDigest, whichDigest, content)
+			r, err := s.Boundary().Open(t.Context(), mcpseal.Request{Method: "tools/call", Target: "t"}, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum, err := base64.RawURLEncoding.DecodeString(whichDigest[1:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			token, err := s.Boundary().Seal(t.Context(), &r, &state, mcpseal.Question{Key: "other", Kind: mcpseal.KindForm, Digest: [16]byte(sum)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			session := connect(t, s.Server(), reply(nil).options(true), revision2026)
+			if got := text(call(t, session, &mcp.CallToolParams{Name: "t", RequestState: token})); got != want {
+				t.Errorf("%s, want %s; the log: %s", got, want, s.book)
+			}
+		})
+	}
+}
+
+// TestAChoiceIsAmongTheValuesOfItsOwnQuestion, whatever values the same struct had in
+// other calls, even in the same slice.
+func TestAChoiceIsAmongTheValuesOfItsOwnQuestion(t *testing.T) {
+	s := newService(t, nil)
+	values := []string{"", "other"}
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		v, err := elicit.Form[value](ask, "k", "Which?", elicit.Enum("value", values...)).Value()
+		return result{v.Value}, err
+	})
+	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
+	for _, only := range []string{"a", "b", "a", "c"} {
+		values[0] = only
+		for _, answer := range []string{"a", "b", "c"} {
+			asked := round(t, session, "t", nil, nil)
+			got := round(t, session, "t", asked, mcp.InputResponseMap{"k": accept(map[string]any{"value": answer})})
+			if got.IsError == (answer == only) {
+				t.Errorf("the answer %s, where %q are allowed: %s", answer, values, text(got, nil))
+			}
+		}
+	}
+}
+
+// TestFormsThatAreKeptAreFewAndSmall: a handler may take a list of choices from what
+// a client sends.
+func TestFormsThatAreKeptAreFewAndSmall(t *testing.T) {
+	type own struct{ Value string }
+	for i := range 100 {
+		if err := elicit.CheckForm[own](elicit.Enum("Value", fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	few, size := elicit.KeptForms[own]()
+	if few != 8 {
+		t.Errorf("%d forms are kept", few)
+	}
+	if err := elicit.CheckForm[own](elicit.Enum("Value", strings.Repeat("x", 1<<20))); err != nil {
+		t.Fatal(err)
+	}
+	if _, after := elicit.KeptForms[own](); after != size {
+		t.Errorf("%d bytes are kept, and before a large form %d", after, size)
+	}
+}
+
+// TestAFormHoldsOnToNothingElse than its own values, which may be parts of a long text.
+func TestAFormHoldsOnToNothingElse(t *testing.T) {
+	type own struct{ Value string }
+	inUse := func() uint64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	const long, forms = 4 << 20, 8
+	before := inUse()
+	for i := range forms {
+		text := strings.Repeat(fmt.Sprint(i), long)
+		if err := elicit.CheckForm[own](elicit.Enum("Value", text[:3])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := inUse(); after > before+forms*long/2 {
+		t.Errorf("%d bytes are in use, and before %d", after, before)
+	}
+}
+
+func TestFormsOfManyGoroutinesAreApart(t *testing.T) {
+	type own struct{ Value string }
+	var wait sync.WaitGroup
+	for i := range 12 {
+		wait.Go(func() {
+			for range 50 {
+				if got := elicit.SchemaOf[own](elicit.Enum("Value", fmt.Sprint(i))); !strings.Contains(got, fmt.Sprintf(`"enum":["%d"]`, i)) {
+					t.Errorf("the form for %d is %s", i, got)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}

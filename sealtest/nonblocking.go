@@ -1,0 +1,88 @@
+package sealtest
+
+import (
+	"context"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// testNonBlocking tests a store that says that it cannot block.
+func testNonBlocking(t *testing.T, store mcpseal.ReplayStore, newUse func() mcpseal.Use) {
+	t.Run("ANonBlockingStoreDoesNotWaitForItsContext", func(t *testing.T) {
+		ctx := &watchedContext{Context: context.Background()}
+		use := newUse()
+		for range 2 {
+			if _, err := store.Spend(ctx, use); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if ctx.waits.Load() {
+			t.Error("Spend calls the context's method Done, as if it could block")
+		}
+	})
+	t.Run("ANonBlockingStoreWaitsForNothing", func(t *testing.T) {
+		const goroutines, calls = 32, 50
+		shared := newUse()
+		var group sync.WaitGroup
+		for range goroutines {
+			group.Go(func() {
+				for range calls {
+					spendDirectly(store, newUse())
+					spendDirectly(store, shared)
+				}
+			})
+		}
+		finished := make(chan struct{})
+		go func() { group.Wait(); close(finished) }()
+		stacks, hung := make([]byte, 1<<20), time.After(time.Minute)
+		for {
+			if why := waitingFor(stacks[:runtime.Stack(stacks, true)]); why != "" {
+				t.Fatalf("NonBlocking says that Spend cannot block, and a call of Spend waits: %s", why)
+			}
+			select {
+			case <-finished:
+				return
+			case <-hung:
+				t.Fatal("calls of Spend do not return")
+			case <-time.After(100 * time.Microsecond):
+			}
+		}
+	})
+}
+
+// watchedContext notices when Spend means to wait for its end.
+type watchedContext struct {
+	context.Context
+	waits atomic.Bool
+}
+
+func (c *watchedContext) Done() <-chan struct{} {
+	c.waits.Store(true)
+	return c.Context.Done()
+}
+
+// spendDirectly has a name that waitingFor finds in a stack.
+func spendDirectly(store mcpseal.ReplayStore, use mcpseal.Use) {
+	store.Spend(context.Background(), use)
+}
+
+// longWait matches the states of goroutines that wait for something other than a lock, the
+// processor or the garbage collector.
+var longWait = regexp.MustCompile(`^goroutine \d+ \[(IO wait|sleep|chan receive|chan send|select|sync\.Cond\.Wait|sync\.WaitGroup\.Wait)[^]]*\]`)
+
+// waitingFor returns the stack of a goroutine that waits in spendDirectly, or "" if none does.
+func waitingFor(stacks []byte) string {
+	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
+		if strings.Contains(stack, "sealtest.spendDirectly(") && longWait.MatchString(stack) {
+			return stack
+		}
+	}
+	return ""
+}
