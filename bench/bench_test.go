@@ -3,32 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 )
-
-// TestEveryContenderWorks runs everything once: a contender that fails panics.
-func TestEveryContenderWorks(t *testing.T) {
-	defer cleanUp()
-	for _, c := range comparisons() {
-		measured := c.table(20 * time.Millisecond)
-		if len(measured.Rows)+len(measured.Sizes) < 2 {
-			t.Errorf("%s: %d rows", c.title, len(measured.Rows))
-		}
-		if (measured.Target != nil) != (c.most > 0) {
-			t.Errorf("%s: a target of %v gave the verdict %+v", c.title, c.most, measured.Target)
-		}
-		for _, r := range measured.Rows {
-			if r.Nanos <= 0 || r.Ratio <= 0 {
-				t.Errorf("%s: %+v", c.title, r)
-			}
-		}
-		for _, s := range measured.Sizes {
-			if s.Bytes <= 0 {
-				t.Errorf("%s: %+v", c.title, s)
-			}
-		}
-	}
-}
 
 func TestTableSaysWhetherTheTargetIsMet(t *testing.T) {
 	allocations := func(n float64) row { return row{Name: "row", Nanos: 1, Ratio: 1, Allocs: &n} }

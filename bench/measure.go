@@ -114,6 +114,16 @@ func allocs(run func(), runs int) float64 {
 }
 
 func (t table) print(w io.Writer) {
+	if t.Growth != nil || t.Scaling != nil {
+		fmt.Fprintf(w, "%s\n\n", t.Title)
+		if t.Growth != nil {
+			printGrowths(w, t.Growth)
+		} else {
+			printScalings(w, t.Scaling)
+		}
+		fmt.Fprintln(w)
+		return
+	}
 	if t.Sizes != nil {
 		fmt.Fprintf(w, "%s\n\n%-46s %9s\n", t.Title, "", "bytes")
 		for _, s := range t.Sizes {

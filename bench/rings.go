@@ -29,10 +29,7 @@ func ringContenders() []contender {
 		{1, "1 key, in a file that is followed", file},
 		{1000, "1000 keys, in a file that is followed", file},
 	} {
-		keys := make([]mcpseal.Key, c.count)
-		for i := range keys {
-			keys[i] = mcpseal.GenerateKey()
-		}
+		keys := someKeys(c.count)
 		b := boundary(c.open(keys))
 		token := sealFirst(boundary(ring(keys[len(keys)-1])), state)
 		all = append(all, contender{c.name, len(token), func() {
@@ -41,6 +38,14 @@ func ringContenders() []contender {
 		}})
 	}
 	return all
+}
+
+func someKeys(count int) []mcpseal.Key {
+	keys := make([]mcpseal.Key, count)
+	for i := range keys {
+		keys[i] = mcpseal.GenerateKey()
+	}
+	return keys
 }
 
 func ring(keys ...mcpseal.Key) *mcpseal.Ring {
@@ -52,6 +57,12 @@ func ring(keys ...mcpseal.Key) *mcpseal.Ring {
 // file returns a key source that reads a file with these keys and reloads it when it changes.
 // The first key seals.
 func file(all []mcpseal.Key) mcpseal.KeySource {
+	source, err := keys.OpenFile(writeKeys(all), &keys.Options{Logger: slog.New(slog.DiscardHandler)})
+	check(err)
+	return source
+}
+
+func writeKeys(all []mcpseal.Key) (path string) {
 	var text strings.Builder
 	text.WriteString("mcpseal-keys 1\n")
 	for i, key := range all {
@@ -65,7 +76,5 @@ func file(all []mcpseal.Key) mcpseal.KeySource {
 	_, err = f.WriteString(text.String())
 	check(err)
 	check(f.Close())
-	source, err := keys.OpenFile(f.Name(), &keys.Options{Logger: slog.New(slog.DiscardHandler)})
-	check(err)
-	return source
+	return f.Name()
 }

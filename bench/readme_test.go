@@ -1,0 +1,171 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// figure is a number in the README's section "Fast", and the cell that the benchmark prints
+// for it.
+type figure struct {
+	text   string // what the section says, with # for the number
+	title  string // the beginning of the table's title
+	row    string
+	column string
+}
+
+const (
+	adapterTitle = "the adapter for the official SDK, in memory"
+	mcpgoSilence = "the adapter for mcp-go, a tool call that never asks"
+	mcpgoAsking  = "the adapter for mcp-go, a round of a tool"
+)
+
+var figures = []figure{
+	{"opens a token of the Python SDK about # times as fast", "open a token of the Python SDK", "the Python SDK", "ratio"},
+	{"a token of the TypeScript SDK more than # times as fast", "open a token of the TypeScript SDK", "the TypeScript SDK", "ratio"},
+	{"issue the cursor of the next page takes about # times as long", "a page: open its cursor", "mcpseal/cursor", "ratio"},
+	{"To open a token takes no longer with # keys than with # key", "open, by the number of keys", "1000 keys", "ratio"},
+	{"To record a used token in Redis takes as long as a `SET NX` through the same client", "a use in Redis", "mcpseal", "ratio"},
+	{"a used token takes # to # bytes", "memory of one use that is held", "100000 uses, few users", "bytes"},
+	{"The middleware takes less than # % of the time of these # calls", adapterTitle, "of which the middleware", "ratio"},
+	{"For a call that never asks, the middleware makes # allocation", adapterTitle, "the middleware, a call that never asks", "allocations"},
+	{"a call that never asks makes # allocations more with `mcpgo` than with empty middleware", mcpgoSilence, "protected", "allocations"},
+	{"A call that asks and its retry together make # allocations more than with empty middleware", mcpgoAsking, "protected", "allocations"},
+}
+
+// tableFigures says which row of the benchmark each column of the section's table shows. Its
+// rows are sizes of state, and the number of allocations.
+var tableFigures = map[string]string{
+	"mcpseal":                  "mcpseal",
+	"JSON and AES-GCM by hand": "naive: encoding/json and AES-GCM by hand",
+	"golang-jwt":               "golang-jwt HS256 (signed, readable)",
+	"securecookie":             "gorilla/securecookie",
+	"go-jose":                  "go-jose JWE",
+	"go-paseto":                "go-paseto v4.local",
+}
+
+const (
+	digits = `\b[0-9](?:[0-9.,]*[0-9])?`
+	words  = `two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twice|half|dozen|hundred|thousand`
+	// number matches a number where a figure is expected.
+	number = `(?:` + digits + `|\b(?:one|` + words + `)\b)`
+)
+
+// anyFigure matches a number anywhere in the section. There, "one" is a figure only before a unit.
+var anyFigure = regexp.MustCompile(digits + `|\b(?:` + words + `|one (?:allocation|byte|nanosecond|microsecond))\b`)
+
+// TestEveryFigureInTheREADMEIsPrinted finds, for every number of the section "Fast", the cell
+// that shows it. It compares no values.
+func TestEveryFigureInTheREADMEIsPrinted(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(readme), "\n## Fast\n")
+	section, _, ended := strings.Cut(section, "\n## ")
+	if !found || !ended {
+		t.Fatal("the README has no section Fast")
+	}
+	for _, problem := range unprinted(section, measured()) {
+		t.Error(problem)
+	}
+}
+
+// unprinted returns what is wrong with the figures of a section.
+func unprinted(section string, printed []printedTable) (problems []string) {
+	var prose, rows []string
+	for line := range strings.Lines(section) {
+		if strings.HasPrefix(line, "|") {
+			rows = append(rows, line)
+		} else {
+			prose = append(prose, line)
+		}
+	}
+	text := strings.Join(strings.Fields(strings.Join(prose, " ")), " ")
+	for _, f := range figures {
+		pattern := regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(f.text), "#", number))
+		if len(pattern.FindAllString(text, -1)) != 1 {
+			problems = append(problems, "the README does not say once: "+f.text)
+		}
+		text = pattern.ReplaceAllString(text, "")
+		if !prints(printed, f.title, f.row, f.column) {
+			problems = append(problems, "no row "+f.row+" with "+f.column+" under "+f.title+", for: "+f.text)
+		}
+	}
+	for _, left := range anyFigure.FindAllString(text, -1) {
+		problems = append(problems, "the README has a number that the list of figures lacks: "+left)
+	}
+	if len(rows) < 3 {
+		return append(problems, "the README has no table")
+	}
+	header := cellsOf(rows[0])
+	for _, line := range rows[2:] { // after the header and its underline
+		cells := cellsOf(line)
+		title, column := "a retry: open, then seal the next round; "+inBytes(cells[0])+" of state", "ratio"
+		if cells[0] == "number of allocations" {
+			title, column = "a retry: open, then seal the next round; 256 B of state", "allocations"
+		}
+		for _, name := range header[1:] {
+			if row, ok := tableFigures[name]; !ok || !prints(printed, title, row, column) {
+				problems = append(problems, "no row for "+name+" with "+column+" under "+title)
+			}
+		}
+	}
+	return problems
+}
+
+func cellsOf(line string) (cells []string) {
+	for cell := range strings.SplitSeq(strings.Trim(strings.TrimSpace(line), "|"), "|") {
+		cells = append(cells, strings.TrimSpace(cell))
+	}
+	return cells
+}
+
+// inBytes spells a size as the titles of the benchmark do.
+func inBytes(size string) string {
+	return strings.NewReplacer("1 KiB", "1024 B", "4 KiB", "4096 B").Replace(size)
+}
+
+// prints reports whether a table has this cell. A table that cannot be made on this machine
+// has the names of its rows, and the columns of a comparison of times.
+func prints(printed []printedTable, title, row, column string) bool {
+	for _, p := range printed {
+		if !strings.HasPrefix(p.title, title) {
+			continue
+		}
+		if p.missing != nil {
+			names, columns, _ := p.shape()
+			return slices.Contains(names, row) && slices.Contains(columns, column)
+		}
+		return p.cells[row][column] != ""
+	}
+	return false
+}
+
+func TestAFigureThatNothingPrintsIsFound(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(readme), "\n## Fast\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	without := slices.DeleteFunc(slices.Clone(measured()), func(p printedTable) bool { return strings.HasPrefix(p.title, "a page:") })
+	for name, c := range map[string]struct {
+		problems []string
+		want     string
+	}{
+		"a new number":      {unprinted(section+"It takes 7 µs.\n", measured()), "lacks: 7"},
+		"a new word":        {unprinted(section+"It is twice as fast.\n", measured()), "lacks: twice"},
+		"a new column":      {unprinted(strings.Replace(section, "| go-paseto |", "| another |", 1), measured()), "no row for another with ratio"},
+		"a new row":         {unprinted(strings.Replace(section, "| 256 B |", "| 300 B |", 1), measured()), "300 B of state"},
+		"a reworded figure": {unprinted(strings.Replace(section, "page takes about", "page takes around", 1), measured()), "not say once: issue the cursor"},
+		"a table less":      {unprinted(section, without), "no row mcpseal/cursor with ratio"},
+	} {
+		if !strings.Contains(strings.Join(c.problems, "\n"), c.want) {
+			t.Errorf("%s: no %q in %q", name, c.want, c.problems)
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// scaling is how much more work two goroutines on two cores do than one goroutine. By the CPU
+// time of a job, it shows what the goroutines cost each other; by the clock, it also shows that
+// they sleep while they wait for each other. Goroutines that never run at the same time do
+// neither. So only those turns count in which other programs left both cores to the benchmark.
+type scaling struct {
+	Name  string  `json:"name"`
+	One   float64 `json:"one_ns"` // the CPU time of a job with one goroutine
+	Two   float64 `json:"two_ns"` // the CPU time of a job with two goroutines
+	CPU   float64 `json:"by_cpu"` // twice One divided by Two
+	Clock float64 `json:"by_clock"`
+	Turns int     `json:"turns"`           // how many turns count
+	Least float64 `json:"least,omitempty"` // the target for both CPU and Clock; 0 means none
+}
+
+func (s scaling) measured() bool { return s.Turns >= fewestTurns }
+func (s scaling) met() bool      { return s.measured() && min(s.CPU, s.Clock) >= s.Least }
+
+// fewestTurns is how many turns must count, so that their median means something.
+const fewestTurns = 10
+
+// leastSpeedUp is the target for two goroutines.
+const leastSpeedUp = 1.8
+
+// parallel is a job that several goroutines do at the same time. The function job returns the
+// job of one goroutine, which uses what all goroutines of a server share.
+type parallel struct {
+	name  string
+	least float64
+	job   func(goroutine int) func()
+}
+
+func scalingComparison() comparison {
+	return comparison{title: "scaling: two goroutines on two cores against one", scaling: scalings}
+}
+
+func scalings(budget time.Duration) (all []scaling) {
+	jobs := parallelJobs()
+	for _, p := range jobs {
+		s := measureScaling([2]func(){p.job(0), p.job(1)}, budget/time.Duration(len(jobs)))
+		s.Name, s.Least = p.name, p.least
+		all = append(all, s)
+	}
+	return all
+}
+
+// cost is what one job costs, in nanoseconds.
+type cost struct {
+	cpu, clock float64
+	disturbed  bool // true if the system interrupted a thread to run another
+}
+
+// measureScaling lets one goroutine and two goroutines take turns until the budget is spent.
+func measureScaling(jobs [2]func(), budget time.Duration) (s scaling) {
+	var counted, all [][2]cost
+	count, deadline := 1, time.Now().Add(budget)
+	for len(all) == 0 || time.Now().Before(deadline) {
+		one, two := costOf(jobs[:1], count), costOf(jobs[:], count)
+		if one.cpu*float64(count) < float64(slice) {
+			count *= 2
+			continue
+		}
+		all = append(all, [2]cost{one, two})
+		if !one.disturbed && !two.disturbed {
+			counted = append(counted, [2]cost{one, two})
+		}
+	}
+	s.Turns = len(counted)
+	if !s.measured() {
+		counted = all // for figures that are at least indicative
+	}
+	of := func(figure func(one, two cost) float64) float64 {
+		var figures []float64
+		for _, turn := range counted {
+			figures = append(figures, figure(turn[0], turn[1]))
+		}
+		return median(figures)
+	}
+	s.One = of(func(one, _ cost) float64 { return one.cpu })
+	s.Two = of(func(_, two cost) float64 { return two.cpu })
+	s.CPU = of(func(one, two cost) float64 { return 2 * one.cpu / two.cpu })
+	s.Clock = of(func(one, two cost) float64 { return one.clock / two.clock })
+	return s
+}
+
+// costOf runs each job count times, all jobs at the same time.
+func costOf(jobs []func(), count int) cost {
+	var cpu time.Duration
+	var switches int64
+	var begin time.Time
+	var arrived atomic.Int32
+	var started atomic.Bool
+	var done sync.WaitGroup
+	for _, job := range jobs {
+		done.Go(func() {
+			for range count/8 + 1 { // a warm-up, as in measure
+				job()
+			}
+			if int(arrived.Add(1)) == len(jobs) {
+				switches, cpu, begin = interruptions(), cpuTime(), time.Now()
+				started.Store(true)
+			}
+			for !started.Load() { // without giving up the core, so that each job has its own
+			}
+			for range count {
+				job()
+			}
+		})
+	}
+	done.Wait()
+	clock, took := time.Since(begin), cpuTime()-cpu
+	each := 1 / float64(count*len(jobs))
+	return cost{float64(took) * each, float64(clock) * each, interruptions() != switches}
+}
+
+func printScalings(w io.Writer, all []scaling) {
+	fmt.Fprintf(w, "%-46s %9s %9s %9s %9s %7s %9s\n", "", "ns, one", "ns, two", "by CPU", "by clock", "turns", "at least")
+	var missed, untested []string
+	for _, s := range all {
+		least := ""
+		if s.Least > 0 {
+			least = fmt.Sprintf("%.2f", s.Least)
+		}
+		fmt.Fprintf(w, "%-46s %9.0f %9.0f %9.2f %9.2f %7d %9s\n", s.Name, s.One, s.Two, s.CPU, s.Clock, s.Turns, least)
+		switch {
+		case s.Least > 0 && !s.measured():
+			untested = append(untested, s.Name)
+		case s.Least > 0 && !s.met():
+			missed = append(missed, s.Name)
+		}
+	}
+	fmt.Fprintln(w)
+	if len(untested) > 0 {
+		fmt.Fprintf(w, "not tested, because other programs, or goroutines that wake each other, interrupted all but a few turns: %s\n", strings.Join(untested, "; "))
+	}
+	printTarget(w, fmt.Sprintf("two goroutines do at least %.1f times the work of one", leastSpeedUp), append(missed, untested...))
+}
+
+func parallelJobs() []parallel {
+	state := strings.Repeat("x", 256)
+	b, single := boundary(ring(mcpseal.GenerateKey())), singleUse()
+	token := sealFirst(b, state)
+	naive, store := &mutexStore{used: map[mapKey]time.Time{}}, memoryStore()
+	open, protected := askingServer(false), askingServer(true)
+	ctx := context.Background()
+	return []parallel{
+		{"floor: AES-GCM and base64", 0, func(int) func() { return floor(state).run }},
+		{"seal", leastSpeedUp, func(int) func() {
+			round, err := b.Open(ctx, request, "")
+			check(err)
+			return func() {
+				_, err := b.Seal(ctx, &round, &state)
+				check(err)
+			}
+		}},
+		{"open", leastSpeedUp, func(int) func() {
+			return func() {
+				_, err := b.Open(ctx, request, token)
+				check(err)
+			}
+		}},
+		{"spend, a naive store: a map and a mutex", 0, func(g int) func() { return spendFrom(g, naive) }},
+		{"spend, the store in memory alone", leastSpeedUp, func(g int) func() { return spendFrom(g, store) }},
+		{"spend, with the retry that it belongs to", leastSpeedUp, func(int) func() { return func() { retry(single, state) } }},
+		{"a call with a question, unprotected", 0, func(int) func() { return round(inMemory(open, sdkClient(true))) }},
+		{"a call with a question, protected", leastSpeedUp, func(int) func() { return round(inMemory(protected, sdkClient(true))) }},
+	}
+}
+
+// spendFrom spends tokens that no other goroutine spends.
+func spendFrom(goroutine int, store mcpseal.ReplayStore) func() {
+	n := uint64(goroutine) << 32
+	return func() {
+		n++
+		first, err := store.Spend(context.Background(), newUse(n, lifetime, 0))
+		check(err)
+		if !first {
+			panic("not the first")
+		}
+	}
+}
+
+func singleUse() *mcpseal.Boundary {
+	b, err := mcpseal.New(mcpseal.Config{
+		Keys: ring(mcpseal.GenerateKey()), Audience: audience, Logger: slog.New(slog.DiscardHandler), Replay: memoryStore(),
+	})
+	check(err)
+	return b
+}
+
+// retry seals the first round of a flow, and opens it, which spends the token.
+func retry(b *mcpseal.Boundary, state string) {
+	token := sealFirst(b, state)
+	_, err := b.Open(context.Background(), request, token)
+	check(err)
+}
