@@ -106,7 +106,7 @@ func (p *Protection) serveCall(ctx context.Context, next mcp.MethodHandler, req 
 		return nil, err
 	}
 	inner := req
-	if state, answers := p.input(ctx, &o.round, c); c.token != "" || len(answers) != len(c.answers) {
+	if state, answers := p.input(ctx, &o.round, c); c.token != "" || len(c.answers) > 0 {
 		inner = o.handOver(&o.round, req, state, answers)
 	}
 	result, a, err := p.run(&o.passing, &o.round, next, inner, c)
@@ -167,9 +167,12 @@ func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err er
 	if ctx.Failed() {
 		return internalError() // elicit has logged why
 	}
-	if failure != nil && strings.Contains(failure.Error(), passage.ErrPending.Error()) {
+	if failure != nil && ctx.Asks() && strings.Contains(failure.Error(), passage.ErrPending.Error()) {
 		return p.refuse(ctx, c.method, "the handler returned the error of an answer that is not there yet: "+
 			"return it in the function that is passed to elicit.Within, and return the result of the Pending")
+	}
+	if failure == nil && ctx.HasMisfit() {
+		return p.refuse(ctx, c.method, "an answer did not fit its question, and the handler went on: return the error of elicit.Within")
 	}
 	if !ctx.Owes() {
 		return nil

@@ -31,13 +31,27 @@ import (
 //
 // Within works in every call that came through the middleware of package gosdk. In any
 // other call it fails, and the log says why.
-func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pending, error) {
+func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (pending *Pending, err error) {
 	passing := passage.From(ctx)
 	if passing == nil || !gosdk.Sealed(ctx, req) {
 		slog.ErrorContext(ctx, "elicit: Within was called in a call that has not come through the middleware of its server, so its state and "+
 			"answers cannot be trusted: call gosdk.Protect on the server, and pass the context and the request that the handler got")
 		return nil, internalError()
 	}
+	returned := false
+	defer func() {
+		if !returned {
+			passing.Fail() // ask panicked: if the handler recovers, it must not go on as if it had its answers
+		}
+	}()
+	pending, err = within(ctx, passing, req, ask)
+	returned = true
+	return pending, err
+}
+
+// within is Within in a call that came through the middleware. If it fails for a reason
+// that is in the log, the call fails, whatever the handler returns.
+func within(ctx context.Context, passing *passage.Call, req mcp.Request, ask func(*Asker) error) (*Pending, error) {
 	by, _ := passing.By.(*gosdk.Protection)
 	_, state, answers := inputOf(req)
 	if passing.Failed() { // the log says why
@@ -48,15 +62,18 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 	if !sameRequest {
 		a.log(ctx, "elicit: Within got another request than before: pass the request that the handler got; "+
 			"a tool that calls others must not pass them its context")
+		passing.Fail()
 		return nil, internalError()
 	}
 	if by != nil && lacksWording(by.Boundary()) {
 		a.log(ctx, "elicit: "+noWording)
+		passing.Fail()
 		return nil, internalError()
 	}
 	if !a.busy.CompareAndSwap(false, true) {
 		a.log(ctx, "elicit: Within is called in two goroutines at once, or inside itself: ask one question after the other; "+
 			"or inner middleware runs the handler twice: with Within, run it once")
+		passing.Fail()
 		return nil, internalError()
 	}
 	defer a.busy.Store(false)
@@ -67,6 +84,7 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 		a.wrong("Within was called after it returned a Pending, or inner middleware ran the handler twice: " +
 			"return the result of the Pending at once; with Within, run the handler once")
 		a.log(ctx, "elicit: "+a.mistake)
+		passing.Fail()
 		return nil, internalError()
 	}
 	pending, err := a.run(ctx, func() error { return ask(a) })
@@ -76,6 +94,12 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (*Pend
 			passing.Owe(pending.questions)
 			pending.passing = passing
 		}
+	}
+	if !a.own && a.mistake != "" {
+		passing.Fail()
+	}
+	if !a.own && a.misfit != nil {
+		passing.Misfit()
 	}
 	return pending, err
 }

@@ -51,6 +51,7 @@ type Call struct {
 	owed   mcp.InputRequestMap // the questions of a Pending that the handler must return; nil if there is none
 	taken  bool                // true if the handler has taken the result with these questions
 	failed bool                // true if elicit was misused after Within returned, so that the call must fail
+	misfit bool                // true if an answer did not fit, so that the handler must return an error
 
 	input *input // the state and the answers that came in for elicit; nil if nothing came in for it
 
@@ -202,6 +203,27 @@ func (c *Call) Fail() bool {
 	before := c.failed
 	c.failed = true
 	return !before
+}
+
+// Misfit records that an answer did not fit, so that the handler must return an error.
+func (c *Call) Misfit() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.misfit = true
+}
+
+// HasMisfit reports whether Misfit was called.
+func (c *Call) HasMisfit() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.misfit
+}
+
+// Asks reports whether the handler called elicit.Within, or is one of elicit's.
+func (c *Call) Asks() bool {
+	c.beginning.Lock()
+	defer c.beginning.Unlock()
+	return c.within != nil
 }
 
 // Failed reports whether Fail was called.

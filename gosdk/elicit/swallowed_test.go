@@ -1,0 +1,133 @@
+package elicit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/elicit"
+)
+
+type sure struct {
+	OK bool `json:"ok"`
+}
+
+type dirs struct {
+	Dirs []string `json:"dirs"`
+	Text string   `json:"text,omitempty"`
+}
+
+const internalText = `{"code":-32603,"message":"Internal error"}`
+
+// A handler that goes on after an error of Within may act on an answer that it has not got.
+func TestAnAnswerThatDoesNotFitFailsAHandlerThatGoesOn(t *testing.T) {
+	s := newService(t, nil)
+	ask := func(a *elicit.Asker) error { _, err := elicit.Form[sure](a, "c", "Sure?").Value(); return err }
+	mcp.AddTool(s.Server(), &mcp.Tool{Name: "goes on"}, func(ctx context.Context, req *mcp.CallToolRequest, in dirs) (*mcp.CallToolResult, any, error) {
+		if p, _ := elicit.Within(ctx, req, ask); p != nil {
+			return p.ToolResult(), nil, nil
+		}
+		return nil, "acted", nil
+	})
+	mcp.AddTool(s.Server(), &mcp.Tool{Name: "stops"}, func(ctx context.Context, req *mcp.CallToolRequest, in dirs) (*mcp.CallToolResult, any, error) {
+		p, err := elicit.Within(ctx, req, ask)
+		if p != nil {
+			return p.ToolResult(), nil, nil
+		}
+		return nil, "acted", err
+	})
+	c := connect(t, s.Server(), (&user{}).options(true), revision2026)
+	for tool, want := range map[string]string{"goes on": internalText, "stops": "does not fit"} {
+		asked, err := call(t, c, &mcp.CallToolParams{Name: tool, Arguments: dirs{Dirs: []string{}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := text(call(t, c, &mcp.CallToolParams{Name: tool, Arguments: dirs{Dirs: []string{}}, RequestState: asked.RequestState,
+			InputResponses: mcp.InputResponseMap{"c": accept(map[string]any{"ok": "x"})}}))
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s", tool, got)
+		}
+	}
+}
+
+func TestAMistakeFailsTheCallOfAHandlerThatGoesOn(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s := newService(t, nil)
+		mcp.AddTool(s.Server(), &mcp.Tool{Name: "x"}, func(ctx context.Context, req *mcp.CallToolRequest, in dirs) (*mcp.CallToolResult, any, error) {
+			var done []string
+			for _, dir := range in.Dirs {
+				p, err := elicit.Within(ctx, req, func(a *elicit.Asker) error {
+					_, err := elicit.Form[sure](a, "c", "Delete?").Value()
+					return err
+				})
+				if p != nil {
+					return p.ToolResult(), nil, nil
+				}
+				done = append(done, fmt.Sprint(dir, err))
+			}
+			return nil, strings.Join(done, ", "), nil
+		})
+		u := &user{answer: func(string, *mcp.ElicitParams) *mcp.ElicitResult { return accept(map[string]any{"ok": true}) }}
+		c := connect(t, s.Server(), u.options(false), revision)
+		if got := text(call(t, c, &mcp.CallToolParams{Name: "x", Arguments: dirs{Dirs: []string{"a", "b"}}})); got != internalText {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+func TestAPanicInWithinFailsTheCallOfAHandlerThatRecovers(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s := newService(t, nil)
+		mcp.AddTool(s.Server(), &mcp.Tool{Name: "x"}, func(ctx context.Context, req *mcp.CallToolRequest, in dirs) (*mcp.CallToolResult, any, error) {
+			func() {
+				defer func() { recover() }()
+				elicit.Within(ctx, req, func(a *elicit.Asker) error {
+					if _, err := elicit.Form[sure](a, "c", "Sure?").Value(); err != nil {
+						panic(err)
+					}
+					return nil
+				})
+			}()
+			return nil, "acted", nil
+		})
+		c := connect(t, s.Server(), (&user{}).options(false), revision)
+		if got := text(call(t, c, &mcp.CallToolParams{Name: "x", Arguments: dirs{Dirs: []string{}}})); got != internalText {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+// A client can put any text into its arguments, and so into the error of a tool.
+func TestAnErrorThatQuotesAClientIsNotTakenForAPendingAnswer(t *testing.T) {
+	s := newService(t, nil)
+	mcp.AddTool(s.Server(), &mcp.Tool{Name: "open"}, func(_ context.Context, _ *mcp.CallToolRequest, in dirs) (*mcp.CallToolResult, any, error) {
+		return nil, nil, errors.New("no such file: " + in.Text)
+	})
+	c := connect(t, s.Server(), (&user{}).options(false), revision2026)
+	got := text(call(t, c, &mcp.CallToolParams{Name: "open", Arguments: map[string]any{"dirs": []string{}, "text": "elicit: not answered yet"}}))
+	if !strings.Contains(got, "no such file") || strings.Contains(s.book.String(), "ERROR") {
+		t.Errorf("got %s, the log: %s", got, s.book)
+	}
+}
+
+func TestAnUnsolicitedDeclineHasNoContent(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+		gosdk.Protect(server, newService(t, nil).Boundary(), &gosdk.Options{Unsolicited: []string{"x"}})
+		mcp.AddTool(server, &mcp.Tool{Name: "x"}, func(_ context.Context, req *mcp.CallToolRequest, in dirs) (*mcp.CallToolResult, any, error) {
+			answer, _ := req.Params.InputResponses["c"].(*mcp.ElicitResult)
+			return nil, fmt.Sprint(answer.Action, len(answer.Content)), nil
+		})
+		c := connect(t, server, (&user{}).options(true), revision)
+		got := text(call(t, c, &mcp.CallToolParams{Name: "x", Arguments: dirs{Dirs: []string{}},
+			InputResponses: mcp.InputResponseMap{"c": &mcp.ElicitResult{Action: "decline", Content: map[string]any{"ok": true}}}}))
+		if got != `"decline0"` && got != "decline0" {
+			t.Errorf("got %s", got)
+		}
+	})
+}
