@@ -255,6 +255,11 @@ func checkWritableBeside(result any) error {
 		}
 		meta = r.Meta
 	case *mcp.GetPromptResult:
+		if len(r.Messages) > 0 {
+			if err := adapter.CheckWritable(r.Messages); err != nil {
+				return err
+			}
+		}
 		meta = r.Meta
 	}
 	if meta == nil {

@@ -65,8 +65,7 @@ func addHooks(h *server.Hooks) {
 	addListHooks(h)
 
 	before := [...]int{
-		len(h.OnBeforeCallTool) - 1, len(h.OnBeforeListTools) - 1, len(h.OnBeforeListPrompts) - 1,
-		len(h.OnBeforeListResources) - 1, len(h.OnBeforeListResourceTemplates) - 1, len(h.OnBeforeListTasks) - 1,
+		len(h.OnBeforeListTools) - 1, len(h.OnBeforeListPrompts) - 1, len(h.OnBeforeListResources) - 1, len(h.OnBeforeListResourceTemplates) - 1, len(h.OnBeforeListTasks) - 1,
 	}
 	ours, object := hooksOf(h, before), weak.Make(h) // a weak pointer, because h holds the function below
 	h.AddOnRequestInitialization(func(ctx context.Context, _ any, _ any) error {
@@ -81,13 +80,15 @@ func addHooks(h *server.Hooks) {
 	})
 }
 
-// hooksOf returns the addresses of the hooks at the places where ours must be. Of the hooks
-// that can change a result, ours must be the last. Other hooks may follow our hooks that
-// see a request before it is served, so before has the places of those.
-func hooksOf(h *server.Hooks, before [6]int) [14]uintptr {
+// hooksOf returns the addresses of the hooks at the places where ours must be. Ours must be
+// the last of the hooks that can change a result, and of those before a call, which could
+// turn the call into a task. Other hooks may follow ours before a list, so before has the
+// places of those.
+func hooksOf(h *server.Hooks, before [5]int) [14]uintptr {
 	return [...]uintptr{
-		codeAt(h.OnBeforeCallTool, before[0]), codeAt(h.OnBeforeListTools, before[1]), codeAt(h.OnBeforeListPrompts, before[2]),
-		codeAt(h.OnBeforeListResources, before[3]), codeAt(h.OnBeforeListResourceTemplates, before[4]), codeAt(h.OnBeforeListTasks, before[5]),
+		codeAt(h.OnBeforeListTools, before[0]), codeAt(h.OnBeforeListPrompts, before[1]), codeAt(h.OnBeforeListResources, before[2]),
+		codeAt(h.OnBeforeListResourceTemplates, before[3]), codeAt(h.OnBeforeListTasks, before[4]),
+		codeAt(h.OnBeforeCallTool, len(h.OnBeforeCallTool)-1),
 		codeAt(h.OnAfterCallTool, len(h.OnAfterCallTool)-1), codeAt(h.OnAfterGetPrompt, len(h.OnAfterGetPrompt)-1),
 		codeAt(h.OnAfterReadResource, len(h.OnAfterReadResource)-1), codeAt(h.OnAfterListTools, len(h.OnAfterListTools)-1),
 		codeAt(h.OnAfterListPrompts, len(h.OnAfterListPrompts)-1), codeAt(h.OnAfterListResources, len(h.OnAfterListResources)-1),

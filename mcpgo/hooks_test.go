@@ -81,6 +81,9 @@ func TestAHookThatAsksIsReplaced(t *testing.T) {
 
 func TestAHookAfterProtectIsRefused(t *testing.T) {
 	for name, add := range map[string]func(*server.Hooks){
+		"before a call": func(h *server.Hooks) {
+			h.AddBeforeCallTool(func(context.Context, any, *mcp.CallToolRequest) {})
+		},
 		"call": func(h *server.Hooks) { h.AddAfterCallTool(func(context.Context, any, *mcp.CallToolRequest, any) {}) },
 		"prompt": func(h *server.Hooks) {
 			h.AddAfterGetPrompt(func(context.Context, any, *mcp.GetPromptRequest, *mcp.GetPromptResult) {})

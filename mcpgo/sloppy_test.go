@@ -39,6 +39,11 @@ func TestAQuestionThatCannotBeWrittenIsRefused(t *testing.T) {
 			r.Content = []mcp.Content{text}
 		},
 		"structured content": func(r *mcp.CallToolResult) { r.StructuredContent = panics{} },
+		"sample with a form beside it": func(r *mcp.CallToolResult) {
+			sample := mcp.NewSamplingInputRequest(mcp.CreateMessageParams{Temperature: math.NaN()})
+			sample.Elicitation = &mcp.ElicitationParams{}
+			r.InputRequests["s"] = sample
+		},
 		"sample": func(r *mcp.CallToolResult) {
 			r.InputRequests["s"] = mcp.NewSamplingInputRequest(mcp.CreateMessageParams{Metadata: panics{}})
 		},
@@ -335,4 +340,15 @@ func TestATokenOfUnchangedArgumentsIsNotOneOfChangedArguments(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestAPromptThatAsksMustBeWritable(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l)
+	srv.AddPrompt(mcp.NewPrompt("odd"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		r := question().PromptResult()
+		r.Messages = []mcp.PromptMessage{{Role: "user", Content: mcp.EmbeddedResource{Type: "resource", Meta: &mcp.Meta{AdditionalFields: map[string]any{"x": math.NaN()}}}}}
+		return r, nil
+	})
+	isInternal(t, send(as(t.Context(), "alice"), t, srv, "prompts/get", `"name":"odd"`))
 }
