@@ -1,0 +1,144 @@
+package mcpgo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal/exactjson"
+)
+
+// listedSchema returns the input schema for tools/list: the schema of the tool, with the
+// cursor added to the arguments.
+func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, error) {
+	text := tool.RawInputSchema
+	if len(text) == 0 {
+		var err error
+		if text, err = json.Marshal(tool.InputSchema); err != nil {
+			return nil, err
+		}
+	}
+	var schema, properties map[string]json.RawMessage // values stay as raw text, so that they do not change
+	if err := json.Unmarshal(text, &schema); err != nil || schema == nil {
+		return nil, fmt.Errorf("the input schema is not a JSON object: %v", err)
+	}
+	// mcp-go checks the arguments against the schema while the cursor is still among them.
+	// So only rules that do not concern the cursor are allowed at the root.
+	for rule := range schema {
+		if !slices.Contains(rootRules, rule) && !strings.HasPrefix(rule, "x-") {
+			return nil, fmt.Errorf("the schema has %s at its root, which may apply to the cursor too: check the arguments in the handler", rule)
+		}
+	}
+	if kind := schema["type"]; kind != nil && string(kind) != `"object"` {
+		return nil, fmt.Errorf("the schema describes %s, not an object", kind)
+	}
+	if schema["properties"] != nil {
+		if err := json.Unmarshal(schema["properties"], &properties); err != nil {
+			return nil, fmt.Errorf("the properties of the input schema: %w", err)
+		}
+	}
+	for _, name := range t.names.Unbound {
+		if _, ok := properties[name]; !ok || name == t.names.Cursor {
+			return nil, fmt.Errorf("PageOptions.Unbound names %q, which is not an argument", name)
+		}
+	}
+	t.known.Add(t.names.Cursor)
+	t.roots.Add(t.names.Cursor)
+	for name := range properties {
+		if t.roots.Has(name) || t.roots.Misspelt(name) {
+			return nil, fmt.Errorf("the argument %q has the name of the cursor, or differs from another only in case", name)
+		}
+		t.roots.Add(name)
+	}
+	var all any
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, err
+	}
+	addNames(&t.known, all)
+	about, err := json.Marshal(t.cursorSchema())
+	if err != nil {
+		return nil, err
+	}
+	if properties == nil {
+		properties = make(map[string]json.RawMessage)
+	}
+	properties[t.names.Cursor] = about
+	if schema["properties"], err = json.Marshal(properties); err != nil {
+		return nil, err
+	}
+	if schema["type"] == nil {
+		schema["type"] = json.RawMessage(`"object"`)
+	}
+	return json.Marshal(schema)
+}
+
+func (t *pagedTool[In, At, Item]) cursorSchema() map[string]any {
+	return map[string]any{"type": "string", "description": "Where the page begins: the " + t.names.NextCursor + " of the page before. Leave it out for the first page."}
+}
+
+// checkApplied returns an error if mcp-go cannot compile a schema. mcp-go then applies none
+// of its rules, and says nothing. So it is tried with a rule that must refuse the call.
+func checkApplied(schema json.RawMessage) error {
+	var root map[string]json.RawMessage
+	var required []string
+	if err := json.Unmarshal(schema, &root); err != nil {
+		return err
+	}
+	if text := root["required"]; text != nil {
+		if err := json.Unmarshal(text, &required); err != nil {
+			return errors.New("required is not a list of names")
+		}
+	}
+	const missing = "a name that no argument has"
+	var err error
+	if root["required"], err = json.Marshal(append(required, missing)); err != nil {
+		return err
+	}
+	text, err := json.Marshal(root)
+	if err != nil {
+		return err
+	}
+	srv := server.NewMCPServer("", "", server.WithInputSchemaValidation())
+	applied := true
+	srv.AddTool(mcp.NewToolWithRawSchema("try", "", text), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		applied = false
+		return mcp.NewToolResultText(""), nil
+	})
+	srv.HandleMessage(context.Background(), json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"try","arguments":{}}}`))
+	if !applied {
+		return errors.New("mcp-go cannot compile the input schema, so it would apply none of its rules: check its types, patterns and references")
+	}
+	return nil
+}
+
+// rootRules are the keywords that a schema may have at its root.
+var rootRules = []string{
+	"$schema", "$id", "$defs", "definitions", "$comment", "title", "description", "examples", "default",
+	"type", "properties", "required", "dependentRequired", "additionalProperties",
+}
+
+// addNames adds the names of all properties in a schema, at any depth.
+func addNames(names *exactjson.Names, schema any) {
+	switch s := schema.(type) {
+	case map[string]any:
+		if properties, ok := s["properties"].(map[string]any); ok {
+			for name := range properties {
+				names.Add(name)
+			}
+		}
+		for _, member := range s {
+			addNames(names, member)
+		}
+	case []any:
+		for _, item := range s {
+			addNames(names, item)
+		}
+	}
+}
+
