@@ -71,7 +71,7 @@ func decoded(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputResponse, bo
 		if !typed && answer.DecodeFor(mcp.MethodSamplingCreateMessage) != nil {
 			return answer, false
 		}
-		if a := answer.Sampling; a != nil && wholeContent(a.Content) {
+		if a := answer.Sampling; a != nil && a.Role != "" && a.Model != "" && wholeContent(a.Content) {
 			return mcp.InputResponse{Sampling: a}, true
 		}
 	case mcpseal.KindRoots:

@@ -31,7 +31,7 @@ type installation struct {
 
 var (
 	servers adapter.Table[server.MCPServer, *installation]
-	hooked  adapter.Table[server.Hooks, struct{}] // the Hooks values that have our hooks
+	hooked  adapter.Table[server.Hooks, *hookPlaces] // the hooks that have ours, and the places of ours
 )
 
 // installed returns the installation of the server that a context belongs to. It returns
@@ -43,7 +43,8 @@ func installed(ctx context.Context) *installation {
 
 // addHooks adds our hooks to h, unless h has them already.
 func addHooks(h *server.Hooks) {
-	if !hooked.Add(h, struct{}{}) {
+	ours := new(hookPlaces)
+	if !hooked.Add(h, ours) {
 		return
 	}
 	h.AddBeforeCallTool(beforeCall)
@@ -64,21 +65,33 @@ func addHooks(h *server.Hooks) {
 	})
 	addListHooks(h)
 
-	before := [...]int{
+	ours.before = [...]int{
 		len(h.OnBeforeListTools) - 1, len(h.OnBeforeListPrompts) - 1, len(h.OnBeforeListResources) - 1, len(h.OnBeforeListResourceTemplates) - 1, len(h.OnBeforeListTasks) - 1,
 	}
-	ours, object := hooksOf(h, before), weak.Make(h) // a weak pointer, because h holds the function below
+	ours.code = hooksOf(h, ours.before)
+	object := weak.Make(h) // a weak pointer, because h holds the function below
 	h.AddOnRequestInitialization(func(ctx context.Context, _ any, _ any) error {
-		if h := object.Value(); h == nil || hooksOf(h, before) == ours {
+		if h := object.Value(); h == nil || ours.intact(h) {
 			return nil
 		}
 		if i := installed(ctx); i != nil {
-			return i.refuse(ctx, "", "a hook was added after Protect, or one of Protect was removed: states and cursors could leave in plaintext. "+
-				"Give your hooks to server.NewMCPServer with server.WithHooks, and call Protect after that")
+			return i.refuse(ctx, "", hooksChanged)
 		}
 		return nil
 	})
 }
+
+const hooksChanged = "a hook was added after Protect, or one of Protect was removed: states and cursors could leave in plaintext. " +
+	"Give your hooks to server.NewMCPServer with server.WithHooks, and call Protect after that"
+
+// hookPlaces has the places and the code of our hooks among those of a server.
+type hookPlaces struct {
+	before [5]int
+	code   [14]uintptr
+}
+
+// intact reports whether our hooks are where they were.
+func (p *hookPlaces) intact(h *server.Hooks) bool { return hooksOf(h, p.before) == p.code }
 
 // hooksOf returns the addresses of the hooks at the places where ours must be. Ours must be
 // the last of the hooks that can change a result, and of those before a call, which could
@@ -108,10 +121,14 @@ func codeAt[F any](hooks []F, index int) uintptr {
 // If server.WithHooks is applied later, it replaces all hooks.
 func (i *installation) intact(ctx context.Context) bool {
 	srv := server.ServerFromContext(ctx)
-	return srv != nil && srv.GetHooks() != nil && srv.GetHooks() == i.hooks.Value()
+	if srv == nil || srv.GetHooks() == nil || srv.GetHooks() != i.hooks.Value() {
+		return false
+	}
+	ours, ok := hooked.Get(srv.GetHooks())
+	return ok && ours.intact(srv.GetHooks())
 }
 
-const hooksLost = "the hooks of Protect are gone, because server.WithHooks was applied after it: apply it before"
+const hooksLost = "the hooks of Protect are gone, because server.WithHooks was applied after it, or the hooks were assigned: set them before"
 
 // whileIntact returns a filter for the tools or prompts of a server. If our hooks are gone,
 // the filter hides all of them: without the hooks nothing seals the cursors of lists, and

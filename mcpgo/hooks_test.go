@@ -220,12 +220,21 @@ func TestRemovingAHookOfProtectIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := new(log)
-			srv := protected(t, l)
+			srv := protected(t, l, server.WithTaskCapabilities(true, true, true))
+			srv.AddTaskTool(mcp.NewTool("task", mcp.WithTaskSupport(mcp.TaskSupportRequired)), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CreateTaskResult, error) {
+				t.Errorf("a task tool ran with the state %q", req.Params.RequestState)
+				return &mcp.CreateTaskResult{}, nil
+			})
 			remove(srv.GetHooks())
-			if r := send(as(t.Context(), "alice"), t, srv, "tools/list", ""); r.Error == nil {
+			if r := send(as(t.Context(), "alice"), t, srv, "tools/list", ""); r.Error == nil && len(r.Result.Tools) > 0 {
 				t.Errorf("got %s", r.raw)
 			}
-			has(t, l, "one of Protect was removed")
+			if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"task","task":{},"requestState":"forged"`); r.Error == nil {
+				t.Errorf("got %s", r.raw)
+			}
+			if text := l.String(); !strings.Contains(text, "one of Protect was removed") && !strings.Contains(text, "the hooks of Protect are gone") {
+				t.Errorf("the log: %s", text)
+			}
 		})
 	}
 }

@@ -66,4 +66,3 @@ func schemaOf(tool *mcp.Tool) uintptr {
 	}
 	return reflect.ValueOf(tool.InputSchema.Properties).Pointer()
 }
-

@@ -141,4 +141,3 @@ func addNames(names *exactjson.Names, schema any) {
 		}
 	}
 }
-

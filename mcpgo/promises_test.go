@@ -114,21 +114,22 @@ func TestAnAnswerIsReadAsTheKindThatWasAskedFor(t *testing.T) {
 		roots  = `{"roots":[{"uri":"file:///"}]}`
 	)
 	for answers, want := range map[string]string{
-		`{"ok":` + form + `}`:                         "ok as a form",
-		`{"sample":` + sample + `}`:                   "sample as a sample",
-		`{"roots":` + roots + `}`:                     "roots as roots",
-		`{"roots":{"roots":[]}}`:                      "roots as roots",
-		`{"ok":` + sample + `}`:                       "",
-		`{"sample":` + form + `}`:                     "",
-		`{"sample":` + roots + `}`:                    "",
-		`{"roots":` + form + `}`:                      "",
-		`{"roots":{"roots":[null]}}`:                  "",
-		`{"roots":{"roots":null}}`:                    "",
-		`{"roots":{}}`:                                "",
-		`{"sample":{"role":"user","model":"m"}}`:      "",
-		`{"sample":{"role":"user","content":[]}}`:     "",
-		`{"sample":{"role":"user","content":[null]}}`: "",
-		`{"sample":{"role":"user","content":"x"}}`:    "",
+		`{"ok":` + form + `}`:        "ok as a form",
+		`{"sample":` + sample + `}`:  "sample as a sample",
+		`{"roots":` + roots + `}`:    "roots as roots",
+		`{"roots":{"roots":[]}}`:     "roots as roots",
+		`{"ok":` + sample + `}`:      "",
+		`{"sample":` + form + `}`:    "",
+		`{"sample":` + roots + `}`:   "",
+		`{"roots":` + form + `}`:     "",
+		`{"roots":{"roots":[null]}}`: "",
+		`{"roots":{"roots":null}}`:   "",
+		`{"roots":{}}`:               "",
+		`{"sample":{"action":"accept","content":{"type":"text","text":"x"}}}`: "",
+		`{"sample":{"role":"user","model":"m"}}`:                              "",
+		`{"sample":{"role":"user","content":[]}}`:                             "",
+		`{"sample":{"role":"user","content":[null]}}`:                         "",
+		`{"sample":{"role":"user","content":"x"}}`:                            "",
 	} {
 		asked := send(t.Context(), t, srv, "tools/call", `"name":"all"`)
 		r := send(t.Context(), t, srv, "tools/call", `"name":"all","requestState":`+quote(asked.Result.RequestState)+`,"inputResponses":`+answers)
