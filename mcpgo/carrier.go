@@ -146,6 +146,9 @@ func jsonOf(value any) []byte {
 	if mcpseal.Guard(func() (err error) { text, err = json.Marshal(value); return err }) != nil {
 		return []byte("!")
 	}
+	if bytes.Contains(text, []byte(`\ufffd`)) {
+		return []byte("!") // json.Marshal wrote this for text that is not UTF-8, so two values would have one text
+	}
 	return text
 }
 

@@ -76,13 +76,15 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 	if tool.Execution != nil && tool.Execution.TaskSupport != "" && tool.Execution.TaskSupport != mcp.TaskSupportForbidden {
 		return errors.New("a paged tool cannot run as a task, because mcp-go does not check the arguments of tasks")
 	}
+	inferred := false
 	if schema := tool.InputSchema; len(tool.RawInputSchema) == 0 && len(schema.Properties) == 0 && len(schema.Required) == 0 &&
 		schema.AdditionalProperties == nil && len(schema.Defs) == 0 {
+		inferred = true
 		if mcp.WithInputSchema[In]()(&tool); len(tool.RawInputSchema) == 0 {
 			return errors.New("mcp-go cannot make an input schema from the Go type: set one")
 		}
 	}
-	listed, err := t.listedSchema(tool)
+	listed, err := t.listedSchema(tool, inferred)
 	if err != nil {
 		return err
 	}

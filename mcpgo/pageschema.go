@@ -2,9 +2,11 @@ package mcpgo
 
 import (
 	"context"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,7 +18,7 @@ import (
 
 // listedSchema returns the input schema for tools/list: the schema of the tool, with the
 // cursor added to the arguments.
-func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, error) {
+func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool, inferred bool) (json.RawMessage, error) {
 	text := tool.RawInputSchema
 	if len(text) == 0 {
 		var err error
@@ -61,6 +63,9 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool) (json.RawMessage, 
 		return nil, err
 	}
 	addNames(&t.known, all)
+	if err := (&fitting{inferred, make(map[reflect.Type]bool)}).check(all, reflect.TypeFor[In]()); err != nil {
+		return nil, err
+	}
 	about, err := json.Marshal(t.cursorSchema())
 	if err != nil {
 		return nil, err
@@ -140,4 +145,96 @@ func addNames(names *exactjson.Names, schema any) {
 			addNames(names, item)
 		}
 	}
+}
+
+// fitting checks that a Go type can hold the arguments that a schema lists. If one would be
+// lost, the tool cannot be registered.
+type fitting struct {
+	inferred bool                  // true if the schema is made from the type
+	seen     map[reflect.Type]bool // true for the structs that were checked already
+}
+
+var (
+	unmarshaler     = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+func (f *fitting) check(schema any, t reflect.Type) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	s, _ := schema.(map[string]any)
+	if own := reflect.PointerTo(t); own.Implements(unmarshaler) || own.Implements(textUnmarshaler) {
+		if f.inferred && embedsReader(t) {
+			return fmt.Errorf("the Go type %s reads JSON by itself, because of a type that it embeds, and the schema made from it does not describe that: set an input schema", t)
+		}
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		return f.check(s["items"], t.Elem())
+	case reflect.Map:
+		return f.check(s["additionalProperties"], t.Elem())
+	case reflect.Struct:
+	default:
+		return nil
+	}
+	if f.seen[t] {
+		return nil
+	}
+	f.seen[t] = true
+	fields, properties := exactjson.Fields(t), s["properties"]
+	listed, _ := properties.(map[string]any)
+	var names exactjson.Names
+	for name, field := range fields {
+		if field.Type != nil {
+			names.Add(name)
+		}
+		if field.Quoted {
+			return fmt.Errorf("the field %q of %s has the option string, which the schema does not describe", name, t)
+		}
+	}
+	for name := range listed {
+		field, found := fields[name]
+		switch {
+		case names.Misspelt(name):
+			return fmt.Errorf("the schema's name %q is that of a field of %s but for its case", name, t)
+		case found && field.Type == nil:
+			return fmt.Errorf("more than one field of %s is called %q, so none gets it", t, name)
+		case !found && f.inferred:
+			return fmt.Errorf("no field of %s gets %q", t, name)
+		}
+	}
+	for name, field := range fields {
+		if field.Type == nil {
+			if f.inferred {
+				return fmt.Errorf("more than one field of %s is called %q, so none gets it", t, name)
+			}
+			continue
+		}
+		if _, err := field.In(reflect.New(t).Elem()); err != nil {
+			return err
+		}
+		if err := f.check(listed[name], field.Type); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// embedsReader reports whether a struct embeds a type that reads JSON by itself. The struct
+// then has the method of that type, which does not read the other fields.
+func embedsReader(t reflect.Type) bool {
+	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
+		field := t.Field(i)
+		bare := field.Type
+		if bare.Kind() == reflect.Pointer {
+			bare = bare.Elem()
+		}
+		own := reflect.PointerTo(bare)
+		if field.Anonymous && (bare.Kind() == reflect.Interface || own.Implements(unmarshaler) || own.Implements(textUnmarshaler)) {
+			return true
+		}
+	}
+	return false
 }

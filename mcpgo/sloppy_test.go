@@ -352,3 +352,79 @@ func TestAPromptThatAsksMustBeWritable(t *testing.T) {
 	})
 	isInternal(t, send(as(t.Context(), "alice"), t, srv, "prompts/get", `"name":"odd"`))
 }
+
+type window struct {
+	Days int `json:"days,omitempty"`
+}
+
+func (w *window) UnmarshalJSON(text []byte) error {
+	type plain window
+	p := plain{Days: 7}
+	err := json.Unmarshal(text, &p)
+	*w = window(p)
+	return err
+}
+
+type baseA struct{ Tenant string }
+
+type baseB struct{ Tenant string }
+
+// register registers a paged tool with these arguments, and returns why it panicked.
+func register[In any](t *testing.T, tool mcp.Tool) string {
+	p := mcpgo.Protect(server.NewMCPServer("test", "1"), boundary(t, new(log), nil), &mcpgo.Options{AllowAnonymous: true})
+	return panicOf(func() {
+		mcpgo.AddPagedTool(p, tool, func(context.Context, mcp.CallToolRequest, In, *int) ([]int, *int, error) { return nil, nil, nil }, nil)
+	})
+}
+
+func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
+	type Embedding struct {
+		window
+		Tenant string `json:"tenant"`
+	}
+	for name, got := range map[string]string{
+		"embeds a reader":        register[Embedding](t, mcp.NewTool("t")),
+		"embeds one deeper down": register[struct{ Filter Embedding }](t, mcp.NewTool("t")),
+		"in a list":              register[struct{ Filters []Embedding }](t, mcp.NewTool("t")),
+		"two of one name": register[struct {
+			baseA
+			baseB
+		}](t, mcp.NewTool("t")),
+		"another case": register[struct{ Tenant string }](t, mcp.NewTool("t", mcp.WithString("tenant", mcp.Required()))),
+		"option string": register[struct {
+			N int `json:"n,string"`
+		}](t, mcp.NewTool("t")),
+	} {
+		if !strings.HasPrefix(got, `mcpgo: the paged tool "t": `) {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	for name, got := range map[string]string{
+		"a struct":      register[search](t, mcp.NewTool("t")),
+		"a field reads": register[struct{ Window window }](t, mcp.NewTool("t")),
+		"an any":        register[any](t, mcp.NewTool("t", mcp.WithString("tenant"))),
+		"a map":         register[map[string]any](t, mcp.NewTool("t")),
+	} {
+		if got != "<nil>" && got != "" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// Text that is not UTF-8 has no JSON, so two of them must not have one digest.
+func TestAHookCannotBindTextThatIsNotUTF8(t *testing.T) {
+	hooks := new(server.Hooks)
+	hooks.AddBeforeCallTool(func(ctx context.Context, _ any, req *mcp.CallToolRequest) {
+		req.GetArguments()["env"], _ = ctx.Value(envKey{}).(string)
+	})
+	srv, alice := protected(t, new(log), server.WithHooks(hooks)), as(t.Context(), "alice")
+	for _, env := range []string{"a\xff", "a\xfe"} {
+		r := send(context.WithValue(alice, envKey{}, env), t, srv, "tools/call", `"name":"ask","arguments":{"x":1}`)
+		if r.Error == nil || r.Error.Message != "Invalid params" {
+			t.Errorf("%q: %s", env, r.raw)
+		}
+	}
+	if r := send(context.WithValue(alice, envKey{}, "a\ufffd"), t, srv, "tools/call", `"name":"ask","arguments":{"x":1}`); r.Error != nil {
+		t.Errorf("U+FFFD itself: %s", r.raw)
+	}
+}
