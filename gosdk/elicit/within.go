@@ -95,13 +95,30 @@ func within(ctx context.Context, passing *passage.Call, req mcp.Request, ask fun
 			pending.passing = passing
 		}
 	}
-	if !a.own && a.mistake != "" {
-		passing.Fail()
-	}
-	if !a.own && a.misfit != nil {
-		passing.Misfit()
+	if !a.own {
+		a.settle(pending, err)
 	}
 	return pending, err
+}
+
+// settle records what a handler that was not registered with elicit must return, now that
+// Within returns pending and err.
+func (a *Asker) settle(pending *Pending, err error) {
+	if a.asks {
+		a.passing.Wait()
+	}
+	switch {
+	case a.mistake != "":
+		a.passing.Fail()
+	case a.misfit != nil:
+		a.passing.Lack("an answer did not fit its question")
+	case a.asks && pending == nil:
+		a.passing.Lack("the questions could not be sent")
+	case err != nil:
+		if key, ok := a.unreadRefusal(); ok {
+			a.passing.Lack(unread(key))
+		}
+	}
 }
 
 // Pending has the questions that a call sends in place of its result.
