@@ -136,7 +136,11 @@ func TestAnUnsolicitedDeclineHasNoContent(t *testing.T) {
 func TestAnErrorThatQuotesAClientAfterWithinIsNotTakenForAPendingAnswer(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		s := newService(t, nil)
+		runs := 0
 		mcp.AddTool(s.Server(), &mcp.Tool{Name: "open"}, func(ctx context.Context, req *mcp.CallToolRequest, in dirs) (*mcp.CallToolResult, any, error) {
+			if runs++; runs == 4 { // the second run of the second call
+				return nil, nil, errors.New("no such file any more: " + in.Text)
+			}
 			p, err := elicit.Within(ctx, req, func(a *elicit.Asker) error { _, err := elicit.Form[sure](a, "c", "Sure?").Value(); return err })
 			if p != nil || err != nil {
 				return p.ToolResult(), nil, err
@@ -145,9 +149,11 @@ func TestAnErrorThatQuotesAClientAfterWithinIsNotTakenForAPendingAnswer(t *testi
 		})
 		u := &user{answer: func(string, *mcp.ElicitParams) *mcp.ElicitResult { return accept(map[string]any{"ok": true}) }}
 		c := connect(t, s.Server(), u.options(false), revision)
-		got := text(call(t, c, &mcp.CallToolParams{Name: "open", Arguments: map[string]any{"dirs": []string{}, "text": "elicit: not answered yet"}}))
-		if !strings.Contains(got, "no such file") || strings.Contains(s.book.String(), "ERROR") {
-			t.Errorf("got %s, the log: %s", got, s.book)
+		for _, want := range []string{"no such file:", "no such file any more:"} {
+			got := text(call(t, c, &mcp.CallToolParams{Name: "open", Arguments: map[string]any{"dirs": []string{}, "text": "elicit: not answered yet"}}))
+			if !strings.Contains(got, want) || strings.Contains(s.book.String(), "ERROR") {
+				t.Errorf("got %s, the log: %s", got, s.book)
+			}
 		}
 	})
 }

@@ -20,7 +20,9 @@ import (
 //
 // Ask questions, read answers and call [Once] only inside ask. After Within has
 // returned, only an answer that has arrived may be read: anything else fails the call.
-// The call also fails if the handler returns a result other than that of the *[Pending].
+// The call also fails if the handler returns a result other than that of the *[Pending],
+// or returns a result although ask asked a question that the user refused, and did not
+// read that answer before it returned.
 //
 // A handler may call Within several times, one after the other. The questions of all
 // these calls must have different keys, and so must their values of [Once]: Within fails

@@ -174,7 +174,7 @@ func (c *Call) Sends(question mcp.InputRequest) {
 	defer c.mu.Unlock()
 	for _, owed := range c.owed {
 		if alike(owed, question) {
-			c.owed = nil
+			c.owed, c.waits = nil, false
 			return
 		}
 	}
