@@ -167,12 +167,12 @@ func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err er
 	if ctx.Failed() {
 		return internalError() // elicit has logged why
 	}
-	if failure != nil && ctx.Asks() && strings.Contains(failure.Error(), passage.ErrPending.Error()) {
+	if isPending(ctx, failure) {
 		return p.refuse(ctx, c.method, "the handler returned the error of an answer that is not there yet: "+
 			"return it in the function that is passed to elicit.Within, and return the result of the Pending")
 	}
-	if failure == nil && ctx.HasMisfit() {
-		return p.refuse(ctx, c.method, "an answer did not fit its question, and the handler went on: return the error of elicit.Within")
+	if why := ctx.Lacks(); failure == nil && why != "" {
+		return p.refuse(ctx, c.method, why+", and the handler went on after elicit.Within failed: return the error of elicit.Within")
 	}
 	if !ctx.Owes() {
 		return nil
@@ -185,6 +185,14 @@ func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err er
 	}
 	return p.refuse(ctx, c.method, "elicit asks, but the handler returned a result that does not: "+
 		"a handler that calls elicit.Within returns the result of its Pending at once")
+}
+
+// isPending reports whether a handler's error is that of an answer that is not there yet.
+// The handler may have copied only the text of that error. The text counts only while an
+// answer is pending, because an error may also quote what a client sent.
+func isPending(ctx *passing, failure error) bool {
+	return errors.Is(failure, passage.ErrPending) ||
+		failure != nil && ctx.Waits() && strings.Contains(failure.Error(), passage.ErrPending.Error())
 }
 
 // sealed returns a result with questions, with a token in place of its state.

@@ -34,7 +34,7 @@ func TestARejectionCanBeAResultThatTheModelReads(t *testing.T) {
 		}
 		ran := len(tool.log())
 		for name, params := range map[string]*mcp.CallToolParams{
-			"forged":          {Name: "steps", RequestState: token[:len(token)-2] + "AA"},
+			"forged":          {Name: "steps", RequestState: forged(token)},
 			"malformed":       {Name: "steps", RequestState: "step=1"},
 			"another tool":    {Name: "other", RequestState: token},
 			"other arguments": {Name: "steps", RequestState: token, Arguments: map[string]any{"x": 1}},
@@ -70,4 +70,15 @@ func TestOnlyTheRejectionsOfToolsAreResults(t *testing.T) {
 	if _, err := callTool(t, session, &mcp.CallToolParams{Name: "large"}); wire(err) != internal {
 		t.Errorf("a state that is not sealed: %s", wire(err))
 	}
+}
+
+// forged returns another token of the same length. A fixed ending would not do: now and
+// then a token has that ending already.
+func forged(token string) string {
+	i := len(token) - 2
+	other := "A"
+	if token[i:i+1] == other {
+		other = "B"
+	}
+	return token[:i] + other + token[i+1:]
 }

@@ -77,7 +77,7 @@ func TestEveryRejectionIsTheSameAnswerOverHTTP(t *testing.T) {
 		t.Fatal(want)
 	}
 	for name, c := range map[string]struct{ user, tool, arguments, state string }{
-		"forged":                     {"alice", "steps", arguments, strconv.Quote(token[:len(token)-2] + "AA")},
+		"forged":                     {"alice", "steps", arguments, strconv.Quote(forged(token))},
 		"a line feed more":           {"alice", "steps", arguments, strconv.Quote(token + "\n")},
 		"too long":                   {"alice", "steps", arguments, strconv.Quote(strings.Repeat("A", 70_000))},
 		"a NUL":                      {"alice", "steps", arguments, `"\u0000"`},

@@ -70,7 +70,7 @@ func TestAHandlerThatSealsByItselfGetsEveryBinding(t *testing.T) {
 		InputResponses: mcp.InputResponseMap{"q": answer, "unasked": answer, "kind": &mcp.ListRootsResult{}},
 	}
 	for name, change := range map[string]func(*mcp.CallToolParams){
-		"changed":         func(p *mcp.CallToolParams) { p.RequestState = p.RequestState[:len(p.RequestState)-2] + "AA" },
+		"changed":         func(p *mcp.CallToolParams) { p.RequestState = forged(p.RequestState) },
 		"plaintext":       func(p *mcp.CallToolParams) { p.RequestState = "step=1" },
 		"another tool":    func(p *mcp.CallToolParams) { p.Name = "other" },
 		"other arguments": func(p *mcp.CallToolParams) { p.Arguments = map[string]any{"a": 2} },

@@ -120,7 +120,12 @@ func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 func (a *Asker) put(key, digest string, question mcp.InputRequest) {
 	if q, ok := question.(*mcp.ElicitParams); ok {
 		if f, ok := q.RequestedSchema.(*form); ok {
-			q.RequestedSchema = f.schema.CloneSchemas() // its receivers may change it
+			schema, err := f.copySchema()
+			if err != nil {
+				a.wrong("the form of the question %s cannot be copied: %v", mcpseal.PlainText(key), err)
+				return
+			}
+			q.RequestedSchema = schema
 		}
 	}
 	a.questions[key] = question
@@ -168,15 +173,27 @@ func (a *Asker) checkQuestions() {
 // user refused. A call of Within in a handler of elicit checks only its own questions,
 // because the handler may still read the others.
 func (a *Asker) checkRefusals() {
+	if key, ok := a.unreadRefusal(); ok {
+		a.wrong("%s: read it with Value or Outcome before you act, or ask it only where it is read", unread(key))
+	}
+}
+
+// unreadRefusal returns the first key, in sorted order, of a question that was refused
+// and whose answer the handler has not read.
+func (a *Asker) unreadRefusal() (key string, ok bool) {
 	for _, key := range slices.Sorted(maps.Keys(a.digests)) {
 		if a.own && a.part != 0 && a.used[usedKey{key: key}] != a.part {
 			continue
 		}
 		if recorded, ok := a.state.Answers[key]; ok && recorded.Action != Accept && !a.read[key] {
-			a.wrong("the question %s was declined or cancelled, and nobody read its answer: read it with Value or Outcome before you act, "+
-				"or ask it only where it is read", mcpseal.PlainText(key))
+			return key, true
 		}
 	}
+	return "", false
+}
+
+func unread(key string) string {
+	return fmt.Sprintf("the question %s was declined or cancelled, and nobody read its answer", mcpseal.PlainText(key))
 }
 
 // wrong records a mistake made by the author of the handler. Only the first one is kept.

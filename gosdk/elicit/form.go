@@ -131,6 +131,18 @@ type form struct {
 // its schema has the same digest as the question that is sent.
 func (f *form) MarshalJSON() ([]byte, error) { return f.text, nil }
 
+// copySchema returns a deep copy of the schema for one question: those who receive the
+// question may change its schema, and must not change the form of other calls.
+// CloneSchemas is not enough, because its copies share slices and numbers.
+func (f *form) copySchema() (*jsonschema.Schema, error) {
+	schema := new(jsonschema.Schema)
+	if err := json.Unmarshal(f.text, schema); err != nil {
+		return nil, err
+	}
+	schema.PropertyOrder = slices.Clone(f.schema.PropertyOrder) // not in the JSON, but it decides the order there
+	return schema, nil
+}
+
 // plainForms and optionForms have a []*form for each reflect.Type: its form without
 // options, and its last few forms with options. A handler may compute options from what
 // a client sends, so the number and the size of these forms are limited.

@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
@@ -216,4 +218,67 @@ func TestFormsOfManyGoroutinesAreApart(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+type crust struct {
+	Crust string `json:"crust"`
+	Count uint   `json:"count"`
+}
+
+// TestMiddlewareCannotChangeTheFormsOfLaterCalls: a form is kept for all calls.
+func TestMiddlewareCannotChangeTheFormsOfLaterCalls(t *testing.T) {
+	option := elicit.Enum("crust", "thin", "thick")
+	before := elicit.SchemaOf[crust](option)
+	damage, damaged := true, false
+	both(t, func(t *testing.T, revision string) {
+		edit := func(question mcp.InputRequest) {
+			params, ok := question.(*mcp.ElicitParams)
+			if !ok || !damage {
+				return
+			}
+			if schema, ok := params.RequestedSchema.(*jsonschema.Schema); ok {
+				damaged = true
+				schema.Properties["crust"].Enum[0] = "stuffed"
+				schema.Required[0] = "none"
+				slices.Reverse(schema.PropertyOrder)
+				*schema.Properties["count"].Minimum = 100
+			}
+		}
+		s := behind(t, func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				result, err := next(ctx, method, req)
+				if r, ok := result.(*mcp.CallToolResult); ok && r != nil {
+					edit(r.InputRequests["k"])
+				}
+				return result, err
+			}
+		})
+		s.Server().AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if params, ok := req.GetParams().(*mcp.ElicitParams); ok {
+					edit(params)
+				}
+				return next(ctx, method, req)
+			}
+		})
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+			answer, err := elicit.Form[crust](ask, "k", "Crust?", option).Value()
+			return result{answer.Crust}, err
+		})
+		u := &user{answer: func(string, *mcp.ElicitParams) *mcp.ElicitResult {
+			return accept(map[string]any{"crust": "thin", "count": 1})
+		}}
+		session := connect(t, s.Server(), u.options(false), revision)
+		damage, damaged = true, false
+		call(t, session, &mcp.CallToolParams{Name: "t"})
+		if damage = false; !damaged {
+			t.Fatal("the middleware has seen no schema")
+		}
+		if got := text(call(t, session, &mcp.CallToolParams{Name: "t"})); got != `{"done":"thin"}` {
+			t.Errorf("%s; the log: %s", got, s.book)
+		}
+	})
+	if after := elicit.SchemaOf[crust](option); after != before {
+		t.Errorf("the form is now %s, it was %s", after, before)
+	}
 }

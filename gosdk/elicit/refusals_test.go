@@ -220,3 +220,90 @@ func TestAMisfitIsNotTakenForARefusalThatNobodyRead(t *testing.T) {
 		}
 	})
 }
+
+// refusedAndFailed asks two questions, does not read the first one, which the user
+// declines, and fails.
+func refusedAndFailed(a *elicit.Asker) error {
+	elicit.Form[confirm](a, "confirm", "Delete everything?")
+	if _, err := elicit.Form[value](a, "why", "Why?").Value(); err != nil {
+		return err
+	}
+	return errors.New("the disk is full")
+}
+
+// TestARefusalThatNobodyReadFailsAHandlerThatGoesOnAfterAnErrorOfWithin: the handler may
+// have acted against the refusal.
+func TestARefusalThatNobodyReadFailsAHandlerThatGoesOnAfterAnErrorOfWithin(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s := newService(t, nil)
+		addPlain := func(name string, stops bool, ask func(*elicit.Asker) error) {
+			s.Server().AddTool(&mcp.Tool{Name: name, InputSchema: anyObject}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				pending, err := elicit.Within(ctx, req, ask)
+				if pending != nil {
+					return pending.ToolResult(), nil
+				}
+				if stops {
+					return nil, err
+				}
+				return done("deleted"), nil
+			})
+		}
+		addPlain("goes on", false, refusedAndFailed)
+		addPlain("stops", true, refusedAndFailed)
+		addPlain("reads", false, func(a *elicit.Asker) error {
+			_, err := elicit.Form[confirm](a, "confirm", "Delete everything?").Value()
+			return err
+		})
+		mcp.AddTool(s.Server(), &mcp.Tool{Name: "a typed tool stops"}, func(ctx context.Context, req *mcp.CallToolRequest, _ args) (*mcp.CallToolResult, result, error) {
+			pending, err := elicit.Within(ctx, req, refusedAndFailed)
+			return pending.ToolResult(), result{}, err
+		})
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "elicit's reads later"}, func(ctx context.Context, a *elicit.Asker, _ args) (result, error) {
+			var answer *elicit.Answer[confirm]
+			elicit.Within(ctx, a.Request(), func(a *elicit.Asker) error {
+				answer = elicit.Form[confirm](a, "confirm", "Delete everything?")
+				return errors.Join(refusedAndFailed(a))
+			})
+			_, _, err := answer.Outcome()
+			return result{"kept"}, err
+		})
+		s.Server().AddPrompt(&mcp.Prompt{Name: "p"}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			if pending, _ := elicit.Within(ctx, req, refusedAndFailed); pending != nil {
+				return pending.PromptResult(), nil
+			}
+			return &mcp.GetPromptResult{}, nil
+		})
+		s.Server().AddResource(&mcp.Resource{URI: "file:///a", Name: "a"}, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			if pending, _ := elicit.Within(ctx, req, refusedAndFailed); pending != nil {
+				return pending.ResourceResult(), nil
+			}
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI}}}, nil
+		})
+		u := reply(map[string]*mcp.ElicitResult{"Delete everything?": {Action: "decline"}})
+		session := connect(t, s.Server(), u.options(false), revision)
+		check := func(name, got, want string, logged bool) {
+			t.Helper()
+			const unread = "the question confirm was declined or cancelled, and nobody read its answer"
+			if !strings.Contains(got, want) || strings.Contains(s.book.String(), unread) != logged {
+				t.Errorf("%s: %s, want %s; the log: %s", name, got, want, s.book)
+			}
+			s.book.clear()
+		}
+		for _, c := range []struct {
+			tool, want string
+			logged     bool
+		}{
+			{"goes on", internal, true},
+			{"stops", "the disk is full", false},
+			{"a typed tool stops", "ERROR the disk is full", false},
+			{"reads", "deleted", false},
+			{"elicit's reads later", `{"done":"kept"}`, false},
+		} {
+			check(c.tool, text(call(t, session, &mcp.CallToolParams{Name: c.tool})), c.want, c.logged)
+		}
+		_, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"})
+		check("a prompt", text(&mcp.CallToolResult{}, err), internal, true)
+		_, err = session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "file:///a"})
+		check("a resource", text(&mcp.CallToolResult{}, err), internal, true)
+	})
+}

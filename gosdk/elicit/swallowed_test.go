@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk"
 	"github.com/mcpseal/mcpseal/gosdk/elicit"
 )
@@ -128,6 +129,65 @@ func TestAnUnsolicitedDeclineHasNoContent(t *testing.T) {
 			InputResponses: mcp.InputResponseMap{"c": &mcp.ElicitResult{Action: "decline", Content: map[string]any{"ok": true}}}}))
 		if got != `"decline0"` && got != "decline0" {
 			t.Errorf("got %s", got)
+		}
+	})
+}
+
+func TestAnErrorThatQuotesAClientAfterWithinIsNotTakenForAPendingAnswer(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s := newService(t, nil)
+		runs := 0
+		mcp.AddTool(s.Server(), &mcp.Tool{Name: "open"}, func(ctx context.Context, req *mcp.CallToolRequest, in dirs) (*mcp.CallToolResult, any, error) {
+			if runs++; runs == 4 { // the second run of the second call
+				return nil, nil, errors.New("no such file any more: " + in.Text)
+			}
+			p, err := elicit.Within(ctx, req, func(a *elicit.Asker) error { _, err := elicit.Form[sure](a, "c", "Sure?").Value(); return err })
+			if p != nil || err != nil {
+				return p.ToolResult(), nil, err
+			}
+			return nil, nil, errors.New("no such file: " + in.Text)
+		})
+		u := &user{answer: func(string, *mcp.ElicitParams) *mcp.ElicitResult { return accept(map[string]any{"ok": true}) }}
+		c := connect(t, s.Server(), u.options(false), revision)
+		for _, want := range []string{"no such file:", "no such file any more:"} {
+			got := text(call(t, c, &mcp.CallToolParams{Name: "open", Arguments: map[string]any{"dirs": []string{}, "text": "elicit: not answered yet"}}))
+			if !strings.Contains(got, want) || strings.Contains(s.book.String(), "ERROR") {
+				t.Errorf("got %s, the log: %s", got, s.book)
+			}
+		}
+	})
+}
+
+// The user was not asked: the questions could not be sent.
+func TestQuestionsThatCannotBeSentFailAHandlerThatGoesOn(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		for name, c := range map[string]struct {
+			change  func(*mcpseal.Config)
+			options *mcp.ClientOptions
+		}{
+			"a client that cannot answer": {nil, nil},
+			"a state that is too long":    {func(c *mcpseal.Config) { c.MaxState = 8 }, (&user{}).options(false)},
+		} {
+			s := newService(t, c.change)
+			leaked := errors.New("")
+			add := func(name string, after func(error) error) {
+				s.Server().AddTool(&mcp.Tool{Name: name, InputSchema: anyObject}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					p, err := elicit.Within(ctx, req, func(a *elicit.Asker) error { leaked = askConfirm(a); return leaked })
+					if p != nil {
+						return p.ToolResult(), nil
+					}
+					return done("acted"), after(err)
+				})
+			}
+			add("goes on", func(error) error { return nil })
+			add("quotes", func(error) error { return errors.New(leaked.Error()) })
+			session := connect(t, s.Server(), c.options, revision)
+			for _, tool := range []string{"goes on", "quotes"} {
+				got := text(call(t, session, &mcp.CallToolParams{Name: tool}))
+				if !strings.HasPrefix(got, `{"code":-32`) || strings.Contains(got, "not answered yet") {
+					t.Errorf("%s, %s: got %s, the log: %s", name, tool, got, s.book)
+				}
+			}
 		}
 	})
 }

@@ -20,7 +20,9 @@ import (
 //
 // Ask questions, read answers and call [Once] only inside ask. After Within has
 // returned, only an answer that has arrived may be read: anything else fails the call.
-// The call also fails if the handler returns a result other than that of the *[Pending].
+// The call also fails if the handler returns a result other than that of the *[Pending],
+// or returns a result although ask asked a question that the user refused, and did not
+// read that answer before it returned.
 //
 // A handler may call Within several times, one after the other. The questions of all
 // these calls must have different keys, and so must their values of [Once]: Within fails
@@ -95,13 +97,30 @@ func within(ctx context.Context, passing *passage.Call, req mcp.Request, ask fun
 			pending.passing = passing
 		}
 	}
-	if !a.own && a.mistake != "" {
-		passing.Fail()
-	}
-	if !a.own && a.misfit != nil {
-		passing.Misfit()
+	if !a.own {
+		a.settle(pending, err)
 	}
 	return pending, err
+}
+
+// settle records what a handler that was not registered with elicit must return, now that
+// Within returns pending and err.
+func (a *Asker) settle(pending *Pending, err error) {
+	if a.asks {
+		a.passing.Wait()
+	}
+	switch {
+	case a.mistake != "":
+		a.passing.Fail()
+	case a.misfit != nil:
+		a.passing.Lack("an answer did not fit its question")
+	case a.asks && pending == nil:
+		a.passing.Lack("the questions could not be sent")
+	case err != nil:
+		if key, ok := a.unreadRefusal(); ok {
+			a.passing.Lack(unread(key))
+		}
+	}
 }
 
 // Pending has the questions that a call sends in place of its result.

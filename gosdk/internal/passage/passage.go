@@ -51,7 +51,8 @@ type Call struct {
 	owed   mcp.InputRequestMap // the questions of a Pending that the handler must return; nil if there is none
 	taken  bool                // true if the handler has taken the result with these questions
 	failed bool                // true if elicit was misused after Within returned, so that the call must fail
-	misfit bool                // true if an answer did not fit, so that the handler must return an error
+	waits  bool                // true if the last run of a handler with Within read an answer that is not there yet
+	lacks  string              // why the handler must return an error: an answer that it asked for is lacking; "" if it need not
 
 	input *input // the state and the answers that came in for elicit; nil if nothing came in for it
 
@@ -100,7 +101,7 @@ func From(ctx context.Context) *Call {
 func (c *Call) Began() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asking = false
+	c.asking, c.waits = false, false
 }
 
 // Within returns the asker that the function begin made for this run of a handler. It
@@ -173,7 +174,7 @@ func (c *Call) Sends(question mcp.InputRequest) {
 	defer c.mu.Unlock()
 	for _, owed := range c.owed {
 		if alike(owed, question) {
-			c.owed = nil
+			c.owed, c.waits = nil, false
 			return
 		}
 	}
@@ -205,25 +206,36 @@ func (c *Call) Fail() bool {
 	return !before
 }
 
-// Misfit records that an answer did not fit, so that the handler must return an error.
-func (c *Call) Misfit() {
+// Lack records why Within returned an error that the handler must not swallow: if the
+// handler returns a result, it may have acted without an answer or against one. Only the
+// first reason is kept.
+func (c *Call) Lack(why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.misfit = true
+	if c.lacks == "" {
+		c.lacks = why
+	}
 }
 
-// HasMisfit reports whether Misfit was called.
-func (c *Call) HasMisfit() bool {
+// Lacks returns the reason that Lack recorded, or "" if there is none.
+func (c *Call) Lacks() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.misfit
+	return c.lacks
 }
 
-// Asks reports whether the handler called elicit.Within, or is one of elicit's.
-func (c *Call) Asks() bool {
-	c.beginning.Lock()
-	defer c.beginning.Unlock()
-	return c.within != nil
+// Wait records that a handler with Within read an answer that is not there yet.
+func (c *Call) Wait() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waits = true
+}
+
+// Waits reports whether Wait was called in the last run of the handler.
+func (c *Call) Waits() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waits
 }
 
 // Failed reports whether Fail was called.
@@ -249,7 +261,7 @@ func (c *Call) Wrote(state string, wording map[string][16]byte) {
 func (c *Call) Begin(round *mcpseal.Round) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.round, c.wrote, c.asking, c.input, c.owed = round, nil, false, nil, nil
+	c.round, c.wrote, c.asking, c.waits, c.input, c.owed = round, nil, false, false, nil, nil
 }
 
 // Worded reports whether elicit wrote the state of a round. This is so if the round's
