@@ -63,7 +63,7 @@ func (t *pagedTool[In, At, Item]) listedSchema(tool mcp.Tool, inferred bool) (js
 		return nil, err
 	}
 	addNames(&t.known, all)
-	if err := (&fitting{inferred, make(map[reflect.Type]bool)}).check(all, reflect.TypeFor[In]()); err != nil {
+	if err := (&fitting{inferred, make(map[fit]bool)}).check(all, reflect.TypeFor[In]()); err != nil {
 		return nil, err
 	}
 	about, err := json.Marshal(t.cursorSchema())
@@ -150,8 +150,14 @@ func addNames(names *exactjson.Names, schema any) {
 // fitting checks that a Go type can hold the arguments that a schema lists. If one would be
 // lost, the tool cannot be registered.
 type fitting struct {
-	inferred bool                  // true if the schema is made from the type
-	seen     map[reflect.Type]bool // true for the structs that were checked already
+	inferred bool         // true if the schema is made from the type
+	seen     map[fit]bool // true for the pairs that were already checked, because a type may contain itself
+}
+
+// fit is a Go type, and the address of the schema that it must fit; 0 if there is none.
+type fit struct {
+	typ    reflect.Type
+	schema uintptr
 }
 
 var (
@@ -164,6 +170,11 @@ func (f *fitting) check(schema any, t reflect.Type) error {
 		t = t.Elem()
 	}
 	s, _ := schema.(map[string]any)
+	pair := fit{t, reflect.ValueOf(s).Pointer()}
+	if f.seen[pair] {
+		return nil
+	}
+	f.seen[pair] = true
 	if own := reflect.PointerTo(t); own.Implements(unmarshaler) || own.Implements(textUnmarshaler) {
 		if f.inferred && embedsReader(t) {
 			return fmt.Errorf("the Go type %s reads JSON by itself, because of a type that it embeds, and the schema made from it does not describe that: set an input schema", t)
@@ -179,10 +190,6 @@ func (f *fitting) check(schema any, t reflect.Type) error {
 	default:
 		return nil
 	}
-	if f.seen[t] {
-		return nil
-	}
-	f.seen[t] = true
 	fields, properties := exactjson.Fields(t), s["properties"]
 	listed, _ := properties.(map[string]any)
 	var names exactjson.Names

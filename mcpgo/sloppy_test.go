@@ -399,7 +399,21 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}
+	type List []List
+	type Filter struct {
+		Tenant string `json:"tenant"`
+	}
+	twice := json.RawMessage(`{"type":"object","properties":{"a":{"type":"object","properties":{"tenant":{}}},"b":{"type":"object","properties":{"TENANT":{}}}}}`)
+	if got := register[struct {
+		A Filter `json:"a"`
+		B Filter `json:"b"`
+	}](t, mcp.NewToolWithRawSchema("t", "", twice)); !strings.Contains(got, "but for its case") {
+		t.Errorf("one type with two schemas: %q", got)
+	}
 	for name, got := range map[string]string{
+		"contains itself": register[struct {
+			List List `json:"list"`
+		}](t, mcp.NewToolWithRawSchema("t", "", json.RawMessage(`{"type":"object","properties":{"list":{"type":"array"}}}`))),
 		"a struct":      register[search](t, mcp.NewTool("t")),
 		"a field reads": register[struct{ Window window }](t, mcp.NewTool("t")),
 		"an any":        register[any](t, mcp.NewTool("t", mcp.WithString("tenant"))),

@@ -144,7 +144,11 @@ func TestAForgedCursorBuysNoDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := Request{Tool: "list", Arguments: []byte(`{"a":1,"a":2}`)}
-	if _, err := issuer.Open(broken, good[:len(good)-2]+"AA"); !errors.Is(err, ErrSignature) {
+	end := "AA"
+	if strings.HasSuffix(good, end) {
+		end = "EE"
+	}
+	if _, err := issuer.Open(broken, good[:len(good)-2]+end); !errors.Is(err, ErrSignature) {
 		t.Errorf("a forged cursor: %v", err)
 	}
 	if _, err := issuer.Open(broken, good); err == nil || errors.Is(err, ErrSignature) {
