@@ -78,8 +78,8 @@ func (r *Round) Accepts(key string, kind Kind) bool {
 	if r.waived&ClaimQuestions != 0 {
 		return true
 	}
-	q, asked := r.questions.find(key)
-	return asked && q.Kind.Takes(kind)
+	question, asked := r.questions.kindOf(key)
+	return asked && question.Takes(kind)
 }
 
 // questionList holds questions in the encoding of the native record. A round keeps them
@@ -90,6 +90,8 @@ type questionList struct {
 }
 
 const flagQuestionDigest = 1 << 7
+
+const _ = uint16(MaxQuestions * (2 + MaxQuestionKey + digestSize)) // two bytes hold every place in a text
 
 func appendQuestions(dst []byte, questions []Question) []byte {
 	for i := range questions {
@@ -115,7 +117,7 @@ func cutQuestions(payload []byte, n int) (list questionList, rest string, ok boo
 	all.Grow(len(payload) + 2*n)
 	all.Write(payload)
 	rest = all.String()
-	var room [MaxQuestions]uint16 // MaxQuestions of the longest questions are shorter than 64 KiB
+	var room [MaxQuestions]uint16
 	starts := room[:0]
 	for range n {
 		starts = append(starts, uint16(len(payload)-len(rest)))
@@ -157,7 +159,7 @@ func cutQuestion(text string) (q Question, rest string, ok bool) {
 	return q, rest, q.wellFormed()
 }
 
-// all yields the questions.
+// all yields the questions, in the order in which they were asked.
 func (l questionList) all(yield func(Question) bool) {
 	for text := l.text; text != ""; {
 		q, rest, ok := cutQuestion(text)
@@ -168,28 +170,30 @@ func (l questionList) all(yield func(Question) bool) {
 	}
 }
 
-// find returns the question with this key. It halves the list at each step, because
-// reading all questions for each answer takes long if there are many of both.
-func (l questionList) find(key string) (q Question, ok bool) {
+// kindOf returns the kind of the question with this key, and false if there is none. It
+// halves the list at each step, because reading all questions for each answer takes long
+// if there are many of both.
+func (l questionList) kindOf(key string) (kind Kind, ok bool) {
 	for order := l.order; order != ""; {
 		middle := len(order) / 4 * 2
 		start := int(order[middle])<<8 | int(order[middle+1])
-		if q, _, ok = cutQuestion(l.text[start:]); !ok {
+		q, _, wellFormed := cutQuestion(l.text[start:])
+		if !wellFormed {
 			break
 		}
 		switch strings.Compare(key, q.Key) {
 		case 0:
-			return q, true
+			return q.Kind, true
 		case -1:
 			order = order[:middle]
 		default:
 			order = order[middle+2:]
 		}
 	}
-	return Question{}, false
+	return 0, false
 }
 
 func (l questionList) keyAt(start uint16) string {
 	text := l.text[start+1:]
-	return text[1 : 1+text[0]]
+	return text[1 : 1+int(text[0])]
 }
