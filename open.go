@@ -198,20 +198,27 @@ func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *
 		fail = guardFormat(func() (err error) {
 			onHeap := round.binding
 			round.claims, err = f.Format.Open(ctx, &onHeap, token)
-			if err == nil && (!wellFormed(round.claims.Questions) || !round.claims.HasState && round.claims.State != "") {
+			if err != nil {
+				return err
+			}
+			asked := round.claims.Questions
+			ok := wellFormed(asked) && (round.claims.HasState || round.claims.State == "")
+			if ok {
+				round.questions, _, ok = cutQuestions(appendQuestions(nil, asked), len(asked))
+			}
+			if !ok {
 				return ReasonMalformed
 			}
-			round.questions = questionList(appendQuestions(nil, round.claims.Questions))
-			return err
+			return nil
 		})
 	}
 	if fail != nil {
-		round.claims, round.questions = Claims{}, ""
+		round.claims, round.questions = Claims{}, questionList{}
 		return fail
 	}
 	round.waived, round.named = f.waives, f.carries&ClaimRequest != 0
 	if f.carries&ClaimQuestions == 0 {
-		round.questions = ""
+		round.questions = questionList{}
 	}
 	return nil
 }

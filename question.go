@@ -1,6 +1,9 @@
 package mcpseal
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Kind is the kind of a question.
 type Kind uint8
@@ -51,18 +54,14 @@ func wellFormed(questions []Question) bool {
 	return len(questions) < 2 || distinctKeys(questions)
 }
 
+// distinctKeys reports whether no two questions have the same key. It sorts the keys,
+// because comparing each with each takes long if there are many.
 func distinctKeys(questions []Question) bool {
 	var room [MaxQuestions]string
 	keys := room[:0]
 	for i := range questions {
 		keys = append(keys, questions[i].Key)
 	}
-	return distinct(keys)
-}
-
-// distinct reports whether no two keys are the same. It sorts the keys, because comparing
-// each with each takes long if there are many.
-func distinct(keys []string) bool {
 	slices.Sort(keys)
 	for i := 1; i < len(keys); i++ {
 		if keys[i-1] == keys[i] {
@@ -79,19 +78,20 @@ func (r *Round) Accepts(key string, kind Kind) bool {
 	if r.waived&ClaimQuestions != 0 {
 		return true
 	}
-	for q := range r.questions.all {
-		if q.Key == key {
-			return q.Kind.Takes(kind)
-		}
-	}
-	return false
+	question, asked := r.questions.kindOf(key)
+	return asked && question.Takes(kind)
 }
 
 // questionList holds questions in the encoding of the native record. A round keeps them
 // encoded, and decodes them on demand without an allocation.
-type questionList string
+type questionList struct {
+	text  string // the questions, in the order in which they were asked
+	order string // where each question begins in text, two bytes each, in the order of the keys
+}
 
 const flagQuestionDigest = 1 << 7
+
+const _ = uint16(MaxQuestions * (2 + MaxQuestionKey + digestSize)) // two bytes hold every place in a text
 
 func appendQuestions(dst []byte, questions []Question) []byte {
 	for i := range questions {
@@ -109,19 +109,32 @@ func appendQuestions(dst []byte, questions []Question) []byte {
 	return dst
 }
 
-// cutQuestions cuts n well-formed questions off the front of text. ok is false if text
-// does not begin with n well-formed questions.
-func cutQuestions(text string, n int) (list questionList, rest string, ok bool) {
-	rest = text
+// cutQuestions cuts n well-formed questions off the front of payload. ok is false if
+// payload does not begin with n well-formed questions, or if two of them have the same
+// key. One allocation holds both results.
+func cutQuestions(payload []byte, n int) (list questionList, rest string, ok bool) {
+	var all strings.Builder
+	all.Grow(len(payload) + 2*n)
+	all.Write(payload)
+	rest = all.String()
+	var room [MaxQuestions]uint16
+	starts := room[:0]
 	for range n {
+		starts = append(starts, uint16(len(payload)-len(rest)))
 		if _, rest, ok = cutQuestion(rest); !ok {
-			return "", "", false
+			return questionList{}, "", false
 		}
 	}
-	list = questionList(text[:len(text)-len(rest)])
-	if n > 1 && !list.distinctKeys() {
-		return "", "", false
+	list.text = all.String()[:len(payload)-len(rest)]
+	slices.SortFunc(starts, func(a, b uint16) int { return strings.Compare(list.keyAt(a), list.keyAt(b)) })
+	for i, start := range starts {
+		if i > 0 && list.keyAt(starts[i-1]) == list.keyAt(start) {
+			return questionList{}, "", false
+		}
+		all.WriteByte(byte(start >> 8))
+		all.WriteByte(byte(start))
 	}
+	list.order = all.String()[len(payload):]
 	return list, rest, true
 }
 
@@ -146,9 +159,9 @@ func cutQuestion(text string) (q Question, rest string, ok bool) {
 	return q, rest, q.wellFormed()
 }
 
-// all yields the questions in a list that cutQuestions or appendQuestions made.
+// all yields the questions, in the order in which they were asked.
 func (l questionList) all(yield func(Question) bool) {
-	for text := string(l); text != ""; {
+	for text := l.text; text != ""; {
 		q, rest, ok := cutQuestion(text)
 		if !ok || !yield(q) {
 			return
@@ -157,11 +170,30 @@ func (l questionList) all(yield func(Question) bool) {
 	}
 }
 
-func (l questionList) distinctKeys() bool {
-	var room [MaxQuestions]string
-	keys := room[:0]
-	for q := range l.all {
-		keys = append(keys, q.Key)
+// kindOf returns the kind of the question with this key, and false if there is none. It
+// halves the list at each step, because reading all questions for each answer takes long
+// if there are many of both.
+func (l questionList) kindOf(key string) (kind Kind, ok bool) {
+	for order := l.order; order != ""; {
+		middle := len(order) / 4 * 2
+		start := int(order[middle])<<8 | int(order[middle+1])
+		q, _, wellFormed := cutQuestion(l.text[start:])
+		if !wellFormed {
+			break
+		}
+		switch strings.Compare(key, q.Key) {
+		case 0:
+			return q.Kind, true
+		case -1:
+			order = order[:middle]
+		default:
+			order = order[middle+2:]
+		}
 	}
-	return distinct(keys)
+	return 0, false
+}
+
+func (l questionList) keyAt(start uint16) string {
+	text := l.text[start+1:]
+	return text[1 : 1+int(text[0])]
 }

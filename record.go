@@ -159,9 +159,9 @@ func (rec *record) claims() (Claims, questionList, Reason) {
 		Round:     rec.round(),
 		HasState:  rec.head[atFlags]&flagState != 0,
 	}
-	questions, state, ok := cutQuestions(string(rec.rest), rec.questions)
+	questions, state, ok := cutQuestions(rec.rest, rec.questions)
 	if !ok || !c.HasState && state != "" {
-		return Claims{}, "", ReasonMalformed
+		return Claims{}, questionList{}, ReasonMalformed
 	}
 	c.State = state
 	return c, questions, ""

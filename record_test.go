@@ -103,7 +103,7 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 // alike up to the end.
 func TestTwoQuestionsOfOneKeyAreRefusedWhereverTheyAre(t *testing.T) {
 	opens := func(questions []Question) bool {
-		list, rest, ok := cutQuestions(string(appendQuestions(nil, questions))+"state", len(questions))
+		list, rest, ok := cutQuestions(append(appendQuestions(nil, questions), "state"...), len(questions))
 		return ok && rest == "state" && slices.Equal(slices.Collect(list.all), questions)
 	}
 	for _, n := range []int{1, 2, 3, 13, MaxQuestions} {
@@ -238,6 +238,10 @@ func TestAllocations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	askedRound, err := b.Open(ctx, request, asking)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var events, uses int
 	watched, err := New(Config{Keys: ring, Audience: "svc",
 		Observer: func(context.Context, Event) { events++ }, Replay: countingStore{&uses}, ReplayTools: []string{"watched"}})
@@ -256,11 +260,16 @@ func TestAllocations(t *testing.T) {
 		want float64
 		f    func()
 	}{
-		"first round":         {0, func() { b.Open(ctx, request, "") }},
-		"open":                {1, func() { b.Open(ctx, request, token) }},
-		"seal":                {1, func() { b.Seal(ctx, &round, &state) }},
-		"open 64 questions":   {1, func() { b.Open(ctx, request, asking) }},
-		"seal 64 questions":   {1, func() { b.Seal(ctx, &round, &state, questions...) }},
+		"first round":       {0, func() { b.Open(ctx, request, "") }},
+		"open":              {1, func() { b.Open(ctx, request, token) }},
+		"seal":              {1, func() { b.Seal(ctx, &round, &state) }},
+		"open 64 questions": {1, func() { b.Open(ctx, request, asking) }},
+		"seal 64 questions": {1, func() { b.Seal(ctx, &round, &state, questions...) }},
+		"accept 64 answers": {0, func() {
+			for i := range questions {
+				askedRound.Accepts(questions[i].Key, KindForm)
+			}
+		}},
 		"open, observed":      {1 + 2, func() { watched.Open(ctx, request, token) }},
 		"seal, observed":      {1 + 2, func() { watched.Seal(ctx, &watchedRound, &state) }},
 		"open once, observed": {1 + 2, func() { watched.Open(ctx, once, onceToken) }},
@@ -317,6 +326,9 @@ func FuzzRecord(f *testing.F) {
 		keys := map[string]bool{}
 		for _, q := range claims.Questions {
 			keys[q.Key] = true
+			if kind, ok := questions.kindOf(q.Key); !ok || kind != q.Kind {
+				t.Fatalf("%v is found as one of kind %d, %v", q, kind, ok)
+			}
 		}
 		if len(keys) != len(claims.Questions) || len(keys) != rec.questions {
 			t.Fatalf("%d questions are read as %v", rec.questions, claims.Questions)

@@ -93,27 +93,27 @@ func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, c
 func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (c Claims, questions questionList, arguments [digestSize]byte, fail *failure) {
 	text, ok := strings.CutPrefix(token, f.prefix)
 	if !ok {
-		return c, "", arguments, failed(ReasonMalformed)
+		return c, questions, arguments, failed(ReasonMalformed)
 	}
 	s := native.Borrow()
 	defer s.Release()
 	payload, unopened := f.texts.Open(ctx, s, text)
 	if unopened != nil {
-		return c, "", arguments, &failure{Failure: *unopened}
+		return c, questions, arguments, &failure{Failure: *unopened}
 	}
 	rec, reason := parseRecord(payload)
 	if reason != "" {
-		return c, "", arguments, failed(reason)
+		return c, questions, arguments, failed(reason)
 	}
 	d.salt(binding, rec.flow())
 	if reason := rec.boundTo(binding, d); reason != "" {
 		fail := failed(reason)
 		fail.flow, fail.round = rec.flow(), rec.round()
-		return c, "", arguments, fail
+		return c, questions, arguments, fail
 	}
 	c, questions, reason = rec.claims()
 	if reason != "" {
-		return c, "", arguments, failed(reason)
+		return c, questions, arguments, failed(reason)
 	}
 	return c, questions, d.masked(rec.head[atArguments:]), nil
 }
