@@ -1,0 +1,66 @@
+package probe
+
+// Attack is one class of attacks. It tries several variants.
+type Attack struct {
+	ID       string   // as in --require and in reports
+	Title    string   // what is sent
+	Means    string   // what it means if it gets through
+	Section  Section  // what the specification says
+	Fix      string   // what to do about a finding
+	Severity Severity // how bad a finding is
+	AtMost   int      // how many requests it sends for each target, honest ones included
+	Honest   int      // how many honest calls it completes for each target
+
+	unsolicited bool // whether it gets through on a tool that takes answers with its first call
+	needs       need
+	try         func(*trial)
+}
+
+// Severity is how bad a finding is.
+type Severity string
+
+// The severities, worst first.
+const (
+	High   Severity = "high"   // a client does what the server did not allow
+	Medium Severity = "medium" // a client learns what it should not, or takes another way around
+	Low    Severity = "low"    // a weakness that needs another one, or an honest client is refused
+)
+
+// Section is a section of the specification.
+type Section struct{ Title, URL string }
+
+const specification = "https://modelcontextprotocol.io/specification/" + revision
+
+var (
+	integrity    = Section{"Multi Round-Trip Requests, server requirement 4: integrity", specification + "/basic/patterns/mrtr#server-requirements-basic-workflow"}
+	replay       = Section{"Multi Round-Trip Requests, server requirement 5: principal, expiry, originating request", specification + "/basic/patterns/mrtr#server-requirements-basic-workflow"}
+	once         = Section{"Multi Round-Trip Requests, server requirement 5, warning: at most once", specification + "/basic/patterns/mrtr#server-requirements-basic-workflow"}
+	declared     = Section{"Multi Round-Trip Requests, server requirement 7: capabilities", specification + "/basic/patterns/mrtr#server-requirements-basic-workflow"}
+	supported    = Section{"Multi Round-Trip Requests, supported requests", specification + "/basic/patterns/mrtr#supported-requests"}
+	answering    = Section{"Multi Round-Trip Requests, error handling", specification + "/basic/patterns/mrtr#error-handling"}
+	security     = Section{"Multi Round-Trip Requests, security considerations", specification + "/basic/patterns/mrtr#security-considerations"}
+	headersMatch = Section{"Streamable HTTP, request metadata", specification + "/basic/transports/streamable-http#request-metadata"}
+	pagination   = Section{"Pagination, error handling", specification + "/server/utilities/pagination#error-handling"}
+)
+
+// need is what an attack cannot do without.
+type need int
+
+const (
+	needState  need = 1 << iota // a target that issues a state
+	needHTTP                    // headers
+	needUsers                   // two bearer tokens
+	needMaxAge                  // Options.MaxAge
+	needCursor                  // a list or a tool that issues a cursor
+)
+
+// Attacks returns all attacks, in the order in which the probe tries them.
+func Attacks() []Attack { return append([]Attack(nil), attacks...) }
+
+var attacks []Attack
+
+func init() {
+	for _, some := range [][]Attack{stateAttacks, answerAttacks, requestAttacks, httpAttacks, useAttacks, cursorAttacks, rejectionAttacks, lastAttacks} {
+		attacks = append(attacks, some...)
+	}
+}

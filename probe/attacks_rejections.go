@@ -1,0 +1,87 @@
+package probe
+
+import "strings"
+
+// rejectionAttacks are about what refusals say. They send little: they look at the refusals
+// that the other attacks got.
+var rejectionAttacks = []Attack{
+	{
+		ID: "oracle", Title: "Telling refusals apart", Severity: Medium, Section: security,
+		Means:  "The answer says which check failed, which helps whoever tries to forge a state.",
+		Fix:    "Answer every refused state in the same way: one code, one message, no data. Write the reason to the log.",
+		AtMost: 0, needs: needState, try: oracle,
+	},
+	{
+		ID: "echoed-state", Title: "Refusals that repeat the state", Severity: Low, Section: security,
+		Means:  "States end up in the logs of clients and gateways, and what a stranger sent is shown as the server's words.",
+		Fix:    "Never put what was sent into an error.",
+		AtMost: 0, needs: needState, try: echoedState,
+	},
+	{
+		ID: "undeclared-question", Title: "A client that can answer no question", Severity: Low, Section: declared,
+		Means:  "The server asks what the client has not declared, so the call hangs, or a client answers without a person.",
+		Fix:    "Look at the client's capabilities before you ask.",
+		AtMost: 4, Honest: 1, needs: needState, try: func(t *trial) {
+			for _, target := range t.targets() {
+				sent := t.send(target.call(target.arguments()).with("_meta", meta(canNothing)))
+				t.result.Outcomes[sent.reply.outcome().String()]++
+				if sent.reply.outcome() == asked && len(sent.reply.keys()) > 0 {
+					t.found(target, "it asks all the same", sent)
+				}
+			}
+		},
+	},
+}
+
+// comparable reports whether a refusal can be compared with others: the request was in good
+// form and carried a state that is a string of ordinary size.
+func (e exchange) comparable() bool {
+	value := e.message.value("requestState")
+	return e.message.body == nil && len(e.message.header) == 0 && strings.HasPrefix(value, `"`) && len(value) > 2 && len(value) < 8<<10
+}
+
+func oracle(t *trial) {
+	seen := map[string]bool{}
+	for _, target := range t.targets() {
+		var first *exchange
+		for i := range t.rejections {
+			e := &t.rejections[i]
+			if !e.comparable() || !e.message.goesTo(target) {
+				continue
+			}
+			t.result.Outcomes[e.reply.outcome().String()]++
+			form := strings.ReplaceAll(e.reply.form(), unquoted(e.message.value("requestState")), "(the state)")
+			switch {
+			case first == nil:
+				first = e
+				seen[form] = true
+			case !seen[form]:
+				seen[form] = true
+				t.found(target, "two refusals differ: "+clip(first.reply.form(), 160)+" and "+clip(form, 160), *first, *e)
+				if len(t.result.Findings) >= enough {
+					return
+				}
+			}
+		}
+		clear(seen)
+	}
+}
+
+func echoedState(t *trial) {
+	for _, e := range t.rejections {
+		text := unquoted(e.message.value("requestState"))
+		if len(text) < 16 || len(text) > 8<<10 {
+			continue
+		}
+		t.result.Outcomes[e.reply.outcome().String()]++
+		if strings.Contains(string(e.reply.raw), text) {
+			t.found(Target{Method: e.message.method, Name: unquoted(e.message.value("name") + e.message.value("uri"))}, "the refusal repeats the state", e)
+			return
+		}
+	}
+}
+
+// goesTo reports whether a message goes to a target.
+func (m message) goesTo(t Target) bool {
+	return m.method == t.Method && unquoted(m.value("name")+m.value("uri")) == t.Name
+}

@@ -1,0 +1,466 @@
+package probe
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// requestAttacks present a genuine state with another request, or with one that two readers
+// read differently.
+var requestAttacks = []Attack{
+	{
+		ID: "other-target", Title: "The state of another tool, prompt or resource", Severity: High, Section: replay,
+		Means:  "A confirmation of one thing is taken for the confirmation of another.",
+		Fix:    "Seal the method and the name into the state, and compare them with the request.",
+		AtMost: 60, Honest: 1, needs: needState, try: otherTarget,
+	},
+	{
+		ID: "other-arguments", Title: "Other arguments than those that were confirmed", Severity: High, Section: replay,
+		Means:  "The user confirms one thing, and the server does another.",
+		Fix:    "Seal a digest of the arguments into the state, and compare it with those of each retry.",
+		AtMost: 60, Honest: 2, needs: needState, try: otherArguments,
+	},
+	{
+		ID: "rewritten-arguments", Title: "The same arguments, written differently", Severity: Low, Section: replay,
+		Means:  "An honest client that orders or escapes its JSON differently on a retry is refused.",
+		Fix:    "Digest the meaning of the arguments and not their bytes.",
+		AtMost: 40, Honest: 5, needs: needState, try: rewrittenArguments,
+	},
+	{
+		ID: "rounded-numbers", Title: "Numbers that a float cannot tell apart", Severity: Medium, Section: replay,
+		Means:  "Two large integers are one number to the check and two to the handler.",
+		Fix:    "Digest integers exactly, or refuse those beyond 2^53.",
+		AtMost: 20, Honest: 2, needs: needState, try: twins(func(t *trial, target Target) (list []twin) {
+			for _, s := range t.slots(target, "integer") {
+				list = append(list, twin{s.name + ": 9007199254740993, then 9007199254740992", s.put("9007199254740993"), s.put("9007199254740992")})
+			}
+			return list
+		}),
+	},
+	{
+		ID: "look-alikes", Title: "Arguments that look alike", Severity: Medium, Section: replay,
+		Means:  "The check folds case, width or accents, and the handler does not.",
+		Fix:    "Compare texts byte for byte.",
+		AtMost: 60, Honest: 2, needs: needState, try: twins(func(t *trial, target Target) (list []twin) {
+			for _, s := range t.slots(target, "string") {
+				for _, pair := range [][2]string{{"kiss", "KISS"}, {"kiss", "\u212aiss"}, {"kiss", "ki\u017f\u017f"}, {"kiss", "\uff4b\uff49\uff53\uff53"}, {"\u00e9t\u00e9", "e\u0301te\u0301"}} {
+					list = append(list, twin{fmt.Sprintf("%s: %s, then %s", s.name, pair[0], pair[1]), s.put(quoted(pair[0])), s.put(quoted(pair[1]))})
+				}
+			}
+			return list
+		}),
+	},
+	{
+		ID: "invalid-utf8", Title: "Texts that are not Unicode", Severity: Low, Section: replay,
+		Means:  "Different bytes are one replacement character to the check.",
+		Fix:    "Refuse text that is not valid UTF-8, and escapes of lone surrogates.",
+		AtMost: 40, Honest: 2, needs: needState, try: twins(func(t *trial, target Target) (list []twin) {
+			for _, s := range t.slots(target, "string") {
+				for _, pair := range [][2]string{{`"a\ud800"`, `"a\ud801"`}, {"\"a\xff\"", "\"a\xfe\""}, {`"a\ufffd"`, `"a\udfff"`}} {
+					list = append(list, twin{fmt.Sprintf("%s: %q, then %q", s.name, pair[0], pair[1]), s.put(pair[0]), s.put(pair[1])})
+				}
+			}
+			return list
+		}),
+	},
+	{
+		ID: "duplicate-members", Title: "A member twice", Severity: High, Section: integrity,
+		Means:  "The check reads one of the two, and the handler the other.",
+		Fix:    "Refuse objects with duplicate members.",
+		AtMost: 60, Honest: 2, needs: needState, try: duplicateMembers,
+	},
+	{
+		ID: "other-spellings", Title: "Other spellings of a member's name", Severity: High, Section: integrity,
+		Means:  "The check looks for the exact name, and the handler's JSON library ignores its case.",
+		Fix:    "Read names exactly, and refuse those that differ from a known one only in case.",
+		AtMost: 60, Honest: 2, needs: needState, unsolicited: true, try: otherSpellings,
+	},
+	{
+		ID: "other-methods", Title: "A changed state on a method that carries none", Severity: Medium, Section: supported,
+		Means:  "The server runs a tool without the check, because the method is another one.",
+		Fix:    "Decide by the method alone what is run, and check the state there.",
+		AtMost: 30, Honest: 2, needs: needState, try: otherMethods,
+	},
+}
+
+const canary = "mcpsealcanary"
+
+func otherTarget(t *trial) {
+	known, pairs := t.targets(), 0
+	if len(known) < 2 {
+		t.skip("it needs two targets that issue states")
+		return
+	}
+	for _, from := range known {
+		for _, to := range known {
+			if from.String() == to.String() || pairs == 12 {
+				continue
+			}
+			pairs++
+			stolen, err := t.mint(from)
+			if err != nil {
+				t.unclear(err)
+				return
+			}
+			f, err := t.mint(to)
+			if err != nil {
+				t.unclear(err)
+				return
+			}
+			list := []variant{{"with the state of " + from.String(), func(f *flow) message { return f.retry.with("requestState", quoted(stolen.state)) }}}
+			if from.Method != "resources/read" && to.Method != "resources/read" && from.arguments() != to.arguments() {
+				list = append(list, variant{"with the state and the arguments of " + from.String(), func(f *flow) message {
+					return f.retry.with("requestState", quoted(stolen.state)).with("arguments", from.arguments())
+				}})
+			}
+			for _, v := range list {
+				if sent := t.tell(v.make(f)); t.through(to, sent.reply) {
+					t.found(to, v.what, append(slices.Clone(stolen.before), sent)...)
+					break
+				}
+			}
+		}
+	}
+}
+
+// otherArguments tries arguments that the target takes, but with a state for others.
+func otherArguments(t *trial) {
+	tried := false
+	for _, target := range t.targets() {
+		if target.Method == "resources/read" {
+			continue
+		}
+		f, err := t.mint(target)
+		if err != nil {
+			t.unclear(err)
+			return
+		}
+		var list []variant
+		for _, c := range t.changedArguments(target) {
+			// A refusal says something only if these arguments are good by themselves.
+			if _, err := t.first(target, c.value, firstUser); err != nil {
+				t.result.Outcomes[early.String()]++
+				continue
+			}
+			list = append(list, variant{c.name, func(f *flow) message { return f.retry.with("arguments", c.value) }})
+			if tried = true; len(list) == 6 {
+				break
+			}
+		}
+		t.variants(f, list, func() (*flow, error) { return t.mint(target) })
+	}
+	if !tried {
+		t.skip("no other arguments were found that the target takes; give some")
+	}
+}
+
+// changedArguments returns arguments that differ from the target's own: what differs, and
+// the JSON text.
+func (p *probe) changedArguments(target Target) (all []member) {
+	if target.Others != "" {
+		all = append(all, member{"the other arguments", target.Others})
+	}
+	own, _ := members(target.arguments())
+	for i, m := range own {
+		others := otherValues(m.value)
+		for _, choice := range p.schema[target.Name].Properties[unquoted(m.name)].Enum {
+			if string(choice) != m.value {
+				others = []string{string(choice)}
+			}
+		}
+		for _, other := range others {
+			again := slices.Clone(own)
+			again[i].value = other
+			all = append(all, member{fmt.Sprintf("%s changed to %s", m.name, clip(other, 40)), object(again)})
+		}
+	}
+	all = append(all, member{"one more member", object(append(slices.Clone(own), member{`"mcpseal_probe"`, "true"}))})
+	for i, m := range own {
+		all = append(all, member{"without " + m.name, object(slices.Delete(slices.Clone(own), i, i+1))})
+	}
+	return all
+}
+
+func rewrittenArguments(t *trial) {
+	tried := false
+	for _, target := range t.targets() {
+		own, _ := members(target.arguments())
+		if target.Method == "resources/read" || len(own) == 0 {
+			continue
+		}
+		tried = true
+		turned := slices.Clone(own)
+		slices.Reverse(turned)
+		for _, v := range []member{
+			{"in another order", object(turned)},
+			{"with white space", spaced(own)},
+			{"with escapes", escaped(own)},
+		} {
+			f, err := t.mint(target)
+			if err != nil {
+				t.unclear(err)
+				return
+			}
+			sent := t.send(f.retry.with("arguments", v.value))
+			t.result.Outcomes[sent.reply.outcome().String()]++
+			if !t.through(target, sent.reply) {
+				t.found(target, v.name+": an honest retry was refused", append(f.before, sent)...)
+			}
+		}
+	}
+	if !tried {
+		t.skip("no target has arguments; give some")
+	}
+}
+
+func spaced(own []member) string {
+	var text strings.Builder
+	text.WriteString("{ ")
+	for i, m := range own {
+		if i > 0 {
+			text.WriteString(" ,\n\t")
+		}
+		text.WriteString(m.name + " :  " + m.value)
+	}
+	text.WriteString(" }")
+	return text.String()
+}
+
+// escaped writes the first letter of each name, and of each value that is a string, as an
+// escape.
+func escaped(own []member) string {
+	again := slices.Clone(own)
+	escape := func(text string) string {
+		if len(text) > 2 && text[0] == '"' && text[1] < 0x80 && text[1] != '\\' {
+			return fmt.Sprintf(`"\u%04x%s`, text[1], text[2:])
+		}
+		return text
+	}
+	for i := range again {
+		again[i] = member{escape(again[i].name), escape(again[i].value)}
+	}
+	return object(again)
+}
+
+// twin is a pair of arguments that must not be taken for each other.
+type twin struct{ what, first, retry string }
+
+// twins returns an attack that asks with the first arguments and answers with the others.
+func twins(list func(t *trial, target Target) []twin) func(*trial) {
+	return func(t *trial) {
+		for _, target := range t.targets() {
+			if target.Method == "resources/read" {
+				continue
+			}
+			found := 0
+			for _, pair := range list(t, target) {
+				if found == enough || t.ended != nil {
+					break
+				}
+				f, err := t.mintAs(target, pair.first, firstUser)
+				if err != nil {
+					t.result.Outcomes[early.String()]++ // the server takes no such arguments at all
+					continue
+				}
+				if sent := t.tell(f.retry.with("arguments", pair.retry)); t.through(target, sent.reply) {
+					t.found(target, pair.what, append(f.before, sent)...)
+					found++
+				}
+			}
+		}
+	}
+}
+
+// slot is a place among the arguments where a value can be put.
+type slot struct {
+	name string
+	put  func(value string) string
+}
+
+// slots returns at most two places for a value of the type: an argument of the target that
+// may have any value of that type, and a member that the target does not know.
+func (p *probe) slots(target Target, of string) (all []slot) {
+	own, _ := members(target.arguments())
+	for i, m := range own {
+		property, known := p.schema[target.Name].Properties[unquoted(m.name)]
+		if known && (string(property.Type) != of && !(of == "integer" && property.Type == "number") || len(property.Enum) > 0 || property.Pattern != "" || property.Format != "") || !known && typeOf(m.value) != of {
+			continue
+		}
+		all = append(all, slot{m.name, func(value string) string {
+			again := slices.Clone(own)
+			again[i].value = value
+			return object(again)
+		}})
+		break
+	}
+	return append(all, slot{"one more member", func(value string) string {
+		return object(append(slices.Clone(own), member{`"mcpseal_probe"`, value}))
+	}})
+}
+
+func typeOf(value string) string {
+	var decoded any
+	if json.Unmarshal([]byte(value), &decoded) != nil {
+		return ""
+	}
+	switch n := decoded.(type) {
+	case string:
+		return "string"
+	case float64:
+		if n == float64(int64(n)) {
+			return "integer"
+		}
+	}
+	return ""
+}
+
+// duplicateMembers sends one honest copy of a member and one that is not. The result shows
+// which one the handler read.
+func duplicateMembers(t *trial) {
+	for _, target := range t.targets() {
+		fresh := func() (*flow, error) { return t.mint(target) }
+		t.show(target, fresh, t.doubled(target), func(sent exchange) bool {
+			return strings.Contains(string(sent.reply.raw), canary)
+		})
+		// A state twice: whichever copy the server reads, one of the two orders must fail.
+		both, orders := 0, [][2]int{{0, 1}, {1, 0}}
+		var shown []exchange
+		for _, order := range orders {
+			f, err := fresh()
+			if err != nil {
+				t.unclear(err)
+				return
+			}
+			values := []string{quoted(f.state), quoted(changedAt(f.state, len(f.state)/2))}
+			m := f.retry.without("requestState").and(`"requestState"`, values[order[0]]).and(`"requestState"`, values[order[1]])
+			sent := t.tell(m)
+			if t.through(target, sent.reply) {
+				both++
+				shown = append(shown, sent)
+			}
+		}
+		if both == len(orders) {
+			t.found(target, "a genuine and a changed state, in both orders", shown...)
+		}
+	}
+}
+
+// doubled returns retries in which an argument has a second value.
+func (t *trial) doubled(target Target) (list []variant) {
+	own, _ := members(target.arguments())
+	for i, m := range own {
+		if typeOf(m.value) != "string" {
+			continue
+		}
+		other := slices.Clone(own)
+		other[i].value = quoted(canary)
+		arguments := func(text string) func(*flow) message {
+			return func(f *flow) message { return f.retry.with("arguments", text) }
+		}
+		second := member{m.name, quoted(canary)}
+		list = append(list,
+			variant{m.name + " twice, the other value last", arguments(object(append(slices.Clone(own), second)))},
+			variant{m.name + " twice, the other value first", arguments(object(append([]member{second}, own...)))},
+			variant{"the arguments twice, the others last", func(f *flow) message { return f.retry.and(`"arguments"`, object(other)) }},
+			variant{"the arguments twice, the others first", func(f *flow) message {
+				m := f.retry
+				m.params = append([]member{{`"arguments"`, object(other)}}, m.params...)
+				return m
+			}},
+			variant{"the params twice, the others last", func(f *flow) message { return twoParams(f.retry, f.retry.with("arguments", object(other))) }},
+			variant{"the params twice, the others first", func(f *flow) message { return twoParams(f.retry.with("arguments", object(other)), f.retry) }},
+		)
+		break
+	}
+	return list
+}
+
+// twoParams returns a message with the params of both.
+func twoParams(a, b message) message {
+	m := a
+	m.body = func(id int) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%s,"params":%s,"params":%s}`, id, quoted(a.method), object(a.params), object(b.params))
+	}
+	return m
+}
+
+// show sends variants that are holes only if the handler is shown to read what was not
+// checked.
+func (t *trial) show(target Target, fresh func() (*flow, error), list []variant, shows func(exchange) bool) {
+	for _, v := range list {
+		f, err := fresh()
+		if err != nil {
+			t.unclear(err)
+			return
+		}
+		if sent := t.tell(v.make(f)); t.through(target, sent.reply) && shows(sent) {
+			t.found(target, v.what, append(f.before, sent)...)
+		}
+	}
+}
+
+func otherSpellings(t *trial) {
+	for _, target := range t.targets() {
+		fresh := func() (*flow, error) { return t.mint(target) }
+		var list []variant
+		for _, name := range []string{`"RequestState"`, `"REQUESTSTATE"`, `"requestſtate"`, `"requeſtState"`, `"request\u0053tate"`, `"request_state"`} {
+			list = append(list, variant{"a made-up state as " + name, func(f *flow) message {
+				return f.retry.without("requestState").and(name, quoted(madeUp))
+			}})
+		}
+		t.show(target, fresh, list, func(exchange) bool { return true })
+		own, _ := members(target.arguments())
+		list = nil
+		for _, m := range own {
+			if typeOf(m.value) != "string" {
+				continue
+			}
+			name := unquoted(m.name)
+			for _, other := range []string{otherCase(name), strings.ToUpper(name), strings.NewReplacer("s", "ſ", "k", "\u212a").Replace(name)} {
+				if other != name {
+					list = append(list, variant{fmt.Sprintf("another value as %s", quoted(other)), func(f *flow) message {
+						return f.retry.with("arguments", object(append(slices.Clone(own), member{quoted(other), quoted(canary)})))
+					}})
+				}
+			}
+			break
+		}
+		t.show(target, fresh, list, func(sent exchange) bool { return strings.Contains(string(sent.reply.raw), canary) })
+	}
+}
+
+func otherMethods(t *trial) {
+	for _, target := range t.targets() {
+		var list []variant
+		for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover", "completion/complete", "ping"} {
+			list = append(list, variant{method, func(f *flow) message {
+				m := f.retry.with("requestState", quoted(changedAt(f.state, len(f.state)/2)))
+				m.method = method
+				return m
+			}})
+		}
+		t.show(target, func() (*flow, error) { return t.mint(target) }, list, func(sent exchange) bool { return sent.reply.shown() != "" })
+	}
+}
+
+// otherCase returns a name with its first letter in the other case.
+func otherCase(name string) string {
+	for i, char := range name {
+		if unicode.IsUpper(char) {
+			return name[:i] + strings.ToLower(string(char)) + name[i+len(string(char)):]
+		}
+		if unicode.IsLower(char) {
+			return name[:i] + strings.ToUpper(string(char)) + name[i+len(string(char)):]
+		}
+	}
+	return name + "X"
+}
+
+// unquoted returns the text of a JSON string, or "".
+func unquoted(text string) (plain string) {
+	json.Unmarshal([]byte(text), &plain)
+	return plain
+}

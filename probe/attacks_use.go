@@ -1,0 +1,214 @@
+package probe
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// useAttacks are honest requests by the wrong person, or at the wrong time.
+var useAttacks = []Attack{
+	{
+		ID: "other-user", Title: "The state of another user", Severity: High, Section: replay,
+		Means:  "Whoever steals a state acts on another user's confirmation.",
+		Fix:    "Seal the authenticated user into the state, and refuse it from anybody else.",
+		AtMost: 12, Honest: 2, needs: needState | needUsers, try: alter(func(*flow) []variant {
+			return []variant{
+				{"sent by the other user", func(f *flow) message { return f.retry.sentBy(otherUser) }},
+				{"sent without an access token", func(f *flow) message { return f.retry.sentBy(noUser) }},
+			}
+		}),
+	},
+	{
+		ID: "used-again", Title: "The state after the call was completed", Severity: Medium, Section: once,
+		Means:  "A state works until it expires. Where an effect must happen once, a replay repeats it.",
+		Fix:    "Where it matters, remember used states until they expire, in a store that all replicas share.",
+		AtMost: 8, Honest: 2, needs: needState, try: usedAgain,
+	},
+	{
+		ID: "in-parallel", Title: "The same state eight times at once", Severity: Medium, Section: once,
+		Means:  "The server looks a used state up before it records it: requests at the same time pass.",
+		Fix:    "Look up and record in one step.",
+		AtMost: 16, Honest: 2, needs: needState, try: inParallel,
+	},
+	{
+		ID: "forked", Title: "Two different answers to one state", Severity: Medium, Section: once,
+		Means:  "A client tries one answer, and then another one.",
+		Fix:    "Where it matters, spend the state with the first answer, whatever it is.",
+		AtMost: 8, Honest: 2, needs: needState, try: forked,
+	},
+	{
+		ID: "expired", Title: "A state that is too old", Severity: High, Section: replay,
+		Means:  "A state that leaked years ago still works.",
+		Fix:    "Seal an expiry into the state, minutes after it was issued.",
+		AtMost: 8, Honest: 1, needs: needState | needMaxAge, try: expired,
+	},
+}
+
+// twice reports that a state worked more than once.
+func (t *trial) twice(f *flow, what string, sent ...exchange) {
+	shown := append(slices.Clone(f.before), sent...)
+	if t.SingleUse {
+		t.found(f.target, what, shown...)
+		return
+	}
+	t.inform(f.target, what+"; the specification demands single use only where it matters", shown...)
+}
+
+func usedAgain(t *trial) {
+	for _, target := range t.targets() {
+		f, err := t.mint(target)
+		if err != nil {
+			t.unclear(err)
+			return
+		}
+		if r := t.send(f.retry).reply; !t.through(target, r) {
+			t.unclear(t.not(target, r))
+			return
+		}
+		if sent := t.tell(f.retry); t.through(target, sent.reply) {
+			t.twice(f, "it worked a second time", sent)
+		}
+	}
+}
+
+func inParallel(t *trial) {
+	for _, target := range t.targets() {
+		f, err := t.mint(target)
+		if err != nil {
+			t.unclear(err)
+			return
+		}
+		const many = 8
+		all := make([]exchange, many)
+		var group sync.WaitGroup
+		for i := range all {
+			group.Go(func() { all[i] = t.send(f.retry) })
+		}
+		group.Wait()
+		passed := slices.DeleteFunc(slices.Clone(all), func(e exchange) bool { return !t.through(target, e.reply) })
+		for _, e := range all {
+			t.result.Outcomes[e.reply.outcome().String()]++
+		}
+		switch {
+		case len(passed) == 0:
+			t.unclear(t.not(target, all[0].reply))
+		case len(passed) > 1:
+			t.twice(f, "it worked for more than one of eight requests at once", passed[:2]...)
+		}
+	}
+}
+
+func forked(t *trial) {
+	for _, target := range t.targets() {
+		f, err := t.mint(target)
+		if err != nil {
+			t.unclear(err)
+			return
+		}
+		refusal := declined
+		if t.Decline {
+			refusal = cancelled
+		}
+		answers, _ := members(f.retry.value("inputResponses"))
+		changed := false
+		for i, m := range answers {
+			if kindOf(m.value) == "elicitation" {
+				answers[i].value, changed = refusal, true
+			}
+		}
+		if !changed {
+			continue
+		}
+		other := t.send(f.retry.with("inputResponses", object(answers)))
+		if got := other.reply.outcome(); got != complete && got != failed {
+			t.result.Outcomes[got.String()]++
+			continue // the server did not take the other answer, so there is no fork
+		}
+		if sent := t.tell(f.retry); t.through(target, sent.reply) {
+			t.twice(f, "first a refusal, then the consent", other, sent)
+		}
+	}
+}
+
+func expired(t *trial) {
+	if t.old == nil {
+		t.skip("no state could be kept until it is too old")
+		return
+	}
+	if wait := t.MaxAge - time.Since(t.born); wait > 0 {
+		t.sleep(wait + 10*time.Millisecond)
+	}
+	sent := t.tell(t.old.retry)
+	if t.through(t.old.target, sent.reply) {
+		t.found(t.old.target, "it still works after "+t.MaxAge.String(), append(slices.Clone(t.old.before), sent)...)
+	}
+}
+
+func (p *probe) not(target Target, r *reply) error {
+	return textError(target.String() + ": an honest retry was refused: " + r.String())
+}
+
+// lastAttacks come last: the first is about all answers so far, and the second may end the
+// server.
+var lastAttacks = []Attack{
+	{
+		ID: "oversized", Title: "Huge, deep and wide requests", Severity: Medium, Section: security,
+		Means:  "One request ends the server, or keeps it from answering.",
+		Fix:    "Limit the size of a body, of a state and of the depth of JSON before you decode it.",
+		AtMost: 40, Honest: 8, needs: needState, try: oversized,
+	},
+}
+
+func oversized(t *trial) {
+	target := t.targets()[0]
+	for _, v := range []variant{
+		{"a state of 2 MiB", func(f *flow) message {
+			return f.retry.with("requestState", quoted(strings.Repeat("A", 2<<20)))
+		}},
+		{"an answer of 2 MiB", func(f *flow) message {
+			return f.retry.with("inputResponses", `{"mcpseal_probe":{"action":"accept","content":{"text":"`+strings.Repeat("A", 2<<20)+`"}}}`)
+		}},
+		{"10,000 answers", func(f *flow) message {
+			return f.retry.with("inputResponses", wide(10_000, `{"action":"accept","content":{}}`))
+		}},
+		{"arguments 20,000 levels deep", func(f *flow) message {
+			return f.retry.with("arguments", `{"mcpseal_probe":`+strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000)+`}`)
+		}},
+		{"50,000 arguments", func(f *flow) message { return f.retry.with("arguments", wide(50_000, "1")) }},
+	} {
+		f, err := t.mint(target)
+		if err != nil {
+			t.unclear(err)
+			return
+		}
+		sent := t.send(v.make(f))
+		t.result.Outcomes[sent.reply.outcome().String()]++
+		if t.through(target, sent.reply) && strings.HasPrefix(v.what, "a state") {
+			t.found(target, v.what, append(f.before, sent)...)
+		}
+		alive := false
+		for range 3 {
+			if _, _, err = t.control(target); err == nil {
+				alive = true
+				break
+			}
+			t.sleep(200 * time.Millisecond)
+		}
+		if !alive {
+			t.found(target, v.what+", and then no honest call worked any more: "+err.Error(), append(f.before, sent)...)
+			return
+		}
+	}
+}
+
+// wide returns an object with n members.
+func wide(n int, value string) string {
+	all := make([]member, n)
+	for i := range all {
+		all[i] = member{`"m` + strconv.Itoa(i) + `"`, value}
+	}
+	return object(all)
+}

@@ -1,0 +1,312 @@
+package probe
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// layer is what one way of decoding makes of a state.
+type layer struct {
+	how   string              // such as "base64url of part 1"
+	text  []byte              // what came out
+	write func([]byte) []byte // writes something else back in its place
+	jwt   bool                // the header of a JWT, which says nothing
+}
+
+// layers returns what a state decodes to, at most four decodings deep.
+func layers(state string) (all []layer) {
+	queue := []layer{{how: "the text", text: []byte(state), write: func(b []byte) []byte { return b }}}
+	for depth := 0; depth < 4 && len(queue) > 0 && len(all) < 64; depth++ {
+		var next []layer
+		for _, l := range queue {
+			all = append(all, l)
+			next = append(next, l.inner()...)
+		}
+		queue = next
+	}
+	return append(all, queue...)
+}
+
+var encodings = []struct {
+	name string
+	*base64.Encoding
+}{
+	{"base64url", base64.RawURLEncoding}, {"base64url with padding", base64.URLEncoding},
+	{"base64", base64.RawStdEncoding}, {"base64 with padding", base64.StdEncoding},
+}
+
+// inner returns what the parts of a layer decode to.
+func (l layer) inner() (all []layer) {
+	text := string(l.text)
+	add := func(how string, decoded []byte, write func([]byte) []byte) {
+		if len(decoded) > 1 && len(decoded) < 1<<20 && !bytes.Equal(decoded, l.text) {
+			all = append(all, layer{how: how + " of " + l.how, text: decoded, write: func(b []byte) []byte { return l.write(write(b)) }})
+		}
+	}
+	decode := func(where, part string, write func(string) string) {
+		before := len(all)
+		for _, e := range encodings {
+			if decoded, err := e.Strict().DecodeString(part); err == nil && len(all) == before {
+				add(e.name+where, decoded, func(b []byte) []byte { return []byte(write(e.EncodeToString(b))) })
+			}
+		}
+		if decoded, err := hex.DecodeString(part); err == nil && len(part) >= 8 {
+			add("hex"+where, decoded, func(b []byte) []byte { return []byte(write(hex.EncodeToString(b))) })
+		}
+	}
+	decode("", text, func(s string) string { return s })
+	for _, separator := range []string{".", ":", "|", "~"} {
+		parts := strings.Split(text, separator)
+		if len(parts) < 2 || len(parts) > 8 {
+			continue
+		}
+		for i, part := range parts {
+			start := len(all)
+			decode(fmt.Sprintf(", part %d", i+1), part, func(s string) string {
+				again := slices.Clone(parts)
+				again[i] = s
+				return strings.Join(again, separator)
+			})
+			for j := start; j < len(all); j++ {
+				all[j].jwt = i == 0 && separator == "." && isHeader(all[j].text)
+			}
+		}
+	}
+	if plain, err := url.QueryUnescape(text); err == nil && plain != text {
+		add("URL escapes", []byte(plain), func(b []byte) []byte { return []byte(url.QueryEscape(string(b))) })
+	}
+	if r, err := gzip.NewReader(bytes.NewReader(l.text)); err == nil {
+		if plain, err := io.ReadAll(io.LimitReader(r, 1<<20)); err == nil {
+			add("gzip", plain, func(b []byte) []byte {
+				var out bytes.Buffer
+				w := gzip.NewWriter(&out)
+				w.Write(b)
+				w.Close()
+				return out.Bytes()
+			})
+		}
+	}
+	if r, err := zlib.NewReader(bytes.NewReader(l.text)); err == nil {
+		if plain, err := io.ReadAll(io.LimitReader(r, 1<<20)); err == nil {
+			add("zlib", plain, func(b []byte) []byte {
+				var out bytes.Buffer
+				w := zlib.NewWriter(&out)
+				w.Write(b)
+				w.Close()
+				return out.Bytes()
+			})
+		}
+	}
+	if fields, ok := members(text); ok {
+		for i, m := range fields {
+			var inside string
+			if json.Unmarshal([]byte(m.value), &inside) == nil {
+				decode(" in the member "+m.name, inside, func(s string) string {
+					again := slices.Clone(fields)
+					again[i].value = quoted(s)
+					return object(again)
+				})
+			}
+		}
+	}
+	return all
+}
+
+// isHeader reports whether a text is the header of a JWT.
+func isHeader(text []byte) bool {
+	fields, ok := members(string(text))
+	for _, m := range fields {
+		ok = ok && slices.Contains([]string{`"alg"`, `"typ"`, `"kid"`, `"enc"`, `"cty"`, `"zip"`}, m.name)
+	}
+	return ok && len(fields) > 0
+}
+
+// readState looks for something readable in the states of all targets.
+func readState(t *trial) {
+	for _, target := range t.targets() {
+		f, err := t.mint(target)
+		if err != nil {
+			t.unclear(err)
+			return
+		}
+		t.result.Outcomes[complete.String()]++ // it was tried, whatever comes of it
+		known := f.words()
+		for i, l := range layers(f.state) {
+			if what := l.readable(known, i == 0); what != "" && !l.jwt {
+				t.found(target, fmt.Sprintf("%s shows %s", l.how, what), f.before...)
+				break
+			}
+		}
+	}
+}
+
+// words returns words that the client knows from the call. If they are in the state, then
+// the state is readable.
+func (f *flow) words() (all []string) {
+	add := func(text string) {
+		for _, word := range strings.FieldsFunc(text, func(char rune) bool {
+			return !unicode.IsLetter(char) && !unicode.IsDigit(char) && char != '_' && char != '-'
+		}) {
+			if len(word) >= 5 {
+				all = append(all, strings.ToLower(word))
+			}
+		}
+	}
+	add(f.target.Name)
+	add(f.target.arguments())
+	for _, sent := range f.before {
+		for key, q := range sent.reply.message.Result.InputRequests {
+			add(key)
+			var params struct{ Message string }
+			json.Unmarshal(q.Params, &params)
+			add(params.Message)
+		}
+	}
+	return all
+}
+
+// readable says what a person can read in a layer, or "". asIs is true for the state as it is
+// on the wire, where a long text of letters means nothing.
+func (l layer) readable(known []string, asIs bool) string {
+	lower := bytes.ToLower(l.text)
+	for _, word := range known {
+		if bytes.Contains(lower, []byte(word)) {
+			return fmt.Sprintf("the word %q: %s", word, quoted(clip(printable(string(l.text)), 80)))
+		}
+	}
+	if asIs {
+		if strings.ContainsAny(string(l.text), "{}&= ") && strings.ContainsFunc(string(l.text), unicode.IsLetter) && utf8.Valid(l.text) &&
+			strings.TrimRight(string(l.text), "=") != "" && strings.ContainsAny(strings.TrimRight(string(l.text), "="), "{}&= ") {
+			return "text: " + quoted(clip(printable(string(l.text)), 80))
+		}
+		return ""
+	}
+	const run = 12 // so many printable characters in a row are no accident
+	length := 0
+	for _, b := range l.text {
+		if b >= ' ' && b <= '~' {
+			length++
+		} else {
+			length = 0
+		}
+		if length >= run+len(l.text)/256 {
+			return "text: " + quoted(clip(printable(string(l.text)), 80))
+		}
+	}
+	if length == len(l.text) && length >= 2 && (json.Valid(l.text) && (l.text[0] == '{' || l.text[0] == '[')) {
+		return "JSON: " + quoted(clip(string(l.text), 80))
+	}
+	return ""
+}
+
+// edit is a state in which one readable value is another.
+type edit struct{ what, text string }
+
+// edits returns such states, at most 24.
+func edits(state string) (all []edit) {
+	for _, l := range layers(state) {
+		text := string(l.text)
+		if l.jwt {
+			all = append(all, noSignature(state)...)
+			continue
+		}
+		if fields, ok := members(text); ok {
+			for i, m := range fields {
+				for _, other := range otherValues(m.value) {
+					again := slices.Clone(fields)
+					again[i].value = other
+					all = append(all, edit{fmt.Sprintf("%s: the member %s changed to %s", l.how, m.name, clip(other, 24)), string(l.write([]byte(object(again))))})
+				}
+			}
+		} else if pairs := strings.Split(text, "&"); strings.Contains(text, "=") && utf8.ValidString(text) && len(pairs) < 16 && len(l.text) < 4096 && printable(text) == text {
+			for i, pair := range pairs {
+				name, value, ok := strings.Cut(pair, "=")
+				if !ok || name == "" || value == "" || strings.Trim(value, "=") == "" {
+					continue
+				}
+				again := slices.Clone(pairs)
+				again[i] = name + "=" + otherText(value)
+				all = append(all, edit{fmt.Sprintf("%s: %s changed", l.how, clip(name, 24)), string(l.write([]byte(strings.Join(again, "&"))))})
+			}
+		}
+	}
+	return spread(all, 24)
+}
+
+// noSignature returns a JWT that says that it needs no signature.
+func noSignature(state string) (all []edit) {
+	parts := strings.Split(state, ".")
+	if len(parts) < 3 {
+		return nil
+	}
+	for _, alg := range []string{"none", "None", "NONE"} {
+		header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"` + alg + `","typ":"JWT"}`))
+		all = append(all, edit{"a JWT with the algorithm " + alg, header + "." + parts[1] + "."})
+		header = base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"` + alg + `"}`))
+		all = append(all, edit{"a JWT with the algorithm " + alg + " alone", header + "." + parts[1] + "."})
+	}
+	return all
+}
+
+// otherValues returns values of the same JSON type that are not the given one.
+func otherValues(value string) []string {
+	var decoded any
+	decoder := json.NewDecoder(strings.NewReader(value))
+	decoder.UseNumber()
+	if decoder.Decode(&decoded) != nil {
+		return nil
+	}
+	switch v := decoded.(type) {
+	case bool:
+		return []string{fmt.Sprint(!v)}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return []string{fmt.Sprint(n + 1)}
+		}
+		return []string{"1.5"}
+	case string:
+		return []string{quoted(otherText(v))}
+	case map[string]any:
+		if fields, ok := members(value); ok {
+			for i, m := range fields {
+				if others := otherValues(m.value); len(others) > 0 {
+					fields[i].value = others[0]
+					return []string{object(fields)}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// otherText returns a text of the same length and look.
+func otherText(text string) string {
+	if text == "" {
+		return "x"
+	}
+	last := text[len(text)-1]
+	switch {
+	case last >= '0' && last <= '8':
+		last++
+	case last == '9':
+		last = '0'
+	case last == 'x':
+		last = 'y'
+	case last < 0x80:
+		last = 'x'
+	default:
+		return text + "x"
+	}
+	return text[:len(text)-1] + string(last)
+}

@@ -1,0 +1,261 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// probe is one run against one server.
+type probe struct {
+	Options
+	server Server
+	ctx    context.Context
+	honest map[string]honest // by Target.String
+	pages  []book            // what issues cursors
+	schema map[string]schema // of the arguments, by the name of the tool
+	burns  bool              // whether the server spends a state that it refuses
+	old    *flow             // a flow that was begun first, for its age
+	born   time.Time         // when old was begun
+
+	rejections []exchange // every refusal of an attack
+
+	mu       sync.Mutex
+	number   int
+	sent     int
+	silences int // how many requests in a row got no answer
+	ready    time.Time
+	ended    error // why nothing more is sent
+	progress Progress
+}
+
+const errBudget = textError("the budget of requests is used up")
+
+// Run attacks a server and reports what got through. The error says that the options are
+// wrong; whatever happens on the way is in the report.
+func Run(ctx context.Context, server Server, options Options) (*Report, error) {
+	if err := options.check(); err != nil {
+		return nil, err
+	}
+	if options.Timeout == 0 {
+		options.Timeout = 10 * time.Second
+	}
+	if options.sleep == nil {
+		options.sleep = func(d time.Duration) {
+			select {
+			case <-time.After(d):
+			case <-ctx.Done():
+			}
+		}
+	}
+	p := &probe{Options: options, server: server, ctx: ctx, honest: map[string]honest{}, schema: map[string]schema{}}
+	report := &Report{Server: p.redact(server.name()), Transport: server.kind()}
+	p.look(report)
+	for i := range attacks {
+		if a := &attacks[i]; options.Only == nil || slices.Contains(options.Only, a.ID) {
+			p.progress = Progress{Attack: a.ID, Number: i + 1, Of: len(attacks)}
+			report.Results = append(report.Results, p.attempt(a, report))
+		}
+	}
+	report.Requests = p.sent
+	if p.ended != nil && report.Problem == "" {
+		report.Problem = p.ended.Error()
+	}
+	report.judge(options.Require)
+	return report, nil
+}
+
+// look finds out what the server has, and how its honest calls go.
+func (p *probe) look(report *Report) {
+	hello := p.send(message{method: "server/discover"}.with("_meta", meta(canEverything))).reply
+	if hello.lost != nil && p.send(message{method: "server/discover"}.with("_meta", meta(canEverything))).reply.lost != nil {
+		report.Problem = "the server does not answer: " + hello.lost.Error()
+		p.ended = errors.New(report.Problem)
+		return
+	}
+	if result := hello.message.Result; result != nil {
+		report.ServerName = strings.TrimSpace(clip(result.ServerInfo.Name, 80) + " " + clip(result.ServerInfo.Version, 40))
+	}
+	p.list()
+	if len(p.Targets) == 0 {
+		p.Targets = p.fixtures()
+	}
+	if len(p.Targets) == 0 {
+		report.Notes = append(report.Notes, "no tool, prompt or resource was named, and the server has none of the conformance suite's, so no state was asked for")
+	}
+	for _, t := range p.Targets {
+		if err := p.learn(t); err != nil {
+			report.Notes = append(report.Notes, p.redact(err.Error()))
+			continue
+		}
+		report.Targets = append(report.Targets, t.String())
+	}
+	p.findPages()
+	for _, b := range p.pages {
+		report.Cursors = append(report.Cursors, b.String())
+	}
+	if known := (&trial{probe: p}).targets(); p.MaxAge > 0 && len(known) > 0 {
+		if f, err := p.mint(known[0]); err == nil {
+			p.old, p.born = f, time.Now()
+		}
+	}
+}
+
+// list reads the list of tools, for the schemas of their arguments.
+func (p *probe) list() {
+	m := message{method: "tools/list"}.with("_meta", meta(canEverything))
+	for range 50 {
+		result := p.send(m).reply.message.Result
+		if result == nil {
+			return
+		}
+		for _, tool := range result.Tools {
+			p.schema[tool.Name] = readSchema(tool.InputSchema)
+		}
+		if result.NextCursor == nil || *result.NextCursor == "" {
+			return
+		}
+		m = m.with("cursor", quoted(*result.NextCursor))
+	}
+}
+
+// fixturePrefix begins the names of the tools with which the official conformance suite
+// tests multi round-trip requests.
+const fixturePrefix = "test_input_required_result_"
+
+// fixtures returns the tools of the conformance suite that the server has.
+func (p *probe) fixtures() (all []Target) {
+	for name := range p.schema {
+		if strings.HasPrefix(name, fixturePrefix) {
+			all = append(all, Target{Method: "tools/call", Name: name})
+		}
+	}
+	slices.SortFunc(all, func(a, b Target) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// attempt tries one attack.
+func (p *probe) attempt(a *Attack, report *Report) Result {
+	result := Result{Attack: *a, Outcomes: map[string]int{}}
+	t := &trial{probe: p, attack: a, result: &result}
+	before := p.sent
+	if p.Progress != nil {
+		p.progress.Requests = before
+		p.Progress(p.progress)
+	}
+	if why := p.lacks(a.needs, report); why != "" {
+		t.skip(why)
+	} else if p.ended != nil {
+		t.skip("the probe had ended: " + p.ended.Error())
+	} else if err := p.works(a); err != nil {
+		t.unclear(fmt.Errorf("the honest call before it failed: %w", err))
+	} else {
+		a.try(t)
+		if p.ended != nil && result.Verdict == "" {
+			t.unclear(p.ended)
+		}
+	}
+	t.settle()
+	result.Requests = p.sent - before
+	result.Why = p.redact(result.Why)
+	return result
+}
+
+// lacks says why an attack cannot be tried, or "".
+func (p *probe) lacks(needs need, report *Report) string {
+	known := len((&trial{probe: p}).targets())
+	switch {
+	case report.Problem != "":
+		return report.Problem
+	case needs&needHTTP != 0 && p.server.kind() != "http":
+		return "over stdio there are no headers"
+	case needs&needUsers != 0 && p.server.kind() != "http":
+		return "over stdio there is one user"
+	case needs&needUsers != 0 && (p.Bearer == "" || p.OtherBearer == ""):
+		return "it needs the access tokens of two users"
+	case needs&needMaxAge != 0 && p.MaxAge == 0:
+		return "it needs the age after which a state must be refused"
+	case needs&needState != 0 && known == 0:
+		return "the server issued no state"
+	case needs&needCursor != 0 && len(p.pages) == 0:
+		return "the server issued no cursor"
+	}
+	return ""
+}
+
+// works makes an honest call before an attack.
+func (p *probe) works(a *Attack) error {
+	if a.needs&needState != 0 {
+		for _, t := range (&trial{probe: p}).targets() {
+			_, last, err := p.control(t)
+			if err != nil {
+				return err
+			}
+			if !p.through(t, last) {
+				return fmt.Errorf("%s: %s", t, last)
+			}
+		}
+	}
+	if a.needs&needCursor != 0 {
+		for _, b := range p.pages {
+			if _, err := p.walk(b, firstUser); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// send sends one request, no faster than the rate allows.
+func (p *probe) send(m message) exchange {
+	p.mu.Lock()
+	if p.ended == nil && p.Budget > 0 && p.sent >= p.Budget {
+		p.ended = errBudget
+	}
+	if p.ended == nil && p.ctx.Err() != nil {
+		p.ended = errors.New("the probe was interrupted")
+	}
+	if p.ended != nil {
+		defer p.mu.Unlock()
+		return exchange{message: m, reply: &reply{lost: p.ended}}
+	}
+	p.sent++
+	p.number++
+	id := p.number
+	var wait time.Duration
+	if p.Rate > 0 {
+		now := time.Now()
+		if p.ready.Before(now) {
+			p.ready = now
+		}
+		wait = p.ready.Sub(now)
+		p.ready = p.ready.Add(time.Second / time.Duration(p.Rate))
+	}
+	if p.Progress != nil && p.sent%100 == 0 {
+		p.progress.Requests = p.sent
+		p.Progress(p.progress)
+	}
+	p.mu.Unlock()
+	if wait > 0 {
+		time.Sleep(wait)
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, p.Timeout)
+	defer cancel()
+	bearer := [...]string{p.Bearer, p.OtherBearer, ""}[m.as]
+	r := p.server.send(ctx, m, id, bearer)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.lost == nil {
+		p.silences = 0
+	} else if p.silences++; p.silences >= maxSilences && p.ended == nil {
+		p.ended = fmt.Errorf("the server gave no answer %d times in a row: %w", maxSilences, r.lost)
+	}
+	return exchange{message: m, id: id, reply: r}
+}
+
+// maxSilences is how many requests in a row may go unanswered.
+const maxSilences = 5

@@ -1,0 +1,157 @@
+package probe
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// maxAnswer is how many bytes of one answer the probe reads.
+const maxAnswer = 16 << 20
+
+// Server is what the probe attacks. [HTTP] and [Stdio] return one.
+type Server interface {
+	// send sends m with the given id and the bearer token of the user, and returns the
+	// answer. It never returns nil.
+	send(ctx context.Context, m message, id int, bearer string) *reply
+	// kind is "http" or "stdio".
+	kind() string
+	// name is the URL or the command.
+	name() string
+	// Close ends the connection, and the process if the probe started one.
+	Close() error
+}
+
+// HTTP returns the server at a URL, over streamable HTTP. allowed lists hosts that are not
+// this machine and may be attacked all the same.
+func HTTP(address string, allowed ...string) (Server, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q is not a URL such as http://127.0.0.1:8080/mcp", address)
+	}
+	if u.User != nil {
+		return nil, errors.New("the URL has a user or a password in it: use a bearer token, so that no report shows them")
+	}
+	if host := u.Hostname(); !local(host) {
+		ok := false
+		for _, a := range allowed {
+			ok = ok || strings.EqualFold(a, host)
+		}
+		if !ok {
+			return nil, fmt.Errorf("%s is not this machine; if you may attack it, allow that host by name", host)
+		}
+	}
+	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 30 * time.Second}
+	return &web{address: u.String(), client: &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// local reports whether the host is this machine by its name alone. A name other than
+// localhost may lead anywhere.
+func local(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+type web struct {
+	address string
+	client  *http.Client
+}
+
+func (w *web) kind() string { return "http" }
+func (w *web) name() string { return w.address }
+
+func (w *web) Close() error {
+	w.client.CloseIdleConnections()
+	return nil
+}
+
+func (w *web) send(ctx context.Context, m message, id int, bearer string) *reply {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.address, strings.NewReader(m.text(id)))
+	if err != nil {
+		return &reply{lost: err}
+	}
+	request.Header = m.headers()
+	if bearer != "" {
+		request.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	response, err := w.client.Do(request)
+	if err != nil {
+		return &reply{lost: noAnswer(ctx, err)}
+	}
+	defer response.Body.Close()
+	r := &reply{status: response.StatusCode}
+	body := io.LimitReader(response.Body, maxAnswer)
+	if media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); media == "text/event-stream" {
+		r.raw, err = lastEvent(body)
+	} else {
+		r.raw, err = io.ReadAll(body)
+	}
+	if err != nil {
+		r.lost = noAnswer(ctx, err)
+		return r
+	}
+	r.read(r.raw)
+	return r
+}
+
+func noAnswer(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("there was no answer in time")
+	}
+	var op *url.Error
+	if errors.As(err, &op) {
+		err = op.Err // without the URL, which the report shows anyway
+	}
+	return fmt.Errorf("the connection failed: %w", err)
+}
+
+// lastEvent returns the data of the first event that answers a request. Notifications come
+// before it.
+func lastEvent(body io.Reader) ([]byte, error) {
+	reader := bufio.NewReader(body)
+	var data []byte
+	for {
+		line, err := reader.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return nil, err
+		}
+		text := bytes.TrimRight(line, "\r\n")
+		if value, ok := bytes.CutPrefix(text, []byte("data:")); ok {
+			if data != nil {
+				data = append(data, '\n')
+			}
+			data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
+		}
+		if (len(text) == 0 || err == io.EOF) && answers(data) {
+			return data, nil
+		}
+		if len(text) == 0 {
+			data = nil
+		}
+		if err == io.EOF {
+			return nil, errors.New("the stream ended without an answer")
+		}
+	}
+}
+
+// answers reports whether a message is an answer: it has no method.
+func answers(text []byte) bool {
+	var r reply
+	if len(text) == 0 {
+		return false
+	}
+	r.read(text)
+	return r.lost == nil
+}

@@ -1,0 +1,139 @@
+package probe
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Stdio starts a command and returns the server that it is, over standard input and output.
+// What the command writes to standard error goes to log; it may be nil. Close ends the
+// process.
+func Stdio(log io.Writer, command ...string) (Server, error) {
+	if len(command) == 0 {
+		return nil, errors.New("there is no command to start")
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stderr = log
+	cmd.WaitDelay = 2 * time.Second
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("the server does not start: %w", err)
+	}
+	p := newPipe(strings.Join(command, " "), in, out)
+	p.end = func() error {
+		in.Close() // a server ends when its input ends
+		timer := time.AfterFunc(2*time.Second, func() { cmd.Process.Kill() })
+		defer timer.Stop()
+		<-p.done // the output has been read to its end
+		cmd.Wait()
+		return nil
+	}
+	return p, nil
+}
+
+// pipe is a server over two streams.
+type pipe struct {
+	command string
+	end     func() error
+	done    chan struct{} // closed when the server's output has ended
+
+	writing sync.Mutex
+	in      io.Writer
+
+	mu      sync.Mutex
+	waiting map[int]chan []byte // by the id of the request
+}
+
+func newPipe(command string, in io.Writer, out io.Reader) *pipe {
+	p := &pipe{command: command, in: in, done: make(chan struct{}), waiting: map[int]chan []byte{}}
+	go p.read(out)
+	return p
+}
+
+func (p *pipe) kind() string { return "stdio" }
+func (p *pipe) name() string { return p.command }
+func (p *pipe) Close() error { return p.end() }
+
+func (p *pipe) read(out io.Reader) {
+	defer close(p.done)
+	lines := bufio.NewScanner(out)
+	lines.Buffer(make([]byte, 0, 1<<16), maxAnswer)
+	for lines.Scan() {
+		var head struct {
+			ID     *int
+			Method string
+			Error  *struct{}
+		}
+		if json.Unmarshal(lines.Bytes(), &head) != nil || head.Method != "" {
+			continue // a notification, a request of the server, or no answer of ours
+		}
+		p.mu.Lock()
+		for id, waiter := range p.waiting {
+			// A server that could not read a request answers with an error without an id.
+			if head.ID != nil && *head.ID == id || head.ID == nil && head.Error != nil && len(p.waiting) == 1 {
+				delete(p.waiting, id)
+				waiter <- append([]byte(nil), lines.Bytes()...)
+			}
+		}
+		p.mu.Unlock()
+	}
+	io.Copy(io.Discard, out) // a line that is too long ends the scanner, and must not block the server
+}
+
+func (p *pipe) send(ctx context.Context, m message, id int, _ string) *reply {
+	waiter := make(chan []byte, 1)
+	p.mu.Lock()
+	p.waiting[id] = waiter
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.waiting, id)
+		p.mu.Unlock()
+	}()
+	written := make(chan error, 1)
+	go func() { // a server that does not read must not block the probe
+		p.writing.Lock()
+		defer p.writing.Unlock()
+		_, err := io.WriteString(p.in, m.text(id)+"\n")
+		written <- err
+	}()
+	for {
+		select {
+		case err := <-written:
+			if err != nil {
+				return &reply{lost: errors.New("the server takes no more input")}
+			}
+			written = nil
+		case line := <-waiter:
+			r := &reply{raw: line}
+			r.read(line)
+			return r
+		case <-p.done:
+			select {
+			case line := <-waiter: // it came just before the end
+				r := &reply{raw: line}
+				r.read(line)
+				return r
+			default:
+				return &reply{lost: errors.New("the server has ended")}
+			}
+		case <-ctx.Done():
+			return &reply{lost: errors.New("there was no answer in time")}
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package probe
+
+import (
+	"fmt"
+	"slices"
+)
+
+// enough is how many findings of one attack on one target are kept. More would only burden
+// the server.
+const enough = 3
+
+// trial is one attack that is being tried.
+type trial struct {
+	*probe
+	attack *Attack
+	result *Result
+}
+
+// variant is one way to do an attack: an honest retry, changed. make must not change the
+// flow.
+type variant struct {
+	what string
+	make func(f *flow) message
+}
+
+// targets returns the targets that issue a state.
+func (t *trial) targets() (all []Target) {
+	for _, target := range t.Targets {
+		if _, ok := t.honest[target.String()]; ok {
+			all = append(all, target)
+		}
+	}
+	return all
+}
+
+// eachTarget tries the variants that list makes on each target.
+func (t *trial) eachTarget(list func(f *flow) []variant) {
+	for _, target := range t.targets() {
+		f, err := t.mint(target)
+		if err != nil {
+			t.unclear(err)
+			return
+		}
+		t.variants(f, list(f), func() (*flow, error) { return t.mint(target) })
+	}
+}
+
+// variants tries each variant on the flow. fresh makes a new flow of the same kind.
+func (t *trial) variants(f *flow, list []variant, fresh func() (*flow, error)) {
+	found, used := 0, false
+	for i, v := range list {
+		if t.ended != nil {
+			return
+		}
+		if used || t.burns && i > 0 {
+			var err error
+			if f, err = fresh(); err != nil {
+				t.unclear(err)
+				return
+			}
+			used = false
+		}
+		sent := t.tell(v.make(f))
+		if t.through(f.target, sent.reply) {
+			used = true
+			t.found(f.target, v.what, append(slices.Clone(f.before), sent)...)
+			if found++; found == enough && i < len(list)-1 {
+				return
+			}
+		}
+	}
+	if used || t.burns || len(list) == 0 || t.ended != nil {
+		return
+	}
+	// The refusals mean something only if the state was good all the time.
+	if r := t.send(f.retry).reply; !t.through(f.target, r) {
+		t.burns = true
+		t.variants(f, spread(list, 64), fresh)
+		if again, err := fresh(); err != nil || !t.through(f.target, t.send(again.retry).reply) {
+			t.unclear(fmt.Errorf("%s: the state that was attacked no longer worked for an honest retry: %s", f.target, r))
+		}
+	}
+}
+
+// tell sends an attack, and keeps the answer if it is a refusal.
+func (t *trial) tell(m message) exchange {
+	sent := t.send(m)
+	got := sent.reply.outcome()
+	t.result.Outcomes[got.String()]++
+	if got == rejected || got == failed {
+		t.rejections = append(t.rejections, sent)
+	}
+	return sent
+}
+
+// found records a finding, with the requests that show it.
+func (t *trial) found(target Target, what string, shown ...exchange) {
+	t.result.Findings = append(t.result.Findings, t.finding(target.String(), what, shown))
+	if t.attack.unsolicited && slices.Contains(t.Unsolicited, target.Name) || slices.Contains(t.Accept, t.attack.ID) {
+		t.verdict(AcceptedRisk)
+		return
+	}
+	t.verdict(Found)
+}
+
+// inform records something that is worth knowing and not a hole by itself.
+func (t *trial) inform(target Target, what string, shown ...exchange) {
+	t.result.Findings = append(t.result.Findings, t.finding(target.String(), what, shown))
+	t.verdict(Information)
+}
+
+func (t *trial) unclear(err error) {
+	if t.result.Why == "" {
+		t.result.Why = err.Error()
+	}
+	t.verdict(Unclear)
+}
+
+// skip says why the attack could not be tried.
+func (t *trial) skip(why string) {
+	if t.result.Verdict == "" {
+		t.result.Why = why
+		t.verdict(NotTried)
+	}
+}
+
+// verdict sets the verdict, unless there is a worse one.
+func (t *trial) verdict(v Verdict) {
+	if t.result.Verdict == "" || slices.Index(worstFirst, v) < slices.Index(worstFirst, t.result.Verdict) {
+		t.result.Verdict = v
+	}
+}
+
+// settle sets the verdict of an attack in which nothing was found.
+func (t *trial) settle() {
+	if t.result.Verdict != "" {
+		return
+	}
+	o := t.result.Outcomes
+	checked := o[rejected.String()] + o[failed.String()] + o[asked.String()] + o[complete.String()]
+	switch {
+	case checked > 0:
+		t.result.Verdict = Refused
+	case len(o) > 0:
+		t.result.Verdict = Early
+		t.result.Why = "the server refused every variant before it can have looked at the state"
+	default:
+		t.skip("there was nothing to send")
+	}
+}
+
+// spread returns at most n of the list, evenly.
+func spread[T any](list []T, n int) []T {
+	if len(list) <= n {
+		return list
+	}
+	var some []T
+	for i := range n {
+		some = append(some, list[i*(len(list)-1)/(n-1)])
+	}
+	return some
+}
