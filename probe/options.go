@@ -71,7 +71,8 @@ type Progress struct {
 	Requests int    // how many were sent so far
 }
 
-func (o *Options) check() error {
+// Check returns an error if the options make no sense.
+func (o *Options) Check() error {
 	if o.Rate < 0 || o.Budget < 0 || o.MaxAge < 0 || o.Timeout < 0 {
 		return errors.New("rate, budget, age and timeout must not be negative")
 	}

@@ -38,7 +38,7 @@ const errBudget = textError("the budget of requests is used up")
 // Run attacks a server and reports what got through. The error says that the options are
 // wrong; whatever happens on the way is in the report.
 func Run(ctx context.Context, server Server, options Options) (*Report, error) {
-	if err := options.check(); err != nil {
+	if err := options.Check(); err != nil {
 		return nil, err
 	}
 	if options.Timeout == 0 {

@@ -47,7 +47,7 @@ func HTTP(address string, allowed ...string) (Server, error) {
 			ok = ok || strings.EqualFold(a, host)
 		}
 		if !ok {
-			return nil, fmt.Errorf("%s is not this machine; if you may attack it, allow that host by name", host)
+			return nil, fmt.Errorf("%s %w", host, ErrRemote)
 		}
 	}
 	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 30 * time.Second}
@@ -56,6 +56,9 @@ func HTTP(address string, allowed ...string) (Server, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
+
+// ErrRemote is the error of [HTTP] for a host that is not this machine and not allowed.
+var ErrRemote = errors.New("is not this machine; if you may attack it, allow that host by its name")
 
 // local reports whether the host is this machine by its name alone. A name other than
 // localhost may lead anywhere.

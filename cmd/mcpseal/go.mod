@@ -8,6 +8,7 @@ require (
 	github.com/mcpseal/mcpseal v0.0.0
 	github.com/mcpseal/mcpseal/gosdk v0.0.0
 	github.com/mcpseal/mcpseal/keys/agekeys v0.0.0
+	github.com/mcpseal/mcpseal/probe v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
@@ -34,4 +35,5 @@ replace (
 	github.com/mcpseal/mcpseal => ../..
 	github.com/mcpseal/mcpseal/gosdk => ../../gosdk
 	github.com/mcpseal/mcpseal/keys/agekeys => ../../keys/agekeys
+	github.com/mcpseal/mcpseal/probe => ../../probe
 )

@@ -3,6 +3,7 @@
 //	mcpseal demo       attack a protected server, and show what happens
 //	mcpseal keys       make, rotate and revoke the keys of a fleet
 //	mcpseal inspect    what a token says, and whether it would be accepted
+//	mcpseal probe      attack any server, and report what got through
 package main
 
 import (
@@ -67,7 +68,7 @@ requestState of MCP servers.
 		SilenceUsage:  true,
 	}
 	mustHaveCommand(root)
-	root.AddCommand(newDemo(), newKeys(), newInspect())
+	root.AddCommand(newDemo(), newKeys(), newInspect(), newProbe())
 	fitHelp(root)
 	return root
 }
