@@ -30,11 +30,8 @@ def send(url, method, params, token="alice-token"):
     if "name" in params:
         headers["Mcp-Name"] = params["name"]
     request = urllib.request.Request(url, json.dumps(message).encode(), headers)
-    try:
-        with urllib.request.urlopen(request, timeout=20) as response:
-            text = response.read().decode()
-    except urllib.error.HTTPError as refusal:
-        raise SystemExit(f"{method}: HTTP {refusal.code}: {refusal.read().decode()}")
+    with urllib.request.urlopen(request, timeout=20) as response:
+        text = response.read().decode()
     # The answer is a JSON text, or the last event of a stream.
     events = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
     return json.loads(events[-1] if events else text)
@@ -77,6 +74,17 @@ def tools(url):
     raise AssertionError(f"tools/list does not end: {names}")
 
 
+def has_users(url):
+    """Reports whether the server refuses the bearer token of a user whom it does not know."""
+    result_of(send(url, "tools/list", {}, "bob-token"))
+    try:
+        result_of(send(url, "tools/list", {}, "mallory-token"))
+    except urllib.error.HTTPError as refusal:
+        assert refusal.code == 401, refusal
+        return True
+    return False
+
+
 def main(url, name):
     for tool, done in [("deploy", "deployed"), ("rollback", "rolled back")]:
         call = {"name": tool, "arguments": {"env": "staging", "build": 7}}
@@ -89,7 +97,7 @@ def main(url, name):
         assert text == "nothing was done", text
     names, pages = tools(url)
     assert {"deploy", "rollback"} <= set(names), names
-    print(f"{name}: an honest client is served; tools/list has {pages} page(s)")
+    print(f"{name}: an honest client is served; {'two users' if has_users(url) else 'no users'}, {pages} page(s) of tools")
 
 
 main(*sys.argv[1:])

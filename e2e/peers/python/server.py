@@ -70,6 +70,7 @@ def act(done: str, env: str, build: int, responses, state) -> str | InputRequire
         return ask(env, build)
     if answer.action != "accept" or (answer.content or {}).get("ok") is not True:
         return NOTHING
+    # Without a state the argument counts: the SDK's page looks at the answer alone.
     if state is not None:
         env = json.loads(state)["env"]  # the handler believes what came back
     return f"{done} {env} build {build}"

@@ -56,7 +56,8 @@ const confirmed = (done) => async ({ env, build }, ctx) => {
   const response = inputResponse(ctx.mcpReq.inputResponses, 'confirm');
   if (response.kind !== 'elicit') return ask(env, build, ctx);
   if (!acceptedContent(ctx.mcpReq.inputResponses, 'confirm', Confirmation)?.ok) return text('nothing was done');
-  // The handler believes what came back.
+  // The handler believes what came back. Without a state the argument counts, as in the SDK's
+  // example mrtr.
   return text(`${done} ${remembered(ctx)?.env ?? env} build ${build}`);
 };
 

@@ -83,7 +83,7 @@ func confirmed(done string) mcp.ToolHandlerFor[arguments, any] {
 		if ok, _ := answer.Content["ok"].(bool); answer.Action != "accept" || !ok {
 			return text("nothing was done"), nil, nil
 		}
-		env := args.Env
+		env := args.Env // also without a state: the SDK's example looks at the answer alone
 		if req.Params.RequestState != "" {
 			// The handler believes what came back.
 			var remembered state

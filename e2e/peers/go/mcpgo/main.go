@@ -84,6 +84,7 @@ func confirmed(done string) server.ToolHandlerFunc {
 		if ok, _ := content["ok"].(bool); answer.Action != mcp.ElicitationResponseActionAccept || !ok {
 			return mcp.NewToolResultText("nothing was done"), nil
 		}
+		// Without a state the argument counts: mcp-go's page looks at the answer alone.
 		if req.Params.RequestState != "" {
 			// The handler believes what came back.
 			var remembered state
