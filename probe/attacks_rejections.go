@@ -34,10 +34,14 @@ var rejectionAttacks = []Attack{
 }
 
 // comparable reports whether a refusal can be compared with others: the request was in good
-// form and carried a state that is a string of ordinary size.
-func (e exchange) comparable() bool {
-	value := e.message.value("requestState")
-	return e.message.body == nil && len(e.message.header) == 0 && strings.HasPrefix(value, `"`) && len(value) > 2 && len(value) < 8<<10
+// form, with arguments that the target takes, and a state that is a string of ordinary size.
+func (p *probe) comparable(m message) bool {
+	value, names := m.value("requestState"), map[string]bool{}
+	for _, param := range m.params {
+		names[param.name] = true
+	}
+	return m.body == nil && len(m.header) == 0 && len(names) == len(m.params) && p.valid[m.value("arguments")] &&
+		strings.HasPrefix(value, `"`) && len(value) > 2 && len(value) < 8<<10
 }
 
 func oracle(t *trial) {
@@ -46,11 +50,14 @@ func oracle(t *trial) {
 		var first *exchange
 		for i := range t.rejections {
 			e := &t.rejections[i]
-			if !e.comparable() || !e.message.goesTo(target) {
+			if !t.comparable(e.message) || !e.message.goesTo(target) {
 				continue
 			}
 			t.result.Outcomes[e.reply.outcome().String()]++
-			form := strings.ReplaceAll(e.reply.form(), unquoted(e.message.value("requestState")), "(the state)")
+			form := e.reply.form()
+			if state := unquoted(e.message.value("requestState")); len(state) >= 16 {
+				form = strings.ReplaceAll(form, state, "(the state)")
+			}
 			switch {
 			case first == nil:
 				first = e

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // requestAttacks present a genuine state with another request, or with one that two readers
@@ -60,7 +61,7 @@ var requestAttacks = []Attack{
 		AtMost: 40, Honest: 2, needs: needState, try: twins(func(t *trial, target Target) (list []twin) {
 			for _, s := range t.slots(target, "string") {
 				for _, pair := range [][2]string{{`"a\ud800"`, `"a\ud801"`}, {"\"a\xff\"", "\"a\xfe\""}, {`"a\ufffd"`, `"a\udfff"`}} {
-					list = append(list, twin{fmt.Sprintf("%s: %q, then %q", s.name, pair[0], pair[1]), s.put(pair[0]), s.put(pair[1])})
+					list = append(list, twin{fmt.Sprintf("%s: %s, then %s", s.name, visible(pair[0]), visible(pair[1])), s.put(pair[0]), s.put(pair[1])})
 				}
 			}
 			return list
@@ -272,6 +273,14 @@ func twins(list func(t *trial, target Target) []twin) func(*trial) {
 			}
 		}
 	}
+}
+
+// visible returns a JSON text in which bytes that are not UTF-8 are written as escapes.
+func visible(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	return `"` + strings.Trim(fmt.Sprintf("%+q", strings.Trim(text, `"`)), `"`) + `"`
 }
 
 // slot is a place among the arguments where a value can be put.

@@ -39,7 +39,11 @@ type honest struct {
 // first sends the first request of a call. The reply asks, or else err says why not.
 func (p *probe) first(t Target, arguments string, as user) (f *flow, err error) {
 	f = &flow{target: t, retry: t.call(arguments).sentBy(as)}
-	return f, p.next(f, false)
+	err = p.next(f, false)
+	if err == nil {
+		p.valid[f.retry.value("arguments")] = true
+	}
+	return f, err
 }
 
 // next sends the flow's retry, which then is no longer the last one, and prepares the retry

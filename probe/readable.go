@@ -135,20 +135,33 @@ func isHeader(text []byte) bool {
 // readState looks for something readable in the states of all targets.
 func readState(t *trial) {
 	for _, target := range t.targets() {
-		f, err := t.mint(target)
-		if err != nil {
-			t.unclear(err)
-			return
-		}
 		t.result.Outcomes[complete.String()]++ // it was tried, whatever comes of it
-		known := f.words()
-		for i, l := range layers(f.state) {
-			if what := l.readable(known, i == 0); what != "" && !l.jwt {
-				t.found(target, fmt.Sprintf("%s shows %s", l.how, what), f.before...)
+		for i := range 2 { // both states must be readable, so that it is no accident
+			f, err := t.mint(target)
+			if err != nil {
+				t.unclear(err)
+				return
+			}
+			shows := f.shows()
+			if shows == "" {
 				break
+			}
+			if i == 1 {
+				t.found(target, shows, f.before...)
 			}
 		}
 	}
+}
+
+// shows says what can be read in the state, or "".
+func (f *flow) shows() string {
+	known := f.words()
+	for i, l := range layers(f.state) {
+		if what := l.readable(known, i == 0); what != "" && !l.jwt {
+			return fmt.Sprintf("%s shows %s", l.how, what)
+		}
+	}
+	return ""
 }
 
 // words returns words that the client knows from the call. If they are in the state, then
@@ -186,25 +199,22 @@ func (l layer) readable(known []string, asIs bool) string {
 		}
 	}
 	if asIs {
-		if strings.ContainsAny(string(l.text), "{}&= ") && strings.ContainsFunc(string(l.text), unicode.IsLetter) && utf8.Valid(l.text) &&
-			strings.TrimRight(string(l.text), "=") != "" && strings.ContainsAny(strings.TrimRight(string(l.text), "="), "{}&= ") {
+		if strings.ContainsAny(strings.TrimRight(string(l.text), "="), "{}&= ") {
 			return "text: " + quoted(clip(printable(string(l.text)), 80))
 		}
 		return ""
 	}
-	const run = 12 // so many printable characters in a row are no accident
+	const run = 16 // so many printable characters in a row are hardly an accident
 	length := 0
 	for _, b := range l.text {
-		if b >= ' ' && b <= '~' {
-			length++
-		} else {
+		if length++; b < ' ' || b > '~' {
 			length = 0
 		}
-		if length >= run+len(l.text)/256 {
+		if length >= run {
 			return "text: " + quoted(clip(printable(string(l.text)), 80))
 		}
 	}
-	if length == len(l.text) && length >= 2 && (json.Valid(l.text) && (l.text[0] == '{' || l.text[0] == '[')) {
+	if _, ok := members(string(l.text)); ok {
 		return "JSON: " + quoted(clip(string(l.text), 80))
 	}
 	return ""

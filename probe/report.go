@@ -91,7 +91,7 @@ func (r *Report) judge(require []string) {
 		r.Verdict = fmt.Sprintf("%s got through.", counted(count[Found], "class of attacks", "classes of attacks"))
 	case r.Problem != "":
 		r.Exit, r.Verdict = ExitUnclear, "It could not be told: "+r.Problem+"."
-	case len(r.Targets) == 0:
+	case len(r.Targets) == 0 && slices.ContainsFunc(r.Results, func(x Result) bool { return x.needs&needState != 0 }):
 		r.Exit, r.Verdict = ExitUnclear, "It could not be told: the server issued no state."
 	case count[Unclear] > 0:
 		r.Exit, r.Verdict = ExitUnclear, fmt.Sprintf("It could not be told for %s.", counted(count[Unclear], "class of attacks", "classes of attacks"))

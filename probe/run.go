@@ -22,7 +22,8 @@ type probe struct {
 	old    *flow             // a flow that was begun first, for its age
 	born   time.Time         // when old was begun
 
-	rejections []exchange // every refusal of an attack
+	rejections []exchange      // every refusal of an attack
+	valid      map[string]bool // arguments with which a target asked
 
 	mu       sync.Mutex
 	number   int
@@ -52,7 +53,7 @@ func Run(ctx context.Context, server Server, options Options) (*Report, error) {
 			}
 		}
 	}
-	p := &probe{Options: options, server: server, ctx: ctx, honest: map[string]honest{}, schema: map[string]schema{}}
+	p := &probe{Options: options, server: server, ctx: ctx, honest: map[string]honest{}, schema: map[string]schema{}, valid: map[string]bool{}}
 	report := &Report{Server: p.redact(server.name()), Transport: server.kind()}
 	p.look(report)
 	for i := range attacks {

@@ -137,8 +137,9 @@ func newHandler(server *mcp.Server) http.Handler {
 
 func main() {
 	address := flag.String("http", "", "`address` to listen on; empty means stdio")
+	ttl := flag.Duration("ttl", 0, "lifetime of a state; 0 means 10 minutes")
 	flag.Parse()
-	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "booking.example.com"})
+	server, err := newServer(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "booking.example.com", TTL: *ttl})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -30,6 +30,7 @@ func main() {
 	flag.StringVar(&s.sdk, "sdk", "go-sdk", "`name` of the SDK: go-sdk, which is the official one, or mcp-go")
 	flag.BoolVar(&s.startOver, "start-over", false, "answer a rejected token with a result that tells the model to start over")
 	flag.BoolVar(&s.unprotected, "unprotected", false, "leave mcpseal out, to see which scenarios notice")
+	flag.DurationVar(&s.config.TTL, "ttl", 0, "lifetime of a state; 0 means 10 minutes")
 	flag.Parse()
 	log.SetFlags(0)
 

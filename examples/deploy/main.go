@@ -33,14 +33,19 @@ func main() {
 	address := flag.String("http", "", "`address` to listen on; empty means stdio")
 	keysFile := flag.String("keys", "", "`file` of keys that all replicas share; empty means keys that die with this process")
 	sdk := flag.String("sdk", "go-sdk", "`name` of the SDK: go-sdk, which is the official one, or mcp-go")
+	ttl := flag.Duration("ttl", 0, "lifetime of a state; 0 means 10 minutes")
+	unprotected := flag.Bool("unprotected", false, "leave mcpseal out, to see which attacks get through; only with the official SDK")
 	flag.Parse()
-	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"}
+	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com", TTL: *ttl}
 	if *keysFile != "" {
 		source, err := keys.OpenFile(*keysFile, nil)
 		if err != nil {
 			log.Fatal(err)
 		}
 		config.Keys = source
+	}
+	if *unprotected {
+		*sdk = "unprotected"
 	}
 	handler, stdio, err := start(*sdk, config)
 	if err != nil {
@@ -65,6 +70,9 @@ func main() {
 // handler, and a function that serves over stdio.
 func start(sdk string, config mcpseal.Config) (handler http.Handler, stdio func() error, err error) {
 	switch sdk {
+	case "unprotected":
+		server := release.NewServer()
+		return newHandler(server), func() error { return server.Run(context.Background(), &mcp.StdioTransport{}) }, nil
 	case "go-sdk":
 		server, err := newServer(config)
 		if err != nil {

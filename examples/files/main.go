@@ -116,12 +116,13 @@ func say(text string, isError bool) *mcp.CallToolResult {
 func main() {
 	address := flag.String("http", "127.0.0.1:0", "`address` to listen on; port 0 means any")
 	shape := flag.String("shape", "middleware", "where states are sealed: middleware or handler")
+	ttl := flag.Duration("ttl", 0, "lifetime of a state; 0 means 10 minutes")
 	flag.Parse()
 	once, err := replay.NewSingleProcess(replay.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com", Replay: once}
+	config := mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com", TTL: *ttl, Replay: once}
 	handler, err := newService(*shape, newDrive(), config, mcpseal.GenerateKey())
 	if err != nil {
 		log.Fatal(err)

@@ -118,12 +118,13 @@ func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, 
 
 func main() {
 	address := flag.String("http", "", "`address` to listen on; empty means stdio")
+	ttl := flag.Duration("ttl", 0, "lifetime of a state; 0 means 10 minutes")
 	flag.Parse()
 	once, err := replay.NewSingleProcess(replay.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	server, err := newProtected(newPages(), mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "wiki.example.com", Replay: once})
+	server, err := newProtected(newPages(), mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "wiki.example.com", TTL: *ttl, Replay: once})
 	if err != nil {
 		log.Fatal(err)
 	}
