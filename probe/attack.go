@@ -12,6 +12,7 @@ type Attack struct {
 	Honest   int      // how many honest calls it completes for each target
 
 	unsolicited bool // whether it gets through on a tool that takes answers with its first call
+	honestState bool // whether the state is good and something else is not, so that a refusal says nothing of the state
 	needs       need
 	try         func(*trial)
 }

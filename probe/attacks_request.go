@@ -28,7 +28,7 @@ var requestAttacks = []Attack{
 		ID: "rewritten-arguments", Title: "The same arguments, written differently", Severity: Low, Section: replay,
 		Means:  "An honest client that orders or escapes its JSON differently on a retry is refused.",
 		Fix:    "Digest the meaning of the arguments and not their bytes.",
-		AtMost: 40, Honest: 5, needs: needState, try: rewrittenArguments,
+		AtMost: 40, Honest: 5, needs: needState, honestState: true, try: rewrittenArguments,
 	},
 	{
 		ID: "rounded-numbers", Title: "Numbers that a float cannot tell apart", Severity: Medium, Section: replay,

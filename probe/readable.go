@@ -136,7 +136,7 @@ func isHeader(text []byte) bool {
 func readState(t *trial) {
 	for _, target := range t.targets() {
 		t.result.Outcomes[complete.String()]++ // it was tried, whatever comes of it
-		for i := range 2 { // both states must be readable, so that it is no accident
+		for i := range 2 {                     // both states must be readable, so that it is no accident
 			f, err := t.mint(target)
 			if err != nil {
 				t.unclear(err)

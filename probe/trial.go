@@ -87,7 +87,7 @@ func (t *trial) tell(m message) exchange {
 	sent := t.send(m)
 	got := sent.reply.outcome()
 	t.result.Outcomes[got.String()]++
-	if got == rejected || got == failed {
+	if (got == rejected || got == failed) && !t.attack.honestState {
 		t.rejections = append(t.rejections, sent)
 	}
 	return sent
