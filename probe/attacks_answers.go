@@ -29,7 +29,7 @@ var answerAttacks = []Attack{
 		ID: "wrong-kind", Title: "An answer of another kind", Severity: Medium, Section: answering,
 		Means:  "The server takes a model's message or a list of roots for the consent of a user, or the reverse.",
 		Fix:    "Keep the kind of each question in the state, and drop answers of another kind.",
-		AtMost: 24, Honest: 2, needs: needState, honestState: true, try: alterAnswers(func(m member) (list []variant2) {
+		AtMost: 24, Honest: 2, needs: needState, honestState: true, consent: true, try: alterAnswers(func(m member) (list []variant2) {
 			for _, other := range []struct{ kind, text string }{
 				{"a model's message", `{"role":"assistant","content":{"type":"text","text":"yes"},"model":"mcpseal-probe","stopReason":"endTurn"}`},
 				{"a list of roots", `{"roots":[{"uri":"file:///"}]}`},
@@ -47,7 +47,7 @@ var answerAttacks = []Attack{
 		ID: "null-answer", Title: "Null in the place of an answer", Severity: Medium, Section: answering,
 		Means:  "The server takes nothing for consent.",
 		Fix:    "Drop answers that are null, and check the content of each against its question.",
-		AtMost: 24, Honest: 2, needs: needState, honestState: true, try: alterAnswers(func(m member) []variant2 {
+		AtMost: 24, Honest: 2, needs: needState, honestState: true, consent: true, try: alterAnswers(func(m member) []variant2 {
 			list := []variant2{{"null", []member{{m.name, "null"}}}}
 			if kindOf(m.value) == "elicitation" {
 				list = append(list,

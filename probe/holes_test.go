@@ -1,0 +1,168 @@
+package probe
+
+import (
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal/probe/internal/leaky"
+)
+
+// finders says which attacks find which hole of the test server. It was written by hand
+// before the first run: whatever differs is a fault of an attack or of the server.
+var finders = map[string]string{
+	"unsigned-prefix":     "changed-character",
+	"short-mac":           "truncated",
+	"suffix-ignored":      "extended",
+	"lenient-base64":      "respelled",
+	"coerced-types":       "other-type",
+	"debug-state":         "made-up",
+	"empty-unchecked":     "empty",
+	"signed-plaintext":    "readable",
+	"alg-none":            "edited",
+	"stripping":           "stripped",
+	"later-answers":       "early-answers",
+	"any-key":             "wrong-keys",
+	"any-kind":            "wrong-kind",
+	"null-answers":        "null-answer",
+	"shared-tools":        "other-target",
+	"unbound-arguments":   "other-arguments rounded-numbers look-alikes",
+	"raw-digest":          "rewritten-arguments",
+	"floats":              "rounded-numbers",
+	"folded-arguments":    "look-alikes",
+	"replaced-utf8":       "invalid-utf8",
+	"first-member":        "duplicate-members",
+	"case-blind":          "other-spellings",
+	"version-downgrade":   "old-version",
+	"headers-unchecked":   "header-mismatch",
+	"any-method":          "other-methods",
+	"shared-users":        "other-user",
+	"no-expiry":           "expired",
+	"reusable":            "used-again in-parallel forked",
+	"repeatable":          "used-again",
+	"racy-use":            "in-parallel",
+	"use-by-answer":       "forked",
+	"no-limits":           "oversized",
+	"cursor-prefix":       "cursor-changed",
+	"cursor-numbers":      "cursor-made-up",
+	"cursor-shared-lists": "cursor-other-list",
+	"cursor-shared-users": "cursor-other-user",
+	"one-token":           "crossed",
+	"oracle":              "oracle",
+	"echo":                "echoed-state",
+	"undeclared":          "undeclared-question",
+}
+
+// everything returns options that make every attack possible on the test server.
+func everything(server *leaky.Server) Options {
+	const release = `{"env":"staging","build":7}`
+	var mu sync.Mutex
+	var ahead time.Duration
+	server.Now = func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return time.Now().Add(ahead)
+	}
+	return Options{
+		Targets: []Target{
+			{Method: "tools/call", Name: "deploy", Arguments: release},
+			{Method: "tools/call", Name: "rollback", Arguments: release},
+			{Method: "tools/call", Name: "book", Arguments: `{"seat":"12A"}`},
+			{Method: "prompts/get", Name: "greet", Arguments: `{"who":"somebody"}`},
+			{Method: "resources/read", Name: "note:///1"},
+		},
+		Paged:  []Target{{Method: "tools/call", Name: "orders", Arguments: `{"status":"open"}`}},
+		Bearer: "alice-token", OtherBearer: "bob-token",
+		SingleUse: true, MaxAge: time.Hour,
+		Timeout: 5 * time.Second,
+		sleep: func(d time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			ahead += d
+		},
+	}
+}
+
+// attackHole runs the probe against the test server with these holes.
+func attackHole(t *testing.T, holes ...string) *Report {
+	t.Helper()
+	server, err := leaky.New(holes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(server)
+	defer web.Close()
+	connection, err := HTTP(web.URL + "/mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	report, err := Run(t.Context(), connection, everything(server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// found returns the ids of the attacks that got through, sorted.
+func (r *Report) found() (all []string) {
+	for _, result := range r.Results {
+		if result.Verdict == Found {
+			all = append(all, result.ID)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestEveryHoleIsFoundByExactlyTheAttacksThatShouldFindIt(t *testing.T) {
+	for _, hole := range leaky.Holes() {
+		t.Run(hole.Name, func(t *testing.T) {
+			t.Parallel()
+			report := attackHole(t, hole.Name)
+			want := strings.Fields(finders[hole.Name])
+			slices.Sort(want)
+			if got := report.found(); !slices.Equal(got, want) {
+				t.Errorf("found by %v, want %v", got, want)
+				for _, result := range report.Results {
+					for _, finding := range result.Findings {
+						t.Logf("%s: %s: %s", result.ID, finding.Target, finding.What)
+					}
+					if result.Verdict == Unclear {
+						t.Logf("%s: unclear: %s", result.ID, result.Why)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestNothingGetsThroughOnASoundServer(t *testing.T) {
+	report := attackHole(t)
+	if report.Exit != ExitNothing {
+		t.Errorf("%s", report.Verdict)
+	}
+	for _, result := range report.Results {
+		if result.Verdict != Refused && result.Verdict != Early {
+			t.Errorf("%s: %s %s %v", result.ID, result.Verdict, result.Why, result.Findings)
+		}
+		if limit := result.AtMost*6 + 60; result.Requests > limit {
+			t.Errorf("%s sent %d requests, and says at most %d for each target", result.ID, result.Requests, result.AtMost)
+		}
+	}
+}
+
+func TestEveryAttackIsTheOnlyFinderOfSomeHole(t *testing.T) {
+	only := map[string]bool{}
+	for _, by := range finders {
+		only[by] = true
+	}
+	for _, a := range Attacks() {
+		if !only[a.ID] {
+			t.Errorf("%s is the only finder of no hole", a.ID)
+		}
+	}
+}
