@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	yes    = `{"confirm":{"action":"accept","content":{"ok":true}}}`
-	seat   = `{"seat":{"action":"accept","content":{"accept":true}}}`
-	pay    = `{"pay":{"action":"accept","content":{"amount":12}}}`
-	called = `{"name":{"action":"accept","content":{"name":"Ann"}}}`
-	reply_ = `{"reply":{"role":"assistant","content":{"type":"text","text":"Paris"},"model":"m","stopReason":"endTurn"}}`
+	yes     = `{"confirm":{"action":"accept","content":{"ok":true}}}`
+	seat    = `{"seat":{"action":"accept","content":{"accept":true}}}`
+	pay     = `{"pay":{"action":"accept","content":{"amount":12}}}`
+	called  = `{"name":{"action":"accept","content":{"name":"Ann"}}}`
+	replied = `{"reply":{"role":"assistant","content":{"type":"text","text":"Paris"},"model":"m","stopReason":"endTurn"}}`
 )
 
 // message is a request that a test writes by hand. The zero value calls deploy.

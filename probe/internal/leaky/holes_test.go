@@ -144,7 +144,7 @@ var attacks = map[string][]attack{
 	"any-key": {with("deployed staging", func(m *message) { m.answers = strings.ReplaceAll(yes, "confirm", "x") })},
 	"any-kind": {
 		with("deployed staging", func(m *message) { m.answers = `{"confirm":{"roots":[]}}` }),
-		with("deployed staging", func(m *message) { m.answers = strings.ReplaceAll(reply_, `"reply"`, `"confirm"`) }),
+		with("deployed staging", func(m *message) { m.answers = strings.ReplaceAll(replied, `"reply"`, `"confirm"`) }),
 	},
 	"null-answers": {
 		with("deployed staging", func(m *message) { m.answers = `{"confirm":null}` }),
@@ -216,7 +216,7 @@ var attacks = map[string][]attack{
 	}},
 	"reusable": {func(t *testing.T, s *Server) bool {
 		m := message{state: message{}.begin(t, s), answers: yes}
-		return m.send(t, s).says() != "" && m.send(t, s).says() != ""
+		return m.send(t, s).says() == "deployed staging" && m.send(t, s).says() != ""
 	}},
 	"racy-use": {func(t *testing.T, s *Server) bool {
 		m := message{state: message{}.begin(t, s), answers: yes}
@@ -299,7 +299,7 @@ var attacks = map[string][]attack{
 			return false // it is sealed or not signed
 		}
 		m := message{name: "rollback", args: `{"env":"prod"}`, bearer: "bob-token", state: state, answers: yes}
-		return m.send(t, s).says() != "" && m.send(t, s).says() != ""
+		return m.send(t, s).says() == "rolled back prod" && m.send(t, s).says() != ""
 	}},
 	"unsigned-cursor": {madeUp(b64([]byte("6"))), madeUp("MA")},
 }
@@ -335,7 +335,7 @@ var also = map[string][]string{
 	"unbound-arguments": {"floats", "folded-arguments"},
 	"echo":              {"oracle"}, // two states are repeated differently
 	"plaintext": {"unsigned-prefix", "short-mac", "lenient-base64", "debug-state", "alg-none", "later-answers",
-		"shared-tools", "shared-users", "no-expiry", "reusable", "one-token", "hmac-unbound"},
+		"shared-tools", "shared-users", "no-expiry", "reusable", "one-token"},
 	"base64-json": {"lenient-base64", "later-answers", "shared-tools", "shared-users", "no-expiry", "reusable"},
 	"hmac-unbound": {"shared-tools", "unbound-arguments", "floats", "folded-arguments", "shared-users", "no-expiry",
 		"reusable"},

@@ -96,7 +96,7 @@ func TestHonestFlowsWorkWithEveryHole(t *testing.T) {
 		{message{}, []string{strings.Replace(yes, "true", "false", 1)}, "nothing was done"},
 		{book, []string{seat, pay}, "booked 12A"},
 		{book, []string{seat, `{"pay":{"action":"cancel"}}`}, "nothing was done"},
-		{message{name: "ask_model", args: "-"}, []string{reply_}, "the model said Paris"},
+		{message{name: "ask_model", args: "-"}, []string{replied}, "the model said Paris"},
 		{message{method: "prompts/get", name: "greet", args: `{"who":"Bo"}`}, []string{called}, "Greet Bo from Ann"},
 		{message{method: "resources/read", name: "note:///1", args: "-"}, []string{yes}, "a note"},
 		{message{name: "extra_1", args: "{}"}, nil, "nothing to do"},
@@ -355,7 +355,7 @@ func TestAServerWithoutLimitsDies(t *testing.T) {
 		if err := <-done; err == nil {
 			t.Error("Serve returned no error")
 		}
-		send, done = overStdio(t, newServer(t))
+		send, _ = overStdio(t, newServer(t))
 		if o := send(killer.body()); o.Error.Code != codeRequest {
 			t.Errorf("the sound server answered %s", o.text)
 		}
