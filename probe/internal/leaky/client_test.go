@@ -1,0 +1,178 @@
+package leaky
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+const (
+	yes     = `{"confirm":{"action":"accept","content":{"ok":true}}}`
+	seat    = `{"seat":{"action":"accept","content":{"accept":true}}}`
+	pay     = `{"pay":{"action":"accept","content":{"amount":12}}}`
+	called  = `{"name":{"action":"accept","content":{"name":"Ann"}}}`
+	replied = `{"reply":{"role":"assistant","content":{"type":"text","text":"Paris"},"model":"m","stopReason":"endTurn"}}`
+)
+
+// message is a request that a test writes by hand. The zero value calls deploy.
+type message struct {
+	method     string // "" means tools/call
+	name       string // "" means deploy
+	args       string // JSON; "" means {"env":"staging"}, "-" means none
+	state      string // JSON; "" means none
+	answers    string // JSON; "" means none
+	more       string // further members of params, each with a comma at its end
+	caps       string // JSON; "" means all capabilities
+	bearer     string // "" means no user
+	version    string // in the header; "" means the right one, "-" means none
+	saysName   string // Mcp-Name; "" means name
+	saysMethod string // Mcp-Method; "" means method
+}
+
+func (m message) body() string {
+	method, name, args := or(m.method, "tools/call"), or(m.name, "deploy"), or(m.args, `{"env":"staging"}`)
+	var b strings.Builder
+	b.WriteString(`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + m.more)
+	if member := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}[method]; member != "" {
+		b.WriteString(`"` + member + `":"` + name + `",`)
+	}
+	if args != "-" {
+		b.WriteString(`"arguments":` + args + `,`)
+	}
+	if m.state != "" {
+		b.WriteString(`"requestState":` + m.state + `,`)
+	}
+	if m.answers != "" {
+		b.WriteString(`"inputResponses":` + m.answers + `,`)
+	}
+	b.WriteString(`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` +
+		or(m.caps, `{"elicitation":{"form":{}},"sampling":{},"roots":{}}`) + `}}}`)
+	return b.String()
+}
+
+func (m message) header() http.Header {
+	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	h.Set("Mcp-Method", or(m.saysMethod, or(m.method, "tools/call")))
+	h.Set("Mcp-Name", or(m.saysName, or(m.name, "deploy")))
+	if m.version != "-" {
+		h.Set("Mcp-Protocol-Version", or(m.version, version))
+	}
+	if m.bearer != "" {
+		h.Set("Authorization", "Bearer "+m.bearer)
+	}
+	return h
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// outcome is what a server answered.
+type outcome struct {
+	status int
+	sse    bool
+	text   string
+	Result struct {
+		ResultType        string
+		InputRequests     map[string]any
+		RequestState      string
+		Content           []struct{ Text string }
+		Messages          []struct{ Content struct{ Text string } }
+		Contents          []struct{ Text string }
+		StructuredContent struct {
+			Orders     []any
+			NextCursor string
+		}
+		Tools, Prompts, Resources []struct{ Name string }
+		NextCursor, CacheScope    string
+		SupportedVersions         []string
+	}
+	Error struct {
+		Code    int
+		Message string
+		Data    any
+	}
+}
+
+// says returns the text of a complete result, or "".
+func (o outcome) says() string {
+	r := o.Result
+	switch {
+	case len(r.Content) > 0:
+		return r.Content[0].Text
+	case len(r.Messages) > 0:
+		return r.Messages[0].Content.Text
+	case len(r.Contents) > 0:
+		return r.Contents[0].Text
+	}
+	return ""
+}
+
+func parsed(t *testing.T, text string) (o outcome) {
+	t.Helper()
+	if text != "" {
+		if err := json.Unmarshal([]byte(text), &o); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+	}
+	o.text = text
+	return o
+}
+
+// send sends a message to s without a network.
+func (m message) send(t *testing.T, s *Server) outcome {
+	t.Helper()
+	r := httptest.NewRequest("POST", "/mcp", strings.NewReader(m.body()))
+	r.Header = m.header()
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return outcomeOf(t, w.Code, w.Header(), w.Body.String())
+}
+
+func outcomeOf(t *testing.T, status int, header http.Header, body string) outcome {
+	t.Helper()
+	sse := header.Get("Content-Type") == "text/event-stream"
+	if sse {
+		body = strings.TrimSpace(strings.TrimPrefix(body, "event: message\ndata: "))
+	}
+	o := outcome{text: body}
+	if strings.HasPrefix(body, "{") {
+		o = parsed(t, body)
+	}
+	o.status, o.sse = status, sse
+	return o
+}
+
+// begin sends a message that asks, and returns the state as JSON text.
+func (m message) begin(t *testing.T, s *Server) string {
+	t.Helper()
+	o := m.send(t, s)
+	if o.Result.ResultType != "input_required" || len(o.Result.InputRequests) == 0 || o.Result.RequestState == "" {
+		t.Fatalf("%s asked nothing: %d %s", or(m.name, "deploy"), o.status, o.text)
+	}
+	return quote(o.Result.RequestState)
+}
+
+func quote(text string) string {
+	quoted, _ := json.Marshal(text)
+	return string(quoted)
+}
+
+func unquote(quoted string) (text string) {
+	json.Unmarshal([]byte(quoted), &text)
+	return text
+}
+
+func newServer(t testing.TB, holes ...string) *Server {
+	t.Helper()
+	s, err := New(holes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,129 @@
+package leaky
+
+import (
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const pageSize = 3
+
+// position says where a page is: in which list, and for whom.
+type position struct {
+	list   string // the method, or the paged tool
+	digest string // of the arguments without the cursor
+	user   string
+	cursor value
+}
+
+// page returns one page of a list, and the cursor of the next page or "".
+func page[T any](s *Server, p position, all []T) (part []T, next string, f *fault) {
+	offset, ok := s.offset(p)
+	if !ok {
+		return nil, "", &fault{code: codeParams, message: "Invalid cursor"}
+	}
+	start := min(max(offset, 0), len(all))
+	end := min(start+pageSize, len(all))
+	if end < len(all) {
+		next = s.writeCursor(p, end)
+	}
+	return all[start:end], next, nil
+}
+
+func (s *Server) writeCursor(p position, offset int) string {
+	if s.hole("unsigned-cursor") {
+		return b64([]byte(strconv.Itoa(offset)))
+	}
+	return s.seal(record{Purpose: "cursor", Target: p.list, Digest: p.digest, User: p.user,
+		Expires: s.now().Add(s.ttl()).UnixMilli(), Offset: offset})
+}
+
+// offset checks a cursor, and returns where its page starts.
+func (s *Server) offset(p position) (offset int, ok bool) {
+	if p.cursor.kind == 0 {
+		return 0, true
+	}
+	if !p.cursor.isString() || p.cursor.text == "" {
+		return 0, false
+	}
+	if s.hole("unsigned-cursor") {
+		text, err := base64.RawURLEncoding.DecodeString(p.cursor.text)
+		offset, bad := strconv.Atoi(string(text))
+		return offset, err == nil && bad == nil
+	}
+	if s.hole("cursor-numbers") && strings.Trim(p.cursor.text, "0123456789") == "" {
+		offset, err := strconv.Atoi(p.cursor.text)
+		return offset, err == nil
+	}
+	rec, why := s.unseal(p.cursor.text, "cursor")
+	if why != "" || s.expired(rec) {
+		return 0, false
+	}
+	if rec.User != p.user && !s.hole("cursor-shared-users") {
+		return 0, false
+	}
+	if rec.Purpose != "cursor" {
+		return 0, s.hole("one-token")
+	}
+	if (rec.Target != p.list || rec.Digest != p.digest) && !s.hole("cursor-shared-lists") {
+		return 0, false
+	}
+	return rec.Offset, true
+}
+
+// without returns an object without the members of this name.
+func (v value) without(name string) value {
+	v.members = slices.DeleteFunc(slices.Clone(v.members), func(m member) bool { return m.name == name })
+	return v
+}
+
+// list answers the methods that carry no state.
+func (s *Server) list(method, user string, cursor value) (any, *fault) {
+	result := map[string]any{"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+	if method == "server/discover" {
+		result["supportedVersions"] = []string{version}
+		result["capabilities"] = map[string]any{"tools": map[string]any{}, "prompts": map[string]any{}, "resources": map[string]any{}}
+		result["serverInfo"] = map[string]any{"name": "leaky", "version": "1"}
+		return result, nil
+	}
+	calls, ok := map[string]string{"tools/list": "tools/call", "prompts/list": "prompts/get", "resources/list": "resources/read"}[method]
+	if !ok {
+		return nil, &fault{status: 404, code: codeMethod, message: "Method not found"}
+	}
+	var all []any
+	for _, t := range targets {
+		if t.method == calls {
+			all = append(all, t.listed())
+		}
+	}
+	part, next, f := page(s, position{list: method, user: user, cursor: cursor}, all)
+	if f != nil {
+		return nil, f
+	}
+	result[strings.TrimSuffix(method, "/list")] = part
+	if next != "" {
+		result["nextCursor"] = next
+	}
+	return result, nil
+}
+
+// listed returns the entry of a target in its list.
+func (t *target) listed() any {
+	properties, required, arguments := map[string]any{}, []string{}, []any{}
+	for _, p := range t.params {
+		properties[p.name] = map[string]any{"type": p.kind}
+		arguments = append(arguments, map[string]any{"name": p.name, "required": p.required})
+		if p.required {
+			required = append(required, p.name)
+		}
+	}
+	switch t.method {
+	case "prompts/get":
+		return map[string]any{"name": t.name, "arguments": arguments}
+	case "resources/read":
+		return map[string]any{"name": t.name, "uri": t.name, "mimeType": "text/plain"}
+	}
+	return map[string]any{"name": t.name, "inputSchema": map[string]any{
+		"type": "object", "properties": properties, "required": required}}
+}

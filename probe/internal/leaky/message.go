@@ -1,0 +1,143 @@
+package leaky
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+const (
+	version  = "2026-07-28"
+	maxBody  = 1 << 20
+	maxDepth = 64
+
+	codeParse, codeRequest, codeMethod, codeParams = -32700, -32600, -32601, -32602
+)
+
+// fault is the error of a request. A status of 0 means 200.
+type fault struct {
+	status  int
+	code    int
+	message string
+	data    any
+}
+
+// reply is what a request is answered with: a result, or a fault.
+type reply struct {
+	id     json.RawMessage // nil if it could not be read
+	result any
+	fault  *fault
+}
+
+func (r *reply) MarshalJSON() ([]byte, error) {
+	message := map[string]any{"jsonrpc": "2.0", "id": r.id}
+	if r.fault == nil {
+		message["result"] = r.result
+		return json.Marshal(message)
+	}
+	failed := map[string]any{"code": r.fault.code, "message": r.fault.message}
+	if r.fault.data != nil {
+		failed["data"] = r.fault.data
+	}
+	message["error"] = failed
+	return json.Marshal(message)
+}
+
+// handle answers one message; header is nil over stdio. It returns nil for a notification.
+func (s *Server) handle(data []byte, user string, header http.Header) *reply {
+	if depth(data) > maxDepth {
+		return &reply{fault: &fault{status: 400, code: codeRequest, message: "The message is too deep"}}
+	}
+	message, err := parse(string(data))
+	if err != nil {
+		return &reply{fault: &fault{status: 400, code: codeParse, message: "Parse error"}}
+	}
+	answer := &reply{}
+	id := message.get("id")
+	switch id.kind {
+	case 's':
+		answer.id, _ = json.Marshal(id.text)
+	case '0':
+		answer.id = json.RawMessage(id.text)
+	}
+	envelope := value{}
+	for _, m := range message.members {
+		envelope.members = append(envelope.members, member{name: m.name})
+	}
+	same, misspelt := envelope.repeats()
+	method := message.get("method")
+	if same || misspelt || message.get("jsonrpc").text != "2.0" || !method.isString() || id.kind != 0 && answer.id == nil {
+		answer.fault = &fault{status: 400, code: codeRequest, message: "Invalid request"}
+		return answer
+	}
+	if id.kind == 0 {
+		return nil
+	}
+	params := message.get("params")
+	same, misspelt = params.repeats()
+	if params.kind != '{' || same && !s.hole("first-member") || misspelt && !s.hole("case-blind") ||
+		badText(string(data)) && !s.hole("replaced-utf8") {
+		answer.fault = &fault{code: codeParams, message: "Invalid params"}
+		return answer
+	}
+	answer.result, answer.fault = s.run(method.text, params, user, header)
+	return answer
+}
+
+// run checks the version and the headers, and runs the method.
+func (s *Server) run(method string, params value, user string, header http.Header) (any, *fault) {
+	meta := params.first("_meta")
+	c := &call{user: user, params: params, state: params.first("requestState"), answers: params.get("inputResponses"),
+		capabilities: meta.get("io.modelcontextprotocol/clientCapabilities")}
+	claimed := meta.get("io.modelcontextprotocol/protocolVersion").text
+	sent := claimed
+	if header != nil {
+		sent = strings.Join(header.Values("Mcp-Protocol-Version"), ", ")
+	}
+	if sent != version && s.hole("version-downgrade") {
+		c.unchecked, header = true, nil // older versions have no Mcp-Method and no Mcp-Name
+	} else if sent != version || claimed != version {
+		return nil, &fault{status: 400, code: -32022, message: "Unsupported protocol version",
+			data: map[string]any{"supported": []string{version}, "requested": sent}}
+	}
+	naming := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}[method]
+	if header != nil && !s.hole("headers-unchecked") {
+		if !says(header, "Mcp-Method", method) || naming != "" && !says(header, "Mcp-Name", params.first(naming).text) {
+			return nil, &fault{status: 400, code: -32020, message: "The headers do not match the message"}
+		}
+	}
+	if s.hole("case-blind") && c.answers.kind == 0 {
+		c.answers = params.misspelt("inputResponses")
+	}
+	if s.hole("any-method") && naming == "" && params.has("name") && c.state.kind != 0 && c.answers.kind != 0 {
+		method, naming, c.unchecked = "tools/call", "name", true
+	}
+	if naming == "" {
+		return s.list(method, user, params.get("cursor"))
+	}
+	c.checked, c.run = find(method, params.first(naming)), find(method, params.get(naming))
+	if c.checked == nil || c.run == nil {
+		return nil, &fault{code: codeParams, message: "Nothing has this " + naming}
+	}
+	c.arguments = value{kind: '{', raw: "{}"}
+	checked := c.arguments
+	if params.has("arguments") {
+		c.arguments, checked = params.get("arguments"), params.first("arguments")
+	}
+	c.digest = s.digest(c.checked, checked)
+	return s.do(c)
+}
+
+// says reports whether a header has exactly this value, as it is or in base64.
+func says(header http.Header, key, want string) bool {
+	values := header.Values(key)
+	if len(values) != 1 {
+		return false
+	}
+	if inner, ok := strings.CutPrefix(values[0], "=?base64?"); ok && strings.HasSuffix(inner, "?=") {
+		decoded, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(inner, "?="))
+		return err == nil && string(decoded) == want
+	}
+	return values[0] == want
+}

@@ -1,0 +1,193 @@
+package leaky
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// openState checks the state of a call, all but single use. ok reports whether the call
+// has a state, so that its answers count.
+func (s *Server) openState(c *call) (rec record, ok bool, f *fault) {
+	state := c.state
+	if s.hole("coerced-types") {
+		if state.kind == '[' && len(state.items) == 1 && state.items[0].isString() {
+			state = state.items[0]
+		}
+		if state.kind == '{' && len(state.members) == 1 && state.members[0].isString() {
+			state = state.members[0].value
+		}
+	}
+	if c.unchecked && state.kind != 0 {
+		return c.run.trusted(), true, nil
+	}
+	if s.hole("empty-unchecked") && state.isString() && state.text == "" {
+		return c.run.trusted(), true, nil
+	}
+	if s.hole("debug-state") && state.isString() && slices.Contains([]string{"test", "debug", "{}", "0", "admin", "AAAA"}, state.text) {
+		return c.run.trusted(), true, nil
+	}
+	if state.kind == 0 {
+		if s.hole("stripping") && len(c.answers.members) > 0 {
+			return c.run.trusted(), true, nil
+		}
+		if s.hole("case-blind") && c.params.misspelt("requestState").kind != 0 {
+			return c.run.trusted(), true, nil
+		}
+		return record{}, false, nil
+	}
+	if !state.isString() || state.text == "" {
+		return record{}, false, s.rejected(state, "type")
+	}
+	rec, why := s.readState(c, state.text)
+	if why == "" && !s.hole("plaintext") && !s.hole("base64-json") && !s.hole("hmac-unbound") {
+		if rec.Purpose == "cursor" && s.hole("one-token") && rec.User == c.user && !s.expired(rec) {
+			return c.run.trusted(), true, nil
+		}
+		why = s.bound(c, rec)
+	}
+	if why != "" {
+		return record{}, false, s.rejected(state, why)
+	}
+	return rec, true, nil
+}
+
+// bound checks that a genuine record was made for this call. It says why not.
+func (s *Server) bound(c *call, rec record) (why string) {
+	if rec.Purpose != "state" {
+		return "purpose"
+	}
+	if !s.hole("shared-tools") && rec.Target != c.checked.id() {
+		return "target"
+	}
+	if !s.hole("unbound-arguments") && rec.Digest != c.digest {
+		return "arguments"
+	}
+	if !s.hole("shared-users") && rec.User != c.user {
+		return "user"
+	}
+	if s.expired(rec) {
+		return "expired"
+	}
+	return ""
+}
+
+func (s *Server) expired(rec record) bool {
+	if rec.Purpose == "state" && s.hole("no-expiry") {
+		return false
+	}
+	return s.now().UnixMilli() >= rec.Expires
+}
+
+// spend uses a state up. The caller runs done after the handler.
+func (s *Server) spend(c *call, rec record) (done func(), f *fault) {
+	done = func() {}
+	if rec.ID == "" || s.hole("reusable") { // a record without an id was not checked at all
+		return done, nil
+	}
+	if s.hole("use-by-answer") {
+		rec.ID += c.answers.canonical(exact)
+	}
+	if s.hole("racy-use") {
+		if s.used.has(rec.ID) {
+			return nil, s.rejected(c.state, "used")
+		}
+		return func() { s.pause(); s.used.add(rec, s.expired) }, nil
+	}
+	if !s.used.add(rec, s.expired) {
+		return nil, s.rejected(c.state, "used")
+	}
+	return done, nil
+}
+
+// rejected returns the error for a state. It is always the same.
+func (s *Server) rejected(state value, why string) *fault {
+	f := &fault{code: codeParams, message: "Invalid or expired requestState"}
+	if s.hole("oracle") {
+		f.message += ": " + why
+	}
+	if s.hole("echo") {
+		f.data = map[string]any{"requestState": cmp.Or(state.text, state.raw)}
+	}
+	return f
+}
+
+// digest returns the digest of the arguments that a state is bound to.
+func (s *Server) digest(t *target, args value) string {
+	if s.hole("raw-digest") {
+		return sum(args.raw)
+	}
+	if s.hole("floats") {
+		return sum(args.canonical(func(number string) string {
+			f, _ := strconv.ParseFloat(number, 64)
+			return strconv.FormatFloat(f, 'g', -1, 64)
+		}))
+	}
+	if s.hole("folded-arguments") {
+		return sum(strings.Map(foldRune, args.canonical(exact)))
+	}
+	if s.hole("case-blind") {
+		args.members = slices.DeleteFunc(slices.Clone(args.members), func(m member) bool {
+			return slices.ContainsFunc(t.params, func(p param) bool {
+				return p.name != m.name && strings.EqualFold(p.name, m.name)
+			})
+		})
+	}
+	return sum(args.canonical(exact))
+}
+
+// foldRune returns the same rune for letters that differ only in case or width.
+func foldRune(r rune) rune {
+	switch {
+	case r >= 0xff01 && r <= 0xff5e: // full width
+		r -= 0xfee0
+	case r == 0x17f: // long s
+		r = 's'
+	}
+	return unicode.ToLower(r) // which also makes the Kelvin sign a k
+}
+
+func sum(text string) string {
+	digest := sha256.Sum256([]byte(text))
+	return b64(digest[:])
+}
+
+// uses remembers the states that were used, until they expire.
+type uses struct {
+	mu      sync.Mutex
+	records map[string]record
+	sweepAt int
+}
+
+func (u *uses) has(id string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, used := u.records[id]
+	return used
+}
+
+// add reports whether the state was not used before.
+func (u *uses) add(rec record, expired func(record) bool) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, used := u.records[rec.ID]; used || expired(rec) { // a use may be forgotten once it expired
+		return false
+	}
+	if u.records == nil {
+		u.records = map[string]record{}
+	}
+	u.records[rec.ID] = record{Purpose: rec.Purpose, Expires: rec.Expires}
+	if len(u.records) > u.sweepAt {
+		for id, old := range u.records {
+			if expired(old) {
+				delete(u.records, id)
+			}
+		}
+		u.sweepAt = 2*len(u.records) + 100
+	}
+	return true
+}

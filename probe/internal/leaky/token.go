@@ -1,0 +1,105 @@
+package leaky
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"unicode"
+)
+
+// record is what a state or a cursor says.
+type record struct {
+	Purpose string            `json:"purpose"`          // "state" or "cursor"
+	Target  string            `json:"target,omitempty"` // the method and what it names
+	Digest  string            `json:"digest,omitempty"` // of the arguments
+	User    string            `json:"user,omitempty"`
+	Expires int64             `json:"expires,omitempty"` // Unix milliseconds
+	ID      string            `json:"id,omitempty"`      // for single use
+	Round   int               `json:"round"`             // which question of the target was asked
+	Asked   map[string]string `json:"asked,omitempty"`   // the kinds of the questions, by key
+	Offset  int               `json:"offset,omitempty"`  // of a cursor
+
+	args map[string]string // overrides the arguments; only in a state that is not sealed
+}
+
+const (
+	prefix      = "s1."
+	recordSize  = 384 // every record is padded to this size, so all tokens are equally long
+	overhead    = 12 + 16
+	tokenLength = len(prefix) + ((recordSize+overhead)*8+5)/6
+)
+
+// seal encrypts a record, and authenticates it with the prefix.
+func (s *Server) seal(rec record) string {
+	text, _ := json.Marshal(rec) // cannot fail: strings, numbers and a map of strings
+	text = append(text, bytes.Repeat([]byte(" "), max(0, recordSize-len(text)))...)
+	nonce := make([]byte, 12, overhead+len(text))
+	rand.Read(nonce)
+	return prefix + b64(s.aead.Seal(nonce, nonce, text, []byte(prefix)))
+}
+
+// unseal opens the token of a state or a cursor. It says why it fails.
+func (s *Server) unseal(token, purpose string) (rec record, why string) {
+	state, cursor := purpose == "state", purpose == "cursor"
+	if state && s.hole("suffix-ignored") {
+		token = token[:min(len(token), tokenLength)]
+	}
+	if state && s.hole("lenient-base64") {
+		token = canonical64(token)
+	}
+	if len(token) < len(prefix) {
+		return record{}, "malformed"
+	}
+	if token[:len(prefix)] != prefix {
+		if !(state && s.hole("unsigned-prefix")) && !(cursor && s.hole("cursor-prefix")) {
+			return record{}, "prefix"
+		}
+	}
+	sealed, err := base64.RawURLEncoding.DecodeString(token[len(prefix):])
+	if err != nil || b64(sealed) != token[len(prefix):] { // DecodeString takes other spellings
+		return record{}, "base64"
+	}
+	if len(sealed) < overhead {
+		return record{}, "length"
+	}
+	text, err := s.aead.Open(nil, sealed[:12], sealed[12:], []byte(prefix))
+	if err != nil || json.Unmarshal(text, &rec) != nil {
+		return record{}, "not genuine"
+	}
+	return rec, ""
+}
+
+func b64(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
+
+func (s *Server) mac(text string) string {
+	h := hmac.New(sha256.New, s.macKey[:])
+	h.Write([]byte(text))
+	return b64(h.Sum(nil))
+}
+
+func (s *Server) macFits(text, tag string) bool { return hmac.Equal([]byte(s.mac(text)), []byte(tag)) }
+
+// canonical64 returns the one spelling of a token that unseal accepts, if there is one.
+func canonical64(token string) string {
+	token = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r), r == '=':
+			return -1
+		case r == '+':
+			return '-'
+		case r == '/':
+			return '_'
+		}
+		return r
+	}, token)
+	if head, body, found := strings.Cut(token, "."); found {
+		if data, err := base64.RawURLEncoding.DecodeString(body); err == nil {
+			return head + "." + b64(data)
+		}
+	}
+	return token
+}

@@ -1,0 +1,217 @@
+package leaky
+
+import (
+	"fmt"
+	"slices"
+)
+
+// target is something that a call names: a tool, a prompt or a resource.
+type target struct {
+	method    string
+	name      string // or the URI of a resource
+	params    []param
+	questions []question // one for each round
+	says      func(read map[string]string, said map[string]string) string
+}
+
+type param struct {
+	name, kind string // the kind is "string" or "integer"
+	required   bool
+}
+
+// call is one call of a target, as the checks and the handler see it. checked and run
+// differ only on a server that lets duplicate members pass.
+type call struct {
+	user         string
+	params       value
+	checked, run *target
+	state        value
+	digest       string            // of the arguments that are checked
+	read         map[string]string // the arguments that the handler reads
+	arguments    value
+	answers      value
+	capabilities value
+	unchecked    bool // the state is trusted
+}
+
+// id names the target in a record.
+func (t *target) id() string { return t.method + " " + t.name }
+
+// trusted is the record of a state that was not checked: every question may be answered.
+func (t *target) trusted() record {
+	rec := record{Purpose: "state", Asked: map[string]string{}}
+	for _, q := range t.questions {
+		rec.Asked[q.key] = q.kind
+	}
+	return rec
+}
+
+var confirm = []question{{"confirm", "elicitation", "Go on?", "ok", "boolean"}}
+
+var targets = slices.Concat([]*target{
+	{"tools/call", "deploy", release, confirm, func(read, _ map[string]string) string { return "deployed" + build(read) }},
+	{"tools/call", "rollback", release, confirm, func(read, _ map[string]string) string { return "rolled back" + build(read) }},
+	{"tools/call", "book", []param{{"seat", "string", true}}, []question{
+		{"seat", "elicitation", "Take this seat?", "accept", "boolean"},
+		{"pay", "elicitation", "How much do you pay?", "amount", "integer"},
+	}, func(read, _ map[string]string) string { return "booked " + read["seat"] }},
+	{"tools/call", "ask_model", nil, []question{{"reply", "sampling", "What is the capital of France?", "", ""}},
+		func(_, said map[string]string) string { return "the model said " + said["reply"] }},
+	{"tools/call", orders, []param{{"status", "string", false}, {"cursor", "string", false}}, nil, nil},
+	{"prompts/get", "greet", []param{{"who", "string", false}}, []question{{"name", "elicitation", "Who are you?", "name", "string"}},
+		func(read, said map[string]string) string { return "Greet " + read["who"] + " from " + said["name"] }},
+	{"resources/read", "note:///1", nil, confirm, func(_, _ map[string]string) string { return "a note" }},
+}, extras("tools/call", "extra_%d", 1, 2), extras("prompts/get", "extra_%d", 1, 6), extras("resources/read", "note:///%d", 2, 7))
+
+const orders = "orders" // the paged tool
+
+var release = []param{{"env", "string", true}, {"build", "integer", false}}
+
+func build(read map[string]string) string {
+	if number, ok := read["build"]; ok {
+		return " " + read["env"] + " build " + number
+	}
+	return " " + read["env"]
+}
+
+// extras returns targets that ask nothing, so that the lists have several pages.
+func extras(method, name string, from, to int) (list []*target) {
+	for i := from; i <= to; i++ {
+		list = append(list, &target{method: method, name: fmt.Sprintf(name, i),
+			says: func(_, _ map[string]string) string { return "nothing to do" }})
+	}
+	return list
+}
+
+func find(method string, name value) *target {
+	for _, t := range targets {
+		if t.method == method && name.isString() && t.name == name.text {
+			return t
+		}
+	}
+	return nil
+}
+
+// readArguments puts what the handler reads into c.read. It reports whether the arguments fit.
+func (s *Server) readArguments(c *call) bool {
+	if c.arguments.kind != '{' {
+		return false
+	}
+	c.read = map[string]string{}
+	for _, p := range c.run.params {
+		given := c.arguments.get(p.name)
+		if s.hole("case-blind") {
+			if other := c.arguments.misspelt(p.name); other.kind != 0 {
+				given = other
+			}
+		}
+		switch {
+		case given.kind == 0 && p.required:
+			return false
+		case given.kind == 0:
+			continue
+		case p.name == "cursor": // checked by page, with its own error
+			continue
+		case p.kind == "string" && given.kind != 's', p.kind == "integer" && given.kind != '0':
+			return false
+		}
+		c.read[p.name] = given.text
+	}
+	return true
+}
+
+// do runs a call: it checks the state, goes on with the round, and asks or completes.
+func (s *Server) do(c *call) (result any, f *fault) {
+	rec, asked, f := s.openState(c)
+	if f != nil {
+		return nil, f
+	}
+	if !s.readArguments(c) {
+		return nil, &fault{code: codeParams, message: "Invalid arguments"}
+	}
+	var answers map[string]answer
+	if asked {
+		done, f := s.spend(c, rec)
+		if f != nil {
+			return nil, f
+		}
+		defer done()
+		answers = s.keep(c, rec)
+		for name, text := range rec.args {
+			if slices.ContainsFunc(c.run.params, func(p param) bool { return p.name == name }) {
+				c.read[name] = text
+			}
+		}
+	}
+	if c.run.name == orders {
+		return s.orders(c)
+	}
+	return s.goOn(c, rec.Round, answers)
+}
+
+// goOn is the handler. Round is the question that was asked.
+func (s *Server) goOn(c *call, round int, answers map[string]answer) (any, *fault) {
+	questions, said := c.run.questions, map[string]string{}
+	next := max(0, min(round, len(questions)-1))
+	for i := len(questions) - 1; i >= next; i-- { // the last question decides
+		q := questions[i]
+		a, ok := answers[q.key]
+		text, fits := q.fits(a)
+		if ok && (a.declined || fits && text == "false" && q.form == "boolean") {
+			return c.run.complete("nothing was done"), nil
+		}
+		if ok && fits {
+			said[q.key] = text
+			next = i + 1
+			break
+		}
+	}
+	if next == len(questions) {
+		return c.run.complete(c.run.says(c.read, said)), nil
+	}
+	q := questions[next]
+	if !q.declared(c.capabilities) && !s.hole("undeclared") {
+		return nil, &fault{status: 400, code: -32021, message: "Missing required client capability",
+			data: map[string]any{"requiredCapabilities": map[string]any{q.kind: map[string]any{}}}}
+	}
+	return map[string]any{
+		"resultType":    "input_required",
+		"inputRequests": map[string]any{q.key: q.wire()},
+		"requestState":  s.writeState(c, next),
+	}, nil
+}
+
+func (t *target) complete(text string) map[string]any {
+	block := map[string]any{"type": "text", "text": text}
+	result := map[string]any{"resultType": "complete"}
+	switch t.method {
+	case "prompts/get":
+		result["messages"] = []any{map[string]any{"role": "user", "content": block}}
+	case "resources/read":
+		result["contents"] = []any{map[string]any{"uri": t.name, "mimeType": "text/plain", "text": text}}
+		result["ttlMs"], result["cacheScope"] = 0, "private"
+	default:
+		result["content"], result["isError"] = []any{block}, false
+	}
+	return result
+}
+
+// orders is the paged tool.
+func (s *Server) orders(c *call) (any, *fault) {
+	var all []any
+	for i := range 7 {
+		all = append(all, map[string]any{"id": fmt.Sprintf("order-%d", i+1), "status": c.read["status"]})
+	}
+	part, next, f := page(s, position{list: c.run.id(), digest: sum(c.arguments.without("cursor").canonical(exact)),
+		user: c.user, cursor: c.arguments.get("cursor")}, all)
+	if f != nil {
+		return nil, f
+	}
+	structured := map[string]any{"orders": part}
+	if next != "" {
+		structured["nextCursor"] = next
+	}
+	result := c.run.complete(fmt.Sprintf("%d orders", len(part)))
+	result["structuredContent"] = structured
+	return result, nil
+}

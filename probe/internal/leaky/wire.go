@@ -1,0 +1,245 @@
+package leaky
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// value is one JSON value. It keeps what encoding/json loses: duplicate members, the text
+// of numbers, and the text as it arrived.
+type value struct {
+	kind    byte   // '{', '[', 's' for a string, '0' for a number, 'b' for a bool, 'n' for null; 0 if absent
+	text    string // of a string, a number or a bool
+	raw     string
+	items   []value
+	members []member
+}
+
+type member struct {
+	name string
+	value
+}
+
+// first and get return the first and the last member of this name. They differ only on a
+// server that lets duplicate members pass.
+func (v value) first(name string) value {
+	for _, m := range v.members {
+		if m.name == name {
+			return m.value
+		}
+	}
+	return value{}
+}
+
+func (v value) get(name string) value {
+	for _, m := range slices.Backward(v.members) {
+		if m.name == name {
+			return m.value
+		}
+	}
+	return value{}
+}
+
+// misspelt returns the member whose name differs from name only in upper and lower case.
+func (v value) misspelt(name string) value {
+	for _, m := range slices.Backward(v.members) {
+		if m.name != name && strings.EqualFold(m.name, name) {
+			return m.value
+		}
+	}
+	return value{}
+}
+
+func (v value) has(name string) bool { return v.get(name).kind != 0 }
+
+func (v value) isString() bool { return v.kind == 's' }
+
+// parse reads exactly one JSON value. The caller limits its depth.
+func parse(data string) (value, error) {
+	if !json.Valid([]byte(data)) {
+		return value{}, errors.New("not JSON")
+	}
+	dec := json.NewDecoder(strings.NewReader(data))
+	dec.UseNumber()
+	return read(dec, data)
+}
+
+func read(dec *json.Decoder, data string) (value, error) {
+	start := dec.InputOffset()
+	token, err := dec.Token()
+	if err != nil {
+		return value{}, err
+	}
+	var v value
+	switch token := token.(type) {
+	case nil:
+		v.kind = 'n'
+	case bool:
+		v.kind, v.text = 'b', strconv.FormatBool(token)
+	case json.Number:
+		v.kind, v.text = '0', token.String()
+	case string:
+		v.kind, v.text = 's', token
+	case json.Delim:
+		v.kind = byte(token)
+		for dec.More() {
+			name := ""
+			if v.kind == '{' {
+				key, err := dec.Token()
+				if err != nil {
+					return value{}, err
+				}
+				name, _ = key.(string)
+			}
+			item, err := read(dec, data)
+			if err != nil {
+				return value{}, err
+			}
+			if v.kind == '{' {
+				v.members = append(v.members, member{name, item})
+			} else {
+				v.items = append(v.items, item)
+			}
+		}
+		if _, err := dec.Token(); err != nil {
+			return value{}, err
+		}
+	}
+	v.raw = strings.TrimLeft(data[start:dec.InputOffset()], " \t\r\n:,")
+	return v, nil
+}
+
+// repeats reports whether an object inside v has two members of one name, and whether one
+// has two members whose names differ only in upper and lower case.
+func (v value) repeats() (same, misspelt bool) {
+	seen, folded := map[string]bool{}, map[string]bool{}
+	for _, m := range v.members {
+		same = same || seen[m.name]
+		misspelt = misspelt || folded[fold(m.name)] && !seen[m.name]
+		seen[m.name], folded[fold(m.name)] = true, true
+		s, d := m.repeats()
+		same, misspelt = same || s, misspelt || d
+	}
+	for _, item := range v.items {
+		s, d := item.repeats()
+		same, misspelt = same || s, misspelt || d
+	}
+	return same, misspelt
+}
+
+// fold returns one text for all names that are equal for strings.EqualFold.
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		for {
+			next := unicode.SimpleFold(r)
+			if next <= r {
+				return next
+			}
+			r = next
+		}
+	}, name)
+}
+
+func (v value) hasNull() bool {
+	return v.kind == 'n' || slices.ContainsFunc(v.items, value.hasNull) ||
+		slices.ContainsFunc(v.members, func(m member) bool { return m.hasNull() })
+}
+
+// canonical returns one text for v, however the client wrote it. number rewrites the text
+// of a number. Of duplicate members it takes the first.
+func (v value) canonical(number func(string) string) string {
+	var b strings.Builder
+	v.write(&b, number)
+	return b.String()
+}
+
+func exact(number string) string { return number }
+
+func (v value) write(b *strings.Builder, number func(string) string) {
+	switch v.kind {
+	case 's':
+		b.WriteString(strconv.Quote(v.text))
+	case '0':
+		b.WriteString(number(v.text))
+	case 'b':
+		b.WriteString(v.text)
+	case 'n':
+		b.WriteString("null")
+	case '[':
+		b.WriteByte('[')
+		for _, item := range v.items {
+			item.write(b, number)
+			b.WriteByte(',')
+		}
+		b.WriteByte(']')
+	case '{':
+		sorted := slices.Clone(v.members)
+		slices.SortStableFunc(sorted, func(x, y member) int { return strings.Compare(x.name, y.name) })
+		b.WriteByte('{')
+		for i, m := range sorted {
+			if i > 0 && m.name == sorted[i-1].name {
+				continue
+			}
+			b.WriteString(strconv.Quote(m.name) + ":")
+			m.write(b, number)
+			b.WriteByte(',')
+		}
+		b.WriteByte('}')
+	}
+}
+
+// depth returns how deep the arrays and objects of a text are nested, also if it is not JSON.
+func depth(data []byte) (deepest int) {
+	level, quoted := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == '{' || c == '['):
+			level++
+			deepest = max(deepest, level)
+		case !quoted && (c == '}' || c == ']'):
+			level--
+		}
+	}
+	return deepest
+}
+
+// badText reports whether a JSON text has invalid UTF-8, or half of a surrogate pair.
+func badText(data string) bool {
+	if !utf8.ValidString(data) {
+		return true
+	}
+	for i := 0; i+1 < len(data); i++ {
+		if data[i] != '\\' {
+			continue
+		}
+		i++
+		switch unit := escaped(data, i); {
+		case unit >= 0xdc00 && unit <= 0xdfff:
+			return true
+		case unit >= 0xd800 && unit <= 0xdbff:
+			if low := escaped(data, i+6); low < 0xdc00 || low > 0xdfff || data[i+5] != '\\' {
+				return true
+			}
+			i += 6
+		}
+	}
+	return false
+}
+
+// escaped returns the number of the escape whose "u" is at i, or 0.
+func escaped(data string, i int) uint64 {
+	if i+5 > len(data) || data[i] != 'u' {
+		return 0
+	}
+	unit, _ := strconv.ParseUint(data[i+1:i+5], 16, 16)
+	return unit
+}
