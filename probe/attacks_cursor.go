@@ -29,10 +29,10 @@ var cursorAttacks = []Attack{
 		AtMost: 30, needs: needCursor, try: func(t *trial) {
 			t.eachBook(func(b book, cursor string) (list []member) {
 				texts := []string{madeUp, "0", "1", "2", "10", "page2", "AAAA", "{}", "null", `{"offset":1}`, "a"}
-				for _, text := range texts[:5] {
-					texts = append(texts, base64.StdEncoding.EncodeToString([]byte(text)))
+				for _, text := range []string{"0", "1", "2", "10", `{"offset":1}`} {
+					texts = append(texts, base64.StdEncoding.EncodeToString([]byte(text)), base64.RawURLEncoding.EncodeToString([]byte(text)))
 				}
-				for _, text := range append(texts, base64.StdEncoding.EncodeToString([]byte(`{"offset":1}`))) {
+				for _, text := range texts {
 					if text != cursor {
 						list = append(list, member{"the text " + quoted(text), text})
 					}

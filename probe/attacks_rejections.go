@@ -40,7 +40,7 @@ func (p *probe) comparable(m message) bool {
 	for _, param := range m.params {
 		names[param.name] = true
 	}
-	return m.body == nil && len(m.header) == 0 && len(names) == len(m.params) && p.valid[m.value("arguments")] &&
+	return m.body == nil && len(m.header) == 0 && len(names) == len(m.params) && p.valid[m.call()] &&
 		strings.HasPrefix(value, `"`) && len(value) > 2 && len(value) < 8<<10
 }
 
@@ -54,10 +54,7 @@ func oracle(t *trial) {
 				continue
 			}
 			t.result.Outcomes[e.reply.outcome().String()]++
-			form := e.reply.form()
-			if state := unquoted(e.message.value("requestState")); len(state) >= 16 {
-				form = strings.ReplaceAll(form, state, "(the state)")
-			}
+			form := strings.ReplaceAll(e.reply.form(), e.message.value("requestState"), "(the state)")
 			switch {
 			case first == nil:
 				first = e
@@ -86,6 +83,11 @@ func echoedState(t *trial) {
 			return
 		}
 	}
+}
+
+// call returns what a message calls, and with which arguments.
+func (m message) call() string {
+	return m.method + m.value("name") + m.value("uri") + m.value("arguments")
 }
 
 // goesTo reports whether a message goes to a target.

@@ -415,8 +415,9 @@ func otherSpellings(t *trial) {
 	for _, target := range t.targets() {
 		fresh := func() (*flow, error) { return t.mint(target) }
 		var list []variant
-		// If answers without any state count, then nothing can be told of its spelling.
-		if f, err := fresh(); err != nil || t.through(target, t.send(f.retry.without("requestState")).reply) {
+		// If answers count without any state, or with any, nothing can be told of its spelling.
+		if f, err := fresh(); err != nil || t.through(target, t.send(f.retry.without("requestState")).reply) ||
+			t.through(target, t.send(f.retry.with("requestState", quoted(madeUp))).reply) {
 			t.result.Outcomes[early.String()]++
 			continue
 		}

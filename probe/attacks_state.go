@@ -82,11 +82,10 @@ var stateAttacks = []Attack{
 		Means:  "The server checks a state only if it is not empty.",
 		Fix:    "Tell an empty state from an absent one, and refuse it.",
 		AtMost: 12, Honest: 2, needs: needState, unsolicited: true, try: alter(func(*flow) []variant {
-			list := []variant{state(`"requestState": ""`, func(string) string { return "" })}
-			for _, value := range []string{`" "`, `null`} {
-				list = append(list, variant{`"requestState": ` + value, func(f *flow) message { return f.retry.with("requestState", value) }})
+			return []variant{
+				state(`"requestState": ""`, func(string) string { return "" }),
+				{`"requestState": null`, func(f *flow) message { return f.retry.with("requestState", "null") }},
 			}
-			return list
 		}),
 	},
 	{
@@ -188,7 +187,7 @@ func respelled(f *flow) (list []variant) {
 	}
 	// Unused bits are in the last character of a base64 text, or of each part of one.
 	for part := range strings.SplitSeq(f.state, ".") {
-		if bits := len(strings.TrimRight(part, "=")) * 6 % 8; bits == 2 || bits == 4 {
+		if bits := len(strings.TrimRight(part, "=")) * 6 % 8; len(part) >= 8 && (bits == 2 || bits == 4) {
 			add("with unused bits set in the part that ends with "+quoted(part[max(0, len(part)-4):]), func(s string) string { return setUnusedBits(s, len(part)) })
 		}
 	}

@@ -41,7 +41,7 @@ func (p *probe) first(t Target, arguments string, as user) (f *flow, err error) 
 	f = &flow{target: t, retry: t.call(arguments).sentBy(as)}
 	err = p.next(f, false)
 	if err == nil {
-		p.valid[f.retry.value("arguments")] = true
+		p.valid[f.retry.call()] = true
 	}
 	return f, err
 }

@@ -41,9 +41,8 @@ var finders = map[string]string{
 	"any-method":          "other-methods",
 	"shared-users":        "other-user",
 	"no-expiry":           "expired",
-	"reusable":            "used-again in-parallel forked",
-	"repeatable":          "used-again",
-	"racy-use":            "in-parallel",
+	"reusable":            "used-again forked",
+	"racy-use":            "used-again",
 	"use-by-answer":       "forked",
 	"no-limits":           "oversized",
 	"cursor-prefix":       "cursor-changed",
@@ -54,6 +53,14 @@ var finders = map[string]string{
 	"oracle":              "oracle",
 	"echo":                "echoed-state",
 	"undeclared":          "undeclared-question",
+
+	// These are what one sees in the wild.
+	"plaintext": "changed-character truncated extended respelled made-up readable edited early-answers other-target other-arguments " +
+		"rounded-numbers look-alikes other-user expired used-again forked crossed",
+	"base64-json": "changed-character respelled made-up readable edited early-answers other-target other-arguments " +
+		"rounded-numbers look-alikes other-user expired used-again forked",
+	"hmac-unbound":    "readable other-target other-arguments rounded-numbers look-alikes other-user expired used-again forked",
+	"unsigned-cursor": "cursor-changed cursor-made-up cursor-other-list cursor-other-user",
 }
 
 // everything returns options that make every attack possible on the test server.

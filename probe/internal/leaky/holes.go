@@ -26,7 +26,7 @@ type Hole struct {
 var holes = []Hole{
 	{"unsigned-prefix", "Any three characters are taken in place of the prefix of a state."},
 	{"short-mac", "A state is accepted if its authentication tag is cut short or empty."},
-	{"suffix-ignored", "Whatever follows a state is dropped."},
+	{"suffix-ignored", "A part after a state, set off by a point or a hyphen, is dropped."},
 	{"lenient-base64", "A state is accepted in other spellings of its base64."},
 	{"coerced-types", "An array or an object that holds only the state is taken for the state."},
 	{"debug-state", "A few short texts, left over from debugging, count as a valid state."},

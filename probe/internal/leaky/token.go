@@ -46,7 +46,9 @@ func (s *Server) seal(rec record) string {
 func (s *Server) unseal(token, purpose string) (rec record, why string) {
 	state, cursor := purpose == "state", purpose == "cursor"
 	if state && s.hole("suffix-ignored") {
-		token = token[:min(len(token), tokenLength)]
+		if len(token) > tokenLength && strings.ContainsAny(token[tokenLength:tokenLength+1], ".-") {
+			token = token[:tokenLength]
+		}
 	}
 	if state && s.hole("lenient-base64") {
 		token = canonical64(token)
