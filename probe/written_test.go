@@ -40,9 +40,9 @@ func sample(words string) *Report {
 	special := map[string]Result{
 		"changed-character": {Verdict: Found, Findings: []Finding{
 			p.finding("tool deploy", "character 3 of 120: \"e\" became \"f\""+words, []exchange{opening, through(retry)}),
-			p.finding("tool deploy", "character 57 of 120: \"Z\" became \"Y\"", []exchange{opening, through(retry)}),
-			p.finding("tool transfer_funds", "character 101 of 120: \"4\" became \"5\"", []exchange{opening, through(retry)}),
-			p.finding("tool transfer_funds", "character 102 of 120: \"0\" became \"1\"", []exchange{opening, through(retry)}),
+			p.finding("tool deploy", "character 57 of 120: \"Z\" became \"Y\"", []exchange{opening, through(retry.with("requestState", quoted("57"+state)))}),
+			p.finding("tool transfer_funds", "character 101 of 120: \"4\" became \"5\"", []exchange{opening, through(retry.with("requestState", quoted("101"+state)))}),
+			p.finding("tool transfer_funds", "character 102 of 120: \"0\" became \"1\"", []exchange{opening, through(retry.with("requestState", quoted("102"+state)))}),
 		}, Outcomes: map[string]int{"rejected": 92, "completed": 4}},
 		"other-arguments": {Verdict: Found, Findings: []Finding{
 			p.finding("tool deploy", "\"environment\" is \"production\" and was \"staging\" when the user confirmed", []exchange{opening, through(retry.with("arguments", `{"environment":"production","version":"2026.7.1","note":"it's"}`))}),
@@ -466,7 +466,7 @@ func TestJUnitOfAFailedRunHasAnError(t *testing.T) {
 }
 
 func TestJSONHasStableNames(t *testing.T) {
-	for _, r := range []*Report{sample(""), {Results: []Result{{Verdict: Refused, Findings: []Finding{{}}}}}} {
+	for _, r := range []*Report{sample(""), {}, {Results: []Result{{Verdict: Refused, Findings: []Finding{{}}}}}} {
 		text := written(t, r, "json", false)
 		if !strings.HasPrefix(text, "{\n  \"format\": 1,\n") {
 			t.Error("the format is not the first member")
@@ -513,7 +513,9 @@ func TestWritingChangesNothingInTheReport(t *testing.T) {
 	for _, format := range Formats() {
 		written(t, r, format, true)
 	}
-	if written(t, r, "json", false) != before {
+	empty := &Report{Results: []Result{{Findings: []Finding{{}}}}}
+	written(t, empty, "json", false)
+	if written(t, r, "json", false) != before || empty.Results[0].Outcomes != nil || empty.Results[0].Findings[0].Exchanges != nil {
 		t.Error("a writer changed the report")
 	}
 }
