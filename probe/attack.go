@@ -2,14 +2,14 @@ package probe
 
 // Attack is one class of attacks. It tries several variants.
 type Attack struct {
-	ID       string   // as in --require and in reports
-	Title    string   // what is sent
-	Means    string   // what it means if it gets through
-	Section  Section  // what the specification says
-	Fix      string   // what to do about a finding
-	Severity Severity // how bad a finding is
-	AtMost   int      // how many requests it sends for each target, honest ones included
-	Honest   int      // how many honest calls it completes for each target
+	ID       string   `json:"id"`       // as in --require and in reports
+	Title    string   `json:"title"`    // what is sent
+	Means    string   `json:"means"`    // what it means if it gets through
+	Section  Section  `json:"section"`  // what the specification says
+	Fix      string   `json:"fix"`      // what to do about a finding
+	Severity Severity `json:"severity"` // how bad a finding is
+	AtMost   int      `json:"atMost"`   // how many requests it sends for each target, honest ones included
+	Honest   int      `json:"honest"`   // how many honest calls it completes for each target
 
 	unsolicited bool // whether it gets through on a tool that takes answers with its first call
 	honestState bool // whether the state is good and something else is not, so that a refusal says nothing of the state
@@ -29,7 +29,10 @@ const (
 )
 
 // Section is a section of the specification.
-type Section struct{ Title, URL string }
+type Section struct {
+	Title string `json:"title"`
+	URL   string `json:"url"`
+}
 
 const specification = "https://modelcontextprotocol.io/specification/" + revision
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -33,40 +34,43 @@ const (
 
 // Report is what a run showed.
 type Report struct {
-	Server     string   // the URL or the command
-	ServerName string   // what the server calls itself
-	Transport  string   // http or stdio
-	Targets    []string // what was called, and issued a state
-	Cursors    []string // what issued a cursor
-	Notes      []string // what else the reader must know
-	Problem    string   // why the run ended before its time
-	Exit       int
-	Verdict    string // in one sentence
-	Requests   int
-	Results    []Result // worst first
+	Server     string   `json:"server"`         // the URL or the command
+	ServerName string   `json:"serverName"`     // what the server calls itself
+	Transport  string   `json:"transport"`      // http or stdio
+	Date       string   `json:"date,omitempty"` // set by the caller who wants one in the report
+	Targets    []string `json:"targets"`        // what was called, and issued a state
+	Cursors    []string `json:"cursors"`        // what issued a cursor
+	Notes      []string `json:"notes"`          // what else the reader must know
+	Problem    string   `json:"problem"`        // why the run ended before its time
+	Exit       int      `json:"exit"`
+	Verdict    string   `json:"verdict"` // in one sentence
+	Requests   int      `json:"requests"`
+	Results    []Result `json:"results"` // worst first
 }
 
 // Result is what came of one attack.
 type Result struct {
 	Attack
-	Verdict  Verdict
-	Why      string         // why it is unclear or could not be tried
-	Findings []Finding      // what shows it
-	Outcomes map[string]int // how many variants had which outcome
-	Requests int            // honest ones included
+	Verdict  Verdict        `json:"verdict"`
+	Why      string         `json:"why"`      // why it is unclear or could not be tried
+	Findings []Finding      `json:"findings"` // what shows it
+	Outcomes map[string]int `json:"outcomes"` // how many variants had which outcome
+	Requests int            `json:"requests"` // honest ones included
 }
 
 // Finding is one variant that got through.
 type Finding struct {
-	Target    string
-	What      string
-	Exchanges []Exchange // the requests in their order; the last one is the attack
+	Target    string     `json:"target"`
+	What      string     `json:"what"`
+	Exchanges []Exchange `json:"exchanges"` // the requests in their order; the last one is the attack
 }
 
 // Exchange is a request and its answer, as a person can read and repeat it.
 type Exchange struct {
-	Curl   string // for a shell; over stdio the line alone
-	Answer string
+	Curl   string `json:"request"`          // for a shell; over stdio the line alone
+	Status int    `json:"status,omitempty"` // of HTTP; 0 if there was no answer
+	Answer string `json:"answer"`
+	Cut    int    `json:"cut,omitempty"` // how many bytes of the answer were left out
 }
 
 // judge sets the verdict of the whole, and sorts the results.
@@ -119,14 +123,35 @@ func counted(n int, one, many string) string {
 }
 
 func (p *probe) finding(target, what string, shown []exchange) Finding {
-	f := Finding{Target: target, What: what}
+	f := Finding{Target: target, What: p.redact(what)}
 	for _, e := range shown {
-		f.Exchanges = append(f.Exchanges, Exchange{Curl: p.curl(e), Answer: p.redact(printable(clip(string(e.reply.raw), 4096)))})
+		// A token is redacted before the text is cut: half of one is a secret too.
+		text := string(e.reply.raw)
 		if e.reply.lost != nil {
-			f.Exchanges[len(f.Exchanges)-1].Answer = p.redact(e.reply.lost.Error())
+			text = e.reply.lost.Error()
 		}
+		text, left := cut(p.redact(text), maxAnswerShown)
+		f.Exchanges = append(f.Exchanges, Exchange{Curl: p.curl(e), Status: e.reply.status, Answer: printable(text), Cut: left})
 	}
 	return f
+}
+
+// maxAnswerShown is how many bytes of an answer a report keeps.
+const maxAnswerShown = 4 << 10
+
+// cut shortens a text to at most n bytes, at the end of a character, and returns how many
+// bytes it left out.
+func cut(text string, n int) (head string, left int) {
+	if len(text) <= n {
+		return text, 0
+	}
+	for back := n; back > n-utf8.UTFMax && back >= 0; back-- {
+		if utf8.RuneStart(text[back]) {
+			n = back
+			break
+		}
+	}
+	return text[:n], len(text) - n
 }
 
 // The variables that stand for the access tokens in reports.
@@ -152,7 +177,7 @@ const maxShown = 16 << 10
 func (p *probe) curl(e exchange) string {
 	body := e.message.text(e.id)
 	if len(body) > maxShown {
-		return fmt.Sprintf("# a body of %d bytes, which begins with %s", len(body), p.redact(printable(clip(body, 256))))
+		return fmt.Sprintf("# a body of %d bytes, which begins with %s", len(body), shell(clip(p.redact(body), 256)))
 	}
 	if p.server.kind() != "http" {
 		return p.redact(printable(body))
@@ -183,11 +208,7 @@ func keysOf(header http.Header) func(func(string) bool) {
 // shell quotes a text for a shell. A text that is not printable is written with escapes,
 // which bash understands.
 func shell(text string) string {
-	plain := utf8.ValidString(text)
-	for _, char := range text {
-		plain = plain && char >= ' ' && char != 0x7f
-	}
-	if plain {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, moves) {
 		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 	}
 	var out strings.Builder
@@ -206,10 +227,15 @@ func shell(text string) string {
 	return out.String()
 }
 
-// printable returns text without anything that a terminal would act on.
+// moves reports whether a character is not shown but acts on what is shown around it: a
+// control character, or one that changes the direction of the text.
+func moves(char rune) bool { return !unicode.IsGraphic(char) }
+
+// printable returns text without anything that a terminal or a browser would act on. Line
+// ends and tabs stay.
 func printable(text string) string {
 	return strings.Map(func(char rune) rune {
-		if char == '\n' || char == '\t' || char >= ' ' && (char < 0x7f || char > 0x9f) {
+		if char == '\n' || char == '\t' || !moves(char) {
 			return char
 		}
 		return utf8.RuneError
