@@ -40,6 +40,7 @@ var holes = []Hole{
 	{"null-answers", "An answer that is null, or has a null in it, counts as acceptance."},
 	{"shared-tools", "The state of one tool, prompt or resource fits every other."},
 	{"unbound-arguments", "A state fits any arguments."},
+	{"subset-arguments", "A state fits arguments of which some were left out."},
 	{"raw-digest", "A state fits only the text of the arguments, so honest clients that write them differently are rejected."},
 	{"floats", "A state fits all arguments whose numbers are equal as float64."},
 	{"folded-arguments", "A state fits all arguments that differ only in case and width of letters."},
