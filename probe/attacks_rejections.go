@@ -1,6 +1,9 @@
 package probe
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // rejectionAttacks are about what refusals say. They send little: they look at the refusals
 // that the other attacks got.
@@ -54,14 +57,18 @@ func oracle(t *trial) {
 				continue
 			}
 			t.result.Outcomes[e.reply.outcome().String()]++
-			form := strings.ReplaceAll(e.reply.form(), e.message.value("requestState"), "(the state)")
+			form := e.reply.form()
+			escaped, _ := json.Marshal(unquoted(e.message.value("requestState")))
+			for _, text := range []string{e.message.value("requestState"), string(escaped)} { // two ways to write it
+				form = strings.ReplaceAll(form, text, "(the state)")
+			}
 			switch {
 			case first == nil:
 				first = e
 				seen[form] = true
 			case !seen[form]:
 				seen[form] = true
-				t.found(target, "two refusals differ: "+clip(first.reply.form(), 160)+" and "+clip(form, 160), *first, *e)
+				t.found(target, "two refusals differ: "+first.reply.brief(first.reply.form(), 160)+" and "+e.reply.brief(form, 160), *first, *e)
 				if len(t.result.Findings) >= enough {
 					return
 				}

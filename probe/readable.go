@@ -142,7 +142,7 @@ func readState(t *trial) {
 				t.unclear(err)
 				return
 			}
-			shows := f.shows()
+			shows := f.shows(t.redact)
 			if shows == "" {
 				break
 			}
@@ -154,10 +154,10 @@ func readState(t *trial) {
 }
 
 // shows says what can be read in the state, or "".
-func (f *flow) shows() string {
+func (f *flow) shows(hide func(string) string) string {
 	known := f.words()
 	for i, l := range layers(f.state) {
-		if what := l.readable(known, i == 0); what != "" && !l.jwt {
+		if what := l.readable(known, i == 0, hide); what != "" && !l.jwt {
 			return fmt.Sprintf("%s shows %s", l.how, what)
 		}
 	}
@@ -191,16 +191,16 @@ func (f *flow) words() (all []string) {
 
 // readable says what a person can read in a layer, or "". asIs is true for the state as it is
 // on the wire, where a long text of letters means nothing.
-func (l layer) readable(known []string, asIs bool) string {
+func (l layer) readable(known []string, asIs bool, hide func(string) string) string {
 	lower := bytes.ToLower(l.text)
 	for _, word := range known {
 		if bytes.Contains(lower, []byte(word)) {
-			return fmt.Sprintf("the word %q: %s", word, quoted(clip(printable(string(l.text)), 80)))
+			return fmt.Sprintf("the word %q: %s", word, quoted(clip(hide(printable(string(l.text))), 80)))
 		}
 	}
 	if asIs {
 		if strings.ContainsAny(strings.TrimRight(string(l.text), "="), "{}&= ") {
-			return "text: " + quoted(clip(printable(string(l.text)), 80))
+			return "text: " + quoted(clip(hide(printable(string(l.text))), 80))
 		}
 		return ""
 	}
@@ -211,11 +211,11 @@ func (l layer) readable(known []string, asIs bool) string {
 			length = 0
 		}
 		if length >= run {
-			return "text: " + quoted(clip(printable(string(l.text)), 80))
+			return "text: " + quoted(clip(hide(printable(string(l.text))), 80))
 		}
 	}
 	if _, ok := members(string(l.text)); ok {
-		return "JSON: " + quoted(clip(string(l.text), 80))
+		return "JSON: " + quoted(clip(hide(string(l.text)), 80))
 	}
 	return ""
 }

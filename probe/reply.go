@@ -3,6 +3,7 @@ package probe
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,9 +11,10 @@ import (
 
 // reply is the server's answer to one message.
 type reply struct {
-	status int    // the HTTP status; 0 over stdio
-	raw    []byte // the body, or the line
-	lost   error  // why there is no answer
+	status int                 // the HTTP status; 0 over stdio
+	raw    []byte              // the body, or the line
+	lost   error               // why there is no answer
+	hide   func(string) string // hides access tokens; nil if there are none
 
 	message rpcReply
 }
@@ -145,15 +147,24 @@ func (r *reply) form() string {
 func (r *reply) String() string {
 	switch {
 	case r.lost != nil:
-		return r.lost.Error()
+		return r.brief(r.lost.Error(), 240)
 	case r.message.Error != nil:
-		return strings.TrimPrefix(fmt.Sprintf("HTTP %d, error %d %q", r.status, r.message.Error.Code, clip(r.message.Error.Message, 120)), "HTTP 0, ")
+		return strings.TrimPrefix(fmt.Sprintf("HTTP %d, error %d %q", r.status, r.message.Error.Code, r.brief(r.message.Error.Message, 120)), "HTTP 0, ")
 	case r.outcome() == asked:
 		return "questions: " + strings.Join(r.keys(), ", ")
 	case r.message.Result != nil:
-		return r.outcome().String() + ": " + clip(strings.TrimSpace(r.shown()), 160)
+		return r.outcome().String() + ": " + r.brief(strings.TrimSpace(r.shown()), 160)
 	}
 	return fmt.Sprintf("HTTP %d", r.status)
+}
+
+// brief returns a short text without access tokens. A token that is cut could no longer be
+// found.
+func (r *reply) brief(text string, n int) string {
+	if r.hide != nil {
+		text = r.hide(text)
+	}
+	return clip(text, n)
 }
 
 // keys returns the keys of the questions, sorted.
@@ -172,13 +183,13 @@ func (r *reply) read(text []byte) {
 	r.message = rpcReply{}
 	if err := json.Unmarshal(text, &r.message); err != nil {
 		if r.status < 400 {
-			r.lost = fmt.Errorf("the answer is not JSON-RPC: %q", clip(string(text), 80))
+			r.lost = errors.New("the answer is not JSON-RPC")
 		}
 		r.message = rpcReply{}
 		return
 	}
 	if r.message.Result == nil && r.message.Error == nil && r.status < 400 {
-		r.lost = fmt.Errorf("the answer has neither a result nor an error: %q", clip(string(text), 80))
+		r.lost = errors.New("the answer has neither a result nor an error")
 	}
 }
 

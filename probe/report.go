@@ -102,7 +102,11 @@ func (r *Report) judge(require []string) {
 	case len(missing) > 0:
 		r.Exit, r.Verdict = ExitUnclear, "It could not be told: required and not tried: "+strings.Join(missing, ", ")+"."
 	default:
-		r.Exit, r.Verdict = ExitNothing, fmt.Sprintf("Nothing got through of %s that were tried.", counted(len(r.Results)-count[NotTried], "class of attacks", "classes of attacks"))
+		tried := len(r.Results) - count[NotTried] - count[Early]
+		r.Exit, r.Verdict = ExitNothing, fmt.Sprintf("Nothing got through of %s that were tried.", counted(tried, "class of attacks", "classes of attacks"))
+		if risks := count[AcceptedRisk]; risks > 0 {
+			r.Verdict = fmt.Sprintf("Of %s that were tried, only %s got through.", counted(tried, "class of attacks", "classes of attacks"), counted(risks, "accepted risk", "accepted risks"))
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ func (p *probe) look(report *Report) {
 		return
 	}
 	if result := hello.message.Result; result != nil {
-		report.ServerName = strings.TrimSpace(clip(result.ServerInfo.Name, 80) + " " + clip(result.ServerInfo.Version, 40))
+		report.ServerName = strings.TrimSpace(clip(p.redact(result.ServerInfo.Name), 80) + " " + clip(p.redact(result.ServerInfo.Version), 40))
 	}
 	p.list()
 	if len(p.Targets) == 0 {
@@ -248,6 +248,7 @@ func (p *probe) send(m message) exchange {
 	defer cancel()
 	bearer := [...]string{p.Bearer, p.OtherBearer, ""}[m.as]
 	r := p.server.send(ctx, m, id, bearer)
+	r.hide = p.redact
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.lost == nil {
