@@ -13,9 +13,13 @@ import (
 
 // keep returns the answers that the handler may see, in decoded form. In the first round
 // of a call nothing was asked before, so keep drops all answers, unless the tool is in
-// Options.Unsolicited.
+// Options.Unsolicited. It also drops all answers to questions of gosdk/elicit.
 func (p *Protection) keep(ctx context.Context, round *mcpseal.Round, c *call) (kept mcp.InputResponses) {
 	if len(c.answers) == 0 {
+		return nil
+	}
+	if adapter.PinsWording(round) {
+		round.Dropped(ctx, len(c.answers))
 		return nil
 	}
 	// If no token says what was asked, the members of each answer must tell its kind.

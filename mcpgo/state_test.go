@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/mcpgo"
 	"github.com/mcpseal/mcpseal/mcpgo/mcpgotest"
 )
@@ -144,6 +145,37 @@ func TestAHandlerCanSealItsOwnState(t *testing.T) {
 	if _, err := p.Request(alice, 1); err == nil {
 		t.Error("a request of an unknown type was sealed")
 	}
+}
+
+// A handler that seals by itself gets no answers to the questions of another package, such
+// as gosdk/elicit.
+func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
+	l := new(log)
+	p := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
+	alice, state := as(t.Context(), "alice"), secret
+	var req mcp.CallToolRequest
+	req.Params.Name = "ask"
+	if err := json.Unmarshal([]byte(`{"ok":{"action":"accept"}}`), &req.Params.InputResponses); err != nil {
+		t.Fatal(err)
+	}
+	for digest, want := range map[[16]byte]int{{}: 1, {1}: 0} {
+		request, err := p.Request(alice, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		round, _ := p.Boundary().Open(alice, request, "")
+		token, err := p.Boundary().Seal(alice, &round, &state, mcpseal.Question{Key: "ok", Kind: mcpseal.KindForm, Digest: digest})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if round, err = p.Boundary().Open(alice, request, token); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Answers(alice, &round, req); len(got) != want {
+			t.Errorf("with the digest %x: %v", digest, got)
+		}
+	}
+	has(t, l, "answers=1")
 }
 
 // A newer mcp-go with one more field must fail here, not in the field.
