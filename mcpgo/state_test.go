@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -87,10 +88,68 @@ func TestTheContextOfAProtectedCallMarksNoOtherServer(t *testing.T) {
 	}
 }
 
+// A tool that calls other tools builds their requests from its own arguments, which nobody
+// has sealed.
+func TestStateRefusesARequestThatAHandlerBuilt(t *testing.T) {
+	l := new(log)
+	srv, alice := protected(t, l), as(t.Context(), "alice")
+	srv.AddTool(mcp.NewTool("book"), book)
+	srv.AddTool(mcp.NewTool("call"), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var inner mcp.CallToolRequest
+		if err := req.BindArguments(&inner.Params); err != nil {
+			return nil, err
+		}
+		return srv.GetTool(inner.Params.Name).Handler(ctx, inner)
+	})
+	srv.AddPrompt(mcp.NewPrompt("book"), func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		var inner mcp.GetPromptRequest
+		inner.Params.RequestState = req.Params.Arguments["state"]
+		_, _, err := mcpgo.State[booking](ctx, inner)
+		return mcp.NewGetPromptResult("", nil), err
+	})
+	forged := `"requestState":"{\"room\":1}"`
+	first := send(alice, t, srv, "tools/call", `"name":"call","arguments":{"name":"book"}`)
+	if first.Result.RequestState == "" {
+		t.Fatalf("a request without a state is a first round: %s", first.raw)
+	}
+	for name, r := range map[string]reply{
+		"a first round": send(alice, t, srv, "tools/call", `"name":"call","arguments":{"name":"book",`+forged+`}`),
+		"a prompt":      send(alice, t, srv, "prompts/get", `"name":"book","arguments":{"state":"{\"room\":1}"}`),
+	} {
+		if r.Error == nil || r.Error.Message != mcpgo.ErrNotProtected.Error() {
+			t.Errorf("%s: %s", name, r.raw)
+		}
+	}
+	// In a later round too, and a handler may still drop its state and begin anew.
+	var seen []string
+	srv.AddTool(mcp.NewTool("again"), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if req.Params.RequestState == "" {
+			r := question().ToolResult()
+			return r, mcpgo.SetState(ctx, r, booking{Room: 7})
+		}
+		for _, state := range []string{req.Params.RequestState, `{"room":1}`, ""} {
+			req.Params.RequestState = state
+			b, present, err := mcpgo.State[booking](ctx, req)
+			seen = append(seen, fmt.Sprint(b.Room, present, errors.Is(err, mcpgo.ErrNotProtected)))
+		}
+		return mcp.NewToolResultText(""), nil
+	})
+	asked := send(alice, t, srv, "tools/call", `"name":"again"`)
+	send(alice, t, srv, "tools/call", `"name":"again","requestState":`+quote(asked.Result.RequestState))
+	if want := []string{"7 true false", "0 false true", "0 false false"}; !slices.Equal(seen, want) {
+		t.Errorf("got %q, want %q", seen, want)
+	}
+}
+
 func TestAHandlerCanBeTestedDirectly(t *testing.T) {
 	r, err := book(mcpgotest.Context(t), mcp.CallToolRequest{})
 	if err != nil || r.RequestState != `{"room":7}` {
 		t.Errorf("got %v, %v", r, err)
+	}
+	var retry mcp.CallToolRequest
+	retry.Params.RequestState = r.RequestState
+	if r, err := book(mcpgotest.Context(t), retry); err != nil || r.Content[0].(mcp.TextContent).Text != `{"room":7}` {
+		t.Errorf("the next round: %v, %v", r, err)
 	}
 	_, _, err = mcpgo.State[booking](mcpgotest.Context(t), "a string")
 	if err == nil {
