@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -261,6 +262,40 @@ func TestArgumentsBeyondTheLimitNeverReachTheSchema(t *testing.T) {
 	}
 	if r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"u":[0]}`); !r.Result.IsError {
 		t.Errorf("the schema is not applied: %s", r.raw)
+	}
+}
+
+// A server may register its tools anew for as long as it runs.
+func TestAPagedToolThatIsGoneIsForgotten(t *testing.T) {
+	type property struct {
+		Type string `json:"type"`
+		next *property
+	}
+	l := new(log)
+	srv := server.NewMCPServer("test", "1", server.WithInputSchemaValidation())
+	p := mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
+	add := func(limit int) weak.Pointer[property] {
+		x := &property{Type: "string"}
+		tool := mcp.NewTool("t")
+		tool.InputSchema.Properties = map[string]any{"x": x}
+		mcpgo.AddPagedTool(p, tool, func(context.Context, mcp.CallToolRequest, map[string]any, *int) ([]int, *int, error) {
+			return nil, nil, nil
+		}, &mcpgo.PageOptions{MaxArguments: limit})
+		return weak.Make(x)
+	}
+	refuses := func(length int) bool { // before the schema refuses the array
+		r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"x":["`+strings.Repeat("x", length)+`"]}`)
+		return r.Error != nil
+	}
+	replaced, deleted := add(100), add(1000)
+	isForgotten(t, "a tool that was replaced", replaced)
+	if refuses(200) || !refuses(2000) {
+		t.Error("the limit is not the one of the tool in its place")
+	}
+	srv.DeleteTools("t")
+	isForgotten(t, "a tool that was deleted", deleted)
+	if add(500); refuses(200) || !refuses(600) {
+		t.Error("a tool that is registered again has no limit of its own")
 	}
 }
 
