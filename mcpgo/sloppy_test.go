@@ -273,7 +273,6 @@ func TestArgumentsBeyondTheLimitNeverReachTheSchema(t *testing.T) {
 func TestAPagedToolThatIsGoneIsForgotten(t *testing.T) {
 	type property struct {
 		Type string `json:"type"`
-		next *property
 	}
 	l := new(log)
 	srv := server.NewMCPServer("test", "1", server.WithInputSchemaValidation())
