@@ -5,8 +5,9 @@
 // decides what is accepted. The rest of the work is the same for every SDK, and is in
 // this package: keeping a copy of the arguments that no handler can change ([Arguments]),
 // asking only what the client can answer ([Capabilities]), finding incomplete answers
-// ([HasNull]), sealing the cursors of lists ([ListCursors]), and finding mistakes of the
-// server's author ([Unlisted], [Table]).
+// ([HasNull]), finding states that are for another kind of handler ([PinsWording]),
+// sealing the cursors of lists ([ListCursors]), and finding mistakes of the server's
+// author ([Unlisted], [Table]).
 package adapter
 
 // StartOver is the text of a tool result that tells a model what to do after a token was

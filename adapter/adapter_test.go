@@ -15,6 +15,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/sealtest"
 )
 
 func TestHasNull(t *testing.T) {
@@ -219,5 +220,33 @@ func TestWhatCannotBeWrittenIsFound(t *testing.T) {
 	schema := any(map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{"type": "string"}}})
 	if n := testing.AllocsPerRun(100, func() { adapter.CheckWritable(schema) }); n != 0 {
 		t.Errorf("%v allocations for a schema", n)
+	}
+}
+
+func TestATokenPinsTheWordingOfAllItsQuestionsOrOfNone(t *testing.T) {
+	boundary := sealtest.Boundary(t)
+	request := mcpseal.Request{Method: "tools/call", Target: "t"}
+	digest := [16]byte{15: 1}
+	for name, c := range map[string]struct {
+		questions []mcpseal.Question
+		want      bool
+	}{
+		"no question": {nil, false},
+		"no digest":   {[]mcpseal.Question{{Key: "a", Kind: mcpseal.KindForm}}, false},
+		"one digest":  {[]mcpseal.Question{{Key: "a", Kind: mcpseal.KindForm, Digest: digest}, {Key: "b", Kind: mcpseal.KindRoots}}, false},
+		"the last":    {[]mcpseal.Question{{Key: "a", Kind: mcpseal.KindForm}, {Key: "b", Kind: mcpseal.KindRoots, Digest: digest}}, false},
+		"all digests": {[]mcpseal.Question{{Key: "a", Kind: mcpseal.KindForm, Digest: digest}, {Key: "b", Kind: mcpseal.KindRoots, Digest: digest}}, true},
+	} {
+		round, err := boundary.Open(t.Context(), request, "")
+		if err != nil || adapter.PinsWording(&round) {
+			t.Fatalf("a first round: %v", err)
+		}
+		token, err := boundary.Seal(t.Context(), &round, nil, c.questions...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if round, err = boundary.Open(t.Context(), request, token); err != nil || adapter.PinsWording(&round) != c.want {
+			t.Errorf("%s: %v, %v", name, adapter.PinsWording(&round), err)
+		}
 	}
 }

@@ -7,8 +7,10 @@ import (
 )
 
 // Table maps objects to values. The objects are, for example, the servers that an adapter
-// protects. A Table does not keep its objects from being garbage-collected. The zero
-// Table is empty. A Table is safe for concurrent use.
+// protects. A Table does not keep its objects from being garbage-collected. It keeps their
+// values: if a value refers to its object, the object is never collected. Use a
+// [weak.Pointer] as the value then, and let the object itself refer to what it points to.
+// The zero Table is empty. A Table is safe for concurrent use.
 type Table[K, V any] struct {
 	mu      sync.RWMutex
 	entries map[weak.Pointer[K]]V

@@ -30,7 +30,7 @@ func (p *Protection) begin(call *passing, ctx context.Context, req mcp.Request) 
 // them, with Call.Input.
 func (call *passing) handOver(round *mcpseal.Round, req mcp.Request, state string, answers mcp.InputResponseMap) mcp.Request {
 	call.Begin(round)
-	if !passage.Worded(round) {
+	if !adapter.PinsWording(round) {
 		return withInput(req, state, answers)
 	}
 	inner := withInput(req, "", nil)

@@ -14,7 +14,9 @@ import (
 // The functions below are for handlers that seal their own states, on a server without
 // [Protect]. Such a handler gets the token, so a handler that forgets to open the token
 // has no state at all. The price is three calls in each handler that asks questions. On
-// such a server only the SDK asks older clients, and only for one round.
+// such a server only the SDK asks older clients, and only for one round. If a replica
+// serves the same tool with elicit, call [adapter.PinsWording] after Open: if it returns
+// true, elicit wrote the state, so the handler must not read it, and must ask anew.
 
 // Request returns what [mcpseal.Boundary.Open] needs to know about the request that a
 // handler got: method, target, arguments and user. It fails on a protected server,
@@ -40,9 +42,14 @@ func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Requ
 
 // Answers returns the request's answers to the questions that the previous round asked.
 // It drops all other answers. The log and the observer learn how many were dropped. If
-// none is dropped or changed, the map is the request's own.
+// none is dropped or changed, the map is the request's own. If the token pins the wording
+// of its questions (see [adapter.PinsWording]), Answers drops all answers.
 func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.Request) mcp.InputResponseMap {
 	c, _ := anyCall(req)
+	if adapter.PinsWording(round) {
+		round.Dropped(ctx, len(c.answers))
+		return nil
+	}
 	_, answers := p.input(ctx, round, c)
 	return answers
 }

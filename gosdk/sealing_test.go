@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/gosdk"
 )
 
@@ -116,6 +117,34 @@ func TestSealingByItselfOnAProtectedServerIsRefused(t *testing.T) {
 		if wire(err) != internal || !strings.Contains(b.String(), "would seal it twice") {
 			t.Errorf("%s: %s\n%s", version, wire(err), b)
 		}
+	}
+}
+
+// TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned: elicit asked them, on another
+// server of the service.
+func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
+	var b book
+	p := gosdk.Prepare(boundary(t, &b, nil), &gosdk.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "u", nil }})
+	req, state := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "t", InputResponses: yes}}, "step=1"
+	for digest, want := range map[[16]byte]int{{}: 1, {1}: 0} {
+		request, err := p.Request(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		round, _ := p.Boundary().Open(t.Context(), request, "")
+		token, err := p.Boundary().Seal(t.Context(), &round, &state, mcpseal.Question{Key: "q1", Kind: mcpseal.KindForm, Digest: digest})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if round, err = p.Boundary().Open(t.Context(), request, token); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Answers(t.Context(), &round, req); len(got) != want {
+			t.Errorf("with the digest %x: %v", digest, got)
+		}
+	}
+	if !strings.Contains(b.String(), "answers=1") {
+		t.Errorf("the log does not say that an answer was dropped: %s", &b)
 	}
 }
 

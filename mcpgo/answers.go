@@ -9,13 +9,18 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
+	"github.com/mcpseal/mcpseal/exactjson"
 )
 
 // keep returns the answers that the handler may see, in decoded form. In the first round
 // of a call nothing was asked before, so keep drops all answers, unless the tool is in
-// Options.Unsolicited.
+// Options.Unsolicited. It also drops all answers to questions of gosdk/elicit.
 func (p *Protection) keep(ctx context.Context, round *mcpseal.Round, c *call) (kept mcp.InputResponses) {
 	if len(c.answers) == 0 {
+		return nil
+	}
+	if adapter.PinsWording(round) {
+		round.Dropped(ctx, len(c.answers))
 		return nil
 	}
 	// If no token says what was asked, the members of each answer must tell its kind.
@@ -55,10 +60,13 @@ func kindAsked(round *mcpseal.Round, key string) mcpseal.Kind {
 
 // decoded decodes an answer to a question of this kind. In the result only the field of
 // this kind is set, so a handler cannot read the answer as another kind. It returns false
-// if the answer is of another kind or not complete.
+// if the answer is of another kind, not complete, or not exact.
 func decoded(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputResponse, bool) {
 	// If the client is an older one, mcp-go has already decoded the answer.
 	typed := answer.Elicitation != nil || answer.Sampling != nil || answer.Roots != nil
+	if kind == 0 || !typed && !exact(answer, kind) {
+		return answer, false
+	}
 	switch kind {
 	case mcpseal.KindForm, mcpseal.KindURL:
 		if !typed && answer.DecodeFor(mcp.MethodElicitationCreate) != nil {
@@ -83,6 +91,52 @@ func decoded(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputResponse, bo
 		}
 	}
 	return answer, false
+}
+
+// exact reports whether the JSON of an answer means the same to every reader. mcp-go reads
+// a name in whatever case, and takes the last of two members with one name; another reader
+// may take the first, or ignore a name in another case. So exact returns false if an object
+// in the answer has two members with one name, or if a name differs only in case from one
+// that mcp-go reads. It also returns false if the JSON is not UTF-8, has more than 16 MiB,
+// or nests more than 128 levels deep.
+func exact(answer mcp.InputResponse, kind mcpseal.Kind) bool {
+	text, err := answer.MarshalJSON() // the text that arrived, because the answer is not decoded yet
+	if err != nil {
+		return false
+	}
+	if _, err := (&mcpseal.Binding{Arguments: text}).ArgumentsDigest(); err != nil {
+		return false // the digest itself is not needed
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(text, &members) != nil || misspelt(members, answerNames) {
+		return false
+	}
+	if kind != mcpseal.KindRoots {
+		return true
+	}
+	var roots []map[string]json.RawMessage
+	return json.Unmarshal(members["roots"], &roots) == nil &&
+		!slices.ContainsFunc(roots, func(root map[string]json.RawMessage) bool { return misspelt(root, rootNames) })
+}
+
+// The names that mcp-go reads of an answer of any kind, and of a root.
+var (
+	answerNames = namesOf("_meta", "resultType", "action", "content", "role", "model", "stopReason", "roots")
+	rootNames   = namesOf("_meta", "uri", "name")
+)
+
+func namesOf(names ...string) (set exactjson.Names) {
+	set.Add(names...)
+	return set
+}
+
+func misspelt(members map[string]json.RawMessage, names exactjson.Names) bool {
+	for name := range members {
+		if names.Misspelt(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // kindOf returns the kind of an answer, judged by the members of the answer. It returns 0

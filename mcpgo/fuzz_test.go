@@ -49,6 +49,7 @@ func FuzzAnswers(f *testing.F) {
 	for _, seed := range []string{
 		`{"ok":{"action":"accept","content":{"a":1}}}`, `{"ok":{"action":"accept","content":null}}`, `{"sample":{"role":"user","model":"m","content":{"type":"text","text":"x"}}}`,
 		`{"sample":{"content":[{"type":"text"}]}}`, `{"roots":{"roots":[{"uri":"file:///"}]}}`, `{"roots":{"roots":[null]}}`, `{"ok":{"Action":"accept","content":[1]}}`, `null`, `[]`,
+		`{"ok":{"action":"decline","action":"accept"}}`, `{"roots":{"roots":[{"uri":"file:///","URI":"x"}]}}`, `{"ok":{"action":"accept","content":{"\ud800":1}}}`,
 	} {
 		f.Add([]byte(seed))
 	}

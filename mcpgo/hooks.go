@@ -30,7 +30,9 @@ type installation struct {
 }
 
 var (
-	servers adapter.Table[server.MCPServer, *installation]
+	// Options may refer to the server, so the table must not keep the installation. The
+	// server's own middleware keeps it.
+	servers adapter.Table[server.MCPServer, weak.Pointer[installation]]
 	hooked  adapter.Table[server.Hooks, *hookPlaces] // the hooks that have ours, and the places of ours
 )
 
@@ -38,7 +40,7 @@ var (
 // nil if that server is not protected.
 func installed(ctx context.Context) *installation {
 	i, _ := servers.Get(server.ServerFromContext(ctx))
-	return i
+	return i.Value()
 }
 
 // addHooks adds our hooks to h, unless h has them already.

@@ -206,6 +206,58 @@ func TestOneProtectionServesManyServersAndForgetsThem(t *testing.T) {
 	t.Error("a protected server is kept for ever")
 }
 
+// What an author passes to Protect may refer to the server.
+func TestAProtectedServerThatItsOwnOptionsReferToIsForgotten(t *testing.T) {
+	l := new(log)
+	b := boundary(t, l, nil)
+	install := func() weak.Pointer[server.MCPServer] {
+		hooks := new(server.Hooks)
+		srv := server.NewMCPServer("test", "1", server.WithHooks(hooks))
+		hooks.AddBeforeAny(func(context.Context, any, mcp.MCPMethod, any) { runtime.KeepAlive(srv) })
+		p := mcpgo.Protect(srv, b, &mcpgo.Options{Logger: l.logger(), Principal: func(ctx context.Context) (string, error) {
+			runtime.KeepAlive(srv)
+			return userFromContext(ctx)
+		}})
+		mcpgo.AddPagedTool(p, mcp.NewTool("paged"), func(context.Context, mcp.CallToolRequest, map[string]any, *int) ([]int, *int, error) {
+			runtime.KeepAlive(srv)
+			return nil, nil, nil
+		}, nil)
+		addHandlers(srv)
+		alice := as(t.Context(), "alice")
+		if r := retry(alice, t, srv, token(alice, t, srv)); r.text() != accepted {
+			t.Errorf("got %s", r.raw)
+		}
+		return weak.Make(srv)
+	}
+	isForgotten(t, "a protected server", install())
+}
+
+func isForgotten[T any](t *testing.T, what string, object weak.Pointer[T]) {
+	t.Helper()
+	for range 100 {
+		if runtime.GC(); object.Value() == nil {
+			return
+		}
+	}
+	t.Errorf("%s is kept for ever", what)
+}
+
+// A server must work for as long as it lives, whatever else the author lets go of.
+func TestAServerStaysProtectedAfterGarbageCollection(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l, server.WithPaginationLimit(1))
+	alice := as(t.Context(), "alice")
+	for range 5 {
+		runtime.GC()
+	}
+	if r := retry(alice, t, srv, token(alice, t, srv)); r.text() != accepted {
+		t.Errorf("got %s", r.raw)
+	}
+	if r := send(alice, t, srv, "tools/list", ""); !strings.HasPrefix(r.Result.NextCursor, "mc1.") {
+		t.Errorf("a cursor left in plaintext: %s", r.raw)
+	}
+}
+
 // The fields of Hooks are exported, so an author may assign to them.
 func TestRemovingAHookOfProtectIsRefused(t *testing.T) {
 	for name, remove := range map[string]func(*server.Hooks){

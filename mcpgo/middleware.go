@@ -116,7 +116,10 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	}
 	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
 	c.copies = c.older && len(c.arguments) <= i.policy.MaxArguments && declaredBy(ctx) != (adapter.Capabilities{})
-	c.state, _ = of.Round.State()
+	if !adapter.PinsWording(&of.Round) { // otherwise gosdk/elicit wrote the state, on a server of the official SDK
+		c.state, _ = of.Round.State()
+		of.State = c.state
+	}
 	c.kept = i.keep(ctx, &of.Round, c)
 	if result, err = handler(of); err != nil {
 		return none, err

@@ -114,7 +114,7 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 	if err != nil {
 		return err
 	}
-	p.protection.paged.add(&tool, names)
+	p.protection.paged.add(tool.RawOutputSchema, names)
 	p.server.AddTool(tool, t.serve)
 	return nil
 }

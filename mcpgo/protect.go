@@ -136,7 +136,7 @@ func (p *Protection) Install(srv *server.MCPServer) *Protected {
 		hooks = new(server.Hooks)
 	}
 	i := &installation{Protection: p, hooks: weak.Make(hooks)}
-	if !servers.Add(srv, i) {
+	if !servers.Add(srv, weak.Make(i)) {
 		panic("mcpgo: the server is protected already: call Protect or Install once for each server")
 	}
 	addHooks(hooks)

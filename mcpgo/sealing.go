@@ -14,7 +14,9 @@ import (
 // [Protect]. Such a handler gets the token, so a handler that forgets to open the token
 // has no state at all. The price is three calls in each handler that asks questions. Such
 // a handler must not change its arguments before it asks an older client: mcp-go calls the
-// handler again with the same arguments.
+// handler again with the same arguments. If a replica serves the same tool with
+// gosdk/elicit, call [adapter.PinsWording] after Open: if it returns true, elicit wrote
+// the state, so the handler must not read it, and must ask anew.
 
 // Request returns what [mcpseal.Boundary.Open] needs to know about the request that a
 // handler got: method, target, arguments and user. It fails on a protected server,
@@ -43,7 +45,9 @@ func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, err
 }
 
 // Answers returns the request's answers to the questions that the previous round asked.
-// It drops all other answers. The log and the observer learn how many were dropped.
+// It drops all other answers. The log and the observer learn how many were dropped. If the
+// token pins the wording of its questions (see [adapter.PinsWording]), Answers drops all
+// answers.
 func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req any) mcp.InputResponses {
 	c, ok := anyCall(req)
 	if !ok || round == nil {

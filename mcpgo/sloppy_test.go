@@ -1,12 +1,17 @@
 package mcpgo_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -264,6 +269,39 @@ func TestArgumentsBeyondTheLimitNeverReachTheSchema(t *testing.T) {
 	}
 }
 
+// A server may register its tools anew for as long as it runs.
+func TestAPagedToolThatIsGoneIsForgotten(t *testing.T) {
+	type property struct {
+		Type string `json:"type"`
+	}
+	l := new(log)
+	srv := server.NewMCPServer("test", "1", server.WithInputSchemaValidation())
+	p := mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
+	add := func(limit int) weak.Pointer[property] {
+		x := &property{Type: "string"}
+		tool := mcp.NewTool("t")
+		tool.InputSchema.Properties = map[string]any{"x": x}
+		mcpgo.AddPagedTool(p, tool, func(context.Context, mcp.CallToolRequest, map[string]any, *int) ([]int, *int, error) {
+			return nil, nil, nil
+		}, &mcpgo.PageOptions{MaxArguments: limit})
+		return weak.Make(x)
+	}
+	refuses := func(length int) bool { // before the schema refuses the array
+		r := send(t.Context(), t, srv, "tools/call", `"name":"t","arguments":{"x":["`+strings.Repeat("x", length)+`"]}`)
+		return r.Error != nil
+	}
+	replaced, deleted := add(100), add(1000)
+	isForgotten(t, "a tool that was replaced", replaced)
+	if refuses(200) || !refuses(2000) {
+		t.Error("the limit is not the one of the tool in its place")
+	}
+	srv.DeleteTools("t")
+	isForgotten(t, "a tool that was deleted", deleted)
+	if add(500); refuses(200) || !refuses(600) {
+		t.Error("a tool that is registered again has no limit of its own")
+	}
+}
+
 // An ordinary tool must never run with arguments that were taken away.
 func TestAnOrdinaryToolWithTheNameOfAPagedOneGetsItsArguments(t *testing.T) {
 	l := new(log)
@@ -440,5 +478,73 @@ func TestAHookCannotBindTextThatIsNotUTF8(t *testing.T) {
 	}
 	if r := send(context.WithValue(alice, envKey{}, "a\ufffd"), t, srv, "tools/call", `"name":"ask","arguments":{"x":1}`); r.Error != nil {
 		t.Errorf("U+FFFD itself: %s", r.raw)
+	}
+}
+
+// A proxy between the client and the server may read such an answer in another way.
+func TestAnAnswerThatTwoParsersReadDifferentlyIsDropped(t *testing.T) {
+	l := new(log)
+	srv, alice := protected(t, l), as(t.Context(), "alice")
+	ask := map[string]mcp.InputRequest{
+		"form":   mcp.NewElicitationInputRequest(mcp.ElicitationParams{Message: "?", RequestedSchema: map[string]any{"type": "object"}}),
+		"sample": mcp.NewSamplingInputRequest(mcp.CreateMessageParams{MaxTokens: 1}),
+		"roots":  mcp.NewRootsInputRequest(),
+	}
+	var got mcp.InputResponses
+	srv.AddTool(mcp.NewTool("all"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if got = req.Params.InputResponses; req.Params.RequestState != "" {
+			return mcp.NewToolResultText(""), nil
+		}
+		r := question().ToolResult()
+		r.InputRequests = ask
+		return r, nil
+	})
+	state := quote(send(alice, t, srv, "tools/call", `"name":"all"`).Result.RequestState)
+	kept := func(key, answer string) bool {
+		send(alice, t, srv, "tools/call", `"name":"all","requestState":`+state+`,"inputResponses":{`+quote(key)+`:`+answer+`}`)
+		_, ok := got[key]
+		return ok
+	}
+	for _, c := range []struct{ key, whole, twofold string }{
+		{"form", `{"action":"accept","content":{"v":1}}`, `{"action":"decline","action":"accept","content":{"v":1}}`},
+		{"form", `{"\u0061ction":"accept"}`, `{"action":"decline","\u0061ction":"accept"}`},
+		{"form", `{"action":"accept","content":{"v":1,"V":2}}`, `{"action":"accept","content":{"v":1,"v":2}}`},
+		{"form", `{"action":"accept","content":{"a":{"v":1},"b":{"v":1}}}`, `{"action":"accept","content":{"a":[{"v":1,"v":1}]}}`},
+		{"form", `{"action":"accept","more":1,"More":2}`, `{"action":"decline","ACTION":"accept"}`},
+		{"form", `{"action":"accept","content":{"Action":"x"}}`, `{"Action":"accept"}`},
+		{"form", `{"action":"accept","_meta":{"a":1}}`, `{"action":"accept","content":{"v":1},"Content":{"v":2}}`},
+		{"form", `{"action":"decline"}`, `{"action":"accept","content":{"v":1,"\ud800":1}}`},
+		{"form", `{"action":"cancel","content":{"v":1e300}}`, "{\"action\":\"cancel\",\"content\":{\"v\":\"\xff\"}}"},
+		{"sample", `{"role":"assistant","model":"m","content":{"type":"text","text":"x"}}`, `{"role":"assistant","model":"m","content":{"type":"text","text":"x","text":"y"}}`},
+		{"sample", `{"role":"assistant","model":"m","content":[{"type":"text","text":"x"}],"stopReason":"x"}`, `{"role":"assistant","model":"m","Model":"n","content":{"type":"text","text":"x"}}`},
+		{"roots", `{"roots":[{"uri":"file:///a","name":"a"},{"uri":"file:///b","more":1}]}`, `{"roots":[{"uri":"file:///a"},{"uri":"file:///a","URI":"file:///b"}]}`},
+		{"roots", `{"roots":[]}`, `{"roots":[],"Roots":[{"uri":"file:///b"}]}`},
+	} {
+		if !kept(c.key, c.whole) {
+			t.Errorf("%s is dropped", c.whole)
+		}
+		if kept(c.key, c.twofold) {
+			t.Errorf("%s reaches the handler", c.twofold)
+		}
+	}
+}
+
+// The names that mcp-go reads of an answer, in whatever case.
+func TestTheNamesOfAnswersAreKnown(t *testing.T) {
+	for want, types := range map[string][]any{
+		"_meta action content model resultType role roots stopReason": {mcp.ElicitationResult{}, mcp.CreateMessageResult{}, mcp.ListRootsResult{}},
+		"_meta name uri": {mcp.Root{}},
+	} {
+		names := make(map[string]bool)
+		for _, of := range types {
+			for _, field := range reflect.VisibleFields(reflect.TypeOf(of)) {
+				if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); !field.Anonymous {
+					names[cmp.Or(name, field.Name)] = true
+				}
+			}
+		}
+		if got := strings.Join(slices.Sorted(maps.Keys(names)), " "); got != want {
+			t.Errorf("mcp-go reads %s, not %s: tell the function exact", got, want)
+		}
 	}
 }

@@ -15,10 +15,11 @@ import (
 
 // ErrNotProtected is returned by [State] and [SetState] in a call that came through no
 // boundary. In such a call, State would return whatever the client sent, and the client
-// could read what SetState writes. State and SetState also log this error, to
-// slog.Default().
+// could read what SetState writes. State also returns it for a request with a state that
+// came through no boundary: one that a handler built, for example from its own arguments.
+// State and SetState also log this error, to slog.Default().
 var ErrNotProtected = errors.New("mcpgo: the call has not come through a boundary: call Protect on its server, " +
-	"and pass the context that the handler got; in a test, pass mcpgotest.Context")
+	"and pass the context and the request that the handler got; in a test, pass mcpgotest.Context")
 
 // unprotected logs ErrNotProtected and returns it.
 func unprotected(ctx context.Context) error {
@@ -28,7 +29,9 @@ func unprotected(ctx context.Context) error {
 
 // Sealed reports whether a call came through a boundary. Pass the context that the handler
 // got. Call it before you read RequestState directly, so that the handler does not trust
-// the client when Protect was forgotten. The handler of a task tool never gets a state.
+// the client when Protect was forgotten. Sealed knows only the call: a request that a
+// handler built itself has a state and answers that nobody has checked. The handler of a
+// task tool never gets a state.
 func Sealed(ctx context.Context) bool {
 	// If a protected handler calls another server in the same process, the context there
 	// is derived from the handler's context and so has its mark. Comparing the servers
@@ -79,6 +82,9 @@ func State[T any](ctx context.Context, req any) (value T, present bool, err erro
 	}
 	if c.token == "" { // here c.token is the plaintext state: the middleware has opened the token
 		return none, false, nil
+	}
+	if call := passage.From(ctx); call.Server != nil && c.token != call.State { // tests of handlers have no server
+		return none, false, unprotected(ctx)
 	}
 	value, err = mcpseal.DecodeState[T](c.token)
 	return value, true, err

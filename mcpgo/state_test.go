@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/mcpgo"
 	"github.com/mcpseal/mcpseal/mcpgo/mcpgotest"
 )
@@ -86,10 +88,68 @@ func TestTheContextOfAProtectedCallMarksNoOtherServer(t *testing.T) {
 	}
 }
 
+// A tool that calls other tools builds their requests from its own arguments, which nobody
+// has sealed.
+func TestStateRefusesARequestThatAHandlerBuilt(t *testing.T) {
+	l := new(log)
+	srv, alice := protected(t, l), as(t.Context(), "alice")
+	srv.AddTool(mcp.NewTool("book"), book)
+	srv.AddTool(mcp.NewTool("call"), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var inner mcp.CallToolRequest
+		if err := req.BindArguments(&inner.Params); err != nil {
+			return nil, err
+		}
+		return srv.GetTool(inner.Params.Name).Handler(ctx, inner)
+	})
+	srv.AddPrompt(mcp.NewPrompt("book"), func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		var inner mcp.GetPromptRequest
+		inner.Params.RequestState = req.Params.Arguments["state"]
+		_, _, err := mcpgo.State[booking](ctx, inner)
+		return mcp.NewGetPromptResult("", nil), err
+	})
+	forged := `"requestState":"{\"room\":1}"`
+	first := send(alice, t, srv, "tools/call", `"name":"call","arguments":{"name":"book"}`)
+	if first.Result.RequestState == "" {
+		t.Fatalf("a request without a state is a first round: %s", first.raw)
+	}
+	for name, r := range map[string]reply{
+		"a first round": send(alice, t, srv, "tools/call", `"name":"call","arguments":{"name":"book",`+forged+`}`),
+		"a prompt":      send(alice, t, srv, "prompts/get", `"name":"book","arguments":{"state":"{\"room\":1}"}`),
+	} {
+		if r.Error == nil || r.Error.Message != mcpgo.ErrNotProtected.Error() {
+			t.Errorf("%s: %s", name, r.raw)
+		}
+	}
+	// In a later round too, and a handler may still drop its state and begin anew.
+	var seen []string
+	srv.AddTool(mcp.NewTool("again"), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if req.Params.RequestState == "" {
+			r := question().ToolResult()
+			return r, mcpgo.SetState(ctx, r, booking{Room: 7})
+		}
+		for _, state := range []string{req.Params.RequestState, `{"room":1}`, ""} {
+			req.Params.RequestState = state
+			b, present, err := mcpgo.State[booking](ctx, req)
+			seen = append(seen, fmt.Sprint(b.Room, present, errors.Is(err, mcpgo.ErrNotProtected)))
+		}
+		return mcp.NewToolResultText(""), nil
+	})
+	asked := send(alice, t, srv, "tools/call", `"name":"again"`)
+	send(alice, t, srv, "tools/call", `"name":"again","requestState":`+quote(asked.Result.RequestState))
+	if want := []string{"7 true false", "0 false true", "0 false false"}; !slices.Equal(seen, want) {
+		t.Errorf("got %q, want %q", seen, want)
+	}
+}
+
 func TestAHandlerCanBeTestedDirectly(t *testing.T) {
 	r, err := book(mcpgotest.Context(t), mcp.CallToolRequest{})
 	if err != nil || r.RequestState != `{"room":7}` {
 		t.Errorf("got %v, %v", r, err)
+	}
+	var retry mcp.CallToolRequest
+	retry.Params.RequestState = r.RequestState
+	if r, err := book(mcpgotest.Context(t), retry); err != nil || r.Content[0].(mcp.TextContent).Text != `{"room":7}` {
+		t.Errorf("the next round: %v, %v", r, err)
 	}
 	_, _, err = mcpgo.State[booking](mcpgotest.Context(t), "a string")
 	if err == nil {
@@ -144,6 +204,37 @@ func TestAHandlerCanSealItsOwnState(t *testing.T) {
 	if _, err := p.Request(alice, 1); err == nil {
 		t.Error("a request of an unknown type was sealed")
 	}
+}
+
+// A handler that seals by itself gets no answers to the questions of another package, such
+// as gosdk/elicit.
+func TestAnswersDropsTheAnswersToQuestionsWhoseWordingIsPinned(t *testing.T) {
+	l := new(log)
+	p := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
+	alice, state := as(t.Context(), "alice"), secret
+	var req mcp.CallToolRequest
+	req.Params.Name = "ask"
+	if err := json.Unmarshal([]byte(`{"ok":{"action":"accept"}}`), &req.Params.InputResponses); err != nil {
+		t.Fatal(err)
+	}
+	for digest, want := range map[[16]byte]int{{}: 1, {1}: 0} {
+		request, err := p.Request(alice, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		round, _ := p.Boundary().Open(alice, request, "")
+		token, err := p.Boundary().Seal(alice, &round, &state, mcpseal.Question{Key: "ok", Kind: mcpseal.KindForm, Digest: digest})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if round, err = p.Boundary().Open(alice, request, token); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Answers(alice, &round, req); len(got) != want {
+			t.Errorf("with the digest %x: %v", digest, got)
+		}
+	}
+	has(t, l, "answers=1")
 }
 
 // A newer mcp-go with one more field must fail here, not in the field.

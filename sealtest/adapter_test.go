@@ -102,6 +102,7 @@ var faults = map[string][]string{
 		"all rejections look the same",
 		"a codec that fails tells the client nothing",
 		"the event of a rejection has the reason",
+		"a state whose token pins the wording of its questions never reaches the handler",
 	},
 	"its own limits": {
 		"arguments that are too long are refused",
@@ -123,7 +124,9 @@ var faults = map[string][]string{
 		"a user is required if the boundary says so",
 		"a cursor needs a user if the boundary says so",
 	},
-	"logs tokens": {"the log repeats no state, token, answer or user"},
+	"logs tokens":    {"the log repeats no state, token, answer or user"},
+	"pinned states":  {"a state whose token pins the wording of its questions never reaches the handler"},
+	"pinned answers": {"a state whose token pins the wording of its questions never reaches the handler"},
 	"long tokens are ignored": {
 		"a state that is too long is rejected",
 		"all rejections look the same",

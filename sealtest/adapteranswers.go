@@ -18,6 +18,7 @@ var answerPromises = slices.Concat(
 	forCarriers(allCarriers, "an answer that is not whole never reaches the handler", unsoundAnswers),
 	forCarriers(allCarriers, "what comes with a no never reaches the handler", contentOfANo),
 	forCarriers(allCarriers, "a question that the client has not declared is not asked", undeclared),
+	forCarriers(allCarriers, "a state whose token pins the wording of its questions never reaches the handler", pinnedWording),
 )
 
 // kindCase is a kind of question, with a complete answer and several incomplete or wrong
@@ -153,5 +154,31 @@ func undeclared(a *adapterTrial, c adapterCarrier) {
 			rig.tellsNothing("a client that cannot be asked", response)
 		}
 		rig.completes(rig.begin(c.from("alice")).answering(`{"confirm":` + k.whole + `}`))
+	}
+}
+
+// wordedFormat seals each question with a digest of its wording, as package elicit does.
+type wordedFormat struct{ mcpseal.Format }
+
+func (f wordedFormat) Seal(ctx context.Context, b *mcpseal.Binding, claims *mcpseal.Claims) (string, error) {
+	worded := *claims
+	worded.Questions = slices.Clone(claims.Questions)
+	for i := range worded.Questions {
+		worded.Questions[i].Digest = [16]byte{1}
+	}
+	return f.Format.Seal(ctx, b, &worded)
+}
+
+// pinnedWording sends back a token as elicit writes it, from a replica of the same service.
+func pinnedWording(a *adapterTrial, c adapterCarrier) {
+	rig := a.serve(confirm, func(config *mcpseal.Config, _ *AdapterServer) {
+		config.Format, config.Keys = wordedFormat{mcpseal.NativeFormat(config.Keys)}, nil
+	})
+	retry := rig.begin(c.from("alice"))
+	for _, request := range []adapterRequest{retry, retry.answering("")} {
+		rig.keptFrom("the answer to a question whose wording is pinned", request)
+		if state := rig.last().state; state != "" {
+			a.failf("the handler got the state %q", state)
+		}
 	}
 }

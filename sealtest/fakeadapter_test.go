@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/cursor"
 	"github.com/mcpseal/mcpseal/sealtest"
 )
@@ -270,7 +271,11 @@ func (f *fakeAdapter) call(principal mcpseal.Principal, method string, params *f
 	if params.URI != "" {
 		call.Arguments = nil
 	}
-	switch call.State, _ = round.State(); {
+	call.State, _ = round.State()
+	if adapter.PinsWording(&round) && f.fault != "pinned states" {
+		call.State = ""
+	}
+	switch {
 	case f.fault == "no state":
 		call.State = ""
 	case f.fault == "states by their exact name" && token == "" && params.RequestState != nil:
@@ -391,6 +396,7 @@ func (f *fakeAdapter) complete(method, text string, isError bool) map[string]any
 // answers returns what the handler may see.
 func (f *fakeAdapter) answers(ctx context.Context, round *mcpseal.Round, token string, all map[string]json.RawMessage) map[string]string {
 	kept := make(map[string]string)
+	pinned := adapter.PinsWording(round) && f.fault != "pinned answers"
 	for key, text := range all {
 		var answer map[string]any
 		if json.Unmarshal(text, &answer) != nil {
@@ -423,7 +429,7 @@ func (f *fakeAdapter) answers(ctx context.Context, round *mcpseal.Round, token s
 		case "answers with holes":
 			whole = true
 		}
-		if accepts && whole {
+		if accepts && whole && !pinned {
 			again, _ := json.Marshal(answer)
 			kept[key] = string(again)
 		}

@@ -264,18 +264,6 @@ func (c *Call) Begin(round *mcpseal.Round) {
 	c.round, c.wrote, c.asking, c.waits, c.input, c.owed = round, nil, false, false, nil, nil
 }
 
-// Worded reports whether elicit wrote the state of a round. This is so if the round's
-// token has questions, and each of them has a digest of its wording. Such a state is
-// only for elicit: any other handler might take it for a state of its own.
-func Worded(round *mcpseal.Round) (worded bool) {
-	for q := range round.Asked {
-		if worded = q.Digest != [16]byte{}; !worded {
-			return false
-		}
-	}
-	return worded
-}
-
 // input is the state and the answers that came in for elicit, and the request that they
 // came with.
 type input struct {

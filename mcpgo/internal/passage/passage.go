@@ -16,6 +16,7 @@ type Call struct {
 	context.Context
 	Server *server.MCPServer // nil in tests of handlers
 	Round  mcpseal.Round
+	State  string // the state in plaintext that the handler gets; not set in tests of handlers
 }
 
 type key struct{}
