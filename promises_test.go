@@ -604,6 +604,7 @@ func TestStatesThatJSONWouldChangeAreRefused(t *testing.T) {
 		"unexported": hidden{"alice"}, "behind a pointer": &hidden{"alice"}, "in a list": []hidden{{"alice"}}, "in a map": map[string]*hidden{"a": {"alice"}},
 		"half exported": half{1, "alice"}, "nested": struct{ Half half }{half{1, "alice"}}, "in an any": map[string]any{"half": half{1, "alice"}},
 		"bytes in an any": map[string]any{"key": []byte("alice")}, "text": []string{"alice\xff"},
+		"another instant": struct{ At time.Time }{time.Date(1900, 1, 1, 0, 0, 0, 0, time.FixedZone("LMT", 19*60+32))},
 	} {
 		if state, err := mcpseal.EncodeState(value); state != "" || err == nil || strings.Contains(err.Error(), "alice") {
 			t.Errorf("%s: %q, %v", name, state, err)

@@ -12,9 +12,12 @@ import (
 
 // EncodeState returns a value as JSON, to be used as a state. It refuses a value that
 // [DecodeState] would not return unchanged: one with data in fields that JSON does not
-// carry, or with text that is not UTF-8. In a field of type any, EncodeState also refuses
-// bytes, and numbers that a float64 cannot hold exactly, such as most integers beyond
-// 2^53. DecodeState returns other numbers in such a field as a float64.
+// carry, with text that is not UTF-8, or with a time.Time that would come back as another
+// instant. In a field of type any, EncodeState also refuses bytes, and numbers that a
+// float64 cannot hold exactly, such as most integers beyond 2^53. DecodeState returns
+// other numbers in such a field as a float64. EncodeState trusts other types with JSON
+// methods of their own, even those that lose something: *big.Float, for example, may come
+// back rounded.
 func EncodeState(value any) (string, error) {
 	v := reflect.ValueOf(value)
 	if v.IsValid() { // encode through a pointer, because DecodeState uses the methods of the pointer type too

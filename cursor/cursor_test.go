@@ -697,6 +697,10 @@ func TestPositionsThatJSONWouldChangeAreRefused(t *testing.T) {
 	if token, err := deep.Next(t.Context(), map[string][]*hidden{"a": {{7}}}); token != "" || err == nil {
 		t.Errorf("unexported fields, deep: %q", token)
 	}
+	at, _ := cursor.For[time.Time](s).Open(t.Context(), list(), "")
+	if token, err := at.Next(t.Context(), time.Date(1900, 1, 1, 0, 0, 0, 0, time.FixedZone("LMT", 19*60+32))); token != "" || err == nil {
+		t.Errorf("a time that comes back as another instant: %q", token)
+	}
 	anything, _ := cursor.For[any](s).Open(t.Context(), list(), "")
 	if token, err := anything.Next(t.Context(), []byte("k")); token != "" || err == nil {
 		t.Errorf("bytes in an any: %q", token)

@@ -14,9 +14,11 @@ import (
 // Pages opens pages whose position is a Go value of type T, such as the key of the last
 // row. The position is written as JSON, in at most Config.MaxPosition bytes. [Place.Next]
 // refuses a position that Open would not return unchanged: one with data in fields that
-// JSON does not carry, or with text that is not UTF-8. In a field of type any, it also
-// refuses bytes, and numbers that a float64 cannot hold exactly, such as most integers
-// beyond 2^53.
+// JSON does not carry, with text that is not UTF-8, or with a time.Time that would come
+// back as another instant. In a field of type any, it also refuses bytes, and numbers
+// that a float64 cannot hold exactly, such as most integers beyond 2^53. It trusts other
+// types with JSON methods of their own, even those that lose something: *big.Float, for
+// example, may come back rounded.
 type Pages[T any] struct{ issuer Issuer }
 
 // For returns a Pages that opens and issues the cursors of an issuer.

@@ -54,6 +54,17 @@ var embeddedTypes = []reflect.Type{
 	reflect.TypeFor[EmbeddedRight](), reflect.TypeFor[EmbeddedNamed](), reflect.TypeFor[FuzzEmbedded](),
 }
 
+// oddTag is a tag that encoding/json ignores.
+var oddTag = func() string {
+	const odd = `json:"d\"x"`
+	field := reflect.StructField{Name: "F0", Type: reflect.TypeFor[int](), Tag: odd}
+	text, _ := json.Marshal(reflect.Zero(reflect.StructOf([]reflect.StructField{field})).Interface())
+	if strings.Contains(string(text), `"d"`) {
+		return "" // GOEXPERIMENT=jsonv2 finds a name in the tag
+	}
+	return odd
+}()
+
 func randomType(r *rand.Rand, depth int) reflect.Type {
 	if depth == 0 || r.IntN(3) == 0 {
 		return anyTypes[r.IntN(len(anyTypes))]
@@ -66,7 +77,7 @@ func randomType(r *rand.Rand, depth int) reflect.Type {
 	case 2:
 		return reflect.PointerTo(randomType(r, depth-1))
 	}
-	tags := []string{"", `json:"a"`, `json:"b,omitempty"`, `json:"c"`, `json:"-"`, `json:"-,"`, `json:"A"`, `json:"d\"x"`, `json:"é"`, `json:"a b"`}
+	tags := []string{"", `json:"a"`, `json:"b,omitempty"`, `json:"c"`, `json:"-"`, `json:"-,"`, `json:"A"`, oddTag, `json:"é"`, `json:"a b"`}
 	var fields []reflect.StructField
 	for _, i := range r.Perm(len(embeddedTypes))[:r.IntN(4)] {
 		t := embeddedTypes[i]

@@ -2,13 +2,18 @@ package gosdk_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/gosdk/internal/revision"
 )
 
 // TestDeletingASessionEndsItsCalls: before the SDK ends a session it waits for its
@@ -16,10 +21,7 @@ import (
 // expire.
 func TestDeletingASessionEndsItsCalls(t *testing.T) {
 	s := serveOlder(t, gosdk.HandlerOptions{})
-	gosdk.Protect(s.Server, boundary(t, &s.log, nil), &gosdk.Options{Logger: s.log.logger(), AllowAnonymous: true,
-		Principal: func(_ context.Context, req mcp.Request) (string, error) {
-			return req.GetExtra().Header.Get("X-User"), nil
-		}})
+	protectOlder(t, s)
 	running, ended := make(chan struct{}), make(chan error, 1)
 	s.AddTool(&mcp.Tool{Name: "asks", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		close(running)
@@ -48,5 +50,234 @@ func TestDeletingASessionEndsItsCalls(t *testing.T) {
 	}
 	if err := <-ended; err == nil || s.count() != 0 {
 		t.Errorf("the question was answered: %v; %d sessions", err, s.count())
+	}
+}
+
+// waits returns a handler's work: it waits until the call is cancelled, and fails the test
+// if that does not happen.
+func waits(t *testing.T) (running chan struct{}, work func(context.Context) error) {
+	running = make(chan struct{})
+	return running, func(ctx context.Context) error {
+		close(running)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Second):
+			t.Error("the call goes on without its session")
+			return errors.New("not cancelled")
+		}
+	}
+}
+
+func protectOlder(t *testing.T, s *olderServer) {
+	gosdk.Protect(s.Server, boundary(t, &s.log, nil), &gosdk.Options{Logger: s.log.logger(), AllowAnonymous: true,
+		Principal: func(_ context.Context, req mcp.Request) (string, error) {
+			return req.GetExtra().Header.Get("X-User"), nil
+		}})
+}
+
+func callOf(tool string) string {
+	return `{"jsonrpc":"2.0","id":"` + tool + `","method":"tools/call","params":{"name":"` + tool + `","arguments":{}}}`
+}
+
+// deleteWith sends a DELETE of alice on a session, with one more header.
+func (s *olderServer) deleteWith(session, name, value string) (status int) {
+	r := httptest.NewRequest("DELETE", "/", nil)
+	for name, value := range map[string]string{"X-User": "alice", "Mcp-Session-Id": session, name: value} {
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	defer func() {
+		if recover() != nil {
+			status = http.StatusInternalServerError
+		}
+	}()
+	s.ServeHTTP(w, r)
+	return w.Code
+}
+
+// TestASessionWorksAfterARefusedDelete: only the SDK decides whether a session ends.
+func TestASessionWorksAfterARefusedDelete(t *testing.T) {
+	server := newServer()
+	s := &olderServer{Server: server}
+	t.Cleanup(s.closeAll)
+	handler := gosdk.Handler(func(r *http.Request) *mcp.Server {
+		if r.Header.Get("X-Panic") != "" {
+			panic("no server")
+		}
+		return server
+	}, &gosdk.HandlerOptions{Principal: byHeader, Logger: s.log.logger(), HTTP: mcp.StreamableHTTPOptions{CrossOriginProtection: http.NewCrossOriginProtection()}})
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
+	}
+	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "" {
+			r.Header.Set("Authorization", "Bearer one")
+		}
+		auth.RequireBearerToken(verify, nil)(handler).ServeHTTP(w, r)
+	})
+	protectOlder(t, s)
+	server.AddTool(&mcp.Tool{Name: "works", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(50 * time.Millisecond): // a call is cancelled in the background
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "it works"}}}, nil
+		}
+	})
+	running, work := waits(t)
+	server.AddTool(&mcp.Tool{Name: "waits", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return nil, work(ctx)
+	})
+	session := s.open(t, "alice")
+	for _, refused := range []struct {
+		name, value string
+		want        int
+	}{
+		{"Mcp-Protocol-Version", "1999-01-01", http.StatusBadRequest},
+		{"Sec-Fetch-Site", "cross-site", http.StatusForbidden},
+		{"Authorization", "Bearer two", http.StatusForbidden},
+		{"X-Panic", "yes", http.StatusInternalServerError},
+	} {
+		for range 2 {
+			// Some releases of the SDK ask for no server here, and then end the session.
+			if status := s.deleteWith(session, refused.name, refused.value); status == http.StatusNoContent && refused.name == "X-Panic" {
+				session = s.open(t, "alice")
+			} else if status != refused.want {
+				t.Fatalf("%s: %s: %d, want %d", refused.name, refused.value, status, refused.want)
+			}
+			if w := s.send("POST", "alice", session, callOf("works")); !strings.Contains(w.Body.String(), "it works") {
+				t.Errorf("after a DELETE refused for %s: %s", refused.name, describe(w))
+			}
+		}
+	}
+	go s.send("POST", "alice", session, callOf("waits"))
+	<-running
+	if w := s.send("DELETE", "alice", session, ""); w.Code != http.StatusNoContent || s.count() != 0 {
+		t.Errorf("%s, and %d sessions", describe(w), s.count())
+	}
+}
+
+// TestARefusedDeleteRevivesNoCallOfADeletedSession: the SDK still waits for the calls of
+// the session that it ends.
+func TestARefusedDeleteRevivesNoCallOfADeletedSession(t *testing.T) {
+	s := serveOlder(t, gosdk.HandlerOptions{})
+	protectOlder(t, s)
+	stopped, lateEnded := make(chan struct{}), make(chan struct{})
+	first, work := waits(t)
+	s.AddTool(&mcp.Tool{Name: "first", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		err := work(ctx)
+		close(stopped)
+		<-lateEnded // some releases of the SDK cancel all calls when they cannot send the result of one
+		return nil, err
+	})
+	_, late := waits(t)
+	s.AddTool(&mcp.Tool{Name: "late", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		defer close(lateEnded)
+		return nil, late(ctx)
+	})
+	held, release := make(chan struct{}), make(chan struct{})
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { // runs before the middleware of Protect
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if call, ok := req.(*mcp.CallToolRequest); ok && call.Params.Name == "late" {
+				close(held)
+				<-release
+			}
+			return next(ctx, method, req)
+		}
+	})
+	session := s.open(t, "alice")
+	go s.send("POST", "alice", session, callOf("first"))
+	<-first
+	go s.send("POST", "alice", session, callOf("late"))
+	<-held
+	deleted := make(chan int)
+	go func() { deleted <- s.send("DELETE", "alice", session, "").Code }()
+	<-stopped // by the DELETE, which waits for both calls
+	if status := s.deleteWith(session, "Mcp-Protocol-Version", "1999-01-01"); status != http.StatusBadRequest {
+		t.Errorf("%d", status)
+	}
+	close(release)
+	if status := <-deleted; status != http.StatusNoContent {
+		t.Errorf("%d", status)
+	}
+}
+
+// TestDeletingASessionEndsACallOfAnyMethod: the SDK waits for each of them.
+func TestDeletingASessionEndsACallOfAnyMethod(t *testing.T) {
+	for method, params := range map[string]string{
+		"completion/complete":              `,"params":{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"b"}}`,
+		"tools/list":                       "",
+		"prompts/get":                      `,"params":{"name":"p"}`,
+		"resources/read":                   `,"params":{"uri":"file:///x"}`,
+		"resources/subscribe":              `,"params":{"uri":"file:///x"}`,
+		"logging/setLevel":                 `,"params":{"level":"info"}`,
+		"ping":                             "",
+		"acme/plain":                       `,"params":{"query":"q"}`,
+		"notifications/roots/list_changed": "",
+	} {
+		t.Run(method, func(t *testing.T) {
+			s := serveOlder(t, gosdk.HandlerOptions{})
+			var calls int
+			addMethod[*plainParams](t, s.Server, "acme/plain", &plainResult{}, &calls)
+			running, work := waits(t)
+			s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, called string, req mcp.Request) (mcp.Result, error) {
+					if called == method {
+						return nil, work(ctx)
+					}
+					return next(ctx, called, req)
+				}
+			})
+			protectOlder(t, s)
+			session := s.open(t, "alice")
+			id := `"id":7,`
+			if strings.HasPrefix(method, "notifications/") {
+				id = ""
+			}
+			go s.send("POST", "alice", session, `{"jsonrpc":"2.0",`+id+`"method":"`+method+`"`+params+`}`)
+			<-running
+			if w := s.send("DELETE", "alice", session, ""); w.Code != http.StatusNoContent || s.count() != 0 {
+				t.Errorf("%s, and %d sessions", describe(w), s.count())
+			}
+		})
+	}
+}
+
+// TestDeletingASessionEndsNoCallOfAnotherServer: a handler may connect to a server in
+// memory with the context of its call, and keep the connection for other calls.
+func TestDeletingASessionEndsNoCallOfAnotherServer(t *testing.T) {
+	other := newServer()
+	other.AddTool(&mcp.Tool{Name: "works", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+			return &mcp.CallToolResult{}, nil
+		}
+	})
+	gosdk.Protect(other, boundary(t, &book{}, nil), nil)
+	s := serveOlder(t, gosdk.HandlerOptions{})
+	protectOlder(t, s)
+	var inner *mcp.ClientSession
+	s.AddTool(&mcp.Tool{Name: "connects", InputSchema: object}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		clientSide, serverSide := mcp.NewInMemoryTransports()
+		if _, err := other.Connect(ctx, serverSide, nil); err != nil {
+			return nil, err
+		}
+		var err error
+		inner, err = revision.Connect(context.WithoutCancel(ctx), mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil), clientSide, revision2025)
+		return &mcp.CallToolResult{}, err
+	})
+	session := s.open(t, "alice")
+	if w := s.send("POST", "alice", session, callOf("connects")); w.Code != http.StatusOK || inner == nil {
+		t.Fatal(describe(w))
+	}
+	t.Cleanup(func() { inner.Close() })
+	if w := s.send("DELETE", "alice", session, ""); w.Code != http.StatusNoContent {
+		t.Error(describe(w))
+	}
+	if _, err := callTool(t, inner, &mcp.CallToolParams{Name: "works"}); err != nil {
+		t.Errorf("the call of the other server: %v", err)
 	}
 }

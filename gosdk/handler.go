@@ -86,12 +86,15 @@ type HandlerOptions struct {
 // request. So this happens even if the SDK then refuses the request, for its Accept or
 // Origin header, for example.
 //
-// Deleting a session cancels the context of its calls. A session counts towards the
-// limits until its last running handler has returned, even after the session has timed
-// out. A handler stops waiting for an answer when the token of the question expires; set
-// a deadline for anything else that it waits for. Handler does not limit how many
-// requests a session may have open at once. It does not serve the older SSE transport,
-// because that transport neither binds sessions to users nor limits them.
+// If the server is protected, a DELETE of a session cancels the context of every call
+// that is running on the session. It does so before the SDK checks the DELETE, so even a
+// DELETE that the SDK refuses cancels these calls. Calls that begin after a refused
+// DELETE are not affected. A session counts towards the limits until its last running
+// handler has returned, even after the session has timed out. A handler stops waiting for
+// an answer when the token of the question expires; set a deadline for anything else that
+// it waits for. Handler does not limit how many requests a session may have open at once.
+// It does not serve the older SSE transport, because that transport neither binds
+// sessions to users nor limits them.
 func Handler(getServer func(*http.Request) *mcp.Server, options *HandlerOptions) http.Handler {
 	var o HandlerOptions
 	if options != nil {
@@ -177,7 +180,7 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	var server *mcp.Server
 	ctx := context.WithValue(r.Context(), serverKey{}, &server)
 	if opening != nil { // the context of every call on the session is derived from this one
-		ctx = context.WithValue(ctx, sessionKey{}, &sessionMark{named: h.namesUsers, onSession: true, owner: opening.user, alive: opening.alive})
+		ctx = context.WithValue(ctx, sessionKey{}, &sessionMark{named: h.namesUsers, onSession: true, owner: opening.user, alive: func() context.Context { return h.sessions.aliveOf(opening) }})
 	}
 	r = r.WithContext(ctx)
 	answer := &answer{ResponseWriter: w, before: func(status int) {
@@ -231,7 +234,8 @@ func (h *handler) serveSession(w http.ResponseWriter, r *http.Request, id string
 	answer := &answer{ResponseWriter: w}
 	switch {
 	case r.Method == http.MethodDelete:
-		used.stop() // cancels the session's calls: the SDK waits for them before it ends the session
+		h.sessions.stopCalls(used) // the SDK waits for the session's calls before it ends the session
+		defer h.sessions.allowCalls(used)
 		answer.before = func(status int) {
 			if status < 300 {
 				h.sessions.end(used)
@@ -294,7 +298,23 @@ type sessionMark struct {
 	onSession bool   // true if the request is on a session of an older client
 	owner     string // the name of the user who opened the session; "" if the user has none
 
-	alive context.Context // done when the session ends; nil for a request without a session
+	alive func() context.Context // returns a context that is done when the session ends; nil for a request without a session
+}
+
+// whileOpen returns a context for serving a request. The context is done as soon as the
+// session of the request ends. It ignores the mark if the request has no headers, as
+// markIn does.
+func whileOpen(ctx context.Context, req mcp.Request) (context.Context, context.CancelFunc) {
+	mark, ok := ctx.Value(sessionKey{}).(*sessionMark)
+	if !ok || mark.alive == nil || req.GetExtra() == nil || req.GetExtra().Header == nil {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	detach := context.AfterFunc(mark.alive(), cancel)
+	return ctx, func() {
+		detach()
+		cancel()
+	}
 }
 
 // markNamed is the mark of requests without a session, if HandlerOptions.Principal is set.

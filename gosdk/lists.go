@@ -35,7 +35,7 @@ func (p *Protection) serveList(ctx context.Context, next mcp.MethodHandler, meth
 		if tools, ok := result.(*mcp.ListToolsResult); ok && tools != nil && token == "" {
 			p.meet(ctx, 0, tools)
 		}
-		return result, err
+		return p.withoutInput(ctx, method, result, err)
 	}
 	by := p.callerOf(req)
 	page, err := p.lists.Open(ctx, mcpseal.Request{Method: method, Principal: p.as(&by)}, token)

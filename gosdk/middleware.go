@@ -55,6 +55,8 @@ func (p *Protection) serve(ctx context.Context, next mcp.MethodHandler, method s
 	if !p.paired.Load() {
 		p.pair(ctx, method, req)
 	}
+	ctx, release := whileOpen(ctx, req)
+	defer release()
 	if isCarrier(method) {
 		return p.serveCarrier(ctx, next, method, req)
 	}

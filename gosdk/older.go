@@ -82,12 +82,6 @@ func (p *Protection) bridge(ctx context.Context, next mcp.MethodHandler, req mcp
 	}
 	c.promptArgs = maps.Clone(c.promptArgs)
 	session := req.GetSession().(*mcp.ServerSession)
-	if mark, ok := ctx.Value(sessionKey{}).(*sessionMark); ok && mark.alive != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(mark.alive, cancel)()
-	}
 	o := &olderCall{p: p, req: req, c: c, asked: c.token != ""}
 	p.begin(&o.passing, ctx, req)
 	o.Older = o

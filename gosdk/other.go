@@ -27,6 +27,12 @@ func (p *Protection) serveOther(ctx context.Context, next mcp.MethodHandler, met
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Method not found"}
 	}
 	result, err := next(ctx, method, withSessions(req))
+	return p.withoutInput(ctx, method, result, err)
+}
+
+// withoutInput returns its arguments result and err, but refuses a result with a state or
+// questions.
+func (p *Protection) withoutInput(ctx context.Context, method string, result mcp.Result, err error) (mcp.Result, error) {
 	if err == nil && carriesInput(result) {
 		return nil, p.refuse(ctx, mcpseal.PlainText(method), "a result with a state or questions was refused: nothing seals them for this method, "+
 			"ask from a tool, a prompt or a resource")

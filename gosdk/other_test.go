@@ -143,6 +143,54 @@ func TestAnyOtherMethodCarriesNoInput(t *testing.T) {
 	}
 }
 
+// TestAListCarriesNoInput: what inner middleware puts in place of a list is checked, even
+// if list cursors are not sealed.
+func TestAListCarriesNoInput(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		b := &book{}
+		server := newServer()
+		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method == "tools/list" {
+					return &statefulResult{inner: &inner{State: "hush"}}, nil
+				}
+				return next(ctx, method, req)
+			}
+		})
+		gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger(), PlainLists: plain})
+		got := post(t, serve(t, server, nil), "tools/list", "", `"cursor":""`)
+		if !strings.Contains(got, `"code":-32603,"message":"Internal error"`) || strings.Contains(got+b.String(), "hush") {
+			t.Errorf("with PlainLists %v: %s", plain, got)
+		}
+	}
+}
+
+// TestTheSDKDropsInputThatItsOwnMethodsDoNotHave: the docs say so.
+func TestTheSDKDropsInputThatItsOwnMethodsDoNotHave(t *testing.T) {
+	b := &book{}
+	var seen string
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{
+		CompletionHandler: func(_ context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+			seen = fmt.Sprintf("%+v", req.Params)
+			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{"x"}}}, nil
+		},
+	})
+	gosdk.Protect(server, boundary(t, b, nil), &gosdk.Options{Logger: b.logger(), AllowAnonymous: true})
+	url := serve(t, server, nil)
+	const input = `"requestState":"forged","inputResponses":{"q":{"action":"accept"}}`
+	for method, params := range map[string]string{
+		"completion/complete": `,"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"b"}`,
+		"tools/list":          "",
+	} {
+		if got := post(t, url, method, "", input+params); !strings.Contains(got, `"result"`) || strings.Contains(got, "forged") {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+	if seen == "" || strings.Contains(seen, "forged") || strings.Contains(seen, "accept") {
+		t.Errorf("the handler gets %s", seen)
+	}
+}
+
 // TestTheSDKHasNoFieldThatWeDoNotKnow fails when a newer SDK adds a field to what
 // the adapter copies, rebuilds or looks into: then look whether it carries a state,
 // questions, answers or a cursor, and whether it is copied.

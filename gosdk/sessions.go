@@ -49,8 +49,9 @@ type session struct {
 	isEnded       bool
 	ended         chan struct{}
 
-	alive context.Context    // the session's calls are cancelled when this context is done
-	stop  context.CancelFunc // cancels alive
+	alive   context.Context    // the session's calls are cancelled when this context is done
+	stop    context.CancelFunc // cancels alive
+	deletes int                // how many DELETE requests of the session are being served
 }
 
 func newSessions(all, perUser, anonymous int) *sessions {
@@ -86,7 +87,6 @@ func (s *sessions) open(ctx context.Context, user string) (opening *session, lim
 	ctx, cancel := context.WithTimeout(ctx, evictionTime)
 	defer cancel()
 	for victim != nil {
-		victim.stop()
 		go victim.sdk.Close() // in the background: Close waits for the calls that the session still runs
 		select {
 		case <-victim.ended:
@@ -127,6 +127,7 @@ func (s *sessions) tryOpen(user string) (opening, victim *session, limit string)
 		if oldest := c.spare.Front(); oldest != nil {
 			victim = oldest.Value.(*session)
 			s.withdraw(victim)
+			victim.stop()
 			break
 		}
 	}
@@ -223,6 +224,33 @@ func (s *sessions) leaveLocked(left *session) {
 	}
 	for i, c := range []*crowd{left.owner, &s.everyone} {
 		left.spare[i] = c.spare.PushBack(left)
+	}
+}
+
+// aliveOf returns the context that cancels the session's calls.
+func (s *sessions) aliveOf(session *session) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return session.alive
+}
+
+// stopCalls cancels the calls of a session, and those that begin before allowCalls.
+func (s *sessions) stopCalls(session *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	session.deletes++
+	session.stop()
+}
+
+// allowCalls ends what stopCalls began, for a session that the SDK has not ended. If
+// another DELETE is being served, the SDK may still be waiting for the session's calls,
+// so they stay cancelled.
+func (s *sessions) allowCalls(session *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	session.deletes--
+	if session.deletes == 0 && !session.isEnded {
+		session.alive, session.stop = context.WithCancel(context.Background())
 	}
 }
 

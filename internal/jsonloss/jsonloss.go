@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -19,10 +20,10 @@ import (
 )
 
 // Of returns a message that says which part of v is lost in its JSON text, or "" if nothing
-// is lost. It reads the text back and compares the result with v. It trusts types that have
-// their own JSON methods. A value in an interface of type any may come back with another
-// type, and is not lost: for example, a number that comes back as a float64 with the same
-// value.
+// is lost. It reads the text back and compares the result with v. A time.Time must come back
+// as the same instant. Other types that have their own JSON methods are trusted. A value in
+// an interface of type any may come back with another type, and is not lost: for example, a
+// number that comes back as a float64 with the same value.
 func Of(v reflect.Value, text []byte) string {
 	// For text that is not UTF-8, encoding/json writes \ufffd. With GOEXPERIMENT=jsonv2 it
 	// writes the character U+FFFD itself.
@@ -64,10 +65,14 @@ func compare(a, b reflect.Value) []string {
 	case a.IsZero() && b.IsZero():
 		return nil
 	case hasOwnJSON(a):
-		// This type has its own JSON methods, which are trusted. So the value is lost only
-		// if the JSON around it leaves it out.
-		if b.IsZero() && !sameJSON(a, b) {
+		// This type has its own JSON methods. Those of time.Time are checked, because they
+		// drop the seconds of a zone's offset. All others are trusted, so their values are
+		// lost only if the JSON around them leaves them out.
+		switch {
+		case b.IsZero() && !sameJSON(a, b):
 			return []string{hidden}
+		case t == timeType && !a.Interface().(time.Time).Equal(b.Interface().(time.Time)):
+			return []string{changed}
 		}
 		return besides(a, b)
 	}
@@ -108,13 +113,15 @@ func compare(a, b reflect.Value) []string {
 			return []string{hidden}
 		}
 		others := map[string]reflect.Value{}
-		for key, member := range b.Seq2() {
-			others[keyText(key)] = member
+		for key := range b.Seq() {
+			others[keyText(key)] = key
 		}
 		for key, member := range a.Seq2() {
 			problem := []string{changed}
 			if other, found := others[keyText(key)]; found {
-				problem = compare(member, other)
+				if problem = compare(key, other); problem == nil {
+					problem = compare(member, b.MapIndex(other))
+				}
 			} else if key.Kind() == reflect.String && !utf8.ValidString(key.String()) {
 				problem = []string{notUTF8}
 			}
@@ -239,7 +246,7 @@ func sameNumber(a, b string) bool {
 // loses nothing. JSON does not keep the type of such a value, which is not counted as a
 // loss.
 func inAny(v reflect.Value) []string {
-	if borrowsJSON(v.Type()) {
+	if borrowsJSON(v.Type()) || v.Type() == timeType {
 		return inItsType(v)
 	}
 	if hasOwnJSON(v) {
@@ -330,6 +337,7 @@ var (
 	textMarshaler   = reflect.TypeFor[encoding.TextMarshaler]()
 	unmarshaler     = reflect.TypeFor[json.Unmarshaler]()
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+	timeType        = reflect.TypeFor[time.Time]()
 )
 
 func writesItself(t reflect.Type) bool { return t.Implements(marshaler) || t.Implements(textMarshaler) }
@@ -376,7 +384,7 @@ func isPlain(t reflect.Type, within []reflect.Type) bool {
 	case kind == reflect.Pointer:
 		plain = t.Elem().Kind() != reflect.Pointer && isPlain(t.Elem(), within)
 	case writesItself(t) || readsItself(t) || writesItself(reflect.PointerTo(t)):
-		plain = writesItself(t) && readsItself(t) && !borrowsJSON(t)
+		plain = writesItself(t) && readsItself(t) && !borrowsJSON(t) && t != timeType
 	case kind == reflect.Struct:
 		plain = isPlainStruct(t, within)
 	case kind == reflect.Slice, kind == reflect.Array:

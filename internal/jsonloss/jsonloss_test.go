@@ -174,6 +174,41 @@ func TestWhatIsLostOfAMapIsFound(t *testing.T) {
 	}
 }
 
+// TestATimeThatComesBackAsAnotherIsFound: JSON has no seconds in the offset of a zone.
+func TestATimeThatComesBackAsAnotherIsFound(t *testing.T) {
+	local := time.Date(1900, 1, 1, 0, 0, 0, 0, time.FixedZone("LMT", 19*60+32))
+	for name, value := range map[string]any{
+		"alone":               local,
+		"a pointer":           &local,
+		"a list":              []time.Time{local},
+		"an array":            [1]time.Time{local},
+		"a map":               map[string]time.Time{"a": local},
+		"a key":               map[time.Time]int{local: 1},
+		"a key in an any":     []any{map[time.Time]int{local: 1}},
+		"a field":             struct{ At time.Time }{local},
+		"an embedded struct":  struct{ Moment }{Moment{local}},
+		"a hidden embedded":   struct{ moment }{moment{local}},
+		"an any":              map[string]any{"at": local},
+		"a pointer in an any": []any{&local},
+		"a struct in an any":  []any{struct{ At *time.Time }{&local}},
+	} {
+		if problem := of(t, value); !strings.Contains(problem, "another value") || strings.Contains(problem, "1900") {
+			t.Errorf("%s: %q", name, problem)
+		}
+	}
+	whole := local.In(time.FixedZone("", 20*60))
+	for _, value := range []any{whole, local.UTC(), []any{whole, &whole, local.UTC()}, map[time.Time]any{whole: whole}, struct{ At *time.Time }{&whole}, struct{ moment }{moment{whole}}} {
+		if problem := of(t, value); problem != "" {
+			t.Errorf("%v: %s", value, problem)
+		}
+	}
+}
+
+type (
+	Moment struct{ At time.Time }
+	moment struct{ At time.Time }
+)
+
 type (
 	timed struct {
 		time.Time
