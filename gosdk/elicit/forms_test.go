@@ -361,5 +361,12 @@ func TestAnEmptyTextInAFieldThatIsNotRequiredIsLeftOut(t *testing.T) {
 		if want := "ERROR the answer to the question k does not fit what was asked"; got != want {
 			t.Errorf("a field that is required: %s, want %s", got, want)
 		}
+		s = newService(t, nil)
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+			return result{"done"}, asks[value](ask, "Name?")
+		})
+		if got = text(call(t, connect(t, s.Server(), u.options(false), revision), &mcp.CallToolParams{Name: "t"})); got != `{"done":"done"}` {
+			t.Errorf("a field that is required, and may be empty: %s", got)
+		}
 	})
 }

@@ -219,6 +219,21 @@ func TestNothingIsComputedFromAnAnswerThatIsPending(t *testing.T) {
 	})
 }
 
+// TestNothingIsComputedAfterAMistake: the call fails.
+func TestNothingIsComputedAfterAMistake(t *testing.T) {
+	everyWay(t, func(t *testing.T, run func(*shop) string) {
+		s := &shop{}
+		s.handler = func(a *elicit.Asker) (string, error) {
+			s.which(a)
+			elicit.Form[value](a, "which", "Which else?")
+			return "ordered", s.once(a)
+		}
+		if got := run(s); got != internal || s.computed != 0 {
+			t.Errorf("%s, computed %d times; the log: %s", got, s.computed, s.book)
+		}
+	})
+}
+
 // TestNothingIsComputedFromAnAnswerThatDoesNotFit: the call fails, and an order that
 // nobody wanted is not placed first.
 func TestNothingIsComputedFromAnAnswerThatDoesNotFit(t *testing.T) {

@@ -49,13 +49,13 @@ func (a *Asker) drop(key string) {
 	}
 }
 
-// forget removes an answer. If it is a refusal that nobody read, its action stays, so
-// that checkRefusals finds it; without a digest it answers no question.
+// forget removes an answer. The action of a refusal stays until there is another answer,
+// so that checkRefusals finds it; without a digest it answers no question.
 func (a *Asker) forget(key string) {
 	before := a.state.Answers[key]
 	delete(a.fresh, key)
 	delete(a.state.Answers, key)
-	if before.Action != Accept && !a.read[key] {
+	if before.Action != Accept {
 		a.state.Answers[key] = answer{Action: before.Action}
 	}
 }

@@ -357,6 +357,18 @@ func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 			t.Errorf("%s; asked %q; the log: %s", got, messages, s.book)
 		}
 
+		// Not even if nobody reads the one that is asked again.
+		s = &shop{changesAt: "Sure?"}
+		s.handler = func(a *elicit.Asker) (string, error) {
+			if s.words == "Which?" {
+				return read(func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "Sure?") })
+			}
+			sure := ask(a, "Sure?")
+			s.which(a)
+			return read(func() *elicit.Answer[value] { return sure })
+		}
+		s.check(t, run(s), `{"done":"to Sure?"}`, "Which?", "Sure?", "Which, of three?", "Sure?")
+
 		// A question that depends on it is not sent, and nothing else can be.
 		s = &shop{changesAt: "Sure?"}
 		s.handler = func(a *elicit.Asker) (string, error) {
@@ -371,5 +383,20 @@ func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 		if !strings.Contains(s.book.String(), "ask the questions in the same order in every round") {
 			t.Errorf("the log: %s", s.book)
 		}
+	})
+}
+
+// TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges: another question does.
+func TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges(t *testing.T) {
+	everyWay(t, func(t *testing.T, run func(*shop) string) {
+		s := &shop{actions: map[string]string{"Sure?": "decline"}}
+		s.handler = func(a *elicit.Asker) (string, error) {
+			changes := min(strings.Count(strings.Join(s.messages(), ""), "Sure?"), 3)
+			_, whichErr := elicit.Form[value](a, "which", fmt.Sprint("Which of ", changes, "?")).Value()
+			sure := ask(a, "Sure?")
+			action, _, err := sure.Outcome()
+			return string(action), cmp.Or(whichErr, err)
+		}
+		s.check(t, run(s), `{"done":"decline"}`, "Which of 0?", "Sure?", "Which of 1?", "Sure?", "Which of 2?", "Sure?", "Which of 3?", "Sure?")
 	})
 }
