@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -399,4 +401,112 @@ func TestAnAnswerThatIsDroppedAgainAndAgainIsNoQuestionThatChanges(t *testing.T)
 		}
 		s.check(t, run(s), `{"done":"decline"}`, "Which of 0?", "Sure?", "Which of 1?", "Sure?", "Which of 2?", "Sure?", "Which of 3?", "Sure?")
 	})
+}
+
+// program is a handler made of random steps. It notes what it knew, that is, which
+// answers it had read, when it made each question and computed each value.
+type program struct {
+	steps  []step
+	words  map[string]int    // how often the words of each question changed
+	knew   map[string]string // what this run knew when it made each question
+	sent   map[string]string // what the run that sent each question knew
+	faults []string          // what went together in this run, but should not
+}
+
+type step struct{ do, key string }
+
+func randomProgram(random *rand.Rand) *program {
+	p := &program{words: map[string]int{}, sent: map[string]string{}}
+	var unread []string
+	for i := range 2 + random.IntN(4) {
+		key := fmt.Sprint("q", i)
+		p.steps = append(p.steps, step{"make", key})
+		unread = append(unread, key)
+		for len(unread) > 0 && random.IntN(3) > 0 {
+			n := random.IntN(len(unread))
+			p.steps = append(p.steps, step{"read", unread[n]})
+			unread = slices.Delete(unread, n, n+1)
+		}
+		if random.IntN(8) == 0 {
+			p.steps = append(p.steps, step{"once", key})
+		}
+	}
+	for _, key := range unread {
+		p.steps = append(p.steps, step{"read", key})
+	}
+	return p
+}
+
+func (p *program) handle(_ context.Context, a *elicit.Asker, _ args) (result, error) {
+	p.knew, p.faults = map[string]string{}, nil
+	made := map[string]*elicit.Answer[value]{}
+	known := ""
+	for _, s := range p.steps {
+		switch s.do {
+		case "make":
+			words := fmt.Sprint(s.key, ", version ", p.words[s.key])
+			made[s.key], p.knew[s.key] = elicit.Form[value](a, s.key, words), words+known
+		case "read":
+			action, v, err := made[s.key].Outcome()
+			if err != nil {
+				return result{}, err
+			}
+			if p.sent[s.key] != p.knew[s.key] {
+				p.faults = append(p.faults, fmt.Sprintf("%s was answered knowing %q, not %q", s.key, p.sent[s.key], p.knew[s.key]))
+			}
+			known += fmt.Sprint(" ", s.key, "=", action, v.Value)
+		case "once":
+			kept, err := elicit.Once(a, s.key, func() (string, error) { return known, nil })
+			if err != nil {
+				return result{}, err
+			}
+			if kept != known {
+				p.faults = append(p.faults, fmt.Sprintf("the value %s was computed knowing %q, not %q", s.key, kept, known))
+			}
+		}
+	}
+	return result{"done"}, nil
+}
+
+// TestWhatARunUsesGoesTogether: whichever questions change, and whichever answers come
+// late, each answer and each value is from a time when the handler knew what it knows now.
+func TestWhatARunUsesGoesTogether(t *testing.T) {
+	outcomes := map[string]int{}
+	for seed := range uint64(400) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		s, p := newService(t, nil), randomProgram(random)
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, p.handle)
+		session := connect(t, s.Server(), (&user{}).options(true), revision2026)
+		params := &mcp.CallToolParams{Name: "t"}
+		outcome := "too many rounds"
+		for n := range 18 {
+			got, err := call(t, session, params)
+			if len(p.faults) > 0 {
+				t.Fatalf("seed %d, %v: %s", seed, p.steps, p.faults)
+			}
+			if err != nil || got.RequestState == "" {
+				if outcome = text(got, err); outcome == internal && strings.Contains(s.book.String(), " after its answer was read, and does not compute it twice") {
+					outcome = "a value came after"
+				}
+				break
+			}
+			params.RequestState, params.InputResponses = got.RequestState, mcp.InputResponseMap{}
+			for _, key := range slices.Sorted(maps.Keys(got.InputRequests)) {
+				switch random.IntN(8) {
+				case 0: // stays open
+				case 1:
+					params.InputResponses[key], p.sent[key] = &mcp.ElicitResult{Action: "decline"}, p.knew[key]
+				default:
+					params.InputResponses[key], p.sent[key] = accept(map[string]any{"value": fmt.Sprint(n)}), p.knew[key]
+				}
+			}
+			if n < 8 && random.IntN(4) == 0 {
+				p.words[fmt.Sprint("q", random.IntN(6))]++
+			}
+		}
+		outcomes[outcome]++
+	}
+	if outcomes[`{"done":"done"}`] < 200 || outcomes["a value came after"] < 10 || outcomes[internal] > 0 {
+		t.Errorf("the calls ended with %v", outcomes)
+	}
 }
