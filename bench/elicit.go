@@ -57,8 +57,12 @@ func answeredByHand() contender {
 // answeredBefore returns a function that asks a question as a handler does in the last of
 // three rounds. The question was answered in the first round.
 func answeredBefore(options ...elicit.FormOption) func() {
-	ask := thirdRound(options...)
+	next := thirdRound(options...)
+	ask, asked := next(), 0
 	return func() {
+		if asked++; asked == 900 { // one run may ask only 1000 times under one key
+			ask, asked = next(), 0
+		}
 		got, err := elicit.Form[deployment](ask, "where", whereTo, options...).Value()
 		check(err)
 		if !got.Canary {
@@ -67,11 +71,13 @@ func answeredBefore(options ...elicit.FormOption) func() {
 	}
 }
 
-// thirdRound returns the Asker of a call's third round, to use it after the call.
-func thirdRound(options ...elicit.FormOption) (third *elicit.Asker) {
+// thirdRound returns a function that sends the third round of a call, and returns its Asker,
+// to use it after the call.
+func thirdRound(options ...elicit.FormOption) func() *elicit.Asker {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
 	protected := gosdk.Protect(server, boundary(mcpseal.Ephemeral()), &gosdk.Options{Logger: quiet})
+	var third *elicit.Asker
 	elicit.AddTool(protected, &mcp.Tool{Name: target}, func(_ context.Context, ask *elicit.Asker, _ map[string]any) (string, error) {
 		if _, err := elicit.Form[deployment](ask, "where", whereTo, options...).Value(); err != nil {
 			return "", err
@@ -82,18 +88,30 @@ func thirdRound(options ...elicit.FormOption) (third *elicit.Asker) {
 		third = ask
 		return "done", err
 	})
-	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, &mcp.ClientOptions{
-		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			if req.Params.Message == whereTo {
-				return &mcp.ElicitResult{Action: "accept", Content: chosen}, nil
-			}
-			return &mcp.ElicitResult{Action: "accept"}, nil
-		},
-	})
-	result, err := inMemory(server, client).CallTool(context.Background(), &mcp.CallToolParams{Name: target, Arguments: deployArguments})
-	check(err)
-	if result.IsError {
-		panic("the call failed")
+	session := inMemory(server, mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, &mcp.ClientOptions{
+		Capabilities:   &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}},
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+	}))
+	params := &mcp.CallToolParams{Name: target, Arguments: deployArguments}
+	send := func() string {
+		result, err := session.CallTool(context.Background(), params)
+		check(err)
+		if result.IsError {
+			panic("the call failed")
+		}
+		return result.RequestState
 	}
-	return third
+	for _, answers := range []mcp.InputResponseMap{
+		{"where": &mcp.ElicitResult{Action: "accept", Content: chosen}},
+		{"note": &mcp.ElicitResult{Action: "accept"}},
+	} {
+		params.RequestState = send()
+		params.InputResponses = answers
+	}
+	return func() *elicit.Asker {
+		if send() != "" {
+			panic("the call asks again")
+		}
+		return third
+	}
 }

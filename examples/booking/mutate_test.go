@@ -20,6 +20,6 @@ func TestTheServerSurvivesMutatedRequests(t *testing.T) {
 			return server, newHandler(server), err
 		},
 		Calls:   []mutate.Call{book("", ""), book("Shall", `{"action":"decline"}`)},
-		Secrets: []string{`"v":1`, `"q":{"`, `"k":{"number"`},
+		Secrets: []string{`"v":2`, `"q":{"`, `"k":{"number"`},
 	})
 }

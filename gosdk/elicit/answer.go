@@ -51,7 +51,6 @@ type Answer[T any] struct {
 	ask      *Asker
 	key      string
 	question mcp.InputRequest
-	digest   string
 	recorded *answer // nil while the answer is pending
 	value    T       // zero unless the answer was accepted
 }
@@ -62,7 +61,6 @@ type Answer[T any] struct {
 func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read func(content []byte, fresh bool) (value T, kept []byte, err error)) *Answer[T] {
 	a := &Answer[T]{ask: ask, key: key, question: question}
 	a.recorded = ask.ask(key, question)
-	a.digest = ask.digests[key]
 	if a.recorded == nil || a.recorded.Action != Accept {
 		return a
 	}
@@ -78,10 +76,10 @@ func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read fu
 	case fresh: // the client sent a wrong answer, so the call fails
 		ask.misfit = &MisfitError{key}
 	default: // the answer could be read in an earlier round, but not now: ask again
-		delete(ask.state.Answers, key)
+		ask.drop(key)
 		a.recorded = nil
 		if !ask.asks {
-			ask.put(key, a.digest, question)
+			ask.put(key, question)
 		}
 	}
 	return a
@@ -107,23 +105,23 @@ func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 	if a.ask.misfit != nil {
 		return "", value, a.ask.misfit // another answer does not fit, so the call fails and the handler must not go on
 	}
-	if a.recorded == nil {
+	if !a.arrived() {
 		return "", value, a.ask.pending()
 	}
-	a.ask.read[a.key] = true
+	a.ask.number(a.key)
 	return a.recorded.Action, a.value, nil
+}
+
+// arrived reports whether the answer has arrived, and has not been dropped since.
+func (a *Answer[T]) arrived() bool {
+	return a.recorded != nil && a.ask.state.Answers[a.key].Digest == a.recorded.Digest
 }
 
 // again drops the answer and asks the same question once more.
 func (a *Answer[T]) again() error {
-	if before, ok := a.ask.state.Answers[a.key]; ok && before.Action != Accept && !a.ask.read[a.key] {
-		a.ask.state.Answers[a.key] = answer{Action: before.Action} // without a digest it answers no question, but checkRefusals still finds the refusal
-	} else {
-		delete(a.ask.state.Answers, a.key)
-	}
-	a.recorded = nil
-	if a.question != nil {
-		a.ask.put(a.key, a.digest, a.question)
+	if a.arrived() {
+		a.ask.drop(a.key)
+		a.ask.put(a.key, a.question)
 	}
 	return a.ask.pending()
 }

@@ -1,7 +1,6 @@
 package elicit
 
 import (
-	"crypto/rand"
 	"fmt"
 	"maps"
 	"reflect"
@@ -26,10 +25,11 @@ type Asker struct {
 	state state
 	fresh mcp.InputResponseMap // the answers that came in this round
 
-	digests   map[string]string       // the digest of every question of this run, by its key
+	made      map[string]made         // every question of this run, by its key
 	onces     map[string]reflect.Type // the type of the value that Once keeps under each key
 	questions mcp.InputRequestMap     // the questions to send if the handler reads a pending answer
 	read      map[string]bool         // true for the keys whose answers the handler has read
+	after     int                     // what the handler makes now came after the answers up to this number
 	asks      bool                    // true if the handler read a pending answer, so that the call sends its questions
 	mistake   string                  // the first mistake made by the author of the handler; "" for none
 	busy      atomic.Bool             // true while Within runs
@@ -40,6 +40,12 @@ type Asker struct {
 	pended    bool                    // true if a call of Within returned a Pending
 	over      bool                    // true while no call of Within is running, in a handler that was not registered with elicit
 	misfit    error                   // not nil if an answer does not fit its question
+}
+
+// made is a question of this run, and how often the run asked it.
+type made struct {
+	question
+	times int
 }
 
 // usedKey is the key of a question, or of a value of Once.
@@ -69,18 +75,22 @@ func (a *Asker) uses(key usedKey) bool {
 // contains the current time, for example.
 const maxRewordings = 3
 
+// maxAsks limits how often one run may ask under one key: an answer does not change
+// within a run, so a loop that waits for another answer would never end.
+const maxAsks = 1000
+
 // Request returns the request: a *mcp.CallToolRequest, a *mcp.GetPromptRequest or a
 // *mcp.ReadResourceRequest. The state and the answers in it are for this package only.
 func (a *Asker) Request() mcp.Request { return a.req }
 
 // ask registers a question. It returns the recorded answer, or nil if the answer is
 // pending.
-func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
+func (a *Asker) ask(key string, params mcp.InputRequest) *answer {
 	if a.over {
 		a.wrong("a question was asked, or Once called," + insideWithin)
 		return nil
 	}
-	digest, ok := digestOf(question)
+	digest, ok := digestOf(params)
 	if len(key) > mcpseal.MaxQuestionKey || !utf8.ValidString(key) {
 		a.wrong("the key %s has more than %d bytes, or is not UTF-8", mcpseal.PlainText(key), mcpseal.MaxQuestionKey)
 		return nil
@@ -94,31 +104,39 @@ func (a *Asker) ask(key string, question mcp.InputRequest) *answer {
 			"use different keys; with Within, run the handler once", mcpseal.PlainText(key))
 		return nil
 	}
-	before, repeated := a.digests[key]
-	if repeated && before != digest {
+	before, repeated := a.made[key]
+	if repeated && before.Digest != digest {
 		a.wrong("two different questions are asked under the key %s in one run: give each a key of its own", mcpseal.PlainText(key))
 		return nil
 	}
-	a.digests[key] = digest
+	if !repeated {
+		before.question = question{digest, a.after}
+	}
+	if before.times++; before.times > maxAsks {
+		a.wrong("the question %s is asked more than %d times in one run, and its answer stays the same: "+
+			"if an answer breaks a rule of yours, ask under another key, or return an error", mcpseal.PlainText(key), maxAsks)
+		return nil
+	}
+	a.made[key] = before
 	recorded, ok := a.state.Answers[key]
 	if ok && recorded.Digest == digest {
 		delete(a.state.Reworded, key)
 		return &recorded
 	}
 	if ok && !repeated {
-		a.reworded(key, recorded.Action)
+		a.reworded(key)
 	}
 	// After the handler has read a pending answer, its further questions may depend on
 	// that answer, so this round does not send them.
 	if !a.asks {
-		a.put(key, digest, question)
+		a.put(key, params)
 	}
 	return nil
 }
 
 // put adds a question to those that are sent if the handler reads a pending answer.
-func (a *Asker) put(key, digest string, question mcp.InputRequest) {
-	if q, ok := question.(*mcp.ElicitParams); ok {
+func (a *Asker) put(key string, params mcp.InputRequest) {
+	if q, ok := params.(*mcp.ElicitParams); ok {
 		if f, ok := q.RequestedSchema.(*form); ok {
 			schema, err := f.copySchema()
 			if err != nil {
@@ -128,21 +146,18 @@ func (a *Asker) put(key, digest string, question mcp.InputRequest) {
 			q.RequestedSchema = schema
 		}
 	}
-	a.questions[key] = question
+	a.questions[key] = params
 	if a.state.Asked == nil {
-		a.state.Asked = make(map[string]string)
+		a.state.Asked = make(map[string]question)
 	}
-	a.state.Asked[key] = digest
+	a.state.Asked[key] = a.made[key].question
 }
 
-// reworded is called if a question has changed since it was answered. It drops an
-// accepted answer. A refusal stays until there is another answer, so that checkRefusals
-// finds it.
-func (a *Asker) reworded(key string, action Action) {
-	if action == Accept {
-		delete(a.state.Answers, key)
-	}
-	if _, justAnswered := a.fresh[key]; !justAnswered {
+// reworded drops an answer whose question has changed since.
+func (a *Asker) reworded(key string) {
+	_, justAnswered := a.fresh[key]
+	a.drop(key)
+	if !justAnswered {
 		return
 	}
 	if a.state.Reworded == nil {
@@ -155,14 +170,17 @@ func (a *Asker) reworded(key string, action Action) {
 	}
 }
 
-// checkQuestions records a mistake of the author if there are too many questions, or if
-// a question was changed after its digest was made.
+// checkQuestions records a mistake of the author if there are too many questions or
+// none, or if a question was changed after its digest was made.
 func (a *Asker) checkQuestions() {
+	if len(a.questions) == 0 {
+		a.wrong("every question of this round depends on an answer that must be given again: ask the questions in the same order in every round")
+	}
 	if len(a.questions) > mcpseal.MaxQuestions {
 		a.wrong("%d questions are asked in one round, more than %d", len(a.questions), mcpseal.MaxQuestions)
 	}
 	for key, question := range a.questions {
-		if digest, ok := digestOf(question); !ok || digest != a.state.Asked[key] {
+		if digest, ok := digestOf(question); !ok || digest != a.state.Asked[key].Digest {
 			a.wrong("the question %s was changed after it was asked: give each question params of its own", mcpseal.PlainText(key))
 		}
 	}
@@ -181,7 +199,7 @@ func (a *Asker) checkRefusals() {
 // unreadRefusal returns the first key, in sorted order, of a question that was refused
 // and whose answer the handler has not read.
 func (a *Asker) unreadRefusal() (key string, ok bool) {
-	for _, key := range slices.Sorted(maps.Keys(a.digests)) {
+	for _, key := range slices.Sorted(maps.Keys(a.made)) {
 		if a.own && a.part != 0 && a.used[usedKey{key: key}] != a.part {
 			continue
 		}
@@ -215,16 +233,4 @@ func (a *Asker) pending() error {
 	}
 	a.asks = true
 	return passage.ErrPending
-}
-
-// elicitationID returns the id of a question about a URL. The id is the same in every
-// round.
-func (a *Asker) elicitationID(key string) string {
-	if a.state.URLs == nil {
-		a.state.URLs = make(map[string]string)
-	}
-	if a.state.URLs[key] == "" {
-		a.state.URLs[key] = rand.Text()
-	}
-	return a.state.URLs[key]
 }

@@ -25,9 +25,10 @@
 //
 // Answers are kept in the sealed state until the call is done. An answer is valid for
 // exactly the question that was asked: if the words or the schema of the question
-// change, it is asked again. Middleware must not reword questions after they are sealed:
-// the answers would count for the original words (see [gosdk.Protect]). A handler works
-// the same for clients of all protocol revisions.
+// change, it is asked again, together with the questions that were made after its answer
+// was read. Middleware must not reword questions after they are sealed: the answers
+// would count for the original words (see [gosdk.Protect]). A handler works the same for
+// clients of all protocol revisions.
 //
 // The SDK decodes answers before this package gets them. This changes whole numbers
 // beyond 2⁵³ and lone surrogates.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -207,12 +208,14 @@ func TestAnAnswerCountsOnlyForTheQuestionThatWasShown(t *testing.T) {
 	third := round(t, session, "ask", second, answers("a", "new"))
 	check(third, "ASKS [b]")
 
-	// Reworded when the answer was recorded: asked again, with nothing lost.
+	// Reworded when the answer was recorded: asked again, and so is what came after it.
 	tool.wording["a"] = "A, once more?"
 	fourth := round(t, session, "ask", third, answers("b", "B1"))
 	check(fourth, "ASKS [a]")
-	last := round(t, session, "ask", fourth, answers("a", "final"))
-	check(last, `{"done":"a=accept:final,b=accept:B1"}`)
+	fifth := round(t, session, "ask", fourth, answers("a", "final"))
+	check(fifth, "ASKS [b]")
+	last := round(t, session, "ask", fifth, answers("b", "B2"))
+	check(last, `{"done":"a=accept:final,b=accept:B2"}`)
 
 	// A decline of another wording suppresses nothing.
 	declined := round(t, session, "ask", round(t, session, "ask", nil, nil), answers("a", "decline"))
@@ -711,4 +714,40 @@ func TestAHandwrittenStateOfAnEarlierReleaseIsNoState(t *testing.T) {
 	if got := text(round(t, session, "ask", &mcp.CallToolResult{RequestState: token}, answers("a", "x")), nil); got != "ASKS [a]" {
 		t.Errorf("%s", got)
 	}
+}
+
+// TestAnotherURLHasAnotherElicitationID: a client that has seen an id may open nothing
+// for it again.
+func TestAnotherURLHasAnotherElicitationID(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s := newService(t, nil)
+		var urls, ids []string
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+			page := []string{"one", "two", "two"}[min(len(urls), 2)]
+			consent := elicit.URL(ask, "open", "Open?", "https://example.com/"+page)
+			if _, err := consent.Value(); err != nil {
+				return result{}, err
+			}
+			if len(urls) < 3 {
+				return result{}, consent.NotYet()
+			}
+			_, err := elicit.URL(ask, "open too", "Open too?", "https://example.com/"+page).Value()
+			return result{"done"}, err
+		})
+		u := &user{answer: func(_ string, params *mcp.ElicitParams) *mcp.ElicitResult {
+			urls, ids = append(urls, params.URL), append(ids, params.ElicitationID)
+			return &mcp.ElicitResult{Action: "accept"}
+		}}
+		session := connect(t, s.Server(), u.options(false), revision)
+		got := text(call(t, session, &mcp.CallToolParams{Name: "t"}))
+		if got != `{"done":"done"}` || len(ids) != 4 || urls[1] != urls[2] || ids[0] == ids[1] || ids[1] != ids[2] || ids[2] == ids[3] {
+			t.Fatalf("%s; the ids %q of %q; the log: %s", got, ids, urls, s.book)
+		}
+		before := ids
+		urls, ids = nil, nil
+		call(t, session, &mcp.CallToolParams{Name: "t"})
+		if slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(before, id) }) {
+			t.Errorf("another call has the ids %q, after %q", ids, before)
+		}
+	})
 }

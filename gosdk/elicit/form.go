@@ -20,8 +20,9 @@ import (
 
 // Form asks the user to fill in a form whose fields are those of the struct T: strings,
 // numbers, booleans, and slices of strings whose choices [Enum] lists. A field is
-// required unless its json tag says omitempty or omitzero. To describe a field to the
-// user, write the description into its jsonschema tag.
+// required unless its json tag says omitempty or omitzero; an empty text in a field that
+// is not required counts as left out. To describe a field to the user, write the
+// description into its jsonschema tag.
 func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer[T] {
 	f, err := formOf[T](options)
 	if err != nil {
@@ -329,12 +330,27 @@ func (f *form) read(content []byte, fresh bool, value any) (kept []byte, err err
 			rewrite = true
 		}
 	}
+	for name, property := range f.schema.Properties {
+		if fields[name] == "" && !slices.Contains(f.schema.Required, name) && !slices.Contains(property.Enum, any("")) {
+			delete(fields, name)
+			rewrite = true
+		}
+	}
 	if err := f.resolved.Validate(fields); err != nil {
 		return nil, err
 	}
 	for name, property := range f.schema.Properties {
-		if text, ok := fields[name].(string); ok && !hasFormat(text, property.Format) {
-			return nil, fmt.Errorf("not a %s", property.Format)
+		switch value := fields[name].(type) {
+		case string:
+			if !hasFormat(value, property.Format) {
+				return nil, fmt.Errorf("not a %s", property.Format)
+			}
+		case []any:
+			for i, choice := range value {
+				if slices.Contains(value[:i], choice) {
+					return nil, errors.New("the same choice twice")
+				}
+			}
 		}
 	}
 	if rewrite {

@@ -75,13 +75,15 @@ func TestDigestsOfFormsDoNotChange(t *testing.T) {
 			})
 			session := connect(t, s.Server(), reply(nil).options(true), revision2026)
 			for range 2 { // the second form comes from memory
-				var state struct{ Q map[string]string }
+				var state struct {
+					Q map[string]struct{ D string }
+				}
 				if err := json.Unmarshal([]byte(stateOf(t, s, round(t, session, "t", nil, nil))), &state); err != nil {
 					t.Fatal(err)
 				}
 				sum := sha256.Sum256([]byte("mcpseal/1 elicit \x01" + string(sent)))
-				if made := "1" + base64.RawURLEncoding.EncodeToString(sum[:16]); state.Q["k"] != made || state.Q["k"] != c.want {
-					t.Errorf("%s; the question that was sent has %s, and before forms were kept it had %s", state.Q["k"], made, c.want)
+				if made := "1" + base64.RawURLEncoding.EncodeToString(sum[:16]); state.Q["k"].D != made || made != c.want {
+					t.Errorf("%s; the question that was sent has %s, and before forms were kept it had %s", state.Q["k"].D, made, c.want)
 				}
 			}
 		})
@@ -118,7 +120,7 @@ func TestARecordedAnswerIsCheckedInEveryRound(t *testing.T) {
 				v, err := elicit.Form[pizza](ask, "k", "Which?", pizzaOptions()...).Value()
 				return result{fmt.Sprint(v.Size, " ", v.Slices, " ", v.Toppers)}, err
 			})
-			state := fmt.Sprintf(`{"v":1,"q":{"other":%q},"a":{"k":{"d":%q,"o":"accept","c":%s}}}`, whichDigest, whichDigest, content)
+			state := fmt.Sprintf(`{"v":2,"q":{"other":{"d":%q}},"a":{"k":{"d":%q,"o":"accept","c":%s}}}`, whichDigest, whichDigest, content)
 			r, err := s.Boundary().Open(t.Context(), mcpseal.Request{Method: "tools/call", Target: "t"}, "")
 			if err != nil {
 				t.Fatal(err)
@@ -281,4 +283,90 @@ func TestMiddlewareCannotChangeTheFormsOfLaterCalls(t *testing.T) {
 	if after := elicit.SchemaOf[crust](option); after != before {
 		t.Errorf("the form is now %s, it was %s", after, before)
 	}
+}
+
+type picks struct {
+	Orders []string `json:"orders"`
+	Mail   string   `json:"mail,omitempty"`
+	Day    string   `json:"day,omitempty"`
+	Size   *string  `json:"size,omitempty"`
+	Note   string   `json:"note,omitempty"`
+	Empty  *string  `json:"empty,omitempty"`
+}
+
+// picked sends an answer to a form, and returns what the handler makes of it.
+func picked(t *testing.T, revision string, content map[string]any) string {
+	t.Helper()
+	s := newService(t, nil)
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		v, err := elicit.Form[picks](ask, "k", "Which?", elicit.Enum("orders", "one", "two", "three"), elicit.TextFormat("mail", "email"),
+			elicit.TextFormat("day", "date"), elicit.Enum("size", "S", "M"), elicit.Enum("empty", "", "x")).Value()
+		if err != nil {
+			return result{}, err
+		}
+		_, err = elicit.Form[confirm](ask, "sure", "Sure?").Value() // so that the answer is also read from the state
+		return result{fmt.Sprint(v.Orders, " ", v.Mail+v.Day+v.Note, v.Size == nil, v.Empty == nil)}, err
+	})
+	u := &user{answer: func(message string, _ *mcp.ElicitParams) *mcp.ElicitResult {
+		if message == "Sure?" {
+			return accept(map[string]any{"ok": true})
+		}
+		return accept(content)
+	}}
+	if revision == revision2025 {
+		return text(call(t, connect(t, s.Server(), u.options(false), revision), &mcp.CallToolParams{Name: "t"}))
+	}
+	session := connect(t, s.Server(), u.options(true), revision) // by hand, because the SDK's client checks what it sends
+	asked := round(t, session, "t", round(t, session, "t", nil, nil), mcp.InputResponseMap{"k": accept(content)})
+	if asked.RequestState == "" {
+		return text(asked, nil)
+	}
+	return text(round(t, session, "t", asked, mcp.InputResponseMap{"sure": accept(map[string]any{"ok": true})}), nil)
+}
+
+// TestAChoiceThatIsTakenTwiceDoesNotFit: one order is not refunded twice.
+func TestAChoiceThatIsTakenTwiceDoesNotFit(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		for _, orders := range [][]any{{"one", "one"}, {"one", "two", "one"}, {"two", "one", "one"}} {
+			if got := picked(t, revision, map[string]any{"orders": orders}); got != "ERROR the answer to the question k does not fit what was asked" {
+				t.Errorf("%v: %s", orders, got)
+			}
+		}
+		for _, orders := range [][]any{{}, {"two"}, {"three", "one", "two"}} {
+			if got, want := picked(t, revision, map[string]any{"orders": orders}), fmt.Sprintf(`{"done":"%v true true"}`, orders); got != want {
+				t.Errorf("%v: %s, want %s", orders, got, want)
+			}
+		}
+	})
+}
+
+// TestAnEmptyTextInAFieldThatIsNotRequiredIsLeftOut: some clients send it for a field
+// that the user did not fill in.
+func TestAnEmptyTextInAFieldThatIsNotRequiredIsLeftOut(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		content := map[string]any{"orders": []any{"one"}, "mail": "", "day": "", "note": "", "empty": ""}
+		if revision == revision2026 { // the SDK checks the choices of older clients itself
+			content["size"] = ""
+		}
+		got := picked(t, revision, content)
+		if want := `{"done":"[one] true false"}`; got != want { // an empty text that is a choice is one
+			t.Errorf("%s, want %s", got, want)
+		}
+		s := newService(t, nil)
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+			return result{"done"}, asks[value](ask, "Mail?", elicit.TextFormat("value", "email"))
+		})
+		u := &user{answer: func(string, *mcp.ElicitParams) *mcp.ElicitResult { return accept(map[string]any{"value": ""}) }}
+		got = text(call(t, connect(t, s.Server(), u.options(false), revision), &mcp.CallToolParams{Name: "t"}))
+		if want := "ERROR the answer to the question k does not fit what was asked"; got != want {
+			t.Errorf("a field that is required: %s, want %s", got, want)
+		}
+		s = newService(t, nil)
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+			return result{"done"}, asks[value](ask, "Name?")
+		})
+		if got = text(call(t, connect(t, s.Server(), u.options(false), revision), &mcp.CallToolParams{Name: "t"})); got != `{"done":"done"}` {
+			t.Errorf("a field that is required, and may be empty: %s", got)
+		}
+	})
 }

@@ -43,13 +43,14 @@ func FuzzAnswers(f *testing.F) {
 		if _, _, err := url.Outcome(); err == nil {
 			reached = append(reached, "url")
 		}
+		id, _ := elicit.Once(ask, "id", func() (string, error) { return "x", nil })
+		if _, _, err := elicit.Form[value](ask, "later", id).Outcome(); err == nil {
+			reached = append(reached, "later")
+		}
 		return result{"done"}, nil
 	})
 	session := connect(f, server, reply(nil).options(true), revision2026)
 	request := mcpseal.Request{Method: "tools/call", Target: "t"}
-	pins := []mcpseal.Question{
-		{Key: "form", Kind: mcpseal.KindForm}, {Key: "sample", Kind: mcpseal.KindSampling}, {Key: "roots", Kind: mcpseal.KindRoots}, {Key: "url", Kind: mcpseal.KindURL},
-	}
 	// A state as the handler writes it.
 	first, err := session.CallTool(f.Context(), &mcp.CallToolParams{Name: "t"})
 	if err != nil {
@@ -60,17 +61,19 @@ func FuzzAnswers(f *testing.F) {
 		f.Fatal(err)
 	}
 	genuine, _ := opened.State()
-	var asked struct {
-		Q map[string]string `json:"q"`
-	}
+	pins, _ := opened.Questions()
+	type question struct{ D string }
+	var asked struct{ Q map[string]question }
 	if err := json.Unmarshal([]byte(genuine), &asked); err != nil || len(asked.Q) != 4 {
 		f.Fatalf("the state is %s", genuine)
 	}
 	good := `{"form":{"action":"accept","content":{"value":"x"}},"sample":{"role":"assistant","model":"m","content":{"type":"text","text":"x"}},"roots":{"roots":[]},"url":{"action":"accept"}}`
 	f.Add(genuine, good)
 	f.Add(genuine, `{"form":{"action":"decline"},"sample":{"roots":[]},"roots":{"action":"accept"},"ghost":{"action":"accept"}}`)
-	f.Add(`{"q":{"form":"x"},"a":{"form":{"d":"`+asked.Q["form"]+`","o":"accept","c":{"value":7}}}}`, good)
-	f.Add(`{"a":{"form":{"o":"maybe"}},"k":{"elicitation url":7},"r":{"form":99}}`, good)
+	with := func(more string) string { return strings.TrimSuffix(genuine, "}") + "," + more + "}" }
+	f.Add(with(`"a":{"form":{"d":"`+asked.Q["form"].D+`","o":"accept","c":{"value":7},"n":1},"later":{"d":"x","o":"accept","p":1}},"n":1`), good)
+	f.Add(with(`"a":{"sample":{"d":"x","o":"decline","n":-1,"p":9223372036854775807}},"k":{"id":{"v":"y","p":9223372036854775807}},"n":9223372036854775807`), good)
+	f.Add(with(`"a":{"form":{"o":"maybe"}},"k":{"id":{"v":7}},"r":{"form":99}`), good)
 	f.Add("step=1", good)
 	f.Add("", good)
 	f.Add("[]", `{}`)
@@ -92,8 +95,7 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatal(err)
 		}
 		var given struct {
-			Q map[string]string
-			A map[string]struct{ D string }
+			Q, A map[string]question
 		}
 		_ = json.Unmarshal([]byte(state), &given)
 		for i := 0; i < len(reached); i++ {
@@ -103,7 +105,10 @@ func FuzzAnswers(f *testing.F) {
 			}
 			// The id in the URL's question is in the state too, so its digest is
 			// whatever that makes it.
-			if key != "url" && given.Q[key] != asked.Q[key] && given.A[key].D != asked.Q[key] {
+			// Nobody asked the later question in the round before, so only the state
+			// can have its answer.
+			isAsked := key == "url" || key == "later" && given.A[key].D != "" || asked.Q[key].D != "" && (given.Q[key] == asked.Q[key] || given.A[key] == asked.Q[key])
+			if !isAsked {
 				t.Fatalf("an answer to %s reached the handler, which the state %q did not ask", key, state)
 			}
 		}

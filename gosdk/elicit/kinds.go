@@ -1,6 +1,10 @@
 package elicit
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -20,12 +24,28 @@ type Consent struct{ *Answer[struct{}] }
 // [Once] into the URL, store on your server which user the id is for, and when the page
 // is opened, check that this user is signed in.
 func URL(ask *Asker, key, message, url string) *Consent {
-	question := &mcp.ElicitParams{Mode: "url", Message: message, URL: url, ElicitationID: ask.elicitationID(key)}
+	question := &mcp.ElicitParams{Mode: "url", Message: message, URL: url, ElicitationID: ask.elicitationID(key, url)}
 	return &Consent{newAnswer(ask, key, question, func([]byte, bool) (consent struct{}, kept []byte, err error) { return })}
 }
 
-// NotYet drops the consent, so that the call asks the user to open the URL again. The
-// handler must return the error that NotYet returns.
+// elicitationID returns the id of a question about a URL. The id is the same in every
+// round, unless the URL changes.
+func (a *Asker) elicitationID(key, url string) string {
+	if a.state.Seed == "" {
+		a.state.Seed = rand.Text()
+	}
+	var text []byte
+	for _, part := range []string{a.state.Seed, key, url} {
+		text = append(binary.BigEndian.AppendUint64(text, uint64(len(part))), part...)
+	}
+	sum := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+// NotYet drops the consent, so that the call asks the user to open the URL again. What
+// came after the consent is dropped too: later answers are asked for again, and the call
+// fails if [Once] computed a value after the handler had read the consent. The handler
+// must return the error that NotYet returns.
 func (c *Consent) NotYet() error { return c.again() }
 
 // Sample asks the client's model for a message. The protocol has deprecated sampling:

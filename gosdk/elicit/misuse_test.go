@@ -797,3 +797,52 @@ func TestAValueOfOnceIsForOneRun(t *testing.T) {
 		}
 	})
 }
+
+// TestALoopThatAsksForAnotherAnswerEnds: one bad answer must not keep a server busy for
+// ever.
+func TestALoopThatAsksForAnotherAnswerEnds(t *testing.T) {
+	everyWay(t, func(t *testing.T, run func(*shop) string) {
+		asked := 0
+		s := &shop{}
+		s.handler = func(a *elicit.Asker) (string, error) {
+			for asked = 0; asked < 5000; asked++ {
+				which, err := s.which(a).Value()
+				if err != nil || which.Value == "right" {
+					return which.Value, err
+				}
+			}
+			return "went on", nil
+		}
+		s.check(t, run(s), internal, "Which?")
+		if asked != 1000 || !strings.Contains(s.book.String(), "the question which is asked more than 1000 times in one run") {
+			t.Errorf("asked %d times; the log: %s", asked, s.book)
+		}
+		s = &shop{}
+		s.handler = func(a *elicit.Asker) (string, error) {
+			for range 1000 {
+				if _, err := s.which(a).Value(); err != nil {
+					return "", err
+				}
+			}
+			return "done", nil
+		}
+		s.check(t, run(s), `{"done":"done"}`, "Which?")
+	})
+}
+
+// TestAQuestionThatWasMadeFromAPendingAnswerIsNotSentByNotYet.
+func TestAQuestionThatWasMadeFromAPendingAnswerIsNotSentByNotYet(t *testing.T) {
+	everyWay(t, func(t *testing.T, run func(*shop) string) {
+		s := &shop{}
+		s.handler = func(a *elicit.Asker) (string, error) {
+			which, err := s.which(a).Value()
+			consent := elicit.URL(a, "open", "Open "+which.Value+"?", "https://example.com/")
+			if err != nil {
+				return "", consent.NotYet()
+			}
+			_, err = consent.Value()
+			return "done", err
+		}
+		s.check(t, run(s), `{"done":"done"}`, "Which?", "Open to Which??")
+	})
+}

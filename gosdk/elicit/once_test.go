@@ -1,8 +1,10 @@
 package elicit_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -153,4 +155,102 @@ func afterARelease(t *testing.T, name string, before, after func(*elicit.Asker, 
 	if told := strings.Contains(s.book.String(), "was written by another release"); told != (want == internal) {
 		t.Errorf("%s: the log: %s", name, s.book)
 	}
+}
+
+// TestNothingIsComputedFromAnAnswerThatIsPending: a handler that looks at its errors
+// later would otherwise keep what it made of a zero answer.
+func TestNothingIsComputedFromAnAnswerThatIsPending(t *testing.T) {
+	everyWay(t, func(t *testing.T, run func(*shop) string) {
+		for name, handler := range map[string]func(*shop, *elicit.Asker) (string, error){
+			"errors at the end": func(s *shop, a *elicit.Asker) (string, error) {
+				which, err := s.which(a).Value()
+				total, errTotal := elicit.Once(a, "total", func() (string, error) { s.computed++; return which.Value, nil })
+				return total, cmp.Or(err, errTotal)
+			},
+			"no error at all": func(s *shop, a *elicit.Asker) (string, error) {
+				which, _ := s.which(a).Value()
+				return elicit.Once(a, "total", func() (string, error) { s.computed++; return which.Value, nil })
+			},
+			"inside": func(s *shop, a *elicit.Asker) (string, error) {
+				return elicit.Once(a, "total", func() (string, error) {
+					which, err := s.which(a).Value()
+					if err == nil {
+						s.computed++
+					}
+					return which.Value, nil
+				})
+			},
+			"two questions": func(s *shop, a *elicit.Asker) (string, error) {
+				beside := ask(a, "Beside?")
+				which, err := s.which(a).Value()
+				_, errBeside := beside.Value()
+				total, errTotal := elicit.Once(a, "total", func() (string, error) { s.computed++; return which.Value, nil })
+				return total, cmp.Or(err, errBeside, errTotal)
+			},
+			"not yet": func(s *shop, a *elicit.Asker) (string, error) {
+				id, err := elicit.Once(a, "id", func() (string, error) { return "id", nil })
+				if err != nil {
+					return "", err
+				}
+				consent := elicit.URL(a, "open", "Open?", "https://example.com/"+id)
+				if _, err := consent.Value(); err != nil {
+					return "", err
+				}
+				which, err := s.which(a).Value()
+				if s.actions == nil && err == nil {
+					s.actions = map[string]string{}
+					err = consent.NotYet()
+				}
+				if kept, errID := elicit.Once(a, "id", func() (string, error) { return "another", nil }); errID != nil || kept != id {
+					t.Errorf("a value that is kept: %q, %v", kept, errID)
+				}
+				total, errTotal := elicit.Once(a, "total", func() (string, error) { s.computed++; return which.Value, nil })
+				return total, cmp.Or(err, errTotal)
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := &shop{}
+				s.handler = func(a *elicit.Asker) (string, error) { return handler(s, a) }
+				if got := run(s); got != `{"done":"to Which?"}` || s.computed != 1 {
+					t.Errorf("%s, computed %d times; asked %q; the log: %s", got, s.computed, s.messages(), s.book)
+				}
+			})
+		}
+	})
+}
+
+// TestNothingIsComputedAfterAMistake: the call fails.
+func TestNothingIsComputedAfterAMistake(t *testing.T) {
+	everyWay(t, func(t *testing.T, run func(*shop) string) {
+		s := &shop{}
+		s.handler = func(a *elicit.Asker) (string, error) {
+			s.which(a)
+			elicit.Form[value](a, "which", "Which else?")
+			return "ordered", s.once(a)
+		}
+		if got := run(s); got != internal || s.computed != 0 {
+			t.Errorf("%s, computed %d times; the log: %s", got, s.computed, s.book)
+		}
+	})
+}
+
+// TestNothingIsComputedFromAnAnswerThatDoesNotFit: the call fails, and an order that
+// nobody wanted is not placed first.
+func TestNothingIsComputedFromAnAnswerThatDoesNotFit(t *testing.T) {
+	both(t, func(t *testing.T, revision string) {
+		s := newService(t, nil)
+		computed := 0
+		elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, a *elicit.Asker, _ args) (result, error) {
+			_, err := elicit.Form[value](a, "mail", "Mail?", elicit.TextFormat("value", "email")).Value()
+			if misfit := new(elicit.MisfitError); err != nil && !errors.As(err, &misfit) {
+				return result{}, err
+			}
+			_, err = elicit.Once(a, "order", func() (int, error) { computed++; return computed, nil })
+			return result{"ordered"}, err
+		})
+		got := text(call(t, connect(t, s.Server(), reply(nil).options(false), revision), &mcp.CallToolParams{Name: "t"}))
+		if want := "ERROR the answer to the question mail does not fit what was asked"; got != want || computed != 0 {
+			t.Errorf("%s, computed %d times; the log: %s", got, computed, s.book)
+		}
+	})
 }

@@ -146,7 +146,7 @@ func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Ask
 	}
 	a := &Asker{
 		by: by, passing: passing, req: req, name: mcpseal.PlainText(name), state: state{Version: stateVersion}, fresh: make(mcp.InputResponseMap),
-		digests: make(map[string]string), onces: make(map[string]reflect.Type), questions: make(mcp.InputRequestMap),
+		made: make(map[string]made), onces: make(map[string]reflect.Type), questions: make(mcp.InputRequestMap),
 		read: make(map[string]bool),
 	}
 	if lent {
@@ -162,8 +162,8 @@ func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Ask
 	}
 	// Record the answers to the last round's questions now, whether or not the handler
 	// reads them.
-	for key, digest := range a.state.Asked {
-		if recorded, ok := recordOf(answers[key], digest); ok {
+	for key, asked := range a.state.Asked {
+		if recorded, ok := recordOf(answers[key], asked); ok {
 			if a.state.Answers == nil {
 				a.state.Answers = make(map[string]answer)
 			}
@@ -190,15 +190,15 @@ func inputOf(req mcp.Request) (name, state string, answers mcp.InputResponseMap)
 }
 
 // recordOf returns an answer in the form that the state stores. It returns false if the
-// answer is not valid for the question with this digest.
-func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
-	if !takes(digest, response) {
+// answer is not valid for the question.
+func recordOf(response mcp.InputResponse, asked question) (answer, bool) {
+	if !takes(asked.Digest, response) {
 		return answer{}, false
 	}
 	var content any = response
 	if r, ok := response.(*mcp.ElicitResult); ok {
 		if action := Action(r.Action); action != Accept {
-			return answer{digest, action, nil}, action.valid()
+			return answer{question: asked, Action: action}, action.valid()
 		}
 		content = r.Content
 		if r.Content == nil {
@@ -206,7 +206,7 @@ func recordOf(response mcp.InputResponse, digest string) (answer, bool) {
 		}
 	}
 	text, err := json.Marshal(content)
-	return answer{digest, Accept, text}, err == nil
+	return answer{question: asked, Action: Accept, Content: text}, err == nil
 }
 
 // run calls the handler. If the handler read a pending answer, run returns the questions

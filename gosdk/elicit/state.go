@@ -16,28 +16,45 @@ import (
 // server.
 type state struct {
 	Version int `json:"v"`
-	// Asked has the digest of each question of the last round, by the key of the
-	// question.
-	Asked map[string]string `json:"q,omitempty"`
+	// Asked has the questions of the last round, by their keys.
+	Asked map[string]question `json:"q,omitempty"`
 	// Answers are the answers so far, by the key of the question.
 	Answers map[string]answer `json:"a,omitempty"`
 	// Kept has the values that Once computed, by the key passed to Once.
-	Kept map[string]json.RawMessage `json:"k,omitempty"`
-	// URLs has the elicitation id of each question about a URL, by the key of the
-	// question.
-	URLs map[string]string `json:"u,omitempty"`
+	Kept map[string]kept `json:"k,omitempty"`
+	// Numbers is how many answers have been numbered: see answer.Number.
+	Numbers int `json:"n,omitempty"`
+	// Seed is a random text that elicitation ids are made from; "" if there are none.
+	Seed string `json:"u,omitempty"`
 	// Reworded counts how often in a row a question changed after it was answered, by
 	// the key of the question.
 	Reworded map[string]int `json:"r,omitempty"`
 }
 
-const stateVersion = 1
+const stateVersion = 2
 
-// answer is one answer, and the digest of its question.
+// question is the digest of a question. The handler made the question after it had read
+// the answers up to the number After.
+type question struct {
+	Digest string `json:"d"`
+	After  int    `json:"p,omitempty"`
+}
+
+// answer is the answer to a question.
 type answer struct {
-	Digest  string          `json:"d"`
+	question
 	Action  Action          `json:"o"`
 	Content json.RawMessage `json:"c,omitempty"`
+	// Number counts the answers in the order in which the handler first read them. It is
+	// 0 for an answer that was not read.
+	Number int `json:"n,omitempty"`
+}
+
+// kept is a value that Once computed after the handler had read the answers up to the
+// number After.
+type kept struct {
+	Value json.RawMessage `json:"v"`
+	After int             `json:"p,omitempty"`
 }
 
 // readState reads a state that elicit wrote in an earlier round. ok is false for any
@@ -60,8 +77,8 @@ func readState(text string) (s state, ok bool) {
 // tokens use.
 func (s *state) wording() map[string][16]byte {
 	wording := make(map[string][16]byte, len(s.Asked))
-	for key, digest := range s.Asked {
-		sum, err := base64.RawURLEncoding.DecodeString(digest[min(1, len(digest)):])
+	for key, q := range s.Asked {
+		sum, err := base64.RawURLEncoding.DecodeString(q.Digest[min(1, len(q.Digest)):])
 		if err != nil || len(sum) != 16 {
 			sum = make([]byte, 16) // a zero digest, which matches no token
 		}
@@ -93,6 +110,12 @@ func takes(digest string, answer mcp.InputResponse) bool {
 // value in the sealed state. A call that asks no question afterwards has no such state,
 // so the next call computes the value again.
 //
+// If a value depends on an answer, read the answer first. While an answer that the
+// handler has read is pending, Once computes nothing: it fails, and the handler must
+// return its error. If an answer that was read before the value was computed must be
+// given again, because its question changed for example, then the call fails: the value
+// would be wrong for another answer, and no value is computed twice.
+//
 // The value must be the same after it was written as JSON and read back. Otherwise the
 // call fails, and the log tells the author why. A call also fails if it began on a
 // release of your server that kept another type under the key, even if only a field was
@@ -119,16 +142,23 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 		return *new(T), passage.ErrPending
 	}
 	ask.onces[key] = of
-	if text, ok := ask.state.Kept[key]; ok {
-		kept, ok := reread[T](string(text))
+	if before, ok := ask.state.Kept[key]; ok {
+		ask.after = max(ask.after, before.After)
+		value, ok := reread[T](string(before.Value))
 		if !ok {
 			ask.wrong("what Once keeps under the key %s was written by another release and is not a whole %v: it is not computed again, so the call fails; "+
 				"give a value whose type changes another key", mcpseal.PlainText(key), of)
-			return kept, passage.ErrPending
+			return value, passage.ErrPending
 		}
-		return kept, nil
+		return value, nil
+	}
+	if err := ask.lacks(); err != nil {
+		return *new(T), err
 	}
 	value, err := compute()
+	if err == nil {
+		err = ask.lacks() // compute may have read a pending answer itself
+	}
 	if err != nil {
 		return value, err
 	}
@@ -141,10 +171,22 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 		return same, passage.ErrPending
 	}
 	if ask.state.Kept == nil {
-		ask.state.Kept = make(map[string]json.RawMessage)
+		ask.state.Kept = make(map[string]kept)
 	}
-	ask.state.Kept[key] = json.RawMessage(text)
+	ask.state.Kept[key] = kept{json.RawMessage(text), ask.after}
 	return same, nil
+}
+
+// lacks returns an error if the handler may have read an answer that is not there, so
+// that a value must not be computed from it.
+func (a *Asker) lacks() error {
+	if a.misfit != nil {
+		return a.misfit
+	}
+	if a.asks || a.mistake != "" {
+		return passage.ErrPending
+	}
+	return nil
 }
 
 // reread reads what Once wrote. ok is true only if the value encodes to the same text

@@ -229,7 +229,7 @@ func TestWhereTheWordingIsWaivedAStateIsStillChecked(t *testing.T) {
 	if got := send(state); got != "ASKS [b]" {
 		t.Fatalf("the state as it was: %s", got)
 	}
-	for _, change := range [][2]string{{`"v":1`, `"v":2`}, {`"v":1`, `"v":0`}, {`"o":"accept"`, `"o":"agreed"`}, {`"o":"accept"`, `"o":""`}} {
+	for _, change := range [][2]string{{`"v":2`, `"v":1`}, {`"v":2`, `"v":0`}, {`"o":"accept"`, `"o":"agreed"`}, {`"o":"accept"`, `"o":""`}} {
 		changed := strings.Replace(state, change[0], change[1], 1)
 		if changed == state {
 			t.Fatalf("%s is not in %s", change[0], state)

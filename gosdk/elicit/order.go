@@ -1,0 +1,61 @@
+package elicit
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// number records that the handler reads an answer. What the handler makes from now on,
+// in this round or a later one, may depend on the answer.
+func (a *Asker) number(key string) {
+	a.read[key] = true
+	recorded := a.state.Answers[key]
+	if recorded.Number == 0 {
+		a.state.Numbers++
+		recorded.Number = a.state.Numbers
+		a.state.Answers[key] = recorded
+	}
+	a.after = max(a.after, recorded.Number)
+}
+
+// drop forgets an answer whose question must be asked again, and all answers whose
+// questions the handler made after it had read this one: they may not go with another
+// answer. A value of Once that was computed after it must be neither used nor computed
+// again, so the call fails.
+func (a *Asker) drop(key string) {
+	number := a.state.Answers[key].Number
+	a.forget(key)
+	if number == 0 {
+		return // never read, so nothing depends on it
+	}
+	for later, recorded := range a.state.Answers {
+		if recorded.After >= number {
+			a.forget(later)
+		}
+	}
+	for later, asked := range a.state.Asked {
+		if asked.After >= number {
+			delete(a.state.Asked, later)
+			delete(a.questions, later)
+		}
+	}
+	for _, later := range slices.Sorted(maps.Keys(a.state.Kept)) {
+		if a.state.Kept[later].After >= number {
+			a.wrong("the question %s must be asked again, but Once computed the value %s after its answer was read, and does not compute it twice: "+
+				"keep what changes out of the question, or call Once before the answer is read", mcpseal.PlainText(key), mcpseal.PlainText(later))
+		}
+	}
+}
+
+// forget removes an answer. The action of a refusal stays until there is another answer,
+// so that checkRefusals finds it; without a digest it answers no question.
+func (a *Asker) forget(key string) {
+	before := a.state.Answers[key]
+	delete(a.fresh, key)
+	delete(a.state.Answers, key)
+	if before.Action != Accept {
+		a.state.Answers[key] = answer{Action: before.Action}
+	}
+}
