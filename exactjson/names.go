@@ -1,7 +1,6 @@
 package exactjson
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -10,27 +9,29 @@ import (
 // the set only in upper and lower case. encoding/json treats such names as equal. Use
 // Names for the names in a schema: see [Put]. The zero value is empty and ready to use.
 type Names struct {
+	names  map[string]bool     // the names in the set
 	folded map[string][]string // maps a folded name (see fold) to the names in the set that fold to it
 }
 
 // Add adds names to the set.
 func (s *Names) Add(names ...string) {
 	if s.folded == nil {
-		s.folded = map[string][]string{}
+		s.names, s.folded = map[string]bool{}, map[string][]string{}
 	}
 	for _, name := range names {
 		if !s.Has(name) {
+			s.names[name] = true
 			s.folded[fold(name)] = append(s.folded[fold(name)], name)
 		}
 	}
 }
 
 // Has reports whether the set has exactly this name.
-func (s Names) Has(name string) bool { return slices.Contains(s.folded[fold(name)], name) }
+func (s Names) Has(name string) bool { return s.names[name] }
 
 // Misspelt reports whether the set has this name only in another spelling, with other
 // upper- or lower-case letters.
-func (s Names) Misspelt(name string) bool { return len(s.folded[fold(name)]) > 0 && !s.Has(name) }
+func (s Names) Misspelt(name string) bool { return !s.Has(name) && len(s.folded[fold(name)]) > 0 }
 
 // twins reports whether the set has this name in several spellings, which differ only in
 // upper and lower case.

@@ -104,19 +104,17 @@ func exact(answer mcp.InputResponse, kind mcpseal.Kind) bool {
 	if err != nil {
 		return false
 	}
-	if _, err := (&mcpseal.Binding{Arguments: text}).ArgumentsDigest(); err != nil {
-		return false // the digest itself is not needed
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(text, &members) != nil || misspelt(members, answerNames) {
+	if !exactjson.Unmistakable(text, answerNames) {
 		return false
 	}
 	if kind != mcpseal.KindRoots {
 		return true
 	}
-	var roots []map[string]json.RawMessage
-	return json.Unmarshal(members["roots"], &roots) == nil &&
-		!slices.ContainsFunc(roots, func(root map[string]json.RawMessage) bool { return misspelt(root, rootNames) })
+	var answered struct {
+		Roots []json.RawMessage `json:"roots"`
+	}
+	return json.Unmarshal(text, &answered) == nil &&
+		!slices.ContainsFunc(answered.Roots, func(root json.RawMessage) bool { return !exactjson.Unmistakable(root, rootNames) })
 }
 
 // The names that mcp-go reads of an answer of any kind, and of a root.
@@ -128,15 +126,6 @@ var (
 func namesOf(names ...string) (set exactjson.Names) {
 	set.Add(names...)
 	return set
-}
-
-func misspelt(members map[string]json.RawMessage, names exactjson.Names) bool {
-	for name := range members {
-		if names.Misspelt(name) {
-			return true
-		}
-	}
-	return false
 }
 
 // kindOf returns the kind of an answer, judged by the members of the answer. It returns 0

@@ -222,7 +222,7 @@ func spaced(own []member) string {
 	text.WriteString("{ ")
 	for i, m := range own {
 		if i > 0 {
-			text.WriteString(" ,\n\t")
+			text.WriteString(" ,\t")
 		}
 		text.WriteString(m.name + " :  " + m.value)
 	}
