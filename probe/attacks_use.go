@@ -112,17 +112,11 @@ func forked(t *trial) {
 		if t.Decline {
 			refusal = cancelled
 		}
-		answers, _ := members(f.retry.value("inputResponses"))
-		changed := false
-		for i, m := range answers {
-			if kindOf(m.value) == "elicitation" {
-				answers[i].value, changed = refusal, true
-			}
-		}
-		if !changed {
+		answers, ok := refusals(f, refusal)
+		if !ok {
 			continue
 		}
-		other := t.send(f.retry.with("inputResponses", object(answers)))
+		other := t.send(f.retry.with("inputResponses", answers))
 		if got := other.reply.outcome(); got != complete && got != failed {
 			t.result.Outcomes[got.String()]++
 			continue // the server did not take the other answer, so there is no fork

@@ -29,11 +29,12 @@ type flow struct {
 
 // honest is what the honest calls of a target showed.
 type honest struct {
-	rounds int    // how many times the target asks
-	shown  string // what its last result shows
-	same   bool   // whether two calls showed the same
-	failed bool   // whether an honest call ends with a tool's error
-	refuse string // a complete result that is how the server refuses; "" if it has none
+	rounds  int    // how many times the target asks
+	shown   string // what its last result shows
+	same    bool   // whether two calls showed the same
+	failed  bool   // whether an honest call ends with a tool's error
+	refusal string // what a result shows if the user refuses
+	refuse  string // a complete result that is how the server refuses; "" if it has none
 }
 
 // first sends the first request of a call. The reply asks, or else err says why not.
@@ -132,6 +133,13 @@ func (p *probe) learn(t Target) error {
 	if err != nil {
 		return err
 	}
+	if answers, ok := refusals(f, declined); ok {
+		h.refusal = p.send(f.retry.with("inputResponses", answers)).reply.shown()
+		p.honest[t.String()] = h
+		if f, err = p.mint(t); err != nil {
+			return err
+		}
+	}
 	// Some servers refuse with an ordinary result. Then that result does not mean that
 	// an attack got through.
 	r := p.send(f.retry.with("requestState", quoted(madeUp))).reply
@@ -143,6 +151,18 @@ func (p *probe) learn(t Target) error {
 		p.honest[t.String()] = h
 	}
 	return nil
+}
+
+// refusals returns the answers of the honest retry in which every form is refused. ok is false
+// if there is no form.
+func refusals(f *flow, refusal string) (answers string, ok bool) {
+	all, _ := members(f.retry.value("inputResponses"))
+	for i, m := range all {
+		if kindOf(m.value) == "elicitation" {
+			all[i].value, ok = refusal, true
+		}
+	}
+	return object(all), ok
 }
 
 // madeUp is a state that no server has issued.

@@ -61,7 +61,7 @@ func (t *trial) variants(f *flow, list []variant, fresh func() (*flow, error)) {
 			used = false
 		}
 		sent := t.tell(v.make(f))
-		if t.through(f.target, sent.reply) && !(t.attack.consent && t.Decline && sent.reply.shown() == t.honest[f.target.String()].shown) {
+		if t.through(f.target, sent.reply) && !(t.attack.consent && sent.reply.shown() == t.honest[f.target.String()].refusal) {
 			used = true
 			t.found(f.target, v.what, append(slices.Clone(f.before), sent)...)
 			if found++; found == enough && i < len(list)-1 {
