@@ -28,9 +28,10 @@ type call struct {
 	older bool // true if the client's protocol revision has no multi round-trip requests
 	// copies is true if the handler must get a copy of the arguments: mcp-go may ask an
 	// older client, and then call the handler again with the same arguments.
-	copies bool
-	state  string             // the state in plaintext, for the handler
-	kept   mcp.InputResponses // the answers that the handler may see
+	copies   bool
+	declared adapter.Capabilities // what the client could answer when the call arrived; an older one may declare more during the call
+	state    string               // the state in plaintext, for the handler
+	kept     mcp.InputResponses   // the answers that the handler may see
 }
 
 func callOfTool(r *mcp.CallToolRequest) call {

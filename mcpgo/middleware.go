@@ -115,7 +115,8 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 		return none, wireError(err)
 	}
 	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
-	c.copies = c.older && len(c.arguments) <= i.policy.MaxArguments && declaredBy(ctx) != (adapter.Capabilities{})
+	c.declared = declaredBy(ctx)
+	c.copies = c.older && len(c.arguments) <= i.policy.MaxArguments && c.declared != (adapter.Capabilities{})
 	if !adapter.PinsWording(&of.Round) { // otherwise gosdk/elicit wrote the state, on a server of the official SDK
 		c.state, _ = of.Round.State()
 		of.State = c.state
@@ -152,7 +153,7 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 	if err := checkWritableBeside(result); err != nil {
 		return "", i.refuse(of.Context, c.method, "the _meta or the content of a result that asks cannot be written as JSON: "+err.Error())
 	}
-	questions, err := i.Questions(of.Context, questionsOf(result))
+	questions, err := i.questions(of.Context, c.declared, questionsOf(result))
 	if err != nil {
 		return "", err
 	}

@@ -114,6 +114,38 @@ func (fakeOlder) RequestElicitation(context.Context, mcp.ElicitationRequest) (*m
 	return new(yes).Elicit(context.Background(), mcp.ElicitationRequest{})
 }
 
+// flipping is the session of an older client that declares its capabilities during a call.
+type flipping struct {
+	fakeOlder
+	can *bool
+}
+
+func (f flipping) GetClientCapabilities() mcp.ClientCapabilities {
+	if !*f.can {
+		return mcp.ClientCapabilities{}
+	}
+	return f.fakeOlder.GetClientCapabilities()
+}
+
+func TestAClientThatDeclaresItsCapabilitiesDuringACallChangesNoArguments(t *testing.T) {
+	srv, can := protected(t, new(log), server.WithElicitation()), false
+	var seen []string
+	srv.AddTool(mcp.NewTool("delete"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		seen = append(seen, jsonText(req.GetArguments()))
+		delete(req.GetArguments(), "dry_run")
+		can = true
+		if req.Params.RequestState == "" {
+			return question().ToolResult(), nil
+		}
+		return mcp.NewToolResultText("done"), nil
+	})
+	ctx := srv.WithContext(as(t.Context(), "alice"), flipping{can: &can})
+	r := message(ctx, t, srv, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"delete","arguments":{"dry_run":true}}}`)
+	if got := fmt.Sprint(seen); got != `[{"dry_run":true}]` || r.text() == "done" { // it is not asked
+		t.Errorf("the handler saw %s; %s", got, r.raw)
+	}
+}
+
 // A timeout in outer middleware ends before the result is sent.
 func TestATimeoutInOuterMiddlewareBreaksNothing(t *testing.T) {
 	l := new(log)

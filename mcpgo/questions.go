@@ -18,10 +18,13 @@ import (
 // context that the handler got. If Questions fails, the handler must return the error
 // unchanged.
 func (p *Protection) Questions(ctx context.Context, questions mcp.InputRequests) ([]mcpseal.Question, error) {
+	return p.questions(ctx, declaredBy(ctx), questions)
+}
+
+func (p *Protection) questions(ctx context.Context, declared adapter.Capabilities, questions mcp.InputRequests) ([]mcpseal.Question, error) {
 	if len(questions) == 0 {
 		return nil, nil
 	}
-	declared := declaredBy(ctx)
 	sealed := make([]mcpseal.Question, 0, len(questions))
 	missing := false
 	for key, question := range questions {
