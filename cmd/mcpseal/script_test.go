@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,16 +19,37 @@ import (
 
 	"filippo.io/age"
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
 	"github.com/mcpseal/mcpseal/cursor"
 	"github.com/mcpseal/mcpseal/gosdk"
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"mcpseal": main})
+	testscript.Main(m, map[string]func(){"mcpseal": main, "release-server": releaseServer})
+}
+
+// releaseServer serves the demo's tools over standard input and output, sealed if the first
+// argument is "protected". Other arguments make it fail as a server can.
+func releaseServer() {
+	switch server := release.NewServer(); os.Args[1] {
+	case "protected":
+		boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			panic(err)
+		}
+		gosdk.Protect(server, boundary, &gosdk.Options{Logger: slog.New(slog.DiscardHandler)})
+		fallthrough
+	case "unprotected":
+		server.Run(context.Background(), &mcp.StdioTransport{})
+	case "ends":
+	case "hangs":
+		io.Copy(io.Discard, os.Stdin)
+	}
 }
 
 // TestScripts runs the command as a user does. Each file in testdata/script is

@@ -310,6 +310,19 @@ func checkField(s *jsonschema.Schema) error {
 	return fmt.Errorf("is of the type %q; a form has only strings, numbers, booleans and choices", strings.Join(append(s.Types, s.Type), " "))
 }
 
+// distinct reports whether no text is in the list twice, and nothing else is in it.
+func distinct(list []any) bool {
+	seen := make(map[string]bool, min(len(list), 64))
+	for _, item := range list {
+		text, ok := item.(string)
+		if !ok || seen[text] {
+			return false
+		}
+		seen[text] = true
+	}
+	return true
+}
+
 // read checks an answer and decodes it into value. If the answer is fresh, it also
 // returns the answer without members for which the form has no field. Its errors may
 // repeat the answer, so they are never shown.
@@ -336,21 +349,19 @@ func (f *form) read(content []byte, fresh bool, value any) (kept []byte, err err
 			rewrite = true
 		}
 	}
+	// The schema library compares each choice that was taken with each that there is, so a
+	// long list is refused before.
+	for _, value := range fields {
+		if taken, ok := value.([]any); ok && !distinct(taken) {
+			return nil, errors.New("the same choice twice")
+		}
+	}
 	if err := f.resolved.Validate(fields); err != nil {
 		return nil, err
 	}
 	for name, property := range f.schema.Properties {
-		switch value := fields[name].(type) {
-		case string:
-			if !hasFormat(value, property.Format) {
-				return nil, fmt.Errorf("not a %s", property.Format)
-			}
-		case []any:
-			for i, choice := range value {
-				if slices.Contains(value[:i], choice) {
-					return nil, errors.New("the same choice twice")
-				}
-			}
+		if value, ok := fields[name].(string); ok && !hasFormat(value, property.Format) {
+			return nil, fmt.Errorf("not a %s", property.Format)
 		}
 	}
 	if rewrite {

@@ -340,6 +340,39 @@ func TestAChoiceThatIsTakenTwiceDoesNotFit(t *testing.T) {
 	})
 }
 
+func TestALongListOfChoicesCostsLittle(t *testing.T) {
+	s := newService(t, nil)
+	var names []string
+	for i := range 100 {
+		names = append(names, fmt.Sprint(i))
+	}
+	elicit.AddTool(s.Protected, &mcp.Tool{Name: "t"}, func(_ context.Context, ask *elicit.Asker, _ args) (result, error) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		answer := elicit.Form[struct {
+			Files []string `json:"files"`
+		}](ask, "f", "Which files?", elicit.Enum("files", names...))
+		runtime.ReadMemStats(&after)
+		if grown := after.TotalAlloc - before.TotalAlloc; grown > 64<<20 {
+			t.Errorf("reading the answer allocated %d MiB", grown>>20)
+		}
+		_, err := answer.Value()
+		return result{}, err
+	})
+	session := connect(t, s.Server(), reply(nil).options(true), revision2026)
+	asked, err := call(t, session, &mcp.CallToolParams{Name: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, last := range []string{"99", "none of them"} {
+		got := text(call(t, session, &mcp.CallToolParams{Name: "t", RequestState: asked.RequestState,
+			InputResponses: mcp.InputResponseMap{"f": accept(map[string]any{"files": slices.Repeat([]any{last}, 50_000)})}}))
+		if got != "ERROR the answer to the question f does not fit what was asked" {
+			t.Error(got)
+		}
+	}
+}
+
 // TestAnEmptyTextInAFieldThatIsNotRequiredIsLeftOut: some clients send it for a field
 // that the user did not fill in.
 func TestAnEmptyTextInAFieldThatIsNotRequiredIsLeftOut(t *testing.T) {
