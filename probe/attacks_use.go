@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,6 +159,10 @@ var lastAttacks = []Attack{
 
 func oversized(t *trial) {
 	target := t.targets()[0]
+	levels := 9_000
+	if t.server.kind() != "http" {
+		levels = 900 // many servers end at a line that they cannot read, and over stdio that harms only who sent it
+	}
 	for _, v := range []variant{
 		{"a state of 2 MiB", func(f *flow) message {
 			return f.retry.with("requestState", quoted(strings.Repeat("A", 2<<20)))
@@ -168,8 +173,8 @@ func oversized(t *trial) {
 		{"10,000 answers", func(f *flow) message {
 			return f.retry.with("inputResponses", wide(10_000, `{"action":"accept","content":{}}`))
 		}},
-		{"arguments 20,000 levels deep", func(f *flow) message {
-			return f.retry.with("arguments", `{"mcpseal_probe":`+strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000)+`}`)
+		{fmt.Sprintf("arguments %d levels deep", levels), func(f *flow) message {
+			return f.retry.with("arguments", `{"mcpseal_probe":`+strings.Repeat("[", levels)+strings.Repeat("]", levels)+`}`)
 		}},
 		{"50,000 arguments", func(f *flow) message { return f.retry.with("arguments", wide(50_000, "1")) }},
 	} {
