@@ -21,6 +21,7 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/mcpseal/mcpseal/keys/agekeys v0.0.0 // indirect
+	github.com/mcpseal/mcpseal/probe v0.0.0 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
@@ -43,4 +44,5 @@ replace (
 	github.com/mcpseal/mcpseal/compat/atd => ../compat/atd
 	github.com/mcpseal/mcpseal/gosdk => ../gosdk
 	github.com/mcpseal/mcpseal/keys/agekeys => ../keys/agekeys
+	github.com/mcpseal/mcpseal/probe => ../probe
 )

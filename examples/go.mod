@@ -40,4 +40,5 @@ replace (
 	github.com/mcpseal/mcpseal/gosdk => ../gosdk
 	github.com/mcpseal/mcpseal/keys/agekeys => ../keys/agekeys
 	github.com/mcpseal/mcpseal/mcpgo => ../mcpgo
+	github.com/mcpseal/mcpseal/probe => ../probe
 )
