@@ -15,6 +15,8 @@ type Member struct {
 	Name string
 	Text string // the value: a string with its escapes resolved, or a number as it is written
 	Raw  string // the value as it is written
+	At   int    // where the name begins in the text, with its quotation mark
+	From int    // where the value begins in the text
 }
 
 // ReadMembers returns a Members that reads the object in text.
@@ -43,11 +45,14 @@ func (m *Members) Next() (v Member, ok bool) {
 	default:
 		return v, m.fail("no member")
 	}
+	m.next()
+	v.At = m.pos
 	var named bool
 	if v.Name, named = m.text(); !named || !m.colon() {
 		return v, false
 	}
 	start := m.pos
+	v.From = start
 	switch c := m.peek(); {
 	case c == '"':
 		v.Text, ok = m.text()

@@ -1,0 +1,146 @@
+package proxy
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// kind is what a method carries.
+type kind int
+
+const (
+	plain kind = iota // no state, and no cursor
+	call              // a state, questions and answers
+	list              // a cursor
+)
+
+// kinds has the methods that carry something.
+var kinds = map[string]kind{
+	"tools/call": call, "prompts/get": call, "resources/read": call,
+	"tools/list": list, "prompts/list": list, "resources/list": list, "resources/templates/list": list,
+	"tasks/list": list, // of revision 2025-11-25
+}
+
+// The members that matter, by place. A member that is not named here may have any name: a
+// method of somebody's own may have one called Name.
+var (
+	envelopeNames = namesOf("jsonrpc", "id", "method", "params", "result", "error")
+	callNames     = namesOf("name", "uri", "arguments", "requestState", "inputResponses", "_meta")
+	listNames     = namesOf("cursor", "requestState")
+	plainNames    = namesOf("requestState")
+	answerNames   = namesOf("action", "role", "roots", "content", "model", "stopReason", "resultType", "_meta")
+	askingNames   = namesOf("resultType", "requestState", "inputRequests")
+	pageNames     = namesOf("nextCursor", "requestState", "ttlMs", "cacheScope")
+	questionNames = namesOf("method", "params")
+	modeNames     = namesOf("mode")
+)
+
+// Places in the lists above.
+const (
+	atID = 1 + iota
+	atMethod
+	atParams
+	atResult
+	atError
+)
+const (
+	atName = iota
+	atURI
+	atArguments
+	atState
+	atAnswers
+)
+
+// envelope is a JSON-RPC message.
+type envelope struct {
+	text           string
+	id             string // JSON text; "" if there is none
+	method         string
+	params, result *field
+	isError        bool
+}
+
+// isRequest, isNotification and isAnswer tell the three sorts of messages apart. A message is
+// exactly one of them.
+func (m *envelope) isRequest() bool      { return m.method != "" && m.id != "" }
+func (m *envelope) isNotification() bool { return m.method != "" && m.id == "" }
+func (m *envelope) isAnswer() bool       { return m.method == "" }
+
+// readEnvelope reads a message. It returns why it must be refused, or "".
+func readEnvelope(text string) (m envelope, why string) {
+	m.text = text
+	o, ok := envelopeNames.read(text)
+	if !ok {
+		return m, "not one JSON object in UTF-8, or one that two parsers read differently"
+	}
+	id, method, params, result, problem := &o[atID], &o[atMethod], &o[atParams], &o[atResult], &o[atError]
+	if id.present {
+		if m.id = id.Raw; !id.isString() && strings.IndexByte("-0123456789", m.id[0]) < 0 {
+			if m.id != "null" || method.present {
+				return m, "an id that is neither a string nor a number"
+			}
+		}
+	}
+	if params.present {
+		m.params = params
+	}
+	if result.present {
+		m.result = result
+	}
+	m.isError = problem.present
+	switch {
+	case method.present && (result.present || problem.present):
+		return m, "both a request and an answer"
+	case result.present && problem.present:
+		return m, "both a result and an error"
+	case method.present && (!method.isString() || method.Text == ""):
+		return m, "a method that is not a text"
+	case !method.present && !result.present && !problem.present:
+		return m, "neither a request nor an answer"
+	case !method.present && params.present:
+		return m, "an answer with params"
+	case !method.present && m.id == "":
+		return m, "an answer without an id"
+	}
+	m.method = method.Text
+	return m, ""
+}
+
+// quoted returns text as a JSON string.
+func quoted(text string) string {
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(text) // a string can always be encoded
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// The errors that the proxy itself sends.
+var (
+	invalidRequest = mcpseal.WireError{Code: -32600, Message: "Invalid Request"}
+	invalidParams  = mcpseal.WireError{Code: -32602, Message: "Invalid params"}
+	internalError  = mcpseal.WireError{Code: -32603, Message: "Internal error"}
+)
+
+// errorMessage returns a JSON-RPC answer with an error. id is JSON text; "" means null.
+func errorMessage(id string, e mcpseal.WireError) []byte {
+	if id == "" {
+		id = "null"
+	}
+	text, err := json.Marshal(struct {
+		JSONRPC string            `json:"jsonrpc"`
+		ID      json.RawMessage   `json:"id"`
+		Error   mcpseal.WireError `json:"error"`
+	}{"2.0", json.RawMessage(id), e})
+	if err != nil { // the id is JSON, because it was read
+		return []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`)
+	}
+	return text
+}
+
+// resultMessage returns a JSON-RPC answer with a tool's error as its result.
+func resultMessage(id, text string) []byte {
+	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","content":[{"type":"text","text":` + quoted(text) + `}],"isError":true}}`)
+}

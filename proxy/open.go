@@ -1,0 +1,225 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
+	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/exactjson"
+)
+
+// open reads a message of the client, and sets what becomes of it. If it sets nothing, the
+// message is forwarded as it came.
+func (e *Exchange) open(ctx context.Context, text string, caller mcpseal.Principal) {
+	m, why := readEnvelope(text)
+	if why != "" {
+		e.refuse(ctx, invalidRequest, why)
+		return
+	}
+	e.Method = m.method
+	if m.isAnswer() { // an older client answers a question of the server
+		if m.result != nil && carriesState(m.result.Raw) {
+			e.refuse(ctx, invalidRequest, "a state in an answer of the client")
+		}
+		return
+	}
+	e.ID, e.kind = m.id, kinds[m.method]
+	if m.isNotification() && e.kind != plain {
+		e.refuse(ctx, invalidRequest, "a call without an id, which nobody could answer")
+		return
+	}
+	switch e.kind {
+	case call:
+		e.openCall(ctx, &m, caller)
+	case list:
+		e.openList(ctx, &m, caller)
+	default:
+		if m.params != nil && carriesState(m.params.Raw) {
+			e.refuse(ctx, invalidParams, "a state in a request whose method carries none")
+		}
+	}
+}
+
+// refuse sets the answer to a message whose form is not accepted.
+func (e *Exchange) refuse(ctx context.Context, wire mcpseal.WireError, why string) {
+	e.proxy.logger().WarnContext(ctx, "proxy: a message of the client was refused", "method", mcpseal.PlainText(e.Method), "cause", why)
+	e.Malformed = true
+	if e.ID != "" || e.Method == "" { // a notification gets no answer
+		e.Reply = errorMessage(e.ID, wire)
+	}
+}
+
+// carriesState reports whether an object has a state, in whatever spelling. What is not an
+// object has none.
+func carriesState(text string) bool {
+	if len(text) == 0 || text[0] != '{' {
+		return false
+	}
+	fields, ok := plainNames.read(text)
+	return !ok || fields[0].present
+}
+
+// readParams reads the params of a request. Missing params have no members.
+func readParams(m *envelope, n *names) ([]field, bool) {
+	if m.params == nil {
+		return make([]field, len(n.list)), true
+	}
+	return n.read(m.params.Raw)
+}
+
+func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Principal) {
+	params, ok := readParams(m, callNames)
+	if !ok {
+		e.refuse(ctx, invalidParams, "params that are not an object, or that two parsers read differently")
+		return
+	}
+	target := &params[atName]
+	if m.method == "resources/read" {
+		target = &params[atURI]
+	}
+	state, answers := &params[atState], &params[atAnswers]
+	given, why := readAnswers(answers)
+	switch {
+	case !target.isString():
+		why = "a call without the name of what it calls"
+	case state.present && !state.isString(), state.present && state.Text == "":
+		// The proxy issues no such token.
+		e.reject(ctx, mcpseal.ErrRejected, "a state that is not a text")
+		return
+	}
+	if why != "" {
+		e.refuse(ctx, invalidParams, why)
+		return
+	}
+	e.Target = target.Text
+	var err error
+	e.round, err = e.proxy.boundary.Open(ctx, mcpseal.Request{
+		Method: m.method, Target: e.Target, Arguments: []byte(params[atArguments].Raw), Principal: caller,
+	}, state.Text)
+	if err != nil {
+		e.reject(ctx, err, "")
+		return
+	}
+	change := changes{}
+	foreign := adapter.PinsWording(&e.round) // a state of gosdk/elicit, on a server with the same keys
+	if plaintext, has := e.round.State(); has && !foreign {
+		change["requestState"] = quoted(plaintext)
+	} else if state.present {
+		change["requestState"] = ""
+	}
+	if kept, all := e.keepAnswers(ctx, given, foreign); !all {
+		change["inputResponses"] = kept
+	}
+	if m.params != nil {
+		e.Forward = change.apply(m.text, m.params.From, m.params.Raw)
+	}
+}
+
+// reject sets the answer to a token that the boundary rejected, or to a failure of the
+// boundary.
+func (e *Exchange) reject(ctx context.Context, err error, why string) {
+	if why != "" {
+		e.proxy.logger().WarnContext(ctx, "proxy: a token was rejected", "method", mcpseal.PlainText(e.Method), "cause", why)
+	}
+	wire := mcpseal.Wire(err)
+	if rejected := mcpseal.Wire(mcpseal.ErrRejected); e.proxy.rejectedText != "" && e.Method == "tools/call" && wire.Code == rejected.Code && wire.Message == rejected.Message {
+		e.Reply = resultMessage(e.ID, e.proxy.rejectedText)
+		return
+	}
+	e.Reply = errorMessage(e.ID, wire)
+}
+
+// answer is an answer of the client to one question.
+type answer struct {
+	field
+	kind mcpseal.Kind
+}
+
+// readAnswers reads the client's answers. It returns why they must be refused, or "".
+func readAnswers(answers *field) (list []answer, why string) {
+	if !answers.present || answers.Raw == "null" {
+		return nil, ""
+	}
+	all, ok := readAll(answers.Raw)
+	for _, f := range all {
+		ok = ok && (f.Raw[0] != '{' || exactjson.Unmistakable([]byte(f.Raw), answerNames.set))
+		list = append(list, answer{f, kindOf(f.Raw)})
+	}
+	if !ok {
+		return nil, "answers that are not an object, or that two parsers read differently"
+	}
+	return list, ""
+}
+
+// kindOf returns the kind of an answer, or 0 if it is of no kind, or of several, or has a
+// null in it.
+func kindOf(text string) (kind mcpseal.Kind) {
+	fields, ok := answerNames.read(text)
+	if !ok {
+		return 0
+	}
+	for i, of := range []mcpseal.Kind{mcpseal.KindForm, mcpseal.KindSampling, mcpseal.KindRoots} {
+		if fields[i].present {
+			if kind != 0 {
+				return 0
+			}
+			kind = of
+		}
+	}
+	var value any
+	if json.Unmarshal([]byte(text), &value) != nil || adapter.HasNull(value) {
+		return 0
+	}
+	return kind
+}
+
+// keepAnswers returns the JSON text of the answers that the server may see, or "" if it may
+// see none. all is true if nothing was dropped.
+func (e *Exchange) keepAnswers(ctx context.Context, given []answer, foreign bool) (kept string, all bool) {
+	unsolicited := e.round.First() && e.Method == "tools/call" && e.proxy.unsolicited[e.Target]
+	dropped := 0
+	for i := range given {
+		a := &given[i]
+		if a.kind == 0 || foreign || !unsolicited && !e.round.Accepts(a.Name, a.kind) {
+			dropped++
+			continue
+		}
+		if kept != "" {
+			kept += ","
+		}
+		kept += quoted(a.Name) + ":" + a.Raw
+	}
+	e.round.Dropped(ctx, dropped)
+	if kept != "" {
+		kept = "{" + kept + "}"
+	}
+	return kept, dropped == 0
+}
+
+func (e *Exchange) openList(ctx context.Context, m *envelope, caller mcpseal.Principal) {
+	params, ok := readParams(m, listNames)
+	if !ok || params[1].present {
+		e.refuse(ctx, invalidParams, "the params of a list that are not an object, or that two parsers read differently, or with a state")
+		return
+	}
+	at := &params[0]
+	if at.present && at.Raw != "null" && !at.isString() {
+		e.refuse(ctx, invalidParams, "a cursor that is not a text")
+		return
+	}
+	var err error
+	if e.page, err = e.proxy.lists.Open(ctx, mcpseal.Request{Method: m.method, Principal: caller}, at.Text); err != nil {
+		e.Reply = errorMessage(e.ID, cursor.Wire(err))
+		return
+	}
+	if !at.present {
+		return
+	}
+	change := changes{"cursor": ""} // the first page; the server may give an empty cursor another meaning
+	if at.Text != "" {
+		change["cursor"] = quoted(string(e.page.Position()))
+	}
+	e.Forward = change.apply(m.text, m.params.From, m.params.Raw)
+}

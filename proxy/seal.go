@@ -1,0 +1,184 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+)
+
+func (e *Exchange) seal(ctx context.Context, message []byte) []byte {
+	m, why := readEnvelope(string(message))
+	switch {
+	case why == "" && !(m.isAnswer() && m.id == e.ID):
+		return e.proxy.pass(ctx, message)
+	case e.done || e.ID == "":
+		e.proxy.drop(ctx, "a second answer to one request, or an answer to none")
+		return nil
+	}
+	if why != "" {
+		// It may be the answer, and another one may not come.
+		e.done = true
+		return e.fail(ctx, why)
+	}
+	e.done = true
+	if m.isError {
+		return message
+	}
+	switch e.kind {
+	case call:
+		return e.sealCall(ctx, &m, message)
+	case list:
+		return e.sealPage(ctx, &m, message)
+	}
+	if carriesState(m.result.Raw) {
+		return e.fail(ctx, "a state in a result whose method carries none")
+	}
+	return message
+}
+
+// fail returns an internal error in the place of an answer that must not be sent.
+func (e *Exchange) fail(ctx context.Context, why string) []byte {
+	e.proxy.logger().ErrorContext(ctx, "proxy: an answer of the server was refused", "method", mcpseal.PlainText(e.Method), "cause", why)
+	return e.Failed()
+}
+
+func (p *Proxy) drop(ctx context.Context, why string) {
+	p.logger().WarnContext(ctx, "proxy: a message of the server was dropped", "cause", why)
+}
+
+func (p *Proxy) pass(ctx context.Context, message []byte) []byte {
+	m, why := readEnvelope(string(message))
+	switch {
+	case why != "":
+	case m.isAnswer() && m.result != nil && m.result.Raw[0] == '{':
+		fields, ok := guardedNames.read(m.result.Raw)
+		if !ok {
+			why = "an answer to no request that two parsers read differently"
+		}
+		for _, f := range fields {
+			if f.present {
+				why = "an answer to no request, with a state or a cursor"
+			}
+		}
+	case m.params != nil && carriesState(m.params.Raw):
+		why = "a state in a message that carries none"
+	}
+	if why != "" {
+		p.drop(ctx, why)
+		return nil
+	}
+	return message
+}
+
+// guardedNames has the members of a result that must not leave unsealed.
+var guardedNames = namesOf("requestState", "inputRequests", "nextCursor")
+
+func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []byte {
+	result, ok := askingNames.read(m.result.Raw)
+	if !ok {
+		return e.fail(ctx, "a result that is not an object, or that two parsers read differently")
+	}
+	kind, state, asked := &result[0], &result[1], &result[2]
+	if kind.Text != "input_required" || !kind.isString() {
+		if state.present || asked.present {
+			e.round.Completed(ctx)
+			return e.fail(ctx, "a state or questions in a result that does not ask")
+		}
+		return message
+	}
+	if state.present && !state.isString() {
+		return e.fail(ctx, "a state that is not a text")
+	}
+	questions, why := readQuestions(asked)
+	if why != "" {
+		return e.fail(ctx, why)
+	}
+	var plaintext *string
+	if state.present {
+		plaintext = &state.Text
+	}
+	token, err := e.proxy.boundary.Seal(ctx, &e.round, plaintext, questions...)
+	if err != nil {
+		return errorMessage(e.ID, mcpseal.Wire(err))
+	}
+	// A result without a state gets one too, so that its questions are pinned.
+	return changes{"requestState": quoted(token)}.apply(m.text, m.result.From, m.result.Raw)
+}
+
+// readQuestions reads the questions of a result. It returns why they must not be sent, or "".
+func readQuestions(asked *field) (questions []mcpseal.Question, why string) {
+	if !asked.present || asked.Raw == "null" {
+		return nil, ""
+	}
+	all, ok := readAll(asked.Raw)
+	unknown := false
+	for _, f := range all {
+		kind := kindOfQuestion(f.Raw)
+		unknown = unknown || kind == 0
+		questions = append(questions, mcpseal.Question{Key: f.Name, Kind: kind})
+	}
+	switch {
+	case !ok:
+		return nil, "questions that are not an object, or that two parsers read differently"
+	case unknown:
+		return nil, "a question of an unknown kind, or one that two parsers read differently"
+	}
+	return questions, ""
+}
+
+func kindOfQuestion(text string) mcpseal.Kind {
+	fields, ok := questionNames.read(text)
+	if !ok {
+		return 0
+	}
+	switch method, params := &fields[0], &fields[1]; method.Text {
+	case "elicitation/create":
+		if !params.present {
+			return 0
+		}
+		mode, ok := modeNames.read(params.Raw)
+		switch {
+		case !ok:
+			return 0
+		case mode[0].Text == "url":
+			return mcpseal.KindURL
+		}
+		return mcpseal.KindForm
+	case "sampling/createMessage":
+		return mcpseal.KindSampling
+	case "roots/list":
+		return mcpseal.KindRoots
+	}
+	return 0
+}
+
+// maxCached is the longest time for which a page may be cached, with its cursor.
+const maxCached = 365 * 24 * time.Hour
+
+func (e *Exchange) sealPage(ctx context.Context, m *envelope, message []byte) []byte {
+	page, ok := pageNames.read(m.result.Raw)
+	next, state, ttl, scope := &page[0], &page[1], &page[2], &page[3]
+	switch {
+	case !ok || state.present:
+		return e.fail(ctx, "a page that is not an object, or that two parsers read differently, or with a state")
+	case !next.present || next.Raw == "null":
+		return message
+	case !next.isString():
+		return e.fail(ctx, "a cursor that is not a text")
+	}
+	of := cursor.NextPage{Position: []byte(next.Text)}
+	var milliseconds float64
+	if json.Unmarshal([]byte(ttl.Raw), &milliseconds) == nil && milliseconds > 0 {
+		// A page that a cache may serve to others has a cursor that works for others.
+		of.Shared = scope.Text == "public"
+		of.Cached = time.Duration(min(milliseconds, float64(maxCached.Milliseconds()))) * time.Millisecond
+	}
+	sealed, err := e.page.Next(ctx, of)
+	if err != nil {
+		return errorMessage(e.ID, cursor.Wire(err))
+	}
+	return changes{"nextCursor": quoted(sealed)}.apply(m.text, m.result.From, m.result.Raw)
+}
