@@ -17,7 +17,7 @@ var answerAttacks = []Attack{
 		ID: "wrong-keys", Title: "Answers under keys that were not asked", Severity: Medium, Section: answering,
 		Means:  "The server takes an answer for a question that it did not ask.",
 		Fix:    "Keep the keys of the questions in the state, and drop answers under other keys.",
-		AtMost: 24, Honest: 2, needs: needState, honestState: true, try: alterAnswers(func(m member) []variant2 {
+		AtMost: 24, Honest: 2, needs: needState, honestState: true, consent: true, try: alterAnswers(func(m member) []variant2 {
 			return []variant2{
 				{"under another key", []member{{quoted("mcpseal_probe"), m.value}}},
 				{"under the key in another case", []member{{quoted(otherCase(unquoted(m.name))), m.value}}},
@@ -86,7 +86,7 @@ func alterAnswers(change func(m member) []variant2) func(*trial) {
 func earlyAnswers(t *trial) {
 	tried := false
 	for _, target := range t.targets() {
-		if t.honest[target.String()].rounds < 2 {
+		if len(t.honest[target.String()].asks) < 2 {
 			continue
 		}
 		tried = true
@@ -102,7 +102,7 @@ func earlyAnswers(t *trial) {
 			return
 		}
 		sent := t.tell(f.retry.with("inputResponses", object(whole.all)))
-		if t.through(target, sent.reply) {
+		if sent.reply.outcome() == complete && t.through(f, sent.reply) {
 			t.found(target, "the answers of all rounds with the first state", append(f.before, sent)...)
 		}
 	}

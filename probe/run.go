@@ -192,11 +192,11 @@ func (p *probe) lacks(needs need, report *Report) string {
 func (p *probe) works(a *Attack) error {
 	if a.needs&needState != 0 {
 		for _, t := range (&trial{probe: p}).targets() {
-			_, last, err := p.control(t)
+			asks, last, err := p.control(t, firstUser)
 			if err != nil {
 				return err
 			}
-			if !p.through(t, last) {
+			if !p.through(&flow{target: t, round: len(asks)}, last) {
 				return fmt.Errorf("%s: %s", t, last)
 			}
 		}
