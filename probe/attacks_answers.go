@@ -69,17 +69,27 @@ type variant2 struct {
 // alterAnswers returns an attack that replaces each answer of the honest retry. Each variant
 // must not count as the answer.
 func alterAnswers(change func(m member) []variant2) func(*trial) {
-	return alter(func(f *flow) (list []variant) {
-		answers, _ := members(f.retry.value("inputResponses"))
-		for i, m := range answers {
-			for _, c := range change(m) {
-				list = append(list, variant{fmt.Sprintf("the answer %s: %s", m.name, c.what), func(f *flow) message {
-					return f.retry.with("inputResponses", object(slices.Replace(slices.Clone(answers), i, i+1, c.answers...)))
-				}})
-			}
+	return func(t *trial) {
+		t.eachTarget(func(f *flow) []variant { return t.alteredAnswers(f, change) })
+	}
+}
+
+func (t *trial) alteredAnswers(f *flow, change func(m member) []variant2) (list []variant) {
+	answers, _ := members(f.retry.value("inputResponses"))
+	for i, m := range answers {
+		// If the server goes on without this answer, nothing can be told of another one.
+		if fresh, err := t.mintAt(f.target, f.target.arguments(), firstUser, f.round); err != nil ||
+			t.through(fresh, t.send(fresh.retry.with("inputResponses", object(slices.Delete(slices.Clone(answers), i, i+1)))).reply) {
+			t.result.Outcomes[early.String()]++
+			continue
 		}
-		return list
-	})
+		for _, c := range change(m) {
+			list = append(list, variant{fmt.Sprintf("the answer %s: %s", m.name, c.what), func(f *flow) message {
+				return f.retry.with("inputResponses", object(slices.Replace(slices.Clone(answers), i, i+1, c.answers...)))
+			}})
+		}
+	}
+	return list
 }
 
 // earlyAnswers sends the answers of all rounds with the state of the first.
