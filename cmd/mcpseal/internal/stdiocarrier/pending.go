@@ -145,18 +145,14 @@ func (p *pending) remove(id string) {
 // likeness returns the same text for all ids that a server could take for one another: by
 // reading a number as a float64, or a string of digits as a number.
 func likeness(id string) string {
-	digits := id
+	text, digits := id, id
 	if strings.HasPrefix(id, `"`) {
-		var text string
 		json.Unmarshal([]byte(id), &text) // it was read as JSON before
 		digits = strings.ReplaceAll(strings.TrimSpace(text), "_", "")
-		if strings.Trim(digits, "+-.0123456789") != "" {
-			return "text " + text
-		}
 	}
 	number, err := strconv.ParseFloat(digits, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return "text " + digits
+	if text != id && strings.Trim(digits, "+-.0123456789") != "" || err != nil && !errors.Is(err, strconv.ErrRange) {
+		return "text " + text
 	}
 	return "number " + strconv.FormatFloat(number+0, 'g', -1, 64) // -0 + 0 is 0
 }
