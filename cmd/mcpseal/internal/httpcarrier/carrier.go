@@ -88,7 +88,7 @@ func New(config Config) (*Handler, error) {
 	orDefault(&config.MaxAnswer, DefaultMaxAnswer)
 	orDefault(&config.Budget, DefaultBudget)
 	orDefault(&config.Timeout, DefaultTimeout)
-	if least := 2 * int64(config.MaxRequest+config.MaxAnswer); config.Budget < least {
+	if least := 2 * (int64(config.MaxRequest) + int64(config.MaxAnswer)); config.Budget < least {
 		return nil, fmt.Errorf("the budget of %d bytes is less than %d, twice the longest request and the longest answer", config.Budget, least)
 	}
 	if config.Logger == nil {
