@@ -2,9 +2,13 @@ package proxy
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
 // kind is what a method carries.
@@ -108,13 +112,31 @@ func readEnvelope(text string) (m envelope, why string) {
 	return m, ""
 }
 
-// quoted returns text as a JSON string.
+// quoted returns text as a JSON string. Half a surrogate pair, which [jsonorder.AppendRune]
+// wrote, becomes the escape that it was; encoding/json would replace it.
 func quoted(text string) string {
-	var out strings.Builder
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.Encode(text) // a string can always be encoded
-	return strings.TrimSuffix(out.String(), "\n")
+	out := append(make([]byte, 0, len(text)+2), '"')
+	for at := 0; at < len(text); {
+		next := jsonorder.SkipPlain(text, at)
+		out = append(out, text[at:next]...)
+		if at = next; at == len(text) {
+			break
+		}
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if r == utf8.RuneError && size == 1 && at+3 <= len(text) && text[at] == 0xED && text[at+1] >= 0xA0 {
+			r, size = 0xD000|rune(text[at+1]&0x3F)<<6|rune(text[at+2]&0x3F), 3
+		}
+		switch {
+		case r == '"' || r == '\\':
+			out = append(out, '\\', byte(r))
+		case r < ' ' || utf16.IsSurrogate(r):
+			out = fmt.Appendf(out, `\u%04x`, r)
+		default:
+			out = utf8.AppendRune(out, r)
+		}
+		at += size
+	}
+	return string(append(out, '"'))
 }
 
 // The errors that the proxy itself sends.
