@@ -109,7 +109,7 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 	} else if state.present {
 		change["requestState"] = ""
 	}
-	if kept, all := e.keepAnswers(ctx, given, foreign); !all {
+	if kept, all := e.keepAnswers(ctx, answers.Raw, given, foreign); !all {
 		change["inputResponses"] = kept
 	}
 	if m.params != nil {
@@ -177,25 +177,20 @@ func kindOf(text string) (kind mcpseal.Kind) {
 
 // keepAnswers returns the JSON text of the answers that the server may see, or "" if it may
 // see none. all is true if nothing was dropped.
-func (e *Exchange) keepAnswers(ctx context.Context, given []answer, foreign bool) (kept string, all bool) {
+func (e *Exchange) keepAnswers(ctx context.Context, text string, given []answer, foreign bool) (kept string, all bool) {
 	unsolicited := e.round.First() && e.Method == "tools/call" && e.proxy.unsolicited[e.Target]
-	dropped := 0
+	drop := changes{}
 	for i := range given {
 		a := &given[i]
 		if a.kind == 0 || foreign || !unsolicited && !e.round.Accepts(a.Name, a.kind) {
-			dropped++
-			continue
+			drop[a.Name] = ""
 		}
-		if kept != "" {
-			kept += ","
-		}
-		kept += quoted(a.Name) + ":" + a.Raw
 	}
-	e.round.Dropped(ctx, dropped)
-	if kept != "" {
-		kept = "{" + kept + "}"
+	e.round.Dropped(ctx, len(drop))
+	if len(drop) < len(given) {
+		kept = string(drop.apply(text, 0, text))
 	}
-	return kept, dropped == 0
+	return kept, len(drop) == 0
 }
 
 func (e *Exchange) openList(ctx context.Context, m *envelope, caller mcpseal.Principal) {
