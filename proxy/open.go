@@ -61,9 +61,9 @@ func carriesState(text string) bool {
 	return !ok || fields[0].present
 }
 
-// readParams reads the params of a request. Missing params have no members.
+// readParams reads the params of a request. Params that are missing or null have no members.
 func readParams(m *envelope, n *names) ([]field, bool) {
-	if m.params == nil {
+	if m.params == nil || m.params.Raw == "null" {
 		return make([]field, len(n.list)), true
 	}
 	return n.read(m.params.Raw)
