@@ -60,7 +60,7 @@ const (
 // envelope is a JSON-RPC message.
 type envelope struct {
 	text           string
-	id             string // JSON text; "" if there is none
+	id             string // JSON text, which is the same for the same id; "" if there is none
 	method         string
 	params, result *field
 	isError        bool
@@ -80,12 +80,14 @@ func readEnvelope(text string) (m envelope, why string) {
 		return m, "not one JSON object in UTF-8, or one that two parsers read differently"
 	}
 	id, method, params, result, problem := &o[atID], &o[atMethod], &o[atParams], &o[atResult], &o[atError]
-	if id.present {
-		if m.id = id.Raw; !id.isString() && strings.IndexByte("-0123456789", m.id[0]) < 0 {
-			if m.id != "null" || method.present {
-				return m, "an id that is neither a string nor a number"
-			}
-		}
+	switch {
+	case !id.present:
+	case id.isString():
+		m.id = quoted(id.Text) // the other side may write it in another way
+	case strings.IndexByte("-0123456789", id.Raw[0]) >= 0, id.Raw == "null" && !method.present:
+		m.id = id.Raw
+	default:
+		return m, "an id that is neither a string nor a number"
 	}
 	if params.present {
 		m.params = params
@@ -99,8 +101,8 @@ func readEnvelope(text string) (m envelope, why string) {
 		return m, "both a request and an answer"
 	case result.present && problem.present:
 		return m, "both a result and an error"
-	case method.present && (!method.isString() || method.Text == ""):
-		return m, "a method that is not a text"
+	case method.present && (!method.isString() || method.Text == "" || strings.Contains(method.Text, "\x00")):
+		return m, "a method that is not a text, or that some parsers read only in part"
 	case !method.present && !result.present && !problem.present:
 		return m, "neither a request nor an answer"
 	case !method.present && params.present:

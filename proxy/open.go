@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
@@ -123,12 +124,11 @@ func (e *Exchange) reject(ctx context.Context, err error, why string) {
 	if why != "" {
 		e.proxy.logger().WarnContext(ctx, "proxy: a token was rejected", "method", mcpseal.PlainText(e.Method), "cause", why)
 	}
-	wire := mcpseal.Wire(err)
-	if rejected := mcpseal.Wire(mcpseal.ErrRejected); e.proxy.rejectedText != "" && e.Method == "tools/call" && wire.Code == rejected.Code && wire.Message == rejected.Message {
+	if errors.Is(err, mcpseal.ErrRejected) && e.Method == "tools/call" && e.proxy.rejectedText != "" {
 		e.Reply = resultMessage(e.ID, e.proxy.rejectedText)
 		return
 	}
-	e.Reply = errorMessage(e.ID, wire)
+	e.Reply = errorMessage(e.ID, mcpseal.Wire(err))
 }
 
 // answer is an answer of the client to one question.

@@ -117,9 +117,5 @@ func (e *Exchange) Failed() []byte {
 	return errorMessage(e.ID, internalError)
 }
 
-func (p *Proxy) logger() *slog.Logger {
-	if p.log == nil {
-		return slog.Default()
-	}
-	return p.log
-}
+// logger returns a logger whose panics stop nothing.
+func (p *Proxy) logger() *slog.Logger { return mcpseal.Logger(p.log) }
