@@ -56,7 +56,7 @@ func TestWhatIsNotOneJSONObjectInUTF8IsRefused(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				r.refused(message)
-				r.dropped1(message)
+				r.stopped(message)
 				for _, request := range []string{carriers[0].call(""), page("tools/list", ""), ping} {
 					e, _ := r.forwarded(request)
 					r.withheld(e, message)
@@ -66,8 +66,8 @@ func TestWhatIsNotOneJSONObjectInUTF8IsRefused(t *testing.T) {
 	}
 }
 
-// dropped1 checks that Pass drops a message.
-func (r *rig) dropped1(message string) {
+// stopped checks that Pass drops a message. Seal could take it for the answer.
+func (r *rig) stopped(message string) {
 	r.t.Helper()
 	r.log.Reset()
 	if out := r.proxy.Pass(context.Background(), []byte(message)); out != nil || !strings.Contains(r.log.String(), "was dropped") {
@@ -85,7 +85,7 @@ func TestAMessageIsARequestOrANotificationOrAnAnswer(t *testing.T) {
 		`{"id":7,"method":"tools/call\u0000","params":{"name":"x"}}`, `{"id":7,"method":"tools/list\u0000x","params":{"cursor":"x"}}`, `{"id":7,"method":"\u0000"}`,
 	} {
 		r.refused(message)
-		r.dropped1(message)
+		r.stopped(message)
 	}
 }
 
@@ -94,9 +94,9 @@ func TestTheIdOfARequestIsAStringOrANumber(t *testing.T) {
 	for _, id := range []string{`null`, `true`, `false`, `{}`, `[]`, `[1]`, `{"a":1}`} {
 		r.refused(`{"id":` + id + `,"method":"ping"}`)
 		r.refused(`{"id":` + id + `,"method":"tools/call","params":{"name":"x"}}`)
-		r.dropped1(`{"id":` + id + `,"method":"ping"}`)
+		r.stopped(`{"id":` + id + `,"method":"ping"}`)
 		if id != "null" {
-			r.dropped1(`{"id":` + id + `,"result":{}}`)
+			r.stopped(`{"id":` + id + `,"result":{}}`)
 		}
 	}
 	for _, id := range []string{`0`, `-1`, `1.5`, `1e3`, `12345678901234567890`, `""`, `"a"`, `"null"`, `"é"`, `"😀"`, `"\ud800"`, `"a\"b\\"`, `"<&>"`} {
@@ -176,7 +176,7 @@ func TestAnAnswerToNoRequestCarriesNothing(t *testing.T) {
 			if out := e.Seal(context.Background(), []byte(answer)); out != nil {
 				t.Errorf("%s: the client got %s", first, out)
 			}
-			r.dropped1(answer)
+			r.stopped(answer)
 		}
 	}
 }
@@ -314,7 +314,7 @@ func TestWhatARefusedMessageSaysIsNotInTheLog(t *testing.T) {
 	}
 	e, _ := r.forwarded(carriers[0].call(""))
 	r.withheld(e, asking(`1`, `{"`+canary+`":1}`))
-	r.dropped1(`{"method":"x","params":{"requestState":"` + canary + `"}}`)
+	r.stopped(`{"method":"x","params":{"requestState":"` + canary + `"}}`)
 	if strings.Contains(r.log.String(), canary) {
 		t.Errorf("the log has a state: %s", &r.log)
 	}

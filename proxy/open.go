@@ -144,8 +144,13 @@ func readAnswers(answers *field) (list []answer, why string) {
 	}
 	all, ok := readAll(answers.Raw)
 	for _, f := range all {
-		ok = ok && (f.Raw[0] != '{' || exactjson.Unmistakable([]byte(f.Raw), answerNames.set))
-		list = append(list, answer{f, kindOf(f.Raw)})
+		a := answer{field: f}
+		if f.Raw[0] == '{' {
+			fields, clear := answerNames.read(f.Raw)
+			ok = ok && clear && exactjson.Unmistakable([]byte(f.Raw), exactjson.Names{})
+			a.kind = kindOf(f.Raw, fields)
+		}
+		list = append(list, a)
 	}
 	if !ok {
 		return nil, "answers that are not an object, or that two parsers read differently"
@@ -155,11 +160,7 @@ func readAnswers(answers *field) (list []answer, why string) {
 
 // kindOf returns the kind of an answer, or 0 if it is of no kind, or of several, or has a
 // null in it.
-func kindOf(text string) (kind mcpseal.Kind) {
-	fields, ok := answerNames.read(text)
-	if !ok {
-		return 0
-	}
+func kindOf(text string, fields []field) (kind mcpseal.Kind) {
 	for i, of := range []mcpseal.Kind{mcpseal.KindForm, mcpseal.KindSampling, mcpseal.KindRoots} {
 		if fields[i].present {
 			if kind != 0 {
