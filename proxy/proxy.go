@@ -105,7 +105,11 @@ func (e *Exchange) Seal(ctx context.Context, message []byte) []byte {
 // Pass takes a message that the server sent on its own. It returns the message, or nil if
 // the client must not see it.
 func (p *Proxy) Pass(ctx context.Context, message []byte) []byte {
-	return p.pass(ctx, message)
+	m, why := readEnvelope(string(message))
+	if why != "" {
+		return p.drop(ctx, why)
+	}
+	return p.pass(ctx, &m, message)
 }
 
 // Failed returns the answer that the client gets if the server gave none that can be sent:

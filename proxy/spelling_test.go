@@ -210,8 +210,8 @@ func TestHarmlessMembersPass(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			r := plainRig(t)
 			for _, more := range harmless {
-				if p.name == "an answer to a question" && strings.Contains(more, `"x":2`) {
-					continue // no name may be twice in an answer
+				if p.name == "an answer to a question" && (strings.Contains(more, `"x":2`) || strings.Contains(more, `\ud800`)) {
+					continue // an answer must mean the same to every reader as a whole
 				}
 				p.check(r, ","+more)
 			}
