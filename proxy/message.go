@@ -66,9 +66,7 @@ type envelope struct {
 	isError        bool
 }
 
-// isRequest, isNotification and isAnswer tell the three sorts of messages apart. A message is
-// exactly one of them.
-func (m *envelope) isRequest() bool      { return m.method != "" && m.id != "" }
+// A message is a notification, an answer or a request.
 func (m *envelope) isNotification() bool { return m.method != "" && m.id == "" }
 func (m *envelope) isAnswer() bool       { return m.method == "" }
 
@@ -153,15 +151,8 @@ func errorMessage(id string, e mcpseal.WireError) []byte {
 	if id == "" {
 		id = "null"
 	}
-	text, err := json.Marshal(struct {
-		JSONRPC string            `json:"jsonrpc"`
-		ID      json.RawMessage   `json:"id"`
-		Error   mcpseal.WireError `json:"error"`
-	}{"2.0", json.RawMessage(id), e})
-	if err != nil { // the id is JSON, because it was read
-		return []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`)
-	}
-	return text
+	text, _ := json.Marshal(e) // it has only texts of our own
+	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"error":` + string(text) + `}`)
 }
 
 // resultMessage returns a JSON-RPC answer with a tool's error as its result.
