@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -302,6 +303,21 @@ func TestAnswersThatAreNoObjectAreRefused(t *testing.T) {
 	r := plainRig(t)
 	for _, answers := range []string{`[]`, `"x"`, `1`, `true`, `[` + accept + `]`} {
 		r.refused(carriers[0].call(`,"inputResponses":` + answers))
+	}
+}
+
+func TestMoreAnswersThanARoundCanAskAreRefused(t *testing.T) {
+	r := newRig(t, mcpseal.Config{}, proxy.Config{Unsolicited: []string{"deploy"}})
+	many := make([]string, mcpseal.MaxQuestions+1)
+	for i := range many {
+		many[i] = fmt.Sprintf(`"q%d":%s`, i, accept)
+	}
+	call := func(answers []string) string {
+		return carriers[0].call(`,"inputResponses":{` + strings.Join(answers, ",") + `}`)
+	}
+	r.refused(call(many))
+	if _, got := r.forwarded(call(many[1:])); got != call(many[1:]) {
+		t.Errorf("the server got %s", got)
 	}
 }
 

@@ -123,7 +123,7 @@ func quoted(text string) string {
 			break
 		}
 		r, size := utf8.DecodeRuneInString(text[at:])
-		if r == utf8.RuneError && size == 1 && at+3 <= len(text) && text[at] == 0xED && text[at+1] >= 0xA0 {
+		if at+3 <= len(text) && text[at] == 0xED && text[at+1]&0xE0 == 0xA0 && text[at+2]&0xC0 == 0x80 {
 			r, size = 0xD000|rune(text[at+1]&0x3F)<<6|rune(text[at+2]&0x3F), 3
 		}
 		switch {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/exactjson"
 	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
@@ -63,9 +64,10 @@ func (n *names) misspelt(name string) bool {
 // in upper case, which exactjson.Names does not compare.
 var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", "\ufb05", "st", "\ufb06", "st")
 
-// readAll returns all members of an object. It returns false if the text is not one object,
-// or if two readers could take two members for one: they have the same name, or a name has
-// half a surrogate pair, which Go replaces.
+// readAll returns all members of an object of questions or answers. It returns false if the
+// text is not one object, if it has more members than a round can ask, or if two readers could
+// take two members for one: they have the same name, or a name has half a surrogate pair,
+// which Go replaces.
 func readAll(text string) (list []field, ok bool) {
 	seen := map[string]bool{}
 	members := jsonorder.ReadMembers(text)
@@ -74,7 +76,7 @@ func readAll(text string) (list []field, ok bool) {
 		if !ok {
 			return list, members.Whole()
 		}
-		if seen[member.Name] || !utf8.ValidString(member.Name) {
+		if len(list) == mcpseal.MaxQuestions || seen[member.Name] || !utf8.ValidString(member.Name) {
 			return nil, false
 		}
 		seen[member.Name] = true

@@ -75,7 +75,6 @@ func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []
 	kind, state, asked := &result[0], &result[1], &result[2]
 	if kind.Text != "input_required" || !kind.isString() {
 		if state.present || asked.present {
-			e.round.Completed(ctx)
 			return e.fail(ctx, "a state or questions in a result that does not ask")
 		}
 		return message
