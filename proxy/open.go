@@ -55,7 +55,7 @@ func (e *Exchange) refuse(ctx context.Context, wire mcpseal.WireError, why strin
 // carriesState reports whether an object has a state, in whatever spelling. What is not an
 // object has none.
 func carriesState(text string) bool {
-	if len(text) == 0 || text[0] != '{' {
+	if text[0] != '{' {
 		return false
 	}
 	fields, ok := plainNames.read(text)
@@ -85,9 +85,8 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 	switch {
 	case !target.isString():
 		why = "a call without the name of what it calls"
-	case state.present && !state.isString(), state.present && state.Text == "":
-		// The proxy issues no such token.
-		e.reject(ctx, mcpseal.ErrRejected, "a state that is not a text")
+	case state.present && state.Text == "": // the boundary would take it for no token
+		e.reject(ctx, mcpseal.ErrRejected, "a state that is empty, or not a text")
 		return
 	}
 	if why != "" {
@@ -113,9 +112,7 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 	if kept, all := e.keepAnswers(ctx, answers.Raw, given, foreign); !all {
 		change["inputResponses"] = kept
 	}
-	if m.params != nil {
-		e.Forward = change.apply(m.text, m.params.From, m.params.Raw)
-	}
+	e.Forward = change.apply(m.text, m.params.From, m.params.Raw)
 }
 
 // reject sets the answer to a token that the boundary rejected, or to a failure of the

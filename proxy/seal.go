@@ -73,7 +73,7 @@ func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []
 		return e.fail(ctx, "a result that is not an object, or that two parsers read differently")
 	}
 	kind, state, asked := &result[0], &result[1], &result[2]
-	if kind.Text != "input_required" || !kind.isString() {
+	if kind.Text != "input_required" {
 		if state.present || asked.present {
 			return e.fail(ctx, "a state or questions in a result that does not ask")
 		}
@@ -126,9 +126,6 @@ func kindOfQuestion(text string) mcpseal.Kind {
 	}
 	switch method, params := &fields[0], &fields[1]; method.Text {
 	case "elicitation/create":
-		if !params.present {
-			return 0
-		}
 		mode, ok := modeNames.read(params.Raw)
 		switch {
 		case !ok:
