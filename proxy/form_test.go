@@ -149,6 +149,16 @@ func TestAnAnswerWithAnotherIdIsNotTheAnswer(t *testing.T) {
 	}
 }
 
+func TestARequestOfTheServerWithTheSameIdIsNotTheAnswer(t *testing.T) {
+	r := plainRig(t)
+	e, _ := r.forwarded(carriers[0].call(""))
+	const request = `{"id":7,"method":"sampling/createMessage","params":{"messages":[]}}`
+	if out := e.Seal(context.Background(), []byte(request)); string(out) != request {
+		t.Errorf("it became %s", out)
+	}
+	token(t, r.sealed(e, asking(`"`+canary+`"`, "")))
+}
+
 func TestASecondAnswerIsDropped(t *testing.T) {
 	r := plainRig(t)
 	answer := []byte(asking(`"`+canary+`"`, ""))
@@ -325,8 +335,14 @@ func TestWhatARefusedMessageSaysIsNotInTheLog(t *testing.T) {
 	r := plainRig(t)
 	r.refused(carriers[0].call(`,"RequestState":"` + canary + `"`))
 	r.refused(`{"id":7,"method":"` + canary[:2] + `\n\u001b[2J","params":{"requestState":"` + canary + `"}}`)
-	if strings.Contains(r.log.String(), "\x1b") {
-		t.Error("the log has a control character")
+	long := strings.Repeat("x", 10_000)
+	r.refused(`{"id":7,"method":"` + long + `","params":{"requestState":"x"}}`)
+	if strings.Contains(r.log.String(), "\x1b") || strings.Contains(r.log.String(), long) {
+		t.Error("the log has a control character, or a long text of the client")
+	}
+	stranger, _ := r.forwarded(`{"id":7,"method":"` + long + `"}`)
+	if r.withheld(stranger, "garbage"); strings.Contains(r.log.String(), long) {
+		t.Error("the log has a long text of the client")
 	}
 	e, _ := r.forwarded(carriers[0].call(""))
 	r.withheld(e, asking(`1`, `{"`+canary+`":1}`))
