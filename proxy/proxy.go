@@ -121,5 +121,9 @@ func (e *Exchange) Failed() []byte {
 	return errorMessage(e.ID, internalError)
 }
 
+// Answered reports whether Seal has seen the answer to the client's request. A carrier whose
+// stream ends before it sends [Exchange.Failed].
+func (e *Exchange) Answered() bool { return e.done }
+
 // logger returns a logger whose panics stop nothing.
 func (p *Proxy) logger() *slog.Logger { return mcpseal.Logger(p.log) }
