@@ -13,7 +13,7 @@ import (
 func (e *Exchange) seal(ctx context.Context, message []byte) []byte {
 	m, why := readEnvelope(string(message))
 	switch {
-	case why == "" && !(m.isAnswer() && m.id == e.ID):
+	case why == "" && !(m.isAnswer() && m.sameID == e.sameID):
 		return e.proxy.pass(ctx, &m, message)
 	case e.done:
 		return e.proxy.drop(ctx, "a second answer to one request")
