@@ -270,14 +270,16 @@ func TestNoStateReachesTheClientWhateverTheServerDoes(t *testing.T) {
 			w.Header()["Content-Type"] = []string{"application/json", "text/html"}
 			io.WriteString(w, asking)
 		}, 502, failedMessage},
-		"201":                 {writes(201, "application/json", asking), 502, failedMessage},
-		"202":                 {writes(202, "application/json", asking), 202, ""},
-		"206":                 {writes(206, "application/json", asking), 502, failedMessage},
-		"400 as JSON":         {writes(400, "application/json", asking), 400, ""},
-		"400 as text":         {writes(400, "text/plain", asking), 400, "The server answered 400.\n"},
-		"400 as events":       {writes(400, "text/event-stream", event), 400, "The server answered 400.\n"},
-		"500 as HTML":         {writes(500, "text/html", asking), 500, "The server answered 500.\n"},
-		"307":                 {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/"+canary, http.StatusTemporaryRedirect) }, 307, "The server answered 307.\n"},
+		"201":           {writes(201, "application/json", asking), 502, failedMessage},
+		"202":           {writes(202, "application/json", asking), 202, ""},
+		"206":           {writes(206, "application/json", asking), 502, failedMessage},
+		"400 as JSON":   {writes(400, "application/json", asking), 400, ""},
+		"400 as text":   {writes(400, "text/plain", asking), 400, "The server answered 400.\n"},
+		"400 as events": {writes(400, "text/event-stream", event), 400, "The server answered 400.\n"},
+		"500 as HTML":   {writes(500, "text/html", asking), 500, "The server answered 500.\n"},
+		"307": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/"+canary, http.StatusTemporaryRedirect)
+		}, 307, "The server answered 307.\n"},
 		"JSON cut short":      {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n" + asking), 502, failedMessage},
 		"chunked, cut short":  {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(asking)), 502, failedMessage},
 		"chunked":             {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(asking[:60]) + chunk(asking[60:]) + "0\r\n\r\n"), 200, ""},
