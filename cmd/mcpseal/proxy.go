@@ -59,9 +59,9 @@ No other way may lead to the server, because the server trusts what it gets.
 
 Every user must be known, so that nobody can continue what another user began:
 
-  --identity header     the user is in the header --header. It counts only over a
-                        Unix socket, or from a network of --trust. What sends it
-                        must replace the header that its own clients send.
+  --identity header     the user is in the header --header. It counts only from
+                        a network of --trust, or over a Unix socket. What sends
+                        it must replace the header that its own clients send.
   --identity anonymous  nobody is known: whoever has a token can use it.
 
 Keys are in a file that ` + "`mcpseal keys new`" + ` makes; the proxy follows its rotation.
