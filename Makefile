@@ -18,7 +18,7 @@ mutate: ## 10,000 mutated requests for every example server, with the race detec
 rules: ## take every rule out of the proxy in turn, and see its tests fail
 	go run ./e2e/rules
 
-proxydiff: ## five minutes of mutated messages through the proxy, read by Go, Python and Node
+proxydiff: ## five minutes of mutated messages through the proxy, read by Python and Node
 	e2e/proxydiff/run 5m
 
 peers: ## servers on other SDKs, for the probe; the one on rmcp takes minutes to build

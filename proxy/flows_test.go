@@ -1,11 +1,14 @@
 package proxy_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -309,6 +312,46 @@ func TestAStateThatIsForAnotherHandlerIsKeptFromTheServer(t *testing.T) {
 	if _, got := r.forwarded(carriers[0].call(state(given) + `,"inputResponses":{"q":` + accept + `}`)); got != carriers[0].call("") {
 		t.Errorf("the server got %s", got)
 	}
+}
+
+func TestTheBufferOfAMessageCanBeUsedAgain(t *testing.T) {
+	r := plainRig(t)
+	message := []byte(carriers[0].call(`,"arguments":{"a":1}`))
+	e := r.proxy.Open(context.Background(), message, mcpseal.User("alice"))
+	copy(message, bytes.Repeat([]byte("x"), len(message)))
+	answer := []byte(asking(`"`+canary+`"`, `{"q":`+form+`}`))
+	out := bytes.Clone(e.Seal(context.Background(), answer))
+	copy(answer, bytes.Repeat([]byte("x"), len(answer)))
+	_, got := r.forwarded(carriers[0].call(`,"arguments":{"a":1}` + state(token(t, string(out))) + `,"inputResponses":{"q":` + accept + `}`))
+	if !strings.Contains(got, canary) || !strings.Contains(got, accept) {
+		t.Errorf("the server got %s", got)
+	}
+}
+
+func TestManyUsersCanCallAtOnce(t *testing.T) {
+	r := newRig(t, mcpseal.Config{Logger: slog.New(slog.DiscardHandler)}, proxy.Config{Logger: slog.New(slog.DiscardHandler)})
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			user := fmt.Sprint("user", i)
+			for range 20 {
+				out := r.openAs(user, carriers[0].call("")).Seal(context.Background(), []byte(asking(`"`+user+`"`, "")))
+				var m struct{ Result struct{ RequestState string } }
+				if json.Unmarshal(out, &m) != nil {
+					t.Errorf("%s got %s", user, out)
+				}
+				message := carriers[0].call(state(m.Result.RequestState))
+				if e := r.openAs(user, message); string(e.Forward) != carriers[0].call(state(user)) {
+					t.Errorf("the server got %s", e.Forward)
+				}
+				if e := r.openAs("other", message); e.Forward != nil {
+					t.Errorf("the server got %s", e.Forward)
+				}
+				r.proxy.Pass(context.Background(), []byte("garbage"))
+			}
+		})
+	}
+	all.Wait()
 }
 
 // Lists

@@ -127,6 +127,16 @@ func TestAnIdInAnotherSpellingIsTheSame(t *testing.T) {
 	}
 }
 
+func TestTheSpellingsOfAnIdHaveOneText(t *testing.T) {
+	for id, want := range map[string]string{
+		`"\u00e9"`: `"é"`, `"é"`: `"é"`, `"a\/b"`: `"a/b"`, `"\uD800"`: `"\ud800"`, `"1"`: `"1"`, `1`: `1`, `1.0`: `1.0`, `null`: `null`, ``: ``, `"`: `"`,
+	} {
+		if got := proxy.ID(id); got != want {
+			t.Errorf("%s is %s", id, got)
+		}
+	}
+}
+
 func TestAnAnswerWithAnotherIdIsNotTheAnswer(t *testing.T) {
 	r := plainRig(t)
 	for asked, answered := range map[string]string{

@@ -24,8 +24,8 @@ import (
 var list string
 
 type rule struct {
-	file     string
-	out, in_ []string
+	file          string
+	gone, instead []string
 }
 
 func main() {
@@ -44,7 +44,7 @@ func main() {
 	defer os.RemoveAll(dir)
 	idle, tried := 0, 0
 	for i, r := range rules {
-		name := fmt.Sprintf("%s: %s", r.file, strings.Join(r.out, " ⏎ "))
+		name := fmt.Sprintf("%s: %s", r.file, strings.Join(r.gone, " ⏎ "))
 		if !strings.Contains(name, *only) {
 			continue
 		}
@@ -68,19 +68,19 @@ func parse(text string) (rules []rule, err error) {
 			switch {
 			case strings.HasPrefix(line, "#"):
 			case strings.HasPrefix(line, "-"):
-				r.out = append(r.out, strings.TrimSpace(line[1:]))
+				r.gone = append(r.gone, strings.TrimSpace(line[1:]))
 			case strings.HasPrefix(line, "+"):
-				r.in_ = append(r.in_, strings.TrimSpace(line[1:]))
+				r.instead = append(r.instead, strings.TrimSpace(line[1:]))
 			case r.file == "":
 				r.file = line
 			default:
 				return nil, fmt.Errorf("%q is neither taken out nor put in", line)
 			}
 		}
-		if r.file == "" && r.out == nil {
+		if r.file == "" && r.gone == nil {
 			continue // only remarks
 		}
-		if r.file == "" || r.out == nil {
+		if r.file == "" || r.gone == nil {
 			return nil, fmt.Errorf("%q has no file, or takes nothing out", block)
 		}
 		rules = append(rules, r)
@@ -129,17 +129,17 @@ func (r *rule) try(dir string) string {
 
 // apply returns the text without the rule.
 func (r *rule) apply(text string) (mutant, problem string) {
-	if len(r.out) == 1 { // it may be part of a line
-		if n := strings.Count(text, r.out[0]); n != 1 {
+	if len(r.gone) == 1 { // it may be part of a line
+		if n := strings.Count(text, r.gone[0]); n != 1 {
 			return "", fmt.Sprintf("the source has it %d times", n)
 		}
-		return strings.Replace(text, r.out[0], strings.Join(r.in_, "\n"), 1), ""
+		return strings.Replace(text, r.gone[0], strings.Join(r.instead, "\n"), 1), ""
 	}
 	lines, at := strings.Split(text, "\n"), -1
 	for i := range lines {
-		found := i+len(r.out) <= len(lines)
-		for j := 0; found && j < len(r.out); j++ {
-			found = strings.TrimSpace(lines[i+j]) == r.out[j]
+		found := i+len(r.gone) <= len(lines)
+		for j := 0; found && j < len(r.gone); j++ {
+			found = strings.TrimSpace(lines[i+j]) == r.gone[j]
 		}
 		if found && at >= 0 {
 			return "", "the source has it twice"
@@ -152,6 +152,6 @@ func (r *rule) apply(text string) (mutant, problem string) {
 		return "", "the source does not have it"
 	}
 	rest := append([]string{}, lines[:at]...)
-	rest = append(append(rest, r.in_...), lines[at+len(r.out):]...)
+	rest = append(append(rest, r.instead...), lines[at+len(r.gone):]...)
 	return strings.Join(rest, "\n"), ""
 }
