@@ -595,3 +595,31 @@ func TestTheProxyNeedsABoundaryWithKeys(t *testing.T) {
 		t.Error("a proxy that cannot seal cursors")
 	}
 }
+
+func TestAQuestionThatTheClientCannotAnswerIsNotSent(t *testing.T) {
+	const meta = `,"_meta":{"io.modelcontextprotocol/clientCapabilities":`
+	for _, c := range []struct {
+		declared, question string
+		sent               bool
+	}{
+		{`{"elicitation":{}}`, `{"method":"elicitation/create","params":{"mode":"form"}}`, true},
+		{`{"elicitation":{"url":{}}}`, `{"method":"elicitation/create","params":{"mode":"form"}}`, false},
+		{`{"elicitation":{"url":{}}}`, `{"method":"elicitation/create","params":{"mode":"url"}}`, true},
+		{`{"elicitation":{"form":{}}}`, `{"method":"elicitation/create","params":{"mode":"url"}}`, false},
+		{`{}`, `{"method":"elicitation/create","params":{}}`, false},
+		{`{"sampling":{}}`, `{"method":"sampling/createMessage","params":{"messages":[]}}`, true},
+		{`{"sampling":{}}`, `{"method":"sampling/createMessage","params":{"messages":[],"tools":[]}}`, false},
+		{`{"sampling":{}}`, `{"method":"sampling/createMessage","params":{"messages":[],"toolChoice":{}}}`, false},
+		{`{"sampling":{"tools":{}}}`, `{"method":"sampling/createMessage","params":{"messages":[],"tools":[]}}`, true},
+		{`{"sampling":{}}`, `{"method":"roots/list"}`, false},
+		{`{"roots":{}}`, `{"method":"roots/list"}`, true},
+		{`"nothing"`, `{"method":"roots/list"}`, false},
+	} {
+		r := plainRig(t)
+		e, _ := r.forwarded(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"deploy"` + meta + c.declared + `}}}`)
+		out := string(e.Seal(t.Context(), []byte(`{"jsonrpc":"2.0","id":7,"result":{"resultType":"input_required","requestState":"`+canary+`","inputRequests":{"a":`+c.question+`}}}`)))
+		if sent := strings.Contains(out, `"inputRequests"`); sent != c.sent || !sent && !strings.Contains(out, "-32021") || strings.Contains(out, canary) {
+			t.Errorf("%s, %s: %s", c.declared, c.question, out)
+		}
+	}
+}

@@ -38,7 +38,8 @@ var (
 	askingNames   = namesOf("resultType", "requestState", "inputRequests")
 	pageNames     = namesOf("nextCursor", "requestState", "ttlMs", "cacheScope")
 	questionNames = namesOf("method", "params")
-	modeNames     = namesOf("mode")
+	modeNames     = namesOf("mode", "tools", "toolChoice")
+	metaNames     = namesOf("io.modelcontextprotocol/clientCapabilities")
 )
 
 // Places in the lists above.
@@ -55,6 +56,7 @@ const (
 	atArguments
 	atState
 	atAnswers
+	atMeta
 )
 
 // envelope is a JSON-RPC message.

@@ -93,7 +93,7 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 		e.refuse(ctx, invalidParams, why)
 		return
 	}
-	e.Target = target.Text
+	e.Target, e.can = target.Text, declaredIn(params[atMeta].Raw)
 	var err error
 	e.round, err = e.proxy.boundary.Open(ctx, mcpseal.Request{
 		Method: m.method, Target: e.Target, Arguments: []byte(params[atArguments].Raw), Principal: caller,
@@ -113,6 +113,19 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 		change["inputResponses"] = kept
 	}
 	e.Forward = change.apply(m.text, m.params.From, m.params.Raw)
+}
+
+// declaredIn returns the capabilities that a request declares in its _meta, or nil if it
+// declares none: then its protocol revision is an older one.
+func declaredIn(meta string) *adapter.Capabilities {
+	fields, ok := metaNames.read(meta)
+	if !ok || !fields[0].present {
+		return nil
+	}
+	var declared map[string]any
+	json.Unmarshal([]byte(fields[0].Raw), &declared) // what is not an object declares nothing
+	can := adapter.CapabilitiesIn(declared)
+	return &can
 }
 
 // reject sets the answer to a token that the boundary rejected, or to a failure of the

@@ -80,6 +80,7 @@ type Exchange struct {
 	proxy  *Proxy
 	sameID string
 	kind   kind
+	can    *adapter.Capabilities // what the client can answer; nil if the request does not say
 	round  mcpseal.Round
 	page   cursor.Page
 	done   bool // the answer has been seen

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
@@ -82,9 +83,12 @@ func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []
 	if state.present && !state.isString() {
 		return e.fail(ctx, "a state that is not a text")
 	}
-	questions, why := readQuestions(asked)
+	questions, needs, why := readQuestions(asked)
 	if why != "" {
 		return e.fail(ctx, why)
+	}
+	if e.can != nil && slices.ContainsFunc(needs, func(n adapter.Need) bool { return !e.can.Meet(n) }) {
+		return errorMessage(e.ID, adapter.MissingCapabilities(needs...))
 	}
 	var plaintext *string
 	if state.present {
@@ -99,47 +103,50 @@ func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []
 }
 
 // readQuestions reads the questions of a result. It returns why they must not be sent, or "".
-func readQuestions(asked *field) (questions []mcpseal.Question, why string) {
+func readQuestions(asked *field) (questions []mcpseal.Question, needs []adapter.Need, why string) {
 	if !asked.present || asked.Raw == "null" {
-		return nil, ""
+		return nil, nil, ""
 	}
 	all, ok := readAll(asked.Raw)
 	unknown := false
 	for _, f := range all {
-		kind := kindOfQuestion(f.Raw)
-		unknown = unknown || kind == 0
-		questions = append(questions, mcpseal.Question{Key: f.Name, Kind: kind})
+		need := needOf(f.Raw)
+		unknown = unknown || need.Kind == 0
+		needs = append(needs, need)
+		questions = append(questions, mcpseal.Question{Key: f.Name, Kind: need.Kind})
 	}
 	switch {
 	case !ok:
-		return nil, "questions that are not an object, or that two parsers read differently"
+		return nil, nil, "questions that are not an object, or that two parsers read differently"
 	case unknown:
-		return nil, "a question of an unknown kind, or one that two parsers read differently"
+		return nil, nil, "a question of an unknown kind, or one that two parsers read differently"
 	}
-	return questions, ""
+	return questions, needs, ""
 }
 
-func kindOfQuestion(text string) mcpseal.Kind {
+// needOf returns what a client must be able to do to answer a question. Its Kind is 0 if the
+// question must not be sent.
+func needOf(text string) adapter.Need {
 	fields, ok := questionNames.read(text)
 	if !ok {
-		return 0
+		return adapter.Need{}
 	}
-	switch method, params := &fields[0], &fields[1]; method.Text {
-	case "elicitation/create":
-		mode, ok := modeNames.read(params.Raw)
-		switch {
-		case !ok:
-			return 0
-		case mode[0].Text == "url":
-			return mcpseal.KindURL
-		}
-		return mcpseal.KindForm
-	case "sampling/createMessage":
-		return mcpseal.KindSampling
-	case "roots/list":
-		return mcpseal.KindRoots
+	method, params := &fields[0], &fields[1]
+	if method.Text == "roots/list" {
+		return adapter.Need{Kind: mcpseal.KindRoots}
 	}
-	return 0
+	how, ok := modeNames.read(params.Raw)
+	switch {
+	case !ok:
+		return adapter.Need{}
+	case method.Text == "elicitation/create" && how[0].Text == "url":
+		return adapter.Need{Kind: mcpseal.KindURL}
+	case method.Text == "elicitation/create":
+		return adapter.Need{Kind: mcpseal.KindForm}
+	case method.Text == "sampling/createMessage":
+		return adapter.Need{Kind: mcpseal.KindSampling, Tools: how[1].present || how[2].present}
+	}
+	return adapter.Need{}
 }
 
 // maxCached is the longest time for which a page may be cached, with its cursor.
