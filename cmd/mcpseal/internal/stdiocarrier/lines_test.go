@@ -146,6 +146,20 @@ func TestASlowClientHoldsTheServerBack(t *testing.T) {
 	}
 }
 
+func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
+	var out strings.Builder
+	w := newLineWriter(&out)
+	if err := w.write([]byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	w.close()
+	for range 2 {
+		if err := w.write([]byte("two")); err == nil || out.String() != "one\n" {
+			t.Errorf("%v, %q", err, out.String())
+		}
+	}
+}
+
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

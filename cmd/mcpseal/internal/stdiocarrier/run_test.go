@@ -214,16 +214,27 @@ func TestAClientThatTakesNoAnswersEndsTheServer(t *testing.T) {
 }
 
 func TestAClientThatDoesNotReadCannotHoldACarrierThatIsTold(t *testing.T) {
-	beServer(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	in, toCarrier := io.Pipe()
-	defer toCarrier.Close()
-	go io.WriteString(toCarrier, `{"jsonrpc":"2.0","id":1,"method":"test/report"}`+"\n")
-	release := make(chan struct{})
-	defer close(release)
-	stuck := writerFunc(func([]byte) (int, error) { cancel(); <-release; return 0, io.ErrClosedPipe })
-	if _, err := run(ctx, newProxy(t, mcpseal.Config{}), nil, []string{os.Args[0]}, in, stuck, nil, brief); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+	for name, then := range map[string]string{
+		"the server runs":      "",
+		"the server has ended": `{"jsonrpc":"2.0","method":"test/exit"}` + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			beServer(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			in, toCarrier := io.Pipe()
+			defer toCarrier.Close()
+			go io.WriteString(toCarrier, `{"jsonrpc":"2.0","id":1,"method":"test/report"}`+"\n"+then)
+			release := make(chan struct{})
+			defer close(release)
+			stuck := writerFunc(func([]byte) (int, error) {
+				time.AfterFunc(300*time.Millisecond, cancel) // mostly after the server's end
+				<-release
+				return 0, io.ErrClosedPipe
+			})
+			if _, err := run(ctx, newProxy(t, mcpseal.Config{}), nil, []string{os.Args[0]}, in, stuck, nil, brief); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
 	}
 }
 
