@@ -174,6 +174,16 @@ func TestATokenAndACursorExpire(t *testing.T) {
 	})
 }
 
+func TestATokenThatAsksToOpenAURLLivesAsLongAsTheOperatorSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, mcpseal.Config{TTL: time.Minute, URLTTL: time.Hour / 2}, proxy.Config{})
+		short, long := r.begin(carriers[0], "", "", `{"q":`+form+`}`), r.begin(carriers[0], "", "", `{"q":`+url+`}`)
+		time.Sleep(10 * time.Minute)
+		r.rejected("alice", carriers[0].call(state(short)))
+		r.forwarded(carriers[0].call(state(long)))
+	})
+}
+
 func TestARejectedTokenThatIsAskedAgainIsAFirstRound(t *testing.T) {
 	r := newRig(t, mcpseal.Config{AskAgain: mcpseal.AskAgainAlways}, proxy.Config{})
 	_, got := r.forwarded(carriers[0].call(state("ms1.forged") + `,"inputResponses":{"q":` + accept + `}`))
@@ -391,6 +401,8 @@ func TestACursorIsSharedOnlyIfItsPageMayBeCachedForAll(t *testing.T) {
 		`,"ttlMs":1000,"cacheScope":"public"`:        true,
 		`,"ttlMs":1e3,"cacheScope":"p\u0075blic"`:    true,
 		`,"ttlMs":1e300,"cacheScope":"public"`:       true,
+		`,"ttlMs":1e11,"cacheScope":"public"`:        true,
+		`,"ttlMs":1000,"cacheScope":""`:              false,
 		`,"ttlMs":1000,"cacheScope":"private"`:       false,
 		`,"ttlMs":1000`:                              false,
 		`,"cacheScope":"public"`:                     false,

@@ -102,7 +102,7 @@ func TestTheIdOfARequestIsAStringOrANumber(t *testing.T) {
 	}
 	for _, id := range []string{`0`, `-1`, `1.5`, `1e3`, `12345678901234567890`, `""`, `"a"`, `"null"`, `"é"`, `"😀"`, `"\ud800"`, `"a\"b\\"`, `"<&>"`} {
 		e, _ := r.forwarded(`{"id": ` + id + ` ,"method":"tools/call","params":{"name":"x"}}`)
-		if !sameID(e.ID, id) {
+		if e.ID != id {
 			t.Errorf("the id %s is %s", id, e.ID)
 		}
 		out := r.sealed(e, `{"id":`+id+`,"result":{"resultType":"input_required","requestState":"`+canary+`"}}`)
@@ -111,17 +111,10 @@ func TestTheIdOfARequestIsAStringOrANumber(t *testing.T) {
 		}
 		token(t, out)
 		e = r.open(`{"id":` + id + `,"method":"tools/call","params":{}}`)
-		if got := string(member(t, string(e.Reply), "id")); !sameID(got, id) {
+		if got := string(member(t, string(e.Reply), "id")); got != id {
 			t.Errorf("the error for %s is for %s", id, got)
 		}
 	}
-}
-
-func sameID(a, b string) bool {
-	for _, pair := range [][2]string{{`\u00e9`, `é`}, {`\u003c`, `<`}, {`\u003e`, `>`}, {`\u0026`, `&`}} {
-		a, b = strings.ReplaceAll(a, pair[0], pair[1]), strings.ReplaceAll(b, pair[0], pair[1])
-	}
-	return a == b
 }
 
 func TestAnIdInAnotherSpellingIsTheSame(t *testing.T) {
@@ -147,6 +140,16 @@ func TestAnAnswerWithAnotherIdIsNotTheAnswer(t *testing.T) {
 			token(t, r.sealed(e, `{"id":`+asked+`,"result":{"resultType":"input_required"}}`)) // the answer can still come
 		}
 	}
+}
+
+func TestARequestOfTheServerWithTheSameIdIsNotTheAnswer(t *testing.T) {
+	r := plainRig(t)
+	e, _ := r.forwarded(carriers[0].call(""))
+	const request = `{"id":7,"method":"sampling/createMessage","params":{"messages":[]}}`
+	if out := e.Seal(context.Background(), []byte(request)); string(out) != request {
+		t.Errorf("it became %s", out)
+	}
+	token(t, r.sealed(e, asking(`"`+canary+`"`, "")))
 }
 
 func TestASecondAnswerIsDropped(t *testing.T) {
@@ -325,8 +328,14 @@ func TestWhatARefusedMessageSaysIsNotInTheLog(t *testing.T) {
 	r := plainRig(t)
 	r.refused(carriers[0].call(`,"RequestState":"` + canary + `"`))
 	r.refused(`{"id":7,"method":"` + canary[:2] + `\n\u001b[2J","params":{"requestState":"` + canary + `"}}`)
-	if strings.Contains(r.log.String(), "\x1b") {
-		t.Error("the log has a control character")
+	long := strings.Repeat("x", 10_000)
+	r.refused(`{"id":7,"method":"` + long + `","params":{"requestState":"x"}}`)
+	if strings.Contains(r.log.String(), "\x1b") || strings.Contains(r.log.String(), long) {
+		t.Error("the log has a control character, or a long text of the client")
+	}
+	stranger, _ := r.forwarded(`{"id":7,"method":"` + long + `"}`)
+	if r.withheld(stranger, "garbage"); strings.Contains(r.log.String(), long) {
+		t.Error("the log has a long text of the client")
 	}
 	e, _ := r.forwarded(carriers[0].call(""))
 	r.withheld(e, asking(`1`, `{"`+canary+`":1}`))

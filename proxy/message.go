@@ -60,7 +60,8 @@ const (
 // envelope is a JSON-RPC message.
 type envelope struct {
 	text           string
-	id             string // JSON text, which is the same for the same id; "" if there is none
+	id             string // JSON text; "" if there is none
+	sameID         string // the same text for an id in all its spellings
 	method         string
 	params, result *field
 	isError        bool
@@ -78,13 +79,12 @@ func readEnvelope(text string) (m envelope, why string) {
 		return m, "not one JSON object in UTF-8, or one that two parsers read differently"
 	}
 	id, method, params, result, problem := &o[atID], &o[atMethod], &o[atParams], &o[atResult], &o[atError]
+	m.id, m.sameID = id.Raw, id.Raw
 	switch {
 	case !id.present:
 	case id.isString():
-		m.id = quoted(id.Text) // the other side may write it in another way
-	case strings.IndexByte("-0123456789", id.Raw[0]) >= 0, id.Raw == "null" && !method.present:
-		m.id = id.Raw
-	default:
+		m.sameID = quoted(id.Text) // the other side may write it in another way
+	case strings.IndexByte("-0123456789", id.Raw[0]) < 0 && (id.Raw != "null" || method.present):
 		return m, "an id that is neither a string nor a number"
 	}
 	if params.present {

@@ -26,7 +26,7 @@ func (e *Exchange) open(ctx context.Context, text string, caller mcpseal.Princip
 		}
 		return
 	}
-	e.ID, e.kind = m.id, kinds[m.method]
+	e.ID, e.sameID, e.kind = m.id, m.sameID, kinds[m.method]
 	if m.isNotification() && e.kind != plain {
 		e.refuse(ctx, invalidRequest, "a call without an id, which nobody could answer")
 		return

@@ -77,11 +77,12 @@ type Exchange struct {
 	Method string // "" if the message has none
 	Target string // the tool's or prompt's name, or the resource's URI; "" for other methods
 
-	proxy *Proxy
-	kind  kind
-	round mcpseal.Round
-	page  cursor.Page
-	done  bool // the answer has been seen
+	proxy  *Proxy
+	sameID string
+	kind   kind
+	round  mcpseal.Round
+	page   cursor.Page
+	done   bool // the answer has been seen
 }
 
 // Open takes a message of the client. caller tells who sent it; nil means that nobody is

@@ -13,10 +13,10 @@ import (
 func (e *Exchange) seal(ctx context.Context, message []byte) []byte {
 	m, why := readEnvelope(string(message))
 	switch {
-	case why == "" && !(m.isAnswer() && m.id == e.ID):
+	case why == "" && !(m.isAnswer() && m.sameID == e.sameID):
 		return e.proxy.pass(ctx, &m, message)
-	case e.done || e.ID == "":
-		return e.proxy.drop(ctx, "a second answer to one request, or an answer to none")
+	case e.done:
+		return e.proxy.drop(ctx, "a second answer to one request")
 	}
 	e.done = true
 	if why != "" { // it may be the answer, and another one may not come
