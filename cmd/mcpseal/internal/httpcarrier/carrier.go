@@ -17,6 +17,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
@@ -108,11 +109,11 @@ func New(config Config) (*Handler, error) {
 		h.origins[origin.String()] = true
 	}
 	h.forward = &httputil.ReverseProxy{
-		Rewrite:       h.rewrite,
-		Transport:     answers{transport(config.Timeout)},
-		FlushInterval: -1,
-		ErrorHandler:  unreachable,
-		ErrorLog:      log.New(io.Discard, "", 0), // the records of the handler say more
+		Rewrite:      h.rewrite,
+		Transport:    answers{transport(config.Timeout)},
+		BufferPool:   copyBuffers{},
+		ErrorHandler: unreachable,
+		ErrorLog:     log.New(io.Discard, "", 0), // the records of the handler say more
 	}
 	return h, nil
 }
@@ -292,6 +293,9 @@ func (c *call) read(w http.ResponseWriter, r *http.Request, s *share) (message [
 // rewrite makes the request for the server.
 func (h *Handler) rewrite(r *httputil.ProxyRequest) {
 	c, out, upstream := callOf(r.Out), r.Out, h.config.Upstream
+	if out.GetBody != nil {
+		out.Body, _ = out.GetBody() // in memory, so that it leaves together with the headers
+	}
 	out.URL.Scheme, out.URL.Host, out.Host = upstream.Scheme, upstream.Host, ""
 	if !c.metadata {
 		out.URL.Path, out.URL.RawPath = upstream.Path, upstream.RawPath
@@ -368,6 +372,18 @@ func writeJSON(w http.ResponseWriter, status int, message []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	w.Write(message)
+}
+
+// copyBuffers has the buffers that answers are copied with. None keeps what was in it.
+type copyBuffers struct{}
+
+var copyPool = sync.Pool{New: func() any { return new([chunkSize]byte) }}
+
+func (copyBuffers) Get() []byte { return copyPool.Get().(*[chunkSize]byte)[:] }
+
+func (copyBuffers) Put(buffer []byte) {
+	clear(buffer)
+	copyPool.Put((*[chunkSize]byte)(buffer))
 }
 
 // hastyWriter gives up on a client that does not take what is written to it.
