@@ -173,9 +173,9 @@ const metadataPath = "/.well-known/oauth-protected-resource"
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	deadlines := http.NewResponseController(w)
-	deadlines.SetWriteDeadline(time.Time{})
-	defer func() { deadlines.SetWriteDeadline(time.Now().Add(ioTimeout)) }() // for what is still in buffers
-	w = &hastyWriter{w, deadlines}
+	hasty := &hastyWriter{ResponseWriter: w, deadlines: deadlines}
+	defer hasty.hurry() // for what is still in buffers
+	w = hasty
 
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -270,7 +270,7 @@ func (c *call) read(w http.ResponseWriter, r *http.Request, s *share) (message [
 	if r.ContentLength <= int64(c.config.MaxRequest) {
 		deadlines := http.NewResponseController(w)
 		deadlines.SetReadDeadline(time.Now().Add(ioTimeout))
-		message, err = readWhole(r.Body, c.config.MaxRequest, s)
+		message, err = readWhole(r.Body, c.config.MaxRequest, -1, s)
 		deadlines.SetReadDeadline(time.Time{})
 	}
 	var network net.Error
@@ -390,16 +390,25 @@ func (copyBuffers) Put(buffer []byte) {
 type hastyWriter struct {
 	http.ResponseWriter
 	deadlines *http.ResponseController
+	hurried   time.Time
+}
+
+// hurry gives the client until ioTimeout from now, give or take a second.
+func (w *hastyWriter) hurry() {
+	if now := time.Now(); now.Sub(w.hurried) >= time.Second {
+		w.hurried = now
+		w.deadlines.SetWriteDeadline(now.Add(ioTimeout))
+	}
 }
 
 func (w *hastyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *hastyWriter) Write(p []byte) (int, error) {
-	w.deadlines.SetWriteDeadline(time.Now().Add(ioTimeout))
+	w.hurry()
 	return w.ResponseWriter.Write(p)
 }
 
 func (w *hastyWriter) FlushError() error {
-	w.deadlines.SetWriteDeadline(time.Now().Add(ioTimeout))
+	w.hurry()
 	return w.deadlines.Flush()
 }
