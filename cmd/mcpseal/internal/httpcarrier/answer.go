@@ -47,7 +47,7 @@ func (c *call) take(res *http.Response) *http.Response {
 
 func (c *call) takeJSON(res *http.Response) *http.Response {
 	late := time.AfterFunc(c.config.Timeout, c.cancel)
-	message, err := readWhole(res.Body, c.config.MaxAnswer, &c.answer)
+	message, err := readWhole(res.Body, c.config.MaxAnswer, res.ContentLength, &c.answer)
 	late.Stop()
 	if err != nil {
 		return c.instead(res, http.StatusBadGateway, "the answer cannot be read: "+cause(err))

@@ -49,15 +49,18 @@ func (s *share) resize(n int) bool {
 
 func (s *share) release() { s.resize(0) }
 
+// mostExpected is the longest message for which the whole memory is taken before it comes.
+const mostExpected = 128 << 10
+
 var (
 	errTooLong  = errors.New("the message is too long")
 	errNoBudget = errors.New("too many bytes are in flight")
 )
 
-// readWhole reads at most most bytes. The share grows with the bytes that arrive, so that a
-// peer that only announces a long message holds nothing.
-func readWhole(from io.Reader, most int, s *share) ([]byte, error) {
-	const first = 4 << 10
+// readWhole reads at most most bytes, of which expected are likely to come. The share grows
+// with the bytes that arrive, so that a peer that only announces a long message holds little.
+func readWhole(from io.Reader, most int, expected int64, s *share) ([]byte, error) {
+	first := int(min(max(expected+1, 4<<10), mostExpected, int64(most)+1)) // one more, to see that there is no more
 	if !s.resize(first) {
 		return nil, errNoBudget
 	}
@@ -74,7 +77,7 @@ func readWhole(from io.Reader, most int, s *share) ([]byte, error) {
 			return nil, err
 		}
 		if len(buffer) == cap(buffer) {
-			size := min(2*cap(buffer), most+1) // one more, to see that there is no more
+			size := min(2*cap(buffer), most+1)
 			if !s.resize(size) {
 				return nil, errNoBudget
 			}

@@ -3,6 +3,7 @@ package httpcarrier
 import (
 	"errors"
 	"io"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -56,21 +57,39 @@ func TestABudgetHoldsWithManyUsers(t *testing.T) {
 func TestABodyIsReadWholeOrNotAtAll(t *testing.T) {
 	for _, size := range []int{0, 1, 4095, 4096, 4097, 10000, 10001, 20000} {
 		for _, reader := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r }, iotest.HalfReader, iotest.DataErrReader} {
-			text := strings.Repeat("x", size)
-			s := share{of: &budget{limit: 1 << 20}}
-			got, err := readWhole(reader(strings.NewReader(text)), 10000, &s)
-			if size <= 10000 && (err != nil || string(got) != text) || size > 10000 && (!errors.Is(err, errTooLong) || got != nil) {
-				t.Errorf("%d bytes: %d, %v", size, len(got), err)
-			}
-			if err == nil && s.held != int64(cap(got)) {
-				t.Errorf("%d bytes: a buffer of %d and a share of %d", size, cap(got), s.held)
+			for _, expected := range []int64{-1, 0, int64(size) - 1, int64(size), int64(size) + 1, 1 << 40, math.MaxInt64} {
+				text := strings.Repeat("x", size)
+				s := share{of: &budget{limit: 1 << 20}}
+				got, err := readWhole(reader(strings.NewReader(text)), 10000, expected, &s)
+				if size <= 10000 && (err != nil || string(got) != text) || size > 10000 && (!errors.Is(err, errTooLong) || got != nil) {
+					t.Errorf("%d bytes, %d expected: %d, %v", size, expected, len(got), err)
+				}
+				if err == nil && s.held != int64(cap(got)) {
+					t.Errorf("%d bytes, %d expected: a buffer of %d and a share of %d", size, expected, cap(got), s.held)
+				}
 			}
 		}
 	}
-	if _, err := readWhole(iotest.ErrReader(io.ErrUnexpectedEOF), 100, &share{of: &budget{limit: 1 << 20}}); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := readWhole(iotest.ErrReader(io.ErrUnexpectedEOF), 100, -1, &share{of: &budget{limit: 1 << 20}}); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Error(err)
 	}
-	if _, err := readWhole(strings.NewReader(strings.Repeat("x", 9000)), 10000, &share{of: &budget{limit: 8 << 10}}); !errors.Is(err, errNoBudget) {
+	if _, err := readWhole(strings.NewReader(strings.Repeat("x", 9000)), 10000, -1, &share{of: &budget{limit: 8 << 10}}); !errors.Is(err, errNoBudget) {
 		t.Error(err)
 	}
 }
+
+func TestALongMessageThatIsOnlyAnnouncedHoldsLittle(t *testing.T) {
+	s := share{of: &budget{limit: 1 << 30}}
+	held := int64(-1)
+	from := readerFunc(func([]byte) (int, error) {
+		held = s.held
+		return 0, io.EOF
+	})
+	if _, err := readWhole(from, 16<<20, 16<<20, &s); err != nil || held != mostExpected {
+		t.Errorf("%d bytes are held, %v", held, err)
+	}
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

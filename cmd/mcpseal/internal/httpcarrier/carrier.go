@@ -17,6 +17,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
@@ -108,11 +109,11 @@ func New(config Config) (*Handler, error) {
 		h.origins[origin.String()] = true
 	}
 	h.forward = &httputil.ReverseProxy{
-		Rewrite:       h.rewrite,
-		Transport:     answers{transport(config.Timeout)},
-		FlushInterval: -1,
-		ErrorHandler:  unreachable,
-		ErrorLog:      log.New(io.Discard, "", 0), // the records of the handler say more
+		Rewrite:      h.rewrite,
+		Transport:    answers{transport(config.Timeout)},
+		BufferPool:   copyBuffers{},
+		ErrorHandler: unreachable,
+		ErrorLog:     log.New(io.Discard, "", 0), // the records of the handler say more
 	}
 	return h, nil
 }
@@ -172,9 +173,9 @@ const metadataPath = "/.well-known/oauth-protected-resource"
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	deadlines := http.NewResponseController(w)
-	deadlines.SetWriteDeadline(time.Time{})
-	defer func() { deadlines.SetWriteDeadline(time.Now().Add(ioTimeout)) }() // for what is still in buffers
-	w = &hastyWriter{w, deadlines}
+	hasty := &hastyWriter{ResponseWriter: w, deadlines: deadlines}
+	defer hasty.hurry() // for what is still in buffers
+	w = hasty
 
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -269,7 +270,7 @@ func (c *call) read(w http.ResponseWriter, r *http.Request, s *share) (message [
 	if r.ContentLength <= int64(c.config.MaxRequest) {
 		deadlines := http.NewResponseController(w)
 		deadlines.SetReadDeadline(time.Now().Add(ioTimeout))
-		message, err = readWhole(r.Body, c.config.MaxRequest, s)
+		message, err = readWhole(r.Body, c.config.MaxRequest, -1, s)
 		deadlines.SetReadDeadline(time.Time{})
 	}
 	var network net.Error
@@ -292,6 +293,9 @@ func (c *call) read(w http.ResponseWriter, r *http.Request, s *share) (message [
 // rewrite makes the request for the server.
 func (h *Handler) rewrite(r *httputil.ProxyRequest) {
 	c, out, upstream := callOf(r.Out), r.Out, h.config.Upstream
+	if out.GetBody != nil {
+		out.Body, _ = out.GetBody() // in memory, so that it leaves together with the headers
+	}
 	out.URL.Scheme, out.URL.Host, out.Host = upstream.Scheme, upstream.Host, ""
 	if !c.metadata {
 		out.URL.Path, out.URL.RawPath = upstream.Path, upstream.RawPath
@@ -370,20 +374,41 @@ func writeJSON(w http.ResponseWriter, status int, message []byte) {
 	w.Write(message)
 }
 
+// copyBuffers has the buffers that answers are copied with. None keeps what was in it.
+type copyBuffers struct{}
+
+var copyPool = sync.Pool{New: func() any { return new([chunkSize]byte) }}
+
+func (copyBuffers) Get() []byte { return copyPool.Get().(*[chunkSize]byte)[:] }
+
+func (copyBuffers) Put(buffer []byte) {
+	clear(buffer)
+	copyPool.Put((*[chunkSize]byte)(buffer))
+}
+
 // hastyWriter gives up on a client that does not take what is written to it.
 type hastyWriter struct {
 	http.ResponseWriter
 	deadlines *http.ResponseController
+	hurried   time.Time
+}
+
+// hurry gives the client until ioTimeout from now, give or take a second.
+func (w *hastyWriter) hurry() {
+	if now := time.Now(); now.Sub(w.hurried) >= time.Second {
+		w.hurried = now
+		w.deadlines.SetWriteDeadline(now.Add(ioTimeout))
+	}
 }
 
 func (w *hastyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *hastyWriter) Write(p []byte) (int, error) {
-	w.deadlines.SetWriteDeadline(time.Now().Add(ioTimeout))
+	w.hurry()
 	return w.ResponseWriter.Write(p)
 }
 
 func (w *hastyWriter) FlushError() error {
-	w.deadlines.SetWriteDeadline(time.Now().Add(ioTimeout))
+	w.hurry()
 	return w.deadlines.Flush()
 }

@@ -58,7 +58,7 @@ func (e *events) Read(p []byte) (int, error) {
 		e.out, e.written = e.out[:0], 0
 		e.share.resize(cap(e.event) + cap(e.out)) // a silent stream holds nothing that it has sent
 		if e.chunk == nil {
-			e.chunk = make([]byte, chunkSize)
+			e.chunk = copyBuffers{}.Get()
 		}
 		n, err := e.from.Read(e.chunk)
 		e.feed(e.chunk[:n])
@@ -72,7 +72,10 @@ func (e *events) Read(p []byte) (int, error) {
 }
 
 func (e *events) Close() error {
-	e.share.release()
+	if e.share.release(); e.chunk != nil {
+		copyBuffers{}.Put(e.chunk)
+		e.chunk = nil
+	}
 	return e.from.Close()
 }
 
@@ -128,8 +131,19 @@ func (e *events) skipMark(chunk []byte) []byte {
 // lineLength returns how many bytes of the chunk belong to its first line. The LF of a CRLF
 // comes later.
 func lineLength(chunk []byte) int {
-	if i := bytes.IndexAny(chunk, "\r\n"); i >= 0 {
-		return i + 1
+	const stride = 1 << 10 // so that the search for an LF does not pass many lines that end with a CR
+	for at := 0; at < len(chunk); at += stride {
+		part := chunk[at:min(at+stride, len(chunk))]
+		end := bytes.IndexByte(part, '\n')
+		if end >= 0 {
+			part = part[:end]
+		}
+		if cr := bytes.IndexByte(part, '\r'); cr >= 0 {
+			end = cr
+		}
+		if end >= 0 {
+			return at + end + 1
+		}
 	}
 	return len(chunk)
 }
@@ -193,7 +207,11 @@ func (e *events) endOfEvent() fate {
 
 // send sends an event as it came.
 func (e *events) send(parsed event) fate {
-	if !parsed.foreign {
+	switch {
+	case !parsed.foreign && len(e.out) == 0: // without a copy
+		e.out, e.event = e.event, e.out
+		return sent
+	case !parsed.foreign:
 		e.out = append(e.out, e.event...)
 		return sent
 	}
