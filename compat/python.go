@@ -29,8 +29,8 @@ const (
 	pythonMaxTimeMillis = 1 << 53
 )
 
-// PythonOptions are the settings of the Python servers whose tokens are opened or sealed,
-// except their keys.
+// PythonOptions holds the settings, other than keys, of the Python servers whose tokens are
+// opened or sealed.
 type PythonOptions struct {
 	// ClaimEmpty is the set of claims that tokens hold even if they are empty:
 	// ClaimAudience, ClaimUser or both. A Python server writes an empty claim if it was

@@ -18,7 +18,7 @@ var httpAttacks = []Attack{
 						name += ", also in _meta"
 					}
 					list = append(list, variant{name, func(f *flow) message {
-						m := f.retry.with("requestState", quoted(changedAt(f.state, len(f.state)/2))).saying("Mcp-Protocol-Version", version)
+						m := f.retry.with("requestState", quoted(forged(f.state))).saying("Mcp-Protocol-Version", version)
 						if without {
 							m = m.without("_meta")
 						}
@@ -33,7 +33,7 @@ var httpAttacks = []Attack{
 		ID: "header-mismatch", Title: "Headers that name another method or target than the body", Severity: Low, Section: headersMatch,
 		Means:  "A gateway that routes or allows by header sees another request than the server runs.",
 		Fix:    "Refuse a request whose Mcp-Method or Mcp-Name differs from its body.",
-		AtMost: 16, Honest: 2, needs: needState | needHTTP, try: alter(func(*flow) []variant {
+		AtMost: 16, Honest: 2, needs: needState | needHTTP, early: true, try: alter(func(*flow) []variant {
 			return []variant{
 				{"Mcp-Name of another target", func(f *flow) message { return f.retry.saying("Mcp-Name", "mcpseal_probe") }},
 				{"Mcp-Method of another method", func(f *flow) message { return f.retry.saying("Mcp-Method", "tools/list") }},

@@ -24,7 +24,7 @@ var rejectionAttacks = []Attack{
 		ID: "undeclared-question", Title: "A client that can answer no question", Severity: Low, Section: declared,
 		Means:  "The server asks what the client has not declared, so the call hangs, or a client answers without a person.",
 		Fix:    "Look at the client's capabilities before you ask.",
-		AtMost: 4, Honest: 1, needs: needState, try: func(t *trial) {
+		AtMost: 4, Honest: 1, needs: needState, early: true, try: func(t *trial) {
 			for _, target := range t.targets() {
 				sent := t.send(target.call(target.arguments()).with("_meta", meta(canNothing)))
 				t.result.Outcomes[sent.reply.outcome().String()]++

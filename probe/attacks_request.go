@@ -295,7 +295,7 @@ func (p *probe) slots(target Target, of string) (all []slot) {
 	own, _ := members(target.arguments())
 	for i, m := range own {
 		property, known := p.schema[target.Name].Properties[unquoted(m.name)]
-		if known && (string(property.Type) != of && !(of == "integer" && property.Type == "number") || len(property.Enum) > 0 || property.Pattern != "" || property.Format != "") || !known && typeOf(m.value) != of {
+		if known && (string(property.Type) != of && !(of == "integer" && property.Type == "number") || len(property.Enum) > 0 || property.Pattern != "" || property.Format != "" && of == "string") || !known && typeOf(m.value) != of {
 			continue
 		}
 		all = append(all, slot{m.name, func(value string) string {
@@ -343,7 +343,7 @@ func duplicateMembers(t *trial) {
 				t.unclear(err)
 				return
 			}
-			values := []string{quoted(f.state), quoted(changedAt(f.state, len(f.state)/2))}
+			values := []string{quoted(f.state), quoted(forged(f.state))}
 			m := f.retry.without("requestState").and(`"requestState"`, values[order[0]]).and(`"requestState"`, values[order[1]])
 			sent := t.tell(m)
 			if t.through(target, sent.reply) {
@@ -452,7 +452,7 @@ func otherMethods(t *trial) {
 		var list []variant
 		for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover", "completion/complete", "ping"} {
 			list = append(list, variant{method, func(f *flow) message {
-				m := f.retry.with("requestState", quoted(changedAt(f.state, len(f.state)/2)))
+				m := f.retry.with("requestState", quoted(forged(f.state)))
 				m.method = method
 				return m
 			}})

@@ -81,12 +81,7 @@ var stateAttacks = []Attack{
 		ID: "empty", Title: "An empty state", Severity: High, Section: integrity,
 		Means:  "The server checks a state only if it is not empty.",
 		Fix:    "Tell an empty state from an absent one, and refuse it.",
-		AtMost: 12, Honest: 2, needs: needState, unsolicited: true, try: alter(func(*flow) []variant {
-			return []variant{
-				state(`"requestState": ""`, func(string) string { return "" }),
-				{`"requestState": null`, func(f *flow) message { return f.retry.with("requestState", "null") }},
-			}
-		}),
+		AtMost: 12, Honest: 2, needs: needState, unsolicited: true, try: emptyState,
 	},
 	{
 		ID: "readable", Title: "Reading the state", Severity: Low, Section: security,
@@ -126,6 +121,18 @@ func state(what string, change func(state string) string) variant {
 	return variant{what, func(f *flow) message { return f.retry.with("requestState", quoted(change(f.state))) }}
 }
 
+// emptyState sends a state without a text.
+func emptyState(t *trial) {
+	t.eachTarget(func(f *flow) []variant {
+		list := []variant{state(`"requestState": ""`, func(string) string { return "" })}
+		// If answers count without any state, null is only another way to send none.
+		if !t.through(f.target, t.send(f.retry.without("requestState")).reply) {
+			list = append(list, variant{`"requestState": null`, func(f *flow) message { return f.retry.with("requestState", "null") }})
+		}
+		return list
+	})
+}
+
 // editState changes what is readable in a state.
 func editState(t *trial) {
 	t.eachTarget(func(f *flow) (list []variant) {
@@ -142,7 +149,7 @@ func editState(t *trial) {
 		return list
 	})
 	if len(t.result.Outcomes) == 0 {
-		t.skip("nothing in the state is readable")
+		t.skip("nothing in the state can be read, changed and written back")
 	}
 }
 

@@ -254,6 +254,15 @@ func edits(state string) (all []edit) {
 	return spread(all, 24)
 }
 
+// forged returns a state that the server did not issue, and that is as close to one as can
+// be: with another value if there is a readable one.
+func forged(state string) string {
+	if all := edits(state); len(all) > 0 {
+		return all[0].text
+	}
+	return changedAt(state, len(state)/2)
+}
+
 // noSignature returns a JWT that says that it needs no signature.
 func noSignature(state string) (all []edit) {
 	parts := strings.Split(state, ".")

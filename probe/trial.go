@@ -139,7 +139,7 @@ func (t *trial) settle() {
 	o := t.result.Outcomes
 	checked := o[rejected.String()] + o[failed.String()] + o[asked.String()] + o[complete.String()]
 	switch {
-	case checked > 0:
+	case checked > 0, t.attack.early && len(o) > 0:
 		t.result.Verdict = Refused
 	case len(o) > 0:
 		t.result.Verdict = Early

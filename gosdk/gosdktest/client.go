@@ -64,7 +64,7 @@ func Connect(t testing.TB, server *mcp.Server, options *Options) *Client {
 	return c
 }
 
-// As returns a client that calls the same server as another user.
+// As returns a client for the same server that makes its calls as the given user.
 func (c *Client) As(user string) *Client { return &Client{user, c.connections} }
 
 // Session returns the SDK's session of this user, for methods that Client does not have.

@@ -18,7 +18,7 @@ type stream struct {
 	ask asking
 }
 
-// asking is a function that answers a question of the server.
+// asking is called for each question that the server asks, and answers it.
 type asking func(id, question json.RawMessage) error
 
 // listen opens the stream of a session. It opens none if c.Listens is false or the server has
