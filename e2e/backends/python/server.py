@@ -11,9 +11,11 @@ import secrets
 import socket
 
 import uvicorn
+from mcp import MCPError
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp_types import (
+    INVALID_PARAMS,
     CallToolResult,
     CreateMessageRequest,
     CreateMessageRequestParams,
@@ -117,7 +119,8 @@ def play(name, value, r, can):
         if given := r.form("user_context", "context", str):
             return f"With this in mind: {given}", None
         return {"user_context": form("What context should the prompt use?", "context", "string")}, None
-    # request_state, tampered_state, and the resource
+    if name not in ("request_state", "tampered_state", "test://asks"):
+        raise MCPError(INVALID_PARAMS, f"{name} is unknown")
     ok = r.form("confirm", "ok", bool)
     if ok is not None and value:
         return f"state-ok: {value}, {str(ok).lower()}", None

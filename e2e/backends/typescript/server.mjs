@@ -6,8 +6,8 @@
 import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { parseArgs } from 'node:util';
-import { toNodeHandler } from '@modelcontextprotocol/node';
-import { createMcpHandler, inputRequired, inputResponse, Server } from '@modelcontextprotocol/server';
+import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from '@modelcontextprotocol/node';
+import { createMcpHandler, inputRequired, inputResponse, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
 const { values: flags } = parseArgs({
@@ -84,7 +84,7 @@ function play(name, value, r, can) {
       return [given ? `With this in mind: ${given}` : { user_context: form('What context should the prompt use?', 'context', 'string') }];
     }
   }
-  // request_state, tampered_state, and the resource
+  if (!['request_state', 'tampered_state', 'test://asks'].includes(name)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `${name} is unknown`);
   const ok = r.form('confirm', 'ok', 'boolean');
   if (ok !== undefined && value) return [`state-ok: ${value}, ${ok}`];
   return [{ confirm: form('Please confirm', 'ok', 'boolean') }, 'asked'];
@@ -144,6 +144,9 @@ if (flags.stdio) {
       return new URL(request.url).pathname === '/mcp' ? handler.fetch(request, options) : new Response(null, { status: 404 });
     },
   });
-  const web = createServer((req, res) => void node(req, res));
+  const [fromHere, byThisOrigin] = [localhostHostValidation(), localhostOriginValidation()];
+  const web = createServer((req, res) => {
+    if (fromHere(req, res) && byThisOrigin(req, res)) void node(req, res);
+  });
   web.listen(Number(flags.port), '127.0.0.1', () => console.log(`serving http://127.0.0.1:${web.address().port}/mcp`));
 }
