@@ -117,6 +117,10 @@ func (e *Exchange) Failed() []byte {
 	return errorMessage(e.ID, internalError)
 }
 
+// Answered reports whether Seal has seen the answer to the client's request. A carrier whose
+// stream ends before it sends [Exchange.Failed].
+func (e *Exchange) Answered() bool { return e.done }
+
 func (p *Proxy) logger() *slog.Logger {
 	if p.log == nil {
 		return slog.Default()
