@@ -33,6 +33,7 @@ from mcp_types import (
     Prompt,
     PromptMessage,
     ReadResourceResult,
+    RequestParams,
     Resource,
     SamplingMessage,
     TextContent,
@@ -43,6 +44,10 @@ from mcp_types import (
 PREFIX = "test_input_required_result_"
 NAMES = ["capabilities", "elicitation", "list_roots", "multi_round", "multiple_inputs", "request_state", "sampling", "tampered_state"]
 PAGE = 3
+
+
+# The Go client cannot read a question without params.
+ROOTS = ListRootsRequest(params=RequestParams())
 
 
 def form(message, field, kind):
@@ -94,12 +99,12 @@ def play(name, value, r, can):
     if name == "list_roots":
         if (uris := r.roots("client_roots")) is not None:
             return f"{len(uris)} roots: {' '.join(uris)}", None
-        return {"client_roots": ListRootsRequest()}, None
+        return {"client_roots": ROOTS}, None
     if name == "multiple_inputs":
         given, greeting, uris = r.form("user_name", "name", str), r.sample("greeting"), r.roots("client_roots")
         if given and greeting and uris is not None:
             return f"{greeting} {given}, with {len(uris)} roots", None
-        return {"user_name": name_form, "greeting": sample("Generate a greeting"), "client_roots": ListRootsRequest()}, "all three"
+        return {"user_name": name_form, "greeting": sample("Generate a greeting"), "client_roots": ROOTS}, "all three"
     if name == "multi_round":
         if color := r.form("step2", "color", str):
             return f"{value} likes {color}", None

@@ -21,6 +21,8 @@ const page = 3;
 const form = (message, field, type) =>
   inputRequired.elicit({ message, requestedSchema: { type: 'object', properties: { [field]: { type } }, required: [field] } });
 const sample = (text) => inputRequired.createMessage({ maxTokens: 100, messages: [{ role: 'user', content: { type: 'text', text } }] });
+// The Go client cannot read a question without params.
+const roots = { ...inputRequired.listRoots(), params: {} };
 const nameForm = () => form('What is your name?', 'name', 'string');
 
 // Round has the answers of one round.
@@ -53,12 +55,12 @@ function play(name, value, r, can) {
       return [r.sample('capital_question') || { capital_question: sample('What is the capital of France?') }];
     case 'list_roots': {
       const uris = r.roots('client_roots');
-      return [uris ? `${uris.length} roots: ${uris.join(' ')}` : { client_roots: inputRequired.listRoots() }];
+      return [uris ? `${uris.length} roots: ${uris.join(' ')}` : { client_roots: roots }];
     }
     case 'multiple_inputs': {
       const [given, greeting, uris] = [r.form('user_name', 'name', 'string'), r.sample('greeting'), r.roots('client_roots')];
       if (given && greeting && uris) return [`${greeting} ${given}, with ${uris.length} roots`];
-      return [{ user_name: nameForm(), greeting: sample('Generate a greeting'), client_roots: inputRequired.listRoots() }, 'all three'];
+      return [{ user_name: nameForm(), greeting: sample('Generate a greeting'), client_roots: roots }, 'all three'];
     }
     case 'multi_round': {
       const [color, given] = [r.form('step2', 'color', 'string'), r.form('step1', 'name', 'string')];
