@@ -1,16 +1,19 @@
 // A client on the official TypeScript SDK. It goes through the flows of the servers in
 // e2e/backends: node client.mjs URL, or node client.mjs COMMAND ARGUMENT… for a server on stdio.
+// With REVISION=legacy in the environment it is an older client, whom the server's SDK asks with
+// a request of its own, and goes through one flow.
 import assert from 'node:assert/strict';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
 const [target, ...args] = process.argv.slice(2);
+const legacy = process.env.REVISION === 'legacy';
 const prefix = 'test_input_required_result_';
 const answers = { name: 'Alice', color: 'blue', context: 'tests', ok: true };
 
 const client = new Client({ name: 'e2e', version: '1.0.0' }, {
   capabilities: { elicitation: { form: {} }, sampling: {}, roots: {} },
-  versionNegotiation: { mode: { pin: '2026-07-28' } },
+  versionNegotiation: { mode: legacy ? 'legacy' : { pin: '2026-07-28' } },
 });
 client.setRequestHandler('elicitation/create', async ({ params }) => ({
   action: 'accept',
@@ -35,6 +38,12 @@ const call = async (tool, want) => assert.equal((await client.callTool({ name: p
 const retry = (tool, requestState, inputResponses) =>
   client.callTool({ name: prefix + tool, arguments: {}, requestState, inputResponses }, { allowInputRequired: true });
 
+if (legacy) {
+  await call('request_state', 'state-ok: asked, true');
+  await client.close();
+  console.log('TypeScript client, older revision: 1 flow');
+  process.exit();
+}
 await call('multi_round', 'Alice likes blue');
 await assert.rejects(retry('multi_round', 'Mallory|x|y', { step2: { action: 'accept', content: { color: 'red' } } }), { code: -32602 });
 await call('multiple_inputs', 'Good morning, Alice, with 1 roots');
