@@ -14,6 +14,7 @@ type Attack struct {
 	unsolicited bool // whether it gets through on a tool that takes answers with its first call
 	honestState bool // whether the state is good and something else is not, so that a refusal says nothing of the state
 	early       bool // whether a refusal before the state is looked at is what the specification wants
+	ranFirst    bool // whether a tool's error that is no refusal means that the tool ran
 	consent     bool // whether it must be the user's consent that was taken, because a refusal harms nobody
 	needs       need
 	try         func(*trial)

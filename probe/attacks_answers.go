@@ -17,7 +17,7 @@ var answerAttacks = []Attack{
 		ID: "wrong-keys", Title: "Answers under keys that were not asked", Severity: Medium, Section: answering,
 		Means:  "The server takes an answer for a question that it did not ask.",
 		Fix:    "Keep the keys of the questions in the state, and drop answers under other keys.",
-		AtMost: 24, Honest: 2, needs: needState, honestState: true, try: alterAnswers(func(m member) []variant2 {
+		AtMost: 24, Honest: 2, needs: needState, honestState: true, consent: true, try: alterAnswers(func(m member) []variant2 {
 			return []variant2{
 				{"under another key", []member{{quoted("mcpseal_probe"), m.value}}},
 				{"under the key in another case", []member{{quoted(otherCase(unquoted(m.name))), m.value}}},
@@ -69,24 +69,34 @@ type variant2 struct {
 // alterAnswers returns an attack that replaces each answer of the honest retry. Each variant
 // must not count as the answer.
 func alterAnswers(change func(m member) []variant2) func(*trial) {
-	return alter(func(f *flow) (list []variant) {
-		answers, _ := members(f.retry.value("inputResponses"))
-		for i, m := range answers {
-			for _, c := range change(m) {
-				list = append(list, variant{fmt.Sprintf("the answer %s: %s", m.name, c.what), func(f *flow) message {
-					return f.retry.with("inputResponses", object(slices.Replace(slices.Clone(answers), i, i+1, c.answers...)))
-				}})
-			}
+	return func(t *trial) {
+		t.eachTarget(func(f *flow) []variant { return t.alteredAnswers(f, change) })
+	}
+}
+
+func (t *trial) alteredAnswers(f *flow, change func(m member) []variant2) (list []variant) {
+	answers, _ := members(f.retry.value("inputResponses"))
+	for i, m := range answers {
+		// If the server goes on without this answer, nothing can be told of another one.
+		if fresh, err := t.mintAt(f.target, f.target.arguments(), firstUser, f.round); err != nil ||
+			t.through(fresh, t.send(fresh.retry.with("inputResponses", object(slices.Delete(slices.Clone(answers), i, i+1)))).reply) {
+			t.result.Outcomes[early.String()]++
+			continue
 		}
-		return list
-	})
+		for _, c := range change(m) {
+			list = append(list, variant{fmt.Sprintf("the answer %s: %s", m.name, c.what), func(f *flow) message {
+				return f.retry.with("inputResponses", object(slices.Replace(slices.Clone(answers), i, i+1, c.answers...)))
+			}})
+		}
+	}
+	return list
 }
 
 // earlyAnswers sends the answers of all rounds with the state of the first.
 func earlyAnswers(t *trial) {
 	tried := false
 	for _, target := range t.targets() {
-		if t.honest[target.String()].rounds < 2 {
+		if len(t.honest[target.String()].asks) < 2 {
 			continue
 		}
 		tried = true
@@ -102,7 +112,7 @@ func earlyAnswers(t *trial) {
 			return
 		}
 		sent := t.tell(f.retry.with("inputResponses", object(whole.all)))
-		if t.through(target, sent.reply) {
+		if sent.reply.outcome() == complete && t.through(f, sent.reply) {
 			t.found(target, "the answers of all rounds with the first state", append(f.before, sent)...)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // cursorAttacks are on the positions in lists.
@@ -166,7 +167,7 @@ func (t *trial) eachBook(list func(b book, cursor string) []member) {
 func (t *trial) page(b book, what, cursor string, as user) bool {
 	sent := t.send(b.page(cursor, as))
 	t.result.Outcomes[sent.reply.outcome().String()]++
-	if sent.reply.outcome() != complete {
+	if sent.reply.outcome() != complete || t.Refusal != "" && strings.Contains(sent.reply.shown(), t.Refusal) {
 		return false
 	}
 	t.found(b.target(), what, sent)
@@ -214,6 +215,10 @@ func cursorOtherUser(t *trial) {
 			t.unclear(err)
 			return
 		}
+		if _, err := t.walk(b, otherUser); err != nil {
+			t.unclear(fmt.Errorf("an honest request of the other user fails: %w", err))
+			return
+		}
 		sent := t.send(b.page(cursor, otherUser))
 		t.result.Outcomes[sent.reply.outcome().String()]++
 		switch result := sent.reply.message.Result; {
@@ -239,7 +244,7 @@ func crossed(t *trial) {
 				t.unclear(err)
 				return
 			}
-			if sent := t.tell(f.retry.with("requestState", quoted(cursor))); t.through(target, sent.reply) {
+			if sent := t.tell(f.retry.with("requestState", quoted(cursor))); t.through(f, sent.reply) {
 				t.found(target, "with the cursor of "+b.String()+" as its state", sent)
 			}
 			t.page(b, "with the state of "+target.String()+" as its cursor", f.state, firstUser)

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 )
 
@@ -48,35 +49,49 @@ func (p *probe) comparable(m message) bool {
 }
 
 func oracle(t *trial) {
-	seen := map[string]bool{}
 	for _, target := range t.targets() {
 		var first *exchange
+		seen := map[string]bool{}
+		masks := false
 		for i := range t.rejections {
 			e := &t.rejections[i]
 			if !t.comparable(e.message) || !e.message.goesTo(target) {
 				continue
 			}
 			t.result.Outcomes[e.reply.outcome().String()]++
-			form := e.reply.form()
-			escaped, _ := json.Marshal(unquoted(e.message.value("requestState")))
-			for _, text := range []string{e.message.value("requestState"), string(escaped)} { // two ways to write it
-				form = strings.ReplaceAll(form, text, "(the state)")
-			}
-			switch {
-			case first == nil:
+			if first == nil {
 				first = e
-				seen[form] = true
-			case !seen[form]:
-				seen[form] = true
-				t.found(target, "two refusals differ: "+first.reply.brief(first.reply.form(), 160)+" and "+e.reply.brief(form, 160), *first, *e)
-				if len(t.result.Findings) >= enough {
-					return
-				}
+				// Whatever differs between two answers to one request says nothing.
+				again := t.send(e.message)
+				masks = again.reply.outcome() == e.reply.outcome() && again.form(false) != e.form(false)
 			}
+			form := e.form(masks)
+			if !seen[form] && len(seen) > 0 && len(t.result.Findings) < enough {
+				t.found(target, "two refusals differ: "+first.reply.brief(first.form(masks), 160)+" and "+e.reply.brief(form, 160), *first, *e)
+			}
+			seen[form] = true
 		}
-		clear(seen)
 	}
 }
+
+// form returns everything by which a client can tell two refusals apart, without the state that
+// it sent itself. If masks is true, numbers and ids in the message and the data do not count.
+func (e exchange) form(masks bool) string {
+	form := e.reply.form()
+	escaped, _ := json.Marshal(unquoted(e.message.value("requestState")))
+	for _, text := range []string{e.message.value("requestState"), string(escaped)} { // two ways to write it
+		form = strings.ReplaceAll(form, text, "(the state)")
+	}
+	if head, rest, ok := strings.Cut(form, ", message "); masks && ok {
+		form = head + ", message " + ids.ReplaceAllString(rest, "#")
+	} else if masks {
+		form = ids.ReplaceAllString(form, "#")
+	}
+	return form
+}
+
+// ids finds what may be the number of an error, or of a trace.
+var ids = regexp.MustCompile(`[0-9a-fA-F-]{6,}|[0-9]+`)
 
 func echoedState(t *trial) {
 	for _, e := range t.rejections {

@@ -22,7 +22,7 @@ var requestAttacks = []Attack{
 		ID: "other-arguments", Title: "Other arguments than those that were confirmed", Severity: High, Section: replay,
 		Means:  "The user confirms one thing, and the server does another.",
 		Fix:    "Seal a digest of the arguments into the state, and compare it with those of each retry.",
-		AtMost: 60, Honest: 2, needs: needState, try: otherArguments,
+		AtMost: 60, Honest: 2, needs: needState, ranFirst: true, try: otherArguments,
 	},
 	{
 		ID: "rewritten-arguments", Title: "The same arguments, written differently", Severity: Low, Section: replay,
@@ -36,7 +36,7 @@ var requestAttacks = []Attack{
 		Fix:    "Digest integers exactly, or refuse those beyond 2^53.",
 		AtMost: 20, Honest: 2, needs: needState, try: twins(func(t *trial, target Target) (list []twin) {
 			for _, s := range t.slots(target, "integer") {
-				list = append(list, twin{s.name + ": 9007199254740993, then 9007199254740992", s.put("9007199254740993"), s.put("9007199254740992")})
+				list = append(list, twin{s.name + ": 9007199254740993, then 9007199254740992", s.put("9007199254740993"), s.put("9007199254740992"), s.unknown, false})
 			}
 			return list
 		}),
@@ -48,7 +48,7 @@ var requestAttacks = []Attack{
 		AtMost: 60, Honest: 2, needs: needState, try: twins(func(t *trial, target Target) (list []twin) {
 			for _, s := range t.slots(target, "string") {
 				for _, pair := range [][2]string{{"kiss", "KISS"}, {"kiss", "\u212aiss"}, {"kiss", "ki\u017f\u017f"}, {"kiss", "\uff4b\uff49\uff53\uff53"}, {"\u00e9t\u00e9", "e\u0301te\u0301"}} {
-					list = append(list, twin{fmt.Sprintf("%s: %s, then %s", s.name, pair[0], pair[1]), s.put(quoted(pair[0])), s.put(quoted(pair[1]))})
+					list = append(list, twin{fmt.Sprintf("%s: %s, then %s", s.name, pair[0], pair[1]), s.put(quoted(pair[0])), s.put(quoted(pair[1])), s.unknown, false})
 				}
 			}
 			return list
@@ -61,7 +61,7 @@ var requestAttacks = []Attack{
 		AtMost: 40, Honest: 2, needs: needState, try: twins(func(t *trial, target Target) (list []twin) {
 			for _, s := range t.slots(target, "string") {
 				for _, pair := range [][2]string{{`"a\ud800"`, `"a\ud801"`}, {"\"a\xff\"", "\"a\xfe\""}, {`"a\ufffd"`, `"a\udfff"`}} {
-					list = append(list, twin{fmt.Sprintf("%s: %s, then %s", s.name, visible(pair[0]), visible(pair[1])), s.put(pair[0]), s.put(pair[1])})
+					list = append(list, twin{fmt.Sprintf("%s: %s, then %s", s.name, visible(pair[0]), visible(pair[1])), s.put(pair[0]), s.put(pair[1]), s.unknown, true})
 				}
 			}
 			return list
@@ -101,25 +101,28 @@ func otherTarget(t *trial) {
 				continue
 			}
 			pairs++
-			stolen, err := t.mint(from)
-			if err != nil {
-				t.unclear(err)
-				return
-			}
-			f, err := t.mint(to)
-			if err != nil {
-				t.unclear(err)
-				return
-			}
-			list := []variant{{"with the state of " + from.String(), func(f *flow) message { return f.retry.with("requestState", quoted(stolen.state)) }}}
+			list := []string{to.arguments()}
 			if from.Method != "resources/read" && to.Method != "resources/read" && from.arguments() != to.arguments() {
-				list = append(list, variant{"with the state and the arguments of " + from.String(), func(f *flow) message {
-					return f.retry.with("requestState", quoted(stolen.state)).with("arguments", from.arguments())
-				}})
+				list = append(list, from.arguments())
 			}
-			for _, v := range list {
-				if sent := t.tell(v.make(f)); t.through(to, sent.reply) {
-					t.found(to, v.what, append(slices.Clone(stolen.before), sent)...)
+			for _, arguments := range list {
+				stolen, err := t.mint(from)
+				if err != nil {
+					t.unclear(err)
+					return
+				}
+				f, err := t.mint(to)
+				if err != nil {
+					t.unclear(err)
+					return
+				}
+				m := f.retry.with("requestState", quoted(stolen.state))
+				what := "with the state of " + from.String()
+				if arguments != to.arguments() {
+					m, what = m.with("arguments", arguments), "with the state and the arguments of "+from.String()
+				}
+				if sent := t.tell(m); t.through(f, sent.reply) {
+					t.found(to, what, append(slices.Clone(stolen.before), sent)...)
 					break
 				}
 			}
@@ -152,10 +155,32 @@ func otherArguments(t *trial) {
 			}
 		}
 		t.variants(f, list, func() (*flow, error) { return t.mint(target) })
+		// A member that the tool does not know may be ignored by everybody.
+		fresh, err := t.mint(target)
+		if err != nil {
+			t.unclear(err)
+			return
+		}
+		own, _ := members(target.arguments())
+		sent := t.tell(fresh.retry.with("arguments", object(append(slices.Clone(own), member{`"mcpseal_probe"`, quoted(canary)}))))
+		if tried = true; t.through(fresh, sent.reply) {
+			t.unknown(target, "one more member", sent, fresh.before)
+		}
 	}
 	if !tried {
 		t.skip("no other arguments were found that the target takes; give some")
 	}
+}
+
+// unknown reports a difference in a member that the target does not know. It is a finding only
+// if the result shows that somebody read it.
+func (t *trial) unknown(target Target, what string, sent exchange, before []exchange) {
+	shown := append(slices.Clone(before), sent)
+	if strings.Contains(sent.reply.shown(), canary) {
+		t.found(target, what, shown...)
+		return
+	}
+	t.inform(target, what+", which may be read by nobody", shown...)
 }
 
 // changedArguments returns arguments that differ from the target's own: what differs, and
@@ -178,7 +203,6 @@ func (p *probe) changedArguments(target Target) (all []member) {
 			all = append(all, member{fmt.Sprintf("%s changed to %s", m.name, clip(other, 40)), object(again)})
 		}
 	}
-	all = append(all, member{"one more member", object(append(slices.Clone(own), member{`"mcpseal_probe"`, "true"}))})
 	for i, m := range own {
 		all = append(all, member{"without " + m.name, object(slices.Delete(slices.Clone(own), i, i+1))})
 	}
@@ -207,7 +231,7 @@ func rewrittenArguments(t *trial) {
 			}
 			sent := t.send(f.retry.with("arguments", v.value))
 			t.result.Outcomes[sent.reply.outcome().String()]++
-			if !t.through(target, sent.reply) {
+			if !t.through(f, sent.reply) {
 				t.found(target, v.name+": an honest retry was refused", append(f.before, sent)...)
 			}
 		}
@@ -247,7 +271,18 @@ func escaped(own []member) string {
 }
 
 // twin is a pair of arguments that must not be taken for each other.
-type twin struct{ what, first, retry string }
+type twin struct {
+	what, first, retry string
+	unknown            bool // the difference is in a member that the target does not know
+	visible            bool // it is a hole only if the results for the two differ
+}
+
+// differs reports whether the result of the attack shows another value than the honest call
+// with the first arguments of the pair.
+func (t *trial) differs(target Target, pair twin, sent exchange) bool {
+	f, err := t.mintAs(target, pair.first, firstUser)
+	return err == nil && t.send(f.retry).reply.shown() != sent.reply.shown()
+}
 
 // twins returns an attack that asks with the first arguments and answers with the others.
 func twins(list func(t *trial, target Target) []twin) func(*trial) {
@@ -266,7 +301,12 @@ func twins(list func(t *trial, target Target) []twin) func(*trial) {
 					t.result.Outcomes[early.String()]++ // the server takes no such arguments at all
 					continue
 				}
-				if sent := t.tell(f.retry.with("arguments", pair.retry)); t.through(target, sent.reply) {
+				sent := t.tell(f.retry.with("arguments", pair.retry))
+				switch {
+				case !t.through(f, sent.reply):
+				case pair.unknown || pair.visible && !t.differs(target, pair, sent):
+					t.unknown(target, pair.what, sent, f.before)
+				default:
 					t.found(target, pair.what, append(f.before, sent)...)
 					found++
 				}
@@ -285,12 +325,13 @@ func visible(text string) string {
 
 // slot is a place among the arguments where a value can be put.
 type slot struct {
-	name string
-	put  func(value string) string
+	name    string
+	put     func(value string) string
+	unknown bool // the target does not know the member
 }
 
-// slots returns at most two places for a value of the type: an argument of the target that
-// may have any value of that type, and a member that the target does not know.
+// slots returns places for a value of the type: at most three arguments of the target that may
+// have any value of that type, and a member that the target does not know.
 func (p *probe) slots(target Target, of string) (all []slot) {
 	own, _ := members(target.arguments())
 	for i, m := range own {
@@ -298,14 +339,16 @@ func (p *probe) slots(target Target, of string) (all []slot) {
 		if known && (string(property.Type) != of && !(of == "integer" && property.Type == "number") || len(property.Enum) > 0 || property.Pattern != "" || property.Format != "" && of == "string") || !known && typeOf(m.value) != of {
 			continue
 		}
-		all = append(all, slot{m.name, func(value string) string {
+		all = append(all, slot{name: m.name, put: func(value string) string {
 			again := slices.Clone(own)
 			again[i].value = value
 			return object(again)
 		}})
-		break
+		if len(all) == 3 {
+			break
+		}
 	}
-	return append(all, slot{"one more member", func(value string) string {
+	return append(all, slot{name: "one more member", unknown: true, put: func(value string) string {
 		return object(append(slices.Clone(own), member{`"mcpseal_probe"`, value}))
 	}})
 }
@@ -331,9 +374,10 @@ func typeOf(value string) string {
 func duplicateMembers(t *trial) {
 	for _, target := range t.targets() {
 		fresh := func() (*flow, error) { return t.mint(target) }
-		t.show(target, fresh, t.doubled(target), func(sent exchange) bool {
-			return strings.Contains(string(sent.reply.raw), canary)
-		})
+		own, i, second, ok := t.echoed(target)
+		if ok {
+			t.show(target, fresh, doubled(own, i, second), func(sent exchange) bool { return strings.Contains(sent.reply.shown(), second) })
+		}
 		// A state twice: whichever copy the server reads, one of the two orders must fail.
 		both, orders := 0, [][2]int{{0, 1}, {1, 0}}
 		var shown []exchange
@@ -346,7 +390,7 @@ func duplicateMembers(t *trial) {
 			values := []string{quoted(f.state), quoted(forged(f.state))}
 			m := f.retry.without("requestState").and(`"requestState"`, values[order[0]]).and(`"requestState"`, values[order[1]])
 			sent := t.tell(m)
-			if t.through(target, sent.reply) {
+			if t.through(f, sent.reply) {
 				both++
 				shown = append(shown, sent)
 			}
@@ -357,34 +401,50 @@ func duplicateMembers(t *trial) {
 	}
 }
 
-// doubled returns retries in which an argument has a second value.
-func (t *trial) doubled(target Target) (list []variant) {
-	own, _ := members(target.arguments())
+// echoed returns the arguments of a target, which of them is a text that the honest result
+// shows, and another text for it that the target takes. ok is false if there is none: then
+// nobody can see which of two values the handler read.
+func (t *trial) echoed(target Target) (own []member, i int, second string, ok bool) {
+	own, _ = members(target.arguments())
 	for i, m := range own {
-		if typeOf(m.value) != "string" {
+		if shown := t.honest[target.String()].shown; typeOf(m.value) != "string" || !strings.Contains(shown, unquoted(m.value)) {
 			continue
 		}
-		other := slices.Clone(own)
-		other[i].value = quoted(canary)
-		arguments := func(text string) func(*flow) message {
-			return func(f *flow) message { return f.retry.with("arguments", text) }
+		for _, choice := range append(slices.Clone(t.schema[target.Name].Properties[unquoted(m.name)].Enum), json.RawMessage(quoted(canary))) {
+			again := slices.Clone(own)
+			again[i].value = string(choice)
+			if string(choice) == m.value || strings.Contains(t.honest[target.String()].shown, unquoted(string(choice))) {
+				continue
+			}
+			if _, err := t.first(target, object(again), firstUser); err == nil {
+				return own, i, unquoted(string(choice)), true
+			}
 		}
-		second := member{m.name, quoted(canary)}
-		list = append(list,
-			variant{m.name + " twice, the other value last", arguments(object(append(slices.Clone(own), second)))},
-			variant{m.name + " twice, the other value first", arguments(object(append([]member{second}, own...)))},
-			variant{"the arguments twice, the others last", func(f *flow) message { return f.retry.and(`"arguments"`, object(other)) }},
-			variant{"the arguments twice, the others first", func(f *flow) message {
-				m := f.retry
-				m.params = append([]member{{`"arguments"`, object(other)}}, m.params...)
-				return m
-			}},
-			variant{"the params twice, the others last", func(f *flow) message { return twoParams(f.retry, f.retry.with("arguments", object(other))) }},
-			variant{"the params twice, the others first", func(f *flow) message { return twoParams(f.retry.with("arguments", object(other)), f.retry) }},
-		)
-		break
 	}
-	return list
+	return nil, 0, "", false
+}
+
+// doubled returns retries in which one of the arguments has a second value.
+func doubled(own []member, i int, second string) []variant {
+	m := own[i]
+	other := slices.Clone(own)
+	other[i].value = quoted(second)
+	arguments := func(text string) func(*flow) message {
+		return func(f *flow) message { return f.retry.with("arguments", text) }
+	}
+	twice := member{m.name, quoted(second)}
+	return []variant{
+		{m.name + " twice, the other value last", arguments(object(append(slices.Clone(own), twice)))},
+		{m.name + " twice, the other value first", arguments(object(append([]member{twice}, own...)))},
+		{"the arguments twice, the others last", func(f *flow) message { return f.retry.and(`"arguments"`, object(other)) }},
+		{"the arguments twice, the others first", func(f *flow) message {
+			m := f.retry
+			m.params = append([]member{{`"arguments"`, object(other)}}, m.params...)
+			return m
+		}},
+		{"the params twice, the others last", func(f *flow) message { return twoParams(f.retry, f.retry.with("arguments", object(other))) }},
+		{"the params twice, the others first", func(f *flow) message { return twoParams(f.retry.with("arguments", object(other)), f.retry) }},
+	}
 }
 
 // twoParams returns a message with the params of both.
@@ -405,7 +465,7 @@ func (t *trial) show(target Target, fresh func() (*flow, error), list []variant,
 			t.unclear(err)
 			return
 		}
-		if sent := t.tell(v.make(f)); t.through(target, sent.reply) && shows(sent) {
+		if sent := t.tell(v.make(f)); t.through(f, sent.reply) && shows(sent) {
 			t.found(target, v.what, append(f.before, sent)...)
 		}
 	}
@@ -416,8 +476,8 @@ func otherSpellings(t *trial) {
 		fresh := func() (*flow, error) { return t.mint(target) }
 		var list []variant
 		// If answers count without any state, or with any, nothing can be told of its spelling.
-		if f, err := fresh(); err != nil || t.through(target, t.send(f.retry.without("requestState")).reply) ||
-			t.through(target, t.send(f.retry.with("requestState", quoted(madeUp))).reply) {
+		if f, err := fresh(); err != nil || t.through(f, t.send(f.retry.without("requestState")).reply) ||
+			t.through(f, t.send(f.retry.with("requestState", quoted(madeUp))).reply) {
 			t.result.Outcomes[early.String()]++
 			continue
 		}
@@ -427,23 +487,20 @@ func otherSpellings(t *trial) {
 			}})
 		}
 		t.show(target, fresh, list, func(exchange) bool { return true })
-		own, _ := members(target.arguments())
-		list = nil
-		for _, m := range own {
-			if typeOf(m.value) != "string" {
-				continue
-			}
-			name := unquoted(m.name)
-			for _, other := range []string{otherCase(name), strings.ToUpper(name), strings.NewReplacer("s", "ſ", "k", "\u212a").Replace(name)} {
-				if other != name {
-					list = append(list, variant{fmt.Sprintf("another value as %s", quoted(other)), func(f *flow) message {
-						return f.retry.with("arguments", object(append(slices.Clone(own), member{quoted(other), quoted(canary)})))
-					}})
-				}
-			}
-			break
+		own, i, second, ok := t.echoed(target)
+		if !ok {
+			continue
 		}
-		t.show(target, fresh, list, func(sent exchange) bool { return strings.Contains(string(sent.reply.raw), canary) })
+		list = nil
+		name := unquoted(own[i].name)
+		for _, other := range []string{otherCase(name), strings.ToUpper(name), strings.NewReplacer("s", "ſ", "k", "\u212a").Replace(name)} {
+			if other != name {
+				list = append(list, variant{"another value as " + quoted(other), func(f *flow) message {
+					return f.retry.with("arguments", object(append(slices.Clone(own), member{quoted(other), quoted(second)})))
+				}})
+			}
+		}
+		t.show(target, fresh, list, func(sent exchange) bool { return strings.Contains(sent.reply.shown(), second) })
 	}
 }
 

@@ -2,6 +2,8 @@ package probe
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -126,7 +128,7 @@ func emptyState(t *trial) {
 	t.eachTarget(func(f *flow) []variant {
 		list := []variant{state(`"requestState": ""`, func(string) string { return "" })}
 		// If answers count without any state, null is only another way to send none.
-		if !t.through(f.target, t.send(f.retry.without("requestState")).reply) {
+		if !t.through(f, t.send(f.retry.without("requestState")).reply) {
 			list = append(list, variant{`"requestState": null`, func(f *flow) message { return f.retry.with("requestState", "null") }})
 		}
 		return list
@@ -158,15 +160,45 @@ const maxPositions = 1024
 
 func changedCharacter(t *trial) {
 	t.eachTarget(func(f *flow) (list []variant) {
-		for i := range f.state {
+		most := maxPositions
+		if f.target.String() != t.targets()[0].String() || f.round < len(t.honest[f.target.String()].asks) {
+			most = 48 // one state shows how all are protected; the others whether one is different
+		}
+		for _, i := range positions(f.state, most) {
 			list = append(list, state(fmt.Sprintf("character %d of %d changed", i+1, len(f.state)), func(s string) string { return changedAt(s, i) }))
 		}
-		most := maxPositions
-		if f.target.String() != t.targets()[0].String() {
-			most = 32 // one target shows how the state is protected; the others how the handler uses it
-		}
-		return spread(list, most)
+		return list
 	})
+}
+
+// positions returns at most n places of a text: the first, the middle and the last of each of
+// its parts, and others between them, evenly.
+func positions(text string, n int) (all []int) {
+	for i := range len(text) {
+		all = append(all, i)
+	}
+	if len(all) <= n {
+		return all
+	}
+	chosen := map[int]bool{}
+	start := 0
+	for i := range len(text) + 1 {
+		if i < len(text) && strings.IndexByte(".:|~,;-_", text[i]) < 0 {
+			continue
+		}
+		if i > start {
+			for _, at := range []int{start, (start + i) / 2, i - 1} {
+				if len(chosen) < n/2 {
+					chosen[at] = true
+				}
+			}
+		}
+		start = i + 1
+	}
+	for _, at := range spread(all, n-len(chosen)) {
+		chosen[at] = true
+	}
+	return slices.Sorted(maps.Keys(chosen))
 }
 
 // changedAt returns text with the character at i replaced, so that bits change that count in

@@ -16,10 +16,11 @@ type exchange struct {
 	reply   *reply
 }
 
-// flow is an honest call up to its last round: the retry that would complete it has not been
+// flow is an honest call up to one of its rounds: the honest retry of that round has not been
 // sent.
 type flow struct {
 	target Target
+	round  int        // which round the retry answers, from 1
 	before []exchange // the rounds that were sent
 	state  string     // what the last of them gave
 	retry  message    // the honest retry
@@ -29,17 +30,18 @@ type flow struct {
 
 // honest is what the honest calls of a target showed.
 type honest struct {
-	rounds  int    // how many times the target asks
-	shown   string // what its last result shows
-	same    bool   // whether two calls showed the same
-	failed  bool   // whether an honest call ends with a tool's error
-	refusal string // what a result shows if the user refuses
-	refuse  string // a complete result that is how the server refuses; "" if it has none
+	asks       []string // what each round asks: the keys of its questions
+	shown      string   // what the last result shows
+	same       bool     // whether two calls showed the same
+	failed     bool     // whether an honest call ends with a tool's error
+	refusal    string   // what a result shows if the user refuses
+	unanswered string   // what a result shows if there is no answer
+	madeUp     string   // how the server refuses a made-up state: the form of its answer
 }
 
 // first sends the first request of a call. The reply asks, or else err says why not.
 func (p *probe) first(t Target, arguments string, as user) (f *flow, err error) {
-	f = &flow{target: t, retry: t.call(arguments).sentBy(as)}
+	f = &flow{target: t, round: 1, retry: t.call(arguments).sentBy(as)}
 	err = p.next(f, false)
 	if err == nil {
 		p.valid[f.retry.call()] = true
@@ -87,69 +89,91 @@ func (e textError) Error() string { return string(e) }
 func (p *probe) mint(t Target) (*flow, error) { return p.mintAs(t, t.arguments(), firstUser) }
 
 func (p *probe) mintAs(t Target, arguments string, as user) (*flow, error) {
+	return p.mintAt(t, arguments, as, len(p.honest[t.String()].asks))
+}
+
+// mintAt makes an honest call up to the given round.
+func (p *probe) mintAt(t Target, arguments string, as user, round int) (*flow, error) {
 	f, err := p.first(t, arguments, as)
+	for err == nil && f.round < round {
+		err = p.next(f, false)
+		f.round++
+	}
 	if err != nil {
 		return nil, err
-	}
-	for range p.honest[t.String()].rounds - 1 {
-		if err := p.next(f, false); err != nil {
-			return nil, err
-		}
 	}
 	return f, nil
 }
 
-// control makes a whole honest call and returns what it showed.
-func (p *probe) control(t Target) (rounds int, last *reply, err error) {
-	f, err := p.first(t, t.arguments(), firstUser)
+// control makes a whole honest call, and returns what each round asked and the last reply.
+func (p *probe) control(t Target, as user) (asks []string, last *reply, err error) {
+	f, err := p.first(t, t.arguments(), as)
 	if err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
-	for rounds = 1; rounds <= maxRounds; rounds++ {
+	for range maxRounds {
+		asks = append(asks, strings.Join(f.keys, "\n"))
 		if err := p.next(f, true); err != nil {
-			return 0, nil, err
+			return nil, nil, err
 		}
 		if last = f.before[len(f.before)-1].reply; last.outcome() != asked {
-			return rounds, last, nil
+			return asks, last, nil
 		}
 	}
-	return 0, nil, fmt.Errorf("%s: an honest call did not complete in %d rounds", t, maxRounds)
+	return nil, nil, fmt.Errorf("%s: an honest call did not complete in %d rounds", t, maxRounds)
 }
 
 // learn finds out how an honest call of a target goes.
-func (p *probe) learn(t Target) error {
+func (p *probe) learn(t Target) (err error) {
+	defer func() {
+		if err != nil {
+			delete(p.honest, t.String())
+		}
+	}()
 	var h honest
 	for i := range 2 {
-		rounds, last, err := p.control(t)
+		asks, last, err := p.control(t, firstUser)
 		if err != nil {
 			return err
 		}
-		shown := last.shown()
-		h.same = i > 0 && shown == h.shown
-		h.rounds, h.shown, h.failed = rounds, shown, last.outcome() == failed
+		h.same = i > 0 && last.shown() == h.shown
+		h.asks, h.shown, h.failed = asks, last.shown(), last.outcome() == failed
 	}
 	p.honest[t.String()] = h
-	f, err := p.mint(t)
+	// What follows is no attack: it shows which results are not consent.
+	try := func(change func(f *flow) message) (*reply, error) {
+		f, err := p.mint(t)
+		if err != nil {
+			return nil, err
+		}
+		return p.send(change(f)).reply, nil
+	}
+	r, err := try(func(f *flow) message { return f.retry.with("requestState", quoted(madeUp)) })
 	if err != nil {
 		return err
 	}
-	if answers, ok := refusals(f, declined); ok {
-		h.refusal = p.send(f.retry.with("inputResponses", answers)).reply.shown()
-		p.honest[t.String()] = h
-		if f, err = p.mint(t); err != nil {
-			return err
-		}
+	h.madeUp = r.form()
+	if r.outcome() == complete && p.Refusal == "" && r.shown() != h.shown {
+		p.notes = append(p.notes, fmt.Sprintf("%s: a made-up state got the result %s; if this is how the server refuses, say so with --refusal TEXT", t, r.brief(quoted(r.shown()), 200)))
 	}
-	// Some servers refuse with an ordinary result. Then that result does not mean that
-	// an attack got through.
-	r := p.send(f.retry.with("requestState", quoted(madeUp))).reply
-	switch {
-	case h.failed && r.outcome() == failed && r.shown() == h.shown:
+	if h.failed && r.outcome() == failed && r.shown() == h.shown {
 		return fmt.Errorf("%s: an honest call and one with a made-up state end with the same error, so nothing can be told", t)
-	case r.outcome() == complete && h.same && r.shown() != h.shown && !strings.Contains(h.shown, r.shown()):
-		h.refuse = r.shown()
-		p.honest[t.String()] = h
 	}
+	if p.Decline && r.outcome() == complete && r.shown() == h.shown {
+		return fmt.Errorf("%s: the server takes a refusal by the user whatever the state is, so nothing can be told with declined calls", t)
+	}
+	if r, err = try(func(f *flow) message {
+		answers, _ := refusals(f, declined)
+		return f.retry.with("inputResponses", answers)
+	}); err != nil {
+		return err
+	}
+	h.refusal = r.shown()
+	if r, err = try(func(f *flow) message { return f.retry.with("inputResponses", "{}") }); err != nil {
+		return err
+	}
+	h.unanswered = r.shown()
+	p.honest[t.String()] = h
 	return nil
 }
 
@@ -168,14 +192,22 @@ func refusals(f *flow, refusal string) (answers string, ok bool) {
 // madeUp is a state that no server has issued.
 const madeUp = "mcpseal-probe-made-this-up"
 
-// through reports whether a reply shows that the target went on as after an honest retry.
-func (p *probe) through(t Target, r *reply) bool {
-	h := p.honest[t.String()]
+// through reports whether a reply shows that the target went on as after the honest retry of
+// a flow.
+func (p *probe) through(f *flow, r *reply) bool {
+	h := p.honest[f.target.String()]
+	shown := r.shown()
 	switch r.outcome() {
+	case asked:
+		// A server that starts over asks the first questions again.
+		return f.round < len(h.asks) && h.asks[f.round] != h.asks[0] && strings.Join(r.keys(), "\n") == h.asks[f.round]
 	case complete:
-		return !h.failed && (h.refuse == "" || r.shown() != h.refuse)
+		if p.Refusal != "" && strings.Contains(shown, p.Refusal) || shown != "" && shown == h.refusal && shown != h.shown {
+			return false
+		}
+		return !h.failed
 	case failed:
-		return h.failed && r.shown() == h.shown
+		return h.failed && shown == h.shown && f.round == len(h.asks)
 	}
 	return false
 }

@@ -34,6 +34,9 @@ type Options struct {
 	// SingleUse says that a state must work only once. If it is false, a second use is
 	// reported as information.
 	SingleUse bool
+	// Refusal is a text by which a result is known to be a refusal, if the server refuses a
+	// state with an ordinary result and not with an error.
+	Refusal string
 	// MaxAge is the age after which a state must be refused. If it is zero, the attack
 	// "expired" is not tried.
 	MaxAge time.Duration

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -83,7 +85,7 @@ func (l layer) inner() (all []layer) {
 			}
 		}
 	}
-	if plain, err := url.QueryUnescape(text); err == nil && plain != text {
+	if plain, err := url.QueryUnescape(text); err == nil && strings.Contains(text, "%") && plain != text {
 		add("URL escapes", []byte(plain), func(b []byte) []byte { return []byte(url.QueryEscape(string(b))) })
 	}
 	if r, err := gzip.NewReader(bytes.NewReader(l.text)); err == nil {
@@ -123,11 +125,16 @@ func (l layer) inner() (all []layer) {
 	return all
 }
 
+// joseNames has the registered members of the header of a JWT, signed or encrypted.
+var joseNames = []string{
+	"alg", "enc", "zip", "jku", "jwk", "kid", "x5u", "x5c", "x5t", "x5t#S256", "typ", "cty", "crit", "epk", "apu", "apv", "iv", "tag", "p2s", "p2c",
+}
+
 // isHeader reports whether a text is the header of a JWT.
 func isHeader(text []byte) bool {
 	fields, ok := members(string(text))
 	for _, m := range fields {
-		ok = ok && slices.Contains([]string{`"alg"`, `"typ"`, `"kid"`, `"enc"`, `"cty"`, `"zip"`}, m.name)
+		ok = ok && slices.Contains(joseNames, unquoted(m.name))
 	}
 	return ok && len(fields) > 0
 }
@@ -199,10 +206,13 @@ func (l layer) readable(known []string, asIs bool, hide func(string) string) str
 		}
 	}
 	if asIs {
-		if strings.ContainsAny(strings.TrimRight(string(l.text), "="), "{}&= ") {
+		if text := strings.TrimRight(string(l.text), "="); strings.ContainsAny(text, "{}[]&=,; ") || len(text) < 20 && isNumber(text) {
 			return "text: " + quoted(clip(hide(printable(string(l.text))), 80))
 		}
 		return ""
+	}
+	if isEncoded(l.text) {
+		return "" // something is encoded twice, and what it is will be seen in the next layer
 	}
 	const run = 16 // so many printable characters in a row are hardly an accident
 	length := 0
@@ -220,12 +230,26 @@ func (l layer) readable(known []string, asIs bool, hide func(string) string) str
 	return ""
 }
 
+// isEncoded reports whether a text is base64 or hex, as far as one can see.
+func isEncoded(text []byte) bool {
+	for _, b := range bytes.TrimRight(text, "=") {
+		if !(b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("+/-_", b) >= 0) {
+			return false
+		}
+	}
+	return len(text) >= 16
+}
+
+func isNumber(text string) bool {
+	return text != "" && strings.Trim(text, "0123456789") == ""
+}
+
 // edit is a state in which one readable value is another.
 type edit struct{ what, text string }
 
 // edits returns such states, at most 24.
 func edits(state string) (all []edit) {
-	for _, l := range layers(state) {
+	for i, l := range layers(state) {
 		text := string(l.text)
 		if l.jwt {
 			all = append(all, noSignature(state)...)
@@ -237,6 +261,16 @@ func edits(state string) (all []edit) {
 					again := slices.Clone(fields)
 					again[i].value = other
 					all = append(all, edit{fmt.Sprintf("%s: the member %s changed to %s", l.how, m.name, clip(other, 24)), string(l.write([]byte(object(again))))})
+				}
+			}
+		} else if utf8.ValidString(text) && len(text) < 4096 && !strings.Contains(text, "=") && l.readable(nil, i == 0, strings.Clone) != "" {
+			// A list of numbers or words: every number in it is one more or one less.
+			for i, at := range numbers.FindAllStringIndex(text, 8) {
+				n, err := strconv.ParseInt(text[at[0]:at[1]], 10, 64)
+				for by, other := range map[string]int64{"one more": n + 1, "one less": n - 1} {
+					if err == nil && other >= 0 {
+						all = append(all, edit{fmt.Sprintf("%s: number %d in it is %s", l.how, i+1, by), string(l.write([]byte(text[:at[0]] + strconv.FormatInt(other, 10) + text[at[1]:])))})
+					}
 				}
 			}
 		} else if pairs := strings.Split(text, "&"); strings.Contains(text, "=") && utf8.ValidString(text) && len(pairs) < 16 && len(l.text) < 4096 && printable(text) == text {
@@ -251,8 +285,11 @@ func edits(state string) (all []edit) {
 			}
 		}
 	}
+	slices.SortStableFunc(all, func(a, b edit) int { return strings.Compare(a.what, b.what) })
 	return spread(all, 24)
 }
+
+var numbers = regexp.MustCompile(`[0-9]{1,18}`)
 
 // forged returns a state that the server did not issue, and that is as close to one as can
 // be: with another value if there is a readable one.

@@ -22,6 +22,7 @@ type probe struct {
 	old    *flow             // a flow that was begun first, for its age
 	born   time.Time         // when old was begun
 
+	notes      []string        // what the reader of the report must know
 	rejections []exchange      // every refusal of an attack
 	valid      map[string]bool // arguments with which a target asked
 
@@ -95,6 +96,7 @@ func (p *probe) look(report *Report) {
 		}
 		report.Targets = append(report.Targets, t.String())
 	}
+	report.Notes = append(report.Notes, p.notes...)
 	p.findPages()
 	for _, b := range p.pages {
 		report.Cursors = append(report.Cursors, b.String())
@@ -192,11 +194,11 @@ func (p *probe) lacks(needs need, report *Report) string {
 func (p *probe) works(a *Attack) error {
 	if a.needs&needState != 0 {
 		for _, t := range (&trial{probe: p}).targets() {
-			_, last, err := p.control(t)
+			asks, last, err := p.control(t, firstUser)
 			if err != nil {
 				return err
 			}
-			if !p.through(t, last) {
+			if !p.through(&flow{target: t, round: len(asks)}, last) {
 				return fmt.Errorf("%s: %s", t, last)
 			}
 		}

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -14,6 +15,7 @@ type trial struct {
 	*probe
 	attack *Attack
 	result *Result
+	busy   int // how often the server said that it is too busy
 }
 
 // variant is one way to do an attack: an honest retry, changed. make must not change the
@@ -33,15 +35,23 @@ func (t *trial) targets() (all []Target) {
 	return all
 }
 
-// eachTarget tries the variants that list makes on each target.
+// eachTarget tries the variants that list makes on each target, in its last round and, if it
+// asks more than once, in its first.
 func (t *trial) eachTarget(list func(f *flow) []variant) {
 	for _, target := range t.targets() {
-		f, err := t.mint(target)
-		if err != nil {
-			t.unclear(err)
-			return
+		rounds := []int{len(t.honest[target.String()].asks)}
+		if rounds[0] > 1 {
+			rounds = append(rounds, 1)
 		}
-		t.variants(f, list(f), func() (*flow, error) { return t.mint(target) })
+		for _, round := range rounds {
+			fresh := func() (*flow, error) { return t.mintAt(target, target.arguments(), firstUser, round) }
+			f, err := fresh()
+			if err != nil {
+				t.unclear(err)
+				return
+			}
+			t.variants(f, list(f), fresh)
+		}
 	}
 }
 
@@ -61,33 +71,49 @@ func (t *trial) variants(f *flow, list []variant, fresh func() (*flow, error)) {
 			used = false
 		}
 		sent := t.tell(v.make(f))
-		if t.through(f.target, sent.reply) && !(t.attack.consent && sent.reply.shown() == t.honest[f.target.String()].refusal) {
+		h := t.honest[f.target.String()]
+		if t.through(f, sent.reply) && !(t.attack.consent && (sent.reply.shown() == h.refusal || sent.reply.shown() == h.unanswered)) {
 			used = true
 			t.found(f.target, v.what, append(slices.Clone(f.before), sent)...)
 			if found++; found == enough && i < len(list)-1 {
 				return
 			}
+		} else if t.attack.ranFirst && sent.reply.outcome() == failed && sent.reply.form() != h.madeUp {
+			t.unclear(fmt.Errorf("%s: with %s the tool ran and failed, so it cannot be told whether its state was checked: %s; give other arguments that it takes", f.target, v.what, sent.reply))
 		}
 	}
 	if used || t.burns || len(list) == 0 || t.ended != nil {
 		return
 	}
 	// The refusals mean something only if the state was good all the time.
-	if r := t.send(f.retry).reply; !t.through(f.target, r) {
+	if r := t.send(f.retry).reply; !t.through(f, r) && !t.repeats(f) {
 		t.burns = true
 		t.variants(f, spread(list, 64), fresh)
-		if again, err := fresh(); err != nil || !t.through(f.target, t.send(again.retry).reply) {
+		if again, err := fresh(); err != nil || !t.through(again, t.send(again.retry).reply) {
 			t.unclear(fmt.Errorf("%s: the state that was attacked no longer worked for an honest retry: %s", f.target, r))
 		}
 	}
+}
+
+// repeats reports whether the round after the flow's asks what the first round asks, so that
+// nobody can tell the two apart.
+func (t *trial) repeats(f *flow) bool {
+	asks := t.honest[f.target.String()].asks
+	return f.round < len(asks) && asks[f.round] == asks[0]
 }
 
 // tell sends an attack, and keeps the answer if it is a refusal.
 func (t *trial) tell(m message) exchange {
 	sent := t.send(m)
 	got := sent.reply.outcome()
+	if got == early && t.comparable(m) && (slices.Contains([]int{401, 403}, sent.reply.status) || sent.reply.message.Error != nil && sent.reply.message.Error.Code == -32600) {
+		got = rejected // the same request with a genuine state is not refused like this
+	}
+	if sent.reply.status == 429 || sent.reply.status == 503 {
+		t.busy++
+	}
 	t.result.Outcomes[got.String()]++
-	if (got == rejected || got == failed) && !t.attack.honestState {
+	if (got == rejected || got == failed && !t.attack.ranFirst) && !t.attack.honestState {
 		t.rejections = append(t.rejections, sent)
 	}
 	return sent
@@ -139,6 +165,8 @@ func (t *trial) settle() {
 	o := t.result.Outcomes
 	checked := o[rejected.String()] + o[failed.String()] + o[asked.String()] + o[complete.String()]
 	switch {
+	case t.busy > checked:
+		t.unclear(errors.New("the server said that it is too busy more often than it answered; lower the rate"))
 	case checked > 0, t.attack.early && len(o) > 0:
 		t.result.Verdict = Refused
 	case len(o) > 0:

@@ -105,7 +105,11 @@ func (e *Exchange) Seal(ctx context.Context, message []byte) []byte {
 // Pass takes a message that the server sent on its own. It returns the message, or nil if
 // the client must not see it.
 func (p *Proxy) Pass(ctx context.Context, message []byte) []byte {
-	return p.pass(ctx, message)
+	m, why := readEnvelope(string(message))
+	if why != "" {
+		return p.drop(ctx, why)
+	}
+	return p.pass(ctx, &m, message)
 }
 
 // Failed returns the answer that the client gets if the server gave none that can be sent:
@@ -121,9 +125,5 @@ func (e *Exchange) Failed() []byte {
 // stream ends before it sends [Exchange.Failed].
 func (e *Exchange) Answered() bool { return e.done }
 
-func (p *Proxy) logger() *slog.Logger {
-	if p.log == nil {
-		return slog.Default()
-	}
-	return p.log
-}
+// logger returns a logger whose panics stop nothing.
+func (p *Proxy) logger() *slog.Logger { return mcpseal.Logger(p.log) }

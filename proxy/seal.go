@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
@@ -13,17 +14,14 @@ func (e *Exchange) seal(ctx context.Context, message []byte) []byte {
 	m, why := readEnvelope(string(message))
 	switch {
 	case why == "" && !(m.isAnswer() && m.id == e.ID):
-		return e.proxy.pass(ctx, message)
+		return e.proxy.pass(ctx, &m, message)
 	case e.done || e.ID == "":
-		e.proxy.drop(ctx, "a second answer to one request, or an answer to none")
-		return nil
-	}
-	if why != "" {
-		// It may be the answer, and another one may not come.
-		e.done = true
-		return e.fail(ctx, why)
+		return e.proxy.drop(ctx, "a second answer to one request, or an answer to none")
 	}
 	e.done = true
+	if why != "" { // it may be the answer, and another one may not come
+		return e.fail(ctx, why)
+	}
 	if m.isError {
 		return message
 	}
@@ -45,30 +43,23 @@ func (e *Exchange) fail(ctx context.Context, why string) []byte {
 	return e.Failed()
 }
 
-func (p *Proxy) drop(ctx context.Context, why string) {
+// drop returns nil in the place of a message that must not be sent.
+func (p *Proxy) drop(ctx context.Context, why string) []byte {
 	p.logger().WarnContext(ctx, "proxy: a message of the server was dropped", "cause", why)
+	return nil
 }
 
-func (p *Proxy) pass(ctx context.Context, message []byte) []byte {
-	m, why := readEnvelope(string(message))
+// pass returns a message that is no answer to a request of the client, or nil if the client
+// must not see it.
+func (p *Proxy) pass(ctx context.Context, m *envelope, message []byte) []byte {
 	switch {
-	case why != "":
-	case m.isAnswer() && m.result != nil && m.result.Raw[0] == '{':
+	case m.result != nil && m.result.Raw[0] == '{':
 		fields, ok := guardedNames.read(m.result.Raw)
-		if !ok {
-			why = "an answer to no request that two parsers read differently"
-		}
-		for _, f := range fields {
-			if f.present {
-				why = "an answer to no request, with a state or a cursor"
-			}
+		if !ok || slices.ContainsFunc(fields, func(f field) bool { return f.present }) {
+			return p.drop(ctx, "an answer to no request, with a state or a cursor, or that two parsers read differently")
 		}
 	case m.params != nil && carriesState(m.params.Raw):
-		why = "a state in a message that carries none"
-	}
-	if why != "" {
-		p.drop(ctx, why)
-		return nil
+		return p.drop(ctx, "a state in a message that carries none")
 	}
 	return message
 }
@@ -82,9 +73,8 @@ func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []
 		return e.fail(ctx, "a result that is not an object, or that two parsers read differently")
 	}
 	kind, state, asked := &result[0], &result[1], &result[2]
-	if kind.Text != "input_required" || !kind.isString() {
+	if kind.Text != "input_required" {
 		if state.present || asked.present {
-			e.round.Completed(ctx)
 			return e.fail(ctx, "a state or questions in a result that does not ask")
 		}
 		return message
@@ -136,9 +126,6 @@ func kindOfQuestion(text string) mcpseal.Kind {
 	}
 	switch method, params := &fields[0], &fields[1]; method.Text {
 	case "elicitation/create":
-		if !params.present {
-			return 0
-		}
 		mode, ok := modeNames.read(params.Raw)
 		switch {
 		case !ok:

@@ -109,6 +109,7 @@ func (p *probing) flags(cmd *cobra.Command) {
 	f.StringSliceVar(&o.Require, "require", nil, "`ATTACKS` that must be tried")
 	f.StringSliceVar(&o.Only, "attack", nil, "`ATTACKS` to try (default all)")
 	f.StringVar(&p.control, "control", "accept", "how honest calls are answered: accept, or decline for no effect")
+	f.StringVar(&o.Refusal, "refusal", "", "a `TEXT` in results by which the server refuses a state, if it sends no error")
 	f.BoolVar(&o.SingleUse, "single-use", false, "a state must work only once")
 	durationVar(cmd, &o.MaxAge, "max-age", 0, "age after which a state must be refused; the probe waits that long")
 	f.IntVar(&o.Rate, "rate", 200, "most requests in a second, 0 for no limit")

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -33,6 +35,8 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, logger *slog.L
 		return failed("--listen: %w", err)
 	}
 	p.warn(listener.Addr(), logger)
+	log.SetOutput(io.Discard) // package http writes to it what a server sends out of turn, which may be a state
+	defer log.SetOutput(os.Stderr)
 	requests, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	server := &http.Server{

@@ -44,7 +44,7 @@ var holes = []Hole{
 	{"raw-digest", "A state fits only the text of the arguments, so honest clients that write them differently are rejected."},
 	{"floats", "A state fits all arguments whose numbers are equal as float64."},
 	{"folded-arguments", "A state fits all arguments that differ only in case and width of letters."},
-	{"replaced-utf8", "Invalid UTF-8 and lone surrogates are accepted, and replaced by U+FFFD."},
+	{"replaced-utf8", "Invalid UTF-8 and lone surrogates are accepted; the check replaces them by U+FFFD, and the handler does not."},
 	{"first-member", "Of duplicate members the first is checked, but the handler reads the last."},
 	{"case-blind", "The handler ignores the case of members' names, but the check does not."},
 	{"version-downgrade", "With another protocol version, or none, the state is not checked."},

@@ -3,6 +3,7 @@ package leaky
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // target is something that a call names: a tool, a prompt or a resource.
@@ -116,6 +117,9 @@ func (s *Server) readArguments(c *call) bool {
 			return false
 		}
 		c.read[p.name] = given.text
+		if s.hole("replaced-utf8") && given.isString() && strings.ContainsRune(given.text, '\uFFFD') {
+			c.read[p.name] = strings.ToValidUTF8(given.raw, "?") // the handler reads what was not checked
+		}
 	}
 	return true
 }

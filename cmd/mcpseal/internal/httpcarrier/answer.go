@@ -2,7 +2,11 @@ package httpcarrier
 
 import (
 	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -48,7 +52,7 @@ func (c *call) takeJSON(res *http.Response) *http.Response {
 	message, err := readWhole(res.Body, c.config.MaxAnswer, &c.answer)
 	late.Stop()
 	if err != nil {
-		return c.instead(res, http.StatusBadGateway, "the answer cannot be read: "+err.Error())
+		return c.instead(res, http.StatusBadGateway, "the answer cannot be read: "+cause(err))
 	}
 	if c.metadata || len(message) == 0 && !c.waits() {
 		return c.reply(res, res.StatusCode, res.Header, message)
@@ -141,12 +145,35 @@ func (c *call) instead(res *http.Response, status int, why string) *http.Respons
 // unreachable answers a request that the server did not answer.
 func unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	c := callOf(r)
-	c.log("the server did not answer", "cause", err.Error())
+	c.log("the server did not answer", "cause", cause(err))
 	if c.waits() {
 		writeJSON(w, http.StatusBadGateway, c.exchange.Failed())
 		return
 	}
 	http.Error(w, "Bad Gateway: the server did not answer", http.StatusBadGateway)
+}
+
+// cause says what went wrong between the proxy and the server. Other errors of package http
+// repeat what the server sent, which may be a state, and so must not reach the log.
+func cause(err error) string {
+	var network net.Error
+	var operation *net.OpError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, errTooLong), errors.Is(err, errNoBudget):
+		return err.Error()
+	case errors.Is(err, context.Canceled):
+		return "the client is gone, the proxy ends, or the answer took too long"
+	case errors.As(err, &network) && network.Timeout():
+		return "it took too long"
+	case errors.As(err, &operation):
+		return operation.Error()
+	case errors.As(err, &certificate):
+		return certificate.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the server closed the connection"
+	}
+	return "what the server sent is not HTTP"
 }
 
 func removeDigests(header http.Header) {

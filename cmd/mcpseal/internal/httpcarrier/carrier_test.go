@@ -216,6 +216,16 @@ func TestTheServerGetsItsStateAndTheClientDoesNot(t *testing.T) {
 	}
 }
 
+// noCanary is a log that must not see a state.
+type noCanary struct{ t *testing.T }
+
+func (n noCanary) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(canary)) {
+		n.t.Errorf("the log gets a state: %s", p)
+	}
+	return len(p), nil
+}
+
 func TestNoStateReachesTheClientWhateverTheServerDoes(t *testing.T) {
 	hijack := func(raw string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -267,7 +277,7 @@ func TestNoStateReachesTheClientWhateverTheServerDoes(t *testing.T) {
 		"400 as text":         {writes(400, "text/plain", asking), 400, "The server answered 400.\n"},
 		"400 as events":       {writes(400, "text/event-stream", event), 400, "The server answered 400.\n"},
 		"500 as HTML":         {writes(500, "text/html", asking), 500, "The server answered 500.\n"},
-		"307":                 {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/"+canary, 307) }, 307, "The server answered 307.\n"},
+		"307":                 {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/"+canary, http.StatusTemporaryRedirect) }, 307, "The server answered 307.\n"},
 		"JSON cut short":      {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n" + asking), 502, failedMessage},
 		"chunked, cut short":  {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(asking)), 502, failedMessage},
 		"chunked":             {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(asking[:60]) + chunk(asking[60:]) + "0\r\n\r\n"), 200, ""},
@@ -286,7 +296,7 @@ func TestNoStateReachesTheClientWhateverTheServerDoes(t *testing.T) {
 	}
 	for name, s := range servers {
 		t.Run(name, func(t *testing.T) {
-			f := newFront(t, s.server)
+			f := newFront(t, s.server, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(noCanary{t}, nil)) })
 			got := f.do("POST", callMessage)
 			if got.err != nil || strings.Contains(got.everything(), canary) {
 				t.Errorf("%+v", got)

@@ -159,6 +159,12 @@ func newProxy(t testing.TB, config mcpseal.Config) *proxy.Proxy {
 	return p
 }
 
+// beServer lets the command os.Args[0] be the server.
+func beServer(t *testing.T) {
+	t.Setenv(roleVariable, "server")
+	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // the race detector waits a second at each exit
+}
+
 // patient is long enough for a busy machine. Tests in which a time must pass use less.
 var patient = patience{answers: 30 * time.Second, grace: 10 * time.Second}
 
@@ -166,7 +172,7 @@ func connect(t *testing.T) *rig { return connectWith(t, mcpseal.Config{}, patien
 
 func connectWith(t *testing.T, config mcpseal.Config, wait patience) *rig {
 	t.Helper()
-	t.Setenv(roleVariable, "server")
+	beServer(t)
 	in, toCarrier := io.Pipe()
 	fromCarrier, out := io.Pipe()
 	ctx, cancel := context.WithCancel(context.Background())

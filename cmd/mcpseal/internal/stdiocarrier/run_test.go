@@ -202,7 +202,7 @@ func TestTheServerGetsTheEnvironmentAndItsErrorsAreLogged(t *testing.T) {
 }
 
 func TestAClientThatTakesNoAnswersEndsTheServer(t *testing.T) {
-	t.Setenv(roleVariable, "server")
+	beServer(t)
 	in, toCarrier := io.Pipe()
 	defer toCarrier.Close()
 	go io.WriteString(toCarrier, `{"jsonrpc":"2.0","id":1,"method":"test/report"}`+"\n")
@@ -214,7 +214,7 @@ func TestAClientThatTakesNoAnswersEndsTheServer(t *testing.T) {
 }
 
 func TestAClientThatDoesNotReadCannotHoldACarrierThatIsTold(t *testing.T) {
-	t.Setenv(roleVariable, "server")
+	beServer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	in, toCarrier := io.Pipe()
 	defer toCarrier.Close()
@@ -238,7 +238,7 @@ func TestACommandThatCannotBeStartedIsAnError(t *testing.T) {
 }
 
 func TestRunAnswersAScript(t *testing.T) {
-	t.Setenv(roleVariable, "server")
+	beServer(t)
 	var out bytes.Buffer
 	script := `{"jsonrpc":"2.0","method":"x"}` + "\n" + `{"jsonrpc":"2.0","id":1,"method":"test/report"}` + "\n"
 	code, err := Run(t.Context(), newProxy(t, mcpseal.Config{}), nil, []string{os.Args[0]}, strings.NewReader(script), &out, os.Stderr)
