@@ -32,7 +32,7 @@ func newProbe() *cobra.Command {
 	var p probing
 	cmd := &cobra.Command{
 		Use:   "probe URL | probe --stdio -- COMMAND [ARG...]",
-		Short: "Attack the requestState and the cursors of any MCP server, and report",
+		Short: "Attack the state and the cursors of any MCP server, and report",
 		Long: `Runs every attack on multi round-trip state and on cursors against an MCP server,
 in any language, and reports what got through. It speaks protocol revision
 2026-07-28 by itself, over streamable HTTP or stdio.

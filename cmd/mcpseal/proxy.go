@@ -45,8 +45,8 @@ type proxying struct {
 func newProxy() *cobra.Command {
 	var p proxying
 	cmd := &cobra.Command{
-		Use:   "proxy --upstream URL --listen ADDRESS | proxy -- COMMAND [ARG...]",
-		Short: "Seal the requestState and the cursors of any MCP server",
+		Use:   "proxy --upstream URL --listen ADDRESS | proxy -- COMMAND...",
+		Short: "Seal the state and the cursors of any MCP server",
 		Long: `Stands in front of one MCP server, in any language, and seals what the server
 puts into requestState and into the cursors of its lists. The server gets back
 exactly what it wrote; clients see only sealed tokens, which they cannot read,
@@ -59,9 +59,9 @@ No other way may lead to the server, because the server trusts what it gets.
 
 Every user must be known, so that nobody can continue what another user began:
 
-  --identity header     the user is in the header --header. It counts only in
-                        requests from a network of --trust, or over a Unix socket.
-                        The proxy there must replace the header of its clients.
+  --identity header     the user is in the header --header. It counts only from
+                        a network of --trust, or over a Unix socket. What sends
+                        it must replace the header that its own clients send.
   --identity anonymous  nobody is known: whoever has a token can use it.
 
 Keys are in a file that ` + "`mcpseal keys new`" + ` makes; the proxy follows its rotation.

@@ -34,8 +34,6 @@ func (c *call) take(res *http.Response) *http.Response {
 		return c.instead(res, http.StatusBadGateway, "the answer is encoded")
 	case status == http.StatusAccepted || status == http.StatusNoContent:
 		return c.reply(res, status, res.Header, nil)
-	case status == http.StatusPartialContent:
-		return c.instead(res, http.StatusBadGateway, "the answer is a part of one")
 	case media == "application/json" && (status == http.StatusOK || status >= 400):
 		return c.takeJSON(res)
 	case media == "text/event-stream" && status == http.StatusOK && !c.metadata:

@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcpseal/mcpseal"
@@ -270,14 +271,16 @@ func TestNoStateReachesTheClientWhateverTheServerDoes(t *testing.T) {
 			w.Header()["Content-Type"] = []string{"application/json", "text/html"}
 			io.WriteString(w, asking)
 		}, 502, failedMessage},
-		"201":                 {writes(201, "application/json", asking), 502, failedMessage},
-		"202":                 {writes(202, "application/json", asking), 202, ""},
-		"206":                 {writes(206, "application/json", asking), 502, failedMessage},
-		"400 as JSON":         {writes(400, "application/json", asking), 400, ""},
-		"400 as text":         {writes(400, "text/plain", asking), 400, "The server answered 400.\n"},
-		"400 as events":       {writes(400, "text/event-stream", event), 400, "The server answered 400.\n"},
-		"500 as HTML":         {writes(500, "text/html", asking), 500, "The server answered 500.\n"},
-		"307":                 {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/"+canary, http.StatusTemporaryRedirect) }, 307, "The server answered 307.\n"},
+		"201":           {writes(201, "application/json", asking), 502, failedMessage},
+		"202":           {writes(202, "application/json", asking), 202, ""},
+		"206":           {writes(206, "application/json", asking), 502, failedMessage},
+		"400 as JSON":   {writes(400, "application/json", asking), 400, ""},
+		"400 as text":   {writes(400, "text/plain", asking), 400, "The server answered 400.\n"},
+		"400 as events": {writes(400, "text/event-stream", event), 400, "The server answered 400.\n"},
+		"500 as HTML":   {writes(500, "text/html", asking), 500, "The server answered 500.\n"},
+		"307": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/"+canary, http.StatusTemporaryRedirect)
+		}, 307, "The server answered 307.\n"},
 		"JSON cut short":      {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n" + asking), 502, failedMessage},
 		"chunked, cut short":  {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(asking)), 502, failedMessage},
 		"chunked":             {hijack("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(asking[:60]) + chunk(asking[60:]) + "0\r\n\r\n"), 200, ""},
@@ -665,7 +668,8 @@ func TestRequestsThatCannotBeCarriedAreRefused(t *testing.T) {
 		{"out of the metadata", "GET", "", at(metadataPath + "/../../mcp"), 404},
 		{"out of the metadata, encoded", "GET", "", at(metadataPath + "/%2e%2e/%2e%2e/mcp"), 404},
 		{"out of the metadata, encoded slash", "GET", "", at(metadataPath + "/..%2f..%2fmcp"), 404},
-		{"out of the metadata, backslash", "GET", "", at(metadataPath + `/..%5c..%5cmcp`), 404},
+		{"out of the metadata, backslash", "GET", "", at(metadataPath + `/..%5C..%5Cmcp`), 404},
+		{"metadata with an encoded slash", "GET", "", at(metadataPath + "/a%2fb"), 404},
 		{"metadata, POST", "POST", callMessage, at(metadataPath), 405},
 		{"PUT", "PUT", callMessage, nil, 405},
 		{"HEAD", "HEAD", "", nil, 405},
@@ -835,6 +839,7 @@ func TestTheServerIsNotAskedForAnswersThatCannotBeSealed(t *testing.T) {
 		r.Header.Set(name, "x")
 	}
 	r.Header.Set("Te", "trailers")
+	r.ContentLength, r.Trailer = -1, http.Header{"X-Late": {"x"}}
 	r.Header.Set("Authorization", "Bearer abc")
 	r.Header.Set("Mcp-Session-Id", "s")
 	r.Header.Set("X-Forwarded-For", "192.0.2.1")
@@ -845,6 +850,9 @@ func TestTheServerIsNotAskedForAnswersThatCannotBeSealed(t *testing.T) {
 		default:
 			t.Errorf("the server gets %s: %v", name, got.Header[name])
 		}
+	}
+	if len(got.Trailer) > 0 || got.ContentLength != int64(len(callMessage)) {
+		t.Errorf("%v, %d bytes", got.Trailer, got.ContentLength)
 	}
 	if len(got.Header) < 6 || got.URL.String() != "/mcp?a=1" {
 		t.Errorf("%v %v", got.URL, got.Header)
@@ -885,9 +893,9 @@ func TestMetadataOfTheServerPasses(t *testing.T) {
 		}
 	}
 	// A server that does not look at the path must not open another way to its messages.
-	f := newFront(t, writes(200, "text/event-stream", "data: "+asking+"\n\n"))
+	f := newFront(t, writes(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\ndata: "+asking+"\n\n"))
 	f.url = strings.TrimSuffix(f.url, "/mcp") + metadataPath
-	if a := f.do("GET", "", "Accept", "text/event-stream"); strings.Contains(a.everything(), canary) {
+	if a := f.do("GET", "", "Accept", "text/event-stream"); a.status != 200 || a.body != "" {
 		t.Errorf("%+v", a)
 	}
 }
@@ -909,6 +917,77 @@ func TestMessagesThatTheServerSendsOnItsOwnPass(t *testing.T) {
 	}
 	if a := newFront(t, writes(204, "", "")).do("DELETE", ""); a.status != 204 {
 		t.Errorf("%+v", a)
+	}
+}
+
+func TestManyClientsGetTheirOwnAnswers(t *testing.T) {
+	f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Params struct{ RequestState *string }
+		}
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+			t.Error(err)
+		}
+		answer := strings.Replace(asking, `"id":1`, `"id":`+string(m.ID), 1)
+		answer = strings.Replace(answer, canary, canary+"-of-"+string(m.ID), 1)
+		if state := m.Params.RequestState; state != nil {
+			answer = `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"got":"` + strings.TrimPrefix(*state, canary) + `"}}`
+		}
+		if len(m.ID)%2 == 0 {
+			writes(200, "application/json", answer)(w, r)
+			return
+		}
+		writes(200, "text/event-stream", ":\r\n\r\ndata: "+answer+"\r\n\r\n")(w, r)
+	})
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+	post := func(message string) string {
+		r := f.request("POST", message)
+		res, err := client.Do(r)
+		if err != nil {
+			t.Error(err)
+			return ""
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil || strings.Contains(string(body), canary) {
+			t.Errorf("%q, %v", body, err)
+		}
+		return string(body)
+	}
+	var wait sync.WaitGroup
+	for worker := range 8 {
+		wait.Go(func() {
+			for i := range 20 {
+				id := fmt.Sprint(1 + worker*20 + i)
+				message := strings.Replace(callMessage, `"id":1`, `"id":`+id, 1)
+				_, after, _ := strings.Cut(post(message), `"requestState":"`)
+				token, _, _ := strings.Cut(after, `"`)
+				got := post(strings.Replace(message, `"arguments"`, `"requestState":"`+token+`","arguments"`, 1))
+				if !strings.Contains(got, `{"got":"-of-`+id+`"}`) {
+					t.Errorf("request %s gets %s", id, got)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	client.CloseIdleConnections()
+}
+
+func TestTheServerCannotSwitchToAnotherProtocol(t *testing.T) {
+	f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"+asking)
+		conn.Close()
+	})
+	for _, method := range []string{"GET", "DELETE"} {
+		if a := f.do(method, ""); a.status != 502 || strings.Contains(a.everything(), canary) || a.header.Get("Upgrade") != "" {
+			t.Errorf("%s: %+v", method, a)
+		}
 	}
 }
 

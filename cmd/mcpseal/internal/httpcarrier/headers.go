@@ -58,7 +58,7 @@ func agrees(header http.Header, e *proxy.Exchange) bool {
 	}
 	for _, name := range header[nameHeader] {
 		if encoded, ok := strings.CutPrefix(name, "=?base64?"); ok && strings.HasSuffix(encoded, "?=") {
-			text, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(encoded, "?="))
+			text, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(encoded, "?="))
 			if err != nil {
 				return false
 			}
