@@ -1,9 +1,10 @@
 """Attacks on the servers in e2e/backends, as raw requests. Standard library alone.
 
-  python attacks.py run URL JOURNAL RESULTS   sends every attack; CANARY must be set
-  python attacks.py table RESULTS…            prints what got through, and fails if anything got
-                                              through in RESULTS whose name begins with "proxied",
-                                              or if an attack works nowhere without the proxy
+  python attacks.py run RESULTS URL        sends every attack; CANARY and JOURNAL must be set
+  python attacks.py run RESULTS COMMAND…   sends them to a server on stdio
+  python attacks.py table RESULTS…         prints what got through, and fails if anything got
+                                           through in RESULTS whose name begins with "proxied",
+                                           or if an attack works nowhere without the proxy
 
 An attack got through if the server saw a state or a cursor that it had not issued to this user
 for this request, or if it acted on answers to questions that it had not asked.
@@ -12,6 +13,8 @@ import gzip
 import http.client
 import json
 import os
+import socket
+import subprocess
 import sys
 import urllib.parse
 
@@ -69,7 +72,7 @@ class Target:
         """Sends an honest request. Returns its result."""
         status, text = self.send(method, params, **options)
         events = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
-        message = json.loads(events[-1] if events else text)
+        message = json.loads((events or text.splitlines())[-1])
         assert status == 200 and "result" in message, (status, text)
         return message["result"]
 
@@ -88,6 +91,42 @@ class Target:
                 return [json.loads(line) for line in file]
         except FileNotFoundError:
             return []
+
+
+class Process(Target):
+    """A server on stdio. It has no headers, and one user, so that attacks with another header or
+    user are honest requests, or the same attack again."""
+
+    def __init__(self, command, journal):
+        self.url, self.journal, self.received, self.count = None, journal, [], 0
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def post(self, body, headers, chunked=False):
+        """Sends a line, and a request after it. Returns what comes before that one's answer."""
+        self.count += 1
+        end, meta = f"end {self.count}", {"io.modelcontextprotocol/protocolVersion": REVISION, "io.modelcontextprotocol/clientCapabilities": {}}
+        last = {"jsonrpc": "2.0", "id": end, "method": "server/discover", "params": {"_meta": meta}}
+        self.process.stdin.write(body + b"\n" + json.dumps(last).encode() + b"\n")
+        self.process.stdin.flush()
+        lines = []
+        while line := self.process.stdout.readline().decode():
+            self.received.append(line)
+            if json.loads(line).get("id") == end:
+                return 200, "".join(lines)
+            lines.append(line)
+        raise OSError("the server ended")
+
+    def send(self, *args, **options):
+        status, text = super().send(*args, **options)
+        # Answers come in any order.
+        while not text and options.get("body") is None:
+            status, text = self.post(b"", {})
+        return status, text
+
+    def close(self):
+        self.process.stdin.close()
+        self.received.append(self.process.stdout.read().decode())
+        self.process.wait(20)
 
 
 def call(state, answers=BLUE, name=MULTI, arguments=None):
@@ -187,8 +226,8 @@ def answers_escaped(t):
 
 def smuggled(t):
     """A second request behind a body whose two lengths differ. Sent as it is, on one connection."""
-    import socket
-
+    if t.url is None:
+        return t.send("tools/call", call(FORGED))
     body = message(call(FORGED)).encode()
     inner = (b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
              b"X-User: alice\r\nContent-Length: %d\r\n\r\n" % (t.url.path.encode(), len(body))) + body
@@ -249,6 +288,7 @@ ATTACKS = [
     ("UTF-16, and the header says so", encoded("utf-16", Content_Type="application/json; charset=utf-16"), None),
     ("UTF-32", encoded("utf-32"), None),
     ("body compressed with gzip", lambda t: t.send("tools/call", call(FORGED), body=lambda text: gzip.compress(text.encode()), Content_Encoding="gzip"), None),
+    ("longer than any limit", lambda t: t.send("tools/call", call(FORGED, arguments={"padding": "x" * (5 << 20)})), None),
     ("body in chunks", lambda t: t.send("tools/call", call(FORGED), chunked=True), None),
     ("content type of a text", forged(Content_Type="text/plain"), None),
     ("batch", batch, None),
@@ -285,8 +325,9 @@ def strangers(lines):
     return [line for line in lines if line["event"] == "got" and (line["text"], line["method"], line["request"], line["user"]) not in issued]
 
 
-def run(url, journal, results):
-    t, canary, seen = Target(url, journal), os.environ["CANARY"], {}
+def run(results, *command):
+    canary, seen = os.environ["CANARY"], {}
+    t = (Target if command[0].startswith("http://") else Process)(command[0] if len(command) == 1 else command, os.environ["JOURNAL"])
     assert len(canary) >= 16, "CANARY must be a long random text"
 
     def honest():
@@ -313,6 +354,8 @@ def run(url, journal, results):
         through = len(strangers(t.lines())) > before or (shows is not None and shows in text) or "Mallory" in text
         seen[name] = {"through": through, "status": status, "answer": text[:300]}
     honest()
+    if isinstance(t, Process):
+        t.close()
     lines, everything = t.lines(), "\n".join(t.received)
     got = sum(line["event"] == "got" for line in lines)
     assert got >= 10, f"the server got {got} states and cursors"
@@ -342,7 +385,8 @@ def table(*files):
             problems.append(f"{c}: the server saw {columns[c]['strangers']}")
         if columns[c]["leaks"]:
             problems.append(f"{c}: the canary was found {columns[c]['leaks']} times")
-        print(f"{c}: the server got {columns[c]['got']} states and cursors, all of them its own; no canary")
+        if not columns[c]["strangers"] and not columns[c]["leaks"]:
+            print(f"{c}: the server got {columns[c]['got']} states and cursors, all of them its own; no canary")
     for c in direct:
         if not columns[c]["leaks"]:
             problems.append(f"{c}: the canary was not found, so that the search means nothing")

@@ -1,4 +1,5 @@
 """What the proxy does about users and services, as raw requests: python users.py CASE URL…"""
+import base64
 import sys
 
 from attacks import MULTI, STATE, YES, Target, call
@@ -29,6 +30,16 @@ def untrusted(t):
     assert status == 401 and "requestState" not in text, (status, text)
 
 
+def headers(t):
+    """A header that names another call than the body is refused, also next to a genuine state."""
+    state = t.token()
+    for name, value in [("Mcp_Name", STATE), ("Mcp_Method", "tools/list"), ("Mcp_Name", "=?base64?b3RoZXI=?=")]:
+        status, text = t.send("tools/call", call(state), **{name: value})
+        assert status == 400 and '"code":-32020' in text, (name, status, text)
+    encoded = "=?base64?" + base64.b64encode(MULTI.encode()).decode() + "?="
+    assert t.result("tools/call", call(state), Mcp_Name=encoded)["content"][0]["text"] == "Alice likes blue"
+
+
 def once(t):
     """With --single-use a state works once."""
     state = t.ask(STATE)
@@ -54,6 +65,6 @@ def ask(t):
 
 
 case, *urls = sys.argv[1:]
-{"two": two, "untrusted": untrusted, "once": once, "services": services, "unreadable": unreadable, "ask": ask}[case](*(Target(url, "") for url in urls))
+{"two": two, "untrusted": untrusted, "headers": headers, "once": once, "services": services, "unreadable": unreadable, "ask": ask}[case](*(Target(url, "") for url in urls))
 if case != "ask":
     print(f"users, {case}: as promised")

@@ -58,7 +58,7 @@ func main() {
 }
 
 func serve(w http.ResponseWriter, r *http.Request, as string) {
-	var body io.Reader = http.MaxBytesReader(w, r.Body, 4<<20)
+	var body io.Reader = http.MaxBytesReader(w, r.Body, 16<<20)
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		var err error
 		if body, err = gzip.NewReader(body); err != nil {
