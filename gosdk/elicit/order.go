@@ -32,6 +32,11 @@ func (a *Asker) drop(key string) {
 	}
 	for later, recorded := range a.state.Answers {
 		if recorded.After >= number {
+			if a.read[later] && !a.read[key] {
+				// What this run makes from now on may depend on an answer that is gone.
+				a.wrong("the question %s must be asked again, and the answer to %s was given after it and is read before it in this round: "+
+					"ask the questions in the same order in every round", mcpseal.PlainText(key), mcpseal.PlainText(later))
+			}
 			a.forget(later)
 		}
 	}

@@ -342,6 +342,37 @@ func TestARefusalThatCameAfterAnAnswerThatIsAskedAgainIsNotForgotten(t *testing.
 }
 
 // TestAnAnswerThatWasDroppedIsNotRead: the handler asks in another order than before.
+// A client may choose the order, for example by its locale.
+func TestNothingIsMadeFromAnAnswerThatIsDroppedLater(t *testing.T) {
+	everyWay(t, func(t *testing.T, run func(*shop) string) {
+		for _, once := range []bool{false, true} {
+			s := &shop{changesAt: "amount"}
+			s.handler = func(a *elicit.Asker) (string, error) {
+				which, amount := func() *elicit.Answer[value] { return s.which(a) }, func() *elicit.Answer[value] { return ask(a, "amount") }
+				if s.words == "Which?" {
+					return read(which, amount)
+				}
+				v, err := amount().Value()
+				if err != nil {
+					return "", err
+				}
+				other := s.which(a) // is reworded, so the amount is dropped after it was read
+				if once {
+					if _, err := elicit.Once(a, "price", func() (string, error) { return "price of " + v.Value, nil }); err != nil {
+						return "", err
+					}
+				}
+				_, err = other.Value()
+				return "done", err
+			}
+			s.check(t, run(s), internal, "Which?", "amount")
+			if !strings.Contains(s.book.String(), "ask the questions in the same order in every round") {
+				t.Errorf("the log: %s", s.book)
+			}
+		}
+	})
+}
+
 func TestAnAnswerThatWasDroppedIsNotRead(t *testing.T) {
 	everyWay(t, func(t *testing.T, run func(*shop) string) {
 		s := &shop{changesAt: "Sure?"}
