@@ -204,6 +204,9 @@ func positions(text string, n int) (all []int) {
 // changedAt returns text with the character at i replaced, so that bits change that count in
 // every base64: the unused bits of a last character are its lowest ones.
 func changedAt(text string, i int) string {
+	if text == "" {
+		return "A"
+	}
 	i = min(i, len(text)-1)
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	char := text[i]

@@ -72,6 +72,11 @@ func Run(ctx context.Context, server Server, options Options) (*Report, error) {
 
 // look finds out what the server has, and how its honest calls go.
 func (p *probe) look(report *Report) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			report.Problem = fmt.Sprintf("the probe itself failed: %v", fault)
+		}
+	}()
 	hello := p.send(message{method: "server/discover"}.with("_meta", meta(canEverything))).reply
 	if hello.lost != nil && p.send(message{method: "server/discover"}.with("_meta", meta(canEverything))).reply.lost != nil {
 		report.Problem = "the server does not answer: " + hello.lost.Error()
@@ -152,18 +157,31 @@ func (p *probe) attempt(a *Attack, report *Report) Result {
 		t.skip(why)
 	} else if p.ended != nil {
 		t.skip("the probe had ended: " + p.ended.Error())
-	} else if err := p.works(a); err != nil {
-		t.unclear(fmt.Errorf("the honest call before it failed: %w", err))
 	} else {
-		a.try(t)
-		if p.ended != nil && result.Verdict == "" {
-			t.unclear(p.ended)
-		}
+		t.run()
 	}
 	t.settle()
 	result.Requests = p.sent - before
 	result.Why = p.redact(result.Why)
 	return result
+}
+
+// run makes the honest calls before the attack, and then the attack. A fault of the probe makes
+// one attack unclear, and the report of the others is not lost.
+func (t *trial) run() {
+	defer func() {
+		if fault := recover(); fault != nil {
+			t.unclear(fmt.Errorf("the probe itself failed: %v", fault))
+		}
+	}()
+	if err := t.works(t.attack); err != nil {
+		t.unclear(fmt.Errorf("the honest call before it failed: %w", err))
+		return
+	}
+	t.attack.try(t)
+	if t.ended != nil && t.result.Verdict == "" {
+		t.unclear(t.ended)
+	}
 }
 
 // lacks says why an attack cannot be tried, or "".
@@ -213,34 +231,10 @@ func (p *probe) works(a *Attack) error {
 
 // send sends one request, no faster than the rate allows.
 func (p *probe) send(m message) exchange {
-	p.mu.Lock()
-	if p.ended == nil && p.Budget > 0 && p.sent >= p.Budget {
-		p.ended = errBudget
+	id, wait, err := p.admit()
+	if err != nil {
+		return exchange{message: m, reply: &reply{lost: err}}
 	}
-	if p.ended == nil && p.ctx.Err() != nil {
-		p.ended = errors.New("the probe was interrupted")
-	}
-	if p.ended != nil {
-		defer p.mu.Unlock()
-		return exchange{message: m, reply: &reply{lost: p.ended}}
-	}
-	p.sent++
-	p.number++
-	id := p.number
-	var wait time.Duration
-	if p.Rate > 0 {
-		now := time.Now()
-		if p.ready.Before(now) {
-			p.ready = now
-		}
-		wait = p.ready.Sub(now)
-		p.ready = p.ready.Add(time.Second / time.Duration(p.Rate))
-	}
-	if p.Progress != nil && p.sent%100 == 0 {
-		p.progress.Requests = p.sent
-		p.Progress(p.progress)
-	}
-	p.mu.Unlock()
 	if wait > 0 {
 		time.Sleep(wait)
 	}
@@ -257,6 +251,37 @@ func (p *probe) send(m message) exchange {
 		p.ended = fmt.Errorf("the server gave no answer %d times in a row: %w", maxSilences, r.lost)
 	}
 	return exchange{message: m, id: id, reply: r}
+}
+
+// admit counts a request, and returns its number and how long it must wait, or why nothing more
+// is sent.
+func (p *probe) admit() (id int, wait time.Duration, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended == nil && p.Budget > 0 && p.sent >= p.Budget {
+		p.ended = errBudget
+	}
+	if p.ended == nil && p.ctx.Err() != nil {
+		p.ended = errors.New("the probe was interrupted")
+	}
+	if p.ended != nil {
+		return 0, 0, p.ended
+	}
+	p.sent++
+	p.number++
+	if p.Rate > 0 {
+		now := time.Now()
+		if p.ready.Before(now) {
+			p.ready = now
+		}
+		wait = p.ready.Sub(now)
+		p.ready = p.ready.Add(time.Second / time.Duration(p.Rate))
+	}
+	if p.Progress != nil && p.sent%100 == 0 {
+		p.progress.Requests = p.sent
+		p.Progress(p.progress)
+	}
+	return p.number, wait, nil
 }
 
 // maxSilences is how many requests in a row may go unanswered.
