@@ -65,13 +65,9 @@ func (p *probe) next(f *flow, finish bool) error {
 	if !ok {
 		return fmt.Errorf("%s: %w", f.target, errNoState)
 	}
-	var answers []member
-	for _, key := range r.keys() {
-		text, err := answer(key, r.message.Result.InputRequests[key], f.target.Answers[key], p.Decline)
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.target, err)
-		}
-		answers = append(answers, member{quoted(key), text})
+	answers, err := p.answers(f.target, r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.target, err)
 	}
 	f.state, f.keys = state, r.keys()
 	f.all = append(slices.Clone(f.all), answers...)

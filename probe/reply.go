@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 type reply struct {
 	status int                 // the HTTP status; 0 over stdio
 	raw    []byte              // the body, or the line
+	left   int                 // how many bytes of it were dropped
 	lost   error               // why there is no answer
 	hide   func(string) string // hides access tokens; nil if there are none
 
@@ -151,7 +153,7 @@ func (r *reply) String() string {
 	case r.message.Error != nil:
 		return strings.TrimPrefix(fmt.Sprintf("HTTP %d, error %d %q", r.status, r.message.Error.Code, r.brief(r.message.Error.Message, 120)), "HTTP 0, ")
 	case r.outcome() == asked:
-		return "questions: " + strings.Join(r.keys(), ", ")
+		return "questions: " + r.brief(strings.Join(r.keys(), ", "), 160)
 	case r.message.Result != nil:
 		return r.outcome().String() + ": " + r.brief(strings.TrimSpace(r.shown()), 160)
 	}
@@ -191,6 +193,41 @@ func (r *reply) read(text []byte) {
 	if r.message.Result == nil && r.message.Error == nil && r.status < 400 {
 		r.lost = errors.New("the answer has neither a result nor an error")
 	}
+}
+
+// What the probe keeps of refusals, because it keeps all of them for a comparison.
+const (
+	maxKept     = 64 << 10 // bytes of a body
+	maxPart     = 16 << 10 // bytes of a part of a longer body
+	maxCompared = 8 << 10  // bytes of a state whose refusal is compared
+)
+
+// shrink drops most of a refusal that is long. The forms of two that differ still differ.
+func (r *reply) shrink() {
+	m := &r.message
+	if len(r.raw) <= maxKept || r.lost != nil || m.Error == nil && m.Result != nil && !m.Result.IsError {
+		return
+	}
+	part := func(text string) string {
+		if len(text) <= maxPart {
+			return text
+		}
+		return fmt.Sprintf("%s (%d bytes, SHA-256 %x)", r.brief(text, maxPart), len(text), sha256.Sum256([]byte(text)))
+	}
+	switch {
+	case m.Error != nil:
+		m.Error = &rpcError{m.Error.Code, part(m.Error.Message), json.RawMessage(part(string(m.Error.Data)))}
+		m.Result = nil
+	case m.Result != nil:
+		m.Result = &result{ResultType: m.Result.ResultType, IsError: true, Content: json.RawMessage(quoted(part(r.shown())))}
+	}
+	whole := len(r.raw)
+	// Access tokens are hidden before the cut, because half of one could not be found.
+	if r.hide != nil {
+		r.raw = []byte(r.hide(string(r.raw)))
+	}
+	r.raw = bytes.Clone(r.raw[:min(len(r.raw), maxKept)])
+	r.left = max(0, whole-len(r.raw))
 }
 
 // clip shortens a text to n bytes, at the end of a character.

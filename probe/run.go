@@ -95,7 +95,7 @@ func (p *probe) look(report *Report) {
 	}
 	for _, t := range p.Targets {
 		if err := p.learn(t); err != nil {
-			report.Notes = append(report.Notes, p.redact(err.Error()))
+			report.Notes = append(report.Notes, p.brief(err))
 			continue
 		}
 		report.Targets = append(report.Targets, t.String())
@@ -162,9 +162,13 @@ func (p *probe) attempt(a *Attack, report *Report) Result {
 	}
 	t.settle()
 	result.Requests = p.sent - before
-	result.Why = p.redact(result.Why)
+	result.Why = p.brief(textError(result.Why))
 	return result
 }
+
+// brief returns what an error says: in a few words, because a server may have chosen them, and
+// without access tokens.
+func (p *probe) brief(err error) string { return clip(p.redact(err.Error()), 480) }
 
 // run makes the honest calls before the attack, and then the attack. A fault of the probe makes
 // one attack unclear, and the report of the others is not lost.
@@ -243,6 +247,7 @@ func (p *probe) send(m message) exchange {
 	bearer := [...]string{p.Bearer, p.OtherBearer, ""}[m.as]
 	r := p.server.send(ctx, m, id, bearer)
 	r.hide = p.redact
+	r.shrink()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.lost == nil {

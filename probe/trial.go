@@ -113,7 +113,7 @@ func (t *trial) tell(m message) exchange {
 		t.busy++
 	}
 	t.result.Outcomes[got.String()]++
-	if (got == rejected || got == failed) && !t.attack.honestState {
+	if (got == rejected || got == failed) && !t.attack.honestState && len(m.value("requestState")) <= maxCompared {
 		t.rejections = append(t.rejections, sent)
 	}
 	return sent
