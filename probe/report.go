@@ -127,6 +127,9 @@ func counted(n int, one, many string) string {
 }
 
 func (p *probe) finding(target, what string, shown []exchange) Finding {
+	if p.exposed {
+		what, shown = "it got through; the notes say why no more is shown", nil
+	}
 	f := Finding{Target: target, What: p.redact(what)}
 	for _, e := range shown {
 		// A token is redacted before the text is cut: half of one is a secret too.
@@ -158,22 +161,6 @@ func cut(text string, n int) (head string, left int) {
 	return text[:n], len(text) - n
 }
 
-// The variables that stand for the access tokens in reports.
-const (
-	BearerVariable      = "MCPSEAL_PROBE_BEARER"
-	OtherBearerVariable = "MCPSEAL_PROBE_OTHER_BEARER"
-)
-
-// redact puts variables in the place of the access tokens.
-func (p *probe) redact(text string) string {
-	for _, secret := range [][2]string{{p.Bearer, BearerVariable}, {p.OtherBearer, OtherBearerVariable}} {
-		if secret[0] != "" {
-			text = strings.ReplaceAll(text, secret[0], "$"+secret[1])
-		}
-	}
-	return text
-}
-
 // maxShown is the longest body that a report repeats in full.
 const maxShown = 16 << 10
 
@@ -195,7 +182,7 @@ func (p *probe) curl(e exchange) string {
 	if variable := [...]string{BearerVariable, OtherBearerVariable, ""}[e.message.as]; variable != "" && [...]string{p.Bearer, p.OtherBearer, ""}[e.message.as] != "" {
 		fmt.Fprintf(&text, " \\\n  -H \"Authorization: Bearer $%s\"", variable)
 	}
-	fmt.Fprintf(&text, " \\\n  --data-binary %s", shell(body))
+	fmt.Fprintf(&text, " \\\n  --data-binary %s", shell(p.redact(body))) // quotes would hide a token that has one in it
 	return p.redact(text.String())
 }
 

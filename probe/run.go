@@ -22,6 +22,10 @@ type probe struct {
 	old    *flow             // a flow that was begun first, for its age
 	born   time.Time         // when old was begun
 
+	prepare sync.Once
+	secrets []secret // how access tokens may be written, for redact
+	exposed bool     // whether the server put an access token into a state or a cursor
+
 	rejections []exchange      // every refusal of an attack
 	valid      map[string]bool // arguments with which a target asked
 
@@ -64,9 +68,13 @@ func Run(ctx context.Context, server Server, options Options) (*Report, error) {
 	}
 	report.Requests = p.sent
 	if p.ended != nil && report.Problem == "" {
-		report.Problem = p.ended.Error()
+		report.Problem = p.brief(p.ended)
+	}
+	if p.exposed {
+		report.Notes = append(report.Notes, "the server puts an access token into a state or a cursor; what was sent is not shown, because a changed token is nearly the token")
 	}
 	report.judge(options.Require)
+	p.redactAll(report)
 	return report, nil
 }
 
@@ -74,12 +82,12 @@ func Run(ctx context.Context, server Server, options Options) (*Report, error) {
 func (p *probe) look(report *Report) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			report.Problem = fmt.Sprintf("the probe itself failed: %v", fault)
+			report.Problem = p.brief(fmt.Errorf("the probe itself failed: %v", fault))
 		}
 	}()
 	hello := p.send(message{method: "server/discover"}.with("_meta", meta(canEverything))).reply
 	if hello.lost != nil && p.send(message{method: "server/discover"}.with("_meta", meta(canEverything))).reply.lost != nil {
-		report.Problem = "the server does not answer: " + hello.lost.Error()
+		report.Problem = "the server does not answer: " + p.brief(hello.lost)
 		p.ended = errors.New(report.Problem)
 		return
 	}
@@ -250,6 +258,7 @@ func (p *probe) send(m message) exchange {
 	r.shrink()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.exposed = p.exposed || p.exposes(r)
 	if r.lost == nil {
 		p.silences = 0
 	} else if p.silences++; p.silences >= maxSilences && p.ended == nil {

@@ -39,17 +39,7 @@ func TestCloseEndsWhatTheCommandStarted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var pid int
-		for range 500 {
-			text, _ := os.ReadFile(file)
-			if pid, _ = strconv.Atoi(strings.TrimSpace(string(text))); pid > 0 {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		if pid == 0 {
-			t.Fatalf("%s: the command did not start", name)
-		}
+		pid := pidIn(t, file)
 		os.Remove(file)
 		if !closed(t, server) {
 			t.Errorf("%s: Close hangs", name)
@@ -68,6 +58,20 @@ func TestCloseEndsWhatTheCommandStarted(t *testing.T) {
 	}
 }
 
+// pidIn returns the number that a command writes to a file when it has started.
+func pidIn(t *testing.T, file string) int {
+	t.Helper()
+	for range 1000 {
+		text, _ := os.ReadFile(file)
+		if pid, _ := strconv.Atoi(strings.TrimSpace(string(text))); pid > 0 {
+			return pid
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("the command did not start")
+	return 0
+}
+
 func zombie(pid int) bool {
 	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
 	return err != nil || strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
@@ -79,11 +83,13 @@ func TestCloseDoesNotWaitForAProcessThatLeftTheGroup(t *testing.T) {
 		t.Skip("there is no setsid on this machine")
 	}
 	t.Parallel()
-	// It holds the output for longer than Close may take, and then ends by itself.
-	server, err := Stdio(nil, "sh", "-c", setsid+" sleep 45 & wait")
+	file := filepath.Join(t.TempDir(), "pid")
+	server, err := Stdio(nil, "sh", "-c", setsid+` sh -c 'echo $$ >"$0"; exec sleep 60' "$0" & wait`, file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	pid := pidIn(t, file)
+	defer syscall.Kill(pid, syscall.SIGKILL)
 	if !closed(t, server) {
 		t.Error("Close hangs")
 	}
