@@ -40,6 +40,9 @@ func (p *probe) answers(t Target, r *reply) (all []member, err error) {
 // answer returns the JSON text of an answer to a question. given is what the operator said
 // the answer is, or "".
 func answer(q question, given string, decline bool) (string, error) {
+	if decline && (q.Method == "sampling/createMessage" || q.Method == "roots/list") {
+		return "", errors.New("it cannot be declined as a form can, so a call with declined answers would have an effect")
+	}
 	switch q.Method {
 	case "elicitation/create":
 		if decline {
@@ -76,6 +79,9 @@ func answer(q question, given string, decline bool) (string, error) {
 	}
 	return "", fmt.Errorf("it is of a kind that is not known: %q", q.Method)
 }
+
+// accepts reports whether a message has an answer that accepts something.
+func accepts(m message) bool { return strings.Contains(m.value("inputResponses"), `"accept"`) }
 
 const (
 	declined  = `{"action":"decline"}`

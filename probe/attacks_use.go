@@ -174,15 +174,19 @@ func oversized(t *trial) {
 	if t.server.kind() != "http" {
 		levels = 900 // many servers end at a line that they cannot read, and over stdio that harms only who sent it
 	}
+	action := "accept"
+	if t.Decline {
+		action = "decline"
+	}
 	for _, v := range []variant{
 		{"a state of 2 MiB", func(f *flow) message {
 			return f.retry.with("requestState", quoted(strings.Repeat("A", 2<<20)))
 		}},
 		{"an answer of 2 MiB", func(f *flow) message {
-			return f.retry.with("inputResponses", `{"mcpseal_probe":{"action":"accept","content":{"text":"`+strings.Repeat("A", 2<<20)+`"}}}`)
+			return f.retry.with("inputResponses", `{"mcpseal_probe":{"action":"`+action+`","content":{"text":"`+strings.Repeat("A", 2<<20)+`"}}}`)
 		}},
 		{"10,000 answers", func(f *flow) message {
-			return f.retry.with("inputResponses", wide(10_000, `{"action":"accept","content":{}}`))
+			return f.retry.with("inputResponses", wide(10_000, `{"action":"`+action+`","content":{}}`))
 		}},
 		{fmt.Sprintf("arguments %d levels deep", levels), func(f *flow) message {
 			return f.retry.with("arguments", `{"mcpseal_probe":`+strings.Repeat("[", levels)+strings.Repeat("]", levels)+`}`)

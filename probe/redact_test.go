@@ -160,7 +160,7 @@ func TestNoTextOfAReportHasAPartOfAnAccessToken(t *testing.T) {
 		if strings.HasPrefix(name, "cut") {
 			continue
 		}
-		for _, cursor := range []string{"page 2", "page 2 of " + spell(token)} {
+		for _, cursor := range []string{"page 2", spell(token)} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				report := runAgainst(t, tokenServer(spell(token), cursor), Options{

@@ -121,6 +121,13 @@ func (k *keeper) call(c toolCall) string {
 	return k.ask(c, round+1)
 }
 
+// issued reports whether the state of a call is the one for its round.
+func (k *keeper) issued(c toolCall, round int) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.kept[*c.RequestState] == k.purpose(c, round)
+}
+
 func (k *keeper) purpose(c toolCall, round int) string {
 	return fmt.Sprint(round, c.user, c.Name, string(c.Arguments))
 }

@@ -57,6 +57,9 @@ func (t *trial) eachTarget(list func(f *flow) []variant) {
 
 // variants tries each variant on the flow. fresh makes a new flow of the same kind.
 func (t *trial) variants(f *flow, list []variant, fresh func() (*flow, error)) {
+	if t.Decline { // an answer that accepts would have an effect
+		list = slices.DeleteFunc(slices.Clone(list), func(v variant) bool { return accepts(v.make(f)) })
+	}
 	found, used := 0, false
 	for i, v := range list {
 		if t.ended != nil {
