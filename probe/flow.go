@@ -59,7 +59,7 @@ func (p *probe) next(f *flow, finish bool) error {
 	case finish && (got == complete || got == failed):
 		return nil
 	case got != asked:
-		return fmt.Errorf("%s: an honest request was not answered as it should be: %s", f.target, r)
+		return fmt.Errorf("%s: %s%s", f.target, notAnswered, r)
 	}
 	state, ok := r.state()
 	if !ok {
@@ -74,6 +74,8 @@ func (p *probe) next(f *flow, finish bool) error {
 	f.retry = f.retry.with("requestState", quoted(state)).with("inputResponses", object(answers))
 	return nil
 }
+
+const notAnswered = "an honest request was not answered as it should be: "
 
 const errNoState = textError("the server asks without a state, so there is nothing to attack")
 

@@ -46,6 +46,8 @@ type Report struct {
 	Verdict    string   `json:"verdict"` // in one sentence
 	Requests   int      `json:"requests"`
 	Results    []Result `json:"results"` // worst first
+
+	failure string // what the operator named and the probe could not use, and why
 }
 
 // Result is what came of one attack.
@@ -83,10 +85,12 @@ func (r *Report) judge(require []string) {
 		return slices.Index(severity, a.Severity) - slices.Index(severity, b.Severity)
 	})
 	count := r.Count()
+	tried := len(r.Results) - count[NotTried] - count[Early]
 	var missing []string
-	for _, result := range r.Results {
-		if slices.Contains(require, result.ID) && (result.Verdict == NotTried || result.Verdict == Early) {
-			missing = append(missing, result.ID)
+	for _, id := range require {
+		i := slices.IndexFunc(r.Results, func(result Result) bool { return result.ID == id })
+		if i < 0 || r.Results[i].Verdict == NotTried || r.Results[i].Verdict == Early {
+			missing = append(missing, id)
 		}
 	}
 	switch {
@@ -95,14 +99,23 @@ func (r *Report) judge(require []string) {
 		r.Verdict = fmt.Sprintf("%s got through.", counted(count[Found], "class of attacks", "classes of attacks"))
 	case r.Problem != "":
 		r.Exit, r.Verdict = ExitUnclear, "It could not be told: "+r.Problem+"."
+	case r.failure != "":
+		r.Exit, r.Verdict = ExitUnclear, "It could not be told: "+r.failure+"."
 	case len(r.Targets) == 0 && slices.ContainsFunc(r.Results, func(x Result) bool { return x.needs&needState != 0 }):
 		r.Exit, r.Verdict = ExitUnclear, "It could not be told: the server issued no state."
+		if len(r.Notes) > 0 {
+			r.Verdict = "It could not be told: the server issued no state: " + r.Notes[0] + "."
+		}
 	case count[Unclear] > 0:
 		r.Exit, r.Verdict = ExitUnclear, fmt.Sprintf("It could not be told for %s.", counted(count[Unclear], "class of attacks", "classes of attacks"))
 	case len(missing) > 0:
 		r.Exit, r.Verdict = ExitUnclear, "It could not be told: required and not tried: "+strings.Join(missing, ", ")+"."
+	case tried == 0:
+		r.Exit, r.Verdict = ExitUnclear, "It could not be told: no attack was tried."
+		if len(r.Results) > 0 {
+			r.Verdict = "It could not be told: no attack was tried: " + r.Results[0].Why + "."
+		}
 	default:
-		tried := len(r.Results) - count[NotTried] - count[Early]
 		r.Exit, r.Verdict = ExitNothing, fmt.Sprintf("Nothing got through of %s that were tried.", counted(tried, "class of attacks", "classes of attacks"))
 		if risks := count[AcceptedRisk]; risks > 0 {
 			r.Verdict = fmt.Sprintf("Of %s that were tried, only %s got through.", counted(tried, "class of attacks", "classes of attacks"), counted(risks, "accepted risk", "accepted risks"))

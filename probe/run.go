@@ -38,7 +38,10 @@ type probe struct {
 	progress Progress
 }
 
-const errBudget = textError("the budget of requests is used up")
+const (
+	errBudget      = textError("the budget of requests is used up")
+	errInterrupted = textError("the probe was interrupted")
+)
 
 // Run attacks a server and reports what got through. The error says that the options are
 // wrong; whatever happens on the way is in the report.
@@ -49,6 +52,11 @@ func Run(ctx context.Context, server Server, options Options) (*Report, error) {
 	if options.Timeout == 0 {
 		options.Timeout = 10 * time.Second
 	}
+	if options.MaxTime == 0 {
+		options.MaxTime = 30*time.Minute + options.MaxAge
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, options.MaxTime, textError("the probe may take "+options.MaxTime.String()+", and they are over"))
+	defer cancel()
 	if options.sleep == nil {
 		options.sleep = func(d time.Duration) {
 			select {
@@ -95,7 +103,8 @@ func (p *probe) look(report *Report) {
 		report.ServerName = strings.TrimSpace(clip(p.redact(result.ServerInfo.Name), 80) + " " + clip(p.redact(result.ServerInfo.Version), 40))
 	}
 	p.list()
-	if len(p.Targets) == 0 {
+	named := len(p.Targets) > 0
+	if !named {
 		p.Targets = p.fixtures()
 	}
 	if len(p.Targets) == 0 {
@@ -103,12 +112,26 @@ func (p *probe) look(report *Report) {
 	}
 	for _, t := range p.Targets {
 		if err := p.learn(t); err != nil {
-			report.Notes = append(report.Notes, p.brief(err))
+			report.fails(p.brief(p.failure(t, err)), named)
 			continue
 		}
 		report.Targets = append(report.Targets, t.String())
 	}
 	p.findPages()
+	for i := range p.Paged {
+		b := book{method: "tools/call", tool: &p.Paged[i]}
+		if slices.ContainsFunc(p.pages, func(other book) bool { return other.tool == b.tool }) {
+			continue
+		}
+		if _, err := p.walk(b, firstUser); err != nil { // once more, for the reason
+			report.fails(p.brief(err), true)
+		} else {
+			p.pages = append(p.pages, b)
+		}
+	}
+	if speaks := hello.message.Result != nil || hello.message.Error != nil; !speaks && len(report.Targets)+len(p.pages) == 0 {
+		report.Problem = "the server does not answer as an MCP server does: " + p.brief(textError(hello.String()))
+	}
 	for _, b := range p.pages {
 		report.Cursors = append(report.Cursors, b.String())
 	}
@@ -117,6 +140,33 @@ func (p *probe) look(report *Report) {
 			p.old, p.born = f, time.Now()
 		}
 	}
+}
+
+// fails notes why something cannot be attacked. If the operator named it, the verdict says so too.
+func (r *Report) fails(why string, named bool) {
+	r.Notes = append(r.Notes, why)
+	if named && r.failure == "" {
+		r.failure = why
+	}
+}
+
+// failure says why a target cannot be attacked, and what to do about it.
+func (p *probe) failure(t Target, err error) error {
+	text := strings.TrimPrefix(err.Error(), t.String()+": ")
+	text, refused := strings.CutPrefix(text, notAnswered)
+	if !refused {
+		return fmt.Errorf("%s cannot be attacked: %s", t, text)
+	}
+	own, listed := p.schema[t.Name]
+	switch {
+	case t.Method == "tools/call" && len(p.schema) > 0 && !listed:
+		text += "; the server lists no such tool"
+	case t.Arguments == "" && len(own.Required) > 0:
+		text += "; give arguments with --args: it needs " + strings.Join(own.Required, ", ")
+	case t.Arguments == "" && t.Method != "resources/read" && strings.Contains(text, "error -32602"):
+		text += "; if it needs arguments, give arguments with --args"
+	}
+	return fmt.Errorf("the honest call of %s failed: %s", t, text)
 }
 
 // list reads the list of tools, for the schemas of their arguments.
@@ -191,7 +241,7 @@ func (t *trial) run() {
 		return
 	}
 	t.attack.try(t)
-	if t.ended != nil && t.result.Verdict == "" {
+	if t.end(); t.ended != nil && t.result.Verdict == "" {
 		t.unclear(t.ended)
 	}
 }
@@ -248,7 +298,10 @@ func (p *probe) send(m message) exchange {
 		return exchange{message: m, reply: &reply{lost: err}}
 	}
 	if wait > 0 {
-		time.Sleep(wait)
+		select {
+		case <-time.After(wait):
+		case <-p.ctx.Done():
+		}
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, p.Timeout)
 	defer cancel()
@@ -275,10 +328,7 @@ func (p *probe) admit() (id int, wait time.Duration, err error) {
 	if p.ended == nil && p.Budget > 0 && p.sent >= p.Budget {
 		p.ended = errBudget
 	}
-	if p.ended == nil && p.ctx.Err() != nil {
-		p.ended = errors.New("the probe was interrupted")
-	}
-	if p.ended != nil {
+	if p.end(); p.ended != nil {
 		return 0, 0, p.ended
 	}
 	p.sent++
@@ -297,6 +347,20 @@ func (p *probe) admit() (id int, wait time.Duration, err error) {
 	}
 	return p.number, wait, nil
 }
+
+// end notes that the time is over, or that somebody interrupted the probe.
+func (p *probe) end() {
+	if p.ended != nil || p.ctx.Err() == nil {
+		return
+	}
+	p.ended = errInterrupted
+	if over, ok := context.Cause(p.ctx).(textError); ok {
+		p.ended = over
+	}
+}
+
+// stopped reports whether it is the probe that ended, and not the server.
+func (p *probe) stopped() bool { return p.ended == errBudget || p.ctx.Err() != nil }
 
 // maxSilences is how many requests in a row may go unanswered.
 const maxSilences = 5

@@ -124,6 +124,9 @@ func (t *trial) tell(m message) exchange {
 
 // found records a finding, with the requests that show it.
 func (t *trial) found(target Target, what string, shown ...exchange) {
+	if t.stopped() {
+		return // the probe did not send it, or did not wait for the answer
+	}
 	t.result.Findings = append(t.result.Findings, t.finding(target.String(), what, shown))
 	if t.attack.unsolicited && slices.Contains(t.Unsolicited, target.Name) || slices.Contains(t.Accept, t.attack.ID) {
 		t.verdict(AcceptedRisk)
