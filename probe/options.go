@@ -118,6 +118,22 @@ func (o *Options) Check() error {
 	return nil
 }
 
+// Requests returns the most requests that a run sends if each target asks so many times: those of
+// one attack, or for the id "" all of them, with those that look at the server before.
+func (o *Options) Requests(id string, asks int) (n int) {
+	rounds, books := max(1, len(o.Targets))*asks, len(lists)+len(o.Paged)
+	for i := range attacks {
+		a := &attacks[i]
+		if a.ID == id || id == "" && (o.Only == nil || slices.Contains(o.Only, a.ID)) {
+			n += a.most(rounds, books)
+		}
+	}
+	if id == "" {
+		n += looks(rounds, len(o.Paged))
+	}
+	return n
+}
+
 // call returns the first request to a target, with the given arguments.
 func (t Target) call(arguments string) message {
 	m := message{method: t.Method}

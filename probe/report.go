@@ -47,6 +47,7 @@ type Report struct {
 	Requests   int      `json:"requests"`
 	Results    []Result `json:"results"` // worst first
 
+	rounds  int    // how many times the targets ask in all
 	failure string // what the operator named and the probe could not use, and why
 }
 

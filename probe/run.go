@@ -75,6 +75,9 @@ func Run(ctx context.Context, server Server, options Options) (*Report, error) {
 		}
 	}
 	report.Requests = p.sent
+	for _, t := range p.Targets {
+		report.rounds += len(p.honest[t.String()].asks)
+	}
 	if p.ended != nil && report.Problem == "" {
 		report.Problem = p.brief(p.ended)
 	}
@@ -169,12 +172,21 @@ func (p *probe) failure(t Target, err error) error {
 	return fmt.Errorf("the honest call of %s failed: %s", t, text)
 }
 
+// looks returns how many requests it takes at most to look at a server whose targets ask so many
+// times in all.
+func looks(rounds, paged int) int { return 2 + maxPages + 11*rounds + len(lists) + 3*paged }
+
+// maxPages is how many pages of the list of tools are read.
+const maxPages = 50
+
 // list reads the list of tools, for the schemas of their arguments.
 func (p *probe) list() {
 	m := message{method: "tools/list"}.with("_meta", meta(canEverything))
-	for range 50 {
-		result := p.send(m).reply.message.Result
-		if result == nil {
+	size := 0
+	for range maxPages {
+		r := p.send(m).reply
+		result := r.message.Result
+		if size += len(r.raw); result == nil || size > maxAnswer {
 			return
 		}
 		for _, tool := range result.Tools {

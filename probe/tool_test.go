@@ -79,6 +79,8 @@ const invalidState = `"error":{"code":-32602,"message":"invalid requestState"}`
 type keeper struct {
 	rounds int    // how often it asks
 	asks   int    // how many questions in a round
+	parts  int    // how many parts its state has
+	only   string // the only arguments that it takes; "" for any
 	spends bool   // whether it spends a state that it refuses
 	done   func() // called when somebody consented; may be nil
 
@@ -90,6 +92,9 @@ func (k *keeper) call(c toolCall) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	round := 0
+	if k.only != "" && string(c.Arguments) != k.only {
+		return `"error":{"code":-32602,"message":"invalid arguments"}`
+	}
 	if c.RequestState != nil {
 		ok := false
 		for try := 1; try <= k.rounds; try++ {
@@ -137,6 +142,9 @@ func (k *keeper) ask(c toolCall, round int) string {
 		k.kept = map[string]string{}
 	}
 	state := rand.Text()
+	for range k.parts {
+		state += "." + rand.Text()[:11]
+	}
 	k.kept[state] = k.purpose(c, round)
 	questions := map[string]string{}
 	for i := range max(1, k.asks) {
