@@ -47,7 +47,7 @@ type Options struct {
 	Timeout time.Duration
 	// MaxTime is how long the whole run may take, by default 30 minutes and MaxAge.
 	MaxTime time.Duration
-	// Progress is called before each attack and now and then during it; it may be nil.
+	// Progress is called before each attack that is tried and now and then during it; it may be nil.
 	Progress func(Progress)
 
 	sleep func(time.Duration) // waits; replaced in tests

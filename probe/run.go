@@ -219,15 +219,15 @@ func (p *probe) attempt(a *Attack, report *Report) Result {
 	result := Result{Attack: *a, Outcomes: map[string]int{}}
 	t := &trial{probe: p, attack: a, result: &result}
 	before := p.sent
-	if p.Progress != nil {
-		p.progress.Requests = before
-		p.Progress(p.progress)
-	}
 	if why := p.lacks(a.needs, report); why != "" {
 		t.skip(why)
 	} else if p.ended != nil {
 		t.skip("the probe had ended: " + p.ended.Error())
 	} else {
+		if p.Progress != nil {
+			p.progress.Requests = before
+			p.Progress(p.progress)
+		}
 		t.run()
 	}
 	t.settle()
