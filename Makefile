@@ -1,4 +1,4 @@
-.PHONY: check test bench fuzz mutate peers vectors release
+.PHONY: check test bench fuzz mutate rules proxydiff peers vectors release
 
 check: ## everything that CI checks
 	.ci/run
@@ -14,6 +14,12 @@ fuzz: ## five minutes for every fuzz target
 
 mutate: ## 10,000 mutated requests for every example server, with the race detector
 	MCPSEAL_MUTATIONS=10000 go test -race -count 1 -timeout 10m -run "^TestTheServerSurvivesMutatedRequests$$" -v ./examples/conformance ./examples/deploy ./examples/booking ./examples/pages
+
+rules: ## take every rule out of the proxy in turn, and see its tests fail
+	go run ./e2e/rules
+
+proxydiff: ## five minutes of mutated messages through the proxy, read by Python and Node
+	e2e/proxydiff/run 5m
 
 peers: ## servers on other SDKs, for the probe; the one on rmcp takes minutes to build
 	e2e/peers/run all

@@ -29,6 +29,7 @@ type table struct {
 	Sizes   []size    `json:"sizes,omitempty"`
 	Growth  []growth  `json:"growth,omitempty"`
 	Scaling []scaling `json:"scaling,omitempty"`
+	Hops    []hop     `json:"hops,omitempty"`
 	Target  *verdict  `json:"target,omitempty"` // nil if the comparison has no target
 }
 
@@ -40,6 +41,7 @@ type verdict struct {
 }
 
 func main() {
+	playRole()
 	asJSON := flag.Bool("json", false, "print JSON")
 	budget := flag.Duration("budget", 45*time.Second, "how long to measure in all")
 	only := flag.String("only", "", "measure only what has this in its title")
@@ -89,6 +91,7 @@ type comparison struct {
 	rows       func(budget time.Duration) []row     // measures times instead of the function measure; may be nil
 	growth     func(budget time.Duration) []growth  // measures growth instead of times; may be nil
 	scaling    func(budget time.Duration) []scaling // measures scaling instead of times; may be nil
+	hops       func(budget time.Duration) []hop     // compares proxies; may be nil
 }
 
 func (c comparison) table(budget time.Duration) table {
@@ -100,6 +103,9 @@ func (c comparison) table(budget time.Duration) table {
 	}
 	if c.scaling != nil {
 		return table{Title: c.title, Scaling: c.scaling(budget)}
+	}
+	if c.hops != nil {
+		return table{Title: c.title, Hops: c.hops(budget)}
 	}
 	if c.rows != nil {
 		return table{Title: c.title, Rows: c.rows(budget)}
@@ -147,6 +153,7 @@ func comparisons() []comparison {
 	all = append(all, elicitComparisons()...)
 	all = append(all, adapterComparisons()...)
 	all = append(all, mcpgoComparisons()...)
+	all = append(all, proxyComparisons()...)
 	all = append(all, growthComparisons()...)
 	return append(all, scalingComparison())
 }

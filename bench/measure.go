@@ -114,12 +114,15 @@ func allocs(run func(), runs int) float64 {
 }
 
 func (t table) print(w io.Writer) {
-	if t.Growth != nil || t.Scaling != nil {
+	if t.Growth != nil || t.Scaling != nil || t.Hops != nil {
 		fmt.Fprintf(w, "%s\n\n", t.Title)
-		if t.Growth != nil {
+		switch {
+		case t.Growth != nil:
 			printGrowths(w, t.Growth)
-		} else {
+		case t.Scaling != nil:
 			printScalings(w, t.Scaling)
+		default:
+			printHops(w, t.Hops)
 		}
 		fmt.Fprintln(w)
 		return

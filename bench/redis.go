@@ -6,16 +6,17 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// atEnd has the functions that cleanUp calls after all measurements.
+// atEnd has the functions that cleanUp calls after all measurements, the last one first.
 var atEnd []func()
 
 func cleanUp() {
-	for _, f := range atEnd {
+	for _, f := range slices.Backward(atEnd) {
 		f()
 	}
 	atEnd = nil

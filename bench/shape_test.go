@@ -125,13 +125,18 @@ func TestEveryTableHasItsShape(t *testing.T) {
 				t.Errorf("%s: %+v", p.title, r)
 			}
 		}
+		for _, h := range p.Hops {
+			if h.Plain <= 0 || h.Sealing <= 0 || h.Ratio <= 0 {
+				t.Errorf("%s: %+v", p.title, h)
+			}
+		}
 		for _, s := range p.Sizes {
 			if s.Bytes <= 0 {
 				t.Errorf("%s: %+v", p.title, s)
 			}
 		}
 		printed := regexp.MustCompile(`(?m)^target: .*: .*(met|missed)`).MatchString(strings.Join(p.after, "\n"))
-		if wanted := p.most > 0 || p.growth != nil || p.scaling != nil; printed != wanted {
+		if wanted := p.most > 0 || p.growth != nil || p.scaling != nil || p.hops != nil; printed != wanted {
 			t.Errorf("%s: a target is printed: %v, want %v", p.title, printed, wanted)
 		}
 	}
@@ -157,6 +162,14 @@ func (p *printedTable) shape() (names, columns, optional []string) {
 			"spend, a naive store: a map and a mutex", "spend, the store in memory alone", "spend, with the retry that it belongs to",
 			"a call with a question, unprotected", "a call with a question, protected",
 		}, []string{"ns, one", "ns, two", "by CPU", "by clock", "turns", "at least"}, []string{"at least"}
+	case p.hops != nil:
+		for _, h := range p.Hops {
+			names = append(names, h.Name)
+		}
+		if strings.Contains(p.title, "rates") {
+			return names, []string{"per s, plain", "per s, seal", "ratio", "at least"}, nil
+		}
+		return names, []string{"ns, plain", "ns, seal", "ratio", "at most"}, nil
 	case p.sizes != nil:
 		for _, s := range p.Sizes {
 			names = append(names, s.Name)
@@ -257,6 +270,25 @@ func TestSpeedUpBelowTheTargetIsMissed(t *testing.T) {
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+}
+
+func TestAHopSlowerThanItsTargetIsMissed(t *testing.T) {
+	for _, c := range []struct {
+		hop
+		met bool
+	}{
+		{hop{Ratio: 1.10, Most: 1.10}, true},
+		{hop{Ratio: 1.11, Most: 1.10}, false},
+		{hop{Ratio: 0.90, Least: 0.90}, true},
+		{hop{Ratio: 0.89, Least: 0.90}, false},
+	} {
+		c.Name = "row"
+		var text strings.Builder
+		printHops(&text, []hop{c.hop})
+		if missed := strings.Contains(text.String(), ": missed by row\n"); missed == c.met {
+			t.Errorf("%+v: printed as\n%s", c.hop, text.String())
 		}
 	}
 }

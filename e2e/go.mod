@@ -17,11 +17,14 @@ require (
 require (
 	filippo.io/age v1.3.2 // indirect
 	filippo.io/hpke v0.4.0 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.6 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/mcpseal/mcpseal/keys/agekeys v0.0.0 // indirect
 	github.com/mcpseal/mcpseal/probe v0.0.0 // indirect
+	github.com/mcpseal/mcpseal/replay/redisreplay v0.0.0 // indirect
+	github.com/redis/go-redis/v9 v9.22.0 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
@@ -30,6 +33,7 @@ require (
 	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+	go.uber.org/atomic v1.11.0 // indirect
 	golang.org/x/crypto v0.55.0 // indirect
 	golang.org/x/oauth2 v0.35.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
@@ -46,3 +50,5 @@ replace (
 	github.com/mcpseal/mcpseal/keys/agekeys => ../keys/agekeys
 	github.com/mcpseal/mcpseal/probe => ../probe
 )
+
+replace github.com/mcpseal/mcpseal/replay/redisreplay => ../replay/redisreplay

@@ -42,3 +42,5 @@ replace (
 	github.com/mcpseal/mcpseal/mcpgo => ../mcpgo
 	github.com/mcpseal/mcpseal/probe => ../probe
 )
+
+replace github.com/mcpseal/mcpseal/replay/redisreplay => ../replay/redisreplay

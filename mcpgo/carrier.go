@@ -147,10 +147,30 @@ func jsonOf(value any) []byte {
 	if mcpseal.Guard(func() (err error) { text, err = json.Marshal(value); return err }) != nil {
 		return []byte("!")
 	}
-	if bytes.Contains(text, []byte(`\ufffd`)) {
-		return []byte("!") // json.Marshal wrote this for text that is not UTF-8, so two values would have one text
+	if hasReplaced(text) {
+		return []byte("!")
 	}
 	return text
+}
+
+// hasReplaced reports whether json.Marshal wrote the escape \ufffd for text that is not
+// UTF-8, so that two values would have one text. After a backslash that is itself escaped,
+// these letters are part of the text.
+func hasReplaced(text []byte) bool {
+	for at := 0; ; at++ {
+		next := bytes.Index(text[at:], []byte(`\ufffd`))
+		if next < 0 {
+			return false
+		}
+		at += next
+		slashes := 0
+		for slashes < at && text[at-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return true
+		}
+	}
 }
 
 // copyJSON returns a deep copy of a value that was decoded from JSON.

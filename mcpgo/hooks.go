@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 	"reflect"
+	"sync"
 	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -43,8 +44,14 @@ func installed(ctx context.Context) *installation {
 	return i.Value()
 }
 
+// addingHooks makes a server whose hooks another server shares wait until all of ours are
+// there. Otherwise it could serve without them.
+var addingHooks sync.Mutex
+
 // addHooks adds our hooks to h, unless h has them already.
 func addHooks(h *server.Hooks) {
+	addingHooks.Lock()
+	defer addingHooks.Unlock()
 	ours := new(hookPlaces)
 	if !hooked.Add(h, ours) {
 		return

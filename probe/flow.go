@@ -151,6 +151,9 @@ func (p *probe) learn(t Target) (err error) {
 		return err
 	}
 	h.madeUp = r.form()
+	if r.outcome() == complete && p.Refusal == "" && r.shown() != h.shown {
+		p.notes = append(p.notes, fmt.Sprintf("%s: a made-up state got the result %s; if this is how the server refuses, say so with --refusal TEXT", t, r.brief(quoted(r.shown()), 200)))
+	}
 	if h.failed && r.outcome() == failed && r.shown() == h.shown {
 		return fmt.Errorf("%s: an honest call and one with a made-up state end with the same error, so nothing can be told", t)
 	}

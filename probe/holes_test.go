@@ -128,7 +128,10 @@ func (r *Report) found() (all []string) {
 }
 
 func TestEveryHoleIsFoundByExactlyTheAttacksThatShouldFindIt(t *testing.T) {
-	for _, hole := range leaky.Holes() {
+	for i, hole := range leaky.Holes() {
+		if (testing.Short() || raceEnabled) && i%9 != 0 {
+			continue // all of them take a minute, and run in the full tests
+		}
 		t.Run(hole.Name, func(t *testing.T) {
 			t.Parallel()
 			report := attackHole(t, hole.Name)

@@ -26,6 +26,7 @@ type probe struct {
 	secrets []secret // how access tokens may be written, for redact
 	exposed bool     // whether the server put an access token into a state or a cursor
 
+	notes      []string        // what the reader of the report must know
 	rejections []exchange      // every refusal of an attack
 	valid      map[string]bool // arguments with which a target asked
 
@@ -120,6 +121,7 @@ func (p *probe) look(report *Report) {
 		}
 		report.Targets = append(report.Targets, t.String())
 	}
+	report.Notes = append(report.Notes, p.notes...)
 	p.findPages()
 	for i := range p.Paged {
 		b := book{method: "tools/call", tool: &p.Paged[i]}

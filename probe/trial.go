@@ -109,14 +109,14 @@ func (t *trial) repeats(f *flow) bool {
 func (t *trial) tell(m message) exchange {
 	sent := t.send(m)
 	got := sent.reply.outcome()
-	if got == early && t.comparable(m) && (slices.Contains([]int{401, 403}, sent.reply.status) || sent.reply.message.Error != nil && sent.reply.message.Error.Code == -32600) {
+	if got == early && m.as != noUser && t.comparable(m) && (slices.Contains([]int{401, 403}, sent.reply.status) || sent.reply.message.Error != nil && sent.reply.message.Error.Code == -32600) {
 		got = rejected // the same request with a genuine state is not refused like this
 	}
 	if sent.reply.status == 429 || sent.reply.status == 503 {
 		t.busy++
 	}
 	t.result.Outcomes[got.String()]++
-	if (got == rejected || got == failed) && !t.attack.honestState && len(m.value("requestState")) <= maxCompared {
+	if (got == rejected || got == failed && !t.attack.ranFirst) && !t.attack.honestState && len(m.value("requestState")) <= maxCompared {
 		t.rejections = append(t.rejections, sent)
 	}
 	return sent

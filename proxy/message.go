@@ -2,9 +2,13 @@ package proxy
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
 // kind is what a method carries.
@@ -34,7 +38,8 @@ var (
 	askingNames   = namesOf("resultType", "requestState", "inputRequests")
 	pageNames     = namesOf("nextCursor", "requestState", "ttlMs", "cacheScope")
 	questionNames = namesOf("method", "params")
-	modeNames     = namesOf("mode")
+	modeNames     = namesOf("mode", "tools", "toolChoice")
+	metaNames     = namesOf("io.modelcontextprotocol/clientCapabilities")
 )
 
 // Places in the lists above.
@@ -51,22 +56,35 @@ const (
 	atArguments
 	atState
 	atAnswers
+	atMeta
 )
 
 // envelope is a JSON-RPC message.
 type envelope struct {
 	text           string
 	id             string // JSON text; "" if there is none
+	sameID         string // the same text for an id in all its spellings
 	method         string
 	params, result *field
 	isError        bool
 }
 
-// isRequest, isNotification and isAnswer tell the three sorts of messages apart. A message is
-// exactly one of them.
-func (m *envelope) isRequest() bool      { return m.method != "" && m.id != "" }
+// A message is a notification, an answer or a request.
 func (m *envelope) isNotification() bool { return m.method != "" && m.id == "" }
 func (m *envelope) isAnswer() bool       { return m.method == "" }
+
+// ID returns the one text of an id, which the other side may write in another way. text is the
+// JSON text of the id; what is not a string stays as it is.
+func ID(text string) string {
+	if !strings.HasPrefix(text, `"`) {
+		return text
+	}
+	members := jsonorder.ReadMembers(`{"id":` + text + `}`)
+	if id, ok := members.Next(); ok {
+		return quoted(id.Text)
+	}
+	return text
+}
 
 // readEnvelope reads a message. It returns why it must be refused, or "".
 func readEnvelope(text string) (m envelope, why string) {
@@ -76,12 +94,13 @@ func readEnvelope(text string) (m envelope, why string) {
 		return m, "not one JSON object in UTF-8, or one that two parsers read differently"
 	}
 	id, method, params, result, problem := &o[atID], &o[atMethod], &o[atParams], &o[atResult], &o[atError]
-	if id.present {
-		if m.id = id.Raw; !id.isString() && strings.IndexByte("-0123456789", m.id[0]) < 0 {
-			if m.id != "null" || method.present {
-				return m, "an id that is neither a string nor a number"
-			}
-		}
+	m.id, m.sameID = id.Raw, id.Raw
+	switch {
+	case !id.present:
+	case id.isString():
+		m.sameID = quoted(id.Text) // the other side may write it in another way
+	case strings.IndexByte("-0123456789", id.Raw[0]) < 0 && (id.Raw != "null" || method.present):
+		return m, "an id that is neither a string nor a number"
 	}
 	if params.present {
 		m.params = params
@@ -95,8 +114,8 @@ func readEnvelope(text string) (m envelope, why string) {
 		return m, "both a request and an answer"
 	case result.present && problem.present:
 		return m, "both a result and an error"
-	case method.present && (!method.isString() || method.Text == ""):
-		return m, "a method that is not a text"
+	case method.present && (!method.isString() || method.Text == "" || strings.Contains(method.Text, "\x00")):
+		return m, "a method that is not a text, or that some parsers read only in part"
 	case !method.present && !result.present && !problem.present:
 		return m, "neither a request nor an answer"
 	case !method.present && params.present:
@@ -108,13 +127,31 @@ func readEnvelope(text string) (m envelope, why string) {
 	return m, ""
 }
 
-// quoted returns text as a JSON string.
+// quoted returns text as a JSON string. Half a surrogate pair, which [jsonorder.AppendRune]
+// wrote, becomes the escape that it was; encoding/json would replace it.
 func quoted(text string) string {
-	var out strings.Builder
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.Encode(text) // a string can always be encoded
-	return strings.TrimSuffix(out.String(), "\n")
+	out := append(make([]byte, 0, len(text)+2), '"')
+	for at := 0; at < len(text); {
+		next := jsonorder.SkipPlain(text, at)
+		out = append(out, text[at:next]...)
+		if at = next; at == len(text) {
+			break
+		}
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if at+3 <= len(text) && text[at] == 0xED && text[at+1]&0xE0 == 0xA0 && text[at+2]&0xC0 == 0x80 {
+			r, size = 0xD000|rune(text[at+1]&0x3F)<<6|rune(text[at+2]&0x3F), 3
+		}
+		switch {
+		case r == '"' || r == '\\':
+			out = append(out, '\\', byte(r))
+		case r < ' ' || utf16.IsSurrogate(r):
+			out = fmt.Appendf(out, `\u%04x`, r)
+		default:
+			out = utf8.AppendRune(out, r)
+		}
+		at += size
+	}
+	return string(append(out, '"'))
 }
 
 // The errors that the proxy itself sends.
@@ -129,15 +166,8 @@ func errorMessage(id string, e mcpseal.WireError) []byte {
 	if id == "" {
 		id = "null"
 	}
-	text, err := json.Marshal(struct {
-		JSONRPC string            `json:"jsonrpc"`
-		ID      json.RawMessage   `json:"id"`
-		Error   mcpseal.WireError `json:"error"`
-	}{"2.0", json.RawMessage(id), e})
-	if err != nil { // the id is JSON, because it was read
-		return []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`)
-	}
-	return text
+	text, _ := json.Marshal(e) // it has only texts of our own
+	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"error":` + string(text) + `}`)
 }
 
 // resultMessage returns a JSON-RPC answer with a tool's error as its result.

@@ -3,7 +3,9 @@ package proxy
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/exactjson"
 	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
@@ -41,7 +43,7 @@ func (n *names) read(text string) (fields []field, ok bool) {
 			return fields, members.Whole()
 		}
 		switch i := slices.Index(n.list, member.Name); {
-		case i >= 0 && fields[i].present, i < 0 && n.set.Misspelt(member.Name):
+		case i >= 0 && fields[i].present, i < 0 && n.misspelt(member.Name):
 			return fields, false
 		case i >= 0:
 			fields[i] = field{Member: member, present: true}
@@ -49,8 +51,23 @@ func (n *names) read(text string) (fields []field, ok bool) {
 	}
 }
 
-// readAll returns all members of an object. It returns false if the text is not one object,
-// or if two members have the same name.
+// misspelt reports whether some reader of JSON takes a name, which is not in the list, for one
+// that is.
+func (n *names) misspelt(name string) bool {
+	name, _, _ = strings.Cut(name, "\x00") // C reads a name up to there
+	plain := alike.Replace(name)
+	return n.set.Misspelt(name) || n.set.Misspelt(plain) || n.set.Has(plain)
+}
+
+// alike takes out of a name what some readers of JSON ignore. pydantic's populate_by_name
+// accepts request_state, and Go's json/v2 can ignore dashes as well. The letters are the same
+// in upper case, which exactjson.Names does not compare.
+var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", "\ufb05", "st", "\ufb06", "st")
+
+// readAll returns all members of an object of questions or answers. It returns false if the
+// text is not one object, if it has more members than a round can ask, or if two readers could
+// take two members for one: they have the same name, or a name has half a surrogate pair,
+// which Go replaces.
 func readAll(text string) (list []field, ok bool) {
 	seen := map[string]bool{}
 	members := jsonorder.ReadMembers(text)
@@ -59,7 +76,7 @@ func readAll(text string) (list []field, ok bool) {
 		if !ok {
 			return list, members.Whole()
 		}
-		if seen[member.Name] {
+		if len(list) == mcpseal.MaxQuestions || seen[member.Name] || !utf8.ValidString(member.Name) {
 			return nil, false
 		}
 		seen[member.Name] = true

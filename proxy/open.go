@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
@@ -25,7 +26,7 @@ func (e *Exchange) open(ctx context.Context, text string, caller mcpseal.Princip
 		}
 		return
 	}
-	e.ID, e.kind = m.id, kinds[m.method]
+	e.ID, e.sameID, e.kind = m.id, m.sameID, kinds[m.method]
 	if m.isNotification() && e.kind != plain {
 		e.refuse(ctx, invalidRequest, "a call without an id, which nobody could answer")
 		return
@@ -54,16 +55,16 @@ func (e *Exchange) refuse(ctx context.Context, wire mcpseal.WireError, why strin
 // carriesState reports whether an object has a state, in whatever spelling. What is not an
 // object has none.
 func carriesState(text string) bool {
-	if len(text) == 0 || text[0] != '{' {
+	if text[0] != '{' {
 		return false
 	}
 	fields, ok := plainNames.read(text)
 	return !ok || fields[0].present
 }
 
-// readParams reads the params of a request. Missing params have no members.
+// readParams reads the params of a request. Params that are missing or null have no members.
 func readParams(m *envelope, n *names) ([]field, bool) {
-	if m.params == nil {
+	if m.params == nil || m.params.Raw == "null" {
 		return make([]field, len(n.list)), true
 	}
 	return n.read(m.params.Raw)
@@ -84,16 +85,15 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 	switch {
 	case !target.isString():
 		why = "a call without the name of what it calls"
-	case state.present && !state.isString(), state.present && state.Text == "":
-		// The proxy issues no such token.
-		e.reject(ctx, mcpseal.ErrRejected, "a state that is not a text")
+	case state.present && state.Text == "": // the boundary would take it for no token
+		e.reject(ctx, mcpseal.ErrRejected, "a state that is empty, or not a text")
 		return
 	}
 	if why != "" {
 		e.refuse(ctx, invalidParams, why)
 		return
 	}
-	e.Target = target.Text
+	e.Target, e.can = target.Text, declaredIn(params[atMeta].Raw)
 	var err error
 	e.round, err = e.proxy.boundary.Open(ctx, mcpseal.Request{
 		Method: m.method, Target: e.Target, Arguments: []byte(params[atArguments].Raw), Principal: caller,
@@ -109,12 +109,23 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 	} else if state.present {
 		change["requestState"] = ""
 	}
-	if kept, all := e.keepAnswers(ctx, given, foreign); !all {
+	if kept, all := e.keepAnswers(ctx, answers.Raw, given, foreign); !all {
 		change["inputResponses"] = kept
 	}
-	if m.params != nil {
-		e.Forward = change.apply(m.text, m.params.From, m.params.Raw)
+	e.Forward = change.apply(m.text, m.params.From, m.params.Raw)
+}
+
+// declaredIn returns the capabilities that a request declares in its _meta, or nil if it
+// declares none: then its protocol revision is an older one.
+func declaredIn(meta string) *adapter.Capabilities {
+	fields, ok := metaNames.read(meta)
+	if !ok || !fields[0].present {
+		return nil
 	}
+	var declared map[string]any
+	json.Unmarshal([]byte(fields[0].Raw), &declared) // what is not an object declares nothing
+	can := adapter.CapabilitiesIn(declared)
+	return &can
 }
 
 // reject sets the answer to a token that the boundary rejected, or to a failure of the
@@ -123,12 +134,11 @@ func (e *Exchange) reject(ctx context.Context, err error, why string) {
 	if why != "" {
 		e.proxy.logger().WarnContext(ctx, "proxy: a token was rejected", "method", mcpseal.PlainText(e.Method), "cause", why)
 	}
-	wire := mcpseal.Wire(err)
-	if rejected := mcpseal.Wire(mcpseal.ErrRejected); e.proxy.rejectedText != "" && e.Method == "tools/call" && wire.Code == rejected.Code && wire.Message == rejected.Message {
+	if errors.Is(err, mcpseal.ErrRejected) && e.Method == "tools/call" && e.proxy.rejectedText != "" {
 		e.Reply = resultMessage(e.ID, e.proxy.rejectedText)
 		return
 	}
-	e.Reply = errorMessage(e.ID, wire)
+	e.Reply = errorMessage(e.ID, mcpseal.Wire(err))
 }
 
 // answer is an answer of the client to one question.
@@ -144,8 +154,13 @@ func readAnswers(answers *field) (list []answer, why string) {
 	}
 	all, ok := readAll(answers.Raw)
 	for _, f := range all {
-		ok = ok && (f.Raw[0] != '{' || exactjson.Unmistakable([]byte(f.Raw), answerNames.set))
-		list = append(list, answer{f, kindOf(f.Raw)})
+		a := answer{field: f}
+		if f.Raw[0] == '{' {
+			fields, clear := answerNames.read(f.Raw)
+			ok = ok && clear && exactjson.Unmistakable([]byte(f.Raw), exactjson.Names{})
+			a.kind = kindOf(f.Raw, fields)
+		}
+		list = append(list, a)
 	}
 	if !ok {
 		return nil, "answers that are not an object, or that two parsers read differently"
@@ -155,11 +170,7 @@ func readAnswers(answers *field) (list []answer, why string) {
 
 // kindOf returns the kind of an answer, or 0 if it is of no kind, or of several, or has a
 // null in it.
-func kindOf(text string) (kind mcpseal.Kind) {
-	fields, ok := answerNames.read(text)
-	if !ok {
-		return 0
-	}
+func kindOf(text string, fields []field) (kind mcpseal.Kind) {
 	for i, of := range []mcpseal.Kind{mcpseal.KindForm, mcpseal.KindSampling, mcpseal.KindRoots} {
 		if fields[i].present {
 			if kind != 0 {
@@ -177,25 +188,20 @@ func kindOf(text string) (kind mcpseal.Kind) {
 
 // keepAnswers returns the JSON text of the answers that the server may see, or "" if it may
 // see none. all is true if nothing was dropped.
-func (e *Exchange) keepAnswers(ctx context.Context, given []answer, foreign bool) (kept string, all bool) {
+func (e *Exchange) keepAnswers(ctx context.Context, text string, given []answer, foreign bool) (kept string, all bool) {
 	unsolicited := e.round.First() && e.Method == "tools/call" && e.proxy.unsolicited[e.Target]
-	dropped := 0
+	drop := changes{}
 	for i := range given {
 		a := &given[i]
 		if a.kind == 0 || foreign || !unsolicited && !e.round.Accepts(a.Name, a.kind) {
-			dropped++
-			continue
+			drop[a.Name] = ""
 		}
-		if kept != "" {
-			kept += ","
-		}
-		kept += quoted(a.Name) + ":" + a.Raw
 	}
-	e.round.Dropped(ctx, dropped)
-	if kept != "" {
-		kept = "{" + kept + "}"
+	e.round.Dropped(ctx, len(drop))
+	if len(drop) < len(given) {
+		kept = string(drop.apply(text, 0, text))
 	}
-	return kept, dropped == 0
+	return kept, len(drop) == 0
 }
 
 func (e *Exchange) openList(ctx context.Context, m *envelope, caller mcpseal.Principal) {

@@ -77,11 +77,13 @@ type Exchange struct {
 	Method string // "" if the message has none
 	Target string // the tool's or prompt's name, or the resource's URI; "" for other methods
 
-	proxy *Proxy
-	kind  kind
-	round mcpseal.Round
-	page  cursor.Page
-	done  bool // the answer has been seen
+	proxy  *Proxy
+	sameID string
+	kind   kind
+	can    *adapter.Capabilities // what the client can answer; nil if the request does not say
+	round  mcpseal.Round
+	page   cursor.Page
+	done   bool // the answer has been seen
 }
 
 // Open takes a message of the client. caller tells who sent it; nil means that nobody is
@@ -105,7 +107,11 @@ func (e *Exchange) Seal(ctx context.Context, message []byte) []byte {
 // Pass takes a message that the server sent on its own. It returns the message, or nil if
 // the client must not see it.
 func (p *Proxy) Pass(ctx context.Context, message []byte) []byte {
-	return p.pass(ctx, message)
+	m, why := readEnvelope(string(message))
+	if why != "" {
+		return p.drop(ctx, why)
+	}
+	return p.pass(ctx, &m, message)
 }
 
 // Failed returns the answer that the client gets if the server gave none that can be sent:
@@ -117,9 +123,9 @@ func (e *Exchange) Failed() []byte {
 	return errorMessage(e.ID, internalError)
 }
 
-func (p *Proxy) logger() *slog.Logger {
-	if p.log == nil {
-		return slog.Default()
-	}
-	return p.log
-}
+// Answered reports whether Seal has seen the answer to the client's request. A carrier whose
+// stream ends before it sends [Exchange.Failed].
+func (e *Exchange) Answered() bool { return e.done }
+
+// logger returns a logger whose panics stop nothing.
+func (p *Proxy) logger() *slog.Logger { return mcpseal.Logger(p.log) }

@@ -3,27 +3,26 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
 func (e *Exchange) seal(ctx context.Context, message []byte) []byte {
 	m, why := readEnvelope(string(message))
 	switch {
-	case why == "" && !(m.isAnswer() && m.id == e.ID):
-		return e.proxy.pass(ctx, message)
-	case e.done || e.ID == "":
-		e.proxy.drop(ctx, "a second answer to one request, or an answer to none")
-		return nil
-	}
-	if why != "" {
-		// It may be the answer, and another one may not come.
-		e.done = true
-		return e.fail(ctx, why)
+	case why == "" && !(m.isAnswer() && m.sameID == e.sameID):
+		return e.proxy.pass(ctx, &m, message)
+	case e.done:
+		return e.proxy.drop(ctx, "a second answer to one request")
 	}
 	e.done = true
+	if why != "" { // it may be the answer, and another one may not come
+		return e.fail(ctx, why)
+	}
 	if m.isError {
 		return message
 	}
@@ -45,30 +44,23 @@ func (e *Exchange) fail(ctx context.Context, why string) []byte {
 	return e.Failed()
 }
 
-func (p *Proxy) drop(ctx context.Context, why string) {
+// drop returns nil in the place of a message that must not be sent.
+func (p *Proxy) drop(ctx context.Context, why string) []byte {
 	p.logger().WarnContext(ctx, "proxy: a message of the server was dropped", "cause", why)
+	return nil
 }
 
-func (p *Proxy) pass(ctx context.Context, message []byte) []byte {
-	m, why := readEnvelope(string(message))
+// pass returns a message that is no answer to a request of the client, or nil if the client
+// must not see it.
+func (p *Proxy) pass(ctx context.Context, m *envelope, message []byte) []byte {
 	switch {
-	case why != "":
-	case m.isAnswer() && m.result != nil && m.result.Raw[0] == '{':
+	case m.result != nil && m.result.Raw[0] == '{':
 		fields, ok := guardedNames.read(m.result.Raw)
-		if !ok {
-			why = "an answer to no request that two parsers read differently"
-		}
-		for _, f := range fields {
-			if f.present {
-				why = "an answer to no request, with a state or a cursor"
-			}
+		if !ok || slices.ContainsFunc(fields, func(f field) bool { return f.present }) {
+			return p.drop(ctx, "an answer to no request, with a state or a cursor, or that two parsers read differently")
 		}
 	case m.params != nil && carriesState(m.params.Raw):
-		why = "a state in a message that carries none"
-	}
-	if why != "" {
-		p.drop(ctx, why)
-		return nil
+		return p.drop(ctx, "a state in a message that carries none")
 	}
 	return message
 }
@@ -82,9 +74,8 @@ func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []
 		return e.fail(ctx, "a result that is not an object, or that two parsers read differently")
 	}
 	kind, state, asked := &result[0], &result[1], &result[2]
-	if kind.Text != "input_required" || !kind.isString() {
+	if kind.Text != "input_required" {
 		if state.present || asked.present {
-			e.round.Completed(ctx)
 			return e.fail(ctx, "a state or questions in a result that does not ask")
 		}
 		return message
@@ -92,9 +83,12 @@ func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []
 	if state.present && !state.isString() {
 		return e.fail(ctx, "a state that is not a text")
 	}
-	questions, why := readQuestions(asked)
+	questions, needs, why := readQuestions(asked)
 	if why != "" {
 		return e.fail(ctx, why)
+	}
+	if e.can != nil && slices.ContainsFunc(needs, func(n adapter.Need) bool { return !e.can.Meet(n) }) {
+		return errorMessage(e.ID, adapter.MissingCapabilities(needs...))
 	}
 	var plaintext *string
 	if state.present {
@@ -109,50 +103,50 @@ func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []
 }
 
 // readQuestions reads the questions of a result. It returns why they must not be sent, or "".
-func readQuestions(asked *field) (questions []mcpseal.Question, why string) {
+func readQuestions(asked *field) (questions []mcpseal.Question, needs []adapter.Need, why string) {
 	if !asked.present || asked.Raw == "null" {
-		return nil, ""
+		return nil, nil, ""
 	}
 	all, ok := readAll(asked.Raw)
 	unknown := false
 	for _, f := range all {
-		kind := kindOfQuestion(f.Raw)
-		unknown = unknown || kind == 0
-		questions = append(questions, mcpseal.Question{Key: f.Name, Kind: kind})
+		need := needOf(f.Raw)
+		unknown = unknown || need.Kind == 0
+		needs = append(needs, need)
+		questions = append(questions, mcpseal.Question{Key: f.Name, Kind: need.Kind})
 	}
 	switch {
 	case !ok:
-		return nil, "questions that are not an object, or that two parsers read differently"
+		return nil, nil, "questions that are not an object, or that two parsers read differently"
 	case unknown:
-		return nil, "a question of an unknown kind, or one that two parsers read differently"
+		return nil, nil, "a question of an unknown kind, or one that two parsers read differently"
 	}
-	return questions, ""
+	return questions, needs, ""
 }
 
-func kindOfQuestion(text string) mcpseal.Kind {
+// needOf returns what a client must be able to do to answer a question. Its Kind is 0 if the
+// question must not be sent.
+func needOf(text string) adapter.Need {
 	fields, ok := questionNames.read(text)
 	if !ok {
-		return 0
+		return adapter.Need{}
 	}
-	switch method, params := &fields[0], &fields[1]; method.Text {
-	case "elicitation/create":
-		if !params.present {
-			return 0
-		}
-		mode, ok := modeNames.read(params.Raw)
-		switch {
-		case !ok:
-			return 0
-		case mode[0].Text == "url":
-			return mcpseal.KindURL
-		}
-		return mcpseal.KindForm
-	case "sampling/createMessage":
-		return mcpseal.KindSampling
-	case "roots/list":
-		return mcpseal.KindRoots
+	method, params := &fields[0], &fields[1]
+	if method.Text == "roots/list" {
+		return adapter.Need{Kind: mcpseal.KindRoots}
 	}
-	return 0
+	how, ok := modeNames.read(params.Raw)
+	switch {
+	case !ok:
+		return adapter.Need{}
+	case method.Text == "elicitation/create" && how[0].Text == "url":
+		return adapter.Need{Kind: mcpseal.KindURL}
+	case method.Text == "elicitation/create":
+		return adapter.Need{Kind: mcpseal.KindForm}
+	case method.Text == "sampling/createMessage":
+		return adapter.Need{Kind: mcpseal.KindSampling, Tools: how[1].present || how[2].present}
+	}
+	return adapter.Need{}
 }
 
 // maxCached is the longest time for which a page may be cached, with its cursor.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -144,4 +145,37 @@ func (s *startFlag) warnings(skew time.Duration) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("--in %v is less than the clock skew of %v: until every replica has the file, some reject what others seal", s.in, skew)}
+}
+
+// sizeFlag is the value of a flag that is a number of bytes: 4MiB or 65536, for example.
+type sizeFlag int
+
+var sizeUnits = []struct {
+	name string
+	size int
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"", 1}}
+
+func (s *sizeFlag) Type() string { return "size" }
+
+func (s *sizeFlag) String() string {
+	for _, unit := range sizeUnits {
+		if n := int(*s); n%unit.size == 0 && n > 0 {
+			return strconv.Itoa(n/unit.size) + unit.name
+		}
+	}
+	return "0"
+}
+
+func (s *sizeFlag) Set(text string) error {
+	for _, unit := range sizeUnits {
+		if number, ok := strings.CutSuffix(text, unit.name); ok {
+			n, err := strconv.ParseUint(number, 10, 31)
+			if err != nil || n == 0 || n > math.MaxInt32/uint64(unit.size) {
+				break
+			}
+			*s = sizeFlag(int(n) * unit.size)
+			return nil
+		}
+	}
+	return errors.New("not a size such as 65536, 64KiB or 4MiB, below 2GiB")
 }

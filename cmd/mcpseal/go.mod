@@ -15,9 +15,16 @@ require (
 )
 
 require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	go.uber.org/atomic v1.11.0 // indirect
+)
+
+require (
 	filippo.io/hpke v0.4.0 // indirect
 	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/mcpseal/mcpseal/replay/redisreplay v0.0.0
+	github.com/redis/go-redis/v9 v9.22.0
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
@@ -37,3 +44,5 @@ replace (
 	github.com/mcpseal/mcpseal/keys/agekeys => ../../keys/agekeys
 	github.com/mcpseal/mcpseal/probe => ../../probe
 )
+
+replace github.com/mcpseal/mcpseal/replay/redisreplay => ../../replay/redisreplay

@@ -4,6 +4,7 @@
 //	mcpseal keys       make, rotate and revoke the keys of a fleet
 //	mcpseal inspect    what a token says, and whether it would be accepted
 //	mcpseal probe      attack any server, and report what got through
+//	mcpseal proxy      seal the state and the cursors of any server
 package main
 
 import (
@@ -68,7 +69,7 @@ requestState of MCP servers.
 		SilenceUsage:  true,
 	}
 	mustHaveCommand(root)
-	root.AddCommand(newDemo(), newKeys(), newInspect(), newProbe())
+	root.AddCommand(newDemo(), newKeys(), newInspect(), newProbe(), newProxy())
 	fitHelp(root)
 	return root
 }

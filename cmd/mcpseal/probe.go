@@ -32,7 +32,7 @@ func newProbe() *cobra.Command {
 	var p probing
 	cmd := &cobra.Command{
 		Use:   "probe URL | probe --stdio -- COMMAND [ARG...]",
-		Short: "Attack the requestState and the cursors of any MCP server, and report",
+		Short: "Attack the state and the cursors of any MCP server, and report",
 		Long: `Runs every attack on multi round-trip state and on cursors against an MCP server,
 in any language, and reports what got through. It speaks protocol revision
 2026-07-28 by itself, over streamable HTTP or stdio.
@@ -117,6 +117,7 @@ func (p *probing) flags(cmd *cobra.Command) {
 	f.StringSliceVar(&o.Require, "require", nil, "`ATTACKS` that must be tried")
 	f.StringSliceVar(&o.Accept, "accept", nil, "`ATTACKS` that may get through: an accepted risk")
 	f.StringArrayVar(&o.Unsolicited, "accepts-unsolicited", nil, "a `TOOL` that takes answers with its first call: an accepted risk")
+	f.StringVar(&o.Refusal, "refusal", "", "a `TEXT` in results by which the server refuses a state, if it sends no error")
 	f.BoolVar(&o.SingleUse, "single-use", false, "a state must work only once")
 	durationVar(cmd, &o.MaxAge, "max-age", 0, "age after which a state must be refused; the probe waits that long")
 	// How hard.

@@ -1,0 +1,181 @@
+package httpcarrier
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// answers is the way to the server. What it returns is for the client.
+type answers struct{ next http.RoundTripper }
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := a.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	return callOf(r).take(res), nil
+}
+
+// take returns the answer for the client. It is a new one, so that nothing that the server
+// adds later, such as trailers, reaches the client.
+func (c *call) take(res *http.Response) *http.Response {
+	media, status := mediaType(res.Header), res.StatusCode
+	switch {
+	case status == http.StatusSwitchingProtocols:
+		return c.instead(res, http.StatusBadGateway, "the server switches to another protocol")
+	case isEncoded(res.Header):
+		return c.instead(res, http.StatusBadGateway, "the answer is encoded")
+	case status == http.StatusAccepted || status == http.StatusNoContent:
+		return c.reply(res, status, res.Header, nil)
+	case media == "application/json" && (status == http.StatusOK || status >= 400):
+		return c.takeJSON(res)
+	case media == "text/event-stream" && status == http.StatusOK && !c.metadata:
+		return c.takeEvents(res)
+	case status < 300 && c.exchange != nil && c.exchange.ID != "":
+		return c.instead(res, http.StatusBadGateway, "the answer is neither JSON nor a stream of events")
+	default:
+		return c.instead(res, status, "the answer is neither JSON nor a stream of events")
+	}
+}
+
+func (c *call) takeJSON(res *http.Response) *http.Response {
+	late := time.AfterFunc(c.config.Timeout, c.cancel)
+	message, err := readWhole(res.Body, c.config.MaxAnswer, res.ContentLength, &c.answer)
+	late.Stop()
+	if err != nil {
+		return c.instead(res, http.StatusBadGateway, "the answer cannot be read: "+cause(err))
+	}
+	if c.metadata || len(message) == 0 && !c.waits() {
+		return c.reply(res, res.StatusCode, res.Header, message)
+	}
+	sealed := c.seal(message)
+	switch {
+	case sealed == nil && !c.waits() && res.StatusCode < 300:
+		return c.reply(res, http.StatusAccepted, res.Header, nil)
+	case sealed == nil && res.StatusCode < 300:
+		return c.instead(res, http.StatusBadGateway, "the message is not for the client")
+	case sealed == nil:
+		return c.instead(res, res.StatusCode, "the message is not for the client")
+	}
+	if !bytes.Equal(sealed, message) {
+		removeDigests(res.Header)
+	}
+	return c.reply(res, res.StatusCode, res.Header, sealed)
+}
+
+func (c *call) takeEvents(res *http.Response) *http.Response {
+	removeDigests(res.Header)
+	res.Header.Del("Content-Length")
+	return &http.Response{
+		StatusCode: res.StatusCode, Header: res.Header, ContentLength: -1, Request: res.Request,
+		Body: &events{
+			from: res.Body, seal: c.seal, most: c.config.MaxAnswer, share: &c.answer,
+			last: func() []byte {
+				if !c.waits() || c.exchange.Answered() {
+					return nil
+				}
+				c.log("an answer was replaced", "cause", "the stream ended before the answer")
+				return c.exchange.Failed()
+			},
+			fault: func(err error) { c.log("a stream was ended", "cause", err.Error()) },
+		},
+	}
+}
+
+// waits reports whether the client waits for the answer to a request.
+func (c *call) waits() bool { return c.exchange != nil && c.exchange.ID != "" }
+
+// seal returns the message for the client, or nil if there is none.
+func (c *call) seal(message []byte) []byte {
+	if c.exchange == nil {
+		return c.config.Proxy.Pass(c.request.Context(), message)
+	}
+	return c.exchange.Seal(c.request.Context(), message)
+}
+
+// reply returns an answer with a body that is complete.
+func (c *call) reply(res *http.Response, status int, header http.Header, body []byte) *http.Response {
+	res.Body.Close()
+	if header.Del("Content-Length"); status != http.StatusNoContent {
+		header.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	if len(body) == 0 {
+		header.Del("Content-Type")
+		removeDigests(header)
+	}
+	return &http.Response{
+		StatusCode: status, Header: header, ContentLength: int64(len(body)), Request: res.Request,
+		Body: io.NopCloser(bytes.NewReader(body)),
+	}
+}
+
+// instead returns an answer of the proxy in place of one that the client must not see. Of the
+// server's it keeps what tells the client what to do.
+func (c *call) instead(res *http.Response, status int, why string) *http.Response {
+	c.log("an answer was replaced", "status", res.StatusCode, "cause", why)
+	header := make(http.Header)
+	if status == res.StatusCode {
+		for _, name := range []string{"Www-Authenticate", "Retry-After", "Allow"} {
+			if values := res.Header[name]; values != nil {
+				header[name] = values
+			}
+		}
+	}
+	body := []byte("The server answered " + strconv.Itoa(res.StatusCode) + ".\n")
+	contentType := "text/plain; charset=utf-8"
+	switch {
+	case status == http.StatusNotModified || status < 300 && !c.waits():
+		body = nil
+	case status == http.StatusBadGateway && c.waits():
+		body, contentType = c.exchange.Failed(), "application/json"
+	}
+	header.Set("Content-Type", contentType)
+	return c.reply(res, status, header, body)
+}
+
+// unreachable answers a request that the server did not answer.
+func unreachable(w http.ResponseWriter, r *http.Request, err error) {
+	c := callOf(r)
+	c.log("the server did not answer", "cause", cause(err))
+	if c.waits() {
+		writeJSON(w, http.StatusBadGateway, c.exchange.Failed())
+		return
+	}
+	http.Error(w, "Bad Gateway: the server did not answer", http.StatusBadGateway)
+}
+
+// cause says what went wrong between the proxy and the server. Other errors of package http
+// repeat what the server sent, which may be a state, and so must not reach the log.
+func cause(err error) string {
+	var network net.Error
+	var operation *net.OpError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, errTooLong), errors.Is(err, errNoBudget):
+		return err.Error()
+	case errors.Is(err, context.Canceled):
+		return "the client is gone, the proxy ends, or the answer took too long"
+	case errors.As(err, &network) && network.Timeout():
+		return "it took too long"
+	case errors.As(err, &operation):
+		return operation.Error()
+	case errors.As(err, &certificate):
+		return certificate.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the server closed the connection"
+	}
+	return "what the server sent is not HTTP"
+}
+
+func removeDigests(header http.Header) {
+	for _, name := range []string{"Digest", "Content-Digest", "Repr-Digest", "Content-Md5", "Etag"} {
+		header.Del(name)
+	}
+}

@@ -1,0 +1,89 @@
+package httpcarrier
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+)
+
+// budget limits how many bytes of messages are in memory at once, over all requests. Nobody
+// waits for it: two requests that wait for each other's bytes would wait for ever.
+type budget struct {
+	limit int64
+	used  atomic.Int64
+}
+
+// take takes n bytes, or none if there are not so many left.
+func (b *budget) take(n int64) bool {
+	for {
+		used := b.used.Load()
+		if n > b.limit-used {
+			return false
+		}
+		if b.used.CompareAndSwap(used, used+n) {
+			return true
+		}
+	}
+}
+
+// share is the part of a budget that one request or one answer holds. It is not safe for
+// concurrent use.
+type share struct {
+	of   *budget
+	held int64
+}
+
+// resize makes the share n bytes. It returns false, and changes nothing, if the budget has
+// too few bytes left.
+func (s *share) resize(n int) bool {
+	more := int64(n) - s.held
+	if more > 0 && !s.of.take(more) {
+		return false
+	}
+	if more < 0 {
+		s.of.used.Add(more)
+	}
+	s.held = int64(n)
+	return true
+}
+
+func (s *share) release() { s.resize(0) }
+
+// mostExpected is the longest message for which the whole memory is taken before it comes.
+const mostExpected = 128 << 10
+
+var (
+	errTooLong  = errors.New("the message is too long")
+	errNoBudget = errors.New("too many bytes are in flight")
+)
+
+// readWhole reads at most most bytes, of which expected are likely to come. The share grows
+// with the bytes that arrive, so that a peer that only announces a long message holds little.
+func readWhole(from io.Reader, most int, expected int64, s *share) ([]byte, error) {
+	first := int(min(max(expected+1, 4<<10), mostExpected, int64(most)+1)) // one more, to see that there is no more
+	if !s.resize(first) {
+		return nil, errNoBudget
+	}
+	buffer := make([]byte, 0, first)
+	for {
+		n, err := from.Read(buffer[len(buffer):cap(buffer)])
+		buffer = buffer[:len(buffer)+n]
+		switch {
+		case len(buffer) > most:
+			return nil, errTooLong
+		case err == io.EOF:
+			return buffer, nil
+		case err != nil:
+			return nil, err
+		}
+		if len(buffer) == cap(buffer) {
+			size := min(2*cap(buffer), most+1)
+			if !s.resize(size) {
+				return nil, errNoBudget
+			}
+			grown := make([]byte, len(buffer), size)
+			copy(grown, buffer)
+			buffer = grown
+		}
+	}
+}

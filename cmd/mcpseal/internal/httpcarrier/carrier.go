@@ -1,0 +1,414 @@
+// Package httpcarrier carries MCP messages over HTTP between clients, the core of the proxy,
+// and one server. It moves bytes; the core decides what becomes of a message.
+package httpcarrier
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/identity"
+	"github.com/mcpseal/mcpseal/proxy"
+)
+
+// The limits that a zero in [Config] means.
+const (
+	DefaultMaxRequest = 4 << 20
+	DefaultMaxAnswer  = 16 << 20
+	DefaultBudget     = 256 << 20
+	DefaultTimeout    = 5 * time.Minute
+)
+
+// ioTimeout is how long a client may take to send a body, or to take what was written to it.
+const ioTimeout = time.Minute
+
+// Config says how a [Handler] carries messages.
+type Config struct {
+	// Proxy decides what becomes of a message. Required.
+	Proxy *proxy.Proxy
+	// Upstream is the address of the server, with its path. Required.
+	Upstream *url.URL
+	// Identity tells who sends a request. Required.
+	Identity identity.Identity
+	// ForwardIdentity sends the headers that Identity reads on to the server.
+	ForwardIdentity bool
+	// AllowOrigins lists the origins of the web pages that may send requests, such as
+	// https://app.example.com. Empty means only pages of the proxy's own address, if that
+	// is an IP address or localhost. Requests without an Origin are always allowed.
+	AllowOrigins []string
+	// MaxRequest is the most bytes of a request's body. 0 means 4 MiB.
+	MaxRequest int
+	// MaxAnswer is the most bytes of one message of the server. 0 means 16 MiB.
+	MaxAnswer int
+	// Budget is the most bytes of messages in memory, over all requests. 0 means 256 MiB.
+	Budget int64
+	// Timeout is how long the server may take until it begins to answer, and again until a
+	// JSON answer is complete. Streams of events may take any time. 0 means 5 minutes.
+	Timeout time.Duration
+	// Logger gets a record of each request that is refused, and of each answer that the
+	// client does not get. Nil means [slog.Default].
+	Logger *slog.Logger
+}
+
+// Handler is the HTTP side of the proxy. It is safe for concurrent use.
+type Handler struct {
+	config  Config
+	origins map[string]bool
+	budget  budget
+	forward *httputil.ReverseProxy
+}
+
+// New returns a handler.
+func New(config Config) (*Handler, error) {
+	switch {
+	case config.Proxy == nil:
+		return nil, errors.New("httpcarrier: Config.Proxy is missing")
+	case config.Identity == nil:
+		return nil, errors.New("httpcarrier: Config.Identity is missing")
+	case config.MaxRequest < 0 || config.MaxAnswer < 0 || config.Budget < 0 || config.Timeout < 0:
+		return nil, errors.New("httpcarrier: a limit is less than 0")
+	}
+	if err := CheckUpstream(config.Upstream); err != nil {
+		return nil, err
+	}
+	orDefault(&config.MaxRequest, DefaultMaxRequest)
+	orDefault(&config.MaxAnswer, DefaultMaxAnswer)
+	orDefault(&config.Budget, DefaultBudget)
+	orDefault(&config.Timeout, DefaultTimeout)
+	if least := 2 * (int64(config.MaxRequest) + int64(config.MaxAnswer)); config.Budget < least {
+		return nil, fmt.Errorf("the budget of %d bytes is less than %d, twice the longest request and the longest answer", config.Budget, least)
+	}
+	if config.Logger == nil {
+		config.Logger = slog.Default()
+	}
+	upstream := *config.Upstream
+	if upstream.Path == "" {
+		upstream.Path = "/"
+	}
+	config.Upstream = &upstream
+	h := &Handler{config: config, origins: make(map[string]bool), budget: budget{limit: config.Budget}}
+	for _, text := range config.AllowOrigins {
+		origin, ok := parseOrigin(text)
+		if !ok {
+			return nil, fmt.Errorf("%.80q is not an origin such as https://app.example.com", text)
+		}
+		h.origins[origin.String()] = true
+	}
+	h.forward = &httputil.ReverseProxy{
+		Rewrite:      h.rewrite,
+		Transport:    answers{transport(config.Timeout)},
+		BufferPool:   copyBuffers{},
+		ErrorHandler: unreachable,
+		ErrorLog:     log.New(io.Discard, "", 0), // the records of the handler say more
+	}
+	return h, nil
+}
+
+// CheckUpstream returns an error that says why the address cannot be that of a server.
+func CheckUpstream(upstream *url.URL) error {
+	switch {
+	case upstream == nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https":
+		return errors.New("the address of the server must have the form http://HOST/PATH or https://HOST/PATH")
+	case upstream.User != nil || upstream.Fragment != "":
+		return errors.New("the address of the server must not have a user, a password or a fragment")
+	}
+	return nil
+}
+
+func orDefault[T comparable](value *T, otherwise T) {
+	var zero T
+	if *value == zero {
+		*value = otherwise
+	}
+}
+
+// Path returns the one path that the handler serves.
+func (h *Handler) Path() string { return h.config.Upstream.EscapedPath() }
+
+func transport(timeout time.Duration) *http.Transport {
+	return &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ResponseHeaderTimeout:  timeout,
+		ExpectContinueTimeout:  time.Second,
+		IdleConnTimeout:        90 * time.Second,
+		MaxIdleConnsPerHost:    128,
+		MaxResponseHeaderBytes: 256 << 10,
+		DisableCompression:     true,
+		ForceAttemptHTTP2:      true,
+	}
+}
+
+// call is a request on its way.
+type call struct {
+	*Handler
+	request  *http.Request
+	exchange *proxy.Exchange // nil if the request carries no message
+	metadata bool            // the request is for RFC 9728 metadata
+	known    bool            // the identity has been checked
+	answer   share
+	cancel   context.CancelFunc
+}
+
+type callKey struct{}
+
+func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call) }
+
+// metadataPath is where RFC 9728 puts the metadata of a protected resource.
+const metadataPath = "/.well-known/oauth-protected-resource"
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	deadlines := http.NewResponseController(w)
+	hasty := &hastyWriter{ResponseWriter: w, deadlines: deadlines}
+	defer hasty.hurry() // for what is still in buffers
+	w = hasty
+
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	c := &call{Handler: h, request: r, cancel: cancel, answer: share{of: &h.budget}}
+	defer c.answer.release()
+	r = r.WithContext(context.WithValue(ctx, callKey{}, c))
+	r.Trailer = nil
+
+	c.metadata = isMetadata(r.URL)
+	methods := []string{http.MethodPost, http.MethodGet, http.MethodDelete}
+	if c.metadata {
+		methods = []string{http.MethodGet}
+	}
+	switch {
+	case !c.metadata && r.URL.Path != h.config.Upstream.Path:
+		c.refuse(w, http.StatusNotFound, "another path")
+	case !slices.Contains(methods, r.Method):
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		c.refuse(w, http.StatusMethodNotAllowed, "another method")
+	case len(r.Header["Upgrade"]) > 0:
+		c.refuse(w, http.StatusBadRequest, "an upgrade to another protocol")
+	case !c.metadata && !h.allowsOrigin(r):
+		c.refuse(w, http.StatusForbidden, "an origin that is not allowed")
+	case r.Method != http.MethodPost && r.ContentLength != 0:
+		c.refuse(w, http.StatusBadRequest, "a body that has no place")
+	case c.metadata:
+		h.forward.ServeHTTP(w, r)
+	default:
+		caller, err := h.config.Identity.Caller(r)
+		c.known = err == nil
+		switch {
+		case err != nil:
+			c.refuse(w, http.StatusUnauthorized, err.Error())
+		case r.Method == http.MethodPost:
+			c.post(w, r, caller)
+		default:
+			h.forward.ServeHTTP(w, r)
+		}
+	}
+}
+
+// post carries a message of the client.
+func (c *call) post(w http.ResponseWriter, r *http.Request, caller mcpseal.Principal) {
+	switch {
+	case !isJSON(r.Header):
+		c.refuse(w, http.StatusUnsupportedMediaType, "a body that is not application/json in UTF-8")
+		return
+	case isEncoded(r.Header):
+		c.refuse(w, http.StatusUnsupportedMediaType, "an encoded body")
+		return
+	case len(r.Header[methodHeader]) > 1 || len(r.Header[nameHeader]) > 1:
+		c.refuse(w, http.StatusBadRequest, "a repeated Mcp-Method or Mcp-Name")
+		return
+	}
+	body := share{of: &c.budget}
+	defer body.release()
+	message, ok := c.read(w, r, &body)
+	if !ok {
+		return
+	}
+	c.exchange = c.config.Proxy.Open(r.Context(), message, caller)
+	forward := c.exchange.Forward
+	switch {
+	case forward != nil:
+		if !agrees(r.Header, c.exchange) {
+			c.log("a request was refused", "status", http.StatusBadRequest, "cause", "Mcp-Method or Mcp-Name differs from the message")
+			writeJSON(w, http.StatusBadRequest, headerMismatch(c.exchange.ID))
+			return
+		}
+	case c.exchange.Reply != nil && c.exchange.Malformed:
+		writeJSON(w, http.StatusBadRequest, c.exchange.Reply)
+		return
+	case c.exchange.Reply != nil:
+		writeJSON(w, http.StatusOK, c.exchange.Reply)
+		return
+	case c.exchange.Malformed:
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	default:
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(forward)), nil }
+	r.Body, _ = r.GetBody()
+	r.ContentLength, r.TransferEncoding = int64(len(forward)), nil
+	c.forward.ServeHTTP(w, r)
+}
+
+// read reads the body of a request.
+func (c *call) read(w http.ResponseWriter, r *http.Request, s *share) (message []byte, ok bool) {
+	err := errTooLong
+	if r.ContentLength <= int64(c.config.MaxRequest) {
+		deadlines := http.NewResponseController(w)
+		deadlines.SetReadDeadline(time.Now().Add(ioTimeout))
+		message, err = readWhole(r.Body, c.config.MaxRequest, -1, s)
+		deadlines.SetReadDeadline(time.Time{})
+	}
+	var network net.Error
+	switch {
+	case err == nil:
+		return message, true
+	case errors.Is(err, errTooLong):
+		c.refuse(w, http.StatusRequestEntityTooLarge, err.Error())
+	case errors.Is(err, errNoBudget):
+		w.Header().Set("Retry-After", "1")
+		c.refuse(w, http.StatusServiceUnavailable, err.Error())
+	case errors.As(err, &network) && network.Timeout():
+		c.refuse(w, http.StatusRequestTimeout, "the body did not come in time")
+	default:
+		c.refuse(w, http.StatusBadRequest, "the body cannot be read")
+	}
+	return nil, false
+}
+
+// rewrite makes the request for the server.
+func (h *Handler) rewrite(r *httputil.ProxyRequest) {
+	c, out, upstream := callOf(r.Out), r.Out, h.config.Upstream
+	if out.GetBody != nil {
+		out.Body, _ = out.GetBody() // in memory, so that it leaves together with the headers
+	}
+	out.URL.Scheme, out.URL.Host, out.Host = upstream.Scheme, upstream.Host, ""
+	if !c.metadata {
+		out.URL.Path, out.URL.RawPath = upstream.Path, upstream.RawPath
+		out.URL.RawQuery = strings.Trim(upstream.RawQuery+"&"+out.URL.RawQuery, "&")
+	}
+	for name := range out.Header {
+		if removed[name] || strings.HasPrefix(name, "Want-") || h.identifies(name) {
+			delete(out.Header, name)
+		}
+	}
+	if h.config.ForwardIdentity && c.known {
+		for _, name := range h.config.Identity.Headers() {
+			if values := r.In.Header[name]; len(values) > 0 {
+				out.Header[name] = values
+			}
+		}
+	}
+}
+
+// identifies reports whether the server might take a header for one that tells who the user
+// is. Many read _ as -.
+func (h *Handler) identifies(name string) bool {
+	for _, of := range h.config.Identity.Headers() {
+		if strings.EqualFold(strings.ReplaceAll(name, "_", "-"), strings.ReplaceAll(of, "_", "-")) {
+			return true
+		}
+	}
+	return false
+}
+
+// removed has the headers that the server does not get: those that ask for answers that could
+// not be sealed, those that would be wrong for another body, and those that are done.
+var removed = map[string]bool{
+	"Accept-Encoding": true, "Last-Event-Id": true, "Range": true, "If-Range": true,
+	"Digest": true, "Content-Digest": true, "Repr-Digest": true, "Content-Md5": true,
+	"Content-Encoding": true, "Expect": true, "Te": true,
+}
+
+// isMetadata reports whether the address is one of RFC 9728 metadata, and would not become
+// another one if the server cleans it.
+func isMetadata(address *url.URL) bool {
+	at := address.Path
+	if at != metadataPath && !strings.HasPrefix(at, metadataPath+"/") {
+		return false
+	}
+	return address.RawPath == "" && path.Clean(at) == strings.TrimSuffix(at, "/") && !strings.Contains(at, `\`)
+}
+
+// refuse answers a request that does not reach the server.
+func (c *call) refuse(w http.ResponseWriter, status int, why string) {
+	c.log("a request was refused", "status", status, "cause", why)
+	http.Error(w, http.StatusText(status)+": "+publicReason[status], status)
+}
+
+// publicReason says to the client what the operator reads in the log, without details.
+var publicReason = map[int]string{
+	http.StatusBadRequest:            "the request cannot be carried",
+	http.StatusUnauthorized:          "the user is not known",
+	http.StatusForbidden:             "the origin is not allowed",
+	http.StatusNotFound:              "there is nothing here",
+	http.StatusMethodNotAllowed:      "the method is not allowed",
+	http.StatusRequestTimeout:        "the body did not come in time",
+	http.StatusRequestEntityTooLarge: "the message is too long",
+	http.StatusUnsupportedMediaType:  "the body must be application/json in UTF-8, not encoded",
+	http.StatusServiceUnavailable:    "too much is going on; try again",
+}
+
+func (c *call) log(what string, attributes ...any) {
+	attributes = append(attributes, "method", mcpseal.PlainText(c.request.Method), "peer", c.request.RemoteAddr)
+	c.config.Logger.WarnContext(c.request.Context(), "proxy: "+what, attributes...)
+}
+
+func writeJSON(w http.ResponseWriter, status int, message []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(message)
+}
+
+// copyBuffers has the buffers that answers are copied with. None keeps what was in it.
+type copyBuffers struct{}
+
+var copyPool = sync.Pool{New: func() any { return new([chunkSize]byte) }}
+
+func (copyBuffers) Get() []byte { return copyPool.Get().(*[chunkSize]byte)[:] }
+
+func (copyBuffers) Put(buffer []byte) {
+	clear(buffer)
+	copyPool.Put((*[chunkSize]byte)(buffer))
+}
+
+// hastyWriter gives up on a client that does not take what is written to it.
+type hastyWriter struct {
+	http.ResponseWriter
+	deadlines *http.ResponseController
+	hurried   time.Time
+}
+
+// hurry gives the client until ioTimeout from now, give or take a second.
+func (w *hastyWriter) hurry() {
+	if now := time.Now(); now.Sub(w.hurried) >= time.Second {
+		w.hurried = now
+		w.deadlines.SetWriteDeadline(now.Add(ioTimeout))
+	}
+}
+
+func (w *hastyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *hastyWriter) Write(p []byte) (int, error) {
+	w.hurry()
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *hastyWriter) FlushError() error {
+	w.hurry()
+	return w.deadlines.Flush()
+}

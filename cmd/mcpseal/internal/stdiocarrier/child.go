@@ -1,0 +1,81 @@
+package stdiocarrier
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// A child is the server's process.
+type child struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout *os.File
+	exited chan struct{}
+	grace  time.Duration
+}
+
+func start(command []string, log io.Writer, grace time.Duration) (*child, error) {
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stderr = log
+	cmd.WaitDelay = grace // a process that the server left behind may hold its standard error
+	inOwnGroup(cmd)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	// Not a StdoutPipe: Wait would close it before it has been read to its end.
+	stdout, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout = write
+	err = cmd.Start()
+	write.Close()
+	if err != nil {
+		stdin.Close()
+		stdout.Close()
+		return nil, err
+	}
+	c := &child{cmd: cmd, stdin: stdin, stdout: stdout, exited: make(chan struct{}), grace: grace}
+	go func() {
+		cmd.Wait()
+		close(c.exited)
+		c.hurry()
+	}()
+	return c, nil
+}
+
+// Read reads the child's output. After the child's exit it returns what is left, and does not
+// wait for a process that the child left behind and that holds the output open.
+func (c *child) Read(p []byte) (int, error) {
+	select {
+	case <-c.exited:
+		c.hurry()
+	default:
+	}
+	return c.stdout.Read(p)
+}
+
+// hurry limits the time of the next read, and of one that is under way. Windows has no such
+// limit.
+func (c *child) hurry() { c.stdout.SetReadDeadline(time.Now().Add(c.grace)) }
+
+// end ends the child, and reports whether it had to. Then it ends the processes that the
+// child started, too.
+func (c *child) end() bool {
+	select {
+	case <-c.exited:
+		return false
+	default:
+	}
+	terminate(c.cmd)
+	select {
+	case <-c.exited:
+	case <-time.After(c.grace):
+	}
+	kill(c.cmd)
+	<-c.exited
+	return true
+}

@@ -1,0 +1,126 @@
+package stdiocarrier
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+const canary = "canary-7b1f"
+
+// FuzzLines sends any lines from both sides. In the lines of the server, @ is the id of the
+// client's message before it, and # is the canary. It must not reach the client as a state, nor
+// as the cursor of a list, however the client reads lines and JSON.
+func FuzzLines(f *testing.F) {
+	p := newProxy(f, mcpseal.Config{})
+	f.Fuzz(func(t *testing.T, fromClient, fromServer []byte) {
+		input, stdin := io.Pipe()
+		stdout, output := io.Pipe()
+		var out bytes.Buffer
+		s := &session{proxy: p, caller: mcpseal.User("alice"), client: newLineWriter(&out), server: newLineWriter(stdin), log: io.Discard}
+
+		var lists []string // the ids of requests for lists
+		go func() {
+			defer output.Close()
+			answers := bytes.SplitAfter(bytes.ReplaceAll(fromServer, []byte("#"), []byte(canary)), []byte("\n"))
+			id := "null"
+			answer := func() {
+				if len(answers) > 0 {
+					output.Write(bytes.ReplaceAll(answers[0], []byte("@"), []byte(id)))
+					answers = answers[1:]
+				}
+			}
+			requests := bufio.NewReader(input)
+			for {
+				line, err := requests.ReadBytes('\n')
+				if err != nil {
+					break
+				}
+				if got, method, ok := head(line); ok && method && got != "" {
+					if id = got; !isList(line) {
+						lists = slices.DeleteFunc(lists, func(list string) bool { return list == id })
+					} else if !slices.Contains(lists, id) {
+						lists = append(lists, id)
+					}
+				}
+				answer()
+			}
+			for range answers {
+				answer()
+			}
+		}()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			s.fromServer(context.Background(), stdout)
+			stdout.Close()
+		}()
+		s.fromClient(context.Background(), bytes.NewReader(fromClient))
+		stdin.Close()
+		<-ended
+		if s.pending.waiting != 0 || s.pending.bytes != 0 {
+			t.Errorf("%d requests and %d bytes wait after the end", s.pending.waiting, s.pending.bytes)
+		}
+		for _, line := range bytes.FieldsFunc(out.Bytes(), func(r rune) bool { return r == '\n' || r == '\r' }) {
+			if leaks(line, lists) {
+				t.Errorf("the client got %q", line)
+			}
+		}
+	})
+}
+
+func isList(line []byte) bool {
+	var m struct{ Method string }
+	json.Unmarshal(line, &m)
+	return strings.HasSuffix(m.Method, "/list") && m.Method != "roots/list"
+}
+
+// leaks reports whether a message has the canary as its state, or as its cursor if it answers
+// a list. It takes every member of either name for one, in any case.
+func leaks(line []byte, lists []string) bool {
+	var head struct{ ID json.RawMessage }
+	json.Unmarshal(line, &head)
+	for _, place := range members(line) {
+		if !strings.EqualFold(place.name, "result") && !strings.EqualFold(place.name, "params") {
+			continue
+		}
+		for _, member := range members(place.value) {
+			state := strings.EqualFold(member.name, "requestState")
+			cursor := strings.EqualFold(member.name, "nextCursor") && slices.Contains(lists, string(head.ID))
+			if (state || cursor) && bytes.Contains(member.value, []byte(canary)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// members returns the members of an object as far as it can be read.
+func members(text []byte) (all []member) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	for decoder.More() {
+		name, err := decoder.Token()
+		text, ok := name.(string)
+		var value json.RawMessage
+		if err != nil || !ok || decoder.Decode(&value) != nil {
+			break
+		}
+		all = append(all, member{text, value})
+	}
+	return all
+}

@@ -1,0 +1,22 @@
+//go:build unix
+
+package stdiocarrier
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// inOwnGroup gives the child a process group, so that it can be ended with all that it starts.
+func inOwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+func terminate(cmd *exec.Cmd) { syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+func kill(cmd *exec.Cmd)      { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+func exitCodeOf(state *os.ProcessState) int {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return state.ExitCode()
+}

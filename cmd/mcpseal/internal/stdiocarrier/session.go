@@ -1,0 +1,214 @@
+package stdiocarrier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/internal/jsonorder"
+	"github.com/mcpseal/mcpseal/proxy"
+)
+
+// A session moves the lines of one client and one server.
+type session struct {
+	proxy   *proxy.Proxy
+	caller  mcpseal.Principal
+	client  *lineWriter
+	server  *lineWriter
+	log     io.Writer
+	pending pending
+}
+
+// note tells the operator about a line. It shows nothing of the line itself.
+func (s *session) note(what string, err error) {
+	fmt.Fprintf(s.log, "mcpseal proxy: %s: %v\n", what, err)
+}
+
+// fromClient moves the client's lines until they end. It returns an error if the client
+// takes no answers any more.
+func (s *session) fromClient(ctx context.Context, in io.Reader) error {
+	lines := newLineReader(in, maxClientLine)
+	for {
+		line, err := lines.next()
+		switch {
+		case errors.Is(err, errTooLong), errors.Is(err, errSplit):
+			s.note("a line of the client was refused", err)
+			err = s.client.write(failure("null", invalidRequest))
+		case err != nil:
+			if err != io.EOF {
+				s.note("the client's input ended early", err)
+			}
+			return nil
+		default:
+			err = s.clientLine(ctx, line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *session) clientLine(ctx context.Context, line []byte) error {
+	// The id comes first: a request that is refused for it must not spend its token.
+	id, method, ok := head(line)
+	isRequest := ok && method && id != ""
+	if isRequest {
+		if err := s.pending.reserve(id, len(line)); err != nil {
+			s.note("a request was refused", err)
+			code := invalidRequest
+			if errors.Is(err, errFull) {
+				code = internalError
+			}
+			return s.client.write(failure(id, code))
+		}
+	}
+	e := s.proxy.Open(ctx, line, s.caller)
+	forward := e.Forward
+	e.Forward = nil // it need not wait in memory for the answer
+	var awaits bool
+	switch {
+	case forward == nil:
+	case e.ID == "":
+		if e.Method == "notifications/cancelled" {
+			s.pending.cancel(cancelled(line))
+		}
+	case isRequest && e.ID == id && s.pending.forward(e):
+		awaits = true
+	default: // nobody would wait for the answer
+		forward, e.Reply = nil, e.Failed()
+	}
+	if isRequest && !awaits {
+		s.pending.release(id)
+	}
+	if forward == nil {
+		return s.reply(e.Reply)
+	}
+	if err := s.server.write(forward); err != nil && awaits && s.pending.answered(id) != nil {
+		return s.reply(e.Failed()) // the server takes no input any more
+	}
+	return nil
+}
+
+// fromServer moves the server's lines until they end, and then answers the requests that the
+// server left without an answer. It returns an error if the client takes no answers any more.
+func (s *session) fromServer(ctx context.Context, out io.Reader) error {
+	lines := newLineReader(out, maxServerLine)
+	for {
+		line, err := lines.next()
+		switch {
+		case errors.Is(err, errTooLong): // which request it answers is not known
+			s.note("a line of the server was dropped", err)
+			err = nil
+		case errors.Is(err, errSplit):
+			s.note("a line of the server was dropped", err)
+			err = nil
+			if e := s.exchangeOf(line); e != nil {
+				err = s.reply(e.Failed())
+			}
+		case err != nil:
+			for _, e := range s.pending.end() {
+				if err := s.reply(e.Failed()); err != nil {
+					return err
+				}
+			}
+			return nil
+		default:
+			err = s.serverLine(ctx, line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *session) serverLine(ctx context.Context, line []byte) error {
+	e := s.exchangeOf(line)
+	if e == nil {
+		return s.reply(s.proxy.Pass(ctx, line))
+	}
+	if sealed := e.Seal(ctx, line); sealed != nil {
+		return s.reply(sealed)
+	}
+	return s.reply(e.Failed())
+}
+
+// exchangeOf returns the exchange that a line of the server answers, or nil.
+func (s *session) exchangeOf(line []byte) *proxy.Exchange {
+	id, method, ok := head(line)
+	if !ok { // the client need not wait for an answer that cannot be accepted
+		id, method = anyHead(line)
+	}
+	if id == "" || method { // a request of the server has an id of the server
+		return nil
+	}
+	return s.pending.answered(id)
+}
+
+// reply writes a message to the client, if there is one.
+func (s *session) reply(message []byte) error {
+	if message == nil {
+		return nil
+	}
+	return s.client.write(message)
+}
+
+// head returns the JSON text of a message's id, or "", and whether the message has a method.
+// It only finds out where a line belongs: whether the line is acceptable, the proxy decides.
+// ok is false if the line is not a JSON object.
+func head(line []byte) (id string, method, ok bool) {
+	members := jsonorder.ReadMembers(string(line))
+	for {
+		member, more := members.Next()
+		if !more {
+			return strings.Clone(id), method, members.Whole() // a clone does not keep the line in memory
+		}
+		switch member.Name {
+		case "id":
+			id = member.Raw
+		case "method":
+			method = true
+		}
+	}
+}
+
+// anyHead does what head does, for lines that are not UTF-8 or nest too deep.
+func anyHead(line []byte) (id string, method bool) {
+	var message struct{ ID, Method json.RawMessage }
+	if json.Unmarshal(line, &message) != nil {
+		return "", false
+	}
+	return string(message.ID), message.Method != nil
+}
+
+// cancelled returns the JSON text of the id of the request that a notification cancels.
+func cancelled(line []byte) string {
+	var notification struct {
+		Params struct {
+			RequestID json.RawMessage `json:"requestId"`
+		} `json:"params"`
+	}
+	if json.Unmarshal(line, &notification) != nil {
+		return ""
+	}
+	return string(notification.Params.RequestID)
+}
+
+// The errors of JSON-RPC that the carrier itself sends.
+const (
+	invalidRequest = -32600
+	internalError  = -32603
+)
+
+// failure returns an answer with an error. id is JSON text.
+func failure(id string, code int) []byte {
+	message := "Invalid Request"
+	if code == internalError {
+		message = "Internal error"
+	}
+	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":` + strconv.Itoa(code) + `,"message":"` + message + `"}}`)
+}

@@ -1,0 +1,272 @@
+// Go is a server on the official Go SDK, without mcpseal, for the proxy to stand in front of.
+// It has the fixtures of the conformance suite's input-required-result scenarios, a resource
+// that asks, and lists of several pages. Its handlers believe every state.
+//
+// Every state and cursor has a random part, and the text in the environment variable CANARY.
+// The file in the environment variable JOURNAL gets a line of JSON for each state and cursor
+// that the server issued or got.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const prefix = "test_input_required_result_"
+
+func main() {
+	port := flag.Int("port", 0, "`port` to listen on; 0 means a free one")
+	answers := flag.String("answers", "sse", "json or sse")
+	stdio := flag.Bool("stdio", false, "serve on stdin and stdout instead")
+	flag.Parse()
+	server := newServer()
+	if *stdio {
+		if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: *answers == "json"})
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", handler)
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("serving http://%s/mcp\n", listener.Addr())
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(web.Serve(listener))
+}
+
+// round is one round of a call.
+type round struct {
+	name    string // without the prefix, or the resource's URI
+	value   string // what the state says; "" without a state
+	answers mcp.InputResponseMap
+	can     *mcp.ClientCapabilities
+}
+
+// reply is a text, or questions with the value for the next state; "" means without a state.
+type reply struct {
+	text      string
+	questions mcp.InputRequestMap
+	value     string
+}
+
+func (r round) form(key, field string) any {
+	answer, _ := r.answers[key].(*mcp.ElicitResult)
+	if answer == nil || answer.Action != "accept" {
+		return nil
+	}
+	return answer.Content[field]
+}
+
+func (r round) text(key, field string) string {
+	text, _ := r.form(key, field).(string)
+	return text
+}
+
+func (r round) sample(key string) string {
+	answer, _ := r.answers[key].(*mcp.CreateMessageWithToolsResult)
+	if answer == nil || len(answer.Content) == 0 {
+		return ""
+	}
+	text, _ := answer.Content[0].(*mcp.TextContent)
+	if text == nil {
+		return ""
+	}
+	return text.Text
+}
+
+func (r round) roots(key string) (uris []string, ok bool) {
+	answer, _ := r.answers[key].(*mcp.ListRootsResult)
+	if answer == nil {
+		return nil, false
+	}
+	for _, root := range answer.Roots {
+		uris = append(uris, root.URI)
+	}
+	return uris, true
+}
+
+func form(message, field, kind string) mcp.InputRequest {
+	return &mcp.ElicitParams{Message: message, RequestedSchema: map[string]any{
+		"type": "object", "properties": map[string]any{field: map[string]any{"type": kind}}, "required": []string{field},
+	}}
+}
+
+func sample(message string) mcp.InputRequest {
+	return &mcp.CreateMessageParams{MaxTokens: 100, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: message}}}}
+}
+
+// play is what all the fixtures do.
+func play(r round) reply {
+	for _, answer := range r.answers {
+		if form, _ := answer.(*mcp.ElicitResult); form != nil && form.Action != "accept" {
+			return reply{text: "nothing was done"}
+		}
+	}
+	switch r.name {
+	case "elicitation":
+		if name := r.text("user_name", "name"); name != "" {
+			return reply{text: "Hello, " + name + "!"}
+		}
+		return reply{questions: mcp.InputRequestMap{"user_name": form("What is your name?", "name", "string")}}
+	case "sampling":
+		if text := r.sample("capital_question"); text != "" {
+			return reply{text: text}
+		}
+		return reply{questions: mcp.InputRequestMap{"capital_question": sample("What is the capital of France?")}}
+	case "list_roots":
+		if uris, ok := r.roots("client_roots"); ok {
+			return reply{text: fmt.Sprintf("%d roots: %s", len(uris), strings.Join(uris, " "))}
+		}
+		return reply{questions: mcp.InputRequestMap{"client_roots": &mcp.ListRootsParams{}}}
+	case "multiple_inputs":
+		uris, ok := r.roots("client_roots")
+		if name, greeting := r.text("user_name", "name"), r.sample("greeting"); ok && name != "" && greeting != "" {
+			return reply{text: fmt.Sprintf("%s %s, with %d roots", greeting, name, len(uris))}
+		}
+		return reply{value: "all three", questions: mcp.InputRequestMap{
+			"user_name": form("What is your name?", "name", "string"), "greeting": sample("Generate a greeting"), "client_roots": &mcp.ListRootsParams{},
+		}}
+	case "multi_round":
+		if color := r.text("step2", "color"); color != "" {
+			return reply{text: r.value + " likes " + color}
+		}
+		if name := r.text("step1", "name"); name != "" {
+			return reply{value: name, questions: mcp.InputRequestMap{"step2": form("Step 2: What is your favorite color?", "color", "string")}}
+		}
+		return reply{value: "step 1", questions: mcp.InputRequestMap{"step1": form("Step 1: What is your name?", "name", "string")}}
+	case "capabilities":
+		questions, answered := mcp.InputRequestMap{}, true
+		if r.can != nil && r.can.Elicitation != nil {
+			questions["user_name"] = form("What is your name?", "name", "string")
+			answered = r.text("user_name", "name") != ""
+		}
+		if r.can != nil && r.can.Sampling != nil {
+			questions["greeting"] = sample("Generate a greeting")
+			answered = answered && r.sample("greeting") != ""
+		}
+		if len(questions) == 0 || answered {
+			return reply{text: "thank you"}
+		}
+		return reply{questions: questions}
+	case "prompt":
+		if context := r.text("user_context", "context"); context != "" {
+			return reply{text: "With this in mind: " + context}
+		}
+		return reply{questions: mcp.InputRequestMap{"user_context": form("What context should the prompt use?", "context", "string")}}
+	}
+	// request_state, tampered_state, and the resource
+	if ok, answered := r.form("confirm", "ok").(bool); answered && r.value != "" {
+		return reply{text: fmt.Sprintf("state-ok: %s, %t", r.value, ok)}
+	}
+	return reply{value: "asked", questions: mcp.InputRequestMap{"confirm": form("Please confirm", "ok", "boolean")}}
+}
+
+var journalMutex sync.Mutex
+
+// journal notes a state or cursor. request is what it is for.
+func journal(event, kind, text, method, request string, extra *mcp.RequestExtra) {
+	path := os.Getenv("JOURNAL")
+	if path == "" {
+		return
+	}
+	user := ""
+	if extra != nil {
+		user = extra.Header.Get("X-User")
+	}
+	line, err := json.Marshal(map[string]string{"event": event, "kind": kind, "text": text, "method": method, "request": request, "user": user})
+	if err != nil {
+		log.Fatal(err)
+	}
+	journalMutex.Lock()
+	defer journalMutex.Unlock()
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer file.Close()
+	file.Write(append(line, '\n'))
+}
+
+// secret returns a text with a random part and the canary, which begins with value.
+func secret(value string) string { return value + "|" + rand.Text() + "|" + os.Getenv("CANARY") }
+
+// serve plays one round. It returns the new state with the reply.
+func serve(method, name string, arguments any, state string, answers mcp.InputResponseMap, can *mcp.ClientCapabilities, extra *mcp.RequestExtra) (r reply, next string) {
+	given, _ := json.Marshal(arguments)
+	request := name + " " + string(given)
+	value, _, _ := strings.Cut(state, "|")
+	if state != "" {
+		journal("got", "state", state, method, request, extra)
+	}
+	r = play(round{strings.TrimPrefix(name, prefix), value, answers, can})
+	if r.value != "" {
+		next = secret(r.value)
+		journal("issued", "state", next, method, request, extra)
+	}
+	return r, next
+}
+
+func newServer() *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "go-backend", Version: "1"}, &mcp.ServerOptions{PageSize: 3})
+	for _, name := range []string{"elicitation", "sampling", "list_roots", "request_state", "multiple_inputs", "multi_round", "tampered_state", "capabilities"} {
+		server.AddTool(&mcp.Tool{Name: prefix + name, InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			p := req.Params
+			r, next := serve("tools/call", p.Name, p.Arguments, p.RequestState, p.InputResponses, req.ClientCapabilities(), req.Extra)
+			if r.questions != nil {
+				return &mcp.CallToolResult{InputRequests: r.questions, RequestState: next}, nil
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.text}}}, nil
+		})
+	}
+	server.AddPrompt(&mcp.Prompt{Name: prefix + "prompt"}, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		p := req.Params
+		r, next := serve("prompts/get", p.Name, p.Arguments, p.RequestState, p.InputResponses, req.ClientCapabilities(), req.Extra)
+		if r.questions != nil {
+			return &mcp.GetPromptResult{InputRequests: r.questions, RequestState: next}, nil
+		}
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: r.text}}}}, nil
+	})
+	server.AddResource(&mcp.Resource{URI: "test://asks", Name: "asks"}, func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		p := req.Params
+		r, next := serve("resources/read", p.URI, nil, p.RequestState, p.InputResponses, req.ClientCapabilities(), req.Extra)
+		if r.questions != nil {
+			return &mcp.ReadResourceResult{InputRequests: r.questions, RequestState: next}, nil
+		}
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: p.URI, Text: r.text}}}, nil
+	})
+	server.AddReceivingMiddleware(cursors)
+	return server
+}
+
+// cursors puts the canary into the cursors that the SDK makes.
+func cursors(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if params, ok := req.GetParams().(*mcp.ListToolsParams); ok && params != nil && params.Cursor != "" {
+			journal("got", "cursor", params.Cursor, method, "", req.GetExtra())
+			params.Cursor, _, _ = strings.Cut(params.Cursor, "|")
+		}
+		result, err := next(ctx, method, req)
+		if page, ok := result.(*mcp.ListToolsResult); ok && page != nil && page.NextCursor != "" {
+			page.NextCursor = secret(page.NextCursor)
+			journal("issued", "cursor", page.NextCursor, method, "", req.GetExtra())
+		}
+		return result, err
+	}
+}

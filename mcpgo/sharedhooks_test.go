@@ -1,0 +1,53 @@
+package mcpgo_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal/mcpgo"
+)
+
+// Servers that are made on demand may share hooks, for example for metrics. Run with the race
+// detector.
+func TestServersThatShareHooksMayBeInstalledAtTheSameTime(t *testing.T) {
+	p := mcpgo.Prepare(boundary(t, new(log), nil), &mcpgo.Options{Principal: userFromContext, Logger: slog.New(slog.DiscardHandler)})
+	for range 50 {
+		hooks := new(server.Hooks)
+		start := make(chan struct{})
+		var group sync.WaitGroup
+		for range 4 {
+			srv := server.NewMCPServer("test", "1", server.WithHooks(hooks), server.WithPaginationLimit(1))
+			addHandlers(srv)
+			group.Go(func() {
+				<-start
+				p.Install(srv)
+				answer, err := json.Marshal(srv.HandleMessage(as(context.Background(), "alice"),
+					json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{`+meta+`}}`)))
+				if err != nil || !strings.Contains(string(answer), "mc1.") {
+					t.Errorf("a list without a sealed cursor: %s, %v", answer, err)
+				}
+			})
+		}
+		close(start)
+		group.Wait()
+	}
+}
+
+func TestTextWithAnEscapedEscapeIsNotTakenForBrokenText(t *testing.T) {
+	hooks := new(server.Hooks)
+	hooks.AddBeforeCallTool(func(_ context.Context, _ any, r *mcp.CallToolRequest) { r.GetArguments()["tenant"] = "t1" })
+	srv := protected(t, new(log), server.WithHooks(hooks))
+	alice := as(t.Context(), "alice")
+	for _, text := range []string{`the escape \\ufffd`, `\\\\ufffd`, `\ufffd`} {
+		if r := send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"text":"`+text+`"}`); r.Error != nil {
+			t.Errorf("%s: %s", text, r.raw)
+		}
+	}
+}

@@ -1,0 +1,255 @@
+package proxy_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/proxy"
+)
+
+// canary is part of every plaintext state and cursor of these tests. No client may see it.
+const canary = "canary-5d1f"
+
+// rig is a proxy between a test's client and a test's server.
+type rig struct {
+	t     testing.TB
+	proxy *proxy.Proxy
+	log   bytes.Buffer
+}
+
+func newRig(t testing.TB, policy mcpseal.Config, config proxy.Config) *rig {
+	t.Helper()
+	r := &rig{t: t}
+	logger := slog.New(slog.NewTextHandler(&r.log, nil))
+	if policy.Keys == nil && policy.Format == nil {
+		policy.Keys = mcpseal.Ephemeral()
+	}
+	policy.Audience = "test"
+	if policy.Logger == nil {
+		policy.Logger = logger
+	}
+	boundary, err := mcpseal.New(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Boundary = boundary
+	if config.Logger == nil {
+		config.Logger = logger
+	}
+	if r.proxy, err = proxy.New(config); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func plainRig(t testing.TB) *rig { return newRig(t, mcpseal.Config{}, proxy.Config{}) }
+
+// open sends a message of the user alice.
+func (r *rig) open(message string) *proxy.Exchange { return r.openAs("alice", message) }
+
+func (r *rig) openAs(user, message string) *proxy.Exchange {
+	return r.proxy.Open(context.Background(), []byte(message), mcpseal.User(user))
+}
+
+// forwarded returns what the server gets for a message that must reach it.
+func (r *rig) forwarded(message string) (*proxy.Exchange, string) {
+	r.t.Helper()
+	e := r.open(message)
+	if e.Forward == nil || e.Reply != nil || e.Malformed {
+		r.t.Fatalf("%s\nwas not forwarded: %s\n%s", message, e.Reply, &r.log)
+	}
+	return e, string(e.Forward)
+}
+
+// sealed returns what the client gets for an answer that must reach it.
+func (r *rig) sealed(e *proxy.Exchange, answer string) string {
+	r.t.Helper()
+	out := e.Seal(context.Background(), []byte(answer))
+	if out == nil || strings.Contains(string(out), `"error"`) {
+		r.t.Fatalf("%s\nwas not sent: %s\n%s", answer, out, &r.log)
+	}
+	if strings.Contains(string(out), canary) {
+		r.t.Fatalf("a plaintext reached the client: %s", out)
+	}
+	return string(out)
+}
+
+// refused checks that the server does not see a message because of its form, and that the
+// operator learns of it.
+func (r *rig) refused(message string) {
+	r.t.Helper()
+	r.log.Reset()
+	e := r.open(message)
+	if e.Forward != nil || !e.Malformed {
+		r.t.Errorf("%q\nwas not refused: %s", message, e.Forward)
+	}
+	if !strings.Contains(r.log.String(), "was refused") {
+		r.t.Errorf("%q: nothing was logged: %s", message, &r.log)
+	}
+	if e.Reply != nil {
+		checkError(r.t, e.Reply, e.ID, -32600, -32602)
+	}
+}
+
+// rejected checks that the server does not see a message because of its token.
+func (r *rig) rejected(user, message string) {
+	r.t.Helper()
+	r.log.Reset()
+	e := r.openAs(user, message)
+	if e.Forward != nil || e.Malformed {
+		r.t.Errorf("%s\nwas not rejected: %s", message, e.Forward)
+	}
+	if r.log.Len() == 0 {
+		r.t.Errorf("%s: nothing was logged", message)
+	}
+	checkError(r.t, e.Reply, e.ID, -32602)
+}
+
+// withheld checks that the client gets an internal error in the place of an answer.
+func (r *rig) withheld(e *proxy.Exchange, answer string) {
+	r.t.Helper()
+	r.log.Reset()
+	checkError(r.t, e.Seal(context.Background(), []byte(answer)), e.ID, -32603)
+	if !strings.Contains(r.log.String(), "was refused") {
+		r.t.Errorf("%s: nothing was logged: %s", answer, &r.log)
+	}
+}
+
+// dropped checks that the client does not see a message of the server, by either road.
+func (r *rig) dropped(message string) {
+	r.t.Helper()
+	e, _ := r.forwarded(`{"jsonrpc":"2.0","id":"other","method":"tools/call","params":{"name":"deploy"}}`)
+	for name, out := range map[string][]byte{
+		"Pass": r.proxy.Pass(context.Background(), []byte(message)),
+		"Seal": e.Seal(context.Background(), []byte(message)),
+	} {
+		if out != nil {
+			r.t.Errorf("%s: %s\nwas not dropped: %s", name, message, out)
+		}
+	}
+	if strings.Count(r.log.String(), "was dropped") < 2 {
+		r.t.Errorf("%s: it was not logged", message)
+	}
+	r.log.Reset()
+}
+
+// passed checks that the client sees a message of the server as it is, by either road.
+func (r *rig) passed(message string) {
+	r.t.Helper()
+	e, _ := r.forwarded(`{"jsonrpc":"2.0","id":"other","method":"tools/call","params":{"name":"deploy"}}`)
+	if out := r.proxy.Pass(context.Background(), []byte(message)); string(out) != message {
+		r.t.Errorf("Pass: %s\nbecame %s\n%s", message, out, &r.log)
+	}
+	if out := e.Seal(context.Background(), []byte(message)); string(out) != message {
+		r.t.Errorf("Seal: %s\nbecame %s\n%s", message, out, &r.log)
+	}
+}
+
+// checkError checks that an answer is an error with one of the codes, and says nothing more
+// than a client may know.
+func checkError(t testing.TB, answer []byte, id string, codes ...int64) {
+	t.Helper()
+	var m struct {
+		JSONRPC string
+		ID      json.RawMessage
+		Error   *mcpseal.WireError
+	}
+	if err := json.Unmarshal(answer, &m); err != nil || m.Error == nil || m.JSONRPC != "2.0" {
+		t.Errorf("not an error: %s (%v)", answer, err)
+		return
+	}
+	if id == "" {
+		id = "null"
+	}
+	if string(m.ID) != id {
+		t.Errorf("the error has the id %s, not %s", m.ID, id)
+	}
+	text := m.Error.Message + string(m.Error.Data)
+	switch text {
+	case "Invalid Request", "Invalid params", "Internal error",
+		`Invalid or expired requestState{"reason":"invalid_request_state"}`,
+		`Invalid cursor{"reason":"invalid_cursor"}`, `Expired cursor{"reason":"expired_cursor"}`:
+	default:
+		t.Errorf("an error says more than a client may know: %s", text)
+	}
+	for _, code := range codes {
+		if m.Error.Code == code {
+			return
+		}
+	}
+	t.Errorf("the error has the code %d: %s", m.Error.Code, answer)
+}
+
+// member returns the value at a path in a message, or nil.
+func member(t testing.TB, message string, path ...string) json.RawMessage {
+	t.Helper()
+	value := json.RawMessage(message)
+	for _, name := range path {
+		var o map[string]json.RawMessage
+		if err := json.Unmarshal(value, &o); err != nil {
+			t.Fatalf("%s in %s: %v", name, message, err)
+		}
+		if value = o[name]; value == nil {
+			return nil
+		}
+	}
+	return value
+}
+
+// token returns the state in a result that a client got.
+func token(t testing.TB, answer string) string {
+	t.Helper()
+	var text string
+	if json.Unmarshal(member(t, answer, "result", "requestState"), &text) != nil || !strings.HasPrefix(text, "ms1.") {
+		t.Fatalf("no token in %s", answer)
+	}
+	return text
+}
+
+// carrier is a method that carries a state.
+type carrier struct{ method, target string }
+
+var carriers = []carrier{
+	{"tools/call", `"name":"deploy"`}, {"prompts/get", `"name":"deploy"`}, {"resources/read", `"uri":"file:///deploy"`},
+}
+
+// call returns a request. more begins with a comma, or is empty.
+func (c carrier) call(more string) string {
+	return `{"jsonrpc":"2.0","id":7,"method":"` + c.method + `","params":{` + c.target + more + `}}`
+}
+
+const (
+	form     = `{"method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object"}}}`
+	url      = `{"method":"elicitation/create","params":{"mode":"url","message":"Sure?","url":"https://example.com"}}`
+	sampling = `{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":9}}`
+	roots    = `{"method":"roots/list"}`
+
+	accept  = `{"action":"accept","content":{"sure":true}}`
+	sampled = `{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}`
+	rooted  = `{"roots":[{"uri":"file:///x"}]}`
+)
+
+// asking returns an answer that asks. state is JSON text; "" means that there is none.
+func asking(state, questions string) string {
+	if state != "" {
+		state = `,"requestState":` + state
+	}
+	if questions != "" {
+		questions = `,"inputRequests":` + questions
+	}
+	return `{"jsonrpc":"2.0","id":7,"result":{"resultType":"input_required"` + state + questions + `}}`
+}
+
+// begin makes a first round, and returns the client's token.
+func (r *rig) begin(c carrier, more, state, questions string) string {
+	r.t.Helper()
+	e, _ := r.forwarded(c.call(more))
+	return token(r.t, r.sealed(e, asking(state, questions)))
+}
+
+func state(token string) string { return `,"requestState":"` + token + `"` }
