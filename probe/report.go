@@ -99,28 +99,34 @@ func (r *Report) judge(require []string) {
 		r.Exit = ExitFinding
 		r.Verdict = fmt.Sprintf("%s got through.", counted(count[Found], "class of attacks", "classes of attacks"))
 	case r.Problem != "":
-		r.Exit, r.Verdict = ExitUnclear, "It could not be told: "+r.Problem+"."
+		r.untold(r.Problem)
 	case r.failure != "":
-		r.Exit, r.Verdict = ExitUnclear, "It could not be told: "+r.failure+"."
+		r.untold(r.failure)
 	case len(r.Targets) == 0 && slices.ContainsFunc(r.Results, func(x Result) bool { return x.needs&needState != 0 }):
-		r.Exit, r.Verdict = ExitUnclear, "It could not be told: the server issued no state."
-		if len(r.Notes) > 0 {
-			r.Verdict = "It could not be told: the server issued no state: " + r.Notes[0] + "."
-		}
+		r.untold(append([]string{"the server issued no state"}, r.Notes...)...)
 	case count[Unclear] > 0:
 		r.Exit, r.Verdict = ExitUnclear, fmt.Sprintf("It could not be told for %s.", counted(count[Unclear], "class of attacks", "classes of attacks"))
 	case len(missing) > 0:
-		r.Exit, r.Verdict = ExitUnclear, "It could not be told: required and not tried: "+strings.Join(missing, ", ")+"."
+		r.untold("required and not tried: " + strings.Join(missing, ", "))
 	case tried == 0:
-		r.Exit, r.Verdict = ExitUnclear, "It could not be told: no attack was tried."
-		if len(r.Results) > 0 {
-			r.Verdict = "It could not be told: no attack was tried: " + r.Results[0].Why + "."
+		why := []string{"no attack was tried"}
+		for _, result := range r.Results {
+			why = append(why, result.Why)
 		}
+		r.untold(why...)
 	default:
 		r.Exit, r.Verdict = ExitNothing, fmt.Sprintf("Nothing got through of %s that were tried.", counted(tried, "class of attacks", "classes of attacks"))
 		if risks := count[AcceptedRisk]; risks > 0 {
 			r.Verdict = fmt.Sprintf("Of %s that were tried, only %s got through.", counted(tried, "class of attacks", "classes of attacks"), counted(risks, "accepted risk", "accepted risks"))
 		}
+	}
+}
+
+// untold sets the verdict that nothing can be told, and why: the first two reasons.
+func (r *Report) untold(why ...string) {
+	r.Exit, r.Verdict = ExitUnclear, "It could not be told: "+strings.Join(why[:min(2, len(why))], ": ")
+	if !strings.HasSuffix(r.Verdict, "?") && !strings.HasSuffix(r.Verdict, "…") {
+		r.Verdict += "."
 	}
 }
 
