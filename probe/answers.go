@@ -2,14 +2,47 @@ package probe
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
 
+// The server chooses the questions. These bounds keep it from choosing how much the probe writes.
+const (
+	maxQuestions = 64       // in one request
+	maxItems     = 100      // of an array that must have so many
+	maxText      = 64 << 10 // characters of a text that must have so many
+	maxAnswers   = 1 << 20  // bytes of all answers to one request
+)
+
+var errLong = fmt.Errorf("the answers would be longer than %d bytes", maxAnswers)
+
+// answers returns the answers to the questions of a reply.
+func (p *probe) answers(t Target, r *reply) (all []member, err error) {
+	keys, size := r.keys(), 0
+	if len(keys) > maxQuestions {
+		return nil, fmt.Errorf("the server asks %d questions at once, and the probe answers at most %d", len(keys), maxQuestions)
+	}
+	for _, key := range keys {
+		text, err := answer(r.message.Result.InputRequests[key], t.Answers[key], p.Decline)
+		if err != nil {
+			return nil, fmt.Errorf("no answer to the question %q: %s", clip(p.redact(key), 60), clip(p.redact(err.Error()), 240))
+		}
+		if size += len(key) + len(text); size > maxAnswers {
+			return nil, errLong
+		}
+		all = append(all, member{quoted(key), text})
+	}
+	return all, nil
+}
+
 // answer returns the JSON text of an answer to a question. given is what the operator said
 // the answer is, or "".
-func answer(key string, q question, given string, decline bool) (string, error) {
+func answer(q question, given string, decline bool) (string, error) {
+	if decline && (q.Method == "sampling/createMessage" || q.Method == "roots/list") {
+		return "", errors.New("it cannot be declined as a form can, so a call with declined answers would have an effect")
+	}
 	switch q.Method {
 	case "elicitation/create":
 		if decline {
@@ -20,7 +53,7 @@ func answer(key string, q question, given string, decline bool) (string, error) 
 			RequestedSchema schema
 		}
 		if json.Unmarshal(q.Params, &params) != nil {
-			return "", fmt.Errorf("the question %q cannot be read", key)
+			return "", errors.New("it cannot be read")
 		}
 		if params.Mode == "url" {
 			return `{"action":"accept"}`, nil
@@ -28,7 +61,7 @@ func answer(key string, q question, given string, decline bool) (string, error) 
 		if given == "" {
 			content, err := params.RequestedSchema.fill()
 			if err != nil {
-				return "", fmt.Errorf("no answer to the question %q: %w; give one", key, err)
+				return "", fmt.Errorf("%w; give one with --answer", err)
 			}
 			given = content
 		}
@@ -44,8 +77,11 @@ func answer(key string, q question, given string, decline bool) (string, error) 
 		}
 		return given, nil
 	}
-	return "", fmt.Errorf("the question %q is of a kind that is not known: %q", key, q.Method)
+	return "", fmt.Errorf("it is of a kind that is not known: %q", q.Method)
 }
+
+// accepts reports whether a message has an answer that accepts something.
+func accepts(m message) bool { return strings.Contains(m.value("inputResponses"), `"accept"`) }
 
 const (
 	declined  = `{"action":"decline"}`
@@ -100,6 +136,7 @@ func (s *schema) fill() (string, error) {
 	switch s.Type {
 	case "object", "":
 		var all []member
+		size := 0
 		for name, property := range s.Properties {
 			value, err := property.fill()
 			if err != nil {
@@ -107,6 +144,9 @@ func (s *schema) fill() (string, error) {
 					continue
 				}
 				return "", fmt.Errorf("%s: %w", name, err)
+			}
+			if size += len(name) + len(value); size > maxAnswers {
+				return "", errLong
 			}
 			all = append(all, member{quoted(name), value})
 		}
@@ -120,21 +160,27 @@ func (s *schema) fill() (string, error) {
 		}
 		return "1", nil
 	case "array":
-		var items []string
-		for range max(s.MinItems, 1) {
-			if s.Items == nil {
-				return "[]", nil
-			}
-			item, err := s.Items.fill()
-			if err != nil {
-				return "", err
-			}
-			items = append(items, item)
+		if s.Items == nil {
+			return "[]", nil
 		}
-		return "[" + strings.Join(items, ",") + "]", nil
+		if s.MinItems > maxItems {
+			return "", fmt.Errorf("it wants at least %d items, and the probe writes at most %d", s.MinItems, maxItems)
+		}
+		item, err := s.Items.fill()
+		if err != nil {
+			return "", err
+		}
+		n := max(s.MinItems, 1)
+		if n*(len(item)+1) > maxAnswers {
+			return "", errLong
+		}
+		return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]", nil
 	case "string":
 		if s.Pattern != "" {
-			return "", fmt.Errorf("the pattern %q is not understood", clip(s.Pattern, 60))
+			return "", fmt.Errorf("the pattern %q is not understood", s.Pattern)
+		}
+		if s.MinLength > maxText {
+			return "", fmt.Errorf("it wants at least %d characters, and the probe writes at most %d", s.MinLength, maxText)
 		}
 		text := map[string]string{
 			"email": "probe@example.com", "uri": "https://example.com/", "date": "2026-07-28", "date-time": "2026-07-28T12:00:00Z",
@@ -142,9 +188,9 @@ func (s *schema) fill() (string, error) {
 		if text == "" {
 			text = "probe"
 		}
-		return quoted(text + strings.Repeat("x", max(0, min(s.MinLength, 1<<16)-len(text)))), nil
+		return quoted(text + strings.Repeat("x", max(0, s.MinLength-len(text)))), nil
 	}
-	return "", fmt.Errorf("the type %q is not known", clip(string(s.Type), 60))
+	return "", fmt.Errorf("the type %q is not known", string(s.Type))
 }
 
 // readSchema reads the schema of a tool's arguments. What it does not know, it leaves out.

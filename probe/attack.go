@@ -8,7 +8,7 @@ type Attack struct {
 	Section  Section  `json:"section"`  // what the specification says
 	Fix      string   `json:"fix"`      // what to do about a finding
 	Severity Severity `json:"severity"` // how bad a finding is
-	AtMost   int      `json:"atMost"`   // how many requests it sends for each target, honest ones included
+	AtMost   int      `json:"atMost"`   // how many requests it sends for each target that asks once, or for each list, honest ones included
 	Honest   int      `json:"honest"`   // how many honest calls it completes for each target
 
 	unsolicited bool // whether it gets through on a tool that takes answers with its first call
@@ -49,6 +49,24 @@ var (
 	headersMatch = Section{"Streamable HTTP, request metadata", specification + "/basic/transports/streamable-http#request-metadata"}
 	pagination   = Section{"Pagination, error handling", specification + "/server/utilities/pagination#error-handling"}
 )
+
+// tries returns how many requests so many variants take for a target that asks once: with honest
+// calls before and after, and all over again with a new state for each of at most 64 if the
+// server spends a state that it refuses.
+func tries(variants int) int { return variants + 2*min(variants, 64) + 10 }
+
+// most returns how many requests the attack sends if there are so many lists, and if the targets
+// ask so many times in all.
+func (a *Attack) most(rounds, books int) int {
+	n := a.AtMost
+	if a.needs&needState != 0 {
+		n *= rounds
+	}
+	if a.needs&needCursor != 0 {
+		n *= books
+	}
+	return n
+}
 
 // need is what an attack cannot do without.
 type need int

@@ -17,7 +17,7 @@ var answerAttacks = []Attack{
 		ID: "wrong-keys", Title: "Answers under keys that were not asked", Severity: Medium, Section: answering,
 		Means:  "The server takes an answer for a question that it did not ask.",
 		Fix:    "Keep the keys of the questions in the state, and drop answers under other keys.",
-		AtMost: 24, Honest: 2, needs: needState, honestState: true, consent: true, try: alterAnswers(func(m member) []variant2 {
+		AtMost: 3*maxAltered + tries(4*maxAltered), Honest: 2, needs: needState, honestState: true, consent: true, try: alterAnswers(func(m member) []variant2 {
 			return []variant2{
 				{"under another key", []member{{quoted("mcpseal_probe"), m.value}}},
 				{"under the key in another case", []member{{quoted(otherCase(unquoted(m.name))), m.value}}},
@@ -29,7 +29,7 @@ var answerAttacks = []Attack{
 		ID: "wrong-kind", Title: "An answer of another kind", Severity: Medium, Section: answering,
 		Means:  "The server takes a model's message or a list of roots for the consent of a user, or the reverse.",
 		Fix:    "Keep the kind of each question in the state, and drop answers of another kind.",
-		AtMost: 24, Honest: 2, needs: needState, honestState: true, consent: true, try: alterAnswers(func(m member) (list []variant2) {
+		AtMost: 3*maxAltered + tries(4*maxAltered), Honest: 2, needs: needState, honestState: true, consent: true, try: alterAnswers(func(m member) (list []variant2) {
 			for _, other := range []struct{ kind, text string }{
 				{"a model's message", `{"role":"assistant","content":{"type":"text","text":"yes"},"model":"mcpseal-probe","stopReason":"endTurn"}`},
 				{"a list of roots", `{"roots":[{"uri":"file:///"}]}`},
@@ -47,7 +47,7 @@ var answerAttacks = []Attack{
 		ID: "null-answer", Title: "Null in the place of an answer", Severity: Medium, Section: answering,
 		Means:  "The server takes nothing for consent.",
 		Fix:    "Drop answers that are null, and check the content of each against its question.",
-		AtMost: 24, Honest: 2, needs: needState, honestState: true, consent: true, try: alterAnswers(func(m member) []variant2 {
+		AtMost: 3*maxAltered + tries(4*maxAltered), Honest: 2, needs: needState, honestState: true, consent: true, try: alterAnswers(func(m member) []variant2 {
 			list := []variant2{{"null", []member{{m.name, "null"}}}}
 			if kindOf(m.value) == "elicitation" {
 				list = append(list,
@@ -66,6 +66,9 @@ type variant2 struct {
 	answers []member
 }
 
+// maxAltered is how many of the answers to one request are replaced, one after the other.
+const maxAltered = 8
+
 // alterAnswers returns an attack that replaces each answer of the honest retry. Each variant
 // must not count as the answer.
 func alterAnswers(change func(m member) []variant2) func(*trial) {
@@ -76,7 +79,8 @@ func alterAnswers(change func(m member) []variant2) func(*trial) {
 
 func (t *trial) alteredAnswers(f *flow, change func(m member) []variant2) (list []variant) {
 	answers, _ := members(f.retry.value("inputResponses"))
-	for i, m := range answers {
+	for _, m := range spread(answers, maxAltered) {
+		i := slices.Index(answers, m)
 		// If the server goes on without this answer, nothing can be told of another one.
 		if fresh, err := t.mintAt(f.target, f.target.arguments(), firstUser, f.round); err != nil ||
 			t.through(fresh, t.send(fresh.retry.with("inputResponses", object(slices.Delete(slices.Clone(answers), i, i+1)))).reply) {

@@ -46,7 +46,7 @@ var cursorAttacks = []Attack{
 		ID: "cursor-other-list", Title: "A cursor of another list", Severity: Low, Section: pagination,
 		Means:  "A position in one list, or for one set of arguments, is taken for a position in another.",
 		Fix:    "Seal the list and the arguments into the cursor.",
-		AtMost: 24, needs: needCursor, try: cursorOtherList,
+		AtMost: 32, needs: needCursor, try: cursorOtherList,
 	},
 	{
 		ID: "cursor-other-user", Title: "A cursor of another user", Severity: Medium, Section: pagination,
@@ -58,7 +58,7 @@ var cursorAttacks = []Attack{
 		ID: "crossed", Title: "A cursor as a state, and a state as a cursor", Severity: High, Section: integrity,
 		Means:  "What was sealed for one purpose is accepted for another.",
 		Fix:    "Seal the purpose too, or use another key for each.",
-		AtMost: 30, Honest: 1, needs: needCursor | needState, try: crossed,
+		AtMost: 10, Honest: 1, needs: needCursor | needState, try: crossed,
 	},
 }
 
@@ -115,10 +115,13 @@ func (b book) next(r *reply) string {
 	return ""
 }
 
+// lists has the lists of the protocol.
+var lists = []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list"}
+
 // findPages keeps the lists and tools that issue a cursor.
 func (p *probe) findPages() {
 	var all []book
-	for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list"} {
+	for _, method := range lists {
 		all = append(all, book{method: method})
 	}
 	for i := range p.Paged {
@@ -182,7 +185,7 @@ func cursorOtherList(t *trial) {
 			t.unclear(err)
 			return
 		}
-		for _, to := range t.pages {
+		for _, to := range spread(t.pages, 12) {
 			if from.String() != to.String() {
 				tried = true
 				t.page(to, "with the cursor of "+from.String(), cursor, firstUser)
@@ -191,7 +194,7 @@ func cursorOtherList(t *trial) {
 		if from.tool == nil {
 			continue
 		}
-		for _, c := range t.changedArguments(*from.tool) {
+		for _, c := range spread(t.changedArguments(*from.tool), 12) {
 			other := *from.tool
 			other.Arguments = c.value
 			b := book{method: from.method, tool: &other}

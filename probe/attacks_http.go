@@ -6,7 +6,7 @@ var httpAttacks = []Attack{
 		ID: "old-version", Title: "A changed state with another version header", Severity: High, Section: headersMatch,
 		Means:  "The server checks states only for the revision that the client claims. A client that claims another one is not checked.",
 		Fix:    "Check every state that arrives, whatever the version header says.",
-		AtMost: 24, Honest: 2, needs: needState | needHTTP, try: alter(func(*flow) (list []variant) {
+		AtMost: tries(10), Honest: 2, needs: needState | needHTTP, try: alter(func(*flow) (list []variant) {
 			for _, version := range []string{"2025-11-25", "2025-06-18", "2025-03-26", "2099-01-01", ""} {
 				what := "version " + version
 				if version == "" {
@@ -33,7 +33,7 @@ var httpAttacks = []Attack{
 		ID: "header-mismatch", Title: "Headers that name another method or target than the body", Severity: Low, Section: headersMatch,
 		Means:  "A gateway that routes or allows by header sees another request than the server runs.",
 		Fix:    "Refuse a request whose Mcp-Method or Mcp-Name differs from its body.",
-		AtMost: 16, Honest: 2, needs: needState | needHTTP, early: true, try: alter(func(*flow) []variant {
+		AtMost: tries(2), Honest: 2, needs: needState | needHTTP, early: true, try: alter(func(*flow) []variant {
 			return []variant{
 				{"Mcp-Name of another target", func(f *flow) message { return f.retry.saying("Mcp-Name", "mcpseal_probe") }},
 				{"Mcp-Method of another method", func(f *flow) message { return f.retry.saying("Mcp-Method", "tools/list") }},

@@ -13,13 +13,13 @@ var rejectionAttacks = []Attack{
 		ID: "oracle", Title: "Telling refusals apart", Severity: Medium, Section: security,
 		Means:  "The answer says which check failed, which helps whoever tries to forge a state.",
 		Fix:    "Answer every refused state in the same way: one code, one message, no data. Write the reason to the log.",
-		AtMost: 0, needs: needState, try: oracle,
+		AtMost: 4, needs: needState, try: oracle,
 	},
 	{
 		ID: "echoed-state", Title: "Refusals that repeat the state", Severity: Low, Section: security,
 		Means:  "States end up in the logs of clients and gateways, and what a stranger sent is shown as the server's words.",
 		Fix:    "Never put what was sent into an error.",
-		AtMost: 0, needs: needState, try: echoedState,
+		AtMost: 2, needs: needState, try: echoedState,
 	},
 	{
 		ID: "undeclared-question", Title: "A client that can answer no question", Severity: Low, Section: declared,

@@ -13,13 +13,13 @@ var stateAttacks = []Attack{
 		ID: "changed-character", Title: "One character of the state changed", Severity: High, Section: integrity,
 		Means:  "The state is not protected as a whole: a client can change what the server remembers.",
 		Fix:    "Seal the state with AEAD or an HMAC over all of it, and compare the tag in constant time.",
-		AtMost: maxPositions + 80, Honest: 2, needs: needState, try: changedCharacter,
+		AtMost: tries(maxPositions), Honest: 2, needs: needState, try: changedCharacter,
 	},
 	{
 		ID: "truncated", Title: "The state cut short", Severity: High, Section: integrity,
 		Means:  "The server takes a part for the whole, such as a tag that is too short.",
 		Fix:    "Require the exact length of the tag, and refuse what does not decode completely.",
-		AtMost: 40, Honest: 2, needs: needState, try: alter(func(f *flow) (list []variant) {
+		AtMost: tries(26), Honest: 2, needs: needState, try: alter(func(f *flow) (list []variant) {
 			cuts := []int{1, 2, 3, 4, 8, 16, 22, 32, 43, 44, 64}
 			for i := range len(f.state) {
 				if strings.IndexByte(".:-_~|", f.state[i]) >= 0 && len(cuts) < 24 {
@@ -38,7 +38,7 @@ var stateAttacks = []Attack{
 		ID: "extended", Title: "Something appended to the state", Severity: Medium, Section: integrity,
 		Means:  "The server ignores what follows, so one state has many texts.",
 		Fix:    "Refuse a state that is not exactly as long as it says.",
-		AtMost: 30, Honest: 2, needs: needState, try: alter(func(f *flow) (list []variant) {
+		AtMost: tries(11), Honest: 2, needs: needState, try: alter(func(f *flow) (list []variant) {
 			for _, more := range []string{"A", "AAAA", ".", ".AAAA", "-tampered", "tampered", "_x", "\x00", "&x=1", f.state} {
 				list = append(list, state(fmt.Sprintf("with %q after it", clip(more, 12)), func(s string) string { return s + more }))
 			}
@@ -49,13 +49,13 @@ var stateAttacks = []Attack{
 		ID: "respelled", Title: "The same bytes in another spelling", Severity: Low, Section: integrity,
 		Means:  "One state has many texts. A store of used states that keeps the text can be evaded.",
 		Fix:    "Decode strictly: one alphabet, no padding or always padding, no white space, unused bits zero.",
-		AtMost: 30, Honest: 2, needs: needState, try: alter(respelled),
+		AtMost: tries(32), Honest: 2, needs: needState, try: alter(respelled),
 	},
 	{
 		ID: "other-type", Title: "A state that is not a string", Severity: High, Section: integrity,
 		Means:  "The server converts other types to text, or skips its check for them.",
 		Fix:    "Refuse a requestState that is present and not a string.",
-		AtMost: 24, Honest: 2, needs: needState, try: alter(func(f *flow) (list []variant) {
+		AtMost: tries(10), Honest: 2, needs: needState, try: alter(func(f *flow) (list []variant) {
 			text := quoted(f.state)
 			for _, value := range []string{"[" + text + "]", `{"toString":` + text + `}`, `{"value":` + text + `}`, "[[" + text + "]]", "true", "false", "0", "1", "{}", "[]"} {
 				list = append(list, variant{"as " + clip(value, 24), func(f *flow) message {
@@ -69,7 +69,7 @@ var stateAttacks = []Attack{
 		ID: "made-up", Title: "A made-up state", Severity: High, Section: integrity,
 		Means:  "The server trusts a state that it never issued.",
 		Fix:    "Check every state that is present, and have no values for tests in production.",
-		AtMost: 36, Honest: 2, needs: needState, try: alter(func(*flow) (list []variant) {
+		AtMost: tries(17), Honest: 2, needs: needState, try: alter(func(*flow) (list []variant) {
 			for _, text := range []string{
 				madeUp, "test", "debug", "admin", "{}", "[]", "null", "true", "0", "1", "AAAA", "e30", "e30=", "undefined",
 				"eyJhbGciOiJub25lIn0.e30.", strings.Repeat("A", 64), strings.Repeat("0", 32),
@@ -83,7 +83,7 @@ var stateAttacks = []Attack{
 		ID: "empty", Title: "An empty state", Severity: High, Section: integrity,
 		Means:  "The server checks a state only if it is not empty.",
 		Fix:    "Tell an empty state from an absent one, and refuse it.",
-		AtMost: 12, Honest: 2, needs: needState, unsolicited: true, try: emptyState,
+		AtMost: tries(3), Honest: 2, needs: needState, unsolicited: true, try: emptyState,
 	},
 	{
 		ID: "readable", Title: "Reading the state", Severity: Low, Section: security,
@@ -95,13 +95,13 @@ var stateAttacks = []Attack{
 		ID: "edited", Title: "A readable value of the state changed and written back", Severity: High, Section: integrity,
 		Means:  "A client writes the server's memory: a price, a step, a decision.",
 		Fix:    "Seal the state with AEAD or an HMAC. Of a JWT, allow one algorithm, and never none.",
-		AtMost: 60, Honest: 2, needs: needState, try: editState,
+		AtMost: tries(24), Honest: 2, needs: needState, try: editState,
 	},
 	{
 		ID: "stripped", Title: "Answers without the state", Severity: High, Section: integrity, unsolicited: true,
 		Means:  "A client answers questions that it was never asked, with the first call: no state is needed at all.",
 		Fix:    "Take answers only with a state that says which questions were asked.",
-		AtMost: 20, Honest: 2, needs: needState, try: alter(func(*flow) []variant {
+		AtMost: tries(2), Honest: 2, needs: needState, try: alter(func(*flow) []variant {
 			return []variant{
 				{"the last answers without the state", func(f *flow) message { return f.retry.without("requestState") }},
 				{"the answers of all rounds without the state", func(f *flow) message {
@@ -204,6 +204,9 @@ func positions(text string, n int) (all []int) {
 // changedAt returns text with the character at i replaced, so that bits change that count in
 // every base64: the unused bits of a last character are its lowest ones.
 func changedAt(text string, i int) string {
+	if text == "" {
+		return "A"
+	}
 	i = min(i, len(text)-1)
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	char := text[i]
@@ -238,7 +241,7 @@ func respelled(f *flow) (list []variant) {
 			add("with unused bits set in the part that ends with "+quoted(part[max(0, len(part)-4):]), func(s string) string { return setUnusedBits(s, len(part)) })
 		}
 	}
-	return list
+	return spread(list, 32)
 }
 
 // setUnusedBits sets the lowest bit of the last character of each part of s that has this

@@ -15,7 +15,7 @@ var useAttacks = []Attack{
 		ID: "other-user", Title: "The state of another user", Severity: High, Section: replay,
 		Means:  "Whoever steals a state acts on another user's confirmation.",
 		Fix:    "Seal the authenticated user into the state, and refuse it from anybody else.",
-		AtMost: 12, Honest: 2, needs: needState | needUsers, early: true, try: otherUsers,
+		AtMost: 2 + tries(2), Honest: 2, needs: needState | needUsers, early: true, try: otherUsers,
 	},
 	{
 		ID: "used-again", Title: "The state after the call was completed, and eight times at once", Severity: Medium, Section: once,
@@ -164,7 +164,7 @@ var lastAttacks = []Attack{
 		ID: "oversized", Title: "Huge, deep and wide requests", Severity: Medium, Section: security,
 		Means:  "One request ends the server, or keeps it from answering.",
 		Fix:    "Limit the size of a body, of a state and of the depth of JSON before you decode it.",
-		AtMost: 40, Honest: 8, needs: needState, try: oversized,
+		AtMost: 44, Honest: 8, needs: needState, try: oversized,
 	},
 }
 
@@ -174,15 +174,19 @@ func oversized(t *trial) {
 	if t.server.kind() != "http" {
 		levels = 900 // many servers end at a line that they cannot read, and over stdio that harms only who sent it
 	}
+	action := "accept"
+	if t.Decline {
+		action = "decline"
+	}
 	for _, v := range []variant{
 		{"a state of 2 MiB", func(f *flow) message {
 			return f.retry.with("requestState", quoted(strings.Repeat("A", 2<<20)))
 		}},
 		{"an answer of 2 MiB", func(f *flow) message {
-			return f.retry.with("inputResponses", `{"mcpseal_probe":{"action":"accept","content":{"text":"`+strings.Repeat("A", 2<<20)+`"}}}`)
+			return f.retry.with("inputResponses", `{"mcpseal_probe":{"action":"`+action+`","content":{"text":"`+strings.Repeat("A", 2<<20)+`"}}}`)
 		}},
 		{"10,000 answers", func(f *flow) message {
-			return f.retry.with("inputResponses", wide(10_000, `{"action":"accept","content":{}}`))
+			return f.retry.with("inputResponses", wide(10_000, `{"action":"`+action+`","content":{}}`))
 		}},
 		{fmt.Sprintf("arguments %d levels deep", levels), func(f *flow) message {
 			return f.retry.with("arguments", `{"mcpseal_probe":`+strings.Repeat("[", levels)+strings.Repeat("]", levels)+`}`)

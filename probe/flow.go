@@ -59,25 +59,23 @@ func (p *probe) next(f *flow, finish bool) error {
 	case finish && (got == complete || got == failed):
 		return nil
 	case got != asked:
-		return fmt.Errorf("%s: an honest request was not answered as it should be: %s", f.target, r)
+		return fmt.Errorf("%s: %s%s", f.target, notAnswered, r)
 	}
 	state, ok := r.state()
 	if !ok {
 		return fmt.Errorf("%s: %w", f.target, errNoState)
 	}
-	var answers []member
-	for _, key := range r.keys() {
-		text, err := answer(key, r.message.Result.InputRequests[key], f.target.Answers[key], p.Decline)
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.target, err)
-		}
-		answers = append(answers, member{quoted(key), text})
+	answers, err := p.answers(f.target, r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.target, err)
 	}
 	f.state, f.keys = state, r.keys()
 	f.all = append(slices.Clone(f.all), answers...)
 	f.retry = f.retry.with("requestState", quoted(state)).with("inputResponses", object(answers))
 	return nil
 }
+
+const notAnswered = "an honest request was not answered as it should be: "
 
 const errNoState = textError("the server asks without a state, so there is nothing to attack")
 

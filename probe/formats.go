@@ -94,6 +94,15 @@ func (r *Report) view(answer int) *view {
 	return v
 }
 
+// orNothing leaves out the attacks if a problem kept all of them from being tried: a person needs
+// the problem, and not a list.
+func (v *view) orNothing() *view {
+	if v.Problem != "" && len(v.having(NotTried)) == len(v.Results) {
+		v.Results = nil
+	}
+	return v
+}
+
 func (s *shown) summary() string {
 	switch {
 	case s.Verdict == Unclear && s.Why != "":

@@ -112,6 +112,7 @@ func attackHole(t *testing.T, holes ...string) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
+	keepsBounds(t, report, everything(server))
 	return report
 }
 
@@ -159,9 +160,6 @@ func TestNothingGetsThroughOnASoundServer(t *testing.T) {
 	for _, result := range report.Results {
 		if result.Verdict != Refused && result.Verdict != Early && result.ID != "edited" { // nothing in a sound state is readable
 			t.Errorf("%s: %s %s %v", result.ID, result.Verdict, result.Why, result.Findings)
-		}
-		if limit := result.AtMost*6 + 60; result.Requests > limit {
-			t.Errorf("%s sent %d requests, and says at most %d for each target", result.ID, result.Requests, result.AtMost)
 		}
 	}
 }

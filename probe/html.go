@@ -59,7 +59,7 @@ var html = template.Must(template.New("report").Funcs(template.FuncMap{
 // image.
 func (r *Report) WriteHTML(w io.Writer) error {
 	var out bytes.Buffer
-	if err := html.Execute(&out, r.view(maxAnswerShown)); err != nil {
+	if err := html.Execute(&out, r.view(maxAnswerShown).orNothing()); err != nil {
 		return err
 	}
 	return writeAll(w, &out)

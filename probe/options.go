@@ -45,7 +45,9 @@ type Options struct {
 	Rate, Budget int
 	// Timeout is how long the probe waits for one answer, by default 10 seconds.
 	Timeout time.Duration
-	// Progress is called before each attack and now and then during it; it may be nil.
+	// MaxTime is how long the whole run may take, by default 30 minutes and MaxAge.
+	MaxTime time.Duration
+	// Progress is called before each attack that is tried and now and then during it; it may be nil.
 	Progress func(Progress)
 
 	sleep func(time.Duration) // waits; replaced in tests
@@ -76,8 +78,11 @@ type Progress struct {
 
 // Check returns an error if the options make no sense.
 func (o *Options) Check() error {
-	if o.Rate < 0 || o.Budget < 0 || o.MaxAge < 0 || o.Timeout < 0 {
-		return errors.New("rate, budget, age and timeout must not be negative")
+	if o.Rate < 0 || o.Budget < 0 || o.MaxAge < 0 || o.Timeout < 0 || o.MaxTime < 0 {
+		return errors.New("rate, budget, age and times must not be negative")
+	}
+	if o.MaxTime > 0 && o.MaxTime <= o.MaxAge {
+		return fmt.Errorf("the run may take %v, and waits for states that are %v old: give it more time", o.MaxTime, o.MaxAge)
 	}
 	if o.Bearer != "" && o.Bearer == o.OtherBearer {
 		return errors.New("the two bearer tokens are the same: nothing could be learned of two users")
@@ -85,7 +90,11 @@ func (o *Options) Check() error {
 	for _, ids := range [][]string{o.Accept, o.Require, o.Only} {
 		for _, id := range ids {
 			if !slices.ContainsFunc(attacks, func(a Attack) bool { return a.ID == id }) {
-				return fmt.Errorf("there is no attack called %q", id)
+				var known []string
+				for _, a := range attacks {
+					known = append(known, a.ID)
+				}
+				return fmt.Errorf("there is no attack called %q; the attacks are %s", clip(id, 60), strings.Join(known, ", "))
 			}
 		}
 	}
@@ -107,6 +116,22 @@ func (o *Options) Check() error {
 		}
 	}
 	return nil
+}
+
+// Requests returns the most requests that a run sends if each target asks so many times: those of
+// one attack, or for the id "" all of them, with those that look at the server before.
+func (o *Options) Requests(id string, asks int) (n int) {
+	rounds, books := max(1, len(o.Targets))*asks, len(lists)+len(o.Paged)
+	for i := range attacks {
+		a := &attacks[i]
+		if a.ID == id || id == "" && (o.Only == nil || slices.Contains(o.Only, a.ID)) {
+			n += a.most(rounds, books)
+		}
+	}
+	if id == "" {
+		n += looks(rounds, len(o.Paged))
+	}
+	return n
 }
 
 // call returns the first request to a target, with the given arguments.

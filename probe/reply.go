@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,10 @@ import (
 type reply struct {
 	status int                 // the HTTP status; 0 over stdio
 	raw    []byte              // the body, or the line
+	left   int                 // how many bytes of it were dropped
 	lost   error               // why there is no answer
+	page   bool                // whether it is an HTML page
+	token  bool                // whether the request had an access token
 	hide   func(string) string // hides access tokens; nil if there are none
 
 	message rpcReply
@@ -149,13 +153,30 @@ func (r *reply) String() string {
 	case r.lost != nil:
 		return r.brief(r.lost.Error(), 240)
 	case r.message.Error != nil:
-		return strings.TrimPrefix(fmt.Sprintf("HTTP %d, error %d %q", r.status, r.message.Error.Code, r.brief(r.message.Error.Message, 120)), "HTTP 0, ")
+		return strings.TrimPrefix(fmt.Sprintf("HTTP %d, error %d %q%s", r.status, r.message.Error.Code, r.brief(r.message.Error.Message, 120), r.advice()), "HTTP 0, ")
 	case r.outcome() == asked:
-		return "questions: " + strings.Join(r.keys(), ", ")
+		return "questions: " + r.brief(strings.Join(r.keys(), ", "), 160)
 	case r.message.Result != nil:
 		return r.outcome().String() + ": " + r.brief(strings.TrimSpace(r.shown()), 160)
 	}
-	return fmt.Sprintf("HTTP %d", r.status)
+	return fmt.Sprintf("HTTP %d%s", r.status, r.advice())
+}
+
+// advice says what the operator can do about a refusal of HTTP, or "".
+func (r *reply) advice() string {
+	switch {
+	case r.status == 401 && r.token:
+		return ": the server does not take the access token"
+	case r.status == 401:
+		return ": give an access token with " + BearerVariable
+	case r.message.Error != nil:
+		return ""
+	case r.status == 404 || r.status == 405:
+		return ": is the path right?"
+	case r.page:
+		return ", an HTML page"
+	}
+	return ""
 }
 
 // brief returns a short text without access tokens. A token that is cut could no longer be
@@ -184,6 +205,9 @@ func (r *reply) read(text []byte) {
 	if err := json.Unmarshal(text, &r.message); err != nil {
 		if r.status < 400 {
 			r.lost = errors.New("the answer is not JSON-RPC")
+			if r.page {
+				r.lost = errors.New("the answer is an HTML page and not JSON-RPC: is the URL right?")
+			}
 		}
 		r.message = rpcReply{}
 		return
@@ -191,6 +215,41 @@ func (r *reply) read(text []byte) {
 	if r.message.Result == nil && r.message.Error == nil && r.status < 400 {
 		r.lost = errors.New("the answer has neither a result nor an error")
 	}
+}
+
+// What the probe keeps of refusals, because it keeps all of them for a comparison.
+const (
+	maxKept     = 64 << 10 // bytes of a body
+	maxPart     = 16 << 10 // bytes of a part of a longer body
+	maxCompared = 8 << 10  // bytes of a state whose refusal is compared
+)
+
+// shrink drops most of a refusal that is long. The forms of two that differ still differ.
+func (r *reply) shrink() {
+	m := &r.message
+	if len(r.raw) <= maxKept || r.lost != nil || m.Error == nil && m.Result != nil && !m.Result.IsError {
+		return
+	}
+	part := func(text string) string {
+		if len(text) <= maxPart {
+			return text
+		}
+		return fmt.Sprintf("%s (%d bytes, SHA-256 %x)", r.brief(text, maxPart), len(text), sha256.Sum256([]byte(text)))
+	}
+	switch {
+	case m.Error != nil:
+		m.Error = &rpcError{m.Error.Code, part(m.Error.Message), json.RawMessage(part(string(m.Error.Data)))}
+		m.Result = nil
+	case m.Result != nil:
+		m.Result = &result{ResultType: m.Result.ResultType, IsError: true, Content: json.RawMessage(quoted(part(r.shown())))}
+	}
+	whole := len(r.raw)
+	// Access tokens are hidden before the cut, because half of one could not be found.
+	if r.hide != nil {
+		r.raw = []byte(r.hide(string(r.raw)))
+	}
+	r.raw = bytes.Clone(r.raw[:min(len(r.raw), maxKept)])
+	r.left = max(0, whole-len(r.raw))
 }
 
 // clip shortens a text to n bytes, at the end of a character.

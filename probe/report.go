@@ -46,6 +46,9 @@ type Report struct {
 	Verdict    string   `json:"verdict"` // in one sentence
 	Requests   int      `json:"requests"`
 	Results    []Result `json:"results"` // worst first
+
+	rounds  int    // how many times the targets ask in all
+	failure string // what the operator named and the probe could not use, and why
 }
 
 // Result is what came of one attack.
@@ -83,10 +86,12 @@ func (r *Report) judge(require []string) {
 		return slices.Index(severity, a.Severity) - slices.Index(severity, b.Severity)
 	})
 	count := r.Count()
+	tried := len(r.Results) - count[NotTried] - count[Early]
 	var missing []string
-	for _, result := range r.Results {
-		if slices.Contains(require, result.ID) && (result.Verdict == NotTried || result.Verdict == Early) {
-			missing = append(missing, result.ID)
+	for _, id := range require {
+		i := slices.IndexFunc(r.Results, func(result Result) bool { return result.ID == id })
+		if i < 0 || r.Results[i].Verdict == NotTried || r.Results[i].Verdict == Early {
+			missing = append(missing, id)
 		}
 	}
 	switch {
@@ -94,19 +99,34 @@ func (r *Report) judge(require []string) {
 		r.Exit = ExitFinding
 		r.Verdict = fmt.Sprintf("%s got through.", counted(count[Found], "class of attacks", "classes of attacks"))
 	case r.Problem != "":
-		r.Exit, r.Verdict = ExitUnclear, "It could not be told: "+r.Problem+"."
+		r.untold(r.Problem)
+	case r.failure != "":
+		r.untold(r.failure)
 	case len(r.Targets) == 0 && slices.ContainsFunc(r.Results, func(x Result) bool { return x.needs&needState != 0 }):
-		r.Exit, r.Verdict = ExitUnclear, "It could not be told: the server issued no state."
+		r.untold(append([]string{"the server issued no state"}, r.Notes...)...)
 	case count[Unclear] > 0:
 		r.Exit, r.Verdict = ExitUnclear, fmt.Sprintf("It could not be told for %s.", counted(count[Unclear], "class of attacks", "classes of attacks"))
 	case len(missing) > 0:
-		r.Exit, r.Verdict = ExitUnclear, "It could not be told: required and not tried: "+strings.Join(missing, ", ")+"."
+		r.untold("required and not tried: " + strings.Join(missing, ", "))
+	case tried == 0:
+		why := []string{"no attack was tried"}
+		for _, result := range r.Results {
+			why = append(why, result.Why)
+		}
+		r.untold(why...)
 	default:
-		tried := len(r.Results) - count[NotTried] - count[Early]
 		r.Exit, r.Verdict = ExitNothing, fmt.Sprintf("Nothing got through of %s that were tried.", counted(tried, "class of attacks", "classes of attacks"))
 		if risks := count[AcceptedRisk]; risks > 0 {
 			r.Verdict = fmt.Sprintf("Of %s that were tried, only %s got through.", counted(tried, "class of attacks", "classes of attacks"), counted(risks, "accepted risk", "accepted risks"))
 		}
+	}
+}
+
+// untold sets the verdict that nothing can be told, and why: the first two reasons.
+func (r *Report) untold(why ...string) {
+	r.Exit, r.Verdict = ExitUnclear, "It could not be told: "+strings.Join(why[:min(2, len(why))], ": ")
+	if !strings.HasSuffix(r.Verdict, "?") && !strings.HasSuffix(r.Verdict, "…") {
+		r.Verdict += "."
 	}
 }
 
@@ -127,6 +147,9 @@ func counted(n int, one, many string) string {
 }
 
 func (p *probe) finding(target, what string, shown []exchange) Finding {
+	if p.exposed {
+		what, shown = "it got through; the notes say why no more is shown", nil
+	}
 	f := Finding{Target: target, What: p.redact(what)}
 	for _, e := range shown {
 		// A token is redacted before the text is cut: half of one is a secret too.
@@ -135,7 +158,7 @@ func (p *probe) finding(target, what string, shown []exchange) Finding {
 			text = e.reply.lost.Error()
 		}
 		text, left := cut(p.redact(text), maxAnswerShown)
-		f.Exchanges = append(f.Exchanges, Exchange{Curl: p.curl(e), Status: e.reply.status, Answer: printable(text), Cut: left})
+		f.Exchanges = append(f.Exchanges, Exchange{Curl: p.curl(e), Status: e.reply.status, Answer: printable(text), Cut: left + e.reply.left})
 	}
 	return f
 }
@@ -156,22 +179,6 @@ func cut(text string, n int) (head string, left int) {
 		}
 	}
 	return text[:n], len(text) - n
-}
-
-// The variables that stand for the access tokens in reports.
-const (
-	BearerVariable      = "MCPSEAL_PROBE_BEARER"
-	OtherBearerVariable = "MCPSEAL_PROBE_OTHER_BEARER"
-)
-
-// redact puts variables in the place of the access tokens.
-func (p *probe) redact(text string) string {
-	for _, secret := range [][2]string{{p.Bearer, BearerVariable}, {p.OtherBearer, OtherBearerVariable}} {
-		if secret[0] != "" {
-			text = strings.ReplaceAll(text, secret[0], "$"+secret[1])
-		}
-	}
-	return text
 }
 
 // maxShown is the longest body that a report repeats in full.
@@ -195,7 +202,7 @@ func (p *probe) curl(e exchange) string {
 	if variable := [...]string{BearerVariable, OtherBearerVariable, ""}[e.message.as]; variable != "" && [...]string{p.Bearer, p.OtherBearer, ""}[e.message.as] != "" {
 		fmt.Fprintf(&text, " \\\n  -H \"Authorization: Bearer $%s\"", variable)
 	}
-	fmt.Fprintf(&text, " \\\n  --data-binary %s", shell(body))
+	fmt.Fprintf(&text, " \\\n  --data-binary %s", shell(p.redact(body))) // quotes would hide a token that has one in it
 	return p.redact(text.String())
 }
 

@@ -22,6 +22,10 @@ type probe struct {
 	old    *flow             // a flow that was begun first, for its age
 	born   time.Time         // when old was begun
 
+	prepare sync.Once
+	secrets []secret // how access tokens may be written, for redact
+	exposed bool     // whether the server put an access token into a state or a cursor
+
 	notes      []string        // what the reader of the report must know
 	rejections []exchange      // every refusal of an attack
 	valid      map[string]bool // arguments with which a target asked
@@ -35,7 +39,10 @@ type probe struct {
 	progress Progress
 }
 
-const errBudget = textError("the budget of requests is used up")
+const (
+	errBudget      = textError("the budget of requests is used up")
+	errInterrupted = textError("the probe was interrupted")
+)
 
 // Run attacks a server and reports what got through. The error says that the options are
 // wrong; whatever happens on the way is in the report.
@@ -46,6 +53,11 @@ func Run(ctx context.Context, server Server, options Options) (*Report, error) {
 	if options.Timeout == 0 {
 		options.Timeout = 10 * time.Second
 	}
+	if options.MaxTime == 0 {
+		options.MaxTime = 30*time.Minute + options.MaxAge
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, options.MaxTime, textError("the probe may take "+options.MaxTime.String()+", and they are over"))
+	defer cancel()
 	if options.sleep == nil {
 		options.sleep = func(d time.Duration) {
 			select {
@@ -64,18 +76,30 @@ func Run(ctx context.Context, server Server, options Options) (*Report, error) {
 		}
 	}
 	report.Requests = p.sent
+	for _, t := range p.Targets {
+		report.rounds += len(p.honest[t.String()].asks)
+	}
 	if p.ended != nil && report.Problem == "" {
-		report.Problem = p.ended.Error()
+		report.Problem = p.brief(p.ended)
+	}
+	if p.exposed {
+		report.Notes = append(report.Notes, "the server puts an access token into a state or a cursor; what was sent is not shown, because a changed token is nearly the token")
 	}
 	report.judge(options.Require)
+	p.redactAll(report)
 	return report, nil
 }
 
 // look finds out what the server has, and how its honest calls go.
 func (p *probe) look(report *Report) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			report.Problem = p.brief(fmt.Errorf("the probe itself failed: %v", fault))
+		}
+	}()
 	hello := p.send(message{method: "server/discover"}.with("_meta", meta(canEverything))).reply
 	if hello.lost != nil && p.send(message{method: "server/discover"}.with("_meta", meta(canEverything))).reply.lost != nil {
-		report.Problem = "the server does not answer: " + hello.lost.Error()
+		report.Problem = "the server does not answer: " + p.brief(hello.lost)
 		p.ended = errors.New(report.Problem)
 		return
 	}
@@ -83,7 +107,8 @@ func (p *probe) look(report *Report) {
 		report.ServerName = strings.TrimSpace(clip(p.redact(result.ServerInfo.Name), 80) + " " + clip(p.redact(result.ServerInfo.Version), 40))
 	}
 	p.list()
-	if len(p.Targets) == 0 {
+	named := len(p.Targets) > 0
+	if !named {
 		p.Targets = p.fixtures()
 	}
 	if len(p.Targets) == 0 {
@@ -91,13 +116,27 @@ func (p *probe) look(report *Report) {
 	}
 	for _, t := range p.Targets {
 		if err := p.learn(t); err != nil {
-			report.Notes = append(report.Notes, p.redact(err.Error()))
+			report.fails(p.brief(p.failure(t, err)), named)
 			continue
 		}
 		report.Targets = append(report.Targets, t.String())
 	}
 	report.Notes = append(report.Notes, p.notes...)
 	p.findPages()
+	for i := range p.Paged {
+		b := book{method: "tools/call", tool: &p.Paged[i]}
+		if slices.ContainsFunc(p.pages, func(other book) bool { return other.tool == b.tool }) {
+			continue
+		}
+		if _, err := p.walk(b, firstUser); err != nil { // once more, for the reason
+			report.fails(p.brief(err), true)
+		} else {
+			p.pages = append(p.pages, b)
+		}
+	}
+	if speaks := hello.message.Result != nil || hello.message.Error != nil; !speaks && len(report.Targets)+len(p.pages) == 0 {
+		report.Problem = "the server does not answer as an MCP server does: " + p.brief(textError(hello.String()))
+	}
 	for _, b := range p.pages {
 		report.Cursors = append(report.Cursors, b.String())
 	}
@@ -108,12 +147,48 @@ func (p *probe) look(report *Report) {
 	}
 }
 
+// fails notes why something cannot be attacked. If the operator named it, the verdict says so too.
+func (r *Report) fails(why string, named bool) {
+	r.Notes = append(r.Notes, why)
+	if named && r.failure == "" {
+		r.failure = why
+	}
+}
+
+// failure says why a target cannot be attacked, and what to do about it.
+func (p *probe) failure(t Target, err error) error {
+	text := strings.TrimPrefix(err.Error(), t.String()+": ")
+	text, refused := strings.CutPrefix(text, notAnswered)
+	if !refused {
+		return fmt.Errorf("%s cannot be attacked: %s", t, text)
+	}
+	own, listed := p.schema[t.Name]
+	switch {
+	case t.Method == "tools/call" && len(p.schema) > 0 && !listed:
+		text += "; the server lists no such tool"
+	case t.Arguments == "" && len(own.Required) > 0:
+		text += "; give arguments with --args: it needs " + strings.Join(own.Required, ", ")
+	case t.Arguments == "" && t.Method != "resources/read" && strings.Contains(text, "error -32602"):
+		text += "; if it needs arguments, give arguments with --args"
+	}
+	return fmt.Errorf("the honest call of %s failed: %s", t, text)
+}
+
+// looks returns how many requests it takes at most to look at a server whose targets ask so many
+// times in all.
+func looks(rounds, paged int) int { return 2 + maxPages + 11*rounds + len(lists) + 3*paged }
+
+// maxPages is how many pages of the list of tools are read.
+const maxPages = 50
+
 // list reads the list of tools, for the schemas of their arguments.
 func (p *probe) list() {
 	m := message{method: "tools/list"}.with("_meta", meta(canEverything))
-	for range 50 {
-		result := p.send(m).reply.message.Result
-		if result == nil {
+	size := 0
+	for range maxPages {
+		r := p.send(m).reply
+		result := r.message.Result
+		if size += len(r.raw); result == nil || size > maxAnswer {
 			return
 		}
 		for _, tool := range result.Tools {
@@ -146,26 +221,43 @@ func (p *probe) attempt(a *Attack, report *Report) Result {
 	result := Result{Attack: *a, Outcomes: map[string]int{}}
 	t := &trial{probe: p, attack: a, result: &result}
 	before := p.sent
-	if p.Progress != nil {
-		p.progress.Requests = before
-		p.Progress(p.progress)
-	}
 	if why := p.lacks(a.needs, report); why != "" {
 		t.skip(why)
 	} else if p.ended != nil {
 		t.skip("the probe had ended: " + p.ended.Error())
-	} else if err := p.works(a); err != nil {
-		t.unclear(fmt.Errorf("the honest call before it failed: %w", err))
 	} else {
-		a.try(t)
-		if p.ended != nil && result.Verdict == "" {
-			t.unclear(p.ended)
+		if p.Progress != nil {
+			p.progress.Requests = before
+			p.Progress(p.progress)
 		}
+		t.run()
 	}
 	t.settle()
 	result.Requests = p.sent - before
-	result.Why = p.redact(result.Why)
+	result.Why = p.brief(textError(result.Why))
 	return result
+}
+
+// brief returns what an error says: in a few words, because a server may have chosen them, and
+// without access tokens.
+func (p *probe) brief(err error) string { return clip(p.redact(err.Error()), 480) }
+
+// run makes the honest calls before the attack, and then the attack. A fault of the probe makes
+// one attack unclear, and the report of the others is not lost.
+func (t *trial) run() {
+	defer func() {
+		if fault := recover(); fault != nil {
+			t.unclear(fmt.Errorf("the probe itself failed: %v", fault))
+		}
+	}()
+	if err := t.works(t.attack); err != nil {
+		t.unclear(fmt.Errorf("the honest call before it failed: %w", err))
+		return
+	}
+	t.attack.try(t)
+	if t.end(); t.ended != nil && t.result.Verdict == "" {
+		t.unclear(t.ended)
+	}
 }
 
 // lacks says why an attack cannot be tried, or "".
@@ -215,21 +307,46 @@ func (p *probe) works(a *Attack) error {
 
 // send sends one request, no faster than the rate allows.
 func (p *probe) send(m message) exchange {
+	id, wait, err := p.admit()
+	if err != nil {
+		return exchange{message: m, reply: &reply{lost: err}}
+	}
+	if wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-p.ctx.Done():
+		}
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, p.Timeout)
+	defer cancel()
+	bearer := [...]string{p.Bearer, p.OtherBearer, ""}[m.as]
+	r := p.server.send(ctx, m, id, bearer)
+	r.hide = p.redact
+	r.shrink()
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.exposed = p.exposed || p.exposes(r)
+	if r.lost == nil {
+		p.silences = 0
+	} else if p.silences++; p.silences >= maxSilences && p.ended == nil {
+		p.ended = fmt.Errorf("the server gave no answer %d times in a row: %w", maxSilences, r.lost)
+	}
+	return exchange{message: m, id: id, reply: r}
+}
+
+// admit counts a request, and returns its number and how long it must wait, or why nothing more
+// is sent.
+func (p *probe) admit() (id int, wait time.Duration, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.ended == nil && p.Budget > 0 && p.sent >= p.Budget {
 		p.ended = errBudget
 	}
-	if p.ended == nil && p.ctx.Err() != nil {
-		p.ended = errors.New("the probe was interrupted")
-	}
-	if p.ended != nil {
-		defer p.mu.Unlock()
-		return exchange{message: m, reply: &reply{lost: p.ended}}
+	if p.end(); p.ended != nil {
+		return 0, 0, p.ended
 	}
 	p.sent++
 	p.number++
-	id := p.number
-	var wait time.Duration
 	if p.Rate > 0 {
 		now := time.Now()
 		if p.ready.Before(now) {
@@ -242,24 +359,22 @@ func (p *probe) send(m message) exchange {
 		p.progress.Requests = p.sent
 		p.Progress(p.progress)
 	}
-	p.mu.Unlock()
-	if wait > 0 {
-		time.Sleep(wait)
-	}
-	ctx, cancel := context.WithTimeout(p.ctx, p.Timeout)
-	defer cancel()
-	bearer := [...]string{p.Bearer, p.OtherBearer, ""}[m.as]
-	r := p.server.send(ctx, m, id, bearer)
-	r.hide = p.redact
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if r.lost == nil {
-		p.silences = 0
-	} else if p.silences++; p.silences >= maxSilences && p.ended == nil {
-		p.ended = fmt.Errorf("the server gave no answer %d times in a row: %w", maxSilences, r.lost)
-	}
-	return exchange{message: m, id: id, reply: r}
+	return p.number, wait, nil
 }
+
+// end notes that the time is over, or that somebody interrupted the probe.
+func (p *probe) end() {
+	if p.ended != nil || p.ctx.Err() == nil {
+		return
+	}
+	p.ended = errInterrupted
+	if over, ok := context.Cause(p.ctx).(textError); ok {
+		p.ended = over
+	}
+}
+
+// stopped reports whether it is the probe that ended, and not the server.
+func (p *probe) stopped() bool { return p.ended == errBudget || p.ctx.Err() != nil }
 
 // maxSilences is how many requests in a row may go unanswered.
 const maxSilences = 5

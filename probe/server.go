@@ -35,11 +35,11 @@ type Server interface {
 // this machine and may be attacked all the same.
 func HTTP(address string, allowed ...string) (Server, error) {
 	u, err := url.Parse(address)
+	if strings.Contains(address, "@") && (err != nil || u.Host == "" || u.User != nil) {
+		return nil, errors.New("the URL has a user or a password in it: use a bearer token, so that no report shows them")
+	}
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%q is not a URL such as http://127.0.0.1:8080/mcp", address)
-	}
-	if u.User != nil {
-		return nil, errors.New("the URL has a user or a password in it: use a bearer token, so that no report shows them")
 	}
 	if host := u.Hostname(); !local(host) {
 		ok := false
@@ -94,9 +94,15 @@ func (w *web) send(ctx context.Context, m message, id int, bearer string) *reply
 		return &reply{lost: noAnswer(ctx, err)}
 	}
 	defer response.Body.Close()
-	r := &reply{status: response.StatusCode}
+	r := &reply{status: response.StatusCode, token: bearer != ""}
+	if r.status >= 300 && r.status < 400 {
+		r.lost = redirected(response)
+		return r
+	}
 	body := io.LimitReader(response.Body, maxAnswer)
-	if media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); media == "text/event-stream" {
+	media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	r.page = media == "text/html"
+	if media == "text/event-stream" {
 		r.raw, err = lastEvent(body)
 	} else {
 		r.raw, err = io.ReadAll(body)
@@ -107,6 +113,17 @@ func (w *web) send(ctx context.Context, m message, id int, bearer string) *reply
 	}
 	r.read(r.raw)
 	return r
+}
+
+// redirected says where a server sends the client. The probe does not follow: the other server
+// may be one that must not be attacked.
+func redirected(response *http.Response) error {
+	to, err := response.Location()
+	if err != nil {
+		return fmt.Errorf("HTTP %d", response.StatusCode)
+	}
+	to.User = nil
+	return fmt.Errorf("HTTP %d to %s: give that URL", response.StatusCode, clip(to.String(), 240))
 }
 
 func noAnswer(ctx context.Context, err error) error {
@@ -125,27 +142,48 @@ func noAnswer(ctx context.Context, err error) error {
 func lastEvent(body io.Reader) ([]byte, error) {
 	reader := bufio.NewReader(body)
 	var data []byte
-	for {
-		line, err := reader.ReadBytes('\n')
+	for first, lastCR := true, false; ; first = false {
+		line, cr, err := eventLine(reader, lastCR)
 		if err != nil && err != io.EOF {
 			return nil, err
 		}
-		text := bytes.TrimRight(line, "\r\n")
-		if value, ok := bytes.CutPrefix(text, []byte("data:")); ok {
+		lastCR = cr
+		if first {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		}
+		if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 			if data != nil {
 				data = append(data, '\n')
 			}
 			data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
 		}
-		if (len(text) == 0 || err == io.EOF) && answers(data) {
+		if (len(line) == 0 || err == io.EOF) && answers(data) {
 			return data, nil
 		}
-		if len(text) == 0 {
+		if len(line) == 0 {
 			data = nil
 		}
 		if err == io.EOF {
 			return nil, errors.New("the stream ended without an answer")
 		}
+	}
+}
+
+// eventLine reads a line that ends with CR LF, with LF or with CR, and reports whether it ended
+// with CR. The LF after a CR is left for the next call, because it may not have come yet.
+func eventLine(reader *bufio.Reader, afterCR bool) (line []byte, cr bool, err error) {
+	for {
+		char, err := reader.ReadByte()
+		switch {
+		case err != nil:
+			return line, false, err
+		case char == '\n' && afterCR && line == nil:
+		case char == '\n' || char == '\r':
+			return line, char == '\r', nil
+		default:
+			line = append(line, char)
+		}
+		afterCR = false
 	}
 }
 

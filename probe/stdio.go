@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,7 +24,9 @@ func Stdio(log io.Writer, command ...string) (Server, error) {
 	}
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = log
-	cmd.WaitDelay = 2 * time.Second
+	cmd.WaitDelay = patience
+	cmd.Env = withoutTokens(os.Environ()) // over stdio nobody needs them, and a server that has none shows none
+	ownGroup(cmd)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -36,14 +40,48 @@ func Stdio(log io.Writer, command ...string) (Server, error) {
 	}
 	p := newPipe(strings.Join(command, " "), in, out)
 	p.end = func() error {
-		in.Close() // a server ends when its input ends
-		timer := time.AfterFunc(2*time.Second, func() { cmd.Process.Kill() })
-		defer timer.Stop()
-		<-p.done // the output has been read to its end
-		cmd.Wait()
+		in.Close()           // a server ends when its input ends
+		if !within(p.done) { // the command goes on, or something that it started holds its output
+			killGroup(cmd)
+			within(p.done)
+		}
+		waited := make(chan struct{})
+		go func() {
+			cmd.Wait() // closes the output, whoever holds it
+			close(waited)
+		}()
+		if !within(waited) {
+			killGroup(cmd)
+			if !within(waited) {
+				return errors.New("the server's process does not end")
+			}
+		}
 		return nil
 	}
 	return p, nil
+}
+
+// patience is how long each step of ending a command may take.
+const patience = 2 * time.Second
+
+// within reports whether a channel is closed before the patience ends.
+func within(done <-chan struct{}) bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// withoutTokens returns an environment without the access tokens of users.
+func withoutTokens(environment []string) []string {
+	return slices.DeleteFunc(slices.Clone(environment), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return strings.EqualFold(name, BearerVariable) || strings.EqualFold(name, OtherBearerVariable)
+	})
 }
 
 // pipe is a server over two streams.

@@ -11,7 +11,7 @@ import (
 // WriteText writes the report for a terminal of 80 columns. Only requests and addresses are
 // longer: they are never broken, so that they can be copied.
 func (r *Report) WriteText(w io.Writer, colour bool) error {
-	v := r.view(1200)
+	v := r.view(1200).orNothing()
 	var out bytes.Buffer
 	t := &terminal{out: &out, width: 80, colour: colour}
 
@@ -87,8 +87,11 @@ func (r *Report) WriteText(w io.Writer, colour bool) error {
 	for _, n := range v.tallies() {
 		counts = append(counts, fmt.Sprintf("%d %s", n.Count, strings.ToLower(n.label())))
 	}
-	t.text(2, strings.TrimSuffix(counted(len(v.Results), "class of attacks", "classes of attacks")+": "+strings.Join(counts, ", "), ": ")+"; "+
-		counted(v.Requests, "request", "requests")+".")
+	classes := counted(len(v.Results), "class of attacks", "classes of attacks") + ": " + strings.Join(counts, ", ")
+	if len(v.Results) == 0 {
+		classes = "No attack was tried"
+	}
+	t.text(2, classes+"; "+counted(v.Requests, "request", "requests")+".")
 	t.text(2, limits)
 	return writeAll(w, &out)
 }

@@ -57,6 +57,9 @@ func (t *trial) eachTarget(list func(f *flow) []variant) {
 
 // variants tries each variant on the flow. fresh makes a new flow of the same kind.
 func (t *trial) variants(f *flow, list []variant, fresh func() (*flow, error)) {
+	if t.Decline { // an answer that accepts would have an effect
+		list = slices.DeleteFunc(slices.Clone(list), func(v variant) bool { return accepts(v.make(f)) })
+	}
 	found, used := 0, false
 	for i, v := range list {
 		if t.ended != nil {
@@ -113,7 +116,7 @@ func (t *trial) tell(m message) exchange {
 		t.busy++
 	}
 	t.result.Outcomes[got.String()]++
-	if (got == rejected || got == failed && !t.attack.ranFirst) && !t.attack.honestState {
+	if (got == rejected || got == failed && !t.attack.ranFirst) && !t.attack.honestState && len(m.value("requestState")) <= maxCompared {
 		t.rejections = append(t.rejections, sent)
 	}
 	return sent
@@ -121,6 +124,9 @@ func (t *trial) tell(m message) exchange {
 
 // found records a finding, with the requests that show it.
 func (t *trial) found(target Target, what string, shown ...exchange) {
+	if t.stopped() {
+		return // the probe did not send it, or did not wait for the answer
+	}
 	t.result.Findings = append(t.result.Findings, t.finding(target.String(), what, shown))
 	if t.attack.unsolicited && slices.Contains(t.Unsolicited, target.Name) || slices.Contains(t.Accept, t.attack.ID) {
 		t.verdict(AcceptedRisk)

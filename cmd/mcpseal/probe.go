@@ -41,15 +41,17 @@ Only the tools, prompts and resources that you name are called, because calls ha
 effects: the probe completes many honest calls, so name something harmless, or use
 --control decline. Without any, it looks for the tools of the official conformance
 suite. --args, --other-args and --answer are for the target before them. Answers
-that are not given are made from the questions.
+that are not given are made from the questions. --dry-run lists the attacks and
+sends nothing.
 
 The access tokens of two users open the attacks across users. Better than with a
 flag, give them in ` + probe.BearerVariable + ` and
 ` + probe.OtherBearerVariable + `. No report shows them.
 
 Exit codes: 0 nothing got through, 1 something did, 2 it could not be told: no state
-was issued, an honest call failed, an attack named by --require was not tried, the
-server did not answer, or the command line is wrong.`,
+was issued, an honest call of a target failed, a paged tool gave no cursor, no attack
+or not each that --require names was tried, the server did not answer, the time or
+the budget was used up, or the command line is wrong.`,
 		Example: `  mcpseal probe http://127.0.0.1:8080/mcp --tool deploy \
     --args '{"env":"staging"}' --answer 'confirm={"ok":true}'
   mcpseal probe --stdio --tool deploy -- ./server
@@ -84,12 +86,15 @@ func (p *probing) flags(cmd *cobra.Command) {
 			return set(p.last(), text)
 		}
 	}
+	f.SortFlags = false
+	// What is attacked.
 	f.BoolVar(&p.stdio, "stdio", false, "start the command after -- and speak to it over standard input and output")
+	f.StringArrayVar(&p.allowed, "allow-remote", nil, "a `HOST` that is not this machine and may be attacked")
 	f.Var(each{"NAME", target(&o.Targets, "tools/call")}, "tool", "a tool that asks; may be repeated")
 	f.Var(each{"NAME", target(&o.Targets, "prompts/get")}, "prompt", "a prompt that asks")
 	f.Var(each{"URI", target(&o.Targets, "resources/read")}, "resource", "a resource that asks")
 	f.Var(each{"NAME", target(&o.Paged, "tools/call")}, "paged-tool", "a tool that returns pages: it takes a cursor, and gives nextCursor")
-	f.Var(each{"JSON", of(func(t *probe.Target, text string) error { t.Arguments = text; return nil })}, "args", "its arguments (default {})")
+	f.Var(each{"JSON", of(func(t *probe.Target, text string) error { t.Arguments = text; return nil })}, "args", "arguments of the target before it (default {})")
 	f.Var(each{"JSON", of(func(t *probe.Target, text string) error { t.Others = text; return nil })}, "other-args", "other arguments that it takes as well")
 	f.Var(each{"KEY=JSON", of(func(t *probe.Target, text string) error {
 		key, content, ok := strings.Cut(text, "=")
@@ -102,23 +107,27 @@ func (p *probing) flags(cmd *cobra.Command) {
 		t.Answers[key] = content
 		return nil
 	})}, "answer", "the content of the answer to a question of it")
+	f.StringVar(&p.control, "control", "accept", "how honest calls are answered: accept, or decline for no effect")
+	// As whom.
 	f.StringVar(&o.Bearer, "bearer", "", "access token of a user (default $"+probe.BearerVariable+")")
 	f.StringVar(&o.OtherBearer, "other-bearer", "", "access token of another user (default $"+probe.OtherBearerVariable+")")
-	f.StringArrayVar(&o.Unsolicited, "accepts-unsolicited", nil, "a `TOOL` that takes answers with its first call: an accepted risk")
-	f.StringSliceVar(&o.Accept, "accept", nil, "`ATTACKS` that may get through: an accepted risk")
+	// With which attacks, and what is expected.
+	f.BoolVar(&p.dryRun, "dry-run", false, "send nothing; list the attacks, and how much they would send")
+	f.StringSliceVar(&o.Only, "attack", nil, "`ATTACKS` to try, of those that --dry-run lists (default all)")
 	f.StringSliceVar(&o.Require, "require", nil, "`ATTACKS` that must be tried")
-	f.StringSliceVar(&o.Only, "attack", nil, "`ATTACKS` to try (default all)")
-	f.StringVar(&p.control, "control", "accept", "how honest calls are answered: accept, or decline for no effect")
+	f.StringSliceVar(&o.Accept, "accept", nil, "`ATTACKS` that may get through: an accepted risk")
+	f.StringArrayVar(&o.Unsolicited, "accepts-unsolicited", nil, "a `TOOL` that takes answers with its first call: an accepted risk")
 	f.StringVar(&o.Refusal, "refusal", "", "a `TEXT` in results by which the server refuses a state, if it sends no error")
 	f.BoolVar(&o.SingleUse, "single-use", false, "a state must work only once")
 	durationVar(cmd, &o.MaxAge, "max-age", 0, "age after which a state must be refused; the probe waits that long")
+	// How hard.
 	f.IntVar(&o.Rate, "rate", 200, "most requests in a second, 0 for no limit")
 	f.IntVar(&o.Budget, "budget", 20_000, "most requests in all, 0 for no limit")
 	durationVar(cmd, &o.Timeout, "timeout", 10*time.Second, "how long to wait for one answer")
-	f.StringArrayVar(&p.allowed, "allow-remote", nil, "a `HOST` that is not this machine and may be attacked")
+	durationVar(cmd, &o.MaxTime, "max-time", 0, "how long the whole run may take (default 30m, and --max-age)")
+	// What comes out.
 	f.StringVar(&p.format, "format", "text", "format of the report: "+strings.Join(probe.Formats(), ", "))
 	f.StringVarP(&p.output, "output", "o", "", "write the report to a `FILE`")
-	f.BoolVar(&p.dryRun, "dry-run", false, "send nothing, and list what would be sent")
 }
 
 // each is a flag that may be repeated. It calls a function for each value, in their order.
@@ -208,18 +217,21 @@ func (p *probing) list(out io.Writer) error {
 	if err := p.options.Check(); err != nil {
 		return err
 	}
-	targets := max(1, len(p.options.Targets))
-	requests, honest := 0, 0
+	o, targets := &p.options, max(1, len(p.options.Targets))
+	honest := 0
 	fmt.Fprintf(out, "%-22s %8s %8s  %s\n", "attack", "requests", "complete", "what is sent")
 	for _, a := range probe.Attacks() {
-		if p.options.Only != nil && !slices.Contains(p.options.Only, a.ID) {
+		if o.Only != nil && !slices.Contains(o.Only, a.ID) {
 			continue
 		}
-		fmt.Fprintf(out, "%-22s %8d %8d  %s\n", a.ID, a.AtMost*targets, a.Honest*targets, a.Title)
-		requests += a.AtMost * targets
+		fmt.Fprintf(out, "%-22s %8d %8d  %s\n", a.ID, o.Requests(a.ID, 1), a.Honest*targets, a.Title)
 		honest += a.Honest * targets
 	}
-	fmt.Fprintf(out, "\nAt most %d requests for %d of your targets. About %d honest calls run to\ncompletion, and each attack that gets through completes another.\n", requests, targets, honest)
+	fmt.Fprintf(out, `
+At most %d requests for %d of your targets, if each asks once and all lists have
+pages. A target that asks in n rounds takes at most n times as many. About %d
+honest calls run to completion, and each attack that gets through completes another.
+`, o.Requests("", 1), targets, honest)
 	return nil
 }
 

@@ -1,0 +1,210 @@
+package probe
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The variables that stand for the access tokens in reports.
+const (
+	BearerVariable      = "MCPSEAL_PROBE_BEARER"
+	OtherBearerVariable = "MCPSEAL_PROBE_OTHER_BEARER"
+)
+
+// secret is one way to write an access token.
+type secret struct {
+	text     string
+	variable string // what stands for it
+}
+
+// secretsOf returns the ways to write the access tokens that a report must not show, the longest
+// first: one token may begin with the other.
+func secretsOf(o *Options) (all []secret) {
+	for _, s := range []secret{{o.Bearer, "$" + BearerVariable}, {o.OtherBearer, "$" + OtherBearerVariable}} {
+		if s.text == "" {
+			continue
+		}
+		all = append(all, s)
+		encoded := hex.EncodeToString([]byte(s.text))
+		texts := []string{encoded, strings.ToUpper(encoded)}
+		for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+			whole := e.EncodeToString([]byte(s.text))
+			texts = append(texts, whole, strings.TrimRight(whole, "="))
+			// In the base64 of a longer text, a token looks like one of these.
+			for before, skip := range []int{0, 2, 3} {
+				shifted := e.EncodeToString([]byte(strings.Repeat("\x00", before) + s.text))
+				texts = append(texts, shifted[skip:(before+len(s.text))*8/6])
+			}
+		}
+		for _, text := range texts {
+			if len(text) >= 8 { // a shorter one may be an accident
+				all = append(all, secret{text, s.variable})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b secret) int { return cmp.Or(len(b.text)-len(a.text), strings.Compare(a.text, b.text)) })
+	return slices.Compact(all)
+}
+
+// redact puts variables in the place of the access tokens, however these are written: as they
+// are, in base64 or hex, with the escapes of JSON, of a URL or of HTML, and also if the end of a
+// token was cut off.
+func (p *probe) redact(text string) string {
+	p.prepare.Do(func() { p.secrets = secretsOf(&p.Options) })
+	all := p.secrets
+	if len(all) == 0 {
+		return text
+	}
+	var begins [256]bool
+	for _, char := range []byte{'\\', '%', '&', '$'} {
+		begins[char] = true
+	}
+	for _, s := range all {
+		begins[s.text[0]] = true
+	}
+	var out strings.Builder
+	done := 0
+	for i := 0; i < len(text); {
+		if !begins[text[i]] {
+			i++
+			continue
+		}
+		variable, size := find(text[i:], all)
+		if size == 0 {
+			i++
+			continue
+		}
+		out.WriteString(text[done:i] + variable)
+		i += size
+		done = i
+	}
+	return out.String() + text[done:]
+}
+
+// find returns the secret with which a text begins: what stands for it, and how many bytes of
+// the text it takes, or 0.
+func find(text string, all []secret) (variable string, size int) {
+	for _, name := range []string{"$" + OtherBearerVariable, "$" + BearerVariable} {
+		if strings.HasPrefix(text, name) { // what was redacted stays as it is
+			return name, len(name)
+		}
+	}
+	for _, s := range all {
+		if size := s.length(text); size > 0 {
+			return s.variable, size
+		}
+	}
+	return "", 0
+}
+
+// length returns how many bytes of a text the secret takes that it begins with, or 0.
+func (s secret) length(text string) int {
+	at := 0
+	for i := range len(s.text) {
+		size := spelled(text[at:], s.text[i])
+		if size == 0 {
+			// A mark shows that the text was cut here. Without one, the end of the text
+			// may be an accident.
+			if strings.HasPrefix(text[at:], "…") && i >= 3 || at == len(text) && i >= 8 {
+				return at
+			}
+			return 0
+		}
+		at += size
+	}
+	return at
+}
+
+// spelled returns how many bytes of a text it takes to write the character with which it
+// begins, or 0 if that is another one.
+func spelled(text string, char byte) int {
+	if text == "" {
+		return 0
+	}
+	number := func(from, size, base int) bool {
+		if len(text) < from+size {
+			return false
+		}
+		n, err := strconv.ParseUint(text[from:from+size], base, 32)
+		return err == nil && n == uint64(char)
+	}
+	switch text[0] {
+	case '%':
+		if number(1, 2, 16) {
+			return 3
+		}
+	case '\\':
+		after := len(text) - len(strings.TrimLeft(text, `\`)) // JSON in JSON has several
+		switch {
+		case after < len(text) && (text[after] == 'u' || text[after] == 'U') && number(after+1, 4, 16):
+			return after + 5
+		case after < len(text) && text[after] == 'x' && number(after+1, 2, 16):
+			return after + 3
+		case char == '\\':
+			return after
+		case after < len(text) && text[after] == char:
+			return after + 1
+		}
+	case '&':
+		if end := strings.IndexByte(text[:min(len(text), 10)], ';'); end > 2 && text[1] == '#' {
+			if number(2, end-2, 10) || end > 3 && (text[2] == 'x' || text[2] == 'X') && number(3, end-3, 16) {
+				return end + 1
+			}
+		}
+		for name, means := range map[string]byte{"&amp;": '&', "&lt;": '<', "&gt;": '>', "&quot;": '"'} {
+			if char == means && strings.HasPrefix(text, name) {
+				return len(name)
+			}
+		}
+	}
+	if text[0] == char {
+		return 1
+	}
+	return 0
+}
+
+// exposes reports whether the server put an access token into a state or a cursor. Attacks
+// change one character of it, and what is left could not be found.
+func (p *probe) exposes(r *reply) bool {
+	result := r.message.Result
+	if result == nil {
+		return false
+	}
+	for _, text := range []*string{result.RequestState, result.NextCursor} {
+		if text != nil && p.redact(*text) != *text {
+			return true
+		}
+	}
+	var page struct{ NextCursor string }
+	return json.Unmarshal(result.StructuredContent, &page) == nil && p.redact(page.NextCursor) != page.NextCursor
+}
+
+// redactAll hides the access tokens in every text of a report that is not the probe's own.
+func (p *probe) redactAll(r *Report) {
+	hide := func(texts ...*string) {
+		for _, text := range texts {
+			*text = p.redact(*text)
+		}
+	}
+	hide(&r.Server, &r.ServerName, &r.Problem, &r.Verdict)
+	for _, list := range [][]string{r.Targets, r.Cursors, r.Notes} {
+		for i := range list {
+			hide(&list[i])
+		}
+	}
+	for i := range r.Results {
+		hide(&r.Results[i].Why)
+		for j := range r.Results[i].Findings {
+			f := &r.Results[i].Findings[j]
+			hide(&f.Target, &f.What)
+			for k := range f.Exchanges {
+				hide(&f.Exchanges[k].Curl, &f.Exchanges[k].Answer)
+			}
+		}
+	}
+}
