@@ -270,8 +270,9 @@ func (c *call) read(w http.ResponseWriter, r *http.Request, s *share) (message [
 	if r.ContentLength <= int64(c.config.MaxRequest) {
 		deadlines := http.NewResponseController(w)
 		deadlines.SetReadDeadline(time.Now().Add(ioTimeout))
-		message, err = readWhole(r.Body, c.config.MaxRequest, -1, s)
-		deadlines.SetReadDeadline(time.Time{})
+		if message, err = readWhole(r.Body, c.config.MaxRequest, -1, s); err == nil {
+			deadlines.SetReadDeadline(time.Time{})
+		}
 	}
 	var network net.Error
 	switch {
@@ -281,6 +282,7 @@ func (c *call) read(w http.ResponseWriter, r *http.Request, s *share) (message [
 		c.refuse(w, http.StatusRequestEntityTooLarge, err.Error())
 	case errors.Is(err, errNoBudget):
 		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Connection", "close") // so that the answer does not wait for the rest of the body
 		c.refuse(w, http.StatusServiceUnavailable, err.Error())
 	case errors.As(err, &network) && network.Timeout():
 		c.refuse(w, http.StatusRequestTimeout, "the body did not come in time")
@@ -347,6 +349,8 @@ func isMetadata(address *url.URL) bool {
 // refuse answers a request that does not reach the server.
 func (c *call) refuse(w http.ResponseWriter, status int, why string) {
 	c.log("a request was refused", "status", status, "cause", why)
+	// Package http reads the rest of a body before it answers, however long that takes.
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(ioTimeout))
 	http.Error(w, http.StatusText(status)+": "+publicReason[status], status)
 }
 

@@ -1,0 +1,5 @@
+//go:build !race
+
+package httpcarrier
+
+const raceEnabled = false
