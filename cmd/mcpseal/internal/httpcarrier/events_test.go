@@ -261,3 +261,17 @@ func TestAStreamBeyondTheBudgetEnds(t *testing.T) {
 		t.Errorf("%q, %v, %v", out, err, fault)
 	}
 }
+
+func TestALineEndsAtItsFirstCROrLF(t *testing.T) {
+	for _, at := range []int{0, 1, 1022, 1023, 1024, 1025, 2047, 2048, 5000} {
+		for _, end := range []string{"\n", "\r", "\r\n", "\n\r", "\r" + strings.Repeat("x", 2000) + "\n", "\n" + strings.Repeat("x", 2000) + "\r"} {
+			text := strings.Repeat("x", at) + end
+			if got := lineLength([]byte(text)); got != at+1 {
+				t.Errorf("a line of %d bytes before %.2q has a length of %d", at, end, got)
+			}
+		}
+		if got := lineLength([]byte(strings.Repeat("x", at))); got != at {
+			t.Errorf("%d bytes without an end have a length of %d", at, got)
+		}
+	}
+}
