@@ -1,4 +1,4 @@
-.PHONY: check test bench fuzz mutate rules proxydiff peers vectors release
+.PHONY: proxy check test bench fuzz mutate rules proxydiff peers vectors release
 
 check: ## everything that CI checks
 	.ci/run
@@ -17,6 +17,9 @@ mutate: ## 10,000 mutated requests for every example server, with the race detec
 
 rules: ## take every rule out of the proxy in turn, and see its tests fail
 	go run ./e2e/rules
+
+proxy: ## the proxy in front of servers on three SDKs: conformance, clients, attacks, users, probe
+	e2e/proxy
 
 proxydiff: ## five minutes of mutated messages through the proxy, read by Python and Node
 	e2e/proxydiff/run 5m
