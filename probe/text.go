@@ -213,7 +213,7 @@ func (t *terminal) result(s *shown, transport string) {
 				fmt.Fprintln(t.out, "    "+line)
 			}
 			fmt.Fprintf(t.out, "\n  %s:\n\n", t.style(dim, e.answered()))
-			// The bar keeps what the server sent from passing for a part of the report.
+			// The bar marks the text that the server sent, so that nobody takes it for a part of the report.
 			for _, line := range strings.Split(e.Answer, "\n") {
 				for _, piece := range pieces(strings.ReplaceAll(line, "\t", "  "), t.width-6) {
 					fmt.Fprintln(t.out, strings.TrimRight("    | "+piece, " "))

@@ -33,8 +33,8 @@ type state struct {
 
 const stateVersion = 2
 
-// question is the digest of a question. The handler made the question after it had read
-// the answers up to the number After.
+// question is the digest of a question. When the handler made the question, it had read the
+// answers with a number of at most the field After.
 type question struct {
 	Digest string `json:"d"`
 	After  int    `json:"p,omitempty"`

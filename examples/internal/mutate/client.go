@@ -297,8 +297,8 @@ func (m *message) body() []byte {
 	return text.Bytes()
 }
 
-// header returns the HTTP headers for the message. In the newer protocol revision, headers
-// must repeat the method and the name or URI in the body.
+// header returns the HTTP headers for the message. In the newer protocol revision, the
+// headers must repeat the body's method, and its name or URI.
 func (m *message) header() map[string]string {
 	header := map[string]string{"Mcp-Protocol-Version": m.revision}
 	if m.method == "initialize" && m.revision == Older {

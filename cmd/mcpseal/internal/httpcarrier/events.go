@@ -45,8 +45,8 @@ const chunkSize = 32 << 10
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// Read returns what the client gets. The stream ends with io.EOF whatever happened: an error
-// could only cut off the connection.
+// Read returns what the client gets. The stream always ends with io.EOF, even after a
+// failure: if Read returned an error, its only effect would be to cut off the connection.
 func (e *events) Read(p []byte) (int, error) {
 	for e.written == len(e.out) {
 		if e.ended {
