@@ -2,6 +2,7 @@ package mcpgo
 
 import (
 	"context"
+	"encoding/base64"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -71,6 +72,11 @@ func openList(ctx context.Context, method mcp.MCPMethod, req any, text *mcp.Curs
 		return
 	}
 	page, err := i.lists.Open(ctx, i.listRequest(method), string(*text))
+	if err == nil {
+		// A server on another SDK may have the same keys. If mcp-go refused its position,
+		// nothing would take the page out again.
+		_, err = base64.StdEncoding.DecodeString(string(page.Position()))
+	}
 	if err != nil {
 		*text = refusedCursor
 		return

@@ -52,6 +52,8 @@ type PageOptions = adapter.PageOptions
 // argument, a name in Unbound is not an argument, or the schema has a rule at its root
 // that may apply to the cursor, such as maxProperties or oneOf.
 //
+// A hook or middleware that enforces an argument must change the decoded arguments: a change
+// of RawArguments alone is ignored here.
 // If a hook or middleware changes the decoded arguments, the handler gets the changed
 // arguments, and the cursor is bound to them.
 func AddPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -74,13 +75,16 @@ func (o FormOption) apply(s *jsonschema.Schema) error {
 		return fmt.Errorf("an Enum for type %s, which is not string", target.Type)
 	}
 	for _, value := range o.values {
+		if !utf8.ValidString(value) {
+			return fmt.Errorf("an Enum with the value %q, which is not UTF-8", value)
+		}
 		target.Enum = append(target.Enum, value)
 	}
 	return nil
 }
 
 // Enum lists the values that a string field may have, or the choices for a slice of
-// strings.
+// strings. The values must be UTF-8.
 func Enum(field string, values ...string) FormOption {
 	return FormOption{field: field, isEnum: true, values: values}
 }

@@ -340,6 +340,17 @@ func TestAChoiceThatIsTakenTwiceDoesNotFit(t *testing.T) {
 	})
 }
 
+func TestAChoiceThatIsNotUTF8IsRefused(t *testing.T) {
+	type pick struct {
+		File string `json:"file"`
+	}
+	for _, names := range [][]string{{"a", "b\xff"}, {"b\xff"}} {
+		if err := elicit.CheckForm[pick](elicit.Enum("file", names...)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+			t.Errorf("%q: %v", names, err)
+		}
+	}
+}
+
 func TestALongListOfChoicesCostsLittle(t *testing.T) {
 	s := newService(t, nil)
 	var names []string

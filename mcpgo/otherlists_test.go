@@ -1,0 +1,34 @@
+package mcpgo_test
+
+import (
+	"testing"
+
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/adapter"
+	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/mcpgo"
+)
+
+// While a service moves between SDKs, servers on both have the same keys.
+func TestACursorOfAnotherSDKIsRefusedLikeAForgedOne(t *testing.T) {
+	l := new(log)
+	b := boundary(t, l, nil)
+	srv := server.NewMCPServer("test", "1", server.WithPaginationLimit(1))
+	addHandlers(srv)
+	mcpgo.Protect(srv, b, &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
+	alice := as(t.Context(), "alice")
+	page, err := adapter.ListCursors(b).Open(alice, mcpseal.Request{Method: "tools/list", Principal: mcpseal.User("alice")}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := page.Next(alice, cursor.NextPage{Position: []byte("Nf-BAwEBCXBhZ2VUb2tlbg")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := send(alice, t, srv, "tools/list", `"cursor":"mc1.forged"`)
+	if got := send(alice, t, srv, "tools/list", `"cursor":`+quote(foreign)); got.raw != forged.raw {
+		t.Errorf("%s, but a forged cursor gets %s", got.raw, forged.raw)
+	}
+}
