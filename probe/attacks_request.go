@@ -231,7 +231,11 @@ func rewrittenArguments(t *trial) {
 			}
 			sent := t.send(f.retry.with("arguments", v.value))
 			t.result.Outcomes[sent.reply.outcome().String()]++
-			if !t.through(f, sent.reply) {
+			switch {
+			case t.through(f, sent.reply):
+			case sent.reply.lost != nil:
+				t.unclear(t.not(target, sent.reply))
+			default:
 				t.found(target, v.name+": an honest retry was refused", append(f.before, sent)...)
 			}
 		}
