@@ -116,7 +116,7 @@ func New(names ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.aead, err = cipher.NewGCM(block); err != nil {
+	if s.aead, err = cipher.NewGCMWithRandomNonce(block); err != nil {
 		return nil, err
 	}
 	return s, nil
