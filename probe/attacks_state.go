@@ -127,7 +127,7 @@ func state(what string, change func(state string) string) variant {
 func emptyState(t *trial) {
 	t.eachTarget(func(f *flow) []variant {
 		list := []variant{state(`"requestState": ""`, func(string) string { return "" })}
-		// If answers count without any state, null is only another way to send none.
+		// If the server takes answers without a state, null is only another way to send no state.
 		if !t.through(f, t.send(f.retry.without("requestState")).reply) {
 			list = append(list, variant{`"requestState": null`, func(f *flow) message { return f.retry.with("requestState", "null") }})
 		}

@@ -264,7 +264,7 @@ func edits(state string) (all []edit) {
 				}
 			}
 		} else if utf8.ValidString(text) && len(text) < 4096 && !strings.Contains(text, "=") && l.readable(nil, i == 0, strings.Clone) != "" {
-			// A list of numbers or words: every number in it is one more or one less.
+			// In a list of numbers or words, each edit makes one number greater or smaller by one.
 			for i, at := range numbers.FindAllStringIndex(text, 8) {
 				n, err := strconv.ParseInt(text[at[0]:at[1]], 10, 64)
 				for by, other := range map[string]int64{"one more": n + 1, "one less": n - 1} {
