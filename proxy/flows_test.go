@@ -614,6 +614,8 @@ func TestAQuestionThatTheClientCannotAnswerIsNotSent(t *testing.T) {
 		{`{"sampling":{}}`, `{"method":"roots/list"}`, false},
 		{`{"roots":{}}`, `{"method":"roots/list"}`, true},
 		{`"nothing"`, `{"method":"roots/list"}`, false},
+		{`{"roots":{}},"io.modelcontextprotocol/clientCapabilities":{"roots":{}}`, `{"method":"roots/list"}`, false},
+		{`{"roots":{}},"io.modelcontextprotocol/ClientCapabilities":{"roots":{}}`, `{"method":"roots/list"}`, false},
 	} {
 		r := plainRig(t)
 		e, _ := r.forwarded(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"deploy"` + meta + c.declared + `}}}`)

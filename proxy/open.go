@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
@@ -116,14 +117,17 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 }
 
 // declaredIn returns the capabilities that a request declares in its _meta, or nil if it
-// declares none: then its protocol revision is an older one.
+// declares none: then its protocol revision is an older one. A declaration that two parsers
+// read differently declares nothing.
 func declaredIn(meta string) *adapter.Capabilities {
 	fields, ok := metaNames.read(meta)
-	if !ok || !fields[0].present {
+	if ok && !fields[0].present || !strings.HasPrefix(meta, "{") {
 		return nil
 	}
 	var declared map[string]any
-	json.Unmarshal([]byte(fields[0].Raw), &declared) // what is not an object declares nothing
+	if ok {
+		json.Unmarshal([]byte(fields[0].Raw), &declared) // what is not an object declares nothing
+	}
 	can := adapter.CapabilitiesIn(declared)
 	return &can
 }
