@@ -28,32 +28,41 @@ func testNonBlocking(t *testing.T, store mcpseal.ReplayStore, newUse func() mcps
 		}
 	})
 	t.Run("ANonBlockingStoreWaitsForNothing", func(t *testing.T) {
-		const goroutines, calls = 32, 50
+		const goroutines, calls, looks = 32, 50, 50
 		shared := newUse()
-		var group sync.WaitGroup
+		var begun, group sync.WaitGroup
+		var enough atomic.Bool
+		defer enough.Store(true)
+		begun.Add(goroutines)
 		for range goroutines {
 			group.Go(func() {
 				for range calls {
 					spendDirectly(store, newUse())
+				}
+				begun.Done()
+				// Only a use that is spent already, so that the store does not grow.
+				for !enough.Load() {
 					spendDirectly(store, shared)
+					runtime.Gosched()
 				}
 			})
 		}
-		finished := make(chan struct{})
-		go func() { group.Wait(); close(finished) }()
-		stacks, hung := make([]byte, 1<<20), time.After(time.Minute)
-		for {
+		ready := make(chan struct{})
+		go func() { begun.Wait(); close(ready) }()
+		select {
+		case <-ready:
+		case <-time.After(time.Minute):
+			t.Fatal("calls of Spend do not return")
+		}
+		stacks := make([]byte, 1<<20)
+		for range looks {
 			if why := waitingFor(stacks[:runtime.Stack(stacks, true)]); why != "" {
 				t.Fatalf("NonBlocking says that Spend cannot block, and a call of Spend waits: %s", why)
 			}
-			select {
-			case <-finished:
-				return
-			case <-hung:
-				t.Fatal("calls of Spend do not return")
-			case <-time.After(100 * time.Microsecond):
-			}
+			time.Sleep(100 * time.Microsecond)
 		}
+		enough.Store(true)
+		group.Wait()
 	})
 }
 
