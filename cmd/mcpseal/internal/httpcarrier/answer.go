@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// answers is the way to the server. What it returns is for the client.
+// answers is a transport that sends a request to the server with next, and returns the answer
+// that the client gets.
 type answers struct{ next http.RoundTripper }
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -23,8 +24,9 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return callOf(r).take(res), nil
 }
 
-// take returns the answer for the client. It is a new one, so that nothing that the server
-// adds later, such as trailers, reaches the client.
+// take returns the answer that the client gets for the server's answer res. It is always a new
+// http.Response, so that nothing that the server adds later, such as trailers, reaches the
+// client.
 func (c *call) take(res *http.Response) *http.Response {
 	media, status := mediaType(res.Header), res.StatusCode
 	switch {
@@ -92,7 +94,8 @@ func (c *call) takeEvents(res *http.Response) *http.Response {
 // waits reports whether the client waits for the answer to a request.
 func (c *call) waits() bool { return c.exchange != nil && c.exchange.ID != "" }
 
-// seal returns the message for the client, or nil if there is none.
+// seal takes a message of the server. It returns the message that the client gets instead, or
+// nil if the client must get none.
 func (c *call) seal(message []byte) []byte {
 	if c.exchange == nil {
 		return c.config.Proxy.Pass(c.request.Context(), message)
@@ -100,7 +103,8 @@ func (c *call) seal(message []byte) []byte {
 	return c.exchange.Seal(c.request.Context(), message)
 }
 
-// reply returns an answer with a body that is complete.
+// reply returns an answer whose whole body is known, and closes the body of the server's
+// answer res.
 func (c *call) reply(res *http.Response, status int, header http.Header, body []byte) *http.Response {
 	res.Body.Close()
 	if header.Del("Content-Length"); status != http.StatusNoContent {
@@ -116,8 +120,9 @@ func (c *call) reply(res *http.Response, status int, header http.Header, body []
 	}
 }
 
-// instead returns an answer of the proxy in place of one that the client must not see. Of the
-// server's it keeps what tells the client what to do.
+// instead returns an answer of the proxy in place of the server's answer res, which the client
+// must not see. If the status stays the same, it copies the headers that tell the client what
+// to do next.
 func (c *call) instead(res *http.Response, status int, why string) *http.Response {
 	c.log("an answer was replaced", "status", res.StatusCode, "cause", why)
 	header := make(http.Header)
@@ -140,7 +145,7 @@ func (c *call) instead(res *http.Response, status int, why string) *http.Respons
 	return c.reply(res, status, header, body)
 }
 
-// unreachable answers a request that the server did not answer.
+// unreachable answers the client when the server did not answer its request.
 func unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	c := callOf(r)
 	c.log("the server did not answer", "cause", cause(err))
@@ -151,8 +156,9 @@ func unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, "Bad Gateway: the server did not answer", http.StatusBadGateway)
 }
 
-// cause says what went wrong between the proxy and the server. Other errors of package http
-// repeat what the server sent, which may be a state, and so must not reach the log.
+// cause returns a text for the log that says what went wrong between the proxy and the server.
+// It uses the text of err only for the errors listed here. Other errors of package http quote
+// what the server sent. That may be a state, which must not reach the log.
 func cause(err error) string {
 	var network net.Error
 	var operation *net.OpError

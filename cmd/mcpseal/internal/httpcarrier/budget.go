@@ -6,14 +6,16 @@ import (
 	"sync/atomic"
 )
 
-// budget limits how many bytes of messages are in memory at once, over all requests. Nobody
-// waits for it: two requests that wait for each other's bytes would wait for ever.
+// budget limits how many bytes the messages of all requests together use in memory. A request
+// that needs more than is left fails and does not wait, because two requests that wait for
+// each other's bytes would wait for ever.
 type budget struct {
 	limit int64
 	used  atomic.Int64
 }
 
-// take takes n bytes, or none if there are not so many left.
+// take takes n bytes of the budget and returns true. If fewer are left, it takes none and
+// returns false.
 func (b *budget) take(n int64) bool {
 	for {
 		used := b.used.Load()
@@ -33,8 +35,8 @@ type share struct {
 	held int64
 }
 
-// resize makes the share n bytes. It returns false, and changes nothing, if the budget has
-// too few bytes left.
+// resize changes the size of the share to n bytes. If the budget has too few bytes left, it
+// changes nothing and returns false.
 func (s *share) resize(n int) bool {
 	more := int64(n) - s.held
 	if more > 0 && !s.of.take(more) {
@@ -49,7 +51,7 @@ func (s *share) resize(n int) bool {
 
 func (s *share) release() { s.resize(0) }
 
-// mostExpected is the longest message for which the whole memory is taken before it comes.
+// mostExpected is how many bytes are allocated, at most, before a message arrives.
 const mostExpected = 128 << 10
 
 var (
@@ -57,10 +59,11 @@ var (
 	errNoBudget = errors.New("too many bytes are in flight")
 )
 
-// readWhole reads at most most bytes, of which expected are likely to come. The share grows
-// with the bytes that arrive, so that a peer that only announces a long message holds little.
+// readWhole reads a message up to its end. If it has more bytes than most, readWhole returns
+// errTooLong. expected is the likely length, or -1 if it is not known. The share grows with the
+// bytes that arrive, so a peer that announces a long message and does not send it uses little.
 func readWhole(from io.Reader, most int, expected int64, s *share) ([]byte, error) {
-	first := int(min(max(expected+1, 4<<10), mostExpected, int64(most)+1)) // one more, to see that there is no more
+	first := int(min(max(expected+1, 4<<10), mostExpected, int64(most)+1)) // the extra byte shows whether the message goes on
 	if !s.resize(first) {
 		return nil, errNoBudget
 	}

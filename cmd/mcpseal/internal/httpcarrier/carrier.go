@@ -1,5 +1,6 @@
 // Package httpcarrier carries MCP messages over HTTP between clients, the core of the proxy,
-// and one server. It moves bytes; the core decides what becomes of a message.
+// and one server. This package only moves bytes. The core, package proxy, decides what happens
+// to each message.
 package httpcarrier
 
 import (
@@ -25,7 +26,7 @@ import (
 	"github.com/mcpseal/mcpseal/proxy"
 )
 
-// The limits that a zero in [Config] means.
+// The limits that apply where a field of [Config] is 0.
 const (
 	DefaultMaxRequest = 4 << 20
 	DefaultMaxAnswer  = 16 << 20
@@ -33,34 +34,38 @@ const (
 	DefaultTimeout    = 5 * time.Minute
 )
 
-// ioTimeout is how long a client may take to send a body, or to take what was written to it.
+// ioTimeout is how long a client may take to send a body, or to receive what was written to it.
 const ioTimeout = time.Minute
 
 // Config says how a [Handler] carries messages.
 type Config struct {
-	// Proxy decides what becomes of a message. Required.
+	// Proxy is the core, which decides what happens to each message. Required.
 	Proxy *proxy.Proxy
 	// Upstream is the address of the server, with its path. Required.
 	Upstream *url.URL
 	// Identity tells who sends a request. Required.
 	Identity identity.Identity
-	// ForwardIdentity sends the headers that Identity reads on to the server.
+	// ForwardIdentity says whether the server gets the headers from which Identity tells the
+	// user. If it is false, these headers are removed.
 	ForwardIdentity bool
 	// AllowOrigins lists the origins of the web pages that may send requests, such as
-	// https://app.example.com. Empty means only pages of the proxy's own address, if that
-	// is an IP address or localhost. Requests without an Origin are always allowed.
+	// https://app.example.com. If the list is empty, only pages from the proxy's own address
+	// may, and only if that address is an IP address or localhost. Requests without the
+	// header Origin are always allowed.
 	AllowOrigins []string
-	// MaxRequest is the most bytes of a request's body. 0 means 4 MiB.
+	// MaxRequest is the maximum length of a request's body, in bytes. 0 means 4 MiB.
 	MaxRequest int
-	// MaxAnswer is the most bytes of one message of the server. 0 means 16 MiB.
+	// MaxAnswer is the maximum length of one message of the server, in bytes. 0 means 16 MiB.
 	MaxAnswer int
-	// Budget is the most bytes of messages in memory, over all requests. 0 means 256 MiB.
+	// Budget is how many bytes the messages of all requests together may use in memory.
+	// 0 means 256 MiB.
 	Budget int64
-	// Timeout is how long the server may take until it begins to answer, and again until a
-	// JSON answer is complete. Streams of events may take any time. 0 means 5 minutes.
+	// Timeout is how long the server may take to begin its answer. If the answer is JSON,
+	// the server then has the same time again to complete it. Streams of events may take any
+	// time. 0 means 5 minutes.
 	Timeout time.Duration
-	// Logger gets a record of each request that is refused, and of each answer that the
-	// client does not get. Nil means [slog.Default].
+	// Logger gets a record of each request that the proxy refuses, and of each answer that
+	// it keeps from the client. Nil means [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -113,12 +118,13 @@ func New(config Config) (*Handler, error) {
 		Transport:    answers{transport(config.Timeout)},
 		BufferPool:   copyBuffers{},
 		ErrorHandler: unreachable,
-		ErrorLog:     log.New(io.Discard, "", 0), // the records of the handler say more
+		ErrorLog:     log.New(io.Discard, "", 0), // the handler writes its own, better records
 	}
 	return h, nil
 }
 
-// CheckUpstream returns an error that says why the address cannot be that of a server.
+// CheckUpstream returns nil if upstream can be the address of a server, and otherwise an error
+// that says why not.
 func CheckUpstream(upstream *url.URL) error {
 	switch {
 	case upstream == nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https":
@@ -153,13 +159,13 @@ func transport(timeout time.Duration) *http.Transport {
 	}
 }
 
-// call is a request on its way.
+// call is a request that the handler is serving.
 type call struct {
 	*Handler
 	request  *http.Request
 	exchange *proxy.Exchange // nil if the request carries no message
 	metadata bool            // the request is for RFC 9728 metadata
-	known    bool            // the identity has been checked
+	known    bool            // Identity has told who sends the request
 	answer   share
 	cancel   context.CancelFunc
 }
@@ -174,7 +180,7 @@ const metadataPath = "/.well-known/oauth-protected-resource"
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	deadlines := http.NewResponseController(w)
 	hasty := &hastyWriter{ResponseWriter: w, deadlines: deadlines}
-	defer hasty.hurry() // for what is still in buffers
+	defer hasty.hurry() // sets a deadline for the bytes that are still in buffers
 	w = hasty
 
 	ctx, cancel := context.WithCancel(r.Context())
@@ -217,7 +223,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// post carries a message of the client.
+// post serves a POST request: it reads the client's message and, unless the proxy answers it
+// itself, forwards it to the server.
 func (c *call) post(w http.ResponseWriter, r *http.Request, caller mcpseal.Principal) {
 	switch {
 	case !isJSON(r.Header):
@@ -264,7 +271,8 @@ func (c *call) post(w http.ResponseWriter, r *http.Request, caller mcpseal.Princ
 	c.forward.ServeHTTP(w, r)
 }
 
-// read reads the body of a request.
+// read returns the body of a request, whose memory it takes from s. If it cannot read the
+// body, it refuses the request and returns false.
 func (c *call) read(w http.ResponseWriter, r *http.Request, s *share) (message []byte, ok bool) {
 	err := errTooLong
 	if r.ContentLength <= int64(c.config.MaxRequest) {
@@ -292,11 +300,11 @@ func (c *call) read(w http.ResponseWriter, r *http.Request, s *share) (message [
 	return nil, false
 }
 
-// rewrite makes the request for the server.
+// rewrite turns r.Out, a copy of the client's request, into the request for the server.
 func (h *Handler) rewrite(r *httputil.ProxyRequest) {
 	c, out, upstream := callOf(r.Out), r.Out, h.config.Upstream
 	if out.GetBody != nil {
-		out.Body, _ = out.GetBody() // in memory, so that it leaves together with the headers
+		out.Body, _ = out.GetBody() // net/http sends a body in memory together with the headers
 	}
 	out.URL.Scheme, out.URL.Host, out.Host = upstream.Scheme, upstream.Host, ""
 	if !c.metadata {
@@ -317,8 +325,8 @@ func (h *Handler) rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-// identifies reports whether the server might take a header for one that tells who the user
-// is. Many read _ as -.
+// identifies reports whether the server might read the header as one that tells who the user
+// is. Many servers treat _ and - in the name of a header as the same.
 func (h *Handler) identifies(name string) bool {
 	for _, of := range h.config.Identity.Headers() {
 		if strings.EqualFold(strings.ReplaceAll(name, "_", "-"), strings.ReplaceAll(of, "_", "-")) {
@@ -328,16 +336,17 @@ func (h *Handler) identifies(name string) bool {
 	return false
 }
 
-// removed has the headers that the server does not get: those that ask for answers that could
-// not be sealed, those that would be wrong for another body, and those that are done.
+// removed lists the request headers that the server does not get: headers that ask for an
+// answer that could not be sealed, headers that would be wrong once the body has changed, and
+// headers that the proxy has dealt with itself.
 var removed = map[string]bool{
 	"Accept-Encoding": true, "Last-Event-Id": true, "Range": true, "If-Range": true,
 	"Digest": true, "Content-Digest": true, "Repr-Digest": true, "Content-Md5": true,
 	"Content-Encoding": true, "Expect": true, "Te": true,
 }
 
-// isMetadata reports whether the address is one of RFC 9728 metadata, and would not become
-// another one if the server cleans it.
+// isMetadata reports whether the address is one of RFC 9728 metadata. It returns false if the
+// address would become another one when the server cleans it, for example of "..".
 func isMetadata(address *url.URL) bool {
 	at := address.Path
 	if at != metadataPath && !strings.HasPrefix(at, metadataPath+"/") {
@@ -346,15 +355,17 @@ func isMetadata(address *url.URL) bool {
 	return address.RawPath == "" && path.Clean(at) == strings.TrimSuffix(at, "/") && !strings.Contains(at, `\`)
 }
 
-// refuse answers a request that does not reach the server.
+// refuse answers a request with an error, instead of forwarding it to the server. The log gets
+// why; the client gets only a general reason.
 func (c *call) refuse(w http.ResponseWriter, status int, why string) {
 	c.log("a request was refused", "status", status, "cause", why)
-	// Package http reads the rest of a body before it answers, however long that takes.
+	// Package http reads the rest of a body before it answers, and sets no time limit itself.
 	http.NewResponseController(w).SetReadDeadline(time.Now().Add(ioTimeout))
 	http.Error(w, http.StatusText(status)+": "+publicReason[status], status)
 }
 
-// publicReason says to the client what the operator reads in the log, without details.
+// publicReason has the reason that the client gets for each status. The details are only in
+// the log.
 var publicReason = map[int]string{
 	http.StatusBadRequest:            "the request cannot be carried",
 	http.StatusUnauthorized:          "the user is not known",
@@ -378,7 +389,8 @@ func writeJSON(w http.ResponseWriter, status int, message []byte) {
 	w.Write(message)
 }
 
-// copyBuffers has the buffers that answers are copied with. None keeps what was in it.
+// copyBuffers lends the buffers through which answers are copied to clients. It clears each
+// buffer that it gets back.
 type copyBuffers struct{}
 
 var copyPool = sync.Pool{New: func() any { return new([chunkSize]byte) }}
@@ -390,14 +402,16 @@ func (copyBuffers) Put(buffer []byte) {
 	copyPool.Put((*[chunkSize]byte)(buffer))
 }
 
-// hastyWriter gives up on a client that does not take what is written to it.
+// hastyWriter gives each write a deadline, so that a client that stops reading cannot hold up
+// the handler.
 type hastyWriter struct {
 	http.ResponseWriter
 	deadlines *http.ResponseController
 	hurried   time.Time
 }
 
-// hurry gives the client until ioTimeout from now, give or take a second.
+// hurry sets the write deadline to ioTimeout from now. It does nothing if it set the deadline
+// less than a second ago.
 func (w *hastyWriter) hurry() {
 	if now := time.Now(); now.Sub(w.hurried) >= time.Second {
 		w.hurried = now

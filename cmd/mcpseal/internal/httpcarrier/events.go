@@ -6,47 +6,49 @@ import (
 	"iter"
 )
 
-// events rewrites a stream of server-sent events while it flows. Comments leave at once. An
-// event is held until the empty line that ends it; then it leaves as it came, with other
-// data, or not at all. What is no field of an event by the specification does not leave.
+// events rewrites a stream of server-sent events while it flows. Comments are sent to the
+// client at once. An event is held until the empty line that ends it; then it is sent as it
+// came, sent with other data, or dropped. A line that the specification does not define as a
+// field is never sent.
 type events struct {
 	from io.ReadCloser
-	// seal returns the message for the client, or nil if the client must not see it.
+	// seal takes a message of the server. It returns the message that the client gets
+	// instead, or nil if the client must get none.
 	seal func(message []byte) []byte
-	// last returns the message that ends a stream without an answer, or nil if there is
-	// nothing to say.
+	// last is called when the stream ends. It returns an error message if the client still
+	// waits for an answer, and otherwise nil.
 	last  func() []byte
-	most  int // bytes of an event
+	most  int // the maximum length of an event, in bytes
 	share *share
-	fault func(error) // is told why a stream ends early
+	fault func(error) // called with the reason when the carrier ends the stream early
 
-	chunk   []byte // what was read
-	out     []byte // what the client gets next
-	start   []byte // the first bytes, as long as they may be a byte order mark
-	begun   bool   // start is done
-	event   []byte // the lines of an event that is not complete, as they came
+	chunk   []byte // the buffer for reading from the server
+	out     []byte // the bytes that the client gets next
+	start   []byte // the first bytes, while they may still become a byte order mark
+	begun   bool   // the search for a byte order mark is over
+	event   []byte // the lines so far of the event that is not complete, as they came
 	line    int    // where the last line begins in event
-	cr      bool   // the last byte was the CR of a line
-	lf      fate   // what becomes of a LF that belongs to this CR
+	cr      bool   // the last byte was a CR that ended a line
+	lf      fate   // what to do with an LF right after this CR
 	ended   bool
-	written int // bytes of out that the client has
+	written int // how many bytes of out the client has
 }
 
-// fate is what becomes of a line end.
+// fate says what to do with the LF of a line that ends with CR LF.
 type fate int
 
 const (
-	sent fate = iota // it goes to the client
-	kept             // it is part of the event
-	gone             // it belongs to what the client does not get
+	sent fate = iota // send it to the client
+	kept             // add it to the event
+	gone             // drop it
 )
 
 const chunkSize = 32 << 10
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// Read returns what the client gets. The stream always ends with io.EOF, even after a
-// failure: if Read returned an error, its only effect would be to cut off the connection.
+// Read reads the stream that the client gets. That stream always ends with io.EOF, even after
+// a failure, because another error would only cut the client's connection.
 func (e *events) Read(p []byte) (int, error) {
 	for e.written == len(e.out) {
 		if e.ended {
@@ -56,7 +58,7 @@ func (e *events) Read(p []byte) (int, error) {
 			e.out = nil
 		}
 		e.out, e.written = e.out[:0], 0
-		e.share.resize(cap(e.event) + cap(e.out)) // a silent stream holds nothing that it has sent
+		e.share.resize(cap(e.event) + cap(e.out)) // while nothing arrives, sent bytes do not count
 		if e.chunk == nil {
 			e.chunk = copyBuffers{}.Get()
 		}
@@ -79,7 +81,7 @@ func (e *events) Close() error {
 	return e.from.Close()
 }
 
-// feed takes the next bytes of the stream.
+// feed processes the next bytes from the server.
 func (e *events) feed(chunk []byte) {
 	if !e.begun {
 		if chunk = e.skipMark(chunk); !e.begun {
@@ -112,7 +114,8 @@ func (e *events) feed(chunk []byte) {
 	}
 }
 
-// skipMark sends a byte order mark at the start of the stream, and returns the rest.
+// skipMark processes the first bytes of the stream. If they are a byte order mark, it sends
+// the mark to the client. It returns the bytes after the mark.
 func (e *events) skipMark(chunk []byte) []byte {
 	e.start = append(e.start, chunk...)
 	switch {
@@ -120,7 +123,7 @@ func (e *events) skipMark(chunk []byte) []byte {
 		e.out = append(e.out, byteOrderMark...)
 		chunk = e.start[len(byteOrderMark):]
 	case bytes.HasPrefix(byteOrderMark, e.start):
-		return nil // it may still become one
+		return nil // the bytes may still become a byte order mark
 	default:
 		chunk = e.start
 	}
@@ -128,10 +131,10 @@ func (e *events) skipMark(chunk []byte) []byte {
 	return chunk
 }
 
-// lineLength returns how many bytes of the chunk belong to its first line. The LF of a CRLF
-// comes later.
+// lineLength returns the length of the first line of the chunk, with its CR or LF. A line that
+// ends with CR LF is counted up to the CR only.
 func lineLength(chunk []byte) int {
-	const stride = 1 << 10 // so that the search for an LF does not pass many lines that end with a CR
+	const stride = 1 << 10 // keeps the search for an LF short where all lines end with a CR
 	for at := 0; at < len(chunk); at += stride {
 		part := chunk[at:min(at+stride, len(chunk))]
 		end := bytes.IndexByte(part, '\n')
@@ -148,7 +151,7 @@ func lineLength(chunk []byte) int {
 	return len(chunk)
 }
 
-// lineFeed takes the LF of a CRLF.
+// lineFeed processes an LF right after the CR that ended a line.
 func (e *events) lineFeed() {
 	switch e.lf {
 	case sent:
@@ -159,7 +162,8 @@ func (e *events) lineFeed() {
 	}
 }
 
-// endOfLine takes a line that has come to its CR or LF.
+// endOfLine processes the last line of e.event, which has just ended with a CR or an LF. It
+// returns what to do with an LF that follows a CR.
 func (e *events) endOfLine() fate {
 	line := e.event[e.line:]
 	switch {
@@ -179,7 +183,8 @@ func (e *events) endOfLine() fate {
 	return is
 }
 
-// endOfEvent takes an event, with its empty line.
+// endOfEvent processes e.event, which has just ended with an empty line. It returns what to do
+// with an LF that follows a CR.
 func (e *events) endOfEvent() fate {
 	parsed := parseEvent(e.event)
 	message := bytes.Trim(parsed.data, " \t\n")
@@ -187,7 +192,7 @@ func (e *events) endOfEvent() fate {
 		return e.send(parsed)
 	}
 	if !parsed.isMessage {
-		return gone // no client reads a message in it
+		return gone // clients read messages only in events of the type "message"
 	}
 	sealed := e.seal(parsed.data)
 	switch {
@@ -205,10 +210,10 @@ func (e *events) endOfEvent() fate {
 	return gone
 }
 
-// send sends an event as it came.
+// send sends an event as it came, but without the lines that are no fields.
 func (e *events) send(parsed event) fate {
 	switch {
-	case !parsed.foreign && len(e.out) == 0: // without a copy
+	case !parsed.foreign && len(e.out) == 0: // swap the buffers instead of copying
 		e.out, e.event = e.event, e.out
 		return sent
 	case !parsed.foreign:
@@ -224,8 +229,8 @@ func (e *events) send(parsed event) fate {
 	return gone
 }
 
-// sendData sends the data of an event, and its end. Line ends in a JSON text are only white
-// space.
+// sendData sends the data of an event, and the empty line that ends it. It replaces CR and LF
+// in the message by spaces, since they are only white space in JSON.
 func (e *events) sendData(message []byte) {
 	e.out = append(e.out, "data: "...)
 	at := len(e.out)
@@ -238,7 +243,7 @@ func (e *events) sendData(message []byte) {
 	e.out = append(e.out, "\n\n"...)
 }
 
-// end ends the stream. An event that is not complete is dropped, as every client would.
+// end ends the stream. It drops an event that is not complete, as every client would do.
 func (e *events) end(why error) {
 	e.ended = true
 	e.event, e.line = nil, 0
@@ -253,8 +258,8 @@ func (e *events) end(why error) {
 // event is a parsed event.
 type event struct {
 	data      []byte
-	isMessage bool // by its type
-	foreign   bool // it has a line that is no field
+	isMessage bool // the type of the event is "message", or it has none
+	foreign   bool // the event has a line that is no field
 }
 
 // parseEvent parses the lines of an event, with the empty line at its end.
@@ -268,7 +273,7 @@ func parseEvent(text []byte) event {
 			case 1:
 				parsed.data = f.value
 			case 2:
-				parsed.data = append(make([]byte, 0, len(text)), parsed.data...) // no longer a part of text
+				parsed.data = append(make([]byte, 0, len(text)), parsed.data...) // a copy, because data is part of text
 				fallthrough
 			default:
 				parsed.data = append(append(parsed.data, '\n'), f.value...)
@@ -284,7 +289,7 @@ func parseEvent(text []byte) event {
 
 // field is a line of an event.
 type field struct {
-	name  string // "" if the line is no field that the specification knows
+	name  string // "" if the specification does not define this field
 	line  []byte // the whole line, without its end
 	value []byte
 }
@@ -297,7 +302,7 @@ func fields(text []byte) iter.Seq[field] {
 			line := bytes.TrimRight(text[:n], "\r\n")
 			text = text[n:]
 			if len(line) == 0 {
-				continue // the end of the event, or the LF of a CRLF
+				continue // the empty line that ends the event, or the LF after a CR
 			}
 			name, value, _ := bytes.Cut(line, []byte(":"))
 			f := field{line: line, value: bytes.TrimPrefix(value, []byte(" "))}

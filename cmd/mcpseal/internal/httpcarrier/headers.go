@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/proxy"
 )
 
-// mediaType returns the media type of a body, or "" if it has none, two, or one that says
-// that the text is not UTF-8.
+// mediaType returns the media type of a body. It returns "" if the header Content-Type is
+// missing, repeated or malformed, or says that the text is not in UTF-8.
 func mediaType(header http.Header) string {
 	values := header["Content-Type"]
 	if len(values) != 1 {
@@ -37,14 +37,16 @@ func isEncoded(header http.Header) bool {
 	return false
 }
 
-// The headers that repeat what a message says.
+// The headers in which a client repeats the method of its message and the name of the tool,
+// prompt or resource.
 const (
 	methodHeader = "Mcp-Method"
 	nameHeader   = "Mcp-Name"
 )
 
-// agrees reports whether the headers say of a call what the message says. Other requests are
-// not compared: clients send some whose headers differ.
+// agrees reports whether the headers of a call, if it has them, give the same method and name
+// as its message. It does not compare other requests and returns true for them, because
+// clients send some of them with headers that differ.
 func agrees(header http.Header, e *proxy.Exchange) bool {
 	switch e.Method {
 	case "tools/call", "prompts/get", "resources/read":
@@ -71,15 +73,15 @@ func agrees(header http.Header, e *proxy.Exchange) bool {
 	return true
 }
 
-// headerMismatch is the answer to a call whose headers say something else than its message.
-// id is JSON text.
+// headerMismatch returns the answer to a call whose headers differ from its message. id is the
+// JSON text of the request's id.
 func headerMismatch(id string) []byte {
 	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32020,"message":"Header mismatch"}}`)
 }
 
-// allowsOrigin reports whether the page that sent the request may do so. A page whose name an
-// attacker resolves to this machine must not, so by default only addresses count, which
-// nobody resolves.
+// allowsOrigin reports whether the web page that sent the request may send it. An attacker can
+// make the host name of a page resolve to this machine. So without a list of allowed origins,
+// it allows only IP addresses, which nobody resolves, and localhost.
 func (h *Handler) allowsOrigin(r *http.Request) bool {
 	values := r.Header["Origin"]
 	if len(values) == 0 {
@@ -100,7 +102,8 @@ func (h *Handler) allowsOrigin(r *http.Request) bool {
 	return err == nil || origin.Hostname() == "localhost"
 }
 
-// parseOrigin reads the origin of a web page: a scheme, a host and perhaps a port.
+// parseOrigin parses the origin of a web page: a scheme, a host and perhaps a port. It returns
+// false if text is anything else.
 func parseOrigin(text string) (origin url.URL, ok bool) {
 	u, err := url.Parse(strings.ToLower(text))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
