@@ -27,25 +27,27 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-// proxying holds the flags of the command proxy.
+// proxying holds the settings of the command proxy, and what is made from them.
 type proxying struct {
+	file     string
 	keys     proxyKeys
+	users    proxyUsers
+	secure   proxyTLS
+	used     proxyUsed
+	log      proxyLog
+	drain    proxyDrain
 	boundary mcpseal.Config
 	core     proxy.Config
 	carrier  httpcarrier.Config
 
-	upstream, listen string
-	identity, header string
-	trusted          []netip.Prefix
-	singleUse        bool
-	redis, redisEnv  string
-	budget           int
+	upstream, listen, admin string
+	budget, connections     int
 }
 
 func newProxy() *cobra.Command {
 	var p proxying
 	cmd := &cobra.Command{
-		Use:   "proxy --upstream URL --listen ADDRESS | proxy -- COMMAND...",
+		Use:   "proxy --config FILE | proxy --upstream URL --listen ADDRESS | proxy -- COMMAND...",
 		Short: "Seal the state and the cursors of any MCP server",
 		Long: `Stands in front of one MCP server, in any language, and seals what the server
 puts into requestState and into the cursors of its lists. The server gets back
@@ -62,6 +64,10 @@ Every user must be known, so that nobody can continue what another user began:
   --identity header     the user is in the header --header. It counts only from
                         a network of --trust, or over a Unix socket. What sends
                         it must replace the header that its own clients send.
+  --identity jwt        the user is in the access token, a JWT that --jwt-issuer
+                        signed for --resource.
+  --identity mtls       the user is in the client's certificate, which an
+                        authority of --client-ca signed.
   --identity anonymous  nobody is known: whoever has a token can use it.
 
 Keys are in a file that ` + "`mcpseal keys new`" + ` makes; the proxy follows its rotation.
@@ -69,6 +75,14 @@ All replicas need the same file. --ephemeral is for one process, and to try thin
 
 With --single-use a token works once. It is used up before the server answers, so
 a call that fails after that must start over. Replicas share --redis.
+
+With --config the settings are in a YAML file. Its fields are named like the flags,
+without the dashes; a flag that may be repeated is a list there. A flag on the command
+line wins. ` + "`mcpseal proxy check FILE`" + ` tells whether a proxy would work with the file.
+
+With --admin it serves /healthz, /readyz and /metrics at another address. After
+SIGTERM the proxy is not ready, goes on for --drain-delay, lets requests end for
+--drain, and ends.
 
 ` + exitCodes + `
 With a command after --, the exit code is that of the command.`,
@@ -78,32 +92,32 @@ With a command after --, the exit code is that of the command.`,
     --identity header --header X-User --trust 127.0.0.1/32
   mcpseal proxy --upstream http://127.0.0.1:9000/mcp --listen 127.0.0.1:8080 \
     --ephemeral --audience try --identity anonymous
-  mcpseal proxy --audience notes --ephemeral -- python server.py`,
+  mcpseal proxy --audience notes --ephemeral -- python server.py
+  mcpseal proxy check proxy.yaml && mcpseal proxy --config proxy.yaml`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return p.run(cmd, args) },
 	}
 	p.flags(cmd)
+	cmd.AddCommand(newProxyCheck())
 	return cmd
 }
 
 func (p *proxying) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
+	f.StringVar(&p.file, "config", "", "the YAML `FILE` with settings that are not on the command line")
 	f.StringVar(&p.upstream, "upstream", "", "the `URL` of the server, with its path")
 	f.StringVar(&p.listen, "listen", "", "the `ADDRESS` to serve at: HOST:PORT or unix:PATH")
+	f.StringVar(&p.admin, "admin", "", "the `ADDRESS` for /healthz, /readyz and /metrics: HOST:PORT or unix:PATH")
 	f.StringVar(&p.boundary.Audience, "audience", "", "the `NAME` of this service; others with the same keys refuse its tokens")
 	p.keys.flags(cmd)
-	f.StringVar(&p.identity, "identity", "", "how users are known: header or anonymous")
-	f.StringVar(&p.header, "header", "", "the `HEADER` that names the user")
-	f.Var(each{"NETWORK", p.trust}, "trust", "a network, such as 10.0.0.0/8, whose requests may name the user; may be repeated")
-	f.BoolVar(&p.carrier.ForwardIdentity, "forward-identity", false, "send the header that names the user to the server too")
+	p.users.flags(cmd)
+	f.BoolVar(&p.carrier.ForwardIdentity, "forward-identity", false, "send the header that names the user, or the access token, to the server too")
 	f.StringArrayVar(&p.carrier.AllowOrigins, "allow-origin", nil, "an `ORIGIN` of web pages that may send requests; may be repeated (default the proxy's own address)")
 	durationVar(cmd, &p.boundary.TTL, "ttl", 10*time.Minute, "how long a token can be used")
 	durationVar(cmd, &p.boundary.MaxFlow, "max-flow", time.Hour, "how long all rounds of a call may take")
 	f.IntVar(&p.boundary.MaxRounds, "max-rounds", 20, "how many rounds a call may have")
-	f.BoolVar(&p.singleUse, "single-use", false, "let each token work only once: in this process, or with --redis in all")
-	f.StringVar(&p.redis, "redis", "", "the `URL` of a Redis or Valkey that remembers used tokens")
-	f.StringVar(&p.redisEnv, "redis-env", "", "the environment `VARIABLE` with that URL, if it has a password")
+	p.used.flags(cmd)
 	f.StringArrayVar(&p.core.Unsolicited, "unsolicited", nil, "a `TOOL` that takes answers with its first call; may be repeated")
 	f.Var(each{"TEXT", p.rejectWith}, "rejected-text", "answer a tool call whose token is rejected with a text for the model; start-over is one that tells it to call again")
 	f.Lookup("rejected-text").NoOptDefVal = startOver
@@ -113,10 +127,20 @@ func (p *proxying) flags(cmd *cobra.Command) {
 	f.Var((*sizeFlag)(&p.carrier.MaxAnswer), "max-answer", "longest message of the server")
 	f.Var((*sizeFlag)(&p.budget), "budget", "most bytes of messages in memory, over all requests")
 	durationVar(cmd, &p.carrier.Timeout, "timeout", httpcarrier.DefaultTimeout, "how long the server may take to begin its answer")
+	p.connections = 4096
+	f.IntVar(&p.connections, "max-connections", p.connections, "most connections of clients; more wait until one ends")
+	p.secure.flags(cmd)
+	p.log.flags(cmd)
+	p.drain.flags(cmd)
 }
 
 // onlyHTTP has the flags that mean nothing with a command after --.
-var onlyHTTP = []string{"upstream", "listen", "identity", "header", "trust", "forward-identity", "allow-origin", "max-request", "max-answer", "budget", "timeout"}
+var onlyHTTP = []string{
+	"upstream", "listen", "admin", "identity", "header", "trust", "jwt-issuer", "jwt-audience", "jwt-algorithm", "jwt-jwks",
+	"resource", "san", "forward-identity", "allow-origin", "max-request", "max-answer", "budget", "timeout", "max-connections",
+	"tls-cert", "tls-key", "client-ca", "upstream-ca", "upstream-cert", "upstream-key",
+	"access-log", "label-tool", "drain", "drain-delay",
+}
 
 // startOver is the value of --rejected-text that means adapter.StartOver.
 const startOver = "start-over"
@@ -129,18 +153,6 @@ func (p *proxying) rejectWith(text string) error {
 		text = adapter.StartOver
 	}
 	p.core.RejectedText = text
-	return nil
-}
-
-func (p *proxying) trust(text string) error {
-	network, err := netip.ParsePrefix(text)
-	if err != nil {
-		if address, addressErr := netip.ParseAddr(text); addressErr == nil {
-			return fmt.Errorf("not a network; for this one address write %s/%d", address, address.BitLen())
-		}
-		return errors.New("not a network such as 10.0.0.0/8 or 127.0.0.1/32")
-	}
-	p.trusted = append(p.trusted, network.Masked())
 	return nil
 }
 
@@ -168,11 +180,11 @@ func (p *proxying) check(cmd *cobra.Command, args []string) error {
 	if err := p.keys.check(); err != nil {
 		return err
 	}
-	if (p.redis != "" || p.redisEnv != "") && !p.singleUse {
-		return errors.New("--redis remembers used tokens; it needs --single-use")
+	if err := p.used.check(); err != nil {
+		return err
 	}
-	if p.redis != "" && p.redisEnv != "" {
-		return errors.New("give either --redis or --redis-env")
+	if err := p.log.check(); err != nil {
+		return err
 	}
 	if len(args) == 0 {
 		return p.checkHTTP()
@@ -187,68 +199,42 @@ func (p *proxying) checkHTTP() (err error) {
 	if err := httpcarrier.CheckUpstream(p.carrier.Upstream); err != nil {
 		return fmt.Errorf("--upstream: %w", err)
 	}
-	unix := strings.HasPrefix(p.listen, "unix:")
-	switch p.identity {
-	case "header":
-		switch {
-		case p.header == "":
-			return errors.New("--header is missing: the header that names the user")
-		case len(p.trusted) == 0 && !unix:
-			return errors.New("--trust is missing: the network of the proxy that sets the header, such as 127.0.0.1/32")
-		}
-		if p.carrier.Identity, err = identity.FromHeader(p.header, p.trusted); err != nil {
-			return fmt.Errorf("--header: %w", err)
-		}
-		p.boundary.RequireUser = true
-	case "anonymous":
-		if p.header != "" || len(p.trusted) > 0 || p.carrier.ForwardIdentity {
-			return errors.New("--header, --trust and --forward-identity are for --identity header")
-		}
-		p.carrier.Identity = identity.Anonymous()
-	case "":
-		return errors.New("--identity is missing: choose header, or anonymous if there are no users")
-	default:
-		return fmt.Errorf("--identity %s is neither header nor anonymous", repeated(p.identity))
+	if err := p.secure.check(p.carrier.Upstream); err != nil {
+		return err
 	}
+	if err := p.users.check(p); err != nil {
+		return err
+	}
+	if p.connections < 1 {
+		return errors.New("--max-connections must be at least 1")
+	}
+	p.boundary.RequireUser = p.users.identity != "anonymous"
 	p.carrier.Budget = int64(p.budget)
-	return nil
+	return p.drain.check()
 }
 
 func (p *proxying) run(cmd *cobra.Command, args []string) error {
+	if p.file != "" {
+		if err := loadFile(cmd, p.file); err != nil {
+			return err
+		}
+	}
 	if err := p.check(cmd, args); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-	p.boundary.Logger, p.core.Logger, p.carrier.Logger = logger, logger, logger
-
-	p.boundary.MaxArguments = min(p.carrier.MaxRequest, argdigest.MaxText)
-
-	source, done, err := p.keys.open(cmd, logger)
+	logger := p.log.open(cmd.ErrOrStderr())
+	parts, err := p.assemble(ctx, cmd, logger, func(_ string, err error) error { return err })
 	if err != nil {
 		return err
 	}
-	defer done()
-	p.boundary.Keys = source
-	forget, err := p.remember(ctx, logger)
-	if err != nil {
-		return err
-	}
-	defer forget()
-	if p.core.Boundary, err = mcpseal.New(p.boundary); err != nil {
-		return usage("%s", strings.TrimPrefix(err.Error(), "mcpseal: "))
-	}
-	core, err := proxy.New(p.core)
-	if err != nil {
-		return failed("%w", err)
-	}
+	defer parts.close()
 	if len(args) == 0 {
-		p.carrier.Proxy = core
-		return p.serve(ctx, cmd, logger)
+		return p.serve(ctx, cmd, parts, logger)
 	}
-	code, err := stdiocarrier.Run(ctx, core, nil, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+	code, err := stdiocarrier.Run(ctx, parts.core, nil, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 	switch {
 	case ctx.Err() != nil:
 		return nil
@@ -258,35 +244,4 @@ func (p *proxying) run(cmd *cobra.Command, args []string) error {
 		return &exitError{code, fmt.Errorf("the command ended with exit code %d", code)}
 	}
 	return nil
-}
-
-// remember sets the store of used tokens.
-func (p *proxying) remember(ctx context.Context, logger *slog.Logger) (forget func(), err error) {
-	nothing := func() {}
-	address := p.redis
-	if p.redisEnv != "" {
-		if address = os.Getenv(p.redisEnv); address == "" {
-			return nothing, failed("the environment variable %s is not set", p.redisEnv)
-		}
-	}
-	switch {
-	case !p.singleUse:
-		return nothing, nil
-	case address == "":
-		p.boundary.Replay, err = replay.NewSingleProcess(replay.Config{Logger: logger})
-		return nothing, err
-	}
-	options, err := redis.ParseURL(address)
-	if err != nil {
-		return nothing, usage("the address of Redis is not a URL such as redis://127.0.0.1:6379/0") // the error may repeat a password
-	}
-	options.ContextTimeoutEnabled = true
-	client := redis.NewClient(options)
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	if p.boundary.Replay, err = redisreplay.New(ctx, client, redisreplay.Config{Logger: logger}); err != nil {
-		client.Close()
-		return nothing, failed("--redis: %w", err)
-	}
-	return func() { client.Close() }, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -18,19 +19,26 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/httpcarrier"
+	"golang.org/x/net/netutil"
 )
 
-// drainTime is how long requests may take to end after a signal.
-const drainTime = 5 * time.Second
+// proxyDrain holds the settings of the proxy's end.
+type proxyDrain struct{ delay, requests time.Duration }
 
-// serve serves HTTP until the context is done.
-func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, logger *slog.Logger) error {
-	handler, err := httpcarrier.New(p.carrier)
-	if err != nil {
-		return usage("%w", err)
+func (d *proxyDrain) flags(cmd *cobra.Command) {
+	durationVar(cmd, &d.delay, "drain-delay", 0, "how long to go on, but not be ready, after SIGTERM; for what balances load to notice")
+	durationVar(cmd, &d.requests, "drain", 20*time.Second, "how long requests may take to end after that")
+}
+
+func (d *proxyDrain) check() error {
+	if d.delay < 0 || d.requests < 0 || d.delay > time.Hour || d.requests > time.Hour {
+		return errors.New("--drain-delay and --drain must be between 0s and 1h")
 	}
+	return nil
+}
+
+// serve serves HTTP until the context is done, and then ends in order.
+func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyParts, logger *slog.Logger) error {
 	listener, err := listen(p.listen)
 	if err != nil {
 		return failed("--listen: %w", err)
@@ -44,32 +52,57 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, logger *slog.L
 	defer runtime.KeepAlive(ballast)
 	requests, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		BaseContext:       func(net.Listener) context.Context { return requests },
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	server := newServer(parts.ready.closing(parts.handler), logger)
+	server.BaseContext = func(net.Listener) context.Context { return requests }
+	listener = netutil.LimitListener(listener, p.connections)
+	scheme := "http"
+	if parts.tls != nil {
+		scheme, listener = "https", tls.NewListener(listener, parts.tls)
 	}
-	ended := make(chan error, 1)
+	ended := make(chan error, 2)
+	if p.admin != "" {
+		adminListener, err := listen(p.admin)
+		if err != nil {
+			listener.Close()
+			return failed("--admin: %w", err)
+		}
+		admin := newServer(adminHandler(&parts.ready, parts.metrics), logger)
+		admin.WriteTimeout = 30 * time.Second
+		defer admin.Close()
+		go func() { ended <- admin.Serve(netutil.LimitListener(adminListener, 64)) }()
+		logger.Info("proxy: /healthz, /readyz and /metrics are served", "address", adminListener.Addr().String())
+	}
 	go func() { ended <- server.Serve(listener) }()
 	if at := listener.Addr(); at.Network() == "unix" {
-		fmt.Fprintf(cmd.OutOrStdout(), "serving unix:%s at %s\n", at, handler.Path())
+		fmt.Fprintf(cmd.OutOrStdout(), "serving unix:%s at %s\n", at, parts.handler.Path())
 	} else {
-		fmt.Fprintf(cmd.OutOrStdout(), "serving http://%s%s\n", at, handler.Path())
+		fmt.Fprintf(cmd.OutOrStdout(), "serving %s://%s%s\n", scheme, at, parts.handler.Path())
 	}
 	select {
 	case err := <-ended:
 		return failed("the proxy cannot serve: %w", err)
 	case <-ctx.Done():
 	}
-	if !shutDown(server, drainTime) {
+	parts.ready.draining.Store(true)
+	logger.Info("proxy: the proxy ends", "drain_delay", p.drain.delay, "drain", p.drain.requests)
+	time.Sleep(p.drain.delay)
+	if !shutDown(server, p.drain.requests) {
+		logger.Warn("proxy: requests that had not ended in time were ended")
 		cancel() // requests that are still open end with an error
 		shutDown(server, time.Second)
 		server.Close()
 	}
 	return nil
+}
+
+func newServer(handler http.Handler, logger *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
 }
 
 // shutDown stops listening, and waits for requests. It reports whether all have ended.
@@ -81,16 +114,16 @@ func shutDown(server *http.Server, wait time.Duration) bool {
 
 // warn tells the operator what a set-up does not protect.
 func (p *proxying) warn(at net.Addr, logger *slog.Logger) {
-	if p.identity == "anonymous" {
+	if p.users.identity == "anonymous" {
 		logger.Warn("proxy: --identity anonymous binds tokens to no user: whoever has a token can use it")
 	}
-	for _, network := range p.trusted {
+	for _, network := range p.users.trusted {
 		if network.Bits() == 0 {
 			logger.Warn("proxy: --trust lets every peer say who the user is", "network", network.String())
 		}
 	}
-	if address, err := netip.ParseAddrPort(at.String()); err == nil && !address.Addr().IsLoopback() {
-		logger.Warn("proxy: other machines can reach this address, and the proxy speaks plain HTTP: put TLS in front of it", "address", at.String())
+	if address, err := netip.ParseAddrPort(at.String()); err == nil && !address.Addr().IsLoopback() && p.secure.cert == "" {
+		logger.Warn("proxy: other machines can reach this address, and the proxy speaks plain HTTP: give --tls-cert and --tls-key, or put TLS in front of it", "address", at.String())
 	}
 }
 

@@ -6,6 +6,7 @@ package httpcarrier
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -64,6 +65,14 @@ type Config struct {
 	// the server then has the same time again to complete it. Streams of events may take any
 	// time. 0 means 5 minutes.
 	Timeout time.Duration
+	// TLS says how the server's certificate is verified, and which one the proxy shows. Nil
+	// means that the system's authorities decide, and that the proxy shows none.
+	TLS *tls.Config
+	// Metadata is the RFC 9728 document that the handler serves, at the address that belongs
+	// to the handler's path. Nil means that the server is asked for it.
+	Metadata []byte
+	// Access gets a record of each request, when it has ended. Nil means no records.
+	Access *slog.Logger
 	// Logger gets a record of each request that the proxy refuses, and of each answer that
 	// it keeps from the client. Nil means [slog.Default].
 	Logger *slog.Logger
@@ -71,10 +80,11 @@ type Config struct {
 
 // Handler is the HTTP side of the proxy. It is safe for concurrent use.
 type Handler struct {
-	config  Config
-	origins map[string]bool
-	budget  budget
-	forward *httputil.ReverseProxy
+	config    Config
+	origins   map[string]bool
+	budget    budget
+	transport *http.Transport
+	forward   *httputil.ReverseProxy
 }
 
 // New returns a handler.
@@ -105,7 +115,10 @@ func New(config Config) (*Handler, error) {
 		upstream.Path = "/"
 	}
 	config.Upstream = &upstream
-	h := &Handler{config: config, origins: make(map[string]bool), budget: budget{limit: config.Budget}}
+	h := &Handler{
+		config: config, origins: make(map[string]bool), budget: budget{limit: config.Budget},
+		transport: newTransport(config.Timeout, config.TLS),
+	}
 	for _, text := range config.AllowOrigins {
 		origin, ok := parseOrigin(text)
 		if !ok {
@@ -115,7 +128,7 @@ func New(config Config) (*Handler, error) {
 	}
 	h.forward = &httputil.ReverseProxy{
 		Rewrite:      h.rewrite,
-		Transport:    answers{transport(config.Timeout)},
+		Transport:    answers{h.transport},
 		BufferPool:   copyBuffers{},
 		ErrorHandler: unreachable,
 		ErrorLog:     log.New(io.Discard, "", 0), // the handler writes its own, better records
@@ -145,8 +158,9 @@ func orDefault[T comparable](value *T, otherwise T) {
 // Path returns the one path that the handler serves.
 func (h *Handler) Path() string { return h.config.Upstream.EscapedPath() }
 
-func transport(timeout time.Duration) *http.Transport {
+func newTransport(timeout time.Duration, secure *tls.Config) *http.Transport {
 	return &http.Transport{
+		TLSClientConfig:        secure,
 		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ResponseHeaderTimeout:  timeout,
@@ -166,6 +180,7 @@ type call struct {
 	exchange *proxy.Exchange // nil if the request carries no message
 	metadata bool            // the request is for RFC 9728 metadata
 	known    bool            // Identity has told who sends the request
+	received int             // the bytes of the client's message
 	answer   share
 	cancel   context.CancelFunc
 }
@@ -187,6 +202,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	c := &call{Handler: h, request: r, cancel: cancel, answer: share{of: &h.budget}}
 	defer c.answer.release()
+	if h.config.Access != nil {
+		defer c.record(hasty, time.Now())
+	}
 	r = r.WithContext(context.WithValue(ctx, callKey{}, c))
 	r.Trailer = nil
 
@@ -207,6 +225,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.refuse(w, http.StatusForbidden, "an origin that is not allowed")
 	case r.Method != http.MethodPost && r.ContentLength != 0:
 		c.refuse(w, http.StatusBadRequest, "a body that has no place")
+	case c.metadata && h.config.Metadata != nil:
+		h.serveMetadata(w, r)
 	case c.metadata:
 		h.forward.ServeHTTP(w, r)
 	default:
@@ -214,6 +234,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.known = err == nil
 		switch {
 		case err != nil:
+			if challenger, ok := h.config.Identity.(identity.Challenger); ok {
+				w.Header().Set("Www-Authenticate", challenger.Challenge(r))
+			}
 			c.refuse(w, http.StatusUnauthorized, err.Error())
 		case r.Method == http.MethodPost:
 			c.post(w, r, caller)
@@ -243,6 +266,7 @@ func (c *call) post(w http.ResponseWriter, r *http.Request, caller mcpseal.Princ
 	if !ok {
 		return
 	}
+	c.received = len(message)
 	c.exchange = c.config.Proxy.Open(r.Context(), message, caller)
 	forward := c.exchange.Forward
 	switch {
@@ -400,33 +424,4 @@ func (copyBuffers) Get() []byte { return copyPool.Get().(*[chunkSize]byte)[:] }
 func (copyBuffers) Put(buffer []byte) {
 	clear(buffer)
 	copyPool.Put((*[chunkSize]byte)(buffer))
-}
-
-// hastyWriter gives each write a deadline, so that a client that stops reading cannot hold up
-// the handler.
-type hastyWriter struct {
-	http.ResponseWriter
-	deadlines *http.ResponseController
-	hurried   time.Time
-}
-
-// hurry sets the write deadline to ioTimeout from now. It does nothing if it set the deadline
-// less than a second ago.
-func (w *hastyWriter) hurry() {
-	if now := time.Now(); now.Sub(w.hurried) >= time.Second {
-		w.hurried = now
-		w.deadlines.SetWriteDeadline(now.Add(ioTimeout))
-	}
-}
-
-func (w *hastyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func (w *hastyWriter) Write(p []byte) (int, error) {
-	w.hurry()
-	return w.ResponseWriter.Write(p)
-}
-
-func (w *hastyWriter) FlushError() error {
-	w.hurry()
-	return w.deadlines.Flush()
 }

@@ -23,6 +23,12 @@ type Identity interface {
 	Headers() []string
 }
 
+// Challenger is an Identity that tells clients how to get an access token.
+type Challenger interface {
+	// Challenge returns the value of the header WWW-Authenticate of an answer with 401.
+	Challenge(r *http.Request) string
+}
+
 // Anonymous knows nobody, and refuses nobody: tokens are bound to no user.
 func Anonymous() Identity { return anonymous{} }
 

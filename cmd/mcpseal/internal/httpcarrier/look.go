@@ -1,0 +1,46 @@
+package httpcarrier
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// discover is a request that every server of revision 2026-07-28 answers. A server of an
+// older revision answers it with an error, which also shows that it is there.
+const discover = `{"jsonrpc":"2.0","id":"mcpseal","method":"server/discover","params":{"_meta":{` +
+	`"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+	`"io.modelcontextprotocol/clientInfo":{"name":"mcpseal","version":"0"},` +
+	`"io.modelcontextprotocol/clientCapabilities":{}}}}`
+
+// Look asks the server something harmless. It returns an error that says why the server
+// cannot be used now. An answer that asks for a user counts as one.
+func (h *Handler) Look(ctx context.Context) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.config.Upstream.String(), bytes.NewReader([]byte(discover)))
+	if err != nil {
+		return err
+	}
+	r.Header = http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+		"Mcp-Protocol-Version": {"2026-07-28"}, methodHeader: {"server/discover"}, "User-Agent": {"mcpseal"},
+	}
+	res, err := h.transport.RoundTrip(r)
+	if err != nil {
+		if ctx.Err() != nil {
+			return errors.New("it did not answer in time")
+		}
+		return errors.New(cause(err))
+	}
+	defer res.Body.Close()
+	io.CopyN(io.Discard, res.Body, 64<<10) // so that the connection can be used again
+	switch status := res.StatusCode; {
+	case status == http.StatusNotFound:
+		return errors.New("it answers 404: the path is probably wrong")
+	case status >= 300 && status < 400, status == http.StatusBadGateway, status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout:
+		return fmt.Errorf("it answers %d", status)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/httpcarrier"
+	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/identity"
+	"github.com/mcpseal/mcpseal/internal/argdigest"
+	"github.com/mcpseal/mcpseal/proxy"
+)
+
+// proxyParts is what a proxy consists of.
+type proxyParts struct {
+	core    *proxy.Proxy
+	handler *httpcarrier.Handler // nil over stdio, like the rest
+	tls     *tls.Config          // nil without TLS
+	metrics http.Handler
+	ready   readiness
+	ends    []func()
+}
+
+func (parts *proxyParts) close() {
+	for i := len(parts.ends) - 1; i >= 0; i-- {
+		parts.ends[i]()
+	}
+}
+
+// assemble makes the parts of a proxy from its settings. Nothing is served yet. The function
+// made gets the name of each part with the error of making it; assemble stops if made returns
+// an error.
+func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slog.Logger, made func(part string, err error) error) (parts *proxyParts, err error) {
+	parts = new(proxyParts)
+	defer func() {
+		if err != nil {
+			parts.close()
+		}
+	}()
+	p.boundary.Logger, p.core.Logger, p.carrier.Logger = logger, logger, logger
+	if p.log.access {
+		p.carrier.Access = logger
+	}
+	p.boundary.MaxArguments = min(p.carrier.MaxRequest, argdigest.MaxText)
+
+	source, done, err := p.keys.open(cmd, logger)
+	parts.ends = append(parts.ends, done)
+	if err == nil {
+		p.boundary.Keys = source
+		parts.ready.need(partKeys, keysReady(source))
+	} else {
+		p.boundary.Keys = mcpseal.Ephemeral() // so that the other parts can be tried; if made returns nil, nothing is served
+	}
+	if err = made(partKeys, err); err != nil {
+		return parts, err
+	}
+
+	if p.used.singleUse {
+		store, reachable, done, err := p.used.open(ctx, logger)
+		parts.ends = append(parts.ends, done)
+		if err == nil {
+			p.boundary.Replay = store
+		}
+		parts.ready.need(partStore, reachable)
+		if err := made(partStore, err); err != nil {
+			return parts, err
+		}
+	}
+
+	if p.core.Boundary, err = mcpseal.New(p.boundary); err != nil {
+		return parts, usage("%s", strings.TrimPrefix(err.Error(), "mcpseal: "))
+	}
+	if parts.core, err = proxy.New(p.core); err != nil {
+		return parts, failed("%w", err)
+	}
+	if p.upstream == "" {
+		return parts, nil
+	}
+	return parts, p.assembleHTTP(ctx, parts, logger, made)
+}
+
+func (p *proxying) assembleHTTP(ctx context.Context, parts *proxyParts, logger *slog.Logger, made func(string, error) error) error {
+	known, err := p.users.open(ctx, &p.carrier, logger)
+	if err != nil {
+		p.carrier.Identity = identity.Anonymous() // so that the server can be tried; if made returns nil, nothing is served
+	}
+	parts.ready.need(partIdentity, known)
+	if err := made(partIdentity, err); err != nil {
+		return err
+	}
+	if parts.tls, err = p.secure.server(p.users.at, logger); p.secure.cert != "" || err != nil {
+		if err := made(partCertificate, err); err != nil {
+			return err
+		}
+	}
+	if p.carrier.TLS, err = p.secure.upstream(logger); err != nil {
+		return made(partUpstream, err)
+	}
+	p.carrier.Proxy = parts.core
+	if parts.handler, err = httpcarrier.New(p.carrier); err != nil {
+		return usage("%w", err)
+	}
+	parts.ready.need(partUpstream, parts.handler.Look)
+	return made(partUpstream, nil)
+}
+
+// The parts that can fail.
+const (
+	partKeys        = "keys"
+	partStore       = "store of used tokens"
+	partIdentity    = "identity"
+	partCertificate = "certificate"
+	partUpstream    = "upstream"
+)
+
+// keysReady returns a function that tells whether there is a key that seals.
+func keysReady(source mcpseal.KeySource) func(context.Context) error {
+	return func(context.Context) error {
+		if ring := source.Ring(); ring == nil || len(ring.IDs()) == 0 {
+			return errors.New("there is no key that seals now: run mcpseal keys check")
+		}
+		return nil
+	}
+}

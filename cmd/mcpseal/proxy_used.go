@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/replay"
+	"github.com/mcpseal/mcpseal/replay/redisreplay"
+)
+
+// proxyUsed holds the settings of single use.
+type proxyUsed struct {
+	singleUse       bool
+	redis, redisEnv string
+}
+
+func (u *proxyUsed) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&u.singleUse, "single-use", false, "let each token work only once: in this process, or with --redis in all")
+	f.StringVar(&u.redis, "redis", "", "the `URL` of a Redis or Valkey that remembers used tokens")
+	f.StringVar(&u.redisEnv, "redis-env", "", "the environment `VARIABLE` with that URL, if it has a password")
+}
+
+func (u *proxyUsed) check() error {
+	if (u.redis != "" || u.redisEnv != "") && !u.singleUse {
+		return errors.New("--redis remembers used tokens; it needs --single-use")
+	}
+	if u.redis != "" && u.redisEnv != "" {
+		return errors.New("give either --redis or --redis-env")
+	}
+	return nil
+}
+
+// open returns the store of used tokens, or nil if tokens may be used again. The function
+// ready tells whether the store can be reached; it is nil if that is always so.
+func (u *proxyUsed) open(ctx context.Context, logger *slog.Logger) (store mcpseal.ReplayStore, ready func(context.Context) error, done func(), err error) {
+	done = func() {}
+	address := u.redis
+	if u.redisEnv != "" {
+		if address = os.Getenv(u.redisEnv); address == "" {
+			return nil, nil, done, failed("the environment variable %s is not set", u.redisEnv)
+		}
+	}
+	switch {
+	case !u.singleUse:
+		return nil, nil, done, nil
+	case address == "":
+		single, err := replay.NewSingleProcess(replay.Config{Logger: logger})
+		if err != nil {
+			return nil, nil, done, err
+		}
+		return single, nil, done, nil
+	}
+	options, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, nil, done, usage("the address of Redis is not a URL such as redis://127.0.0.1:6379/0") // the error may repeat a password
+	}
+	options.ContextTimeoutEnabled = true
+	client := redis.NewClient(options)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	shared, err := redisreplay.New(ctx, client, redisreplay.Config{Logger: logger})
+	if err != nil {
+		client.Close()
+		return nil, nil, done, failed("--redis: %w", err)
+	}
+	ready = func(ctx context.Context) error {
+		if client.Ping(ctx).Err() != nil { // the error may repeat an address with a password
+			return errors.New("it does not answer")
+		}
+		return nil
+	}
+	return shared, ready, func() { client.Close() }, nil
+}
