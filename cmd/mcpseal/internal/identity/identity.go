@@ -23,6 +23,13 @@ type Identity interface {
 	Headers() []string
 }
 
+// Challenger is an identity that tells a refused client how to authenticate.
+type Challenger interface {
+	Identity
+	// Challenge returns the value of WWW-Authenticate for a request that Caller refused.
+	Challenge(r *http.Request) string
+}
+
 // Anonymous knows nobody, and refuses nobody: tokens are bound to no user.
 func Anonymous() Identity { return anonymous{} }
 
