@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	filippo.io/age v1.3.2
 	github.com/fxamacker/cbor/v2 v2.9.6
+	github.com/go-jose/go-jose/v4 v4.1.7
 	github.com/mcpseal/mcpseal v0.0.0
 	github.com/mcpseal/mcpseal/gosdk v0.0.0
 	github.com/mcpseal/mcpseal/keys/agekeys v0.0.0

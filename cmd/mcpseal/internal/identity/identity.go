@@ -23,9 +23,10 @@ type Identity interface {
 	Headers() []string
 }
 
-// Challenger is an Identity that tells clients how to get an access token.
+// Challenger is an identity that tells a refused client how to authenticate.
 type Challenger interface {
-	// Challenge returns the value of the header WWW-Authenticate of an answer with 401.
+	Identity
+	// Challenge returns the value of WWW-Authenticate for a request that Caller refused.
 	Challenge(r *http.Request) string
 }
 

@@ -1,0 +1,242 @@
+// Package identitytest has an OpenID Connect provider on the loopback interface, for tests
+// of what reads its tokens. It signs with the standard library alone, so that tests do not
+// check a library against itself.
+package identitytest
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Audience is the audience of the tokens of [Provider.Token].
+const Audience = "https://mcp.example.com/mcp"
+
+// Provider is a provider of tokens. It is safe for concurrent use.
+type Provider struct {
+	// Issuer is the address of the provider.
+	Issuer string
+
+	server  *httptest.Server
+	mu      sync.Mutex
+	keys    map[string]crypto.Signer
+	newest  string
+	made    int
+	fetches map[string]int // by path
+	instead map[string]http.HandlerFunc
+}
+
+// The paths of the documents.
+const (
+	MetadataPath = "/.well-known/openid-configuration"
+	JWKSPath     = "/keys"
+)
+
+// Start starts a provider with one key for ES256.
+func Start() *Provider {
+	p := &Provider{keys: make(map[string]crypto.Signer), fetches: make(map[string]int), instead: make(map[string]http.HandlerFunc)}
+	p.server = httptest.NewServer(p)
+	p.Issuer = p.server.URL
+	p.AddKey("ES256")
+	return p
+}
+
+// Close stops the provider.
+func (p *Provider) Close() { p.server.Close() }
+
+// AddKey makes a key, publishes it, and signs with it from now on. The algorithm is RS256,
+// PS256, ES256 or EdDSA. AddKey returns the key's id.
+func (p *Provider) AddKey(algorithm string) string {
+	var signer crypto.Signer
+	var err error
+	switch algorithm {
+	case "RS256", "PS256":
+		signer, err = rsa.GenerateKey(rand.Reader, 2048)
+	case "ES256":
+		signer, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	case "EdDSA":
+		_, signer, err = ed25519.GenerateKey(rand.Reader)
+	default:
+		panic("identitytest: no key for the algorithm " + algorithm)
+	}
+	if err != nil {
+		panic(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.made++
+	id := fmt.Sprintf("%s-%d", algorithm, p.made)
+	p.keys[id], p.newest = signer, id
+	return id
+}
+
+// RemoveKey withdraws a key.
+func (p *Provider) RemoveKey(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.keys, id)
+}
+
+// Key returns a key that has not been removed.
+func (p *Provider) Key(id string) crypto.Signer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.keys[id]
+}
+
+// Newest returns the id of the newest key.
+func (p *Provider) Newest() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.newest
+}
+
+// Answer answers a path with the handler from now on, or as usual again if it is nil.
+func (p *Provider) Answer(path string, handler http.HandlerFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.instead[path] = handler
+}
+
+// Fetches returns how often a path was asked for.
+func (p *Provider) Fetches(path string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fetches[path]
+}
+
+func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	p.fetches[r.URL.Path]++
+	instead := p.instead[r.URL.Path]
+	p.mu.Unlock()
+	switch {
+	case instead != nil:
+		instead(w, r)
+	case r.URL.Path == MetadataPath:
+		json.NewEncoder(w).Encode(map[string]any{"issuer": p.Issuer, "jwks_uri": p.Issuer + JWKSPath})
+	case r.URL.Path == JWKSPath:
+		w.Write(p.JWKS())
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// JWKS returns the set of the public keys.
+func (p *Provider) JWKS() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	set := []map[string]any{}
+	for _, id := range slices.Sorted(maps.Keys(p.keys)) {
+		jwk := JWK(p.keys[id].Public())
+		jwk["kid"], jwk["use"] = id, "sig"
+		set = append(set, jwk)
+	}
+	text, err := json.Marshal(map[string]any{"keys": set})
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// JWK returns the members of a JSON Web Key that hold a public key.
+func JWK(public crypto.PublicKey) map[string]any {
+	switch public := public.(type) {
+	case *rsa.PublicKey:
+		return map[string]any{"kty": "RSA", "n": encode(public.N.Bytes()), "e": encode([]byte{byte(public.E >> 16), byte(public.E >> 8), byte(public.E)})}
+	case *ecdsa.PublicKey:
+		point, err := public.Bytes()
+		if err != nil {
+			panic(err)
+		}
+		size := (len(point) - 1) / 2
+		return map[string]any{"kty": "EC", "crv": public.Params().Name, "x": encode(point[1 : 1+size]), "y": encode(point[1+size:])}
+	case ed25519.PublicKey:
+		return map[string]any{"kty": "OKP", "crv": "Ed25519", "x": encode(public)}
+	}
+	panic(fmt.Sprintf("identitytest: no JWK for a %T", public))
+}
+
+// Claims returns the claims of an access token that is valid for an hour.
+func (p *Provider) Claims(subject string, now time.Time) map[string]any {
+	return map[string]any{
+		"iss": p.Issuer, "sub": subject, "aud": Audience,
+		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(),
+	}
+}
+
+// Token returns an access token that is valid for an hour, signed with the newest key.
+func (p *Provider) Token(subject string) string {
+	return p.Sign(p.Claims(subject, time.Now()))
+}
+
+// Sign returns a token with these claims, signed with the newest key.
+func (p *Provider) Sign(claims map[string]any) string {
+	id := p.Newest()
+	algorithm, _, _ := strings.Cut(id, "-")
+	return p.SignWith(id, map[string]any{"alg": algorithm, "kid": id, "typ": "at+jwt"}, claims)
+}
+
+// SignWith returns a token with this header and these claims, signed with a key.
+func (p *Provider) SignWith(id string, header, claims map[string]any) string {
+	texts := make([][]byte, 2)
+	for i, value := range []map[string]any{header, claims} {
+		var err error
+		if texts[i], err = json.Marshal(value); err != nil {
+			panic(err)
+		}
+	}
+	algorithm, _ := header["alg"].(string)
+	return Compact(p.Key(id), algorithm, string(texts[0]), string(texts[1]))
+}
+
+// Compact returns a token with exactly this header and this payload. The algorithm says
+// what signature it gets, whatever the header says.
+func Compact(key crypto.Signer, algorithm, header, payload string) string {
+	text := encode([]byte(header)) + "." + encode([]byte(payload))
+	return text + "." + encode(signature(key, algorithm, []byte(text)))
+}
+
+func signature(key crypto.Signer, algorithm string, text []byte) []byte {
+	digest := sha256.Sum256(text)
+	var signed []byte
+	var err error
+	switch algorithm {
+	case "RS256":
+		signed, err = key.Sign(rand.Reader, digest[:], crypto.SHA256)
+	case "PS256":
+		signed, err = key.Sign(rand.Reader, digest[:], &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash, Hash: crypto.SHA256})
+	case "EdDSA":
+		signed, err = key.Sign(rand.Reader, text, crypto.Hash(0))
+	case "ES256":
+		r, s, failed := ecdsa.Sign(rand.Reader, key.(*ecdsa.PrivateKey), digest[:])
+		if err = failed; err == nil {
+			signed = make([]byte, 64)
+			r.FillBytes(signed[:32])
+			s.FillBytes(signed[32:])
+		}
+	default:
+		panic("identitytest: no signature for the algorithm " + strconv.Quote(algorithm))
+	}
+	if err != nil {
+		panic(err)
+	}
+	return signed
+}
+
+func encode(text []byte) string { return base64.RawURLEncoding.EncodeToString(text) }
