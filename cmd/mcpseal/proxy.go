@@ -4,27 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/netip"
 	"net/url"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/httpcarrier"
-	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/identity"
 	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/stdiocarrier"
-	"github.com/mcpseal/mcpseal/internal/argdigest"
 	"github.com/mcpseal/mcpseal/proxy"
-	"github.com/mcpseal/mcpseal/replay"
-	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
 // proxying holds the settings of the command proxy, and what is made from them.

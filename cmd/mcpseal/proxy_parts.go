@@ -37,7 +37,7 @@ func (parts *proxyParts) close() {
 // made gets the name of each part with the error of making it; assemble stops if made returns
 // an error.
 func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slog.Logger, made func(part string, err error) error) (parts *proxyParts, err error) {
-	parts = new(proxyParts)
+	parts = &proxyParts{metrics: http.NotFoundHandler()}
 	defer func() {
 		if err != nil {
 			parts.close()

@@ -233,6 +233,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		caller, err := h.config.Identity.Caller(r)
 		c.known = err == nil
 		switch {
+		case errors.Is(err, identity.ErrUnavailable):
+			w.Header().Set("Retry-After", "5")
+			c.refuse(w, http.StatusServiceUnavailable, err.Error())
 		case err != nil:
 			if challenger, ok := h.config.Identity.(identity.Challenger); ok {
 				w.Header().Set("Www-Authenticate", challenger.Challenge(r))
