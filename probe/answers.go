@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// The server chooses the questions. These bounds keep it from choosing how much the probe writes.
+// The server chooses the questions. These limits bound how much the probe writes as answers.
 const (
-	maxQuestions = 64       // in one request
-	maxItems     = 100      // of an array that must have so many
-	maxText      = 64 << 10 // characters of a text that must have so many
-	maxAnswers   = 1 << 20  // bytes of all answers to one request
+	maxQuestions = 64       // questions that the server may ask at once
+	maxItems     = 100      // items that a schema may require of an array
+	maxText      = 64 << 10 // characters that a schema may require of a text
+	maxAnswers   = 1 << 20  // total length in bytes of the answers to one set of questions
 )
 
 var errLong = fmt.Errorf("the answers would be longer than %d bytes", maxAnswers)
@@ -37,8 +37,8 @@ func (p *probe) answers(t Target, r *reply) (all []member, err error) {
 	return all, nil
 }
 
-// answer returns the JSON text of an answer to a question. given is what the operator said
-// the answer is, or "".
+// answer returns the JSON text of an answer to a question. given is the answer that the
+// operator chose, or "" if the operator chose none.
 func answer(q question, given string, decline bool) (string, error) {
 	if decline && (q.Method == "sampling/createMessage" || q.Method == "roots/list") {
 		return "", errors.New("it cannot be declined as a form can, so a call with declined answers would have an effect")
@@ -80,7 +80,7 @@ func answer(q question, given string, decline bool) (string, error) {
 	return "", fmt.Errorf("it is of a kind that is not known: %q", q.Method)
 }
 
-// accepts reports whether a message has an answer that accepts something.
+// accepts reports whether a message has an answer with the action accept.
 func accepts(m message) bool { return strings.Contains(m.value("inputResponses"), `"accept"`) }
 
 const (
@@ -88,7 +88,7 @@ const (
 	cancelled = `{"action":"cancel"}`
 )
 
-// schema is the part of JSON Schema that forms may use.
+// schema is a JSON Schema, with the keywords that forms may use.
 type schema struct {
 	Type       typeName
 	Format     string
@@ -105,7 +105,8 @@ type schema struct {
 	Pattern    string
 }
 
-// typeName is the first type that a schema allows.
+// typeName is the type that a schema allows. If it allows several, typeName is the first one
+// that is not null.
 type typeName string
 
 func (t *typeName) UnmarshalJSON(text []byte) error {
@@ -121,7 +122,7 @@ func (t *typeName) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// fill returns a value that fits the schema.
+// fill returns the JSON text of a value that fits the schema.
 func (s *schema) fill() (string, error) {
 	choices := slices.Clone(s.Enum)
 	for _, one := range slices.Concat(s.OneOf, s.AnyOf) {
@@ -193,7 +194,7 @@ func (s *schema) fill() (string, error) {
 	return "", fmt.Errorf("the type %q is not known", string(s.Type))
 }
 
-// readSchema reads the schema of a tool's arguments. What it does not know, it leaves out.
+// readSchema reads the schema of a tool's arguments. It ignores keywords that it does not know.
 func readSchema(text json.RawMessage) (s schema) {
 	json.Unmarshal(text, &s)
 	return s

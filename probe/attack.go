@@ -2,20 +2,20 @@ package probe
 
 // Attack is one class of attacks. It tries several variants.
 type Attack struct {
-	ID       string   `json:"id"`       // as in --require and in reports
+	ID       string   `json:"id"`       // the name of the attack in --require and in reports
 	Title    string   `json:"title"`    // what is sent
-	Means    string   `json:"means"`    // what it means if it gets through
-	Section  Section  `json:"section"`  // what the specification says
+	Means    string   `json:"means"`    // what it means if the attack gets through
+	Section  Section  `json:"section"`  // the section of the specification that it is about
 	Fix      string   `json:"fix"`      // what to do about a finding
 	Severity Severity `json:"severity"` // how bad a finding is
-	AtMost   int      `json:"atMost"`   // how many requests it sends for each target that asks once, or for each list, honest ones included
+	AtMost   int      `json:"atMost"`   // the maximum number of requests, honest ones included, for each target that asks once, or for each list
 	Honest   int      `json:"honest"`   // how many honest calls it completes for each target
 
-	unsolicited bool // whether it gets through on a tool that takes answers with its first call
-	honestState bool // whether the state is good and something else is not, so that a refusal says nothing of the state
-	early       bool // whether a refusal before the state is looked at is what the specification wants
-	ranFirst    bool // whether a tool's error that is no refusal means that the tool ran
-	consent     bool // whether it must be the user's consent that was taken, because a refusal harms nobody
+	unsolicited bool // the attack also gets through if a tool accepts answers in its first call on purpose
+	honestState bool // the state is genuine and something else is wrong, so a refusal says nothing about the state
+	early       bool // the specification wants a refusal before the state is looked at
+	ranFirst    bool // a tool's error that differs from a refusal means that the tool ran
+	consent     bool // it is a finding only if the server went on as after the user's consent
 	needs       need
 	try         func(*trial)
 }
@@ -26,8 +26,8 @@ type Severity string
 // The severities, worst first.
 const (
 	High   Severity = "high"   // a client does what the server did not allow
-	Medium Severity = "medium" // a client learns what it should not, or takes another way around
-	Low    Severity = "low"    // a weakness that needs another one, or an honest client is refused
+	Medium Severity = "medium" // a client learns what it should not, or gets around a check
+	Low    Severity = "low"    // a weakness that does harm only together with another one, or an honest client is refused
 )
 
 // Section is a section of the specification.
@@ -50,13 +50,13 @@ var (
 	pagination   = Section{"Pagination, error handling", specification + "/server/utilities/pagination#error-handling"}
 )
 
-// tries returns how many requests so many variants take for a target that asks once: with honest
-// calls before and after, and all over again with a new state for each of at most 64 if the
-// server spends a state that it refuses.
+// tries returns the maximum number of requests that an attack with this many variants sends to
+// a target that asks once. It counts the honest calls before and after. If the server makes a
+// state invalid when it refuses it, at most 64 variants are sent again, each with a new state.
 func tries(variants int) int { return variants + 2*min(variants, 64) + 10 }
 
-// most returns how many requests the attack sends if there are so many lists, and if the targets
-// ask so many times in all.
+// most returns the maximum number of requests that the attack sends. rounds is how many times
+// all targets together ask. books is how many lists and paged tools there are.
 func (a *Attack) most(rounds, books int) int {
 	n := a.AtMost
 	if a.needs&needState != 0 {
@@ -68,14 +68,14 @@ func (a *Attack) most(rounds, books int) int {
 	return n
 }
 
-// need is what an attack cannot do without.
+// need is a set of things without which an attack cannot be tried.
 type need int
 
 const (
 	needState  need = 1 << iota // a target that issues a state
-	needHTTP                    // headers
-	needUsers                   // two bearer tokens
-	needMaxAge                  // Options.MaxAge
+	needHTTP                    // a server over HTTP, for the headers
+	needUsers                   // the bearer tokens of two users
+	needMaxAge                  // a value for Options.MaxAge
 	needCursor                  // a list or a tool that issues a cursor
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// answerAttacks are on the answers that come with a genuine state.
+// answerAttacks are the attacks that send wrong answers with a genuine state.
 var answerAttacks = []Attack{
 	{
 		ID: "early-answers", Title: "Answers to later questions, with the first state", Severity: High, Section: answering, unsolicited: true,
@@ -60,17 +60,17 @@ var answerAttacks = []Attack{
 	},
 }
 
-// variant2 replaces one answer by others.
+// variant2 is a list of answers that replace one honest answer. what says how they differ.
 type variant2 struct {
 	what    string
 	answers []member
 }
 
-// maxAltered is how many of the answers to one request are replaced, one after the other.
+// maxAltered is the maximum number of answers in one request that are replaced, one at a time.
 const maxAltered = 8
 
-// alterAnswers returns an attack that replaces each answer of the honest retry. Each variant
-// must not count as the answer.
+// alterAnswers returns an attack that replaces the answers of the honest retry, one at a time.
+// The server must not accept a replacement as the answer.
 func alterAnswers(change func(m member) []variant2) func(*trial) {
 	return func(t *trial) {
 		t.eachTarget(func(f *flow) []variant { return t.alteredAnswers(f, change) })
@@ -81,7 +81,7 @@ func (t *trial) alteredAnswers(f *flow, change func(m member) []variant2) (list 
 	answers, _ := members(f.retry.value("inputResponses"))
 	for _, m := range spread(answers, maxAltered) {
 		i := slices.Index(answers, m)
-		// If the server goes on without this answer, nothing can be told of another one.
+		// If the server goes on even without this answer, replacing the answer shows nothing.
 		if fresh, err := t.mintAt(f.target, f.target.arguments(), firstUser, f.round); err != nil ||
 			t.through(fresh, t.send(fresh.retry.with("inputResponses", object(slices.Delete(slices.Clone(answers), i, i+1)))).reply) {
 			t.result.Outcomes[early.String()]++
@@ -96,7 +96,7 @@ func (t *trial) alteredAnswers(f *flow, change func(m member) []variant2) (list 
 	return list
 }
 
-// earlyAnswers sends the answers of all rounds with the state of the first.
+// earlyAnswers sends the answers of all rounds with the state of the first round.
 func earlyAnswers(t *trial) {
 	tried := false
 	for _, target := range t.targets() {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// cursorAttacks are on the positions in lists.
+// cursorAttacks are the attacks on cursors, the positions in lists.
 var cursorAttacks = []Attack{
 	{
 		ID: "cursor-changed", Title: "One character of a cursor changed", Severity: Medium, Section: pagination,
@@ -83,7 +83,7 @@ func (b book) target() Target {
 	return Target{Method: b.method, Name: "list"}
 }
 
-// page returns the request for a page. An empty cursor means the first.
+// page returns the request for a page of the book. An empty cursor means the first page.
 func (b book) page(cursor string, as user) message {
 	if b.tool == nil {
 		m := message{method: b.method, as: as}.with("_meta", meta(canEverything))
@@ -99,7 +99,7 @@ func (b book) page(cursor string, as user) message {
 	return b.tool.call(object(arguments)).sentBy(as)
 }
 
-// next returns the cursor in a page.
+// next returns the cursor for the next page that the page r carries, or "" if it has none.
 func (b book) next(r *reply) string {
 	result := r.message.Result
 	if result == nil || r.outcome() != complete {
@@ -115,10 +115,10 @@ func (b book) next(r *reply) string {
 	return ""
 }
 
-// lists has the lists of the protocol.
+// lists has the protocol's methods that return lists.
 var lists = []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list"}
 
-// findPages keeps the lists and tools that issue a cursor.
+// findPages adds the lists and tools that issue a cursor to p.pages.
 func (p *probe) findPages() {
 	var all []book
 	for _, method := range lists {
@@ -134,7 +134,7 @@ func (p *probe) findPages() {
 	}
 }
 
-// walk reads two pages, and returns the cursor between them.
+// walk reads the first two pages, and returns the cursor that leads to the second.
 func (p *probe) walk(b book, as user) (cursor string, err error) {
 	first := p.send(b.page("", as)).reply
 	if cursor = b.next(first); cursor == "" {
@@ -146,7 +146,8 @@ func (p *probe) walk(b book, as user) (cursor string, err error) {
 	return cursor, nil
 }
 
-// eachBook tries other texts in the place of a cursor.
+// eachBook sends other texts instead of a genuine cursor, for each book. list returns these
+// texts: the name of each says what it is, and the value is the text.
 func (t *trial) eachBook(list func(b book, cursor string) []member) {
 	for _, b := range t.pages {
 		cursor, err := t.walk(b, firstUser)
@@ -166,7 +167,8 @@ func (t *trial) eachBook(list func(b book, cursor string) []member) {
 	}
 }
 
-// page asks for a page that the server must refuse, and reports whether it did not.
+// page asks for a page with a cursor that the server must refuse. It returns true, and records
+// a finding, if the server does not refuse it.
 func (t *trial) page(b book, what, cursor string, as user) bool {
 	sent := t.send(b.page(cursor, as))
 	t.result.Outcomes[sent.reply.outcome().String()]++

@@ -1,6 +1,6 @@
 package probe
 
-// httpAttacks are on what HTTP adds to a message.
+// httpAttacks are the attacks that change the HTTP headers of a message.
 var httpAttacks = []Attack{
 	{
 		ID: "old-version", Title: "A changed state with another version header", Severity: High, Section: headersMatch,

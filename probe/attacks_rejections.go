@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// rejectionAttacks are about what refusals say. They send little: they look at the refusals
-// that the other attacks got.
+// rejectionAttacks look for what a refusal reveals. They send few requests, because they use
+// the refusals that the other attacks got.
 var rejectionAttacks = []Attack{
 	{
 		ID: "oracle", Title: "Telling refusals apart", Severity: Medium, Section: security,
@@ -37,8 +37,9 @@ var rejectionAttacks = []Attack{
 	},
 }
 
-// comparable reports whether a refusal can be compared with others: the request was in good
-// form, with arguments that the target takes, and a state that is a string of ordinary size.
+// comparable reports whether the refusal of a request can be compared with other refusals. It
+// can if the request is well-formed, with arguments that the target accepts and a state that is
+// a string of ordinary size.
 func (p *probe) comparable(m message) bool {
 	value, names := m.value("requestState"), map[string]bool{}
 	for _, param := range m.params {
@@ -61,7 +62,7 @@ func oracle(t *trial) {
 			t.result.Outcomes[e.reply.outcome().String()]++
 			if first == nil {
 				first = e
-				// Whatever differs between two answers to one request says nothing.
+				// A difference between two answers to the same request reveals nothing.
 				again := t.send(e.message)
 				masks = again.reply.outcome() == e.reply.outcome() && again.form(false) != e.form(false)
 			}
@@ -74,12 +75,13 @@ func oracle(t *trial) {
 	}
 }
 
-// form returns everything by which a client can tell two refusals apart, without the state that
-// it sent itself. If masks is true, numbers and ids in the message and the data do not count.
+// form returns a text with everything by which a client can tell two refusals apart. It leaves
+// out the state that the client sent. If masks is true, it also leaves out numbers and ids in
+// the message and the data.
 func (e exchange) form(masks bool) string {
 	form := e.reply.form()
 	escaped, _ := json.Marshal(unquoted(e.message.value("requestState")))
-	for _, text := range []string{e.message.value("requestState"), string(escaped)} { // two ways to write it
+	for _, text := range []string{e.message.value("requestState"), string(escaped)} { // two ways to write the state
 		form = strings.ReplaceAll(form, text, "(the state)")
 	}
 	if head, rest, ok := strings.Cut(form, ", message "); masks && ok {
@@ -90,7 +92,7 @@ func (e exchange) form(masks bool) string {
 	return form
 }
 
-// ids finds what may be the number of an error, or of a trace.
+// ids matches texts that may be the number of an error or of a trace.
 var ids = regexp.MustCompile(`[0-9a-fA-F-]{6,}|[0-9]+`)
 
 func echoedState(t *trial) {
@@ -107,7 +109,7 @@ func echoedState(t *trial) {
 	}
 }
 
-// call returns what a message calls, and with which arguments.
+// call returns the method, the target and the arguments of a message, as one text.
 func (m message) call() string {
 	return m.method + m.value("name") + m.value("uri") + m.value("arguments")
 }

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// requestAttacks present a genuine state with another request, or with one that two readers
-// read differently.
+// requestAttacks send a genuine state with another request, or with a request that two JSON
+// parsers read differently.
 var requestAttacks = []Attack{
 	{
 		ID: "other-target", Title: "The state of another tool, prompt or resource", Severity: High, Section: replay,
@@ -130,7 +130,7 @@ func otherTarget(t *trial) {
 	}
 }
 
-// otherArguments tries arguments that the target takes, but with a state for others.
+// otherArguments sends arguments that the target accepts, with a state for other arguments.
 func otherArguments(t *trial) {
 	tried := false
 	for _, target := range t.targets() {
@@ -144,7 +144,7 @@ func otherArguments(t *trial) {
 		}
 		var list []variant
 		for _, c := range spread(t.changedArguments(target), 24) {
-			// A refusal says something only if these arguments are good by themselves.
+			// A refusal means something only if the target accepts these arguments at first.
 			if _, err := t.first(target, c.value, firstUser); err != nil {
 				t.result.Outcomes[early.String()]++
 				continue
@@ -155,7 +155,7 @@ func otherArguments(t *trial) {
 			}
 		}
 		t.variants(f, list, func() (*flow, error) { return t.mint(target) })
-		// A member that the tool does not know may be ignored by everybody.
+		// The tool does not know this extra member, so perhaps nothing on the server reads it.
 		fresh, err := t.mint(target)
 		if err != nil {
 			t.unclear(err)
@@ -172,8 +172,8 @@ func otherArguments(t *trial) {
 	}
 }
 
-// unknown reports a difference in a member that the target does not know. It is a finding only
-// if the result shows that somebody read it.
+// unknown records that a change got through in a member that the target does not know. It is a
+// finding only if the result shows that the server read the member, and otherwise information.
 func (t *trial) unknown(target Target, what string, sent exchange, before []exchange) {
 	shown := append(slices.Clone(before), sent)
 	if strings.Contains(sent.reply.shown(), canary) {
@@ -183,8 +183,8 @@ func (t *trial) unknown(target Target, what string, sent exchange, before []exch
 	t.inform(target, what+", which may be read by nobody", shown...)
 }
 
-// changedArguments returns arguments that differ from the target's own: what differs, and
-// the JSON text.
+// changedArguments returns arguments that differ from the target's own. For each of them, name
+// says what differs, and value is the JSON text of all arguments.
 func (p *probe) changedArguments(target Target) (all []member) {
 	if target.Others != "" {
 		all = append(all, member{"the other arguments", target.Others})
@@ -274,21 +274,23 @@ func escaped(own []member) string {
 	return object(again)
 }
 
-// twin is a pair of arguments that must not be taken for each other.
+// twin is a pair of arguments that a server must not treat as equal. The first is for the first
+// request, the other for the retry.
 type twin struct {
 	what, first, retry string
 	unknown            bool // the difference is in a member that the target does not know
-	visible            bool // it is a hole only if the results for the two differ
+	visible            bool // it is a finding only if the results for the two differ
 }
 
-// differs reports whether the result of the attack shows another value than the honest call
+// differs reports whether the result of the attack differs from the result of an honest call
 // with the first arguments of the pair.
 func (t *trial) differs(target Target, pair twin, sent exchange) bool {
 	f, err := t.mintAs(target, pair.first, firstUser)
 	return err == nil && t.send(f.retry).reply.shown() != sent.reply.shown()
 }
 
-// twins returns an attack that asks with the first arguments and answers with the others.
+// twins returns an attack that sends the first request with the first arguments of each pair,
+// and the retry with the other arguments.
 func twins(list func(t *trial, target Target) []twin) func(*trial) {
 	return func(t *trial) {
 		for _, target := range t.targets() {
@@ -302,7 +304,7 @@ func twins(list func(t *trial, target Target) []twin) func(*trial) {
 				}
 				f, err := t.mintAs(target, pair.first, firstUser)
 				if err != nil {
-					t.result.Outcomes[early.String()]++ // the server takes no such arguments at all
+					t.result.Outcomes[early.String()]++ // the server does not accept such arguments at all
 					continue
 				}
 				sent := t.tell(f.retry.with("arguments", pair.retry))
@@ -334,8 +336,9 @@ type slot struct {
 	unknown bool // the target does not know the member
 }
 
-// slots returns places for a value of the type: at most three arguments of the target that may
-// have any value of that type, and a member that the target does not know.
+// slots returns places where a value of the given JSON type can be put: at most three arguments
+// of the target that may have any value of that type, and a member that the target does not
+// know.
 func (p *probe) slots(target Target, of string) (all []slot) {
 	own, _ := members(target.arguments())
 	for i, m := range own {
@@ -373,8 +376,8 @@ func typeOf(value string) string {
 	return ""
 }
 
-// duplicateMembers sends one honest copy of a member and one that is not. The result shows
-// which one the handler read.
+// duplicateMembers sends a member twice, with the honest value and with another value. The
+// result shows which of the two the handler read.
 func duplicateMembers(t *trial) {
 	for _, target := range t.targets() {
 		fresh := func() (*flow, error) { return t.mint(target) }
@@ -382,7 +385,8 @@ func duplicateMembers(t *trial) {
 		if ok {
 			t.show(target, fresh, doubled(own, i, second), func(sent exchange) bool { return strings.Contains(sent.reply.shown(), second) })
 		}
-		// A state twice: whichever copy the server reads, one of the two orders must fail.
+		// Send the state twice in one request, genuine and changed, in both orders. Whichever
+		// copy the server reads, it must refuse one of the two requests.
 		both, orders := 0, [][2]int{{0, 1}, {1, 0}}
 		var shown []exchange
 		for _, order := range orders {
@@ -405,9 +409,9 @@ func duplicateMembers(t *trial) {
 	}
 }
 
-// echoed returns the arguments of a target, which of them is a text that the honest result
-// shows, and another text for it that the target takes. ok is false if there is none: then
-// nobody can see which of two values the handler read.
+// echoed looks for an argument whose text the honest result shows. It returns the target's
+// arguments, the index of that argument, and another text for it that the target accepts. ok is
+// false if there is none: then nobody can see which of two values the handler read.
 func (t *trial) echoed(target Target) (own []member, i int, second string, ok bool) {
 	own, _ = members(target.arguments())
 	tried := 0
@@ -433,7 +437,7 @@ func (t *trial) echoed(target Target) (own []member, i int, second string, ok bo
 	return nil, 0, "", false
 }
 
-// doubled returns retries in which one of the arguments has a second value.
+// doubled returns variants of the honest retry in which the argument own[i] has two values.
 func doubled(own []member, i int, second string) []variant {
 	m := own[i]
 	other := slices.Clone(own)
@@ -456,7 +460,7 @@ func doubled(own []member, i int, second string) []variant {
 	}
 }
 
-// twoParams returns a message with the params of both.
+// twoParams returns a message with the member params twice: first from a, then from b.
 func twoParams(a, b message) message {
 	m := a
 	m.body = func(id int) string {
@@ -465,8 +469,8 @@ func twoParams(a, b message) message {
 	return m
 }
 
-// show sends variants that are holes only if the handler is shown to read what was not
-// checked.
+// show sends each variant in a flow that fresh makes. A variant that gets through is a finding
+// only if shows returns true: then the answer shows that the handler read what was not checked.
 func (t *trial) show(target Target, fresh func() (*flow, error), list []variant, shows func(exchange) bool) {
 	for _, v := range list {
 		f, err := fresh()
@@ -484,7 +488,8 @@ func otherSpellings(t *trial) {
 	for _, target := range t.targets() {
 		fresh := func() (*flow, error) { return t.mint(target) }
 		var list []variant
-		// If answers count without any state, or with any, nothing can be told of its spelling.
+		// If the server accepts answers without a state, or with any state, then another
+		// spelling of the member's name shows nothing.
 		if f, err := fresh(); err != nil || t.through(f, t.send(f.retry.without("requestState")).reply) ||
 			t.through(f, t.send(f.retry.with("requestState", quoted(madeUp))).reply) {
 			t.result.Outcomes[early.String()]++
@@ -540,7 +545,7 @@ func otherCase(name string) string {
 	return name + "X"
 }
 
-// unquoted returns the text of a JSON string, or "".
+// unquoted returns the text of a JSON string, or "" if text is not one.
 func unquoted(text string) (plain string) {
 	json.Unmarshal([]byte(text), &plain)
 	return plain

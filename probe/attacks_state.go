@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// stateAttacks are on the text of the state alone.
+// stateAttacks are the attacks on the text of the state alone.
 var stateAttacks = []Attack{
 	{
 		ID: "changed-character", Title: "One character of the state changed", Severity: High, Section: integrity,
@@ -112,22 +112,22 @@ var stateAttacks = []Attack{
 	},
 }
 
-// alter returns an attack that sends variants of the honest retry of each target. Each of
-// them must be refused.
+// alter returns an attack that sends variants of the honest retry of each target. The server
+// must refuse each of them.
 func alter(list func(f *flow) []variant) func(*trial) {
 	return func(t *trial) { t.eachTarget(list) }
 }
 
-// state returns the variant that carries another text, made from the state.
+// state returns a variant that sends the result of change instead of the genuine state.
 func state(what string, change func(state string) string) variant {
 	return variant{what, func(f *flow) message { return f.retry.with("requestState", quoted(change(f.state))) }}
 }
 
-// emptyState sends a state without a text.
+// emptyState sends a state that is "" or null.
 func emptyState(t *trial) {
 	t.eachTarget(func(f *flow) []variant {
 		list := []variant{state(`"requestState": ""`, func(string) string { return "" })}
-		// If the server takes answers without a state, null is only another way to send no state.
+		// If the server accepts answers without a state, null is only another way to send no state.
 		if !t.through(f, t.send(f.retry.without("requestState")).reply) {
 			list = append(list, variant{`"requestState": null`, func(f *flow) message { return f.retry.with("requestState", "null") }})
 		}
@@ -135,7 +135,7 @@ func emptyState(t *trial) {
 	})
 }
 
-// editState changes what is readable in a state.
+// editState changes the readable values of a state.
 func editState(t *trial) {
 	t.eachTarget(func(f *flow) (list []variant) {
 		for _, e := range edits(f.state) {
@@ -155,14 +155,14 @@ func editState(t *trial) {
 	}
 }
 
-// maxPositions is at how many places of a state a character is changed.
+// maxPositions is the maximum number of characters of a state that are changed, one at a time.
 const maxPositions = 1024
 
 func changedCharacter(t *trial) {
 	t.eachTarget(func(f *flow) (list []variant) {
 		most := maxPositions
 		if f.target.String() != t.targets()[0].String() || f.round < len(t.honest[f.target.String()].asks) {
-			most = 48 // one state shows how all are protected; the others whether one is different
+			most = 48 // the first state shows how states are protected; these only whether others differ
 		}
 		for _, i := range positions(f.state, most) {
 			list = append(list, state(fmt.Sprintf("character %d of %d changed", i+1, len(f.state)), func(s string) string { return changedAt(s, i) }))
@@ -171,8 +171,8 @@ func changedCharacter(t *trial) {
 	})
 }
 
-// positions returns at most n places of a text: the first, the middle and the last of each of
-// its parts, and others between them, evenly.
+// positions returns the indexes of at most n characters of a text: the first, the middle and
+// the last one of each of its parts, and others between them, evenly spread.
 func positions(text string, n int) (all []int) {
 	for i := range len(text) {
 		all = append(all, i)
@@ -201,8 +201,8 @@ func positions(text string, n int) (all []int) {
 	return slices.Sorted(maps.Keys(chosen))
 }
 
-// changedAt returns text with the character at i replaced, so that bits change that count in
-// every base64: the unused bits of a last character are its lowest ones.
+// changedAt returns text with another character at index i. A character of base64 changes in
+// its highest bit, because the lowest bits of a last character may be unused.
 func changedAt(text string, i int) string {
 	if text == "" {
 		return "A"
@@ -235,7 +235,7 @@ func respelled(f *flow) (list []variant) {
 		add(fmt.Sprintf("with %q before it", space), func(s string) string { return space + s })
 		add(fmt.Sprintf("with %q in the middle", space), func(s string) string { return s[:len(s)/2] + space + s[len(s)/2:] })
 	}
-	// Unused bits are in the last character of a base64 text, or of each part of one.
+	// The last character of a base64 text, or of each of its parts, can have unused bits.
 	for part := range strings.SplitSeq(f.state, ".") {
 		if bits := len(strings.TrimRight(part, "=")) * 6 % 8; len(part) >= 8 && (bits == 2 || bits == 4) {
 			add("with unused bits set in the part that ends with "+quoted(part[max(0, len(part)-4):]), func(s string) string { return setUnusedBits(s, len(part)) })
@@ -244,8 +244,8 @@ func respelled(f *flow) (list []variant) {
 	return spread(list, 32)
 }
 
-// setUnusedBits sets the lowest bit of the last character of each part of s that has this
-// many characters.
+// setUnusedBits changes the lowest bit of the last character of each part of s that has size
+// characters.
 func setUnusedBits(s string, size int) string {
 	parts := strings.Split(s, ".")
 	for i, part := range parts {

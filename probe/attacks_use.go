@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// useAttacks are honest requests by the wrong person, or at the wrong time.
+// useAttacks send honest requests as the wrong user, or at the wrong time.
 var useAttacks = []Attack{
 	{
 		ID: "other-user", Title: "The state of another user", Severity: High, Section: replay,
@@ -37,7 +37,8 @@ var useAttacks = []Attack{
 	},
 }
 
-// otherUsers sends the state of one user as another one, whose own calls work.
+// otherUsers sends the state of one user as another user. Before that, it makes sure that the
+// other user's own calls work.
 func otherUsers(t *trial) {
 	for _, target := range t.targets() {
 		if _, _, err := t.control(target, otherUser); err != nil {
@@ -53,7 +54,8 @@ func otherUsers(t *trial) {
 	})
 }
 
-// twice reports that a state worked more than once.
+// twice records that a state worked more than once: as a finding if Options.SingleUse is true,
+// and otherwise as information.
 func (t *trial) twice(f *flow, what string, sent ...exchange) {
 	shown := append(slices.Clone(f.before), sent...)
 	if t.SingleUse {
@@ -86,8 +88,8 @@ func usedAgain(t *trial) {
 	}
 }
 
-// atOnce sends one state eight times at the same moment, and reports whether more than one of
-// these requests got through.
+// atOnce sends one state eight times at the same moment. It returns false if exactly one of
+// these requests got through, as it should.
 func (t *trial) atOnce(target Target) bool {
 	f, err := t.mint(target)
 	if err != nil {
@@ -145,7 +147,7 @@ func expired(t *trial) {
 		return
 	}
 	if wait := t.MaxAge - time.Since(t.born); wait > 0 {
-		t.sleep(wait + time.Second) // some clocks count whole seconds
+		t.sleep(wait + time.Second) // a second more, because some clocks count whole seconds
 	}
 	sent := t.tell(t.old.retry)
 	if t.through(t.old, sent.reply) {
@@ -157,8 +159,7 @@ func (p *probe) not(target Target, r *reply) error {
 	return textError(target.String() + ": an honest retry was refused: " + r.String())
 }
 
-// lastAttacks come last: the first is about all answers so far, and the second may end the
-// server.
+// lastAttacks come last, because they may end the server.
 var lastAttacks = []Attack{
 	{
 		ID: "oversized", Title: "Huge, deep and wide requests", Severity: Medium, Section: security,
@@ -172,7 +173,7 @@ func oversized(t *trial) {
 	target := t.targets()[0]
 	levels := 9_000
 	if t.server.kind() != "http" {
-		levels = 900 // many servers end at a line that they cannot read, and over stdio that harms only who sent it
+		levels = 900 // many servers exit at a line that they cannot read; over stdio that harms only the client that sent it
 	}
 	action := "accept"
 	if t.Decline {
@@ -218,7 +219,7 @@ func oversized(t *trial) {
 	}
 }
 
-// wide returns an object with n members.
+// wide returns the JSON text of an object with n members, all with the same value.
 func wide(n int, value string) string {
 	all := make([]member, n)
 	for i := range all {

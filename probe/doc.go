@@ -1,4 +1,5 @@
-// Package probe attacks the requestState and the cursors of an MCP server, in any language,
-// and reports what got through. It speaks the protocol by itself, revision 2026-07-28, so
-// that it can send what no client of an SDK would send.
+// Package probe attacks the requestState and the cursors of an MCP server, and reports which
+// attacks got through. The server may be written in any language. The package uses no SDK: it
+// writes the messages of protocol revision 2026-07-28 itself, so that it can send what no
+// client of an SDK would send.
 package probe

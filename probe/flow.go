@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxRounds is how many rounds an honest call may take.
+// maxRounds is the maximum number of rounds of an honest call.
 const maxRounds = 8
 
 // exchange is a request that was sent, and its answer.
@@ -16,30 +16,31 @@ type exchange struct {
 	reply   *reply
 }
 
-// flow is an honest call up to one of its rounds: the honest retry of that round has not been
-// sent.
+// flow is an honest call that has reached one of its rounds. The server has asked the questions
+// of that round; the honest retry that answers them is ready but not sent.
 type flow struct {
 	target Target
-	round  int        // which round the retry answers, from 1
-	before []exchange // the rounds that were sent
-	state  string     // what the last of them gave
+	round  int        // the number of the round that the retry answers, from 1
+	before []exchange // the requests so far, with their answers
+	state  string     // the state in the last answer
 	retry  message    // the honest retry
 	keys   []string   // the keys of the questions that the retry answers
-	all    []member   // the answers of all rounds
+	all    []member   // the answers of all rounds so far, with those of the retry
 }
 
-// honest is what the honest calls of a target showed.
+// honest is what the probe learned from honest calls of a target.
 type honest struct {
-	asks       []string // what each round asks: the keys of its questions
+	asks       []string // for each round, the keys of its questions
 	shown      string   // what the last result shows
-	same       bool     // whether two calls showed the same
+	same       bool     // whether two calls showed the same result
 	failed     bool     // whether an honest call ends with a tool's error
 	refusal    string   // what a result shows if the user refuses
 	unanswered string   // what a result shows if there is no answer
-	madeUp     string   // how the server refuses a made-up state: the form of its answer
+	madeUp     string   // the form of the answer with which the server refuses a made-up state
 }
 
-// first sends the first request of a call. The reply asks, or else err says why not.
+// first sends the first request of a call. It returns an error if the server does not answer
+// with questions.
 func (p *probe) first(t Target, arguments string, as user) (f *flow, err error) {
 	f = &flow{target: t, round: 1, retry: t.call(arguments).sentBy(as)}
 	err = p.next(f, false)
@@ -49,8 +50,9 @@ func (p *probe) first(t Target, arguments string, as user) (f *flow, err error) 
 	return f, err
 }
 
-// next sends the flow's retry, which then is no longer the last one, and prepares the retry
-// after it. If finish is true, the call must complete, and otherwise it must ask.
+// next sends the flow's retry. If the server asks again, next prepares the retry that answers
+// these questions. If the call ends instead, next returns nil if finish is true, and otherwise
+// an error.
 func (p *probe) next(f *flow, finish bool) error {
 	sent := p.send(f.retry)
 	f.before = append(f.before, sent)
@@ -83,14 +85,14 @@ type textError string
 
 func (e textError) Error() string { return string(e) }
 
-// mint makes an honest call up to its last round.
+// mint makes an honest call up to its last round. It does not send the last retry.
 func (p *probe) mint(t Target) (*flow, error) { return p.mintAs(t, t.arguments(), firstUser) }
 
 func (p *probe) mintAs(t Target, arguments string, as user) (*flow, error) {
 	return p.mintAt(t, arguments, as, len(p.honest[t.String()].asks))
 }
 
-// mintAt makes an honest call up to the given round.
+// mintAt makes an honest call up to the given round. It does not send the retry of that round.
 func (p *probe) mintAt(t Target, arguments string, as user, round int) (*flow, error) {
 	f, err := p.first(t, arguments, as)
 	for err == nil && f.round < round {
@@ -103,7 +105,8 @@ func (p *probe) mintAt(t Target, arguments string, as user, round int) (*flow, e
 	return f, nil
 }
 
-// control makes a whole honest call, and returns what each round asked and the last reply.
+// control makes a whole honest call. It returns the keys of each round's questions, and the
+// last reply.
 func (p *probe) control(t Target, as user) (asks []string, last *reply, err error) {
 	f, err := p.first(t, t.arguments(), as)
 	if err != nil {
@@ -121,7 +124,7 @@ func (p *probe) control(t Target, as user) (asks []string, last *reply, err erro
 	return nil, nil, fmt.Errorf("%s: an honest call did not complete in %d rounds", t, maxRounds)
 }
 
-// learn finds out how an honest call of a target goes.
+// learn makes honest calls of a target, and records in p.honest what they show.
 func (p *probe) learn(t Target) (err error) {
 	defer func() {
 		if err != nil {
@@ -138,7 +141,7 @@ func (p *probe) learn(t Target) (err error) {
 		h.asks, h.shown, h.failed = asks, last.shown(), last.outcome() == failed
 	}
 	p.honest[t.String()] = h
-	// What follows is no attack: it shows which results are not consent.
+	// The following calls are no attacks. They show which results do not mean consent.
 	try := func(change func(f *flow) message) (*reply, error) {
 		f, err := p.mint(t)
 		if err != nil {
@@ -175,8 +178,8 @@ func (p *probe) learn(t Target) (err error) {
 	return nil
 }
 
-// refusals returns the answers of the honest retry in which every form is refused. ok is false
-// if there is no form.
+// refusals returns the answers of the honest retry, but with refusal as the answer to every
+// form. ok is false if there is no form.
 func refusals(f *flow, refusal string) (answers string, ok bool) {
 	all, _ := members(f.retry.value("inputResponses"))
 	for i, m := range all {
@@ -190,8 +193,8 @@ func refusals(f *flow, refusal string) (answers string, ok bool) {
 // madeUp is a state that no server has issued.
 const madeUp = "mcpseal-probe-made-this-up"
 
-// through reports whether a reply shows that the target went on as after the honest retry of
-// a flow.
+// through reports whether the request that r answers got through, that is, whether the target
+// went on as after the honest retry of the flow f.
 func (p *probe) through(f *flow, r *reply) bool {
 	h := p.honest[f.target.String()]
 	shown := r.shown()

@@ -30,7 +30,8 @@ func Formats() (names []string) {
 	return names
 }
 
-// Write writes the report in one of the [Formats]. Only text has colours.
+// Write writes the report in the given format, one of [Formats]. Only the format text can have
+// colours.
 func (r *Report) Write(w io.Writer, format string, colour bool) error {
 	for _, f := range formats {
 		if f.name == format {
@@ -40,14 +41,14 @@ func (r *Report) Write(w io.Writer, format string, colour bool) error {
 	return fmt.Errorf("there is no format %q; the formats are %s", format, strings.Join(Formats(), ", "))
 }
 
-// What a report for people shows. JSON has everything.
+// The limits of a report for people. The JSON report has everything.
 const (
-	maxFindings = 3   // of one attack
-	maxNames    = 12  // of targets, cursors and notes each
+	maxFindings = 3   // findings of one attack
+	maxNames    = 12  // targets, and also cursors, and also notes
 	maxLine     = 600 // bytes of a text that is one line
 )
 
-// view is a report as people see it: bounded, and without any character that acts on a
+// view is a report as people see it: of limited length, and without characters that control a
 // terminal or a browser.
 type view struct {
 	Report
@@ -59,10 +60,11 @@ type shown struct {
 	Result
 	More    int    // findings that are not shown
 	Tried   string // how many variants had which outcome
-	Summary string // in one line: what got through, or why nothing can be told
+	Summary string // one line that says what got through, or why the result is unclear
 }
 
-// view returns what a reader gets to see, with at most so many bytes of each answer.
+// view returns the report as people see it. answer is the maximum length of each answer of the
+// server, in bytes.
 func (r *Report) view(answer int) *view {
 	v := &view{Report: *r}
 	for _, text := range []*string{&v.Server, &v.ServerName, &v.Transport, &v.Date, &v.Problem, &v.Report.Verdict} {
@@ -94,8 +96,8 @@ func (r *Report) view(answer int) *view {
 	return v
 }
 
-// orNothing leaves out the attacks if a problem kept all of them from being tried: a person needs
-// the problem, and not a list.
+// orNothing removes the list of attacks if none could be tried because of a problem. Then the
+// reader needs only the problem.
 func (v *view) orNothing() *view {
 	if v.Problem != "" && len(v.having(NotTried)) == len(v.Results) {
 		v.Results = nil
@@ -141,7 +143,7 @@ type part struct {
 	Results []shown
 }
 
-// parts returns the attacks about which there is more to say than a row of the table holds.
+// parts returns the attacks that need more than a row of the table, grouped by their verdict.
 func (v *view) parts() (all []part) {
 	for _, p := range []part{{Title: "Findings", Verdict: Found}, {Title: "Unclear", Verdict: Unclear}, {Title: "Accepted risks", Verdict: AcceptedRisk}, {Title: "Information", Verdict: Information}} {
 		if p.Results = v.having(p.Verdict); len(p.Results) > 0 {
@@ -157,7 +159,7 @@ type reason struct {
 	Attacks []shown
 }
 
-// untried returns the attacks of which nothing is known, by the reason.
+// untried returns the attacks whose result is not known, grouped by the reason.
 func (v *view) untried() (all []reason) {
 	for _, s := range v.having(NotTried, Early) {
 		i := slices.IndexFunc(all, func(r reason) bool { return r.Why == s.Why })
@@ -175,7 +177,7 @@ type tally struct {
 	Count   int
 }
 
-// tallies returns the verdicts that occur, worst first.
+// tallies returns the verdicts that occur and how often, worst first.
 func (v *view) tallies() (all []tally) {
 	for _, verdict := range worstFirst {
 		if n := len(v.having(verdict)); n > 0 {
@@ -185,7 +187,7 @@ func (v *view) tallies() (all []tally) {
 	return all
 }
 
-// label names the attacks that are counted.
+// label returns the verdict as a person reads it, in the plural if the count needs it.
 func (n tally) label() string {
 	if n.Count > 1 && (n.Verdict == Found || n.Verdict == AcceptedRisk) {
 		return n.Verdict.label() + "s"
@@ -215,10 +217,10 @@ func (v Verdict) label() string {
 // limits says what a report does not show.
 const limits = "The probe sends known attacks from outside. It does not read the server's code, and an attack that it does not know may still work."
 
-// earlyMeans says what the label of Early means.
+// earlyMeans explains the label of the verdict Early.
 const earlyMeans = "Refused early means that the server refused for another reason before it can have checked the state, so nothing is known."
 
-// oneLine returns a text as one bounded line.
+// oneLine returns a text as one line, cut after maxLine bytes.
 func oneLine(text string) string {
 	text, left := cut(text, maxLine)
 	text = strings.Join(strings.Fields(printable(text)), " ")
@@ -238,7 +240,7 @@ func few(list []string) (some []string) {
 	return some
 }
 
-// tried says how many variants had which outcome, most first.
+// tried says how many variants had each outcome, with the most frequent outcome first.
 func tried(outcomes map[string]int) string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(outcomes)), func(name string) bool { return outcomes[name] == 0 })
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(outcomes[b], outcomes[a]) })
@@ -248,7 +250,7 @@ func tried(outcomes map[string]int) string {
 	return strings.Join(few(names), ", ")
 }
 
-// leftOut says how much of an answer is not shown, or "".
+// leftOut says how much of an answer is not shown. It returns "" if all of it is shown.
 func (e Exchange) leftOut() string {
 	if e.Cut == 0 {
 		return ""
@@ -256,7 +258,7 @@ func (e Exchange) leftOut() string {
 	return counted(e.Cut, "byte", "bytes") + " left out"
 }
 
-// step names one of the requests of a finding.
+// step returns the heading of request i of a finding.
 func (f Finding) step(i int) string {
 	switch n := len(f.Exchanges); {
 	case n == 1:
@@ -268,7 +270,7 @@ func (f Finding) step(i int) string {
 	}
 }
 
-// answered names the answer to a request.
+// answered returns the heading of the answer to a request.
 func (e Exchange) answered() string {
 	text := "Answer"
 	if e.Status > 0 {
@@ -280,7 +282,7 @@ func (e Exchange) answered() string {
 	return text
 }
 
-// writeAll writes a whole report at once, so that a failure leaves no half of one.
+// writeAll writes a finished report. A report that could not be finished is not written at all.
 func writeAll(w io.Writer, text *bytes.Buffer) error {
 	_, err := w.Write(text.Bytes())
 	return err

@@ -11,7 +11,7 @@ import (
 //go:embed report.html.tmpl
 var page string
 
-// anchor returns the id of the part of the page that has the attacks with the verdict.
+// anchor returns the HTML id of the part of the page that shows the attacks with this verdict.
 func anchor(v Verdict) string {
 	switch v {
 	case NotTried, Early:
@@ -55,8 +55,8 @@ var html = template.Must(template.New("report").Funcs(template.FuncMap{
 	},
 }).Parse(page))
 
-// WriteHTML writes the report as one page that needs nothing else: no script, no font and no
-// image.
+// WriteHTML writes the report as one HTML page that needs no other file: it loads no script, no
+// font and no image.
 func (r *Report) WriteHTML(w io.Writer) error {
 	var out bytes.Buffer
 	if err := html.Execute(&out, r.view(maxAnswerShown).orNothing()); err != nil {

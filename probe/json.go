@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 )
 
-// WriteJSON writes the report as JSON, with everything that the run kept. Its format member
-// gets another number when a program that reads the report must change.
+// WriteJSON writes the report as JSON, with everything that the run kept. The number in the
+// member format changes whenever programs that read the report must change.
 func (r *Report) WriteJSON(w io.Writer) error {
 	document := struct {
 		Format int `json:"format"`
@@ -35,8 +35,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// encoding/json leaves some characters as they are that act on a terminal. Such a
-	// character is part of a string, so that an escape means the same.
+	// encoding/json does not escape every character that controls a terminal. Such characters
+	// occur only in strings, where an escape means the same.
 	var out bytes.Buffer
 	for _, char := range string(append(text, '\n')) {
 		switch {

@@ -52,7 +52,8 @@ type junitWhy struct {
 const junitClass = "mcpseal.probe"
 
 // WriteJUnit writes the report as JUnit XML, with a test case for each attack. If the run
-// failed and no attack did, one more case says why, so that no CI system shows success.
+// failed but no test case did, it adds a test case that says why, so that no CI system shows
+// success.
 func (r *Report) WriteJUnit(w io.Writer) error {
 	v := r.view(2 << 10)
 	suite := junitSuite{junitCounts: junitCounts{Name: "mcpseal probe"}}
@@ -93,13 +94,14 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Only element texts have line ends here. Written as they are, they mean the same, and a
-	// person can read the file.
+	// Here only the texts of elements have line ends. In such a text a plain line feed means the
+	// same as &#xA;, and people can read it.
 	text = bytes.ReplaceAll(text, []byte("&#xA;"), []byte("\n"))
 	return writeAll(w, bytes.NewBuffer(slices.Concat([]byte(xml.Header), text, []byte("\n"))))
 }
 
-// plain returns a result as text without a layout, for a CI system that shows it on its own.
+// plain returns a result as text without colours. A CI system shows it without the rest of the
+// report.
 func (s *shown) plain(transport string) string {
 	var out bytes.Buffer
 	t := &terminal{out: &out, width: 100}

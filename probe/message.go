@@ -16,14 +16,14 @@ const revision = "2026-07-28"
 // write them in any spelling.
 type member struct{ name, value string }
 
-// message is one request to the server. It is kept as text and not as Go values, because an
-// attack may be in the spelling.
+// message is one request to the server. It holds JSON text and not Go values, because some
+// attacks differ only in spelling.
 type message struct {
 	method string
 	params []member
 	as     user
 	header map[string]string   // HTTP headers that replace the usual ones; "" leaves the header out
-	body   func(id int) string // writes the whole body if it is not nil
+	body   func(id int) string // if it is not nil, it returns the whole body
 }
 
 // user says whose bearer token a request carries.
@@ -56,14 +56,14 @@ func (m message) without(name string) message {
 	return m
 }
 
-// and returns a copy of m with one more member, even if there is one of that name. The name
-// is a JSON text.
+// and adds a member to a copy of m, even if m already has a member of that name. Both name and
+// value are JSON text.
 func (m message) and(name, value string) message {
 	m.params = append(slices.Clone(m.params), member{name, value})
 	return m
 }
 
-// value returns the JSON text of a member, or "".
+// value returns the JSON text of the member called name, or "" if m has no such member.
 func (m message) value(name string) string {
 	for _, p := range m.params {
 		if p.name == quoted(name) {
@@ -73,7 +73,8 @@ func (m message) value(name string) string {
 	return ""
 }
 
-// saying returns a copy of m with a replaced HTTP header.
+// saying returns a copy of m with another value for an HTTP header. If value is "", the copy is
+// sent without the header.
 func (m message) saying(header, value string) message {
 	all := map[string]string{header: value}
 	for name, value := range m.header {
@@ -85,7 +86,7 @@ func (m message) saying(header, value string) message {
 	return m
 }
 
-// sentBy returns a copy of m that another user sends.
+// sentBy returns a copy of m that is sent with the bearer token of the user who.
 func (m message) sentBy(who user) message { m.as = who; return m }
 
 func (m message) text(id int) string {
@@ -95,7 +96,7 @@ func (m message) text(id int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%s,"params":%s}`, id, quoted(m.method), object(m.params))
 }
 
-// headers returns the HTTP headers of m, all but the bearer token.
+// headers returns the HTTP headers of m, without the bearer token.
 func (m message) headers() http.Header {
 	header := http.Header{}
 	header.Set("Content-Type", "application/json")
@@ -117,8 +118,8 @@ func (m message) headers() http.Header {
 	return header
 }
 
-// headerText returns a text as the protocol wants it in a header: as it is, or in base64 if
-// it is not printable ASCII.
+// headerText returns a text in the form that the protocol requires in a header: unchanged if it
+// is printable ASCII, and otherwise in base64.
 func headerText(text string) string {
 	for _, char := range text {
 		if char < ' ' || char > '~' {
@@ -142,7 +143,7 @@ func object(members []member) string {
 	return text.String()
 }
 
-// members returns the members of a JSON object in their order, or false if text is not an
+// members returns the members of a JSON object in their order. ok is false if text is not an
 // object.
 func members(text string) (all []member, ok bool) {
 	decoder := json.NewDecoder(strings.NewReader(text))

@@ -10,44 +10,47 @@ import (
 	"time"
 )
 
-// Options say what the probe calls, as whom, and how hard.
+// Options say what the probe calls, as which users, and how many requests it may send.
 type Options struct {
-	// Targets are called with effect. They must ask, or there is no state to attack.
+	// Targets are the tools, prompts and resources that the probe calls. The calls have their
+	// effects. A target must ask the user something, or there is no state to attack.
 	Targets []Target
-	// Paged are tools that return pages: they take an argument called cursor, and their
-	// structured result has a nextCursor.
+	// Paged are tools that return pages: they have an argument called cursor, and their
+	// structured result has a member nextCursor.
 	Paged []Target
 	// Bearer and OtherBearer are the access tokens of two users. No report shows them.
 	Bearer, OtherBearer string
-	// Unsolicited names tools that take answers with their first call on purpose. That
-	// they do is reported as an accepted risk.
+	// Unsolicited has the names of tools that accept answers in their first call on purpose.
+	// The probe reports this as an accepted risk.
 	Unsolicited []string
 	// Accept has the ids of attacks whose findings are an accepted risk.
 	Accept []string
-	// Require has the ids of attacks that must have been tried.
+	// Require has the ids of attacks that the probe must be able to try. If it cannot try one
+	// of them, the run does not succeed.
 	Require []string
 	// Only has the ids of the attacks to try. Nil means all.
 	Only []string
-	// Decline makes honest rounds end with a refusal by the user, so that they have no
-	// effect.
+	// Decline makes the probe answer every elicitation with a refusal by the user, so that
+	// honest calls have no effect.
 	Decline bool
-	// SingleUse says that a state must work only once. If it is false, a second use is
-	// reported as information.
+	// SingleUse says that a state must work only once. If it is false, a state that works
+	// twice is reported as information.
 	SingleUse bool
-	// Refusal is a text by which a result is known to be a refusal, if the server refuses a
-	// state with an ordinary result and not with an error.
+	// Refusal is for a server that refuses a state with an ordinary result and not with an
+	// error. A result that contains this text counts as a refusal.
 	Refusal string
 	// MaxAge is the age after which a state must be refused. If it is zero, the attack
 	// "expired" is not tried.
 	MaxAge time.Duration
-	// Rate is the most requests in a second, 0 for no limit. Budget is the most requests
-	// in all, 0 for no limit.
+	// Rate is the maximum number of requests per second. Budget is the maximum number of
+	// requests of the whole run. For both, 0 means no limit.
 	Rate, Budget int
 	// Timeout is how long the probe waits for one answer, by default 10 seconds.
 	Timeout time.Duration
-	// MaxTime is how long the whole run may take, by default 30 minutes and MaxAge.
+	// MaxTime is how long the whole run may take, by default 30 minutes plus MaxAge.
 	MaxTime time.Duration
-	// Progress is called before each attack that is tried and now and then during it; it may be nil.
+	// Progress is called before each attack that is tried, and at every 100th request. It may
+	// be nil.
 	Progress func(Progress)
 
 	sleep func(time.Duration) // waits; replaced in tests
@@ -58,11 +61,11 @@ type Target struct {
 	Method    string            // tools/call, prompts/get or resources/read
 	Name      string            // the name, or the URI of a resource
 	Arguments string            // a JSON object; "" means {}
-	Others    string            // other arguments that are valid as well, a JSON object; "" lets the probe make some
-	Answers   map[string]string // JSON texts by the key of the question; a missing one is made from the question
+	Others    string            // other valid arguments, a JSON object; if "", the probe makes some up
+	Answers   map[string]string // from the key of a question to its answer, a JSON text; the probe makes up missing answers
 }
 
-// String names a target for a person.
+// String returns the target as a person reads it, such as "tool deploy".
 func (t Target) String() string {
 	kind, _, _ := strings.Cut(t.Method, "/")
 	return strings.TrimSuffix(kind, "s") + " " + t.Name
@@ -70,10 +73,10 @@ func (t Target) String() string {
 
 // Progress says how far the probe is.
 type Progress struct {
-	Attack   string // its id
-	Number   int    // which attack it is, from 1
-	Of       int    // how many there are
-	Requests int    // how many were sent so far
+	Attack   string // the id of the current attack
+	Number   int    // the number of the current attack, from 1
+	Of       int    // how many attacks there are
+	Requests int    // how many requests were sent so far
 }
 
 // Check returns an error if the options make no sense.
@@ -118,8 +121,9 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// Requests returns the most requests that a run sends if each target asks so many times: those of
-// one attack, or for the id "" all of them, with those that look at the server before.
+// Requests returns the maximum number of requests that the attack with this id sends. If id is
+// "", it returns the maximum for the whole run, with the requests that come before the first
+// attack. asks is how many times each target asks.
 func (o *Options) Requests(id string, asks int) (n int) {
 	rounds, books := max(1, len(o.Targets))*asks, len(lists)+len(o.Paged)
 	for i := range attacks {

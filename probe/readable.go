@@ -18,15 +18,15 @@ import (
 	"unicode/utf8"
 )
 
-// layer is what one way of decoding makes of a state.
+// layer is the result of one way to decode a state, or a part of it.
 type layer struct {
-	how   string              // such as "base64url of part 1"
-	text  []byte              // what came out
-	write func([]byte) []byte // writes something else back in its place
-	jwt   bool                // the header of a JWT, which says nothing
+	how   string              // how it was decoded, such as "base64url of part 1"
+	text  []byte              // the decoded text
+	write func([]byte) []byte // returns the state with another text in the place of this one
+	jwt   bool                // text is the header of a JWT, which reveals nothing
 }
 
-// layers returns what a state decodes to, at most four decodings deep.
+// layers returns the state itself and what it decodes to, at most four decodings deep.
 func layers(state string) (all []layer) {
 	queue := []layer{{how: "the text", text: []byte(state), write: func(b []byte) []byte { return b }}}
 	for depth := 0; depth < 4 && len(queue) > 0 && len(all) < 64; depth++ {
@@ -48,7 +48,7 @@ var encodings = []struct {
 	{"base64", base64.RawStdEncoding}, {"base64 with padding", base64.StdEncoding},
 }
 
-// inner returns what the parts of a layer decode to.
+// inner returns what the layer, or a part of it, decodes to in one step.
 func (l layer) inner() (all []layer) {
 	text := string(l.text)
 	add := func(how string, decoded []byte, write func([]byte) []byte) {
@@ -125,7 +125,7 @@ func (l layer) inner() (all []layer) {
 	return all
 }
 
-// joseNames has the registered members of the header of a JWT, signed or encrypted.
+// joseNames has the registered names of members in the header of a signed or encrypted JWT.
 var joseNames = []string{
 	"alg", "enc", "zip", "jku", "jwk", "kid", "x5u", "x5c", "x5t", "x5t#S256", "typ", "cty", "crit", "epk", "apu", "apv", "iv", "tag", "p2s", "p2c",
 }
@@ -142,8 +142,8 @@ func isHeader(text []byte) bool {
 // readState looks for something readable in the states of all targets.
 func readState(t *trial) {
 	for _, target := range t.targets() {
-		t.result.Outcomes[complete.String()]++ // it was tried, whatever comes of it
-		for i := range 2 {                     // both states must be readable, so that it is no accident
+		t.result.Outcomes[complete.String()]++ // the attack counts as tried, whatever it finds
+		for i := range 2 {                     // two states must be readable, to exclude a coincidence
 			f, err := t.mint(target)
 			if err != nil {
 				t.unclear(err)
@@ -160,7 +160,8 @@ func readState(t *trial) {
 	}
 }
 
-// shows says what can be read in the state, or "".
+// shows says what can be read in the state. It returns "" if nothing can. hide removes access
+// tokens from a text.
 func (f *flow) shows(hide func(string) string) string {
 	known := f.words()
 	for i, l := range layers(f.state) {
@@ -171,7 +172,7 @@ func (f *flow) shows(hide func(string) string) string {
 	return ""
 }
 
-// words returns words that the client knows from the call. If they are in the state, then
+// words returns words that the client knows from the call. If one of them is in the state, then
 // the state is readable.
 func (f *flow) words() (all []string) {
 	add := func(text string) {
@@ -196,8 +197,9 @@ func (f *flow) words() (all []string) {
 	return all
 }
 
-// readable says what a person can read in a layer, or "". asIs is true for the state as it is
-// on the wire, where a long text of letters means nothing.
+// readable says what a person can read in a layer. It returns "" if a person can read nothing.
+// known has words that make a text readable. asIs is true for the state before any decoding,
+// where many letters in a row mean nothing.
 func (l layer) readable(known []string, asIs bool, hide func(string) string) string {
 	lower := bytes.ToLower(l.text)
 	for _, word := range known {
@@ -212,9 +214,9 @@ func (l layer) readable(known []string, asIs bool, hide func(string) string) str
 		return ""
 	}
 	if isEncoded(l.text) {
-		return "" // something is encoded twice, and what it is will be seen in the next layer
+		return "" // the text is encoded once more; the next layer has the decoded text
 	}
-	const run = 16 // so many printable characters in a row are hardly an accident
+	const run = 16 // this many printable characters in a row are hardly a coincidence
 	length := 0
 	for _, b := range l.text {
 		if length++; b < ' ' || b > '~' {
@@ -230,7 +232,7 @@ func (l layer) readable(known []string, asIs bool, hide func(string) string) str
 	return ""
 }
 
-// isEncoded reports whether a text is base64 or hex, as far as one can see.
+// isEncoded reports whether a text looks like base64 or hex.
 func isEncoded(text []byte) bool {
 	for _, b := range bytes.TrimRight(text, "=") {
 		if !(b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("+/-_", b) >= 0) {
@@ -244,10 +246,10 @@ func isNumber(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-// edit is a state in which one readable value is another.
+// edit is a state in which one readable value was changed. what says which one.
 type edit struct{ what, text string }
 
-// edits returns such states, at most 24.
+// edits returns at most 24 copies of state, each with one readable value changed.
 func edits(state string) (all []edit) {
 	for i, l := range layers(state) {
 		text := string(l.text)
@@ -291,8 +293,8 @@ func edits(state string) (all []edit) {
 
 var numbers = regexp.MustCompile(`[0-9]{1,18}`)
 
-// forged returns a state that the server did not issue, and that is as close to one as can
-// be: with another value if there is a readable one.
+// forged returns a state that the server did not issue, but that is very similar to state. If
+// state has a readable value, forged changes this value, and otherwise one character.
 func forged(state string) string {
 	if all := edits(state); len(all) > 0 {
 		return all[0].text
@@ -300,7 +302,8 @@ func forged(state string) string {
 	return changedAt(state, len(state)/2)
 }
 
-// noSignature returns a JWT that says that it needs no signature.
+// noSignature returns JWTs with the payload of state, and with headers that say that they need
+// no signature.
 func noSignature(state string) (all []edit) {
 	parts := strings.Split(state, ".")
 	if len(parts) < 3 {
@@ -315,7 +318,7 @@ func noSignature(state string) (all []edit) {
 	return all
 }
 
-// otherValues returns values of the same JSON type that are not the given one.
+// otherValues returns values of the same JSON type that differ from the given one.
 func otherValues(value string) []string {
 	var decoded any
 	decoder := json.NewDecoder(strings.NewReader(value))
@@ -346,7 +349,7 @@ func otherValues(value string) []string {
 	return nil
 }
 
-// otherText returns a text of the same length and look.
+// otherText returns another text of similar length and look.
 func otherText(text string) string {
 	if text == "" {
 		return "x"

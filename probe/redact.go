@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// The variables that stand for the access tokens in reports.
+// The environment variables with the access tokens. Reports show their names instead of the
+// tokens.
 const (
 	BearerVariable      = "MCPSEAL_PROBE_BEARER"
 	OtherBearerVariable = "MCPSEAL_PROBE_OTHER_BEARER"
@@ -19,11 +20,11 @@ const (
 // secret is one way to write an access token.
 type secret struct {
 	text     string
-	variable string // what stands for it
+	variable string // the variable that replaces it in reports
 }
 
-// secretsOf returns the ways to write the access tokens that a report must not show, the longest
-// first: one token may begin with the other.
+// secretsOf returns the ways to write the access tokens, which a report must not show. The
+// longest comes first, because one token may begin with the other.
 func secretsOf(o *Options) (all []secret) {
 	for _, s := range []secret{{o.Bearer, "$" + BearerVariable}, {o.OtherBearer, "$" + OtherBearerVariable}} {
 		if s.text == "" {
@@ -35,14 +36,15 @@ func secretsOf(o *Options) (all []secret) {
 		for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
 			whole := e.EncodeToString([]byte(s.text))
 			texts = append(texts, whole, strings.TrimRight(whole, "="))
-			// In the base64 of a longer text, a token looks like one of these.
+			// In the base64 of a longer text that contains the token, the token looks like one
+			// of these.
 			for before, skip := range []int{0, 2, 3} {
 				shifted := e.EncodeToString([]byte(strings.Repeat("\x00", before) + s.text))
 				texts = append(texts, shifted[skip:(before+len(s.text))*8/6])
 			}
 		}
 		for _, text := range texts {
-			if len(text) >= 8 { // a shorter one may be an accident
+			if len(text) >= 8 { // a shorter text may occur by coincidence
 				all = append(all, secret{text, s.variable})
 			}
 		}
@@ -51,9 +53,9 @@ func secretsOf(o *Options) (all []secret) {
 	return slices.Compact(all)
 }
 
-// redact puts variables in the place of the access tokens, however these are written: as they
-// are, in base64 or hex, with the escapes of JSON, of a URL or of HTML, and also if the end of a
-// token was cut off.
+// redact replaces the access tokens in a text by the names of variables. It finds tokens that
+// are written as they are, in base64 or hex, or with the escapes of JSON, of a URL or of HTML,
+// and also tokens whose end was cut off.
 func (p *probe) redact(text string) string {
 	p.prepare.Do(func() { p.secrets = secretsOf(&p.Options) })
 	all := p.secrets
@@ -86,11 +88,11 @@ func (p *probe) redact(text string) string {
 	return out.String() + text[done:]
 }
 
-// find returns the secret with which a text begins: what stands for it, and how many bytes of
-// the text it takes, or 0.
+// find looks for a secret at the beginning of a text. It returns the variable that replaces the
+// secret, and how many bytes of the text the secret takes: 0 if there is none.
 func find(text string, all []secret) (variable string, size int) {
 	for _, name := range []string{"$" + OtherBearerVariable, "$" + BearerVariable} {
-		if strings.HasPrefix(text, name) { // what was redacted stays as it is
+		if strings.HasPrefix(text, name) { // this secret was already redacted
 			return name, len(name)
 		}
 	}
@@ -102,14 +104,15 @@ func find(text string, all []secret) (variable string, size int) {
 	return "", 0
 }
 
-// length returns how many bytes of a text the secret takes that it begins with, or 0.
+// length returns how many bytes the secret takes at the beginning of a text. It returns 0 if
+// the text does not begin with the secret.
 func (s secret) length(text string) int {
 	at := 0
 	for i := range len(s.text) {
 		size := spelled(text[at:], s.text[i])
 		if size == 0 {
-			// A mark shows that the text was cut here. Without one, the end of the text
-			// may be an accident.
+			// The mark "…" shows that the text was cut here. Without it, the text may look
+			// like the beginning of the secret by coincidence, so more must match.
 			if strings.HasPrefix(text[at:], "…") && i >= 3 || at == len(text) && i >= 8 {
 				return at
 			}
@@ -120,8 +123,8 @@ func (s secret) length(text string) int {
 	return at
 }
 
-// spelled returns how many bytes of a text it takes to write the character with which it
-// begins, or 0 if that is another one.
+// spelled returns how many bytes the character char takes at the beginning of a text, with or
+// without an escape. It returns 0 if the text begins with another character.
 func spelled(text string, char byte) int {
 	if text == "" {
 		return 0
@@ -139,7 +142,7 @@ func spelled(text string, char byte) int {
 			return 3
 		}
 	case '\\':
-		after := len(text) - len(strings.TrimLeft(text, `\`)) // JSON in JSON has several
+		after := len(text) - len(strings.TrimLeft(text, `\`)) // JSON inside JSON has several backslashes
 		switch {
 		case after < len(text) && (text[after] == 'u' || text[after] == 'U') && number(after+1, 4, 16):
 			return after + 5
@@ -168,8 +171,8 @@ func spelled(text string, char byte) int {
 	return 0
 }
 
-// exposes reports whether the server put an access token into a state or a cursor. Attacks
-// change one character of it, and what is left could not be found.
+// exposes reports whether the server put an access token into a state or a cursor. This matters
+// because attacks change characters of the state, and redact does not find a changed token.
 func (p *probe) exposes(r *reply) bool {
 	result := r.message.Result
 	if result == nil {
@@ -184,7 +187,7 @@ func (p *probe) exposes(r *reply) bool {
 	return json.Unmarshal(result.StructuredContent, &page) == nil && p.redact(page.NextCursor) != page.NextCursor
 }
 
-// redactAll hides the access tokens in every text of a report that is not the probe's own.
+// redactAll redacts every text of a report that may contain what the server sent.
 func (p *probe) redactAll(r *Report) {
 	hide := func(texts ...*string) {
 		for _, text := range texts {

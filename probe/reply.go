@@ -14,9 +14,9 @@ import (
 type reply struct {
 	status int                 // the HTTP status; 0 over stdio
 	raw    []byte              // the body, or the line
-	left   int                 // how many bytes of it were dropped
-	lost   error               // why there is no answer
-	page   bool                // whether it is an HTML page
+	left   int                 // how many bytes of raw were dropped
+	lost   error               // why there is no answer; nil if there is one
+	page   bool                // whether the answer is an HTML page
 	token  bool                // whether the request had an access token
 	hide   func(string) string // hides access tokens; nil if there are none
 
@@ -35,7 +35,7 @@ type rpcError struct {
 	Data    json.RawMessage
 }
 
-// result has what the probe reads of a result of any method.
+// result has the members of a result that the probe reads, for all methods.
 type result struct {
 	ResultType        string
 	IsError           bool
@@ -70,7 +70,7 @@ type outcome int
 
 const (
 	lost     outcome = iota // there was no answer, or none that is JSON-RPC
-	early                   // refused before the state can have been checked
+	early                   // the server refused before it can have checked the state
 	rejected                // a JSON-RPC error
 	failed                  // a tool's result that is an error
 	asked                   // questions
@@ -81,7 +81,8 @@ func (o outcome) String() string {
 	return [...]string{"no answer", "refused before the check", "rejected", "a tool's error", "asked", "completed"}[o]
 }
 
-// The codes of errors that say nothing about the state: the server did not get that far.
+// earlyCodes has the codes of errors that say nothing about the state, because the server
+// refused the request before it looked at the state.
 var earlyCodes = []int{
 	-32700, // parse error
 	-32600, // invalid request
@@ -116,7 +117,7 @@ func (r *reply) outcome() outcome {
 	return complete
 }
 
-// state returns the state that the reply carries.
+// state returns the state that the reply carries, and whether there is one.
 func (r *reply) state() (string, bool) {
 	if r.message.Result == nil || r.message.Result.RequestState == nil {
 		return "", false
@@ -139,7 +140,7 @@ func (r *reply) shown() string {
 	return all.String()
 }
 
-// form returns everything by which a client can tell two rejections apart.
+// form returns a text with everything by which a client can tell two refusals apart.
 func (r *reply) form() string {
 	if e := r.message.Error; e != nil {
 		return fmt.Sprintf("HTTP %d, error %d, message %q, data %s", r.status, e.Code, e.Message, e.Data)
@@ -162,7 +163,8 @@ func (r *reply) String() string {
 	return fmt.Sprintf("HTTP %d%s", r.status, r.advice())
 }
 
-// advice says what the operator can do about a refusal of HTTP, or "".
+// advice says what the operator can do about an HTTP status that is an error. It returns "" if
+// it has no advice.
 func (r *reply) advice() string {
 	switch {
 	case r.status == 401 && r.token:
@@ -179,8 +181,8 @@ func (r *reply) advice() string {
 	return ""
 }
 
-// brief returns a short text without access tokens. A token that is cut could no longer be
-// found.
+// brief hides the access tokens in a text, and then shortens the text to n bytes. In the other
+// order, a token that was cut could not be found.
 func (r *reply) brief(text string, n int) string {
 	if r.hide != nil {
 		text = r.hide(text)
@@ -199,7 +201,8 @@ func (r *reply) keys() (keys []string) {
 	return keys
 }
 
-// read decodes a JSON-RPC answer. If it is not one, the reply says so.
+// read decodes a JSON-RPC answer. If text is not one, read sets r.lost, unless the HTTP status
+// is an error.
 func (r *reply) read(text []byte) {
 	r.message = rpcReply{}
 	if err := json.Unmarshal(text, &r.message); err != nil {
@@ -217,14 +220,15 @@ func (r *reply) read(text []byte) {
 	}
 }
 
-// What the probe keeps of refusals, because it keeps all of them for a comparison.
+// Limits on the memory for refusals. The probe keeps all refusals, to compare them.
 const (
 	maxKept     = 64 << 10 // bytes of a body
 	maxPart     = 16 << 10 // bytes of a part of a longer body
 	maxCompared = 8 << 10  // bytes of a state whose refusal is compared
 )
 
-// shrink drops most of a refusal that is long. The forms of two that differ still differ.
+// shrink drops most of a refusal that is long. Two refusals with different forms still have
+// different forms afterwards.
 func (r *reply) shrink() {
 	m := &r.message
 	if len(r.raw) <= maxKept || r.lost != nil || m.Error == nil && m.Result != nil && !m.Result.IsError {
@@ -244,7 +248,7 @@ func (r *reply) shrink() {
 		m.Result = &result{ResultType: m.Result.ResultType, IsError: true, Content: json.RawMessage(quoted(part(r.shown())))}
 	}
 	whole := len(r.raw)
-	// Access tokens are hidden before the cut, because half of one could not be found.
+	// Access tokens are hidden before the cut, because half of a token could not be found.
 	if r.hide != nil {
 		r.raw = []byte(r.hide(string(r.raw)))
 	}
@@ -252,7 +256,8 @@ func (r *reply) shrink() {
 	r.left = max(0, whole-len(r.raw))
 }
 
-// clip shortens a text to n bytes, at the end of a character.
+// clip shortens a text that is longer than n bytes, and marks the cut with "…". It does not cut
+// inside a character.
 func clip(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// Verdict is what the probe can say of an attack.
+// Verdict is the result of an attack.
 type Verdict string
 
 // The verdicts, worst first.
 const (
-	Found        Verdict = "finding"                  // it got through
-	Unclear      Verdict = "unclear"                  // it was tried, and nothing can be told
-	AcceptedRisk Verdict = "accepted-risk"            // it got through, and the operator had said that this is accepted
-	Information  Verdict = "information"              // worth knowing, no hole by itself
+	Found        Verdict = "finding"                  // the attack got through
+	Unclear      Verdict = "unclear"                  // it was tried, but the probe cannot tell whether it got through
+	AcceptedRisk Verdict = "accepted-risk"            // it got through, and the operator said that this is accepted
+	Information  Verdict = "information"              // something worth knowing, but no hole by itself
 	NotTried     Verdict = "not-tried"                // it could not be tried
-	Early        Verdict = "refused-before-the-check" // refused, but for another reason: proves nothing
-	Refused      Verdict = "refused"                  // every variant was refused
+	Early        Verdict = "refused-before-the-check" // the server refused for another reason before it checked, which proves nothing
+	Refused      Verdict = "refused"                  // the server refused every variant
 )
 
 var worstFirst = []Verdict{Found, Unclear, AcceptedRisk, Information, NotTried, Early, Refused}
@@ -29,36 +29,36 @@ var worstFirst = []Verdict{Found, Unclear, AcceptedRisk, Information, NotTried, 
 const (
 	ExitNothing = 0 // nothing got through
 	ExitFinding = 1 // something got through
-	ExitUnclear = 2 // it could not be told
+	ExitUnclear = 2 // the probe cannot tell whether something got through
 )
 
-// Report is what a run showed.
+// Report is the result of a run.
 type Report struct {
 	Server     string   `json:"server"`         // the URL or the command
 	ServerName string   `json:"serverName"`     // what the server calls itself
 	Transport  string   `json:"transport"`      // http or stdio
-	Date       string   `json:"date,omitempty"` // set by the caller who wants one in the report
-	Targets    []string `json:"targets"`        // what was called, and issued a state
-	Cursors    []string `json:"cursors"`        // what issued a cursor
+	Date       string   `json:"date,omitempty"` // Run does not set it; a caller may
+	Targets    []string `json:"targets"`        // the targets that issued a state
+	Cursors    []string `json:"cursors"`        // the lists and tools that issued a cursor
 	Notes      []string `json:"notes"`          // what else the reader must know
-	Problem    string   `json:"problem"`        // why the run ended before its time
+	Problem    string   `json:"problem"`        // why the run ended early; "" if it did not
 	Exit       int      `json:"exit"`
-	Verdict    string   `json:"verdict"` // in one sentence
+	Verdict    string   `json:"verdict"` // the result in one sentence
 	Requests   int      `json:"requests"`
 	Results    []Result `json:"results"` // worst first
 
-	rounds  int    // how many times the targets ask in all
-	failure string // what the operator named and the probe could not use, and why
+	rounds  int    // how many times all targets together ask
+	failure string // which target of the operator the probe could not use, and why
 }
 
-// Result is what came of one attack.
+// Result is one attack and how it ended.
 type Result struct {
 	Attack
 	Verdict  Verdict        `json:"verdict"`
-	Why      string         `json:"why"`      // why it is unclear or could not be tried
-	Findings []Finding      `json:"findings"` // what shows it
-	Outcomes map[string]int `json:"outcomes"` // how many variants had which outcome
-	Requests int            `json:"requests"` // honest ones included
+	Why      string         `json:"why"`      // why the result is unclear, or why the attack could not be tried
+	Findings []Finding      `json:"findings"` // what got through, or what is worth knowing
+	Outcomes map[string]int `json:"outcomes"` // how many variants had each outcome
+	Requests int            `json:"requests"` // how many requests were sent, honest ones included
 }
 
 // Finding is one variant that got through.
@@ -70,13 +70,14 @@ type Finding struct {
 
 // Exchange is a request and its answer, as a person can read and repeat it.
 type Exchange struct {
-	Curl   string `json:"request"`          // for a shell; over stdio the line alone
-	Status int    `json:"status,omitempty"` // of HTTP; 0 if there was no answer
+	Curl   string `json:"request"`          // a command for a shell; over stdio, the line that was sent
+	Status int    `json:"status,omitempty"` // the HTTP status; 0 over stdio, or if there was no answer
 	Answer string `json:"answer"`
 	Cut    int    `json:"cut,omitempty"` // how many bytes of the answer were left out
 }
 
-// judge sets the verdict of the whole, and sorts the results.
+// judge sets the verdict and the exit code of the whole run, and sorts the results. require has
+// the ids of attacks that must have been tried.
 func (r *Report) judge(require []string) {
 	severity := []Severity{High, Medium, Low}
 	slices.SortStableFunc(r.Results, func(a, b Result) int {
@@ -122,7 +123,7 @@ func (r *Report) judge(require []string) {
 	}
 }
 
-// untold sets the verdict that nothing can be told, and why: the first two reasons.
+// untold sets the verdict that the result is unclear, with the first two of the reasons in why.
 func (r *Report) untold(why ...string) {
 	r.Exit, r.Verdict = ExitUnclear, "It could not be told: "+strings.Join(why[:min(2, len(why))], ": ")
 	if !strings.HasSuffix(r.Verdict, "?") && !strings.HasSuffix(r.Verdict, "…") {
@@ -130,7 +131,7 @@ func (r *Report) untold(why ...string) {
 	}
 }
 
-// Count returns how many attacks have which verdict.
+// Count returns how many attacks have each verdict.
 func (r *Report) Count() map[Verdict]int {
 	count := map[Verdict]int{}
 	for _, result := range r.Results {
@@ -152,7 +153,7 @@ func (p *probe) finding(target, what string, shown []exchange) Finding {
 	}
 	f := Finding{Target: target, What: p.redact(what)}
 	for _, e := range shown {
-		// A token is redacted before the text is cut: half of one is a secret too.
+		// Tokens are redacted before the text is cut, because half of a token is a secret too.
 		text := string(e.reply.raw)
 		if e.reply.lost != nil {
 			text = e.reply.lost.Error()
@@ -184,7 +185,8 @@ func cut(text string, n int) (head string, left int) {
 // maxShown is the longest body that a report repeats in full.
 const maxShown = 16 << 10
 
-// curl returns the command that repeats a request.
+// curl returns the shell command that repeats a request. Over stdio it returns the line that
+// was sent.
 func (p *probe) curl(e exchange) string {
 	body := e.message.text(e.id)
 	if len(body) > maxShown {
@@ -202,7 +204,7 @@ func (p *probe) curl(e exchange) string {
 	if variable := [...]string{BearerVariable, OtherBearerVariable, ""}[e.message.as]; variable != "" && [...]string{p.Bearer, p.OtherBearer, ""}[e.message.as] != "" {
 		fmt.Fprintf(&text, " \\\n  -H \"Authorization: Bearer $%s\"", variable)
 	}
-	fmt.Fprintf(&text, " \\\n  --data-binary %s", shell(p.redact(body))) // quotes would hide a token that has one in it
+	fmt.Fprintf(&text, " \\\n  --data-binary %s", shell(p.redact(body))) // redact first: it would not find a token in which shell escaped a quote
 	return p.redact(text.String())
 }
 
@@ -216,8 +218,8 @@ func keysOf(header http.Header) func(func(string) bool) {
 	}
 }
 
-// shell quotes a text for a shell. A text that is not printable is written with escapes,
-// which bash understands.
+// shell quotes a text for a shell. If the text is not printable, shell writes it with escapes
+// that bash understands.
 func shell(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, moves) {
 		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
@@ -238,12 +240,12 @@ func shell(text string) string {
 	return out.String()
 }
 
-// moves reports whether a character is not shown but acts on what is shown around it: a
-// control character, or one that changes the direction of the text.
+// moves reports whether a character is invisible and can change how the text around it is
+// shown: a control character, or a character that changes the direction of the text.
 func moves(char rune) bool { return !unicode.IsGraphic(char) }
 
-// printable returns text without anything that a terminal or a browser would act on. Line
-// ends and tabs stay.
+// printable replaces the characters with which a text could control a terminal or a browser.
+// Line ends and tabs stay.
 func printable(text string) string {
 	return strings.Map(func(char rune) rune {
 		if char == '\n' || char == '\t' || !moves(char) {

@@ -15,27 +15,27 @@ type probe struct {
 	Options
 	server Server
 	ctx    context.Context
-	honest map[string]honest // by Target.String
-	pages  []book            // what issues cursors
-	schema map[string]schema // of the arguments, by the name of the tool
-	burns  bool              // whether the server spends a state that it refuses
-	old    *flow             // a flow that was begun first, for its age
+	honest map[string]honest // the keys are the results of Target.String
+	pages  []book            // the lists and tools that issue cursors
+	schema map[string]schema // from the name of a tool to the schema of its arguments
+	burns  bool              // whether the server makes a state invalid when it refuses it
+	old    *flow             // a flow that was begun before all attacks, for the attack "expired"
 	born   time.Time         // when old was begun
 
 	prepare sync.Once
-	secrets []secret // how access tokens may be written, for redact
+	secrets []secret // the ways to write the access tokens, for redact
 	exposed bool     // whether the server put an access token into a state or a cursor
 
 	notes      []string        // what the reader of the report must know
 	rejections []exchange      // every refusal of an attack
-	valid      map[string]bool // arguments with which a target asked
+	valid      map[string]bool // the calls (see message.call) to which a target answered with questions
 
 	mu       sync.Mutex
 	number   int
 	sent     int
 	silences int // how many requests in a row got no answer
 	ready    time.Time
-	ended    error // why nothing more is sent
+	ended    error // why the probe sends nothing more; nil while it sends
 	progress Progress
 }
 
@@ -44,8 +44,8 @@ const (
 	errInterrupted = textError("the probe was interrupted")
 )
 
-// Run attacks a server and reports what got through. The error says that the options are
-// wrong; whatever happens on the way is in the report.
+// Run attacks a server and reports which attacks got through. It returns an error only if the
+// options are wrong. All other problems are in the report.
 func Run(ctx context.Context, server Server, options Options) (*Report, error) {
 	if err := options.Check(); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func Run(ctx context.Context, server Server, options Options) (*Report, error) {
 	return report, nil
 }
 
-// look finds out what the server has, and how its honest calls go.
+// look finds out, before the attacks, what the server offers and how honest calls end.
 func (p *probe) look(report *Report) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -128,7 +128,7 @@ func (p *probe) look(report *Report) {
 		if slices.ContainsFunc(p.pages, func(other book) bool { return other.tool == b.tool }) {
 			continue
 		}
-		if _, err := p.walk(b, firstUser); err != nil { // once more, for the reason
+		if _, err := p.walk(b, firstUser); err != nil { // once more, to get the reason
 			report.fails(p.brief(err), true)
 		} else {
 			p.pages = append(p.pages, b)
@@ -147,7 +147,8 @@ func (p *probe) look(report *Report) {
 	}
 }
 
-// fails notes why something cannot be attacked. If the operator named it, the verdict says so too.
+// fails adds a note that says why a target or a list cannot be attacked. If the operator named
+// it, the verdict says so too.
 func (r *Report) fails(why string, named bool) {
 	r.Notes = append(r.Notes, why)
 	if named && r.failure == "" {
@@ -174,14 +175,14 @@ func (p *probe) failure(t Target, err error) error {
 	return fmt.Errorf("the honest call of %s failed: %s", t, text)
 }
 
-// looks returns how many requests it takes at most to look at a server whose targets ask so many
-// times in all.
+// looks returns the maximum number of requests that look sends. rounds is how many times all
+// targets together ask. paged is how many paged tools there are.
 func looks(rounds, paged int) int { return 2 + maxPages + 11*rounds + len(lists) + 3*paged }
 
-// maxPages is how many pages of the list of tools are read.
+// maxPages is the maximum number of pages of the list of tools that the probe reads.
 const maxPages = 50
 
-// list reads the list of tools, for the schemas of their arguments.
+// list reads the list of tools, and keeps the schemas of their arguments.
 func (p *probe) list() {
 	m := message{method: "tools/list"}.with("_meta", meta(canEverything))
 	size := 0
@@ -216,7 +217,7 @@ func (p *probe) fixtures() (all []Target) {
 	return all
 }
 
-// attempt tries one attack.
+// attempt tries one attack, unless something that it needs is missing.
 func (p *probe) attempt(a *Attack, report *Report) Result {
 	result := Result{Attack: *a, Outcomes: map[string]int{}}
 	t := &trial{probe: p, attack: a, result: &result}
@@ -238,12 +239,12 @@ func (p *probe) attempt(a *Attack, report *Report) Result {
 	return result
 }
 
-// brief returns what an error says: in a few words, because a server may have chosen them, and
-// without access tokens.
+// brief returns the text of an error without access tokens. It shortens the text, because the
+// server may have chosen it.
 func (p *probe) brief(err error) string { return clip(p.redact(err.Error()), 480) }
 
-// run makes the honest calls before the attack, and then the attack. A fault of the probe makes
-// one attack unclear, and the report of the others is not lost.
+// run makes the honest calls before the attack, and then the attack. If the code of the probe
+// panics, only this attack becomes unclear, and the results of the others are not lost.
 func (t *trial) run() {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -260,7 +261,7 @@ func (t *trial) run() {
 	}
 }
 
-// lacks says why an attack cannot be tried, or "".
+// lacks says why an attack with these needs cannot be tried. It returns "" if it can.
 func (p *probe) lacks(needs need, report *Report) string {
 	known := len((&trial{probe: p}).targets())
 	switch {
@@ -282,7 +283,7 @@ func (p *probe) lacks(needs need, report *Report) string {
 	return ""
 }
 
-// works makes an honest call before an attack.
+// works makes the honest calls before an attack. It returns an error if one of them fails.
 func (p *probe) works(a *Attack) error {
 	if a.needs&needState != 0 {
 		for _, t := range (&trial{probe: p}).targets() {
@@ -305,7 +306,7 @@ func (p *probe) works(a *Attack) error {
 	return nil
 }
 
-// send sends one request, no faster than the rate allows.
+// send sends one request. It first waits as long as Options.Rate requires.
 func (p *probe) send(m message) exchange {
 	id, wait, err := p.admit()
 	if err != nil {
@@ -334,8 +335,8 @@ func (p *probe) send(m message) exchange {
 	return exchange{message: m, id: id, reply: r}
 }
 
-// admit counts a request, and returns its number and how long it must wait, or why nothing more
-// is sent.
+// admit counts a request. It returns the id of the request and how long to wait before sending
+// it. It returns an error if the probe must send nothing more.
 func (p *probe) admit() (id int, wait time.Duration, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -362,7 +363,7 @@ func (p *probe) admit() (id int, wait time.Duration, err error) {
 	return p.number, wait, nil
 }
 
-// end notes that the time is over, or that somebody interrupted the probe.
+// end sets p.ended if the time is over or somebody interrupted the probe.
 func (p *probe) end() {
 	if p.ended != nil || p.ctx.Err() == nil {
 		return
@@ -373,8 +374,9 @@ func (p *probe) end() {
 	}
 }
 
-// stopped reports whether it is the probe that ended, and not the server.
+// stopped reports whether the probe itself ended the run. It returns false if the run goes on,
+// or ended because the server gave no answers.
 func (p *probe) stopped() bool { return p.ended == errBudget || p.ctx.Err() != nil }
 
-// maxSilences is how many requests in a row may go unanswered.
+// maxSilences is the number of unanswered requests in a row after which the probe ends the run.
 const maxSilences = 5

@@ -15,24 +15,24 @@ import (
 	"time"
 )
 
-// maxAnswer is how many bytes of one answer the probe reads.
+// maxAnswer is the maximum number of bytes that the probe reads of one answer.
 const maxAnswer = 16 << 20
 
-// Server is what the probe attacks. [HTTP] and [Stdio] return one.
+// Server is the MCP server that the probe attacks. [HTTP] and [Stdio] return a Server.
 type Server interface {
 	// send sends m with the given id and the bearer token of the user, and returns the
 	// answer. It never returns nil.
 	send(ctx context.Context, m message, id int, bearer string) *reply
-	// kind is "http" or "stdio".
+	// kind returns "http" or "stdio".
 	kind() string
-	// name is the URL or the command.
+	// name returns the URL or the command.
 	name() string
 	// Close ends the connection, and the process if the probe started one.
 	Close() error
 }
 
-// HTTP returns the server at a URL, over streamable HTTP. allowed lists hosts that are not
-// this machine and may be attacked all the same.
+// HTTP returns the server at a URL. The probe talks to it over streamable HTTP. The server must
+// be on this machine, unless allowed lists its host.
 func HTTP(address string, allowed ...string) (Server, error) {
 	u, err := url.Parse(address)
 	if strings.Contains(address, "@") && (err != nil || u.Host == "" || u.User != nil) {
@@ -57,11 +57,11 @@ func HTTP(address string, allowed ...string) (Server, error) {
 	}}, nil
 }
 
-// ErrRemote is the error of [HTTP] for a host that is not this machine and not allowed.
+// ErrRemote is the error of [HTTP] for a host that is neither this machine nor allowed.
 var ErrRemote = errors.New("is not this machine; if you may attack it, allow that host by its name")
 
-// local reports whether the host is this machine by its name alone. A name other than
-// localhost may lead anywhere.
+// local reports whether the host is this machine. It does not resolve names, and returns false
+// for every name but localhost, because other names may lead anywhere.
 func local(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
@@ -115,8 +115,8 @@ func (w *web) send(ctx context.Context, m message, id int, bearer string) *reply
 	return r
 }
 
-// redirected says where a server sends the client. The probe does not follow: the other server
-// may be one that must not be attacked.
+// redirected returns an error that says to which URL the server redirects the client. The probe
+// does not follow redirects, because they may lead to a server that must not be attacked.
 func redirected(response *http.Response) error {
 	to, err := response.Location()
 	if err != nil {
@@ -137,8 +137,8 @@ func noAnswer(ctx context.Context, err error) error {
 	return fmt.Errorf("the connection failed: %w", err)
 }
 
-// lastEvent returns the data of the first event that answers a request. Notifications come
-// before it.
+// lastEvent returns the data of the first event that is an answer. Events with notifications
+// may come before it.
 func lastEvent(body io.Reader) ([]byte, error) {
 	reader := bufio.NewReader(body)
 	var data []byte
@@ -169,8 +169,9 @@ func lastEvent(body io.Reader) ([]byte, error) {
 	}
 }
 
-// eventLine reads a line that ends with CR LF, with LF or with CR, and reports whether it ended
-// with CR. The LF after a CR is left for the next call, because it may not have come yet.
+// eventLine reads a line that ends with CR LF, with LF or with CR. cr is true if the line ended
+// with CR. An LF after the CR is left for the next call, because it may not have come yet.
+// afterCR must be true if the line before ended with CR.
 func eventLine(reader *bufio.Reader, afterCR bool) (line []byte, cr bool, err error) {
 	for {
 		char, err := reader.ReadByte()
@@ -187,7 +188,7 @@ func eventLine(reader *bufio.Reader, afterCR bool) (line []byte, cr bool, err er
 	}
 }
 
-// answers reports whether a message is an answer: it has no method.
+// answers reports whether a message is an answer, that is, has a result or an error.
 func answers(text []byte) bool {
 	var r reply
 	if len(text) == 0 {

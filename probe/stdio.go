@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// Stdio starts a command and returns the server that it is, over standard input and output.
-// What the command writes to standard error goes to log; it may be nil. Close ends the
-// process.
+// Stdio starts a command that is an MCP server, and returns that server. The probe talks to it
+// over the command's standard input and output. The command's standard error goes to log, which
+// may be nil. Close ends the process.
 func Stdio(log io.Writer, command ...string) (Server, error) {
 	if len(command) == 0 {
 		return nil, errors.New("there is no command to start")
@@ -25,7 +25,7 @@ func Stdio(log io.Writer, command ...string) (Server, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = log
 	cmd.WaitDelay = patience
-	cmd.Env = withoutTokens(os.Environ()) // over stdio nobody needs them, and a server that has none shows none
+	cmd.Env = withoutTokens(os.Environ()) // over stdio the server needs no tokens, and it cannot show what it does not have
 	ownGroup(cmd)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -41,13 +41,13 @@ func Stdio(log io.Writer, command ...string) (Server, error) {
 	p := newPipe(strings.Join(command, " "), in, out)
 	p.end = func() error {
 		in.Close()           // a server ends when its input ends
-		if !within(p.done) { // the command goes on, or something that it started holds its output
+		if !within(p.done) { // the command still runs, or a process that it started keeps its output open
 			killGroup(cmd)
 			within(p.done)
 		}
 		waited := make(chan struct{})
 		go func() {
-			cmd.Wait() // closes the output, whoever holds it
+			cmd.Wait() // closes the output, even if another process keeps it open
 			close(waited)
 		}()
 		if !within(waited) {
@@ -64,7 +64,8 @@ func Stdio(log io.Writer, command ...string) (Server, error) {
 // patience is how long each step of ending a command may take.
 const patience = 2 * time.Second
 
-// within reports whether a channel is closed before the patience ends.
+// within waits until the channel is closed, but no longer than patience. It returns false if
+// the channel is not closed by then.
 func within(done <-chan struct{}) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -84,7 +85,7 @@ func withoutTokens(environment []string) []string {
 	})
 }
 
-// pipe is a server over two streams.
+// pipe is a server to which the probe talks over two streams.
 type pipe struct {
 	command string
 	end     func() error
@@ -94,7 +95,7 @@ type pipe struct {
 	in      io.Writer
 
 	mu      sync.Mutex
-	waiting map[int]chan []byte // by the id of the request
+	waiting map[int]chan []byte // from the id of a request to the channel that gets its answer
 }
 
 func newPipe(command string, in io.Writer, out io.Reader) *pipe {
@@ -118,7 +119,7 @@ func (p *pipe) read(out io.Reader) {
 			Error  *struct{}
 		}
 		if json.Unmarshal(lines.Bytes(), &head) != nil || head.Method != "" {
-			continue // a notification, a request of the server, or no answer of ours
+			continue // a notification, a request of the server, or an answer to nothing that the probe sent
 		}
 		p.mu.Lock()
 		for id, waiter := range p.waiting {
@@ -130,7 +131,7 @@ func (p *pipe) read(out io.Reader) {
 		}
 		p.mu.Unlock()
 	}
-	io.Copy(io.Discard, out) // a line that is too long ends the scanner, and must not block the server
+	io.Copy(io.Discard, out) // a line that is too long ends the scanner; the server must still be able to write
 }
 
 func (p *pipe) send(ctx context.Context, m message, id int, _ string) *reply {
@@ -163,7 +164,7 @@ func (p *pipe) send(ctx context.Context, m message, id int, _ string) *reply {
 			return r
 		case <-p.done:
 			select {
-			case line := <-waiter: // it came just before the end
+			case line := <-waiter: // the answer came just before the server's output ended
 				r := &reply{raw: line}
 				r.read(line)
 				return r

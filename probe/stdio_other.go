@@ -6,5 +6,5 @@ import "os/exec"
 
 func ownGroup(*exec.Cmd) {}
 
-// killGroup ends a command. What the command started goes on here.
+// killGroup ends a command. Unlike on Unix, the processes that the command started go on.
 func killGroup(cmd *exec.Cmd) { cmd.Process.Kill() }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// WriteText writes the report for a terminal of 80 columns. Only requests and addresses are
-// longer: they are never broken, so that they can be copied.
+// WriteText writes the report for a terminal of 80 columns. Only requests and URLs may be
+// longer: they are never broken into lines, so that they can be copied.
 func (r *Report) WriteText(w io.Writer, colour bool) error {
 	v := r.view(1200).orNothing()
 	var out bytes.Buffer
@@ -96,7 +96,7 @@ func (r *Report) WriteText(w io.Writer, colour bool) error {
 	return writeAll(w, &out)
 }
 
-// The colours are codes of ANSI terminals.
+// The colours and styles, as codes of ANSI terminals.
 const (
 	bold   = "1"
 	dim    = "2"
@@ -115,7 +115,7 @@ const (
 	tableIndent  = verdictWidth + attackWidth
 )
 
-// terminal lays text out for a width.
+// terminal writes text in lines of at most width columns.
 type terminal struct {
 	out    *bytes.Buffer
 	width  int
@@ -140,7 +140,7 @@ func (t *terminal) text(indent int, text string) {
 	}
 }
 
-// field writes a name and a text beside it, unless there is none.
+// field writes a name and a text beside it. It writes nothing if the text is empty.
 func (t *terminal) field(name, text string) {
 	const indent = 12
 	for i, line := range wrap(text, t.width-indent) {
@@ -151,7 +151,7 @@ func (t *terminal) field(name, text string) {
 	}
 }
 
-// row writes a row of the table. The first two cells are padded already.
+// row writes a row of the table. The caller has already padded the first two cells.
 func (t *terminal) row(verdict, attack, title string) {
 	for i, line := range wrap(title, t.width-tableIndent) {
 		if i > 0 {
@@ -161,7 +161,7 @@ func (t *terminal) row(verdict, attack, title string) {
 	}
 }
 
-// brief writes at most so many lines of a text into the last column of the table.
+// brief writes a text into the last column of the table. most is the maximum number of lines.
 func (t *terminal) brief(text string, most int) {
 	lines := wrap(text, t.width-tableIndent)
 	if len(lines) > most {
@@ -201,19 +201,20 @@ func (t *terminal) result(s *shown, transport string) {
 		t.field(fmt.Sprintf("%d of %d", i+1, len(s.Findings)+s.More), f.title())
 		for j, e := range f.Exchanges {
 			if i > 0 && j < len(f.Exchanges)-1 {
-				continue // much like the one before the first finding's attack
+				continue // the requests before the attack are much like those of the first finding
 			}
 			what := f.step(j)
 			if transport == "stdio" {
 				what += ", a line for the server's standard input"
 			}
 			fmt.Fprintf(t.out, "\n  %s:\n\n", t.style(dim, what))
-			// Spaces alone come before a request, so that a shell takes it as it is.
+			// Only spaces come before a request, so that it can be pasted into a shell.
 			for _, line := range strings.Split(e.Curl, "\n") {
 				fmt.Fprintln(t.out, "    "+line)
 			}
 			fmt.Fprintf(t.out, "\n  %s:\n\n", t.style(dim, e.answered()))
-			// The bar marks the text that the server sent, so that nobody takes it for a part of the report.
+			// The bar marks the text that the server sent, so that nobody takes it for a part of
+			// the report.
 			for _, line := range strings.Split(e.Answer, "\n") {
 				for _, piece := range pieces(strings.ReplaceAll(line, "\t", "  "), t.width-6) {
 					fmt.Fprintln(t.out, strings.TrimRight("    | "+piece, " "))
@@ -249,7 +250,7 @@ func wrap(text string, width int) (lines []string) {
 	return lines
 }
 
-// pieces breaks a text after every so many columns. It returns at least one piece.
+// pieces breaks a text into pieces of at most width columns. It returns at least one piece.
 func pieces(text string, width int) (all []string) {
 	start, used := 0, 0
 	for i, char := range text {
@@ -267,7 +268,7 @@ func pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(1, width-columns(text)))
 }
 
-// columns returns how many columns a text takes, rather too many than too few.
+// columns returns how many columns a text takes on a terminal. If in doubt, it counts too many.
 func columns(text string) (n int) {
 	for _, char := range text {
 		n++

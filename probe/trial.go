@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// enough is how many findings of one attack on one target are kept. More would only burden
-// the server.
+// enough is the number of findings after which an attack on one target stops. More findings
+// would only burden the server.
 const enough = 3
 
-// trial is one attack that is being tried.
+// trial is one attack while it is tried.
 type trial struct {
 	*probe
 	attack *Attack
@@ -18,8 +18,8 @@ type trial struct {
 	busy   int // how often the server said that it is too busy
 }
 
-// variant is one way to do an attack: an honest retry, changed. make must not change the
-// flow.
+// variant is one way to do an attack. what describes it. make returns the message to send, a
+// changed copy of the honest retry of f. It must not change f.
 type variant struct {
 	what string
 	make func(f *flow) message
@@ -35,8 +35,8 @@ func (t *trial) targets() (all []Target) {
 	return all
 }
 
-// eachTarget tries the variants that list makes on each target, in its last round and, if it
-// asks more than once, in its first.
+// eachTarget tries the variants that list returns on each target: in the last round and, if the
+// target asks more than once, also in the first round.
 func (t *trial) eachTarget(list func(f *flow) []variant) {
 	for _, target := range t.targets() {
 		rounds := []int{len(t.honest[target.String()].asks)}
@@ -55,7 +55,8 @@ func (t *trial) eachTarget(list func(f *flow) []variant) {
 	}
 }
 
-// variants tries each variant on the flow. fresh makes a new flow of the same kind.
+// variants tries each variant of the list on the flow f. fresh returns a new flow that has
+// reached the same round.
 func (t *trial) variants(f *flow, list []variant, fresh func() (*flow, error)) {
 	if t.Decline { // an answer that accepts would have an effect
 		list = slices.DeleteFunc(slices.Clone(list), func(v variant) bool { return accepts(v.make(f)) })
@@ -88,7 +89,7 @@ func (t *trial) variants(f *flow, list []variant, fresh func() (*flow, error)) {
 	if used || t.burns || len(list) == 0 || t.ended != nil {
 		return
 	}
-	// The refusals mean something only if the state was good all the time.
+	// The refusals mean something only if the state is still valid after them.
 	if r := t.send(f.retry).reply; !t.through(f, r) && !t.repeats(f) {
 		t.burns = true
 		t.variants(f, spread(list, 64), fresh)
@@ -98,19 +99,20 @@ func (t *trial) variants(f *flow, list []variant, fresh func() (*flow, error)) {
 	}
 }
 
-// repeats reports whether the round after the flow's asks what the first round asks, so that
-// nobody can tell the two apart.
+// repeats reports whether the round after that of the flow asks the same questions as the first
+// round. Then nobody can tell these two rounds apart.
 func (t *trial) repeats(f *flow) bool {
 	asks := t.honest[f.target.String()].asks
 	return f.round < len(asks) && asks[f.round] == asks[0]
 }
 
-// tell sends an attack, and keeps the answer if it is a refusal.
+// tell sends an attack and counts its outcome. It keeps the exchange if the answer is a refusal
+// of the state.
 func (t *trial) tell(m message) exchange {
 	sent := t.send(m)
 	got := sent.reply.outcome()
 	if got == early && m.as != noUser && t.comparable(m) && (slices.Contains([]int{401, 403}, sent.reply.status) || sent.reply.message.Error != nil && sent.reply.message.Error.Code == -32600) {
-		got = rejected // the same request with a genuine state is not refused like this
+		got = rejected // with a genuine state, the server does not refuse the same request like this
 	}
 	if sent.reply.status == 429 || sent.reply.status == 503 {
 		t.busy++
@@ -125,7 +127,7 @@ func (t *trial) tell(m message) exchange {
 // found records a finding, with the requests that show it.
 func (t *trial) found(target Target, what string, shown ...exchange) {
 	if t.stopped() {
-		return // the probe did not send it, or did not wait for the answer
+		return // the probe did not send the attack, or did not wait for the answer
 	}
 	t.result.Findings = append(t.result.Findings, t.finding(target.String(), what, shown))
 	if t.attack.unsolicited && slices.Contains(t.Unsolicited, target.Name) || slices.Contains(t.Accept, t.attack.ID) {
@@ -135,7 +137,7 @@ func (t *trial) found(target Target, what string, shown ...exchange) {
 	t.verdict(Found)
 }
 
-// inform records something that is worth knowing and not a hole by itself.
+// inform records something that is worth knowing but is no hole by itself.
 func (t *trial) inform(target Target, what string, shown ...exchange) {
 	t.result.Findings = append(t.result.Findings, t.finding(target.String(), what, shown))
 	t.verdict(Information)
@@ -156,14 +158,14 @@ func (t *trial) skip(why string) {
 	}
 }
 
-// verdict sets the verdict, unless there is a worse one.
+// verdict sets the verdict of the attack, unless it already has a worse one.
 func (t *trial) verdict(v Verdict) {
 	if t.result.Verdict == "" || slices.Index(worstFirst, v) < slices.Index(worstFirst, t.result.Verdict) {
 		t.result.Verdict = v
 	}
 }
 
-// settle sets the verdict of an attack in which nothing was found.
+// settle sets the verdict of an attack that has none yet, because nothing was found.
 func (t *trial) settle() {
 	if t.result.Verdict != "" {
 		return
@@ -183,7 +185,7 @@ func (t *trial) settle() {
 	}
 }
 
-// spread returns at most n of the list, evenly.
+// spread returns at most n items of the list, evenly spread over it.
 func spread[T any](list []T, n int) []T {
 	if len(list) <= n {
 		return list

@@ -11,7 +11,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
-// kind is what a method carries.
+// kind says what the messages of a method carry that the proxy must seal or open.
 type kind int
 
 const (
@@ -20,15 +20,16 @@ const (
 	list              // a cursor
 )
 
-// kinds has the methods that carry something.
+// kinds has the kind of each method that carries a state or a cursor. Other methods are plain.
 var kinds = map[string]kind{
 	"tools/call": call, "prompts/get": call, "resources/read": call,
 	"tools/list": list, "prompts/list": list, "resources/list": list, "resources/templates/list": list,
-	"tasks/list": list, // of revision 2025-11-25
+	"tasks/list": list, // a method of protocol revision 2025-11-25
 }
 
-// The members that matter, by place. A member that is not named here may have any name: a
-// method of somebody's own may have one called Name.
+// The names of the members that the proxy reads, for each kind of JSON object. Where a name is
+// not listed, its other spellings are allowed too: for example, the params of a custom method
+// may have a member Name.
 var (
 	envelopeNames = namesOf("jsonrpc", "id", "method", "params", "result", "error")
 	callNames     = namesOf("name", "uri", "arguments", "requestState", "inputResponses", "_meta")
@@ -42,7 +43,7 @@ var (
 	metaNames     = namesOf("io.modelcontextprotocol/clientCapabilities")
 )
 
-// Places in the lists above.
+// The indexes of names in envelopeNames, and then in callNames.
 const (
 	atID = 1 + iota
 	atMethod
@@ -63,18 +64,19 @@ const (
 type envelope struct {
 	text           string
 	id             string // JSON text; "" if there is none
-	sameID         string // the same text for an id in all its spellings
+	sameID         string // the id, with a string always written with the same escapes
 	method         string
 	params, result *field
 	isError        bool
 }
 
-// A message is a notification, an answer or a request.
+// A message that is neither a notification nor an answer is a request.
 func (m *envelope) isNotification() bool { return m.method != "" && m.id == "" }
 func (m *envelope) isAnswer() bool       { return m.method == "" }
 
-// ID returns the one text of an id, which the other side may write in another way. text is the
-// JSON text of the id; what is not a string stays as it is.
+// ID returns the same text for two spellings of the same id, since the other side may write a
+// string with other escapes. text is the JSON text of the id. An id that is not a string is
+// returned as it is.
 func ID(text string) string {
 	if !strings.HasPrefix(text, `"`) {
 		return text
@@ -86,7 +88,8 @@ func ID(text string) string {
 	return text
 }
 
-// readEnvelope reads a message. It returns why it must be refused, or "".
+// readEnvelope reads a message. why says why the message must be refused; "" means that it is
+// accepted.
 func readEnvelope(text string) (m envelope, why string) {
 	m.text = text
 	o, ok := envelopeNames.read(text)
@@ -98,7 +101,7 @@ func readEnvelope(text string) (m envelope, why string) {
 	switch {
 	case !id.present:
 	case id.isString():
-		m.sameID = quoted(id.Text) // the other side may write it in another way
+		m.sameID = quoted(id.Text) // the other side may write the string with other escapes
 	case strings.IndexByte("-0123456789", id.Raw[0]) < 0 && (id.Raw != "null" || method.present):
 		return m, "an id that is neither a string nor a number"
 	}
@@ -127,8 +130,8 @@ func readEnvelope(text string) (m envelope, why string) {
 	return m, ""
 }
 
-// quoted returns text as a JSON string. Half a surrogate pair, which [jsonorder.AppendRune]
-// wrote, becomes the escape that it was; encoding/json would replace it.
+// quoted returns text as a JSON string. Where [jsonorder.AppendRune] wrote half of a surrogate
+// pair into text, quoted writes the escape from which it came. encoding/json would replace it.
 func quoted(text string) string {
 	out := append(make([]byte, 0, len(text)+2), '"')
 	for at := 0; at < len(text); {
@@ -154,23 +157,25 @@ func quoted(text string) string {
 	return string(append(out, '"'))
 }
 
-// The errors that the proxy itself sends.
+// The JSON-RPC errors that the proxy itself sends.
 var (
 	invalidRequest = mcpseal.WireError{Code: -32600, Message: "Invalid Request"}
 	invalidParams  = mcpseal.WireError{Code: -32602, Message: "Invalid params"}
 	internalError  = mcpseal.WireError{Code: -32603, Message: "Internal error"}
 )
 
-// errorMessage returns a JSON-RPC answer with an error. id is JSON text; "" means null.
+// errorMessage returns a JSON-RPC answer with an error. id is the JSON text of the request's
+// id; "" means null.
 func errorMessage(id string, e mcpseal.WireError) []byte {
 	if id == "" {
 		id = "null"
 	}
-	text, _ := json.Marshal(e) // it has only texts of our own
+	text, _ := json.Marshal(e) // no error: e has only texts of this project
 	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"error":` + string(text) + `}`)
 }
 
-// resultMessage returns a JSON-RPC answer with a tool's error as its result.
+// resultMessage returns a JSON-RPC answer whose result is a tool's error with this text. id is
+// the JSON text of the request's id.
 func resultMessage(id, text string) []byte {
 	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","content":[{"type":"text","text":` + quoted(text) + `}],"isError":true}}`)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
-// names is a list of the members that matter at one place of a message.
+// names lists the members that the proxy reads of one kind of JSON object.
 type names struct {
 	list []string
 	set  exactjson.Names
@@ -22,18 +22,18 @@ func namesOf(list ...string) *names {
 	return n
 }
 
-// field is a member of an object that was read.
+// field is a member of a JSON object. present is false if the object does not have it.
 type field struct {
 	jsonorder.Member
 	present bool
 }
 
-// isString reports whether the value is a string; it is in f.Text then.
+// isString reports whether the value is a string. If so, f.Text is that string.
 func (f *field) isString() bool { return strings.HasPrefix(f.Raw, `"`) }
 
-// read reads an object, and returns the members that matter, in the order of the names. It
-// returns false if the text is not one object, or if two readers could differ about one of
-// these members: it is there twice, or in another spelling.
+// read reads a JSON object, and returns the members in n.list, in the order of that list. It
+// returns false if the text is not one object, or if two JSON parsers could read one of these
+// members differently, because its name occurs twice or in another spelling.
 func (n *names) read(text string) (fields []field, ok bool) {
 	fields = make([]field, len(n.list))
 	members := jsonorder.ReadMembers(text)
@@ -51,23 +51,24 @@ func (n *names) read(text string) (fields []field, ok bool) {
 	}
 }
 
-// misspelt reports whether some reader of JSON takes a name, which is not in the list, for one
+// misspelt reports whether some JSON parser could take name, which is not in n.list, for a name
 // that is.
 func (n *names) misspelt(name string) bool {
-	name, _, _ = strings.Cut(name, "\x00") // C reads a name up to there
+	name, _, _ = strings.Cut(name, "\x00") // parsers in C may read a name only up to a zero byte
 	plain := alike.Replace(name)
 	return n.set.Misspelt(name) || n.set.Misspelt(plain) || n.set.Has(plain)
 }
 
-// alike takes out of a name what some readers of JSON ignore. pydantic's populate_by_name
-// accepts request_state, and Go's json/v2 can ignore dashes as well. The letters are the same
-// in upper case, which exactjson.Names does not compare.
+// alike removes differences between names that some JSON parsers ignore. pydantic's
+// populate_by_name accepts request_state, and Go's json/v2 can ignore dashes as well. The
+// letters equal an i or st when both are converted to another case; exactjson.Names does not
+// convert them.
 var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", "\ufb05", "st", "\ufb06", "st")
 
 // readAll returns all members of an object of questions or answers. It returns false if the
-// text is not one object, if it has more members than a round can ask, or if two readers could
-// take two members for one: they have the same name, or a name has half a surrogate pair,
-// which Go replaces.
+// text is not one object, or has more members than a round can have questions. It also returns
+// false if a JSON parser could take two members for one, because they have the same name or
+// because a name has half of a surrogate pair, which Go replaces.
 func readAll(text string) (list []field, ok bool) {
 	seen := map[string]bool{}
 	members := jsonorder.ReadMembers(text)
@@ -84,12 +85,13 @@ func readAll(text string) (list []field, ok bool) {
 	}
 }
 
-// changes says what becomes of members of an object, by their name: another value, or "" to
-// take the member out.
+// changes maps the name of a member to the JSON text of its new value, or to "" if the member
+// must be removed.
 type changes map[string]string
 
-// apply returns the message in which the object at the offset base is changed. Every other
-// byte stays, and so does the text of every other member. It returns nil if nothing changes.
+// apply returns a copy of message in which the object, which begins at the offset base, has the
+// changes. The bytes outside the object stay the same, and so does the text of its other
+// members. It returns nil if there are no changes.
 func (c changes) apply(message string, base int, object string) []byte {
 	if len(c) == 0 {
 		return nil
@@ -122,7 +124,7 @@ func (c changes) apply(message string, base int, object string) []byte {
 			known++
 		}
 	}
-	if known < len(c) { // only a state can be new
+	if known < len(c) { // the object lacks a changed member: only requestState is ever added
 		add(`"requestState":` + c["requestState"])
 	}
 	out = append(out, '}')

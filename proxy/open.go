@@ -12,8 +12,8 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// open reads a message of the client, and sets what becomes of it. If it sets nothing, the
-// message is forwarded as it came.
+// open reads a message of the client, and sets e.Forward, or e.Reply and e.Malformed. If it
+// sets none of them, the message is forwarded as it came.
 func (e *Exchange) open(ctx context.Context, text string, caller mcpseal.Principal) {
 	m, why := readEnvelope(text)
 	if why != "" {
@@ -21,7 +21,7 @@ func (e *Exchange) open(ctx context.Context, text string, caller mcpseal.Princip
 		return
 	}
 	e.Method = m.method
-	if m.isAnswer() { // an older client answers a question of the server
+	if m.isAnswer() { // a client of an older revision answers a question of the server
 		if m.result != nil && carriesState(m.result.Raw) {
 			e.refuse(ctx, invalidRequest, "a state in an answer of the client")
 		}
@@ -44,7 +44,7 @@ func (e *Exchange) open(ctx context.Context, text string, caller mcpseal.Princip
 	}
 }
 
-// refuse sets the answer to a message whose form is not accepted.
+// refuse sets the answer to a message of the client that has the wrong form.
 func (e *Exchange) refuse(ctx context.Context, wire mcpseal.WireError, why string) {
 	e.proxy.logger().WarnContext(ctx, "proxy: a message of the client was refused", "method", mcpseal.PlainText(e.Method), "cause", why)
 	e.Malformed = true
@@ -53,8 +53,8 @@ func (e *Exchange) refuse(ctx context.Context, wire mcpseal.WireError, why strin
 	}
 }
 
-// carriesState reports whether an object has a state, in whatever spelling. What is not an
-// object has none.
+// carriesState reports whether the JSON text is an object with a member requestState, in any
+// spelling. It returns false for a text that is not an object.
 func carriesState(text string) bool {
 	if text[0] != '{' {
 		return false
@@ -63,7 +63,8 @@ func carriesState(text string) bool {
 	return !ok || fields[0].present
 }
 
-// readParams reads the params of a request. Params that are missing or null have no members.
+// readParams reads the params of a request. It treats missing params, and null, as an object
+// without members.
 func readParams(m *envelope, n *names) ([]field, bool) {
 	if m.params == nil || m.params.Raw == "null" {
 		return make([]field, len(n.list)), true
@@ -86,7 +87,7 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 	switch {
 	case !target.isString():
 		why = "a call without the name of what it calls"
-	case state.present && state.Text == "": // the boundary would take it for no token
+	case state.present && state.Text == "": // to the boundary, "" means that there is no token
 		e.reject(ctx, mcpseal.ErrRejected, "a state that is empty, or not a text")
 		return
 	}
@@ -104,7 +105,7 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 		return
 	}
 	change := changes{}
-	foreign := adapter.PinsWording(&e.round) // a state of gosdk/elicit, on a server with the same keys
+	foreign := adapter.PinsWording(&e.round) // gosdk/elicit sealed it, on a server with the same keys
 	if plaintext, has := e.round.State(); has && !foreign {
 		change["requestState"] = quoted(plaintext)
 	} else if state.present {
@@ -116,9 +117,9 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 	e.Forward = change.apply(m.text, m.params.From, m.params.Raw)
 }
 
-// declaredIn returns the capabilities that a request declares in its _meta, or nil if it
-// declares none: then its protocol revision is an older one. A declaration that two parsers
-// read differently declares nothing.
+// declaredIn returns the capabilities that a request declares in its _meta. It returns nil if
+// the request has no such declaration: then it is of an older protocol revision. If two
+// parsers could read the declaration differently, declaredIn returns no capabilities, not nil.
 func declaredIn(meta string) *adapter.Capabilities {
 	fields, ok := metaNames.read(meta)
 	if ok && !fields[0].present || !strings.HasPrefix(meta, "{") {
@@ -126,14 +127,14 @@ func declaredIn(meta string) *adapter.Capabilities {
 	}
 	var declared map[string]any
 	if ok {
-		json.Unmarshal([]byte(fields[0].Raw), &declared) // what is not an object declares nothing
+		json.Unmarshal([]byte(fields[0].Raw), &declared) // if it is not an object, no capability is declared
 	}
 	can := adapter.CapabilitiesIn(declared)
 	return &can
 }
 
-// reject sets the answer to a token that the boundary rejected, or to a failure of the
-// boundary.
+// reject sets the answer to a call whose token was rejected, or for which the boundary failed.
+// It logs why, unless why is "".
 func (e *Exchange) reject(ctx context.Context, err error, why string) {
 	if why != "" {
 		e.proxy.logger().WarnContext(ctx, "proxy: a token was rejected", "method", mcpseal.PlainText(e.Method), "cause", why)
@@ -151,7 +152,8 @@ type answer struct {
 	kind mcpseal.Kind
 }
 
-// readAnswers reads the client's answers. It returns why they must be refused, or "".
+// readAnswers reads the client's answers. why says why they must be refused; "" means that
+// they are accepted.
 func readAnswers(answers *field) (list []answer, why string) {
 	if !answers.present || answers.Raw == "null" {
 		return nil, ""
@@ -172,8 +174,8 @@ func readAnswers(answers *field) (list []answer, why string) {
 	return list, ""
 }
 
-// kindOf returns the kind of an answer, or 0 if it is of no kind, or of several, or has a
-// null in it.
+// kindOf returns the kind of an answer. It returns 0 if the answer fits no kind or several
+// kinds, or has a null in it.
 func kindOf(text string, fields []field) (kind mcpseal.Kind) {
 	for i, of := range []mcpseal.Kind{mcpseal.KindForm, mcpseal.KindSampling, mcpseal.KindRoots} {
 		if fields[i].present {
@@ -191,7 +193,7 @@ func kindOf(text string, fields []field) (kind mcpseal.Kind) {
 }
 
 // keepAnswers returns the JSON text of the answers that the server may see, or "" if it may
-// see none. all is true if nothing was dropped.
+// see none. all is true if the server may see all of them.
 func (e *Exchange) keepAnswers(ctx context.Context, text string, given []answer, foreign bool) (kept string, all bool) {
 	unsolicited := e.round.First() && e.Method == "tools/call" && e.proxy.unsolicited[e.Target]
 	drop := changes{}
@@ -227,7 +229,7 @@ func (e *Exchange) openList(ctx context.Context, m *envelope, caller mcpseal.Pri
 	if !at.present {
 		return
 	}
-	change := changes{"cursor": ""} // the first page; the server may give an empty cursor another meaning
+	change := changes{"cursor": ""} // asks for the first page; to the server, an empty cursor may mean something else
 	if at.Text != "" {
 		change["cursor"] = quoted(string(e.page.Position()))
 	}

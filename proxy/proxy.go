@@ -1,11 +1,12 @@
-// Package proxy seals the state and the list cursors of an MCP server that does not do it
-// itself, in whatever language it is written. It takes one message and returns one message;
-// it knows nothing of HTTP or of processes. What carries bytes between it, the client and
-// the server is called a carrier: see the command mcpseal proxy.
+// Package proxy seals the state and the list cursors of an MCP server that does not seal them
+// itself. The server may be written in any language. The package takes one message and returns
+// one message; it knows nothing of HTTP or of processes. A carrier moves the bytes between this
+// package, the client and the server. The command mcpseal proxy has two carriers: one for HTTP
+// and one for standard input and output.
 //
-// A message that carries no state, question, answer or cursor leaves byte for byte as it
-// came. A message that two readers of JSON could read differently where such a member can
-// stand is refused.
+// A message that carries no state, question, answer or cursor is passed on byte for byte. If
+// two JSON parsers could read a message differently at a place where one of these can stand,
+// the proxy refuses the message.
 package proxy
 
 import (
@@ -20,16 +21,17 @@ import (
 
 // Config says how a [Proxy] seals.
 type Config struct {
-	// Boundary decides what is accepted. It is required, and must have keys of its own,
-	// because the same keys seal cursors.
+	// Boundary seals states, and decides which tokens are accepted. It is required, and must
+	// have keys of its own, because the same keys seal cursors.
 	Boundary *mcpseal.Boundary
-	// Unsolicited names tools that take answers with their first call, before they asked.
+	// Unsolicited lists the names of tools that accept answers in the first call, before they
+	// have asked anything.
 	Unsolicited []string
-	// RejectedText is the text of a tool's result that replaces the protocol's error when
-	// the token of a tools/call is rejected, such as [adapter.StartOver]. "" means that the
-	// client gets the error.
+	// RejectedText is sent as a tool's result, instead of the protocol's error, when the token
+	// of a tools/call is rejected. An example is [adapter.StartOver]. "" means that the client
+	// gets the error.
 	RejectedText string
-	// Logger gets a record for each message that is refused. Nil means [slog.Default].
+	// Logger gets a record for each message that the proxy refuses. Nil means [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -43,7 +45,7 @@ type Proxy struct {
 	log          *slog.Logger
 }
 
-// New returns a proxy.
+// New returns a proxy. It fails if the boundary is missing or has no keys of its own.
 func New(config Config) (*Proxy, error) {
 	if config.Boundary == nil {
 		return nil, errors.New("proxy: Config.Boundary is missing")
@@ -61,16 +63,16 @@ func New(config Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Exchange is one message of the client, and what the server answers to it.
+// Exchange is one message of the client together with the server's answer to it.
 type Exchange struct {
 	// Forward is the message for the server. It is nil if the server must not see the
 	// message.
 	Forward []byte
-	// Reply is the message for the client, if the server must not see the client's message.
-	// It is nil if there is nothing to say: then the message was a notification.
+	// Reply is the proxy's own answer to the client, if the server must not see the client's
+	// message. It is nil if the client's message was a notification, which gets no answer.
 	Reply []byte
-	// Malformed is true if the message was refused for its form, so that HTTP can say 400.
-	// A rejected token is not malformed.
+	// Malformed is true if the message was refused because of its form. A carrier over HTTP
+	// answers it with the status 400. A message with a rejected token is not malformed.
 	Malformed bool
 
 	ID     string // the JSON text of the request's id; "" if the message is not a request
@@ -80,14 +82,14 @@ type Exchange struct {
 	proxy  *Proxy
 	sameID string
 	kind   kind
-	can    *adapter.Capabilities // what the client can answer; nil if the request does not say
+	can    *adapter.Capabilities // the questions that the client can answer; nil if the request does not say
 	round  mcpseal.Round
 	page   cursor.Page
-	done   bool // the answer has been seen
+	done   bool // Seal has seen the answer
 }
 
-// Open takes a message of the client. caller tells who sent it; nil means that nobody is
-// known. Open never returns nil.
+// Open takes a message of the client. caller says which user sent it; nil means that no user
+// is known. Open never returns nil.
 func (p *Proxy) Open(ctx context.Context, message []byte, caller mcpseal.Principal) *Exchange {
 	e := &Exchange{proxy: p}
 	e.open(ctx, string(message), caller)
@@ -104,8 +106,8 @@ func (e *Exchange) Seal(ctx context.Context, message []byte) []byte {
 	return e.seal(ctx, message)
 }
 
-// Pass takes a message that the server sent on its own. It returns the message, or nil if
-// the client must not see it.
+// Pass takes a message that the server sent on its own, not in answer to a message of the
+// client. It returns the message, or nil if the client must not see it.
 func (p *Proxy) Pass(ctx context.Context, message []byte) []byte {
 	m, why := readEnvelope(string(message))
 	if why != "" {
@@ -114,8 +116,9 @@ func (p *Proxy) Pass(ctx context.Context, message []byte) []byte {
 	return p.pass(ctx, &m, message)
 }
 
-// Failed returns the answer that the client gets if the server gave none that can be sent:
-// an internal error. It returns nil if the client's message was not a request.
+// Failed returns an internal error as the answer for the client. It is for the case that the
+// server gave no answer, or none that can be sent. Failed returns nil if the client's message
+// was not a request.
 func (e *Exchange) Failed() []byte {
 	if e.ID == "" {
 		return nil
@@ -123,9 +126,9 @@ func (e *Exchange) Failed() []byte {
 	return errorMessage(e.ID, internalError)
 }
 
-// Answered reports whether Seal has seen the answer to the client's request. A carrier whose
-// stream ends before it sends [Exchange.Failed].
+// Answered reports whether Seal has seen the answer to the client's request. If the server's
+// stream ends before that, the carrier sends the result of [Exchange.Failed] to the client.
 func (e *Exchange) Answered() bool { return e.done }
 
-// logger returns a logger whose panics stop nothing.
+// logger returns p.log, wrapped so that a panic in it does not stop the proxy.
 func (p *Proxy) logger() *slog.Logger { return mcpseal.Logger(p.log) }

@@ -20,7 +20,7 @@ func (e *Exchange) seal(ctx context.Context, message []byte) []byte {
 		return e.proxy.drop(ctx, "a second answer to one request")
 	}
 	e.done = true
-	if why != "" { // it may be the answer, and another one may not come
+	if why != "" { // this message may be the answer, and no other may follow
 		return e.fail(ctx, why)
 	}
 	if m.isError {
@@ -38,20 +38,20 @@ func (e *Exchange) seal(ctx context.Context, message []byte) []byte {
 	return message
 }
 
-// fail returns an internal error in the place of an answer that must not be sent.
+// fail returns an internal error that replaces an answer that must not be sent. It logs why.
 func (e *Exchange) fail(ctx context.Context, why string) []byte {
 	e.proxy.logger().ErrorContext(ctx, "proxy: an answer of the server was refused", "method", mcpseal.PlainText(e.Method), "cause", why)
 	return e.Failed()
 }
 
-// drop returns nil in the place of a message that must not be sent.
+// drop returns nil, which means that the client does not get the message. It logs why.
 func (p *Proxy) drop(ctx context.Context, why string) []byte {
 	p.logger().WarnContext(ctx, "proxy: a message of the server was dropped", "cause", why)
 	return nil
 }
 
-// pass returns a message that is no answer to a request of the client, or nil if the client
-// must not see it.
+// pass takes a message of the server that is no answer to a request of the client. It returns
+// the message, or nil if the client must not see it.
 func (p *Proxy) pass(ctx context.Context, m *envelope, message []byte) []byte {
 	switch {
 	case m.result != nil && m.result.Raw[0] == '{':
@@ -65,7 +65,7 @@ func (p *Proxy) pass(ctx context.Context, m *envelope, message []byte) []byte {
 	return message
 }
 
-// guardedNames has the members of a result that must not leave unsealed.
+// guardedNames lists the members of a result that the client must not get unsealed.
 var guardedNames = namesOf("requestState", "inputRequests", "nextCursor")
 
 func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []byte {
@@ -98,11 +98,12 @@ func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []
 	if err != nil {
 		return errorMessage(e.ID, mcpseal.Wire(err))
 	}
-	// A result without a state gets one too, so that its questions are pinned.
+	// A result with questions but no state gets a token too. The token pins the questions.
 	return changes{"requestState": quoted(token)}.apply(m.text, m.result.From, m.result.Raw)
 }
 
-// readQuestions reads the questions of a result. It returns why they must not be sent, or "".
+// readQuestions reads the questions of a result. why says why they must not be sent; "" means
+// that they may be sent. needs says what a client must be able to do to answer them.
 func readQuestions(asked *field) (questions []mcpseal.Question, needs []adapter.Need, why string) {
 	if !asked.present || asked.Raw == "null" {
 		return nil, nil, ""
@@ -124,8 +125,8 @@ func readQuestions(asked *field) (questions []mcpseal.Question, needs []adapter.
 	return questions, needs, ""
 }
 
-// needOf returns what a client must be able to do to answer a question. Its Kind is 0 if the
-// question must not be sent.
+// needOf returns what a client must be able to do to answer a question. The Kind of the result
+// is 0 if the question must not be sent. text is the JSON text of the question.
 func needOf(text string) adapter.Need {
 	fields, ok := questionNames.read(text)
 	if !ok {
@@ -149,7 +150,8 @@ func needOf(text string) adapter.Need {
 	return adapter.Need{}
 }
 
-// maxCached is the longest time for which a page may be cached, with its cursor.
+// maxCached is the longest caching time that the proxy assumes for a page and its cursor, even
+// if the server allows more.
 const maxCached = 365 * 24 * time.Hour
 
 func (e *Exchange) sealPage(ctx context.Context, m *envelope, message []byte) []byte {
@@ -166,7 +168,7 @@ func (e *Exchange) sealPage(ctx context.Context, m *envelope, message []byte) []
 	of := cursor.NextPage{Position: []byte(next.Text)}
 	var milliseconds float64
 	if json.Unmarshal([]byte(ttl.Raw), &milliseconds) == nil && milliseconds > 0 {
-		// A page that a cache may serve to others has a cursor that works for others.
+		// If a cache may serve the page to other users, its cursor must work for them too.
 		of.Shared = scope.Text == "public"
 		of.Cached = time.Duration(min(milliseconds, float64(maxCached.Milliseconds()))) * time.Millisecond
 	}

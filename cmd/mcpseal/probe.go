@@ -25,7 +25,7 @@ type probing struct {
 	format  string
 	output  string
 	dryRun  bool
-	last    func() *probe.Target // the target that --args, --other-args and --answer are for; nil before the first one
+	last    func() *probe.Target // returns the target named last, to which --args, --other-args and --answer belong; nil before the first target
 }
 
 func newProbe() *cobra.Command {
@@ -87,7 +87,7 @@ func (p *probing) flags(cmd *cobra.Command) {
 		}
 	}
 	f.SortFlags = false
-	// What is attacked.
+	// Flags that say what is attacked.
 	f.BoolVar(&p.stdio, "stdio", false, "start the command after -- and speak to it over standard input and output")
 	f.StringArrayVar(&p.allowed, "allow-remote", nil, "a `HOST` that is not this machine and may be attacked")
 	f.Var(each{"NAME", target(&o.Targets, "tools/call")}, "tool", "a tool that asks; may be repeated")
@@ -108,10 +108,10 @@ func (p *probing) flags(cmd *cobra.Command) {
 		return nil
 	})}, "answer", "the content of the answer to a question of it")
 	f.StringVar(&p.control, "control", "accept", "how honest calls are answered: accept, or decline for no effect")
-	// As whom.
+	// Flags that say as which users the probe calls.
 	f.StringVar(&o.Bearer, "bearer", "", "access token of a user (default $"+probe.BearerVariable+")")
 	f.StringVar(&o.OtherBearer, "other-bearer", "", "access token of another user (default $"+probe.OtherBearerVariable+")")
-	// With which attacks, and what is expected.
+	// Flags that say which attacks are tried, and what the server is expected to do.
 	f.BoolVar(&p.dryRun, "dry-run", false, "send nothing; list the attacks, and how much they would send")
 	f.StringSliceVar(&o.Only, "attack", nil, "`ATTACKS` to try, of those that --dry-run lists (default all)")
 	f.StringSliceVar(&o.Require, "require", nil, "`ATTACKS` that must be tried")
@@ -120,17 +120,18 @@ func (p *probing) flags(cmd *cobra.Command) {
 	f.StringVar(&o.Refusal, "refusal", "", "a `TEXT` in results by which the server refuses a state, if it sends no error")
 	f.BoolVar(&o.SingleUse, "single-use", false, "a state must work only once")
 	durationVar(cmd, &o.MaxAge, "max-age", 0, "age after which a state must be refused; the probe waits that long")
-	// How hard.
+	// Flags that limit requests and time.
 	f.IntVar(&o.Rate, "rate", 200, "most requests in a second, 0 for no limit")
 	f.IntVar(&o.Budget, "budget", 20_000, "most requests in all, 0 for no limit")
 	durationVar(cmd, &o.Timeout, "timeout", 10*time.Second, "how long to wait for one answer")
 	durationVar(cmd, &o.MaxTime, "max-time", 0, "how long the whole run may take (default 30m, and --max-age)")
-	// What comes out.
+	// Flags for the report.
 	f.StringVar(&p.format, "format", "text", "format of the report: "+strings.Join(probe.Formats(), ", "))
 	f.StringVarP(&p.output, "output", "o", "", "write the report to a `FILE`")
 }
 
-// each is a flag that may be repeated. It calls a function for each value, in their order.
+// each is a flag that may be repeated. It calls set for each value, in the order of the command
+// line.
 type each struct {
 	kind string
 	set  func(string) error
@@ -212,7 +213,7 @@ func (p *probing) write(stdout io.Writer, report *probe.Report) error {
 	return file.Close()
 }
 
-// list says what would be sent.
+// list prints the attacks and how many requests they would send.
 func (p *probing) list(out io.Writer) error {
 	if err := p.options.Check(); err != nil {
 		return err
@@ -235,8 +236,8 @@ honest calls run to completion, and each attack that gets through completes anot
 	return nil
 }
 
-// progress returns a function that shows how far the probe is: on one line of a terminal, or
-// with a line for each attack.
+// progress returns a function that shows how far the probe is. On a terminal it keeps
+// rewriting one line; otherwise it writes a line for each attack.
 func progress(out io.Writer) func(probe.Progress) {
 	terminal, last := isTerminal(out), ""
 	return func(at probe.Progress) {

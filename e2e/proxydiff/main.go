@@ -1,7 +1,9 @@
-// Proxydiff sends mutated messages through the proxy's core, and lets readers in other
-// languages read what passes. It fails if one of them sees a state, a cursor or an answer that
-// the proxy did not accept. A reader gets a message in base64 on each line, and answers with a
-// line of JSON: null if it cannot read the message, or what it sees in any spelling.
+// Command proxydiff sends mutated messages through the proxy's core. Readers, programs in other
+// languages, read the messages that the proxy passes on. The command fails if a reader sees a
+// state, a cursor or an answer that the proxy did not accept.
+//
+// A reader gets one message per line, in base64. It answers with a line of JSON: null if it
+// cannot read the message, or the members that it sees, in any spelling of their names.
 package main
 
 import (
@@ -46,7 +48,7 @@ const (
 	ping = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
 )
 
-// fromClient and fromServer are what is mutated.
+// fromClient and fromServer are the messages that are mutated.
 var (
 	fromClient = []string{
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"deploy","requestState":"TOKEN","inputResponses":{"q":{"action":"accept"}}}}`,
@@ -79,18 +81,18 @@ var (
 	calls = []string{"tools/call", "prompts/get", "resources/read"}
 )
 
-// passed is a message that passed the proxy.
+// passed is a message that the proxy passed on.
 type passed struct {
 	text     []byte
 	toServer bool
-	method   string // of the client's message
-	alone    bool   // the server's message belongs to no request
+	method   string // the method of the client's message
+	alone    bool   // it is a message of the server that belongs to no request
 }
 
 // seen is what a reader sees in a message.
 type seen struct {
 	Method []string
-	Found  [][2]json.RawMessage // a place, and a value
+	Found  [][2]json.RawMessage // pairs of a place, such as "params.cursor", and the value there
 }
 
 func run(limit time.Duration, seed uint64) error {
@@ -167,7 +169,8 @@ func run(limit time.Duration, seed uint64) error {
 	return nil
 }
 
-// check returns what a reader should not see in a message.
+// check returns what the reader sees in the message and should not see. It returns "" if there
+// is nothing.
 func (p *passed) check(view *seen, secret string) string {
 	at := map[string][]json.RawMessage{}
 	for _, f := range view.Found {
@@ -219,7 +222,7 @@ func text(value json.RawMessage) string {
 	return s
 }
 
-// reader is a program in another language.
+// reader is a running program, in another language, that reads messages.
 type reader struct {
 	name    string
 	process *exec.Cmd

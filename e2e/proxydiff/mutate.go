@@ -9,10 +9,10 @@ import (
 	"unicode/utf16"
 )
 
-// mutator changes messages.
+// mutator makes random changes to messages.
 type mutator struct {
 	*mathrand.Rand
-	words map[string]string // what stands for what
+	words map[string]string // from a placeholder, such as TOKEN, to the text that replaces it
 }
 
 func (m *mutator) filled(text string) string {
@@ -24,7 +24,7 @@ func (m *mutator) filled(text string) string {
 
 func (m *mutator) pick(list ...string) string { return list[m.IntN(len(list))] }
 
-// mutated returns one of the messages with some changes.
+// mutated returns one of the messages with up to three random changes.
 func (m *mutator) mutated(messages []string) []byte {
 	text := m.pick(messages...)
 	for range m.IntN(4) {
@@ -34,7 +34,7 @@ func (m *mutator) mutated(messages []string) []byte {
 	if m.IntN(100) > 0 {
 		return []byte(text)
 	}
-	var out []byte // in an encoding that Python reads as well
+	var out []byte // the message in UTF-16, which Python's JSON parser reads as well
 	for _, unit := range utf16.Encode([]rune(text)) {
 		out = binary.LittleEndian.AppendUint16(out, unit)
 	}
@@ -43,7 +43,7 @@ func (m *mutator) mutated(messages []string) []byte {
 
 var names = regexp.MustCompile(`"[A-Za-z_]+" ?:`)
 
-// change makes one change. Most leave the text JSON.
+// change makes one random change. After most changes the text is still valid JSON.
 func (m *mutator) change(text string) string {
 	found := names.FindAllStringIndex(text, -1)
 	if len(found) == 0 {
@@ -68,9 +68,9 @@ func (m *mutator) change(text string) string {
 			return text[:i] + text[i+1:]
 		}
 		return text[:i] + text[i+1:i+2] + text[i:i+1] + text[i+2:]
-	case 8: // more than one text
+	case 8: // put something before, after or around the text
 		return m.pick("\ufeff"+text, text+text, "["+text+"]", text+"\n", " "+text, text+"\x00", text+","+text)
-	default: // the same member twice
+	default: // write the same member twice
 		comma := strings.IndexByte(text[at[1]:], ',')
 		if comma < 0 {
 			return text
@@ -83,7 +83,8 @@ func (m *mutator) value() string {
 	return m.pick(`"x"`, `""`, `null`, `1`, `{}`, `[]`, `{"x":{"action":"accept"}}`, `{"requestState":"x","cursor":"x","nextCursor":"SECRET"}`, `"SECRET"`, `"TOKEN"`, `"CURSOR"`, `"tools/list"`, `"complete"`, `12345678901234567890`, `"\ud800"`)
 }
 
-// misspelt returns a name that some reader takes for the name, or the name in escapes.
+// misspelt returns another spelling that some JSON parser takes for the name, or the name
+// itself written with escapes.
 func (m *mutator) misspelt(name string) string {
 	for range 1 + m.IntN(2) {
 		runes := []rune(name)

@@ -1,9 +1,10 @@
-// Rules takes one rule after the other out of package proxy, and runs the package's tests
-// without it. It fails if the tests still pass, because then nothing holds the rule.
+// Command rules shows that the tests of package proxy check every rule of the package. It
+// removes one rule from the source at a time, and runs the tests without it. If the tests still
+// pass, no test checks the rule, and the command fails.
 //
-// The rules are in rules.txt. A rule is a line with the name of a file, then the lines to take
-// out, each after "- ", and the lines to put in their place, each after "+ ". White space at
-// both ends of a line does not count. An empty line ends a rule.
+// The rules are in rules.txt. A rule begins with a line that has the name of a file. Then come
+// the lines to remove, each after "- ", and the lines to put in their place, each after "+ ".
+// White space at both ends of a line does not count. An empty line ends a rule.
 package main
 
 import (
@@ -78,7 +79,7 @@ func parse(text string) (rules []rule, err error) {
 			}
 		}
 		if r.file == "" && r.gone == nil {
-			continue // only remarks
+			continue // the block has only comments
 		}
 		if r.file == "" || r.gone == nil {
 			return nil, fmt.Errorf("%q has no file, or takes nothing out", block)
@@ -88,7 +89,8 @@ func parse(text string) (rules []rule, err error) {
 	return rules, nil
 }
 
-// try runs the tests without the rule. It returns what is wrong, or "" if the tests notice.
+// try runs the tests without the rule. It returns "" if the tests fail, as they should, and
+// otherwise what is wrong.
 func (r *rule) try(dir string) string {
 	source, err := filepath.Abs(filepath.Join("proxy", r.file))
 	if err != nil {
@@ -127,9 +129,9 @@ func (r *rule) try(dir string) string {
 	return ""
 }
 
-// apply returns the text without the rule.
+// apply returns the text without the rule. problem says why it cannot, or is "".
 func (r *rule) apply(text string) (mutant, problem string) {
-	if len(r.gone) == 1 { // it may be part of a line
+	if len(r.gone) == 1 { // a single line to remove may be only a part of a line of the source
 		if n := strings.Count(text, r.gone[0]); n != 1 {
 			return "", fmt.Sprintf("the source has it %d times", n)
 		}

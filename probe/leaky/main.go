@@ -1,4 +1,4 @@
-// Leaky serves a test server for the probe, with the holes that its flags name.
+// Command leaky runs a test server for the probe, with the holes that its flags name.
 //
 //	go run ./probe/leaky -http 127.0.0.1:0 -hole shared-tools
 package main

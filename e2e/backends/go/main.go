@@ -1,10 +1,11 @@
-// Go is a server on the official Go SDK, without mcpseal, for the proxy to stand in front of.
-// It has the fixtures of the conformance suite's input-required-result scenarios, a resource
-// that asks, and lists of several pages. Its handlers believe every state.
+// Command go is an MCP server on the official Go SDK, without mcpseal. The tests of the proxy
+// put the proxy in front of it. It has the tools and the prompt that the input-required-result
+// scenarios of the conformance suite call, a resource that asks the user, and lists of several
+// pages. Its handlers believe every state.
 //
 // Every state and cursor has a random part, and the text in the environment variable CANARY.
-// The file in the environment variable JOURNAL gets a line of JSON for each state and cursor
-// that the server issued or got.
+// For each state and cursor that the server issues or gets, it writes a line of JSON to the
+// file that the environment variable JOURNAL names.
 package main
 
 import (
@@ -53,13 +54,14 @@ func main() {
 
 // round is one round of a call.
 type round struct {
-	name    string // without the prefix, or the resource's URI
-	value   string // what the state says; "" without a state
+	name    string // the tool's or prompt's name without the prefix, or the resource's URI
+	value   string // the first part of the state; "" if there is no state
 	answers mcp.InputResponseMap
 	can     *mcp.ClientCapabilities
 }
 
-// reply is a text, or questions with the value for the next state; "" means without a state.
+// reply is the result of a round: a text, or questions. value is the first part of the next
+// state; "" means that there is none.
 type reply struct {
 	text      string
 	questions mcp.InputRequestMap
@@ -112,7 +114,7 @@ func sample(message string) mcp.InputRequest {
 	return &mcp.CreateMessageParams{MaxTokens: 100, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: message}}}}
 }
 
-// play is what all the fixtures do.
+// play runs one round of a tool, the prompt or the resource.
 func play(r round) reply {
 	for _, answer := range r.answers {
 		if form, _ := answer.(*mcp.ElicitResult); form != nil && form.Action != "accept" {
@@ -171,7 +173,7 @@ func play(r round) reply {
 		}
 		return reply{questions: mcp.InputRequestMap{"user_context": form("What context should the prompt use?", "context", "string")}}
 	}
-	// request_state, tampered_state, and the resource
+	// All others: request_state, tampered_state, and the resource.
 	if ok, answered := r.form("confirm", "ok").(bool); answered && r.value != "" {
 		return reply{text: fmt.Sprintf("state-ok: %s, %t", r.value, ok)}
 	}
@@ -180,7 +182,8 @@ func play(r round) reply {
 
 var journalMutex sync.Mutex
 
-// journal notes a state or cursor. request is what it is for.
+// journal writes a line about a state or cursor to the file of JOURNAL. event is issued or got;
+// request says which call the state is for.
 func journal(event, kind, text, method, request string, extra *mcp.RequestExtra) {
 	path := os.Getenv("JOURNAL")
 	if path == "" {
@@ -204,10 +207,10 @@ func journal(event, kind, text, method, request string, extra *mcp.RequestExtra)
 	file.Write(append(line, '\n'))
 }
 
-// secret returns a text with a random part and the canary, which begins with value.
+// secret returns a text that begins with value and ends with a random part and the canary.
 func secret(value string) string { return value + "|" + rand.Text() + "|" + os.Getenv("CANARY") }
 
-// serve plays one round. It returns the new state with the reply.
+// serve runs one round. It returns the reply, and the next state or "" if there is none.
 func serve(method, name string, arguments any, state string, answers mcp.InputResponseMap, can *mcp.ClientCapabilities, extra *mcp.RequestExtra) (r reply, next string) {
 	given, _ := json.Marshal(arguments)
 	request := name + " " + string(given)
@@ -255,7 +258,7 @@ func newServer() *mcp.Server {
 	return server
 }
 
-// cursors puts the canary into the cursors that the SDK makes.
+// cursors is a middleware that adds the canary to the cursors that the SDK makes.
 func cursors(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if params, ok := req.GetParams().(*mcp.ListToolsParams); ok && params != nil && params.Cursor != "" {

@@ -1,10 +1,11 @@
-// Stub is a server without an SDK, written as people write them: it reads whatever
-// encoding/json reads, looks at no header but Content-Encoding, and takes batches, several
-// messages in one body, and compressed bodies. It has two of the tools, the prompt and the
-// resource of ../go, and keeps the same journal.
+// Command stub is an MCP server without an SDK, written as people often write one by hand. It
+// reads whatever encoding/json reads, and no headers but Content-Encoding and X-User. It accepts
+// batches, several messages in one body, and compressed bodies. It lists the tools of ../go, but
+// all of them except multi_round only ask for a confirmation, and so do its prompt and its
+// resource. It keeps the same journal as ../go.
 //
-// It answers with json or with sse, with sse-cr, whose lines end in CR alone and whose bytes
-// leave one by one, or with gzip, which no client asked for.
+// The flag answers says how it answers: with json or with sse; with sse-cr, where lines end
+// with CR alone and every byte is sent by itself; or with gzip, though no client asked for it.
 package main
 
 import (
@@ -122,7 +123,7 @@ func write(w http.ResponseWriter, as string, said [][]byte) {
 	}
 }
 
-// tools is what tools/list returns, three at a time.
+// tools has the names of the tools that tools/list returns, three on each page.
 var tools = []string{"capabilities", "elicitation", "list_roots", "multi_round", "multiple_inputs", "request_state", "sampling", "tampered_state"}
 
 func (m *message) result(user string) any {
@@ -192,12 +193,13 @@ func (m *message) call(user string) any {
 	return ask("asked", "confirm", "Please confirm", "ok", "boolean")
 }
 
-// secret returns a text with a random part and the canary, which begins with value.
+// secret returns a text that begins with value and ends with a random part and the canary.
 func secret(value string) string { return value + "|" + rand.Text() + "|" + os.Getenv("CANARY") }
 
 var journalMutex sync.Mutex
 
-// journal notes a state or cursor. request is what it is for.
+// journal writes a line about a state or cursor to the file of JOURNAL. event is issued or got;
+// request says which call the state is for.
 func journal(event, kind, text, method, request, user string) {
 	line, _ := json.Marshal(map[string]string{"event": event, "kind": kind, "text": text, "method": method, "request": request, "user": user})
 	journalMutex.Lock()

@@ -1,5 +1,6 @@
-// Go is a client on the official Go SDK. It goes through the flows of the servers in
-// e2e/backends: client URL, or client COMMAND ARGUMENT… for a server on stdio.
+// Command go is a client on the official Go SDK. It calls the tools, the prompt and the
+// resource of a server in e2e/backends, and checks the results. Its arguments are the URL of
+// the server, or COMMAND ARGUMENT… to start a server on stdio.
 package main
 
 import (
@@ -161,7 +162,7 @@ func expect(result *mcp.CallToolResult, err error, want string) error {
 	return nil
 }
 
-// rejected expects the protocol's error.
+// rejected returns nil if err is the protocol's error for a rejected state.
 func rejected(err error) error {
 	var wire *jsonrpc.Error
 	if !errors.As(err, &wire) || wire.Code != jsonrpc.CodeInvalidParams {

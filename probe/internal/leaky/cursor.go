@@ -9,15 +9,15 @@ import (
 
 const pageSize = 3
 
-// position says where a page is: in which list, and for whom.
+// position says which page a client wants: of which list, for which user, and at which cursor.
 type position struct {
-	list   string // the method, or the paged tool
-	digest string // of the arguments without the cursor
+	list   string // the method of the list, or the id of the paged tool
+	digest string // the digest of the tool's arguments without the cursor; "" for a list
 	user   string
 	cursor value
 }
 
-// page returns one page of a list, and the cursor of the next page or "".
+// page returns one page of a list, and the cursor of the next page, or "" if there is none.
 func page[T any](s *Server, p position, all []T) (part []T, next string, f *fault) {
 	offset, ok := s.offset(p)
 	if !ok {
@@ -39,7 +39,8 @@ func (s *Server) writeCursor(p position, offset int) string {
 		Expires: s.now().Add(s.ttl()).UnixMilli(), Offset: offset})
 }
 
-// offset checks a cursor, and returns where its page starts.
+// offset checks the cursor of p, and returns the index at which its page starts. ok is false if
+// the cursor is not accepted.
 func (s *Server) offset(p position) (offset int, ok bool) {
 	if p.cursor.kind == 0 {
 		return 0, true
@@ -72,7 +73,7 @@ func (s *Server) offset(p position) (offset int, ok bool) {
 	return rec.Offset, true
 }
 
-// without returns an object without the members of this name.
+// without returns a copy of an object without the members of this name.
 func (v value) without(name string) value {
 	v.members = slices.DeleteFunc(slices.Clone(v.members), func(m member) bool { return m.name == name })
 	return v
@@ -108,7 +109,7 @@ func (s *Server) list(method, user string, cursor value) (any, *fault) {
 	return result, nil
 }
 
-// listed returns the entry of a target in its list.
+// listed returns the entry of a target in the list of tools, prompts or resources.
 func (t *target) listed() any {
 	properties, required, arguments := map[string]any{}, []string{}, []any{}
 	for _, p := range t.params {

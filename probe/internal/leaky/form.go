@@ -11,7 +11,7 @@ import (
 
 var hs256 = b64([]byte(`{"alg":"HS256"}`))
 
-// writeState returns the text of a new state: it asks question round of c.run.
+// writeState returns the text of a new state, for the question of c.run with the index round.
 func (s *Server) writeState(c *call, round int) string {
 	q := c.run.questions[round]
 	rec := record{Purpose: "state", Target: c.run.id(), Digest: c.digest, User: c.user, ID: rand.Text(),
@@ -48,7 +48,8 @@ func (s *Server) writeState(c *call, round int) string {
 	return s.seal(rec)
 }
 
-// readState returns the record of a text that writeState wrote. It says why it fails.
+// readState returns the record in a text that writeState wrote. why says why the text is not
+// accepted; "" means that it is.
 func (s *Server) readState(c *call, text string) (rec record, why string) {
 	switch {
 	case s.hole("short-mac"):
@@ -101,7 +102,7 @@ func (s *Server) readState(c *call, text string) (rec record, why string) {
 	return s.unseal(text, "state")
 }
 
-// set takes one field of a state that is not sealed.
+// set stores one field of a state that is not sealed in the record.
 func (rec *record) set(name, text string) {
 	if name == "step" {
 		step, _ := strconv.Atoi(text)

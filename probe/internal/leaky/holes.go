@@ -1,9 +1,9 @@
-// Package leaky is the MCP server that the probe is tested with. It is sound by default;
-// each hole that is switched on takes away one of its checks, and only that one. Search
-// for the name of a hole to see the check that it takes away.
+// Package leaky is an MCP server for the tests of the probe. By default it is secure. Each
+// hole that is switched on removes one of its checks, and only that one. Search the source for
+// the name of a hole to see the check that it removes.
 //
-// The server speaks revision 2026-07-28 alone. It is for tests: never make it reachable
-// from another machine.
+// The server speaks only protocol revision 2026-07-28. It is for tests: never make it
+// reachable from another machine.
 package leaky
 
 import (
@@ -20,7 +20,7 @@ import (
 // A Hole is one check that a server leaves out.
 type Hole struct {
 	Name  string
-	Means string // one sentence
+	Means string // what the hole means, in one sentence
 }
 
 var holes = []Hole{
@@ -70,23 +70,23 @@ var holes = []Hole{
 	{"unsigned-cursor", "The cursor is the offset in base64."},
 }
 
-// Each of these holes is a form of the state, and a state has only one form.
+// forms lists the holes that change the form of the state. A server can have only one of them.
 var forms = []string{"short-mac", "signed-plaintext", "alg-none", "plaintext", "base64-json", "hmac-unbound"}
 
 // Holes returns all holes.
 func Holes() []Hole { return slices.Clone(holes) }
 
-// A Server is an http.Handler, and serves stdio with Serve. Make one with New, and set its
-// fields before it serves.
+// A Server is an http.Handler. Its method Serve serves stdio. Make a Server with New, and set
+// its fields before it serves.
 type Server struct {
-	Now func() time.Time // called for each use, never twice at the same moment; nil means time.Now
+	Now func() time.Time // returns the time, and is never called concurrently; nil means time.Now
 	TTL time.Duration    // how long states and cursors live; 0 means 10 minutes
-	SSE bool             // send results as server-sent events over HTTP, as the query ?sse=1 does for one request
+	SSE bool             // send results over HTTP as server-sent events; the query ?sse=1 does so for one request
 
-	open   map[string]bool // the holes
+	open   map[string]bool // the names of the holes that are switched on
 	aead   cipher.AEAD
 	macKey [32]byte
-	pause  func() // what a server with the hole racy-use does before it records a use
+	pause  func() // called by a server with the hole racy-use before it records a use
 	dead   atomic.Bool
 
 	clock sync.Mutex

@@ -15,7 +15,7 @@ const (
 	codeParse, codeRequest, codeMethod, codeParams = -32700, -32600, -32601, -32602
 )
 
-// fault is the error of a request. A status of 0 means 200.
+// fault is an error as the answer to a request. The HTTP status 0 means 200.
 type fault struct {
 	status  int
 	code    int
@@ -23,9 +23,9 @@ type fault struct {
 	data    any
 }
 
-// reply is what a request is answered with: a result, or a fault.
+// reply is the answer to a request: a result or a fault.
 type reply struct {
-	id     json.RawMessage // nil if it could not be read
+	id     json.RawMessage // the id of the request; nil if it could not be read
 	result any
 	fault  *fault
 }
@@ -44,7 +44,7 @@ func (r *reply) MarshalJSON() ([]byte, error) {
 	return json.Marshal(message)
 }
 
-// handle answers one message; header is nil over stdio. It returns nil for a notification.
+// handle returns the answer to one message, or nil for a notification. header is nil over stdio.
 func (s *Server) handle(data []byte, user string, header http.Header) *reply {
 	if depth(data) > maxDepth {
 		return &reply{fault: &fault{status: 400, code: codeRequest, message: "The message is too deep"}}
@@ -96,7 +96,7 @@ func (s *Server) run(method string, params value, user string, header http.Heade
 		sent = strings.Join(header.Values("Mcp-Protocol-Version"), ", ")
 	}
 	if sent != version && s.hole("version-downgrade") {
-		c.unchecked, header = true, nil // older versions have no Mcp-Method and no Mcp-Name
+		c.unchecked, header = true, nil // older protocol revisions have no headers Mcp-Method and Mcp-Name
 	} else if sent != version || claimed != version {
 		return nil, &fault{status: 400, code: -32022, message: "Unsupported protocol version",
 			data: map[string]any{"supported": []string{version}, "requested": sent}}
@@ -129,7 +129,8 @@ func (s *Server) run(method string, params value, user string, header http.Heade
 	return s.do(c)
 }
 
-// says reports whether a header has exactly this value, as it is or in base64.
+// says reports whether the header key occurs once and has the value want, as plain text or in
+// base64.
 func says(header http.Header, key, want string) bool {
 	values := header.Values(key)
 	if len(values) != 1 {

@@ -2,11 +2,11 @@ package leaky
 
 import "strconv"
 
-// question is one question with one field.
+// question is a question to the client. A form has one field.
 type question struct {
 	key, kind   string // the kind is "elicitation" or "sampling"
 	message     string
-	field, form string // its name and JSON type; empty for sampling
+	field, form string // the name and the JSON type of the form's field; "" for sampling
 }
 
 func (q question) wire() any {
@@ -19,20 +19,21 @@ func (q question) wire() any {
 			"properties": map[string]any{q.field: map[string]any{"type": q.form}}}}}
 }
 
-// declared reports whether the client can answer the question.
+// declared reports whether the client has declared that it can answer such a question.
 func (q question) declared(capabilities value) bool {
 	c := capabilities.get(q.kind)
 	return c.kind == '{' && (q.kind != "elicitation" || len(c.members) == 0 || c.get("form").kind == '{')
 }
 
-// answer is an answer to a question that was asked, in its kind.
+// answer is an answer to a question that was asked.
 type answer struct {
 	value
 	declined bool
-	taken    bool // counts as acceptance, whatever it says
+	taken    bool // it counts as consent, whatever it says
 }
 
-// kindOf returns the kind of the question that a value answers, or "".
+// kindOf returns the kind of question that a value answers. It returns "" if the value fits no
+// kind or several kinds.
 func kindOf(v value) (kind string) {
 	for name, k := range map[string]string{"action": "elicitation", "role": "sampling", "roots": "roots"} {
 		if v.has(name) {
@@ -80,7 +81,7 @@ func (s *Server) keep(c *call, rec record) map[string]answer {
 	return kept
 }
 
-// fits returns what an answer says, and reports whether it fits the question.
+// fits returns the text of an answer, and whether the answer fits the question.
 func (q question) fits(a answer) (text string, fits bool) {
 	if a.taken {
 		return a.get("content").get(q.field).text, true

@@ -62,7 +62,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(text)
 }
 
-// userOf returns the user of the Authorization headers; no header means the user "".
+// userOf returns the user whom the Authorization headers name, or "" if there is no header. ok
+// is false if the headers are not accepted.
 func userOf(headers []string) (user string, ok bool) {
 	if len(headers) == 0 {
 		return "", true
@@ -78,7 +79,8 @@ func userOf(headers []string) (user string, ok bool) {
 	return "", false
 }
 
-// killedBy reports whether the message kills the server, as it does without limits.
+// killedBy reports whether the message kills the server. This happens only to a server with the
+// hole no-limits.
 func (s *Server) killedBy(data []byte, large bool) bool {
 	if s.hole("no-limits") && (large || depth(data) > maxDepth) {
 		s.dead.Store(true)
@@ -98,8 +100,9 @@ func hangUp(w http.ResponseWriter) {
 
 var errKilled = errors.New("leaky: a message without limits killed the server")
 
-// Serve answers the messages of in, one a line, until in ends or ctx is done. It answers
-// them concurrently. If ctx is done, close in too: a pending read ends only then.
+// Serve reads messages from in, one per line, and writes the answers to out. It answers messages
+// concurrently. It returns when in ends or ctx is done. If ctx is done, also close in, because
+// otherwise a pending read does not end.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -144,8 +147,8 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// readLines sends the lines of in. Of a line above the limit it sends only the beginning,
-// which is still above the limit. It returns io.EOF at the end.
+// readLines sends the lines of in to the channel lines. If a line is longer than maxBody, it
+// sends only the beginning, which is still longer than maxBody. It returns io.EOF when in ends.
 func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
 	buffered := bufio.NewReader(in)
 	var line []byte

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// openState checks the state of a call, all but single use. ok reports whether the call
-// has a state, so that its answers count.
+// openState checks the state of a call, except whether it was used before. ok is true if the
+// call has an accepted state, so that its answers count.
 func (s *Server) openState(c *call) (rec record, ok bool, f *fault) {
 	state := c.state
 	if s.hole("coerced-types") {
@@ -56,7 +56,8 @@ func (s *Server) openState(c *call) (rec record, ok bool, f *fault) {
 	return rec, true, nil
 }
 
-// bound checks that a genuine record was made for this call. It says why not.
+// bound checks that a genuine record was made for this call. why says why it was not; "" means
+// that it was.
 func (s *Server) bound(c *call, rec record) (why string) {
 	if rec.Purpose != "state" {
 		return "purpose"
@@ -83,10 +84,11 @@ func (s *Server) expired(rec record) bool {
 	return s.now().UnixMilli() >= rec.Expires
 }
 
-// spend uses a state up. The caller runs done after the handler.
+// spend records that a state was used, and returns a fault if it was used before. The caller
+// must call done after the handler.
 func (s *Server) spend(c *call, rec record) (done func(), f *fault) {
 	done = func() {}
-	if rec.ID == "" || s.hole("reusable") { // a record without an id was not checked at all
+	if rec.ID == "" || s.hole("reusable") { // a record without an id comes from a state that was not checked
 		return done, nil
 	}
 	if s.hole("use-by-answer") {
@@ -104,7 +106,7 @@ func (s *Server) spend(c *call, rec record) (done func(), f *fault) {
 	return done, nil
 }
 
-// rejected returns the error for a state. It is always the same.
+// rejected returns the error for a rejected state. Without holes it is the same for all states.
 func (s *Server) rejected(state value, why string) *fault {
 	f := &fault{code: codeParams, message: "Invalid or expired requestState"}
 	if s.hole("oracle") {
@@ -148,7 +150,7 @@ func (s *Server) digest(t *target, args value) string {
 	return sum(args.canonical(exact))
 }
 
-// subset reports whether each part of a digest is a part of the other.
+// subset reports whether each part of the first digest is also a part of the second.
 func subset(digest, of string) bool {
 	all := strings.Split(of, ",")
 	for part := range strings.SplitSeq(digest, ",") {
@@ -167,7 +169,7 @@ func foldRune(r rune) rune {
 	case r == 0x17f: // long s
 		r = 's'
 	}
-	return unicode.ToLower(r) // which also makes the Kelvin sign a k
+	return unicode.ToLower(r) // also turns the Kelvin sign into k
 }
 
 func sum(text string) string {
@@ -189,11 +191,12 @@ func (u *uses) has(id string) bool {
 	return used
 }
 
-// add reports whether the state was not used before.
+// add records that a state was used. It returns false if the state was used before, or has
+// expired.
 func (u *uses) add(rec record, expired func(record) bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if _, used := u.records[rec.ID]; used || expired(rec) { // a use may be forgotten once it expired
+	if _, used := u.records[rec.ID]; used || expired(rec) { // the use of an expired state may be forgotten already
 		return false
 	}
 	if u.records == nil {

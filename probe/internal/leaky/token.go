@@ -10,17 +10,17 @@ import (
 	"unicode"
 )
 
-// record is what a state or a cursor says.
+// record is the content of a state or a cursor.
 type record struct {
 	Purpose string            `json:"purpose"`          // "state" or "cursor"
-	Target  string            `json:"target,omitempty"` // the method and what it names
-	Digest  string            `json:"digest,omitempty"` // of the arguments
+	Target  string            `json:"target,omitempty"` // the method, and the name or URI of the target
+	Digest  string            `json:"digest,omitempty"` // the digest of the arguments
 	User    string            `json:"user,omitempty"`
-	Expires int64             `json:"expires,omitempty"` // Unix milliseconds
-	ID      string            `json:"id,omitempty"`      // for single use
-	Round   int               `json:"round"`             // which question of the target was asked
-	Asked   map[string]string `json:"asked,omitempty"`   // the kinds of the questions, by key
-	Offset  int               `json:"offset,omitempty"`  // of a cursor
+	Expires int64             `json:"expires,omitempty"` // when it expires, in Unix milliseconds
+	ID      string            `json:"id,omitempty"`      // a random id, to notice a second use
+	Round   int               `json:"round"`             // the index of the target's question that was asked
+	Asked   map[string]string `json:"asked,omitempty"`   // from the key of a question that was asked to its kind
+	Offset  int               `json:"offset,omitempty"`  // in a cursor, the index at which the page starts
 
 	args map[string]string // overrides the arguments; only in a state that is not sealed
 }
@@ -39,7 +39,8 @@ func (s *Server) seal(rec record) string {
 	return prefix + b64(s.aead.Seal(nil, nil, text, []byte(prefix)))
 }
 
-// unseal opens the token of a state or a cursor. It says why it fails.
+// unseal opens the token of a state or a cursor. why says why the token is not accepted; ""
+// means that it is.
 func (s *Server) unseal(token, purpose string) (rec record, why string) {
 	state, cursor := purpose == "state", purpose == "cursor"
 	if state && s.hole("suffix-ignored") {
@@ -59,7 +60,7 @@ func (s *Server) unseal(token, purpose string) (rec record, why string) {
 		}
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(token[len(prefix):])
-	if err != nil || b64(sealed) != token[len(prefix):] { // DecodeString takes other spellings
+	if err != nil || b64(sealed) != token[len(prefix):] { // DecodeString also accepts other spellings
 		return record{}, "base64"
 	}
 	if len(sealed) < overhead {
@@ -82,7 +83,7 @@ func (s *Server) mac(text string) string {
 
 func (s *Server) macFits(text, tag string) bool { return hmac.Equal([]byte(s.mac(text)), []byte(tag)) }
 
-// canonical64 returns the one spelling of a token that unseal accepts, if there is one.
+// canonical64 converts a token to the only spelling that unseal accepts, if it can.
 func canonical64(token string) string {
 	token = strings.Map(func(r rune) rune {
 		switch {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// target is something that a call names: a tool, a prompt or a resource.
+// target is a tool, a prompt or a resource that a client can call.
 type target struct {
 	method    string
-	name      string // or the URI of a resource
+	name      string // the name, or the URI of a resource
 	params    []param
-	questions []question // one for each round
+	questions []question // the target asks one question in each round
 	says      func(read map[string]string, said map[string]string) string
 }
 
@@ -20,25 +20,26 @@ type param struct {
 	required   bool
 }
 
-// call is one call of a target, as the checks and the handler see it. checked and run
-// differ only on a server that lets duplicate members pass.
+// call is one call of a target. checked is the target for which the state is checked, and run
+// is the target that is run. They differ only on a server that accepts duplicate members.
 type call struct {
 	user         string
 	params       value
 	checked, run *target
 	state        value
-	digest       string            // of the arguments that are checked
+	digest       string            // the digest of the arguments that are checked
 	read         map[string]string // the arguments that the handler reads
 	arguments    value
 	answers      value
 	capabilities value
-	unchecked    bool // the state is trusted
+	unchecked    bool // the state is trusted without a check
 }
 
-// id names the target in a record.
+// id returns the name of the target in records.
 func (t *target) id() string { return t.method + " " + t.name }
 
-// trusted is the record of a state that was not checked: every question may be answered.
+// trusted returns the record for a state that was not checked. With this record, an answer to
+// any question of the target counts.
 func (t *target) trusted() record {
 	rec := record{Purpose: "state", Asked: map[string]string{}}
 	for _, q := range t.questions {
@@ -64,7 +65,7 @@ var targets = slices.Concat([]*target{
 	{"resources/read", "note:///1", nil, confirm, func(_, _ map[string]string) string { return "a note" }},
 }, extras("tools/call", "extra_%d", 1, 2), extras("prompts/get", "extra_%d", 1, 6), extras("resources/read", "note:///%d", 2, 7))
 
-const orders = "orders" // the paged tool
+const orders = "orders" // the name of the paged tool
 
 var release = []param{{"env", "string", true}, {"build", "integer", false}}
 
@@ -75,7 +76,7 @@ func build(read map[string]string) string {
 	return " " + read["env"]
 }
 
-// extras returns targets that ask nothing, so that the lists have several pages.
+// extras returns targets that ask nothing. They are there so that the lists have several pages.
 func extras(method, name string, from, to int) (list []*target) {
 	for i := from; i <= to; i++ {
 		list = append(list, &target{method: method, name: fmt.Sprintf(name, i),
@@ -93,7 +94,8 @@ func find(method string, name value) *target {
 	return nil
 }
 
-// readArguments puts what the handler reads into c.read. It reports whether the arguments fit.
+// readArguments stores the arguments that the handler reads in c.read. It returns false if the
+// arguments do not fit the target's parameters.
 func (s *Server) readArguments(c *call) bool {
 	if c.arguments.kind != '{' {
 		return false
@@ -111,20 +113,20 @@ func (s *Server) readArguments(c *call) bool {
 			return false
 		case given.kind == 0:
 			continue
-		case p.name == "cursor": // checked by page, with its own error
+		case p.name == "cursor": // the function page checks it, and has its own error
 			continue
 		case p.kind == "string" && given.kind != 's', p.kind == "integer" && given.kind != '0':
 			return false
 		}
 		c.read[p.name] = given.text
 		if s.hole("replaced-utf8") && given.isString() && strings.ContainsRune(given.text, '\uFFFD') {
-			c.read[p.name] = strings.ToValidUTF8(given.raw, "?") // the handler reads what was not checked
+			c.read[p.name] = strings.ToValidUTF8(given.raw, "?") // so the handler reads a text that was not checked
 		}
 	}
 	return true
 }
 
-// do runs a call: it checks the state, goes on with the round, and asks or completes.
+// do runs a call. It checks the state and the arguments, and then runs the handler.
 func (s *Server) do(c *call) (result any, f *fault) {
 	rec, asked, f := s.openState(c)
 	if f != nil {
@@ -153,11 +155,12 @@ func (s *Server) do(c *call) (result any, f *fault) {
 	return s.goOn(c, rec.Round, answers)
 }
 
-// goOn is the handler. Round is the question that was asked.
+// goOn is the handler. It asks the next question, or completes the call. round is the index of
+// the question that was asked last.
 func (s *Server) goOn(c *call, round int, answers map[string]answer) (any, *fault) {
 	questions, said := c.run.questions, map[string]string{}
 	next := max(0, min(round, len(questions)-1))
-	for i := len(questions) - 1; i >= next; i-- { // the last question decides
+	for i := len(questions) - 1; i >= next; i-- { // the last question that has an answer decides
 		q := questions[i]
 		a, ok := answers[q.key]
 		text, fits := q.fits(a)
@@ -200,7 +203,7 @@ func (t *target) complete(text string) map[string]any {
 	return result
 }
 
-// orders is the paged tool.
+// orders runs the paged tool.
 func (s *Server) orders(c *call) (any, *fault) {
 	var all []any
 	for i := range 7 {

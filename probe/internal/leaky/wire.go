@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// value is one JSON value. It keeps what encoding/json loses: duplicate members, the text
-// of numbers, and the text as it arrived.
+// value is one JSON value. It keeps what encoding/json loses when it decodes: duplicate
+// members, the text of numbers, and the text as it arrived.
 type value struct {
 	kind    byte   // '{', '[', 's' for a string, '0' for a number, 'b' for a bool, 'n' for null; 0 if absent
-	text    string // of a string, a number or a bool
+	text    string // the text of a string, a number or a bool
 	raw     string
 	items   []value
 	members []member
@@ -25,8 +25,8 @@ type member struct {
 	value
 }
 
-// first and get return the first and the last member of this name. They differ only on a
-// server that lets duplicate members pass.
+// first returns the first member of this name, and get returns the last one. The results differ
+// only on a server that accepts duplicate members.
 func (v value) first(name string) value {
 	for _, m := range v.members {
 		if m.name == name {
@@ -45,7 +45,7 @@ func (v value) get(name string) value {
 	return value{}
 }
 
-// misspelt returns the member whose name differs from name only in upper and lower case.
+// misspelt returns a member whose name differs from name only in upper and lower case.
 func (v value) misspelt(name string) value {
 	for _, m := range slices.Backward(v.members) {
 		if m.name != name && strings.EqualFold(m.name, name) {
@@ -59,7 +59,7 @@ func (v value) has(name string) bool { return v.get(name).kind != 0 }
 
 func (v value) isString() bool { return v.kind == 's' }
 
-// parse reads exactly one JSON value. The caller limits its depth.
+// parse reads exactly one JSON value. The caller must limit how deep the value is nested.
 func parse(data string) (value, error) {
 	if !json.Valid([]byte(data)) {
 		return value{}, errors.New("not JSON")
@@ -114,8 +114,9 @@ func read(dec *json.Decoder, data string) (value, error) {
 	return v, nil
 }
 
-// repeats reports whether an object inside v has two members of one name, and whether one
-// has two members whose names differ only in upper and lower case.
+// repeats looks for members that occur twice in an object inside v. same is true if two members
+// have the same name. misspelt is true if the names of two members differ only in upper and
+// lower case.
 func (v value) repeats() (same, misspelt bool) {
 	seen, folded := map[string]bool{}, map[string]bool{}
 	for _, m := range v.members {
@@ -132,7 +133,7 @@ func (v value) repeats() (same, misspelt bool) {
 	return same, misspelt
 }
 
-// fold returns one text for all names that are equal for strings.EqualFold.
+// fold returns the same text for all names that strings.EqualFold treats as equal.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		for {
@@ -150,8 +151,8 @@ func (v value) hasNull() bool {
 		slices.ContainsFunc(v.members, func(m member) bool { return m.hasNull() })
 }
 
-// canonical returns one text for v, however the client wrote it. number rewrites the text
-// of a number. Of duplicate members it takes the first.
+// canonical returns the same text for v however the client wrote it. The function number
+// converts the text of a number. Of duplicate members, canonical writes only the first.
 func (v value) canonical(number func(string) string) string {
 	var b strings.Builder
 	v.write(&b, number)
@@ -193,7 +194,8 @@ func (v value) write(b *strings.Builder, number func(string) string) {
 	}
 }
 
-// depth returns how deep the arrays and objects of a text are nested, also if it is not JSON.
+// depth returns how deep the arrays and objects of a text are nested. The text need not be valid
+// JSON.
 func depth(data []byte) (deepest int) {
 	level, quoted := 0, false
 	for i := 0; i < len(data); i++ {
@@ -235,7 +237,7 @@ func badText(data string) bool {
 	return false
 }
 
-// escaped returns the number of the escape whose "u" is at i, or 0.
+// escaped returns the value of the \u escape whose "u" is at index i, or 0 if there is none.
 func escaped(data string, i int) uint64 {
 	if i+5 > len(data) || data[i] != 'u' {
 		return 0

@@ -19,13 +19,14 @@ type child struct {
 func start(command []string, log io.Writer, grace time.Duration) (*child, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = log
-	cmd.WaitDelay = grace // a process that the server left behind may hold its standard error
+	cmd.WaitDelay = grace // a process that the server left behind may keep its standard error open
 	inOwnGroup(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	// Not a StdoutPipe: Wait would close it before it has been read to its end.
+	// This does not use cmd.StdoutPipe, because Wait would close the pipe before all of it has
+	// been read.
 	stdout, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -47,8 +48,9 @@ func start(command []string, log io.Writer, grace time.Duration) (*child, error)
 	return c, nil
 }
 
-// Read reads the child's output. After the child's exit it returns what is left, and does not
-// wait for a process that the child left behind and that holds the output open.
+// Read reads the child's standard output. After the child's exit it returns what is left. It
+// then waits no longer than c.grace for a process that the child left behind and that keeps
+// the output open.
 func (c *child) Read(p []byte) (int, error) {
 	select {
 	case <-c.exited:
@@ -58,12 +60,12 @@ func (c *child) Read(p []byte) (int, error) {
 	return c.stdout.Read(p)
 }
 
-// hurry limits the time of the next read, and of one that is under way. Windows has no such
-// limit.
+// hurry limits how long the next read may take, and a read that is under way. On Windows it
+// has no effect.
 func (c *child) hurry() { c.stdout.SetReadDeadline(time.Now().Add(c.grace)) }
 
-// end ends the child, and reports whether it had to. Then it ends the processes that the
-// child started, too.
+// end ends the child, and on Unix also the processes that the child started. It returns false,
+// and does nothing, if the child has already exited.
 func (c *child) end() bool {
 	select {
 	case <-c.exited:

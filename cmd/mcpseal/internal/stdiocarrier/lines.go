@@ -8,19 +8,20 @@ import (
 	"sync"
 )
 
-// The longest line of each side, without its line end.
+// The maximum length in bytes of a line from each side, without its line end.
 const (
 	maxClientLine = 4 << 20
 	maxServerLine = 16 << 20
 )
 
-// The lines that are refused. The reader goes on with the line after it.
+// The reasons to refuse a line. The reader can then go on with the next line.
 var (
 	errTooLong = errors.New("it is too long")
 	errSplit   = errors.New("it has a carriage return inside")
 )
 
-// A lineReader cuts a stream into messages. It keeps at most one of them in memory.
+// A lineReader splits a stream into messages, one per line. It keeps at most one of them in
+// memory.
 type lineReader struct {
 	stream *bufio.Reader
 	limit  int
@@ -31,7 +32,8 @@ func newLineReader(stream io.Reader, limit int) *lineReader {
 }
 
 // next returns the next line that is not blank, without its line feed. The line is valid
-// until the next call. With errTooLong there is no line: it was read to its end and not kept.
+// until the next call. With errSplit, next also returns the line. With errTooLong it does not:
+// it has read that line to its end and discarded it.
 func (r *lineReader) next() ([]byte, error) {
 	for {
 		line, err := r.line()
@@ -41,8 +43,9 @@ func (r *lineReader) next() ([]byte, error) {
 		if message := bytes.Trim(line, " \t\r"); len(message) == 0 {
 			continue
 		} else if bytes.IndexByte(message, '\r') >= 0 {
-			// To JSON it is white space. To readers with universal line ends, such as Python's,
-			// it ends a line: an object inside the message would be a message of its own.
+			// In JSON a carriage return is white space. But some readers, such as Python's with
+			// universal newlines, end a line at it. They would read an object inside this
+			// message as a message of its own.
 			return line, errSplit
 		}
 		return line, nil
@@ -67,14 +70,15 @@ func (r *lineReader) line() ([]byte, error) {
 	case err != nil && len(line) == 0:
 		return nil, err
 	}
-	// What comes before the end of the stream is a line too; the next call returns the error.
+	// If the stream ends without a line feed, its last bytes are a line too. The next call then
+	// returns the error.
 	if len(line) > r.limit {
 		return nil, errTooLong
 	}
 	return line, nil
 }
 
-// A lineWriter writes whole lines, one after the other.
+// A lineWriter writes whole lines. It is safe for concurrent use.
 type lineWriter struct {
 	mu     sync.Mutex
 	stream *bufio.Writer
@@ -84,23 +88,24 @@ func newLineWriter(stream io.Writer) *lineWriter {
 	return &lineWriter{stream: bufio.NewWriterSize(stream, 1<<16)}
 }
 
-// write writes a message and its line end. After an error it writes nothing any more.
+// write writes a message and a line feed. After an error it writes nothing more, and returns
+// the same error again.
 func (w *lineWriter) write(message []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stream.Write(message)
 	w.stream.WriteByte('\n')
-	return w.stream.Flush() // it keeps the first error
+	return w.stream.Flush() // the bufio.Writer keeps the first error and returns it here
 }
 
-// close ends the writer. When it returns, no write is under way and none will follow.
+// close makes all later writes fail. When it returns, no write is under way.
 func (w *lineWriter) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stream.Reset(closed{})
 }
 
-// closed is a stream that is closed.
+// closed is a stream to which nothing can be written.
 type closed struct{}
 
 func (closed) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

@@ -10,12 +10,12 @@ import (
 	"github.com/mcpseal/mcpseal/proxy"
 )
 
-// The limits of the requests that wait for an answer.
+// The limits for requests that the server has not answered.
 const (
-	maxPending   = 1 << 10
-	maxBytes     = 64 << 20 // of their messages
-	maxCancelled = 1 << 16  // ids of cancelled requests without an answer
-	maxID        = 256      // bytes of an id
+	maxPending   = 1 << 10  // requests that are not cancelled
+	maxBytes     = 64 << 20 // total length of their messages
+	maxCancelled = 1 << 16  // cancelled requests, of which only the id is kept
+	maxID        = 256      // length of an id in bytes
 )
 
 var (
@@ -23,28 +23,30 @@ var (
 	errFull  = errors.New("too many requests wait for an answer")
 )
 
-// pending has the requests that the server has not answered. It is safe for concurrent use.
+// pending holds the requests that the server has not answered. It is safe for concurrent use.
 //
-// An answer belongs to the request with the same id, though a string may be written with
-// other escapes. But a server may answer 1.0 as 1, or "1" as 1. If both were in use, the state of one request could be sealed
-// for the other. So an id that any server could take for another one must wait for it.
+// An answer belongs to the request with the same id, even if the id is a string and the answer
+// writes it with other escapes. But a server may answer the id 1.0, or "1", with the id 1. If
+// two ids that a server could confuse were in use at once, the state of one request could be
+// sealed for the other. So a request is refused while a request with a similar id is pending.
 type pending struct {
 	mu        sync.Mutex
-	requests  map[string]*request // by the likeness of their ids
-	waiting   int                 // the requests that are not cancelled
-	bytes     int                 // of their messages
-	cancelled int
+	requests  map[string]*request // the keys are the likeness of the ids
+	waiting   int                 // how many requests are not cancelled
+	bytes     int                 // the total length of their messages
+	cancelled int                 // how many requests are cancelled
 	ended     bool
 }
 
 type request struct {
 	id        string
 	bytes     int
-	exchange  *proxy.Exchange // nil until the message has been opened, and once it is cancelled
+	exchange  *proxy.Exchange // nil before the message is opened, and after it is cancelled
 	cancelled bool
 }
 
-// reserve takes an id into use.
+// reserve marks an id as in use. bytes is the length of the request's message. It returns an
+// error if a similar id is in use or a limit is reached.
 func (p *pending) reserve(id string, bytes int) error {
 	if len(id) > maxID {
 		return errInUse
@@ -61,21 +63,22 @@ func (p *pending) reserve(id string, bytes int) error {
 	if p.requests == nil {
 		p.requests = map[string]*request{}
 	}
-	p.requests[key] = &request{id: strings.Clone(id), bytes: bytes} // a clone, because id may be part of the whole message
+	p.requests[key] = &request{id: strings.Clone(id), bytes: bytes} // a clone, so that id does not keep the whole message in memory
 	p.waiting++
 	p.bytes += bytes
 	return nil
 }
 
-// release gives back an id whose request the server does not get.
+// release frees a reserved id, because its request is not forwarded to the server.
 func (p *pending) release(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.remove(id)
 }
 
-// forward records that the server gets the request of an id that was reserved. It returns
-// false if the server gives no answers any more.
+// forward records e as the exchange of a request whose id was reserved. It returns false if
+// the id is not reserved, or if the server gives no more answers. The carrier must not forward
+// the request then.
 func (p *pending) forward(e *proxy.Exchange) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,8 +90,9 @@ func (p *pending) forward(e *proxy.Exchange) bool {
 	return true
 }
 
-// cancel lets go of a request that the client has cancelled. Its id stays in use until the
-// server answers, which it may never do: a later request with this id could get that answer.
+// cancel discards the exchange of a request that the client has cancelled. The id stays in use
+// until the server answers, even if it never does. Otherwise a later request with the same id
+// could get the answer to the cancelled one.
 func (p *pending) cancel(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,8 +106,9 @@ func (p *pending) cancel(id string) {
 	p.cancelled++
 }
 
-// answered returns the exchange that an answer belongs to, and frees the id. It returns nil
-// if there is none, or if the client has cancelled the request.
+// answered returns the exchange of the request with this id, which the server has answered,
+// and frees the id. It returns nil if there is no such request, or if the client has cancelled
+// it.
 func (p *pending) answered(id string) *proxy.Exchange {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +120,8 @@ func (p *pending) answered(id string) *proxy.Exchange {
 	return r.exchange
 }
 
-// end returns the exchanges that the server will not answer, and lets no more begin.
+// end returns the exchanges that the server has not answered and will not answer. After it,
+// reserve and forward refuse every request.
 func (p *pending) end() (left []*proxy.Exchange) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,12 +148,12 @@ func (p *pending) remove(id string) {
 	delete(p.requests, key)
 }
 
-// likeness returns the same text for all ids that a server could take for one another: by
-// reading a number as a float64, or a string of digits as a number.
+// likeness returns the same text for all ids that a server could confuse, because it reads a
+// number as a float64, or a string of digits as a number. id is JSON text.
 func likeness(id string) string {
 	text, digits := id, id
 	if strings.HasPrefix(id, `"`) {
-		json.Unmarshal([]byte(id), &text) // it was read as JSON before
+		json.Unmarshal([]byte(id), &text) // no error: id was already read as JSON
 		digits = strings.ReplaceAll(strings.TrimSpace(text), "_", "")
 	}
 	number, err := strconv.ParseFloat(digits, 64)

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// inOwnGroup gives the child a process group, so that it can be ended with all that it starts.
+// inOwnGroup gives the child its own process group, so that the child and the processes that
+// it starts can be ended together.
 func inOwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 func terminate(cmd *exec.Cmd) { syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }

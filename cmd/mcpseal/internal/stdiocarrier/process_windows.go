@@ -6,12 +6,13 @@ import (
 	"syscall"
 )
 
-// inOwnGroup gives the child a process group, so that Ctrl+C reaches it through the carrier.
+// inOwnGroup gives the child its own process group. So Ctrl+C does not reach the child
+// directly: it ends the carrier, which then ends the child.
 func inOwnGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// terminate does nothing: Windows has no polite way but the end of the input.
+// terminate does nothing. On Windows the only polite way to end a process is to end its input.
 func terminate(*exec.Cmd) {}
 
 func kill(cmd *exec.Cmd) { cmd.Process.Kill() }

@@ -1,5 +1,6 @@
 // Package stdiocarrier carries messages between a client on standard input and output and a
-// server that is a child process. It moves lines; the package proxy decides what is in them.
+// server that is a child process. This package only moves lines. The package proxy decides
+// what is in them.
 package stdiocarrier
 
 import (
@@ -15,20 +16,22 @@ import (
 	"github.com/mcpseal/mcpseal/proxy"
 )
 
-// patience says how long Run waits.
+// patience says how long Run waits before it goes on.
 type patience struct {
-	answers time.Duration // for the server to end by itself, once its input or output has ended
-	grace   time.Duration // for each harder way to end it, and for the last bytes of its output
+	answers time.Duration // for the server to end by itself, after its input or output has ended
+	grace   time.Duration // for the server to end after a signal, and for the last bytes of its output
 }
 
-// Run starts a server, and seals what it sends to the client. in and out are the client's
-// side; log gets the server's standard error and what the operator should know. caller tells
-// who the client is. Run returns the server's exit code when the server has ended; on Unix it
-// is 128 and the signal's number if a signal ended the server.
+// Run starts a server with command, and seals what the server sends to the client. It reads
+// the client's messages from in and writes the messages for the client to out. log gets the
+// server's standard error and messages for the operator. caller says who the client is.
 //
-// When in ends, the server's input ends too; a server that does not end within five seconds
-// is ended. When ctx is done, the server is ended at once, and Run returns the error of ctx.
-// A read of in may still be under way when Run returns.
+// When the server has ended, Run returns its exit code. On Unix, if a signal ended the server,
+// the code is 128 plus the number of the signal.
+//
+// When in ends, Run ends the server's input too. If the server does not exit within five
+// seconds, Run ends it. When ctx is done, Run ends the server at once and returns the cause of
+// ctx. A read of in may still be under way when Run returns.
 func Run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command []string, in io.Reader, out io.Writer, log io.Writer) (exitCode int, err error) {
 	return run(ctx, p, caller, command, in, out, log, patience{answers: 5 * time.Second, grace: 2 * time.Second})
 }
@@ -51,11 +54,11 @@ func run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command 
 	go func() { input <- s.fromClient(ctx, in) }()
 	go func() {
 		err := s.fromServer(ctx, server)
-		s.client.close() // nothing is written any more once Run has returned
+		s.client.close() // so that nothing is written to out after Run has returned
 		output <- err
 	}()
 
-	var lost error // why the client takes no answers any more
+	var lost error // why the client accepts no more answers
 	ended := false
 	select {
 	case <-server.exited:
@@ -72,7 +75,7 @@ func run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command 
 	}
 	forced := server.end()
 
-	// What the server wrote before its end is still on its way to a client that may be slow.
+	// The server's last output may still be on its way to the client, which may be slow.
 	var late <-chan time.Time
 	if forced {
 		late = time.After(wait.grace)
@@ -98,18 +101,19 @@ func run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command 
 	return exitCodeOf(server.cmd.ProcessState), nil
 }
 
-// shared returns a writer that the server's standard error and the carrier can both write to.
+// shared returns a writer for log that the server's standard error and the carrier can use at
+// the same time.
 func shared(log io.Writer) io.Writer {
 	switch log := log.(type) {
 	case nil:
 		return io.Discard
-	case *os.File: // the server gets the file itself
+	case *os.File: // package exec passes the file itself to the server
 		return log
 	}
 	return &oneByOne{stream: log}
 }
 
-// oneByOne is a writer that is safe for concurrent use.
+// oneByOne makes the writer stream safe for concurrent use.
 type oneByOne struct {
 	mu     sync.Mutex
 	stream io.Writer

@@ -14,7 +14,7 @@ import (
 	"github.com/mcpseal/mcpseal/proxy"
 )
 
-// A session moves the lines of one client and one server.
+// A session moves lines between one client and one server.
 type session struct {
 	proxy   *proxy.Proxy
 	caller  mcpseal.Principal
@@ -24,13 +24,14 @@ type session struct {
 	pending pending
 }
 
-// note tells the operator about a line. It shows nothing of the line itself.
+// note writes a message to the log that the operator reads. The message must not contain any
+// part of a client's or server's line.
 func (s *session) note(what string, err error) {
 	fmt.Fprintf(s.log, "mcpseal proxy: %s: %v\n", what, err)
 }
 
-// fromClient moves the client's lines until they end. It returns an error if the client
-// takes no answers any more.
+// fromClient reads the client's lines until they end, and moves them to the server. It returns
+// an error if the client accepts no more answers.
 func (s *session) fromClient(ctx context.Context, in io.Reader) error {
 	lines := newLineReader(in, maxClientLine)
 	for {
@@ -54,7 +55,8 @@ func (s *session) fromClient(ctx context.Context, in io.Reader) error {
 }
 
 func (s *session) clientLine(ctx context.Context, line []byte) error {
-	// The id comes first: a request that is refused for it must not spend its token.
+	// The id is checked before Open, so that a request that is refused for its id does not use
+	// up its token.
 	id, method, ok := head(line)
 	isRequest := ok && method && id != ""
 	if isRequest {
@@ -69,7 +71,7 @@ func (s *session) clientLine(ctx context.Context, line []byte) error {
 	}
 	e := s.proxy.Open(ctx, line, s.caller)
 	forward := e.Forward
-	e.Forward = nil // it need not wait in memory for the answer
+	e.Forward = nil // so that it does not stay in memory until the answer comes
 	var awaits bool
 	switch {
 	case forward == nil:
@@ -79,7 +81,7 @@ func (s *session) clientLine(ctx context.Context, line []byte) error {
 		}
 	case isRequest && e.ID == id && s.pending.forward(e):
 		awaits = true
-	default: // nobody would wait for the answer
+	default: // the server's answer could not be matched to this request
 		forward, e.Reply = nil, e.Failed()
 	}
 	if isRequest && !awaits {
@@ -89,19 +91,20 @@ func (s *session) clientLine(ctx context.Context, line []byte) error {
 		return s.reply(e.Reply)
 	}
 	if err := s.server.write(forward); err != nil && awaits && s.pending.answered(id) != nil {
-		return s.reply(e.Failed()) // the server takes no input any more
+		return s.reply(e.Failed()) // the server accepts no more input
 	}
 	return nil
 }
 
-// fromServer moves the server's lines until they end, and then answers the requests that the
-// server left without an answer. It returns an error if the client takes no answers any more.
+// fromServer reads the server's lines until they end, and moves them to the client. Then it
+// sends the client an error for each request that the server has not answered. It returns an
+// error if the client accepts no more answers.
 func (s *session) fromServer(ctx context.Context, out io.Reader) error {
 	lines := newLineReader(out, maxServerLine)
 	for {
 		line, err := lines.next()
 		switch {
-		case errors.Is(err, errTooLong): // which request it answers is not known
+		case errors.Is(err, errTooLong): // the line is gone, so nobody knows which request it answers
 			s.note("a line of the server was dropped", err)
 			err = nil
 		case errors.Is(err, errSplit):
@@ -137,13 +140,14 @@ func (s *session) serverLine(ctx context.Context, line []byte) error {
 	return s.reply(e.Failed())
 }
 
-// exchangeOf returns the exchange that a line of the server answers, or nil.
+// exchangeOf returns the exchange of the request that a line of the server answers. It returns
+// nil if the line answers no pending request.
 func (s *session) exchangeOf(line []byte) *proxy.Exchange {
 	id, method, ok := head(line)
-	if !ok { // the client need not wait for an answer that cannot be accepted
+	if !ok { // the line will be refused, but the client must get an error for its request
 		id, method = anyHead(line)
 	}
-	if id == "" || method { // a request of the server has an id of the server
+	if id == "" || method { // a notification, or a request of the server with an id of its own
 		return nil
 	}
 	return s.pending.answered(id)
@@ -157,15 +161,15 @@ func (s *session) reply(message []byte) error {
 	return s.client.write(message)
 }
 
-// head returns the JSON text of a message's id, or "", and whether the message has a method.
-// It only finds out where a line belongs: whether the line is acceptable, the proxy decides.
-// ok is false if the line is not a JSON object.
+// head returns the JSON text of a message's id, or "" if it has none. method is true if the
+// message has a method. ok is false if the line is not a JSON object. The carrier uses head
+// only to find the request to which a line belongs. The proxy decides whether to accept it.
 func head(line []byte) (id string, method, ok bool) {
 	members := jsonorder.ReadMembers(string(line))
 	for {
 		member, more := members.Next()
 		if !more {
-			return strings.Clone(id), method, members.Whole() // a clone does not keep the line in memory
+			return strings.Clone(id), method, members.Whole() // a clone, so that id does not keep the line in memory
 		}
 		switch member.Name {
 		case "id":
@@ -176,7 +180,7 @@ func head(line []byte) (id string, method, ok bool) {
 	}
 }
 
-// anyHead does what head does, for lines that are not UTF-8 or nest too deep.
+// anyHead does what head does, and also reads lines that are not UTF-8 or nest too deep.
 func anyHead(line []byte) (id string, method bool) {
 	var message struct{ ID, Method json.RawMessage }
 	if json.Unmarshal(line, &message) != nil {
@@ -185,7 +189,8 @@ func anyHead(line []byte) (id string, method bool) {
 	return string(message.ID), message.Method != nil
 }
 
-// cancelled returns the JSON text of the id of the request that a notification cancels.
+// cancelled returns the JSON text of the id of the request that a notification cancels. It
+// returns "" if there is none.
 func cancelled(line []byte) string {
 	var notification struct {
 		Params struct {
@@ -198,13 +203,13 @@ func cancelled(line []byte) string {
 	return string(notification.Params.RequestID)
 }
 
-// The errors of JSON-RPC that the carrier itself sends.
+// The JSON-RPC error codes that the carrier itself sends.
 const (
 	invalidRequest = -32600
 	internalError  = -32603
 )
 
-// failure returns an answer with an error. id is JSON text.
+// failure returns an answer with an error. id is the JSON text of the request's id.
 func failure(id string, code int) []byte {
 	message := "Invalid Request"
 	if code == internalError {

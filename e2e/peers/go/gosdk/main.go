@@ -1,11 +1,11 @@
-// Gosdk is a server on the official Go SDK, without mcpseal, for the probe to attack.
+// Command gosdk is an MCP server on the official Go SDK, without mcpseal. The probe attacks it.
 //
-// What the SDK's pages show: InputRequests and a plain RequestState in a result ("Multi
+// It does what the SDK's pages show: InputRequests and a plain RequestState in a result ("Multi
 // round-trip requests" in server.md), ServerOptions.PageSize, and RequireBearerToken with a
 // verifier ("Authorization" in protocol.md). The SDK has nothing that protects a state, and
 // its pages do not mention protection.
 //
-// The handler's own: what the state contains, and that it is believed.
+// The rest is our choice: what the state contains, and that the handler believes it.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 	log.Fatal(web.Serve(listener))
 }
 
-// verify knows two users, alice and bob.
+// verify checks an access token. It knows two users, alice and bob.
 func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 	user, ok := strings.CutSuffix(token, "-token")
 	if !ok || user != "alice" && user != "bob" {
@@ -53,7 +53,7 @@ func newServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "go-sdk", Version: "1"}, &mcp.ServerOptions{PageSize: 3})
 	mcp.AddTool(server, &mcp.Tool{Name: "deploy", Description: "Deploys a build."}, confirmed("deployed"))
 	mcp.AddTool(server, &mcp.Tool{Name: "rollback", Description: "Rolls a build back."}, confirmed("rolled back"))
-	// These do not ask. They make tools/list longer than a page.
+	// These tools do not ask the user. They make tools/list longer than one page.
 	for _, name := range []string{"history", "owners", "regions", "status", "versions"} {
 		mcp.AddTool(server, &mcp.Tool{Name: name}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 			return text("none"), nil, nil
@@ -67,13 +67,13 @@ type arguments struct {
 	Build int    `json:"build"`
 }
 
-// state is what the handler wants to remember until the answer comes.
+// state is what the handler must remember until the answer comes.
 type state struct {
 	Step string `json:"step"`
 	Env  string `json:"env"`
 }
 
-// confirmed returns a handler that asks before it does something.
+// confirmed returns a handler that asks the user to confirm. done is its text for success.
 func confirmed(done string) mcp.ToolHandlerFor[arguments, any] {
 	return func(_ context.Context, req *mcp.CallToolRequest, args arguments) (*mcp.CallToolResult, any, error) {
 		answer, ok := req.Params.InputResponses["confirm"].(*mcp.ElicitResult)
@@ -83,9 +83,9 @@ func confirmed(done string) mcp.ToolHandlerFor[arguments, any] {
 		if ok, _ := answer.Content["ok"].(bool); answer.Action != "accept" || !ok {
 			return text("nothing was done"), nil, nil
 		}
-		env := args.Env // also without a state: the SDK's example looks at the answer alone
+		env := args.Env // used if there is no state: the SDK's example looks only at the answer
 		if req.Params.RequestState != "" {
-			// The handler believes what came back.
+			// The handler believes the state that the client sent back.
 			var remembered state
 			if err := json.Unmarshal([]byte(req.Params.RequestState), &remembered); err != nil {
 				return nil, nil, err

@@ -1,13 +1,13 @@
-// Mcpgo is a server on mcp-go, without mcpseal, for the probe to attack.
+// Command mcpgo is an MCP server on mcp-go, without mcpseal. The probe attacks it.
 //
-// What mcp-go's pages and examples show: NewInputRequestBuilder with a plain state, and
+// It does what mcp-go's pages and examples show: NewInputRequestBuilder with a plain state, and
 // ElicitationResponse to read the answer ("Protocol Version 2026-07-28"); a handler that acts on
 // the environment in the state that came back (examples/multi_round_trip); and
 // WithPaginationLimit. The pages say to keep secrets out of the state, because the client can
-// read it, and do not say that the client can change it.
+// read it. They do not say that the client can change it.
 //
-// The handler's own: that the state is JSON. mcp-go has no middleware for bearer tokens, so
-// there are no users.
+// That the state is JSON is our choice. mcp-go has no middleware for bearer tokens, so this
+// server has no users.
 package main
 
 import (
@@ -46,7 +46,7 @@ func newServer() *server.MCPServer {
 	)
 	s.AddTool(tool("deploy", "Deploys a build."), confirmed("deployed"))
 	s.AddTool(tool("rollback", "Rolls a build back."), confirmed("rolled back"))
-	// These do not ask. They make tools/list longer than a page.
+	// These tools do not ask the user. They make tools/list longer than one page.
 	for _, name := range []string{"history", "owners", "regions", "status", "versions"} {
 		s.AddTool(mcp.NewTool(name), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return mcp.NewToolResultText("none"), nil
@@ -63,13 +63,13 @@ func tool(name, description string) mcp.Tool {
 	)
 }
 
-// state is what the handler wants to remember until the answer comes.
+// state is what the handler must remember until the answer comes.
 type state struct {
 	Step string `json:"step"`
 	Env  string `json:"env"`
 }
 
-// confirmed returns a handler that asks before it does something.
+// confirmed returns a handler that asks the user to confirm. done is its text for success.
 func confirmed(done string) server.ToolHandlerFunc {
 	return func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var (
@@ -84,9 +84,10 @@ func confirmed(done string) server.ToolHandlerFunc {
 		if ok, _ := content["ok"].(bool); answer.Action != mcp.ElicitationResponseActionAccept || !ok {
 			return mcp.NewToolResultText("nothing was done"), nil
 		}
-		// Without a state the argument counts: mcp-go's page looks at the answer alone.
+		// If there is no state, env is the argument: the example on mcp-go's page looks only at
+		// the answer.
 		if req.Params.RequestState != "" {
-			// The handler believes what came back.
+			// The handler believes the state that the client sent back.
 			var remembered state
 			if err := json.Unmarshal([]byte(req.Params.RequestState), &remembered); err != nil {
 				return nil, err
