@@ -119,6 +119,7 @@ func (p *proxying) flags(cmd *cobra.Command) {
 	f.Var((*sizeFlag)(&p.carrier.MaxAnswer), "max-answer", "longest message of the server")
 	f.Var((*sizeFlag)(&p.budget), "budget", "most bytes of messages in memory, over all requests")
 	durationVar(cmd, &p.carrier.Timeout, "timeout", httpcarrier.DefaultTimeout, "how long the server may take to begin its answer")
+	durationVar(cmd, &p.carrier.ClientTimeout, "client-timeout", httpcarrier.DefaultClientTimeout, "how long a client may take to send its message, and to take what it gets")
 	p.connections = 4096
 	f.IntVar(&p.connections, "max-connections", p.connections, "most connections of clients; more wait until one ends")
 	p.secure.flags(cmd)
@@ -129,7 +130,7 @@ func (p *proxying) flags(cmd *cobra.Command) {
 // onlyHTTP has the flags that mean nothing with a command after --.
 var onlyHTTP = []string{
 	"upstream", "listen", "admin", "identity", "header", "trust", "jwt-issuer", "jwt-audience", "jwt-algorithm", "jwt-jwks",
-	"resource", "san", "forward-identity", "allow-origin", "max-request", "max-answer", "budget", "timeout", "max-connections",
+	"resource", "san", "forward-identity", "allow-origin", "max-request", "max-answer", "budget", "timeout", "client-timeout", "max-connections",
 	"tls-cert", "tls-key", "client-ca", "upstream-ca", "upstream-cert", "upstream-key",
 	"access-log", "label-tool", "drain", "drain-delay",
 }

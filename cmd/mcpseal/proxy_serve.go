@@ -70,21 +70,17 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 		admin.WriteTimeout = 30 * time.Second
 		defer admin.Close()
 		go func() { ended <- admin.Serve(netutil.LimitListener(adminListener, 64)) }()
-		logger.Info("proxy: /healthz, /readyz and /metrics are served", "address", adminListener.Addr().String())
+		say(cmd.OutOrStdout(), "http", adminListener.Addr(), "", " for operators: /healthz, /readyz, /metrics")
 	}
 	go func() { ended <- server.Serve(listener) }()
-	if at := listener.Addr(); at.Network() == "unix" {
-		fmt.Fprintf(cmd.OutOrStdout(), "serving unix:%s at %s\n", at, parts.handler.Path())
-	} else {
-		fmt.Fprintf(cmd.OutOrStdout(), "serving %s://%s%s\n", scheme, at, parts.handler.Path())
-	}
+	say(cmd.OutOrStdout(), scheme, listener.Addr(), parts.handler.Path(), "")
 	select {
 	case err := <-ended:
 		return failed("the proxy cannot serve: %w", err)
 	case <-ctx.Done():
 	}
 	parts.ready.draining.Store(true)
-	logger.Info("proxy: the proxy ends", "drain_delay", p.drain.delay, "drain", p.drain.requests)
+	logger.Info("proxy: the proxy ends", "drain_delay", p.drain.delay.String(), "drain", p.drain.requests.String())
 	time.Sleep(p.drain.delay)
 	if !shutDown(server, p.drain.requests) {
 		logger.Warn("proxy: requests that had not ended in time were ended")
@@ -93,6 +89,18 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 		server.Close()
 	}
 	return nil
+}
+
+// say tells the user what is served, and where.
+func say(out io.Writer, scheme string, at net.Addr, path, what string) {
+	if at.Network() == "unix" {
+		if path != "" {
+			path = " at " + path
+		}
+		fmt.Fprintf(out, "serving unix:%s%s%s\n", at, path, what)
+		return
+	}
+	fmt.Fprintf(out, "serving %s://%s%s%s\n", scheme, at, path, what)
 }
 
 func newServer(handler http.Handler, logger *slog.Logger) *http.Server {

@@ -9,15 +9,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -29,6 +25,7 @@ import (
 // proxied is a proxy that runs.
 type proxied struct {
 	address string // what it says that it serves
+	admin   string // the same for operators
 	log     *lockedBuffer
 	stop    func() error // is what a signal does
 }
@@ -75,12 +72,18 @@ func startProxy(t *testing.T, args ...string) *proxied {
 			t.Error(err)
 		}
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	address, ok := strings.CutPrefix(line, "serving ")
-	if err != nil || !ok {
-		t.Fatalf("%q, %v\n%s", line, err, p.log)
+	lines := bufio.NewReader(out)
+	for p.address == "" {
+		line, err := lines.ReadString('\n')
+		switch address, ok := strings.CutPrefix(strings.TrimSpace(line), "serving "); {
+		case !ok:
+			t.Fatalf("%q, %v\n%s", line, err, p.log)
+		case strings.Contains(address, " for operators"):
+			p.admin, _, _ = strings.Cut(address, " ")
+		default:
+			p.address = address
+		}
 	}
-	p.address = strings.TrimSpace(address)
 	return p
 }
 
@@ -261,7 +264,7 @@ func TestASignalEndsOpenRequestsWithAnAnswer(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer upstream.Close()
-	p := startProxy(t, "--upstream", upstream.URL+"/mcp", "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous")
+	p := startProxy(t, "--upstream", upstream.URL+"/mcp", "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous", "--drain", "1s")
 	res, err := http.Post(p.address, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -280,41 +283,8 @@ func TestASignalEndsOpenRequestsWithAnAnswer(t *testing.T) {
 }
 
 func TestUsedTokensAreRememberedInRedis(t *testing.T) {
-	name := os.Getenv("MCPSEAL_REDIS_SERVER")
-	if name == "" {
-		name = "redis-server"
-	}
-	if _, err := exec.LookPath(name); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("CI must have a redis-server")
-		}
-		t.Skip("there is no redis-server; install one, or name it in MCPSEAL_REDIS_SERVER")
-	}
-	dir, err := os.MkdirTemp("", "") // short, as the name of a socket must be
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	socket := filepath.Join(dir, "r")
-	server := exec.Command(name, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		server.Process.Kill()
-		server.Wait()
-	}()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		conn, err := net.Dial("unix", socket)
-		if err == nil {
-			conn.Close()
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
-	address := (&url.URL{Scheme: "unix", Path: socket}).String()
+	server := startRedis(t)
+	address := server.address
 	t.Setenv("TEST_REDIS", address)
 	for _, flags := range [][]string{{"--redis", address}, {"--redis-env", "TEST_REDIS"}} {
 		p := startProxy(t, append(flags, "--single-use", "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous")...)
@@ -328,8 +298,7 @@ func TestUsedTokensAreRememberedInRedis(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	server.Process.Kill()
-	server.Wait()
+	server.kill()
 	var errs bytes.Buffer
 	code := run([]string{"proxy", "--audience", "test", "--single-use", "--redis", address, "--upstream", "http://127.0.0.1:1/mcp", "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous"}, strings.NewReader(""), io.Discard, &errs)
 	if code != exitFailed || !strings.Contains(errs.String(), "--redis") {

@@ -63,6 +63,7 @@ func (u *proxyUsed) open(ctx context.Context, logger *slog.Logger) (store mcpsea
 		return nil, nil, done, usage("the address of Redis is not a URL such as redis://127.0.0.1:6379/0") // the error may repeat a password
 	}
 	options.ContextTimeoutEnabled = true
+	redis.SetLogger(silent{}) // the records of the store say more
 	client := redis.NewClient(options)
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -79,3 +80,8 @@ func (u *proxyUsed) open(ctx context.Context, logger *slog.Logger) (store mcpsea
 	}
 	return shared, ready, func() { client.Close() }, nil
 }
+
+// silent is a log of the client of Redis that nobody reads.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}

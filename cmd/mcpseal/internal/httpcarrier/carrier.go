@@ -33,10 +33,9 @@ const (
 	DefaultMaxAnswer  = 16 << 20
 	DefaultBudget     = 256 << 20
 	DefaultTimeout    = 5 * time.Minute
-)
 
-// ioTimeout is how long a client may take to send a body, or to receive what was written to it.
-const ioTimeout = time.Minute
+	DefaultClientTimeout = time.Minute
+)
 
 // Config says how a [Handler] carries messages.
 type Config struct {
@@ -65,6 +64,9 @@ type Config struct {
 	// the server then has the same time again to complete it. Streams of events may take any
 	// time. 0 means 5 minutes.
 	Timeout time.Duration
+	// ClientTimeout is how long a client may take to send a body, and to receive what was
+	// written to it. 0 means 1 minute.
+	ClientTimeout time.Duration
 	// TLS says how the server's certificate is verified, and which one the proxy shows. Nil
 	// means that the system's authorities decide, and that the proxy shows none.
 	TLS *tls.Config
@@ -94,7 +96,7 @@ func New(config Config) (*Handler, error) {
 		return nil, errors.New("httpcarrier: Config.Proxy is missing")
 	case config.Identity == nil:
 		return nil, errors.New("httpcarrier: Config.Identity is missing")
-	case config.MaxRequest < 0 || config.MaxAnswer < 0 || config.Budget < 0 || config.Timeout < 0:
+	case config.MaxRequest < 0 || config.MaxAnswer < 0 || config.Budget < 0 || config.Timeout < 0 || config.ClientTimeout < 0:
 		return nil, errors.New("httpcarrier: a limit is less than 0")
 	}
 	if err := CheckUpstream(config.Upstream); err != nil {
@@ -104,6 +106,7 @@ func New(config Config) (*Handler, error) {
 	orDefault(&config.MaxAnswer, DefaultMaxAnswer)
 	orDefault(&config.Budget, DefaultBudget)
 	orDefault(&config.Timeout, DefaultTimeout)
+	orDefault(&config.ClientTimeout, DefaultClientTimeout)
 	if least := 2 * (int64(config.MaxRequest) + int64(config.MaxAnswer)); config.Budget < least {
 		return nil, fmt.Errorf("the budget of %d bytes is less than %d, twice the longest request and the longest answer", config.Budget, least)
 	}
@@ -194,7 +197,7 @@ const metadataPath = "/.well-known/oauth-protected-resource"
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	deadlines := http.NewResponseController(w)
-	hasty := &hastyWriter{ResponseWriter: w, deadlines: deadlines}
+	hasty := &hastyWriter{ResponseWriter: w, deadlines: deadlines, timeout: h.config.ClientTimeout}
 	defer hasty.hurry() // sets a deadline for the bytes that are still in buffers
 	w = hasty
 
@@ -304,7 +307,7 @@ func (c *call) read(w http.ResponseWriter, r *http.Request, s *share) (message [
 	err := errTooLong
 	if r.ContentLength <= int64(c.config.MaxRequest) {
 		deadlines := http.NewResponseController(w)
-		deadlines.SetReadDeadline(time.Now().Add(ioTimeout))
+		deadlines.SetReadDeadline(time.Now().Add(c.config.ClientTimeout))
 		if message, err = readWhole(r.Body, c.config.MaxRequest, -1, s); err == nil {
 			deadlines.SetReadDeadline(time.Time{})
 		}
@@ -320,6 +323,7 @@ func (c *call) read(w http.ResponseWriter, r *http.Request, s *share) (message [
 		w.Header().Set("Connection", "close") // so that the answer does not wait for the rest of the body
 		c.refuse(w, http.StatusServiceUnavailable, err.Error())
 	case errors.As(err, &network) && network.Timeout():
+		w.Header().Set("Connection", "close")
 		c.refuse(w, http.StatusRequestTimeout, "the body did not come in time")
 	default:
 		c.refuse(w, http.StatusBadRequest, "the body cannot be read")
@@ -387,8 +391,9 @@ func isMetadata(address *url.URL) bool {
 func (c *call) refuse(w http.ResponseWriter, status int, why string) {
 	c.log("a request was refused", "status", status, "cause", why)
 	// Package http reads the rest of a body before it answers, and sets no time limit itself.
-	http.NewResponseController(w).SetReadDeadline(time.Now().Add(ioTimeout))
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(c.config.ClientTimeout))
 	http.Error(w, http.StatusText(status)+": "+publicReason[status], status)
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * c.config.ClientTimeout)) // later than that of the rest
 }
 
 // publicReason has the reason that the client gets for each status. The details are only in

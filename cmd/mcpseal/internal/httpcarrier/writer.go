@@ -17,7 +17,7 @@ func (c *call) record(w *hastyWriter, start time.Time) {
 	}
 	attrs := []slog.Attr{
 		slog.String("http_method", mcpseal.PlainText(c.request.Method)), slog.Int("status", status),
-		slog.Duration("duration", time.Since(start)), slog.Int("request_bytes", c.received), slog.Int("answer_bytes", w.sent),
+		slog.Float64("duration_ms", float64(time.Since(start).Microseconds())/1000), slog.Int("request_bytes", c.received), slog.Int("answer_bytes", w.sent),
 		slog.String("peer", c.request.RemoteAddr),
 	}
 	if c.exchange != nil && c.exchange.Method != "" {
@@ -34,17 +34,18 @@ func (c *call) record(w *hastyWriter, start time.Time) {
 type hastyWriter struct {
 	http.ResponseWriter
 	deadlines *http.ResponseController
+	timeout   time.Duration
 	hurried   time.Time
 	status    int // 0 until the status is written
 	sent      int // bytes of the body
 }
 
-// hurry sets the write deadline to ioTimeout from now. It does nothing if it set the deadline
+// hurry sets the write deadline to the timeout from now. It does nothing if it set the deadline
 // less than a second ago.
 func (w *hastyWriter) hurry() {
 	if now := time.Now(); now.Sub(w.hurried) >= time.Second {
 		w.hurried = now
-		w.deadlines.SetWriteDeadline(now.Add(ioTimeout))
+		w.deadlines.SetWriteDeadline(now.Add(w.timeout))
 	}
 }
 

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/certstest"
+	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/identity/identitytest"
+	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
+	"github.com/mcpseal/mcpseal/gosdk"
+)
+
+// countedUpstream is a server that counts requests, and what they have in a header.
+type countedUpstream struct {
+	url      string
+	requests atomic.Int64
+	bearers  atomic.Int64
+}
+
+func newCountedUpstream(t *testing.T) *countedUpstream {
+	t.Helper()
+	u := new(countedUpstream)
+	server := release.NewServer()
+	next := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u.requests.Add(1)
+		if r.Header.Get("Authorization") != "" {
+			u.bearers.Add(1)
+		}
+		next.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	u.url = web.URL + "/mcp"
+	return u
+}
+
+// jwtFlags are the flags of a proxy whose users have access tokens of the provider.
+func jwtFlags(provider *identitytest.Provider, more ...string) []string {
+	return append([]string{"--listen", "127.0.0.1:0", "--ephemeral", "--identity", "jwt", "--jwt-issuer", provider.Issuer, "--resource", identitytest.Audience}, more...)
+}
+
+func withBearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
+
+func TestTwoUsersOfEveryIdentityAreKeptApart(t *testing.T) {
+	provider := identitytest.Start()
+	defer provider.Close()
+	other := identitytest.Start()
+	defer other.Close()
+	users := certstest.NewAuthority(t)
+	cert, key, ca := users.Files(t, certstest.Leaf{DNS: []string{"127.0.0.1"}})
+	withCertificate := func(uri string) *rawClient {
+		certPEM, keyPEM := users.Issue(t, certstest.Leaf{URIs: []string{uri}})
+		pair, err := tls.X509KeyPair(certPEM, keyPEM)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(users.PEM)
+		return &rawClient{Client: http.Client{Transport: &http.Transport{
+			ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}},
+		}}}
+	}
+	for name, c := range map[string]struct {
+		flags      []string
+		alice, bob *rawClient
+	}{
+		"header": {
+			[]string{"--listen", "127.0.0.1:0", "--ephemeral", "--identity", "header", "--header", "X-User", "--trust", "127.0.0.1/32"},
+			&rawClient{header: http.Header{"X-User": {"alice"}}}, &rawClient{header: http.Header{"X-User": {"bob"}}},
+		},
+		"jwt": {
+			jwtFlags(provider),
+			&rawClient{header: withBearer(provider.Token("alice"))}, &rawClient{header: withBearer(provider.Token("bob"))},
+		},
+		"mtls": {
+			[]string{"--listen", "127.0.0.1:0", "--ephemeral", "--identity", "mtls", "--san", "uri", "--tls-cert", cert, "--tls-key", key, "--client-ca", ca},
+			withCertificate("spiffe://example.com/alice"), withCertificate("spiffe://example.com/bob"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			upstream := newCountedUpstream(t)
+			p := startProxy(t, append(c.flags, "--upstream", upstream.url)...)
+			c.alice.address, c.bob.address = p.address, p.address
+			for who, client := range map[string]*rawClient{"alice": c.alice, "bob": c.bob} {
+				if err := client.flow(); err != nil {
+					t.Errorf("%s: %v", who, err)
+				}
+			}
+			if upstream.bearers.Load() > 0 {
+				t.Error("the server got access tokens")
+			}
+			token := c.alice.mustDeploy(t, "", 0).state
+			before := upstream.requests.Load()
+			if got := c.bob.mustDeploy(t, token, 1); got.state != "" || got.done || !strings.Contains(got.body, "Invalid or expired requestState") {
+				t.Errorf("bob uses the token of alice: %s", got.body)
+			}
+			if upstream.requests.Load() != before {
+				t.Error("the token of alice, sent by bob, reached the server")
+			}
+			if got := c.alice.mustDeploy(t, token, 1); got.state == "" {
+				t.Errorf("alice cannot use her own token: %s", got.body)
+			}
+			nobody := &rawClient{address: p.address}
+			if name == "mtls" {
+				nobody.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.alice.Transport.(*http.Transport).TLSClientConfig.RootCAs}}
+			}
+			if got, err := nobody.deploy("", 0); err == nil && got.status != http.StatusUnauthorized {
+				t.Errorf("without a user: %d", got.status)
+			}
+		})
+	}
+}
+
+func TestAccessTokensThatMustNotCountAre401(t *testing.T) {
+	provider := identitytest.Start()
+	defer provider.Close()
+	stranger := identitytest.Start()
+	defer stranger.Close()
+	upstream := newCountedUpstream(t)
+	p := startProxy(t, jwtFlags(provider, "--upstream", upstream.url)...)
+	with := func(change func(claims map[string]any)) string {
+		claims := provider.Claims("alice", time.Now())
+		change(claims)
+		return provider.Sign(claims)
+	}
+	for name, header := range map[string]http.Header{
+		"none":            {},
+		"wrong issuer":    withBearer(with(func(c map[string]any) { c["iss"] = stranger.Issuer })),
+		"wrong signer":    withBearer(stranger.Sign(provider.Claims("alice", time.Now()))),
+		"wrong audience":  withBearer(with(func(c map[string]any) { c["aud"] = "https://other.example.com/mcp" })),
+		"wrong algorithm": withBearer(provider.SignWith(provider.AddKey("RS256"), map[string]any{"alg": "RS256", "kid": "ES256-1"}, provider.Claims("alice", time.Now()))),
+		"expired":         withBearer(with(func(c map[string]any) { c["exp"] = time.Now().Add(-2 * time.Minute).Unix() })),
+		"no expiry":       withBearer(with(func(c map[string]any) { delete(c, "exp") })),
+		"no subject":      withBearer(with(func(c map[string]any) { delete(c, "sub") })),
+		"empty subject":   withBearer(with(func(c map[string]any) { c["sub"] = "" })),
+		"opaque":          withBearer("an-opaque-token"),
+		"basic":           {"Authorization": {"Basic YWxpY2U6c2VzYW1l"}},
+	} {
+		client := &rawClient{address: p.address, header: header}
+		got := client.mustDeploy(t, "", 0)
+		challenge := got.header.Get("Www-Authenticate")
+		if got.status != http.StatusUnauthorized || !strings.HasPrefix(challenge, "Bearer ") ||
+			!strings.Contains(challenge, `resource_metadata="https://mcp.example.com/.well-known/oauth-protected-resource/mcp"`) {
+			t.Errorf("%s: %d, %s", name, got.status, challenge)
+		}
+		if strings.Contains(got.body, "alice") {
+			t.Errorf("%s: %s", name, got.body)
+		}
+	}
+	if n := upstream.requests.Load(); n != 0 {
+		t.Errorf("%d requests reached the server", n)
+	}
+	if text := p.log.String(); strings.Contains(text, "eyJ") || !strings.Contains(text, "status=401") {
+		t.Errorf("log: %s", text)
+	}
+}
+
+func TestTheMetadataTellsWhereToGetAnAccessToken(t *testing.T) {
+	provider := identitytest.Start()
+	defer provider.Close()
+	upstream := newCountedUpstream(t)
+	p := startProxy(t, jwtFlags(provider, "--upstream", upstream.url)...)
+	for path, want := range map[string]int{
+		"/.well-known/oauth-protected-resource/mcp":   http.StatusOK,
+		"/.well-known/oauth-protected-resource":       http.StatusOK,
+		"/.well-known/oauth-protected-resource/other": http.StatusNotFound,
+	} {
+		res, err := http.Get(strings.TrimSuffix(p.address, "/mcp") + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := make([]byte, 1000)
+		n, _ := res.Body.Read(body)
+		res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("%s: %s", path, res.Status)
+		}
+		if want == http.StatusOK && string(body[:n]) != `{"authorization_servers":["`+provider.Issuer+`"],"bearer_methods_supported":["header"],"resource":"https://mcp.example.com/mcp"}` {
+			t.Errorf("%s: %s", path, body[:n])
+		}
+	}
+	if upstream.requests.Load() != 0 {
+		t.Error("the server was asked")
+	}
+}
+
+func TestAccessTokensAreForwardedOnlyIfAsked(t *testing.T) {
+	provider := identitytest.Start()
+	defer provider.Close()
+	upstream := newCountedUpstream(t)
+	p := startProxy(t, jwtFlags(provider, "--upstream", upstream.url, "--forward-identity")...)
+	if err := (&rawClient{address: p.address, header: withBearer(provider.Token("alice"))}).flow(); err != nil {
+		t.Error(err)
+	}
+	if upstream.bearers.Load() != 3 {
+		t.Errorf("%d requests had an access token", upstream.bearers.Load())
+	}
+}
+
+// A provider that is away is nobody's fault but its own: the client is not told to log in
+// again.
+func TestWithoutTheProvidersKeysARequestIs503(t *testing.T) {
+	provider := identitytest.Start()
+	token := provider.Token("alice")
+	flags := jwtFlags(provider, "--upstream", newCountedUpstream(t).url, "--admin", "127.0.0.1:0")
+	provider.Close()
+	p := startProxy(t, flags...)
+	got := (&rawClient{address: p.address, header: withBearer(token)}).mustDeploy(t, "", 0)
+	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
+		t.Errorf("%d, %v", got.status, got.header)
+	}
+}
