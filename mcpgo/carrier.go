@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
+	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
 // call has the fields that requests of tools/call, prompts/get and resources/read have in
@@ -23,7 +24,8 @@ type call struct {
 	others         any               // arguments that came without JSON text, shared with the handler
 	token          string
 	answers        mcp.InputResponses
-	task           bool // true if the client wants the call to run as a task
+	task           bool               // true if the client wants the call to run as a task
+	arrived        *passage.Arguments // how a tool's arguments arrived; nil if nobody needs to know
 
 	older bool // true if the client's protocol revision has no multi round-trip requests
 	// copies is true if the handler must get a copy of the arguments: mcp-go may ask an
@@ -45,28 +47,31 @@ func callOfTool(r *mcp.CallToolRequest) call {
 	return c
 }
 
-// bindChanges binds the call to its decoded arguments too, if look is true and a hook or
-// middleware has changed them. Handlers may read either. The text that it binds has a
-// member that marks it. If a client sends arguments with such a member, they are wrapped
-// as well, so that they cannot pass for the text of other arguments.
-func (c *call) bindChanges(req *mcp.CallToolRequest, look bool) {
+// bindSent binds the call to the arguments that the client sent as well, if a hook or
+// middleware has changed them. The text that it binds has a member that marks it. If a client sends
+// arguments with such a member, they are wrapped as well, so that they cannot pass for the
+// text of other arguments.
+func (c *call) bindSent(sent []byte) {
 	if len(c.arguments) == 0 || string(c.arguments) == removed {
 		return
 	}
-	isChanged := look && changed(req)
-	if !isChanged && !marked(c.arguments) {
-		return
+	isChanged := len(sent) > 0 && !bytes.Equal(sent, c.arguments)
+	if !isChanged {
+		sent = c.arguments
+		if !marked(sent) {
+			return
+		}
 	}
-	both := append([]byte(`{"`+arrivedMark+`":`), c.arguments...)
+	both := append([]byte(`{"`+arrivedMark+`":`), sent...)
 	if isChanged {
-		both = append(append(both, `,"changed":`...), jsonOf(req.Params.Arguments)...)
+		both = append(append(both, `,"changed":`...), c.arguments...)
 	}
 	c.arguments = append(both, '}')
 }
 
 const arrivedMark = "mcpseal:arrived"
 
-// marked reports whether arguments have the member that bindChanges adds.
+// marked reports whether arguments have the member that bindSent adds.
 func marked(arguments []byte) bool {
 	if !bytes.Contains(arguments, []byte(arrivedMark)) && bytes.IndexByte(arguments, '\\') < 0 {
 		return false // the name can be written in another way only with escapes

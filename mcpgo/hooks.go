@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
+	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
 // The hooks in this file see what middleware cannot see: the requests and results of
@@ -27,6 +28,7 @@ import (
 type installation struct {
 	*Protection
 	hooks weak.Pointer[server.Hooks]
+	outer bool // true if the server had middleware for tools before it was protected
 	paged pagedTools
 }
 
@@ -56,6 +58,7 @@ func addHooks(h *server.Hooks) {
 	if !hooked.Add(h, ours) {
 		return
 	}
+	h.OnBeforeAny = append([]server.BeforeAnyHookFunc{arrives}, h.OnBeforeAny...)
 	h.AddBeforeCallTool(beforeCall)
 	h.AddAfterCallTool(func(ctx context.Context, _ any, _ *mcp.CallToolRequest, result any) {
 		if r, ok := result.(*mcp.CallToolResult); ok && r != nil && unsealed(ctx, mcp.MethodToolsCall, r.NeedsInput(), &r.MultiRoundTripResult) {
@@ -96,7 +99,7 @@ const hooksChanged = "a hook was added after Protect, or one of Protect was remo
 // hookPlaces has the places and the code of our hooks among those of a server.
 type hookPlaces struct {
 	before [5]int
-	code   [14]uintptr
+	code   [15]uintptr
 }
 
 // intact reports whether our hooks are where they were.
@@ -104,10 +107,12 @@ func (p *hookPlaces) intact(h *server.Hooks) bool { return hooksOf(h, p.before) 
 
 // hooksOf returns the addresses of the hooks at the places where ours must be. Ours must be
 // the last of the hooks that can change a result, and of those before a call, which could
-// turn the call into a task. Other hooks may follow ours before a list, so before has the
-// places of those.
-func hooksOf(h *server.Hooks, before [5]int) [14]uintptr {
+// turn the call into a task. Ours must be the first of the hooks before any request, because
+// the others may change what arrived. Other hooks may follow ours before a list, so before
+// has the places of those.
+func hooksOf(h *server.Hooks, before [5]int) [15]uintptr {
 	return [...]uintptr{
+		codeAt(h.OnBeforeAny, 0),
 		codeAt(h.OnBeforeListTools, before[0]), codeAt(h.OnBeforeListPrompts, before[1]), codeAt(h.OnBeforeListResources, before[2]),
 		codeAt(h.OnBeforeListResourceTemplates, before[3]), codeAt(h.OnBeforeListTasks, before[4]),
 		codeAt(h.OnBeforeCallTool, len(h.OnBeforeCallTool)-1),
@@ -152,15 +157,27 @@ func whileIntact[T any](i *installation) func(context.Context, []T) []T {
 	}
 }
 
-// beforeCall removes from a call what mcp-go must not use before any middleware runs.
+// beforeCall removes from a call what mcp-go must not use before any middleware runs, and
+// settles the arguments that other hooks have changed.
 func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	stripTask(ctx, req)
 	// mcp-go may check arguments of any length against a schema, and repeat them in its
 	// error. So arguments that are too long for their paged tool are removed first.
-	if arguments := req.Params.RawArguments; len(arguments) > 0 {
-		if i := installed(ctx); i != nil && i.paged.mayRefuse(arguments) && i.paged.refuses(toolOf(ctx, req.Params.Name), arguments) {
-			req.Params.Arguments, req.Params.RawArguments = map[string]any{}, json.RawMessage(removed)
+	i := installed(ctx)
+	if i == nil {
+		return
+	}
+	sent := []byte(req.Params.RawArguments)
+	var a *passage.Arguments
+	if i.othersSeeCalls() {
+		if a = arrived(ctx); a != nil {
+			sent = a.Sent
 		}
+	}
+	if i.paged.mayRefuse(sent) && i.paged.refuses(toolOf(ctx, req.Params.Name), sent) {
+		req.Params.Arguments, req.Params.RawArguments = map[string]any{}, json.RawMessage(removed)
+	} else if a != nil {
+		i.settleHooks(ctx, &req.Params, a)
 	}
 }
 
@@ -200,7 +217,7 @@ func runsAsTask(ctx context.Context, name string, wanted bool) bool {
 // served, and so may change their arguments.
 func (i *installation) othersSeeCalls() bool {
 	h := i.hooks.Value()
-	return h != nil && (len(h.OnBeforeAny) > 0 || len(h.OnBeforeCallTool) > 1)
+	return h != nil && (len(h.OnBeforeAny) > 1 || len(h.OnBeforeCallTool) > 1)
 }
 
 // toolOf returns the ordinary tool that mcp-go calls for a name, or nil if there is none.

@@ -17,8 +17,16 @@ import (
 // tool is the middleware for calls of tools.
 func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		arrived, err := i.settleOuter(ctx, &req.Params)
+		if err != nil {
+			return nil, err
+		}
 		c := callOfTool(&req)
-		c.bindChanges(&req, i.othersSeeCalls())
+		sent := c.arguments
+		if c.arrived = arrived; arrived != nil {
+			sent = arrived.Sent
+		}
+		c.bindSent(sent)
 		result, err := serve(i, ctx, &c, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
 			if c.copies {
@@ -109,7 +117,7 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	}
 	kept := c.copyArguments(i.policy.MaxArguments)
 	defer kept.Release()
-	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx)}
+	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx), Arguments: c.arrived}
 	of.Round, err = i.boundary.Open(of, mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
 	if err != nil {
 		return none, wireError(err)

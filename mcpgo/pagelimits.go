@@ -27,6 +27,13 @@ func (p *pagedTools) add(outputSchema []byte, names PageOptions) {
 	}
 }
 
+// any reports whether the server has a paged tool.
+func (p *pagedTools) any() bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.least > 0
+}
+
 // mayRefuse reports whether a paged tool could refuse arguments of this length.
 func (p *pagedTools) mayRefuse(arguments []byte) bool {
 	p.mu.RLock()

@@ -1,13 +1,13 @@
 package mcpgo
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -52,10 +52,9 @@ type PageOptions = adapter.PageOptions
 // argument, a name in Unbound is not an argument, or the schema has a rule at its root
 // that may apply to the cursor, such as maxProperties or oneOf.
 //
-// A hook or middleware that enforces an argument must change the decoded arguments: a change
-// of RawArguments alone is ignored here.
-// If a hook or middleware changes the decoded arguments, the handler gets the changed
-// arguments, and the cursor is bound to them.
+// If a hook or middleware changes the arguments, in Params.Arguments or in
+// Params.RawArguments, the handler gets the changed arguments in both, and the cursor is
+// bound to them. If it changes both and they disagree, the call fails, and the log says why.
 func AddPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if err := addPagedTool(p, tool, handler, options); err != nil {
 		panic(fmt.Sprintf("mcpgo: the paged tool %q: %v", tool.Name, err))
@@ -142,9 +141,13 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	if !Sealed(ctx) {
 		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), "a call of a paged tool has not come through the middleware of its server")
 	}
-	in, bound, token, err := t.read(req.Params.RawArguments)
-	if err == nil && changed(&req) {
-		in, bound, token, err = t.read(jsonOf(req.Params.Arguments))
+	sent, text, err := settleInner(ctx, &req.Params)
+	if err != nil {
+		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), err.Error())
+	}
+	in, bound, token, err := t.read(sent)
+	if err == nil && !bytes.Equal(text, sent) { // what was sent must be exact even if it was changed
+		in, bound, token, err = t.read(text)
 	}
 	if errors.Is(err, exactjson.ErrMalformed) {
 		return nil, t.refuse(ctx, err.Error())
@@ -161,15 +164,6 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 		return nil, err
 	}
 	return &mcp.CallToolResult{StructuredContent: json.RawMessage(page), Content: []mcp.Content{mcp.NewTextContent(string(page))}}, nil
-}
-
-// changed reports whether a hook or middleware has changed the decoded arguments.
-func changed(req *mcp.CallToolRequest) bool {
-	if len(req.Params.RawArguments) == 0 {
-		return req.Params.Arguments != nil
-	}
-	var arrived any
-	return json.Unmarshal(req.Params.RawArguments, &arrived) != nil || !reflect.DeepEqual(arrived, req.Params.Arguments)
 }
 
 // read reads the JSON of a call's arguments. The result in holds the arguments for the

@@ -118,6 +118,13 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // it sees tokens that are not checked yet, and if it returns a state of its own, this state
 // never reaches the client.
 //
+// A hook, and middleware that was added before Protect, may change the arguments of a tool
+// in Params.Arguments or in Params.RawArguments: before the handler runs, the other is
+// changed too. The token is bound to the arguments that the client sent and to those that
+// the handler gets, so the change must be the same in every round. If both are changed and
+// they disagree, the call fails, and the log says why. Middleware that is added after
+// Protect must itself change both, except for a tool of [AddPagedTool].
+//
 // Add your own hooks before Protect, with server.WithHooks. If a hook that could change
 // results is added after Protect, or if the hooks are replaced after Protect, the server
 // refuses requests and logs why.
@@ -139,6 +146,7 @@ func (p *Protection) Install(srv *server.MCPServer) *Protected {
 	if !servers.Add(srv, weak.Make(i)) {
 		panic("mcpgo: the server is protected already: call Protect or Install once for each server")
 	}
+	i.outer = hasMiddleware(srv)
 	addHooks(hooks)
 	server.WithHooks(hooks)(srv)
 	srv.Use(i.tool)

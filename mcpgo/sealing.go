@@ -24,8 +24,14 @@ import (
 // error unchanged.
 func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, error) {
 	c, ok := anyCall(req)
-	if tool, isTool := req.(mcp.CallToolRequest); isTool {
-		c.bindChanges(&tool, true)
+	if tool, isTool := req.(mcp.CallToolRequest); isTool && len(c.arguments) > 0 {
+		sent := c.arguments // without Protect, the handler may read either form
+		if text, written := textOf(tool.Params.Arguments, sent); written {
+			c.arguments = text
+			c.bindSent(sent)
+		} else {
+			c.arguments = []byte(removed) // no token can be bound to it
+		}
 	}
 	if !ok {
 		return mcpseal.Request{}, p.refuse(ctx, "", "a request of an unknown type cannot be sealed")

@@ -3,6 +3,7 @@
 package passage
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/mark3labs/mcp-go/server"
@@ -17,6 +18,23 @@ type Call struct {
 	Server *server.MCPServer // nil in tests of handlers
 	Round  mcpseal.Round
 	State  string // the state in plaintext that the handler gets; not set in tests of handlers
+	// Arguments tells how the arguments of a tool arrived; nil if nobody asks, and in tests
+	// of handlers.
+	Arguments *Arguments
+}
+
+// Arguments has the arguments of a tool as JSON. They are not changed once a handler runs.
+type Arguments struct {
+	Sent    []byte // what the client sent
+	Settled []byte // what both forms of the arguments were when they agreed last
+	Refused error  // not nil if hooks left two forms that disagree
+}
+
+// Settle sets Settled to a copy of text.
+func (a *Arguments) Settle(text []byte) {
+	if !bytes.Equal(a.Settled, text) {
+		a.Settled = bytes.Clone(text)
+	}
 }
 
 type key struct{}

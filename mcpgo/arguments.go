@@ -1,0 +1,223 @@
+package mcpgo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"runtime"
+	"sync"
+	"weak"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
+)
+
+// A call of a tool has its arguments in two forms: RawArguments is the JSON that the client
+// sent, and Arguments is the value that mcp-go decoded from it. A handler may read either
+// form, and a hook or middleware of the author may change either form. The code in this file
+// finds the form that was changed, and changes the other form too. So no handler reads an
+// argument that was not enforced.
+
+const errDisagree = mcpseal.PlainError("a hook or middleware changed Params.Arguments and Params.RawArguments of a call, and they disagree or are not JSON: " +
+	"change one of them, or both in the same way")
+
+// settle brings both forms of the arguments into agreement. The parameter settled is the
+// JSON of the arguments when both forms agreed last. settle replaces a form, and never
+// writes into it, because others may hold the same memory.
+func settle(params *mcp.CallToolParams, settled []byte) error {
+	raw, value := params.RawArguments, params.Arguments
+	sameRaw, sameValue := bytes.Equal(raw, settled), agree(settled, value)
+	switch {
+	case sameRaw && sameValue:
+	case sameRaw || len(raw) == 0: // without RawArguments, mcp-go too reads Arguments
+		params.RawArguments, _ = textOf(value, settled) // nil if there is no JSON, so that nobody reads the old one
+	case sameValue:
+		var anew any
+		if json.Unmarshal(raw, &anew) != nil {
+			return errDisagree
+		}
+		params.Arguments = anew
+	case !agree(raw, value):
+		return errDisagree
+	}
+	return nil
+}
+
+// settleUnknown is settle for arguments of which nobody knows how they arrived.
+func settleUnknown(params *mcp.CallToolParams) error {
+	if len(params.RawArguments) == 0 {
+		return settle(params, nil)
+	}
+	if !agree(params.RawArguments, params.Arguments) {
+		return errDisagree
+	}
+	return nil
+}
+
+// agree reports whether a text is the JSON of a value. An empty text is that of nil.
+func agree(text []byte, value any) bool {
+	again, ok := textOf(value, text)
+	if !ok || bytes.Equal(again, text) {
+		return ok
+	}
+	one, err := readNumbers(again)
+	other, otherErr := readNumbers(text)
+	return err == nil && otherErr == nil && reflect.DeepEqual(one, other)
+}
+
+// textOf returns the JSON of a value. If the value is what text decodes to, textOf returns a
+// copy of text. Otherwise it takes from text the numbers that are still the same, because a
+// float64 does not hold all their digits. ok is false if the value has no JSON.
+func textOf(value any, text []byte) (written []byte, ok bool) {
+	var was any
+	if (len(text) == 0 || json.Unmarshal(text, &was) == nil) && reflect.DeepEqual(was, value) {
+		return bytes.Clone(text), true
+	}
+	numbers, _ := readNumbers(text)
+	if written = jsonOf(keepNumbers(value, numbers)); !json.Valid(written) {
+		return nil, false
+	}
+	return written, true
+}
+
+// readNumbers decodes JSON with numbers as they are written. An empty text is nil.
+func readNumbers(text []byte) (value any, err error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	if !json.Valid(text) { // a Decoder does not see what follows a value
+		return nil, errors.New("not JSON")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	err = decoder.Decode(&value)
+	return value, err
+}
+
+// keepNumbers returns a copy of value in which every number that is the same in was is
+// written as there. It goes no deeper than was.
+func keepNumbers(value, was any) any {
+	switch v := value.(type) {
+	case float64:
+		if number, ok := was.(json.Number); ok {
+			if f, err := number.Float64(); err == nil && f == v {
+				return number
+			}
+		}
+	case map[string]any:
+		if was, ok := was.(map[string]any); ok && v != nil {
+			kept := make(map[string]any, len(v))
+			for name, member := range v {
+				kept[name] = keepNumbers(member, was[name])
+			}
+			return kept
+		}
+	case []any:
+		if was, ok := was.([]any); ok && len(was) == len(v) {
+			kept := make([]any, len(v))
+			for i, item := range v {
+				kept[i] = keepNumbers(item, was[i])
+			}
+			return kept
+		}
+	}
+	return value
+}
+
+// arrivals has the arguments of the calls that others may change before our middleware runs.
+// mcp-go gives every request its own RequestProtocolInfo, which a context derived from the
+// context of the request has too. Entries are removed when it is garbage-collected.
+var arrivals sync.Map // maps a weak.Pointer[server.RequestProtocolInfo] to a *passage.Arguments
+
+// arrives remembers the arguments of a call before other hooks see them.
+func arrives(ctx context.Context, _ any, method mcp.MCPMethod, message any) {
+	if method != mcp.MethodToolsCall {
+		return
+	}
+	req, ok := message.(*mcp.CallToolRequest)
+	info := server.RequestProtocolInfoFromContext(ctx)
+	if i := installed(ctx); !ok || info == nil || i == nil || !i.othersSeeCalls() && !i.outer {
+		return
+	}
+	sent := bytes.Clone(req.Params.RawArguments)
+	key := weak.Make(info)
+	arrivals.Store(key, &passage.Arguments{Sent: sent, Settled: sent})
+	runtime.AddCleanup(info, func(key weak.Pointer[server.RequestProtocolInfo]) { arrivals.Delete(key) }, key)
+}
+
+// arrived returns what arrives has remembered, or nil.
+func arrived(ctx context.Context) *passage.Arguments {
+	info := server.RequestProtocolInfoFromContext(ctx)
+	if info == nil {
+		return nil
+	}
+	a, _ := arrivals.Load(weak.Make(info))
+	remembered, _ := a.(*passage.Arguments)
+	return remembered
+}
+
+// settleHooks settles the arguments of a call after all hooks have seen it. If they
+// disagree, the middleware refuses the call. A task tool has no middleware, so the call of
+// one fails because it is no longer a task.
+func (i *installation) settleHooks(ctx context.Context, params *mcp.CallToolParams, a *passage.Arguments) {
+	if err := settle(params, a.Settled); err != nil {
+		a.Refused = i.refuse(ctx, string(mcp.MethodToolsCall), err.Error())
+		params.Task = nil
+		return
+	}
+	a.Settle(params.RawArguments)
+}
+
+// settleOuter settles the arguments of a call after outer middleware has seen it. It returns
+// nil if nobody needs to know how the arguments arrived.
+func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolParams) (*passage.Arguments, error) {
+	if string(params.RawArguments) == removed {
+		return nil, nil
+	}
+	if !i.outer && !i.othersSeeCalls() {
+		if !i.paged.any() {
+			return nil, nil
+		}
+		sent := bytes.Clone(params.RawArguments)
+		return &passage.Arguments{Sent: sent, Settled: sent}, nil // for inner middleware
+	}
+	var now passage.Arguments
+	var err error
+	if a := arrived(ctx); a == nil {
+		now.Sent = bytes.Clone(params.RawArguments)
+		err = settleUnknown(params)
+	} else if now = *a; now.Refused == nil && i.outer {
+		err = settle(params, a.Settled)
+	}
+	if err != nil {
+		return nil, i.refuse(ctx, string(mcp.MethodToolsCall), err.Error())
+	}
+	now.Settle(params.RawArguments)
+	return &now, now.Refused
+}
+
+// settleInner settles the arguments of a call after inner middleware has seen it. It returns
+// the JSON that the client sent, and the JSON that the handler must get.
+func settleInner(ctx context.Context, params *mcp.CallToolParams) (sent, text []byte, err error) {
+	if a := passage.From(ctx).Arguments; a != nil {
+		sent, err = a.Sent, settle(params, a.Settled)
+	} else {
+		sent, err = params.RawArguments, settleUnknown(params)
+	}
+	if text = params.RawArguments; len(text) == 0 && params.Arguments != nil {
+		text = jsonOf(params.Arguments) // they have no JSON, so this is none
+	}
+	return sent, text, err
+}
+
+// hasMiddleware reports whether a server has middleware for tools already. mcp-go does not
+// tell. If a later release keeps it elsewhere, the answer is yes, which costs time alone.
+func hasMiddleware(srv *server.MCPServer) bool {
+	field := reflect.ValueOf(srv).Elem().FieldByName("toolHandlerMiddlewares")
+	return field.Kind() != reflect.Slice || field.Len() > 0
+}
