@@ -170,6 +170,9 @@ func (e *events) endOfLine() fate {
 	case line[0] == ':':
 		e.out = append(e.out, line...)
 		e.event = e.event[:e.line]
+		if e.line > 0 && e.event[e.line-1] == '\r' {
+			e.event[e.line-1] = '\n' // a CR and the next line's LF, now side by side, would be one end of a line
+		}
 		return sent
 	case len(line) > 1:
 		e.line = len(e.event)
