@@ -102,6 +102,9 @@ func (e *events) feed(chunk []byte) {
 			e.end(errTooLong)
 			return
 		}
+		if last := len(e.event) - 1; last >= 0 && e.event[last] == '\r' && chunk[0] == '\n' {
+			e.event[last] = '\n' // a comment stood between the two, which would now be one end of a line
+		}
 		e.event = append(e.event, chunk[:n]...)
 		if last := chunk[n-1]; last == '\n' || last == '\r' {
 			e.cr = last == '\r'
@@ -170,9 +173,6 @@ func (e *events) endOfLine() fate {
 	case line[0] == ':':
 		e.out = append(e.out, line...)
 		e.event = e.event[:e.line]
-		if e.line > 0 && e.event[e.line-1] == '\r' {
-			e.event[e.line-1] = '\n' // a CR and the next line's LF, now side by side, would be one end of a line
-		}
 		return sent
 	case len(line) > 1:
 		e.line = len(e.event)
