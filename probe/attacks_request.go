@@ -144,7 +144,7 @@ func otherArguments(t *trial) {
 		}
 		var list []variant
 		for _, c := range spread(t.changedArguments(target), 24) {
-			// A refusal means something only if the target accepts these arguments at first.
+			// A refusal means something only if the target accepts these arguments in a new call.
 			if _, err := t.first(target, c.value, firstUser); err != nil {
 				t.result.Outcomes[early.String()]++
 				continue

@@ -58,7 +58,7 @@ type view struct {
 // shown is a result as people see it.
 type shown struct {
 	Result
-	More    int    // findings that are not shown
+	More    int    // how many findings are not shown
 	Tried   string // how many variants had which outcome
 	Summary string // one line that says what got through, or why the result is unclear
 }

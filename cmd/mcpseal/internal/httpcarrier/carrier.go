@@ -45,8 +45,8 @@ type Config struct {
 	Upstream *url.URL
 	// Identity tells who sends a request. Required.
 	Identity identity.Identity
-	// ForwardIdentity says whether the server gets the headers from which Identity tells the
-	// user. If it is false, these headers are removed.
+	// ForwardIdentity says whether the server gets the headers that identify the user to the
+	// proxy. If it is false, these headers are removed.
 	ForwardIdentity bool
 	// AllowOrigins lists the origins of the web pages that may send requests, such as
 	// https://app.example.com. If the list is empty, only pages from the proxy's own address
@@ -386,8 +386,8 @@ func isMetadata(address *url.URL) bool {
 	return address.RawPath == "" && path.Clean(at) == strings.TrimSuffix(at, "/") && !strings.Contains(at, `\`)
 }
 
-// refuse answers a request with an error, instead of forwarding it to the server. The log gets
-// why; the client gets only a general reason.
+// refuse answers a request with an error, instead of forwarding it to the server. It writes why
+// to the log; the client gets only a general reason.
 func (c *call) refuse(w http.ResponseWriter, status int, why string) {
 	c.log("a request was refused", "status", status, "cause", why)
 	// Package http reads the rest of a body before it answers, and sets no time limit itself.
