@@ -49,9 +49,9 @@ func TestOperationsAreCountedByMethodTargetAndReason(t *testing.T) {
 
 func TestDurationsAndSizesAreMeasured(t *testing.T) {
 	o, m := newObserver(t, otelseal.Config{})
-	o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpSeal, Method: "tools/call", Duration: 3 * time.Second, Format: "mcps1.", TokenBytes: 300, StateBytes: 40})
+	o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpSeal, Method: "tools/call", Duration: 3 * time.Second, Format: "ms1.", TokenBytes: 300, StateBytes: 40})
 	o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpOpen, Method: "tools/call", Duration: time.Second, TokenBytes: 60_000, Reason: mcpseal.ReasonForged})
-	o.Observe(t.Context(), mcpseal.Event{Op: cursor.OpOpen, Method: "tools/list", Format: "mcpc1.", TokenBytes: 100})
+	o.Observe(t.Context(), mcpseal.Event{Op: cursor.OpOpen, Method: "tools/list", Format: "mc1.", TokenBytes: 100})
 	o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpDrop, Method: "tools/call", Dropped: 5})
 	for name, want := range map[string]float64{
 		"mcpseal.operation.duration": 4,
@@ -64,7 +64,7 @@ func TestDurationsAndSizesAreMeasured(t *testing.T) {
 		}
 	}
 	if got := m.of("mcpseal.token.size"); !slices.Equal(got, []string{
-		"mcpseal.operation=open_cursor mcpseal.token.format=mcpc1.", "mcpseal.operation=seal mcpseal.token.format=mcps1."}) {
+		"mcpseal.operation=open_cursor mcpseal.token.format=mc1.", "mcpseal.operation=seal mcpseal.token.format=ms1."}) {
 		t.Errorf("sizes by %q", got)
 	}
 	if got := m.of("mcpseal.state.size"); len(got) != 1 {
@@ -98,7 +98,7 @@ func randomEvent() mcpseal.Event {
 		Reason: mcpseal.Reason(pick("", "", "expired", "forged", "replayed", "store_failed", "user")),
 		Method: pick("tools/call", "tools/call", "prompts/get", "resources/read", "tools/list"),
 		Target: pick("unknown", "", "deploy", "file:", "https://example.com/secret"),
-		Format: pick("mcps1.", "unprefixed"),
+		Format: pick("ms1.", "unprefixed"),
 		KeyID:  randomText(), Flow: pick(""), Round: rand.IntN(10), Dropped: rand.IntN(3),
 		Cause: errors.New("a secret"), TokenBytes: rand.IntN(1000), StateBytes: rand.IntN(1000),
 	}
@@ -211,8 +211,8 @@ func TestASpanShowsWhatHappenedToItsRequest(t *testing.T) {
 		name  string
 		want  string
 	}{
-		{mcpseal.Event{Op: mcpseal.OpSeal, Flow: "f1", Round: 1, KeyID: "3f2a91c0", Format: "mcps1.", TokenBytes: 300, StateBytes: 40}, "mcpseal.seal",
-			tool + "mcpseal.flow.id=f1 mcpseal.flow.round=1 mcpseal.key.id=3f2a91c0 mcpseal.state.size=40 mcpseal.token.format=mcps1. mcpseal.token.size=300"},
+		{mcpseal.Event{Op: mcpseal.OpSeal, Flow: "f1", Round: 1, KeyID: "3f2a91c0", Format: "ms1.", TokenBytes: 300, StateBytes: 40}, "mcpseal.seal",
+			tool + "mcpseal.flow.id=f1 mcpseal.flow.round=1 mcpseal.key.id=3f2a91c0 mcpseal.state.size=40 mcpseal.token.format=ms1. mcpseal.token.size=300"},
 		{mcpseal.Event{Op: mcpseal.OpSeal, Reason: mcpseal.ReasonTooLarge}, "mcpseal.seal", "error.type=too_large " + strings.TrimSpace(tool)},
 		{mcpseal.Event{Op: mcpseal.OpOpen, Flow: "f1", Round: 1, KeyID: "3f2a91c0"}, "mcpseal.open", tool + "mcpseal.flow.id=f1 mcpseal.flow.round=1 mcpseal.key.id=3f2a91c0"},
 		{mcpseal.Event{Op: mcpseal.OpOpen, KeyID: "3f2a91c0"}, "mcpseal.open", tool + "mcpseal.key.id=3f2a91c0"},
@@ -265,7 +265,7 @@ func TestAnEventCostsNoAllocation(t *testing.T) {
 	}
 	ctx := t.Context()
 	for _, e := range []mcpseal.Event{
-		{Op: mcpseal.OpSeal, Method: "tools/call", Target: "deploy", Format: "mcps1.", TokenBytes: 300, StateBytes: 40},
+		{Op: mcpseal.OpSeal, Method: "tools/call", Target: "deploy", Format: "ms1.", TokenBytes: 300, StateBytes: 40},
 		{Op: mcpseal.OpOpen, Method: "tools/call", Target: mcpseal.TargetUnknown, Reason: mcpseal.ReasonForged},
 	} {
 		if n := testing.AllocsPerRun(100, func() { o.Observe(ctx, e) }); n > 0 {
