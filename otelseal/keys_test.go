@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
@@ -40,6 +41,20 @@ func TestGaugesOfKeysReportTheLastEvent(t *testing.T) {
 	if _, ok := got["mcpseal.keys.next_change.timestamp"]; ok || got["mcpseal.keys.unusable"] != 0 || got["mcpseal.keys.opening"] != 1 {
 		t.Errorf("nothing follows: %v", got)
 	}
+}
+
+func TestTheSealingDateChangesOnlyWithTheSealingKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, m := newObserver(t, otelseal.Config{})
+		start := time.Now().Unix()
+		for hours, seals := range []byte{1, 1, 2, 2} {
+			o.ObserveKeys(keys.Event{Path: "keys", Seals: mcpseal.KeyID{seals}})
+			if got, want := m.collect(t).values["mcpseal.keys.sealing_since.timestamp"]-start, int64(seals-1)*2*3600; got != want {
+				t.Errorf("after %d hours: %d seconds after the start, not %d", hours, got, want)
+			}
+			time.Sleep(time.Hour)
+		}
+	})
 }
 
 func TestSeveralFilesAreReportedTogether(t *testing.T) {

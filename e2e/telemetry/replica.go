@@ -40,6 +40,7 @@ type replica struct {
 	host     string // where it serves MCP
 	metrics  string // the URL of its metrics
 	observer *otelseal.Observer
+	tracer   trace.Tracer
 	reader   *sdkmetric.ManualReader // the metrics, as the SDK has them
 	exported buffer                  // the spans, as the exporter writes them
 	stops    []func()
@@ -85,7 +86,8 @@ func startReplica(name, keysFile string, store mcpseal.ReplayStore) (_ *replica,
 	server := release.NewServer()
 	protected := gosdk.Protect(server, boundary, nil)
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_versions"}, listVersions, nil)
-	server.AddReceivingMiddleware(traced(tracers.Tracer("release")))
+	r.tracer = tracers.Tracer("release")
+	server.AddReceivingMiddleware(traced(r.tracer))
 	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
 	if r.host, err = r.serve(auth.RequireBearerToken(verify, nil)(handler)); err != nil {
 		return nil, err
