@@ -14,7 +14,7 @@ import (
 // TestREADMECodeIsCompiled finds every Go block of the README and of the docs in
 // a file that the compiler sees.
 func TestREADMECodeIsCompiled(t *testing.T) {
-	for _, page := range []string{"README.md", "docs/migration.md", "docs/elicit.md", "docs/operations.md", "docs/adopting.md", "docs/testing.md"} {
+	for _, page := range []string{"README.md", "docs/migration.md", "docs/elicit.md", "docs/operations.md", "docs/adopting.md", "docs/testing.md", "docs/telemetry.md"} {
 		checkCode(t, page)
 	}
 }
@@ -39,6 +39,8 @@ func checkCode(t *testing.T, page string) {
 		"replay/redisreplay/example_test.go",
 		"gosdk/gosdktest/example_test.go",
 		"sealtest/example_test.go",
+		"otelseal/example_test.go",
+		"e2e/telemetry/replica.go",
 	} {
 		source, err := os.ReadFile(file)
 		if err != nil {

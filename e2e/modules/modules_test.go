@@ -113,7 +113,10 @@ func TestNoLibraryImportsTheInternalsOfAnotherModule(t *testing.T) {
 type modFile struct {
 	Module  struct{ Path string }
 	Go      string
-	Require []struct{ Path, Version string }
+	Require []struct {
+		Path, Version string
+		Indirect      bool
+	}
 	Replace []struct{ Old, New struct{ Path string } }
 }
 
@@ -165,9 +168,53 @@ func TestEveryModuleStaysAtTheOldestGo(t *testing.T) {
 // Only those who use it must pay for that.
 func TestLibrariesWithoutMCPGoStayAtTheRootsGo(t *testing.T) {
 	root := readModFile(t, ".")
-	for _, dir := range []string{"gosdk", "keys/agekeys", "replay/redisreplay", "compat/atd", "cmd/mcpseal"} {
+	for _, dir := range []string{"gosdk", "keys/agekeys", "replay/redisreplay", "compat/atd", "otelseal", "cmd/mcpseal"} {
 		if file := readModFile(t, dir); file.Go != root.Go {
 			t.Errorf("%s is at Go %s, not %s", file.Module.Path, file.Go, root.Go)
 		}
+	}
+}
+
+// TestOtelsealNeedsOnlyTheAPIOfOpenTelemetry: whoever uses otelseal chooses the SDK and the
+// exporter. So neither the module nor its tests may bring one along.
+func TestOtelsealNeedsOnlyTheAPIOfOpenTelemetry(t *testing.T) {
+	root := readModFile(t, ".").Module.Path
+	const api = "go.opentelemetry.io/otel"
+	direct := map[string]bool{root: true, api: true, api + "/metric": true, api + "/trace": true}
+	indirect := map[string]bool{ // of the API itself
+		"github.com/cespare/xxhash/v2": true, "github.com/go-logr/logr": true, "github.com/go-logr/stdr": true, "go.opentelemetry.io/auto/sdk": true,
+	}
+	file := readModFile(t, "otelseal")
+	for _, require := range file.Require {
+		if require.Indirect && !indirect[require.Path] || !require.Indirect && !direct[require.Path] {
+			t.Errorf("otelseal requires %s", require.Path)
+		}
+		if !require.Indirect {
+			delete(direct, require.Path)
+		}
+	}
+	if len(direct) > 0 {
+		t.Errorf("otelseal does not require %v", direct)
+	}
+	found := 0
+	for _, p := range packages(t) {
+		if p.Module.Path != file.Module.Path {
+			continue
+		}
+		found++
+		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			first, _, _ := strings.Cut(imported, "/")
+			ours := imported == root || strings.HasPrefix(imported, root+"/")
+			ofAPI := imported == api
+			for _, name := range []string{"attribute", "metric", "trace"} {
+				ofAPI = ofAPI || imported == api+"/"+name || imported == api+"/"+name+"/noop"
+			}
+			if strings.Contains(first, ".") && !ours && !ofAPI {
+				t.Errorf("%s imports %s", p.ImportPath, imported)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("otelseal has no package")
 	}
 }

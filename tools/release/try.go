@@ -28,7 +28,7 @@ var sdks = []sdk{
 
 // strangers are dependencies of mcpseal's optional modules. A program that does not use the
 // optional modules must not get these dependencies.
-var strangers = []string{"github.com/redis/", "filippo.io/age", "github.com/spf13/cobra", "github.com/fxamacker/cbor"}
+var strangers = []string{"github.com/redis/", "filippo.io/age", "github.com/spf13/cobra", "github.com/fxamacker/cbor", "go.opentelemetry.io/"}
 
 // try tries out the release in programs outside the repository.
 func (r *release) try(modules []*mod) error {

@@ -1,0 +1,80 @@
+package otelseal
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/keys"
+)
+
+// ObserveKeys keeps the metrics of keys up to date. Pass it to keys.Options.Observer.
+func (o *Observer) ObserveKeys(e keys.Event) {
+	o.files.keep(&e)
+	ctx := context.Background()
+	o.lateKeys.Add(ctx, int64(len(e.Late))) // also 0, so that the counter is there before the first late key
+	o.revokedKeys.Add(ctx, int64(len(e.Removed)))
+}
+
+// files holds what is known of each file of keys. A good file causes no event for months, so
+// the gauges report the last event whenever they are collected.
+type files struct {
+	opening, unusable, sealingSince, nextChange metric.Int64ObservableGauge
+
+	mu   sync.Mutex
+	last map[string]file // by path
+}
+
+type file struct {
+	seals    mcpseal.KeyID
+	since    time.Time // when this process began to seal with that key
+	opens    int
+	unusable bool
+	next     time.Time
+}
+
+func (f *files) keep(e *keys.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last == nil {
+		f.last = make(map[string]file)
+	}
+	now := file{e.Seals, time.Now(), len(e.Opens), e.Err != nil, e.Next}
+	if before, ok := f.last[e.Path]; ok && before.seals == e.Seals {
+		now.since = before.since
+	}
+	f.last[e.Path] = now
+}
+
+// collect reports all files together: how many keys and unusable files there are, the latest
+// change of a sealing key, and the earliest next date.
+func (f *files) collect(to metric.Observer) {
+	f.mu.Lock()
+	var all file
+	unusable, known := 0, len(f.last) > 0
+	for _, one := range f.last {
+		all.opens += one.opens
+		if one.unusable {
+			unusable++
+		}
+		if one.since.After(all.since) {
+			all.since = one.since
+		}
+		if !one.next.IsZero() && (all.next.IsZero() || one.next.Before(all.next)) {
+			all.next = one.next
+		}
+	}
+	f.mu.Unlock()
+	if !known {
+		return
+	}
+	to.ObserveInt64(f.opening, int64(all.opens))
+	to.ObserveInt64(f.unusable, int64(unusable))
+	to.ObserveInt64(f.sealingSince, all.since.Unix())
+	if !all.next.IsZero() {
+		to.ObserveInt64(f.nextChange, all.next.Unix())
+	}
+}

@@ -1,0 +1,113 @@
+package otelseal
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+)
+
+// The attributes that only spans have. A client can cause any number of values.
+const (
+	attrFlow      = "mcpseal.flow.id"
+	attrRound     = "mcpseal.flow.round"
+	attrKey       = "mcpseal.key.id"
+	attrTokenSize = "mcpseal.token.size"
+	attrStateSize = "mcpseal.state.size"
+	attrDropped   = "mcpseal.answers.dropped"
+)
+
+// Observe counts an event of a boundary or of cursors, and adds it to the span in the context.
+// Pass it to mcpseal.Config.Observer, and to cursor.Config.Observer if you make cursors
+// without an adapter.
+func (o *Observer) Observe(ctx context.Context, e mcpseal.Event) {
+	k := kind{operations.index(string(e.Op)), methods.index(e.Method), reasons.index(string(e.Reason)), ""}
+	k.target = o.labels.target(k.method, e.Target)
+	if e.Op == mcpseal.OpDrop {
+		o.dropped.Add(ctx, int64(max(e.Dropped, 0)), o.labels.drops[k.method]...)
+	} else {
+		o.operations.Add(ctx, 1, o.labels.count(k)...)
+		o.duration.Record(ctx, e.Duration.Seconds(), o.labels.durations[k.operation][k.reason]...)
+		if e.Reason == "" {
+			o.tokenSize.Record(ctx, int64(e.TokenBytes), o.labels.size(k.operation, e.Format)...)
+			if e.Op == mcpseal.OpSeal || e.Op == mcpseal.OpOpen {
+				o.stateSize.Record(ctx, int64(e.StateBytes), o.labels.states[k.operation]...)
+			}
+		}
+	}
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		addToSpan(span, k, &e)
+	}
+}
+
+// addToSpan adds an event to a span. It also sets the flow's id on the span itself, because
+// that is where most tracing systems search.
+func addToSpan(span trace.Span, k kind, e *mcpseal.Event) {
+	attrs := make([]attribute.KeyValue, 0, 10)
+	attrs = append(attrs, attribute.String(attrMethod, methods[k.method]))
+	if k.target != "" {
+		attrs = append(attrs, targetAttr(k.method, k.target))
+	}
+	if k.reason > 0 {
+		attrs = append(attrs, attribute.String(attrReason, reasons[k.reason]))
+	}
+	if e.Flow != "" {
+		flow := attribute.String(attrFlow, plainText(e.Flow))
+		span.SetAttributes(flow)
+		attrs = append(attrs, flow, attribute.Int(attrRound, e.Round))
+	}
+	if e.KeyID != "" && genuine(e) {
+		attrs = append(attrs, attribute.String(attrKey, plainText(e.KeyID)))
+	}
+	if e.Format != "" {
+		attrs = append(attrs, attribute.String(attrFormat, plainText(e.Format)))
+	}
+	if e.TokenBytes > 0 {
+		attrs = append(attrs, attribute.Int(attrTokenSize, e.TokenBytes))
+	}
+	if e.StateBytes > 0 {
+		attrs = append(attrs, attribute.Int(attrStateSize, e.StateBytes))
+	}
+	if e.Op == mcpseal.OpDrop {
+		attrs = append(attrs, attribute.Int(attrDropped, e.Dropped))
+	}
+	span.AddEvent(spanEvent(e), trace.WithAttributes(attrs...))
+}
+
+// spanEvent returns the name of an event on a span.
+func spanEvent(e *mcpseal.Event) string {
+	switch e.Op {
+	case mcpseal.OpSeal:
+		return "mcpseal.seal"
+	case mcpseal.OpOpen:
+		if e.Reason != "" {
+			return "mcpseal.reject"
+		}
+		return "mcpseal.open"
+	case mcpseal.OpDrop:
+		return "mcpseal.drop"
+	case cursor.OpIssue:
+		return "mcpseal.issue_cursor"
+	case cursor.OpOpen:
+		if e.Reason != "" {
+			return "mcpseal.reject_cursor"
+		}
+		return "mcpseal.open_cursor"
+	}
+	return "mcpseal.other"
+}
+
+// genuine reports whether the event's token was certainly sealed with a key of this service,
+// so that its key id was not made up by a client.
+func genuine(e *mcpseal.Event) bool {
+	switch {
+	case e.Reason == "" || e.Flow != "":
+		return true
+	case e.Op == cursor.OpOpen: // cursors belong to no flow, and their age is checked last
+		return e.Reason == mcpseal.ReasonExpired || e.Reason == mcpseal.ReasonFromTheFuture
+	}
+	return false
+}

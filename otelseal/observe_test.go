@@ -1,0 +1,275 @@
+package otelseal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/otelseal"
+)
+
+func TestOperationsAreCountedByMethodTargetAndReason(t *testing.T) {
+	o, m := newObserver(t, otelseal.Config{})
+	for _, e := range []mcpseal.Event{
+		{Op: mcpseal.OpSeal, Method: "tools/call", Target: "deploy"},
+		{Op: mcpseal.OpSeal, Method: "tools/call", Target: "deploy"},
+		{Op: mcpseal.OpOpen, Method: "prompts/get", Target: "greet"},
+		{Op: mcpseal.OpOpen, Method: "resources/read", Target: "file:", Reason: mcpseal.ReasonExpired},
+		{Op: mcpseal.OpOpen, Method: "tools/call", Target: mcpseal.TargetUnknown, Reason: mcpseal.ReasonForged},
+		{Op: cursor.OpIssue, Method: "tools/list"},
+		{Op: cursor.OpOpen, Method: "tools/call", Target: "orders", Reason: mcpseal.ReasonExpired},
+	} {
+		o.Observe(t.Context(), e)
+	}
+	want := []string{
+		"error.type=expired gen_ai.tool.name=orders mcp.method.name=tools/call mcpseal.operation=open_cursor",
+		"error.type=expired mcp.method.name=resources/read mcpseal.operation=open url.scheme=file",
+		"error.type=forged mcp.method.name=tools/call mcpseal.operation=open",
+		"gen_ai.prompt.name=greet mcp.method.name=prompts/get mcpseal.operation=open",
+		"gen_ai.tool.name=deploy mcp.method.name=tools/call mcpseal.operation=seal",
+		"mcp.method.name=tools/list mcpseal.operation=issue_cursor",
+	}
+	if got := m.of("mcpseal.operations"); !slices.Equal(got, want) {
+		t.Errorf("counted as\n%s", strings.Join(got, "\n"))
+	}
+	if n := m.sum("mcpseal.operations"); n != 7 {
+		t.Errorf("%v operations", n)
+	}
+}
+
+func TestDurationsAndSizesAreMeasured(t *testing.T) {
+	o, m := newObserver(t, otelseal.Config{})
+	o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpSeal, Method: "tools/call", Duration: 3 * time.Second, Format: "ms1.", TokenBytes: 300, StateBytes: 40})
+	o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpOpen, Method: "tools/call", Duration: time.Second, TokenBytes: 60_000, Reason: mcpseal.ReasonForged})
+	o.Observe(t.Context(), mcpseal.Event{Op: cursor.OpOpen, Method: "tools/list", Format: "mc1.", TokenBytes: 100})
+	o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpDrop, Method: "tools/call", Dropped: 5})
+	for name, want := range map[string]float64{
+		"mcpseal.operation.duration": 4,
+		"mcpseal.token.size":         400, // not the size of what an attacker sends
+		"mcpseal.state.size":         40,
+		"mcpseal.answers.dropped":    5,
+	} {
+		if got := m.sum(name); got != want {
+			t.Errorf("%s: %v, not %v", name, got, want)
+		}
+	}
+	if got := m.of("mcpseal.token.size"); !slices.Equal(got, []string{
+		"mcpseal.operation=open_cursor mcpseal.token.format=mc1.", "mcpseal.operation=seal mcpseal.token.format=ms1."}) {
+		t.Errorf("sizes by %q", got)
+	}
+	if got := m.of("mcpseal.state.size"); len(got) != 1 {
+		t.Errorf("states of %q: a cursor has none", got)
+	}
+	if n := m.sum("mcpseal.operations"); n != 3 {
+		t.Errorf("%v operations: a drop is none", n)
+	}
+}
+
+// randomText is what a client could send.
+func randomText() string {
+	letters := []rune("abcdefghijklmnopqrstuvwxyz/:.\"\\\n\x00é世\u202e")
+	var b strings.Builder
+	for range rand.IntN(200) {
+		b.WriteRune(letters[rand.IntN(len(letters))])
+	}
+	return b.String() + string([]byte{byte(rand.IntN(256))})
+}
+
+func pick(from ...string) string {
+	if i := rand.IntN(len(from) + 1); i < len(from) {
+		return from[i]
+	}
+	return randomText()
+}
+
+func randomEvent() mcpseal.Event {
+	return mcpseal.Event{
+		Op:     mcpseal.Op(pick("seal", "open", "issue_cursor", "open_cursor", "drop")),
+		Reason: mcpseal.Reason(pick("", "", "expired", "forged", "replayed", "store_failed", "user")),
+		Method: pick("tools/call", "tools/call", "prompts/get", "resources/read", "tools/list"),
+		Target: pick("unknown", "", "deploy", "file:", "https://example.com/secret"),
+		Format: pick("ms1.", "unprefixed"),
+		KeyID:  randomText(), Flow: pick(""), Round: rand.IntN(10), Dropped: rand.IntN(3),
+		Cause: errors.New("a secret"), TokenBytes: rand.IntN(1000), StateBytes: rand.IntN(1000),
+	}
+}
+
+func TestRandomEventsCreateABoundedNumberOfSeries(t *testing.T) {
+	o, m := newObserver(t, otelseal.Config{})
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 5000 {
+				o.Observe(context.Background(), randomEvent())
+			}
+		})
+	}
+	group.Wait()
+	own := 0
+	for _, series := range m.of("mcpseal.operations") {
+		if strings.Contains(series, "gen_ai.") && !strings.Contains(series, "name=_OTHER") ||
+			strings.Contains(series, "url.scheme=") && !strings.Contains(series, "scheme=_OTHER") {
+			own++
+		}
+	}
+	if own != 600 {
+		t.Errorf("%d series name a target, not 600", own)
+	}
+	for name, most := range map[string]int{
+		"mcpseal.operations": 1920, "mcpseal.operation.duration": 120, "mcpseal.token.size": 45, "mcpseal.state.size": 2, "mcpseal.answers.dropped": 8,
+	} {
+		if n := len(m.of(name)); n == 0 || n > most {
+			t.Errorf("%s has %d series, more than %d", name, n, most)
+		}
+	}
+}
+
+// TestWhenTheSeriesAreUsedUpTheReasonStays: an alert on a reason works, whatever clients did before.
+func TestWhenTheSeriesAreUsedUpTheReasonStays(t *testing.T) {
+	o, m := newObserver(t, otelseal.Config{})
+	for i := range 1000 {
+		o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpSeal, Method: "tools/call", Target: fmt.Sprint("tool", i)})
+	}
+	o.Observe(t.Context(), mcpseal.Event{Op: mcpseal.OpOpen, Method: "tools/call", Target: "deploy", Reason: mcpseal.ReasonStoreFailed})
+	if !slices.Contains(m.of("mcpseal.operations"), "error.type=store_failed gen_ai.tool.name=_OTHER mcp.method.name=tools/call mcpseal.operation=open") {
+		t.Error("the reason is lost")
+	}
+	if n := len(m.of("mcpseal.operations")); n != 602 {
+		t.Errorf("%d series, not 600 and two for all others", n)
+	}
+	if n := m.sum("mcpseal.operations"); n != 1001 {
+		t.Errorf("%v operations", n)
+	}
+}
+
+func TestOnlyListedTargetsAreNamed(t *testing.T) {
+	tools := func(targets []string) (found []string, onSpan string) {
+		o, m := newObserver(t, otelseal.Config{Targets: targets})
+		s := new(span)
+		for _, tool := range []string{"deploy", "rollback", `"r\u00e9sum\u00e9"`} {
+			o.Observe(trace.ContextWithSpan(t.Context(), s), mcpseal.Event{Op: mcpseal.OpSeal, Method: "tools/call", Target: tool})
+		}
+		for _, series := range m.of("mcpseal.operations") {
+			_, tool, _ := strings.Cut(series, "gen_ai.tool.name=")
+			tool, _, _ = strings.Cut(tool, " ")
+			found = append(found, tool)
+		}
+		return found, text(s.events[1])
+	}
+	for _, c := range []struct {
+		targets, want []string
+		onSpan        bool
+	}{
+		{nil, []string{`"r\u00e9sum\u00e9"`, "deploy", "rollback"}, true},
+		{[]string{"deploy", "résumé"}, []string{`"r\u00e9sum\u00e9"`, "_OTHER", "deploy"}, true},
+		{[]string{}, []string{""}, false},
+	} {
+		got, onSpan := tools(c.targets)
+		if !slices.Equal(got, c.want) || strings.Contains(onSpan, "rollback") != c.onSpan {
+			t.Errorf("%q: metrics name %q, the span has %s", c.targets, got, onSpan)
+		}
+	}
+}
+
+func TestNothingThatAClientOrACallbackWroteIsALabel(t *testing.T) {
+	o, m := newObserver(t, otelseal.Config{})
+	const secret = "s3cret"
+	s := new(span)
+	ctx := trace.ContextWithSpan(t.Context(), s)
+	for _, op := range []mcpseal.Op{mcpseal.OpSeal, mcpseal.OpOpen, mcpseal.OpDrop, cursor.OpIssue, cursor.OpOpen, secret} {
+		for _, reason := range []mcpseal.Reason{"", mcpseal.ReasonForged, secret} {
+			o.Observe(ctx, mcpseal.Event{Op: op, Reason: reason, Method: secret, Target: secret, Cause: errors.New(secret)})
+			o.Observe(ctx, mcpseal.Event{Op: op, Reason: reason, Method: "resources/read", Target: "https://" + secret, Cause: errors.New(secret)})
+			o.Observe(ctx, mcpseal.Event{Op: op, Reason: reason, Method: "resources/read", Target: secret})
+			o.Observe(ctx, mcpseal.Event{Op: op, Reason: reason, Method: "tools/list", Target: secret})
+			if reason != "" {
+				o.Observe(ctx, mcpseal.Event{Op: op, Reason: reason, Method: "tools/call", Target: mcpseal.TargetUnknown, KeyID: secret})
+			}
+		}
+	}
+	all := fmt.Sprint(m.series, s.attrs, s.names, s.events)
+	if strings.Contains(all, secret) {
+		t.Error(all)
+	}
+}
+
+func TestASpanShowsWhatHappenedToItsRequest(t *testing.T) {
+	o, _ := newObserver(t, otelseal.Config{})
+	const tool = "gen_ai.tool.name=deploy mcp.method.name=tools/call "
+	for _, c := range []struct {
+		event mcpseal.Event
+		name  string
+		want  string
+	}{
+		{mcpseal.Event{Op: mcpseal.OpSeal, Flow: "f1", Round: 1, KeyID: "3f2a91c0", Format: "ms1.", TokenBytes: 300, StateBytes: 40}, "mcpseal.seal",
+			tool + "mcpseal.flow.id=f1 mcpseal.flow.round=1 mcpseal.key.id=3f2a91c0 mcpseal.state.size=40 mcpseal.token.format=ms1. mcpseal.token.size=300"},
+		{mcpseal.Event{Op: mcpseal.OpSeal, Reason: mcpseal.ReasonTooLarge}, "mcpseal.seal", "error.type=too_large " + strings.TrimSpace(tool)},
+		{mcpseal.Event{Op: mcpseal.OpOpen, Flow: "f1", Round: 1, KeyID: "3f2a91c0"}, "mcpseal.open", tool + "mcpseal.flow.id=f1 mcpseal.flow.round=1 mcpseal.key.id=3f2a91c0"},
+		{mcpseal.Event{Op: mcpseal.OpOpen, KeyID: "3f2a91c0"}, "mcpseal.open", tool + "mcpseal.key.id=3f2a91c0"},
+		{mcpseal.Event{Op: mcpseal.OpOpen, Flow: "f1", Round: 1, KeyID: "3f2a91c0", Reason: mcpseal.ReasonExpired}, "mcpseal.reject",
+			"error.type=expired " + tool + "mcpseal.flow.id=f1 mcpseal.flow.round=1 mcpseal.key.id=3f2a91c0"},
+		{mcpseal.Event{Op: mcpseal.OpOpen, KeyID: "3f2a91c0", Reason: mcpseal.ReasonForged}, "mcpseal.reject", "error.type=forged " + strings.TrimSpace(tool)},
+		{mcpseal.Event{Op: mcpseal.OpDrop, Flow: "f1", Round: 2, Dropped: 3}, "mcpseal.drop",
+			tool + "mcpseal.answers.dropped=3 mcpseal.flow.id=f1 mcpseal.flow.round=2"},
+		{mcpseal.Event{Op: cursor.OpIssue, KeyID: "3f2a91c0"}, "mcpseal.issue_cursor", tool + "mcpseal.key.id=3f2a91c0"},
+		{mcpseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0"}, "mcpseal.open_cursor", tool + "mcpseal.key.id=3f2a91c0"},
+		{mcpseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0", Reason: mcpseal.ReasonExpired}, "mcpseal.reject_cursor", "error.type=expired " + tool + "mcpseal.key.id=3f2a91c0"},
+		{mcpseal.Event{Op: cursor.OpOpen, KeyID: "3f2a91c0", Reason: mcpseal.ReasonUnknownKey}, "mcpseal.reject_cursor", "error.type=unknown_key " + strings.TrimSpace(tool)},
+		{mcpseal.Event{Op: "shred"}, "mcpseal.other", strings.TrimSpace(tool)},
+	} {
+		c.event.Method, c.event.Target = "tools/call", "deploy"
+		s := new(span)
+		o.Observe(trace.ContextWithSpan(t.Context(), s), c.event)
+		if len(s.names) != 1 || s.names[0] != c.name || text(s.events[0]) != c.want {
+			t.Errorf("%+v is %q with %s", c.event, s.names, text(s.events[0]))
+		}
+		if want := map[bool]string{true: "mcpseal.flow.id=f1"}[c.event.Flow != ""]; text(s.attrs) != want {
+			t.Errorf("%+v: the span has %q", c.event, text(s.attrs))
+		}
+	}
+}
+
+func TestASpanThatDoesNotRecordGetsNothing(t *testing.T) {
+	o, _ := newObserver(t, otelseal.Config{})
+	s := &span{asleep: true}
+	o.Observe(trace.ContextWithSpan(t.Context(), s), mcpseal.Event{Op: mcpseal.OpSeal, Flow: "f1"})
+	if len(s.names)+len(s.attrs) > 0 {
+		t.Error(s.names, s.attrs)
+	}
+}
+
+func TestEveryTextOnASpanIsShort(t *testing.T) {
+	o, _ := newObserver(t, otelseal.Config{})
+	s := new(span)
+	long := strings.Repeat("x", 1<<20)
+	o.Observe(trace.ContextWithSpan(t.Context(), s), mcpseal.Event{Op: mcpseal.OpSeal, Method: "tools/call", Target: long, Flow: long, KeyID: long, Format: long})
+	if n := len(text(s.events[0])); n > 1000 {
+		t.Errorf("an event of %d bytes", n)
+	}
+}
+
+func TestAnEventCostsNoAllocation(t *testing.T) {
+	o, err := otelseal.New(otelseal.Config{}) // the global provider, which does nothing here
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	for _, e := range []mcpseal.Event{
+		{Op: mcpseal.OpSeal, Method: "tools/call", Target: "deploy", Format: "ms1.", TokenBytes: 300, StateBytes: 40},
+		{Op: mcpseal.OpOpen, Method: "tools/call", Target: mcpseal.TargetUnknown, Reason: mcpseal.ReasonForged},
+	} {
+		if n := testing.AllocsPerRun(100, func() { o.Observe(ctx, e) }); n > 0 {
+			t.Errorf("%v allocations", n)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package otelseal
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/replay"
+)
+
+// Store returns a store that answers as the given store does, and measures how. Pass it to
+// mcpseal.Config.Replay. If the given store is a [mcpseal.NonBlockingStore], so is the returned
+// one. If the given store has a method Level, as [replay.SingleProcess] has, metrics tell how
+// full it is. Store returns nil if store is nil.
+func (o *Observer) Store(store mcpseal.ReplayStore) mcpseal.ReplayStore {
+	if store == nil {
+		return nil
+	}
+	if leveled, ok := store.(leveled); ok {
+		o.levels.add(leveled)
+	}
+	observed := &observedStore{store, o.spending}
+	if cannotBlock(store) {
+		return &nonBlockingStore{observedStore: observed}
+	}
+	return observed
+}
+
+// cannotBlock decides as a boundary does.
+func cannotBlock(store mcpseal.ReplayStore) (says bool) {
+	if s, ok := store.(mcpseal.NonBlockingStore); ok {
+		quietly(func() { says = s.NonBlocking() == store }) // the operator == panics if the store's type is not comparable
+	}
+	return says
+}
+
+// The results of a call of Spend. Their indexes are those of storeResults.
+const (
+	resultFirst = iota
+	resultUsed
+	resultFull
+	resultTimeout
+	resultCanceled
+	resultError
+)
+
+var storeResults = func() (all [][]metric.RecordOption) {
+	for _, name := range []string{"first", "used", "full", "timeout", "canceled", "error"} {
+		all = append(all, record(attribute.String(attrStoreResult, name)))
+	}
+	return all
+}()
+
+type observedStore struct {
+	store mcpseal.ReplayStore
+	took  metric.Float64Histogram
+}
+
+func (s *observedStore) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
+	start, returned := time.Now(), false
+	defer func() { // also if the store panics, and the panic goes on
+		took := time.Since(start)
+		quietly(func() { s.took.Record(ctx, took.Seconds(), storeResults[resultOf(returned, first, err)]...) })
+	}()
+	first, err = s.store.Spend(ctx, use)
+	returned = true
+	return first, err
+}
+
+func resultOf(returned, first bool, err error) int {
+	switch {
+	case !returned:
+		return resultError
+	case err == nil && first:
+		return resultFirst
+	case err == nil:
+		return resultUsed
+	}
+	result := resultError
+	quietly(func() { // an error's method Is may panic
+		switch {
+		case errors.Is(err, replay.ErrFull) || errors.Is(err, replay.ErrOwnerFull):
+			result = resultFull
+		case errors.Is(err, context.DeadlineExceeded):
+			result = resultTimeout
+		case errors.Is(err, context.Canceled):
+			result = resultCanceled
+		}
+	})
+	return result
+}
+
+// nonBlockingStore is an observedStore whose Spend cannot block.
+type nonBlockingStore struct{ *observedStore }
+
+// NonBlocking returns s: see [mcpseal.NonBlockingStore].
+func (s *nonBlockingStore) NonBlocking() mcpseal.ReplayStore { return s }
+
+// quietly calls f, and ignores a panic of f.
+func quietly(f func()) {
+	defer func() { _ = recover() }()
+	f()
+}
+
+type leveled interface{ Level() replay.Level }
+
+// levels reports how full a store is. It asks the store only when metrics are collected,
+// because a store with an observer of its own counts as one that can block.
+type levels struct {
+	held, capacity metric.Int64ObservableGauge
+
+	mu     sync.Mutex
+	stores []leveled
+}
+
+func (l *levels) add(store leveled) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stores = append(l.stores, store)
+}
+
+// collect reports the store that is the fullest, because that one refuses tokens first.
+func (l *levels) collect(to metric.Observer) {
+	l.mu.Lock()
+	stores := slices.Clone(l.stores)
+	l.mu.Unlock()
+	var fullest replay.Level
+	for _, store := range stores {
+		level := store.Level()
+		if fullest.Capacity == 0 || float64(level.Held)/float64(level.Capacity) > float64(fullest.Held)/float64(fullest.Capacity) {
+			fullest = level
+		}
+	}
+	if len(stores) > 0 {
+		to.ObserveInt64(l.held, int64(fullest.Held))
+		to.ObserveInt64(l.capacity, int64(fullest.Capacity))
+	}
+}

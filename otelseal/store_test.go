@@ -1,0 +1,184 @@
+package otelseal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/otelseal"
+	"github.com/mcpseal/mcpseal/replay"
+	"github.com/mcpseal/mcpseal/sealtest"
+)
+
+func newStore(t *testing.T, config replay.Config) *replay.SingleProcess {
+	t.Helper()
+	store, err := replay.NewSingleProcess(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// storeFunc is a store that can block.
+type storeFunc func(ctx context.Context) (bool, error)
+
+func (f storeFunc) Spend(ctx context.Context, _ mcpseal.Use) (bool, error) { return f(ctx) }
+
+// blocking hides the method NonBlocking of a store.
+type blocking struct{ mcpseal.ReplayStore }
+
+func TestAnObservedStoreIsStillAStore(t *testing.T) {
+	o, m := newObserver(t, otelseal.Config{})
+	t.Run("NonBlocking", func(t *testing.T) { sealtest.TestReplayStore(t, o.Store(newStore(t, replay.Config{}))) })
+	t.Run("Blocking", func(t *testing.T) { sealtest.TestReplayStore(t, o.Store(blocking{newStore(t, replay.Config{})})) })
+	if got := m.of("mcpseal.store.spend.duration"); !slices.Contains(got, "mcpseal.store.result=first") || !slices.Contains(got, "mcpseal.store.result=used") {
+		t.Errorf("%q", got)
+	}
+}
+
+// incomparable says that it cannot block, but a boundary cannot compare it.
+type incomparable struct {
+	mcpseal.ReplayStore
+	_ []int
+}
+
+func (s incomparable) NonBlocking() mcpseal.ReplayStore { return s }
+
+type panicking struct{ mcpseal.ReplayStore }
+
+func (s *panicking) NonBlocking() mcpseal.ReplayStore { panic("no") }
+
+func TestAnObservedStoreCanBlockIfItsStoreCan(t *testing.T) {
+	o, _ := newObserver(t, otelseal.Config{})
+	inner := newStore(t, replay.Config{})
+	for _, c := range []struct {
+		name  string
+		store mcpseal.ReplayStore
+		want  bool
+	}{
+		{"in memory", inner, true},
+		{"in memory, with an observer", newStore(t, replay.Config{Observer: func(replay.Level) {}}), false},
+		{"a function", storeFunc(func(context.Context) (bool, error) { return true, nil }), false},
+		{"a wrapper that embeds", struct{ *replay.SingleProcess }{inner}, false},
+		{"one that cannot be compared", incomparable{ReplayStore: inner}, false},
+		{"one that panics", &panicking{inner}, false},
+		{"observed twice", o.Store(inner), true},
+	} {
+		observed := o.Store(c.store)
+		says, ok := observed.(mcpseal.NonBlockingStore)
+		if got := ok && says.NonBlocking() == observed; got != c.want || ok != c.want {
+			t.Errorf("%s: it says that it cannot block: %v", c.name, got)
+		}
+	}
+	if o.Store(nil) != nil {
+		t.Error("no store became a store: every token would have single use")
+	}
+}
+
+// rudeError is an error whose method Is panics.
+type rudeError struct{}
+
+func (rudeError) Error() string { return "rude" }
+func (rudeError) Is(error) bool { panic("rude") }
+
+func TestAnswersOfAStoreAreCountedAndNotChanged(t *testing.T) {
+	failure := errors.New("a secret")
+	for _, c := range []struct {
+		first bool
+		err   error
+		want  string
+	}{
+		{true, nil, "first"},
+		{false, nil, "used"},
+		{true, failure, "error"}, // nonsense, which the boundary judges
+		{false, failure, "error"},
+		{false, rudeError{}, "error"},
+		{false, replay.ErrFull, "full"},
+		{false, fmt.Errorf("wrapped: %w", replay.ErrOwnerFull), "full"},
+		{false, context.Canceled, "canceled"},
+		{false, context.DeadlineExceeded, "timeout"},
+	} {
+		for _, broken := range []bool{false, true} {
+			o, m := newObserver(t, otelseal.Config{})
+			m.broken = broken
+			store := o.Store(storeFunc(func(context.Context) (bool, error) { return c.first, c.err }))
+			if first, err := store.Spend(t.Context(), mcpseal.Use{}); first != c.first || err != c.err {
+				t.Errorf("%v, %v became %v, %v", c.first, c.err, first, err)
+			}
+			want := []string{"mcpseal.store.result=" + c.want}
+			if got := m.of("mcpseal.store.spend.duration"); !broken && !slices.Equal(got, want) {
+				t.Errorf("%v, %v is counted as %q", c.first, c.err, got)
+			}
+		}
+	}
+}
+
+func TestAPanicOfAStoreGoesOn(t *testing.T) {
+	o, m := newObserver(t, otelseal.Config{})
+	defer func() {
+		if got := recover(); got != "a secret" {
+			t.Errorf("the panic became %v", got)
+		}
+		if got := m.of("mcpseal.store.spend.duration"); !slices.Equal(got, []string{"mcpseal.store.result=error"}) {
+			t.Errorf("counted as %q", got)
+		}
+	}()
+	o.Store(storeFunc(func(context.Context) (bool, error) { panic("a secret") })).Spend(t.Context(), mcpseal.Use{})
+}
+
+func TestTheFullestStoreInMemoryIsReported(t *testing.T) {
+	o, m := newObserver(t, otelseal.Config{})
+	if got := m.collect(t).values; len(got) != 0 {
+		t.Errorf("without a store: %v", got)
+	}
+	o.Store(storeFunc(func(context.Context) (bool, error) { return true, nil }))
+	if got := m.collect(t).values; len(got) != 0 {
+		t.Errorf("a store without a level: %v", got)
+	}
+	o.Store(newStore(t, replay.Config{Capacity: 10}))
+	small := o.Store(newStore(t, replay.Config{Capacity: 20}))
+	o.Store(newStore(t, replay.Config{Capacity: 1000}))
+	use := mcpseal.Use{Round: 1, Issued: time.Now(), Until: time.Now().Add(time.Hour)}
+	if _, err := small.Spend(t.Context(), use); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.collect(t).values; got["mcpseal.store.held"] != 1 || got["mcpseal.store.capacity"] != 20 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestABoundaryWithBrokenMetricsStillDecides: telemetry that fails costs nobody a token.
+func TestABoundaryWithBrokenMetricsStillDecides(t *testing.T) {
+	o, m := newObserver(t, otelseal.Config{})
+	m.broken = true
+	boundary, err := mcpseal.New(mcpseal.Config{
+		Keys: mcpseal.Ephemeral(), Audience: "release.example.com", Observer: o.Observe, Replay: o.Store(newStore(t, replay.Config{})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := mcpseal.Request{Method: "tools/call", Target: "deploy", Arguments: []byte(`{}`)}
+	round, err := boundary.Open(t.Context(), request, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := "state"
+	token, err := boundary.Seal(t.Context(), &round, &state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := boundary.Open(t.Context(), request, token); err != nil {
+		t.Error(err)
+	}
+	if _, err := boundary.Open(t.Context(), request, token); !errors.Is(err, mcpseal.ErrRejected) {
+		t.Errorf("a used token: %v", err)
+	}
+	if _, err := boundary.Open(t.Context(), request, strings.ToUpper(token)); !errors.Is(err, mcpseal.ErrRejected) {
+		t.Errorf("a forged token: %v", err)
+	}
+}
