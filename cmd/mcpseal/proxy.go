@@ -33,6 +33,7 @@ type proxying struct {
 	carrier  httpcarrier.Config
 
 	upstream, listen, admin string
+	labelled                []string
 	budget, connections     int
 }
 
@@ -122,6 +123,7 @@ func (p *proxying) flags(cmd *cobra.Command) {
 	durationVar(cmd, &p.carrier.ClientTimeout, "client-timeout", httpcarrier.DefaultClientTimeout, "how long a client may take to send its message, and to take what it gets")
 	p.connections = 4096
 	f.IntVar(&p.connections, "max-connections", p.connections, "most connections of clients; more wait until one ends")
+	f.StringArrayVar(&p.labelled, "label-tool", nil, "a `TOOL` that metrics may name; may be repeated (default none)")
 	p.secure.flags(cmd)
 	p.log.flags(cmd)
 	p.drain.flags(cmd)

@@ -55,7 +55,7 @@ func (k *proxyKeys) check() error {
 }
 
 // open returns the keys, and a function that ends their use.
-func (k *proxyKeys) open(cmd *cobra.Command, logger *slog.Logger) (source mcpseal.KeySource, done func(), err error) {
+func (k *proxyKeys) open(cmd *cobra.Command, logger *slog.Logger, observer func(keys.Event)) (source mcpseal.KeySource, done func(), err error) {
 	nothing := func() {}
 	switch {
 	case k.ephemeral:
@@ -70,7 +70,7 @@ func (k *proxyKeys) open(cmd *cobra.Command, logger *slog.Logger) (source mcpsea
 		}
 		return ring, nothing, nil
 	}
-	options := keys.Options{Logger: logger}
+	options := keys.Options{Logger: logger, Observer: observer}
 	if k.unwrap.identity != "" {
 		unwrapper, err := agekeys.IdentityFile(k.unwrap.identity)
 		if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/httpcarrier"
 )
 
 // proxyLog holds the settings of the log.
@@ -36,6 +39,21 @@ func (l *proxyLog) open(to io.Writer) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(&logWriter{to: to, lostRecord: `{"level":"WARN","msg":"proxy: records before this one could not be written","records":%d}`}, nil))
 	}
 	return slog.New(slog.NewTextHandler(&logWriter{to: to, lostRecord: `level=WARN msg="proxy: records before this one could not be written" records=%d`}, nil))
+}
+
+// logRequest writes the access record of a request.
+func logRequest(ctx context.Context, logger *slog.Logger, r httpcarrier.Request) {
+	attrs := []slog.Attr{
+		slog.String("http_method", r.HTTPMethod), slog.Int("status", r.Status), slog.Float64("duration_ms", float64(r.Duration.Microseconds())/1000),
+		slog.Int("request_bytes", r.Received), slog.Int("answer_bytes", r.Sent), slog.String("peer", r.Peer),
+	}
+	if r.Method != "" {
+		attrs = append(attrs, slog.String("method", r.Method))
+	}
+	if r.Target != "" {
+		attrs = append(attrs, slog.String("target", r.Target))
+	}
+	logger.LogAttrs(ctx, slog.LevelInfo, "proxy: a request has ended", attrs...)
 }
 
 // logTimeout is how long a request waits until a record is written.

@@ -37,19 +37,28 @@ func (parts *proxyParts) close() {
 // made gets the name of each part with the error of making it; assemble stops if made returns
 // an error.
 func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slog.Logger, made func(part string, err error) error) (parts *proxyParts, err error) {
-	parts = &proxyParts{metrics: http.NotFoundHandler()}
+	parts = new(proxyParts)
 	defer func() {
 		if err != nil {
 			parts.close()
 		}
 	}()
 	p.boundary.Logger, p.core.Logger, p.carrier.Logger = logger, logger, logger
-	if p.log.access {
-		p.carrier.Access = logger
+	metrics, err := newProxyMetrics(p.labelled)
+	if err != nil {
+		return parts, failed("%w", err)
+	}
+	parts.metrics = metrics.handler
+	p.boundary.Observer = metrics.Observe
+	p.carrier.Ended = func(ctx context.Context, r httpcarrier.Request) {
+		metrics.count(ctx, r)
+		if p.log.access {
+			logRequest(ctx, logger, r)
+		}
 	}
 	p.boundary.MaxArguments = min(p.carrier.MaxRequest, argdigest.MaxText)
 
-	source, done, err := p.keys.open(cmd, logger)
+	source, done, err := p.keys.open(cmd, logger, metrics.ObserveKeys)
 	parts.ends = append(parts.ends, done)
 	if err == nil {
 		p.boundary.Keys = source
@@ -65,7 +74,7 @@ func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slo
 		store, reachable, done, err := p.used.open(ctx, logger)
 		parts.ends = append(parts.ends, done)
 		if err == nil {
-			p.boundary.Replay = store
+			p.boundary.Replay = metrics.Store(store)
 		}
 		parts.ready.need(partStore, reachable)
 		if err := made(partStore, err); err != nil {

@@ -73,8 +73,8 @@ type Config struct {
 	// Metadata is the RFC 9728 document that the handler serves, at the address that belongs
 	// to the handler's path. Nil means that the server is asked for it.
 	Metadata []byte
-	// Access gets a record of each request, when it has ended. Nil means no records.
-	Access *slog.Logger
+	// Ended is called for each request when it has ended, for logs and metrics. May be nil.
+	Ended func(context.Context, Request)
 	// Logger gets a record of each request that the proxy refuses, and of each answer that
 	// it keeps from the client. Nil means [slog.Default].
 	Logger *slog.Logger
@@ -205,7 +205,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	c := &call{Handler: h, request: r, cancel: cancel, answer: share{of: &h.budget}}
 	defer c.answer.release()
-	if h.config.Access != nil {
+	if h.config.Ended != nil {
 		defer c.record(hasty, time.Now())
 	}
 	r = r.WithContext(context.WithValue(ctx, callKey{}, c))

@@ -1,32 +1,39 @@
 package httpcarrier
 
 import (
-	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/mcpseal/mcpseal"
 )
 
-// record writes the access record of a request that began at start. It has no name of a user,
-// and of resources not even the URI, which can hold secrets.
+// Request is what is known of a request when it has ended. It has no name of a user.
+type Request struct {
+	HTTPMethod     string
+	Status         int
+	Duration       time.Duration
+	Received, Sent int    // bytes of the client's message, and of the answer
+	Peer           string // the address of the client
+	Method         string // of the message; "" if there was none
+	Target         string // the tool or prompt; "" otherwise, because a URI can hold secrets
+}
+
+// record passes on what is known of a request that began at start.
 func (c *call) record(w *hastyWriter, start time.Time) {
-	status := w.status
-	if status == 0 {
-		status = http.StatusOK // what package http sends when the handler wrote nothing
+	r := Request{
+		HTTPMethod: mcpseal.PlainText(c.request.Method), Status: w.status, Duration: time.Since(start),
+		Received: c.received, Sent: w.sent, Peer: c.request.RemoteAddr,
 	}
-	attrs := []slog.Attr{
-		slog.String("http_method", mcpseal.PlainText(c.request.Method)), slog.Int("status", status),
-		slog.Float64("duration_ms", float64(time.Since(start).Microseconds())/1000), slog.Int("request_bytes", c.received), slog.Int("answer_bytes", w.sent),
-		slog.String("peer", c.request.RemoteAddr),
+	if r.Status == 0 {
+		r.Status = http.StatusOK // what package http sends when the handler wrote nothing
 	}
-	if c.exchange != nil && c.exchange.Method != "" {
-		attrs = append(attrs, slog.String("method", mcpseal.PlainText(c.exchange.Method)))
-		if c.exchange.Method == "tools/call" || c.exchange.Method == "prompts/get" {
-			attrs = append(attrs, slog.String("target", mcpseal.PlainText(c.exchange.Target)))
+	if c.exchange != nil {
+		r.Method = mcpseal.PlainText(c.exchange.Method)
+		if r.Method == "tools/call" || r.Method == "prompts/get" {
+			r.Target = mcpseal.PlainText(c.exchange.Target)
 		}
 	}
-	c.config.Access.LogAttrs(c.request.Context(), slog.LevelInfo, "proxy: a request has ended", attrs...)
+	c.config.Ended(c.request.Context(), r)
 }
 
 // hastyWriter gives each write a deadline, so that a client that stops reading cannot hold up
