@@ -56,7 +56,7 @@ func newRig(t *testing.T, change ...func(*JWTConfig)) *rig {
 	t.Helper()
 	provider := identitytest.Start()
 	t.Cleanup(provider.Close)
-	r := &rig{Provider: provider, t: t, clock: &clock{now: time.Now()}, log: new(records)}
+	r := &rig{Provider: provider, t: t, clock: &clock{now: time.Now().Truncate(time.Second)}, log: new(records)}
 	config := JWTConfig{Issuer: provider.Issuer, Audience: []string{identitytest.Audience}, Logger: slog.New(r.log)}
 	for _, f := range change {
 		f(&config)
@@ -428,6 +428,7 @@ func TestTokensThatAreNotExactAreRefused(t *testing.T) {
 		"claims with a \\u subject": sign(header, with(`"s\u0075b":"bob"`)),
 		"half a surrogate pair":     sign(header, strings.Replace(claims, `"alice"`, `"\ud800"`, 1)),
 		"claims that are not UTF-8": sign(header, strings.Replace(claims, `"alice"`, "\"\xff\"", 1)),
+		"a claim that is not UTF-8": sign(header, with("\"x\":\"\xff\"")),
 		"claims and more":           sign(header, claims+"{}"),
 		"a list of claims":          sign(header, "["+claims+"]"),
 		"null":                      sign(header, "null"),
