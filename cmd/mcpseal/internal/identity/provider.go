@@ -25,8 +25,7 @@ const (
 	maxDocument  = 1 << 20
 	maxKeys      = 100
 	maxRedirects = 3
-	leastRSA     = 2048
-	mostRSA      = 8192
+	leastRSA     = 2048 // the library refuses more than 4096
 )
 
 // provider fetches the keys of an issuer.
@@ -184,7 +183,7 @@ func (p *provider) read(text json.RawMessage) (k key, ok bool) {
 func algorithmsOf(public any) []jose.SignatureAlgorithm {
 	switch public := public.(type) {
 	case *rsa.PublicKey:
-		if size := public.N.BitLen(); size >= leastRSA && size <= mostRSA {
+		if public.N.BitLen() >= leastRSA {
 			return []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512}
 		}
 	case *ecdsa.PublicKey:
