@@ -19,7 +19,7 @@ type SingleProcess struct {
 	warning sync.Mutex // held while the log gets a warning
 
 	mu   sync.Mutex // guards all fields below
-	used uses
+	used uses       // its seed never changes
 
 	oldest int64 // tokens issued before this time are refused; in Unix milliseconds
 	offset int64 // how many seconds the wall clock was ahead of the monotonic clock at the last call
@@ -105,6 +105,9 @@ func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) 
 // decide spends the token if that is allowed. first and err are what Spend returns. changed
 // is true if the store's level changed, and level is the new level.
 func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use) (first, changed bool, level Level, err error) {
+	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // the token's expiry in seconds since the store started, rounded up
+	due := now.running + 1 + until - now.wall               // one second more, because now is rounded down
+	c := s.used.newEntry(&use, until)                       // before the lock, because its two hashes take long
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -112,8 +115,6 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use)
 	}
 	s.watch(now)
 	// 1. Refuse a use that makes no sense.
-	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // the token's expiry in seconds since the store started, rounded up
-	due := now.running + 1 + until - now.wall               // one second more, because now is rounded down
 	switch {
 	case use.Round < 0 || use.Round > maxRound:
 		return false, false, level, errBadRound
@@ -125,7 +126,6 @@ func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use)
 	// 2. Remove some expired uses, and more of them if there is no room.
 	before := s.used.len()
 	more := s.sweep(now)
-	c := s.used.newEntry(&use, until)
 	first, err = s.maySpend(c, use.Issued)
 	for n := 0; n < maxSweeps && more && (err == ErrFull || err == ErrOwnerFull); n++ {
 		more = s.sweep(now)
