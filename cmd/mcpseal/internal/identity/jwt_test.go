@@ -378,7 +378,7 @@ func TestTokensWithAnotherAlgorithmAreRefused(t *testing.T) {
 			jwk["kid"], jwk["alg"] = id, "RS256"
 			fmt.Fprint(w, text(map[string]any{"keys": []any{jwk}}))
 		})
-		r.clock.advance(refreshAfter)
+		r.clock.advance(trustFor)
 		r.accepts(r.SignWith(id, r.header(map[string]any{"alg": "RS256"}), r.claims(nil)))
 		r.refuses(r.SignWith(id, r.header(map[string]any{"alg": "PS256"}), r.claims(nil)), "not for PS256")
 	})
