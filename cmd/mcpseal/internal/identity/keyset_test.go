@@ -231,6 +231,29 @@ func TestReadyWaitsForNobody(t *testing.T) {
 	r.landed()
 }
 
+// TestRequestsDoNotWaitForAProviderThatFails: after the first failure they know.
+func TestRequestsDoNotWaitForAProviderThatFails(t *testing.T) {
+	r := newRig(t)
+	r.ready()
+	r.tokens.patience = time.Hour
+	r.Answer(identitytest.JWKSPath, http.NotFound)
+	r.clock.advance(trustFor)
+	r.accepts(r.Sign(r.claims(nil)))
+	release := make(chan struct{})
+	r.Answer(identitytest.JWKSPath, func(http.ResponseWriter, *http.Request) { <-release })
+	r.Answer(identitytest.MetadataPath, func(http.ResponseWriter, *http.Request) { <-release })
+	r.clock.advance(fetchSpacing)
+	r.accepts(r.Sign(r.claims(nil)))
+	r.tokens.keys.mu.Lock()
+	flight := r.tokens.keys.flight
+	r.tokens.keys.mu.Unlock()
+	if flight == nil {
+		t.Error("the request waited for the fetch")
+	}
+	close(release)
+	r.landed()
+}
+
 // TestKeysStayInUseForADayWhileTheProviderFails whatever it answers.
 func TestKeysStayInUseForADayWhileTheProviderFails(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
