@@ -6,8 +6,13 @@ import (
 	"strings"
 )
 
-// maxToken is the longest token that is read.
-const maxToken = 16 << 10
+const (
+	// maxToken is the longest token that is read.
+	maxToken = 16 << 10
+	// maxHeader is the longest first part of a token. It is parsed before anybody is known,
+	// and a hostile one costs much more time than a verification.
+	maxHeader = 2 << 10
+)
 
 // bearer returns the token in the values of the header Authorization. It has three parts
 // of base64url, as a signed JSON Web Token in its compact form does.
@@ -28,6 +33,9 @@ func bearer(values []string) (string, error) {
 	parts := strings.SplitN(token, ".", 4)
 	if len(parts) != 3 {
 		return "", errors.New("the token is not a signed JSON Web Token; opaque tokens need the identity header")
+	}
+	if len(parts[0]) > maxHeader {
+		return "", fmt.Errorf("the token's header has more than %d bytes", maxHeader)
 	}
 	for _, part := range parts {
 		if part == "" || strings.ContainsFunc(part, isNotBase64) {

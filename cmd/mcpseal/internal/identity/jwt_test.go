@@ -299,7 +299,9 @@ func TestTokensWithWrongHeadersAreRefused(t *testing.T) {
 		"another key's id":        {map[string]any{"kid": "ES256-1"}, "signature"},
 		"an id of another kind":   {map[string]any{"kid": "RS256-2"}, "not for ES256"},
 		"an id of 5":              {map[string]any{"kid": 5}, "header"},
-		"an id of 10 KB":          {map[string]any{"kid": strings.Repeat("k", 10_000)}, "key id"},
+		"an id of 10 KB":          {map[string]any{"kid": strings.Repeat("k", 10_000)}, "header has more than"},
+		"an id of 1 KiB and more": {map[string]any{"kid": strings.Repeat("k", maxKeyID+1)}, "key id has more than"},
+		"many parameters":         {map[string]any{"x": strings.Split(strings.Repeat("x", 1000), "")}, "header has more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r.t = t
@@ -378,7 +380,7 @@ func TestTokensWithAnotherAlgorithmAreRefused(t *testing.T) {
 			jwk["kid"], jwk["alg"] = id, "RS256"
 			fmt.Fprint(w, text(map[string]any{"keys": []any{jwk}}))
 		})
-		r.clock.advance(refreshAfter)
+		r.clock.advance(trustFor)
 		r.accepts(r.SignWith(id, r.header(map[string]any{"alg": "RS256"}), r.claims(nil)))
 		r.refuses(r.SignWith(id, r.header(map[string]any{"alg": "PS256"}), r.claims(nil)), "not for PS256")
 	})
@@ -527,10 +529,10 @@ func TestErrorsShowNothingOfAToken(t *testing.T) {
 		"long issuer":    r.Sign(r.claims(map[string]any{"iss": long})),
 		"long audience":  r.Sign(r.claims(map[string]any{"aud": long})),
 		"many audiences": r.Sign(r.claims(map[string]any{"aud": strings.Split(long, "")})),
-		"long type":      r.SignWith(r.Newest(), r.header(map[string]any{"typ": long}), r.claims(nil)),
+		"long type":      r.SignWith(r.Newest(), r.header(map[string]any{"typ": long[:1000]}), r.claims(nil)),
 		"unknown key":    r.SignWith(r.Newest(), r.header(map[string]any{"kid": long[:1000]}), r.claims(nil)),
 		"newline":        r.SignWith(r.Newest(), r.header(map[string]any{"kid": "a\nb"}), r.claims(nil)),
-		"algorithm":      base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"`+long+`"}`)) + ".e30.e30",
+		"algorithm":      base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"`+long[:1000]+`"}`)) + ".e30.e30",
 	} {
 		_, err := r.user(token)
 		if err == nil {

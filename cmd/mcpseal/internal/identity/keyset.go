@@ -18,8 +18,11 @@ const (
 	// fetchSpacing is the least time from one fetch to the next. Whoever sends unknown key
 	// ids causes no more fetches than that, and a new key has to wait no longer.
 	fetchSpacing = 30 * time.Second
-	// refreshAfter is how old keys get. It is how long a key works after its removal.
-	refreshAfter = 15 * time.Minute
+	// refreshAfter is how old keys get before they are fetched again, and stay in use.
+	refreshAfter = 10 * time.Minute
+	// trustFor is how old keys get before requests wait for new ones. It is how long a key
+	// works after its removal, if the provider answers.
+	trustFor = 15 * time.Minute
 	// keepAtMost is how old keys get if the provider cannot be reached.
 	keepAtMost = 24 * time.Hour
 	// logSpacing is the least time from one record about a failed fetch to the next.
@@ -109,7 +112,7 @@ func (s *keySet) get(ctx context.Context) ([]key, error) {
 		flight = s.start()
 	}
 	// While the provider fails, only requests that cannot do without it wait for it.
-	if flight != nil && (s.failures == 0 || !s.fresh(keepAtMost)) {
+	if flight != nil && (s.failures == 0 && !s.fresh(trustFor) || !s.fresh(keepAtMost)) {
 		s.mu.Unlock()
 		ended(ctx, flight)
 		s.mu.Lock()
@@ -159,6 +162,7 @@ func (s *keySet) run(began time.Time) {
 	ctx, cancel := context.WithTimeout(s.life, fetchTimeout)
 	defer cancel()
 	keys, err := s.fetchSafely(ctx)
+	s.tell(ctx, keys, err) // a logger may take its time, so that comes before the lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.flight)
@@ -166,14 +170,7 @@ func (s *keySet) run(began time.Time) {
 	if err != nil {
 		s.failures++
 		s.failure = err
-		s.logFailure(ctx)
 		return
-	}
-	if s.failures > 0 {
-		s.logger.InfoContext(ctx, "identity: the provider's keys can be fetched again")
-	}
-	if len(keys) == 0 {
-		s.logger.WarnContext(ctx, "identity: the provider has no key that can be used, so every token is refused")
 	}
 	s.keys, s.fetched, s.failures, s.failure = keys, began, 0, nil
 }
@@ -187,17 +184,24 @@ func (s *keySet) fetchSafely(ctx context.Context) (keys []key, err error) {
 	return s.fetch(ctx)
 }
 
-func (s *keySet) logFailure(ctx context.Context) {
+// tell logs what became of a fetch. It needs no lock, since only fetches change what it
+// reads, and there is one at a time.
+func (s *keySet) tell(ctx context.Context, keys []key, err error) {
 	now := s.now()
-	if s.life.Err() != nil || !s.logged.IsZero() && now.Sub(s.logged) < logSpacing {
-		return
+	switch {
+	case err == nil && len(keys) == 0:
+		s.logger.WarnContext(ctx, "identity: the provider has no key that can be used, so every token is refused")
+	case err == nil && s.failures > 0:
+		s.logger.InfoContext(ctx, "identity: the provider's keys can be fetched again")
+	case err == nil, s.life.Err() != nil, !s.logged.IsZero() && now.Sub(s.logged) < logSpacing:
+	default:
+		s.logged = now
+		age := "none"
+		if !s.fetched.IsZero() {
+			age = now.Sub(s.fetched).Round(time.Second).String()
+		}
+		s.logger.ErrorContext(ctx, "identity: the provider's keys cannot be fetched", "cause", err, "age of the keys in use", age)
 	}
-	s.logged = now
-	age := "none"
-	if !s.fetched.IsZero() {
-		age = now.Sub(s.fetched).Round(time.Second).String()
-	}
-	s.logger.ErrorContext(ctx, "identity: the provider's keys cannot be fetched", "cause", s.failure, "keys since", age)
 }
 
 // ended waits for a fetch. It reports whether it ended before the context did.

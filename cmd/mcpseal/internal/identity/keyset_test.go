@@ -144,13 +144,48 @@ func TestASlowProviderDoesNotHoldRequests(t *testing.T) {
 	})
 	defer r.landed()
 	defer close(release)
-	r.clock.advance(refreshAfter)
+	r.clock.advance(trustFor)
 	r.accepts(r.Sign(r.claims(nil)))
 	r.refuses(r.unknown(1), "no key with the id")
 	r.tokens.keys.mu.Lock()
 	defer r.tokens.keys.mu.Unlock()
 	if r.tokens.keys.flight == nil || r.fetches() != 2 {
 		t.Errorf("a request waited for the end of the fetch, or caused another one: %d", r.fetches())
+	}
+}
+
+// TestKeysAreRenewedBeforeRequestsHaveToWait: with this patience, one that waits would see
+// the fetch fail.
+func TestKeysAreRenewedBeforeRequestsHaveToWait(t *testing.T) {
+	r := newRig(t)
+	r.ready()
+	r.tokens.patience = time.Hour
+	asked, release := make(chan struct{}), make(chan struct{})
+	r.Answer(identitytest.JWKSPath, func(w http.ResponseWriter, _ *http.Request) {
+		close(asked)
+		<-release
+		w.Write(r.JWKS())
+	})
+	r.clock.advance(refreshAfter - time.Second)
+	r.accepts(r.Sign(r.claims(nil)))
+	if r.fetches() != 1 {
+		t.Errorf("%d fetches", r.fetches())
+	}
+	r.clock.advance(time.Second)
+	r.accepts(r.Sign(r.claims(nil)))
+	<-asked
+	r.tokens.keys.mu.Lock()
+	flight := r.tokens.keys.flight
+	r.tokens.keys.mu.Unlock()
+	if flight == nil {
+		t.Error("the request waited for the fetch")
+	}
+	close(release)
+	r.landed()
+	r.clock.advance(trustFor - refreshAfter)
+	r.accepts(r.Sign(r.claims(nil)))
+	if r.fetches() != 2 {
+		t.Errorf("%d fetches", r.fetches())
 	}
 }
 
@@ -193,6 +228,29 @@ func TestReadyWaitsForNobody(t *testing.T) {
 	if err := r.tokens.Ready(ctx); !errors.Is(err, ErrUnavailable) {
 		t.Error(err)
 	}
+	r.landed()
+}
+
+// TestRequestsDoNotWaitForAProviderThatFails: after the first failure they know.
+func TestRequestsDoNotWaitForAProviderThatFails(t *testing.T) {
+	r := newRig(t)
+	r.ready()
+	r.tokens.patience = time.Hour
+	r.Answer(identitytest.JWKSPath, http.NotFound)
+	r.clock.advance(trustFor)
+	r.accepts(r.Sign(r.claims(nil)))
+	release := make(chan struct{})
+	r.Answer(identitytest.JWKSPath, func(http.ResponseWriter, *http.Request) { <-release })
+	r.Answer(identitytest.MetadataPath, func(http.ResponseWriter, *http.Request) { <-release })
+	r.clock.advance(fetchSpacing)
+	r.accepts(r.Sign(r.claims(nil)))
+	r.tokens.keys.mu.Lock()
+	flight := r.tokens.keys.flight
+	r.tokens.keys.mu.Unlock()
+	if flight == nil {
+		t.Error("the request waited for the fetch")
+	}
+	close(release)
 	r.landed()
 }
 
@@ -256,15 +314,15 @@ func TestAFailureIsLoggedOnceAMinute(t *testing.T) {
 
 // TestARemovedKeyStopsWorkingWithin15Minutes: even if nothing was sent for a while.
 func TestARemovedKeyStopsWorkingWithin15Minutes(t *testing.T) {
-	if refreshAfter > 15*time.Minute {
-		t.Error(refreshAfter)
+	if trustFor > 15*time.Minute {
+		t.Error(trustFor)
 	}
 	r := newRig(t)
 	token := r.Sign(r.claims(nil))
 	r.accepts(token)
 	r.AddKey("ES256")
 	r.RemoveKey("ES256-1")
-	r.clock.advance(refreshAfter - time.Second)
+	r.clock.advance(trustFor - time.Second)
 	r.accepts(token)
 	r.clock.advance(time.Second)
 	r.refuses(token, "no key with the id")
@@ -277,7 +335,7 @@ func TestAnEmptySetOfKeysIsBelieved(t *testing.T) {
 	token := r.Token("alice")
 	r.accepts(token)
 	r.RemoveKey("ES256-1")
-	r.clock.advance(refreshAfter)
+	r.clock.advance(trustFor)
 	r.refuses(token, "no key with the id")
 	if err := r.tokens.Ready(t.Context()); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("ready without keys: %v", err)
@@ -292,7 +350,7 @@ func TestATokenWithoutAKeyIDNeedsASetOfOneKey(t *testing.T) {
 	nameless := func() string { return r.SignWith(r.Newest(), r.header(map[string]any{"kid": nil}), r.claims(nil)) }
 	r.accepts(nameless())
 	r.AddKey("ES256")
-	r.clock.advance(refreshAfter)
+	r.clock.advance(trustFor)
 	r.refuses(nameless(), "names no key")
 }
 
@@ -349,7 +407,7 @@ func TestKeysOfTwoKindsMayShareAnID(t *testing.T) {
 			}
 			fmt.Fprint(w, text(map[string]any{"keys": keys}))
 		})
-		r.clock.advance(refreshAfter)
+		r.clock.advance(trustFor)
 		for _, id := range order {
 			algorithm, _, _ := strings.Cut(id, "-")
 			r.accepts(r.SignWith(id, r.header(map[string]any{"kid": "same", "alg": algorithm}), r.claims(nil)))
