@@ -63,7 +63,7 @@ func (m *meter) keep(name string, value float64, set attribute.Set) {
 func text(attrs []attribute.KeyValue) string {
 	var all []string
 	for _, a := range attrs {
-		all = append(all, string(a.Key)+"="+a.Value.Emit())
+		all = append(all, string(a.Key)+"="+a.Value.String())
 	}
 	slices.Sort(all)
 	return strings.Join(all, " ")

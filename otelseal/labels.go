@@ -181,25 +181,20 @@ func (l *labels) count(k kind) []metric.AddOption {
 	if k.target != "" && l.allowed != nil && !l.allowed[k.target] {
 		k.target = other
 	}
-	named := k.target != "" && k.target != other
 	l.mu.RLock()
 	options, ok := l.counts[k]
-	full := named && l.own >= maxOwn
 	l.mu.RUnlock()
 	if ok {
 		return options
 	}
-	if full {
-		k.target = other
-		return l.count(k)
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	named := k.target != "" && k.target != other
+	if _, ok := l.counts[k]; !ok && named && l.own >= maxOwn {
+		k.target, named = other, false
+	}
 	if options, ok := l.counts[k]; ok {
 		return options
-	}
-	if named && l.own >= maxOwn { // another goroutine took the last place
-		k.target, named = other, false
 	}
 	if named {
 		l.own++
@@ -220,10 +215,7 @@ func (l *labels) size(operation int, format string) []metric.RecordOption {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if options, ok := l.formats[format]; ok {
-		return options[operation]
-	}
-	if format != other && len(l.formats) >= maxFormats {
+	if _, ok := l.formats[format]; !ok && len(l.formats) >= maxFormats {
 		format = other
 	}
 	if options, ok := l.formats[format]; ok {

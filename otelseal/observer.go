@@ -16,8 +16,9 @@ type Config struct {
 	MeterProvider metric.MeterProvider
 	// Targets lists the targets that metrics may name, written as in [mcpseal.Event].Target:
 	// names of tools and prompts, and schemes of resources, such as "file:". Metrics show any
-	// other target as "_OTHER". Nil means that metrics may name every target. An empty list
-	// that is not nil leaves targets out of metrics and spans altogether.
+	// other target as "_OTHER". Nil means that metrics may name every target. In both cases,
+	// targets become "_OTHER" after 600 series name one. An empty list that is not nil leaves
+	// targets out of metrics and spans altogether.
 	Targets []string
 }
 

@@ -16,7 +16,7 @@ import (
 
 // Store returns a store that answers as the given store does, and measures how. Pass it to
 // mcpseal.Config.Replay. If the given store is a [mcpseal.NonBlockingStore], so is the returned
-// one. If the given store has a method Level, as [replay.SingleProcess] has, metrics tell how
+// one, because OpenTelemetry demands that a measurement does not block. If the given store has a method Level, as [replay.SingleProcess] has, metrics tell how
 // full it is. Store returns nil if store is nil.
 func (o *Observer) Store(store mcpseal.ReplayStore) mcpseal.ReplayStore {
 	if store == nil {

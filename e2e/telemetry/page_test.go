@@ -20,7 +20,7 @@ type exported struct {
 func (e *exported) add(attrs []attribute.KeyValue) {
 	one := make(map[string]string)
 	for _, a := range attrs {
-		one[string(a.Key)] = a.Value.Emit()
+		one[string(a.Key)] = a.Value.String()
 	}
 	e.series = append(e.series, one)
 }

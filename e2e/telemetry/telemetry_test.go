@@ -18,6 +18,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/cursor"
 	"github.com/mcpseal/mcpseal/replay"
+	"github.com/mcpseal/mcpseal/sealtest"
 )
 
 func TestMain(m *testing.M) {
@@ -326,6 +327,17 @@ func TestTheBoundIsExact(t *testing.T) {
 type storeFunc func() (bool, error)
 
 func (f storeFunc) Spend(context.Context, mcpseal.Use) (bool, error) { return f() }
+
+// TestAStoreObservedWithTheSDKIsStillAStore: measuring with the SDK must not block either.
+func TestAStoreObservedWithTheSDKIsStillAStore(t *testing.T) {
+	store, err := replay.NewSingleProcess(replay.Config{})
+	must(t, err)
+	observed := newReplica(t).observer.Store(store)
+	if s, ok := observed.(mcpseal.NonBlockingStore); !ok || s.NonBlocking() != observed {
+		t.Error("it can block")
+	}
+	sealtest.TestReplayStore(t, observed)
+}
 
 // everything makes a replica export every metric and attribute that there is.
 func everything(t *testing.T) *replica {
