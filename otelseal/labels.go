@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// The names of attributes. The conventions for MCP define the first five. They may still
-// change, so the names are written here and not imported.
+// The names of attributes. OpenTelemetry's conventions define the first five. Those for MCP may
+// still change, so the names are written here and not imported.
 const (
 	attrMethod = "mcp.method.name"
 	attrTool   = "gen_ai.tool.name"
