@@ -14,7 +14,7 @@ import (
 // TestREADMECodeIsCompiled finds every Go block of the README and of the docs in
 // a file that the compiler sees.
 func TestREADMECodeIsCompiled(t *testing.T) {
-	for _, page := range []string{"README.md", "docs/migration.md", "docs/elicit.md", "docs/operations.md", "docs/adopting.md", "docs/testing.md", "docs/telemetry.md"} {
+	for _, page := range []string{"README.md", "docs/migration.md", "docs/elicit.md", "docs/operations.md", "docs/adopting.md", "docs/testing.md", "docs/telemetry.md", "docs/using.md"} {
 		checkCode(t, page)
 	}
 }
@@ -62,9 +62,13 @@ func checkCode(t *testing.T, page string) {
 // TestREADMESnippetsMakeWhatTheyUse: what a snippet uses, it makes itself, or one
 // before it does. Types and data of the reader's own are listed here.
 func TestREADMESnippetsMakeWhatTheyUse(t *testing.T) {
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	for _, page := range []string{"README.md", "docs/using.md"} {
+		part, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, part...)
 	}
 	known := make(map[string]bool)
 	for _, name := range strings.Fields("context fmt log mcp server mcpseal gosdk mcpgo elicit keys redis redisreplay " +

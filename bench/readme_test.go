@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// figure is a number in the README's section "Fast", and the cell that the benchmark prints
+// figure is a number in docs/speed.md, and the cell that the benchmark prints
 // for it.
 type figure struct {
-	text   string // what the section says, with # for the number
+	text   string // what the page says, with # for the number
 	title  string // the beginning of the table's title
 	row    string
 	column string
@@ -36,7 +36,7 @@ var figures = []figure{
 	{"A call that asks and its retry together make # allocations more than with empty middleware", mcpgoAsking, "protected", "allocations"},
 }
 
-// tableFigures says which row of the benchmark each column of the section's table shows. Its
+// tableFigures says which row of the benchmark each column of the page's table shows. Its
 // rows are sizes of state, and the number of allocations.
 var tableFigures = map[string]string{
 	"mcpseal":                  "mcpseal",
@@ -54,22 +54,17 @@ const (
 	number = `(?:` + digits + `|\b(?:one|` + words + `)\b)`
 )
 
-// anyFigure matches a number anywhere in the section. There, "one" is a figure only before a unit.
+// anyFigure matches a number anywhere in the page. There, "one" is a figure only before a unit.
 var anyFigure = regexp.MustCompile(digits + `|\b(?:` + words + `|one (?:allocation|byte|nanosecond|microsecond))\b`)
 
-// TestEveryFigureInTheREADMEIsPrinted finds, for every number of the section "Fast", the cell
+// TestEveryFigureOfTheSpeedPageIsPrinted finds, for every number of docs/speed.md, the cell
 // that shows it. It compares no values.
-func TestEveryFigureInTheREADMEIsPrinted(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+func TestEveryFigureOfTheSpeedPageIsPrinted(t *testing.T) {
+	page, err := os.ReadFile("../docs/speed.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(readme), "\n## Fast\n")
-	section, _, ended := strings.Cut(section, "\n## ")
-	if !found || !ended {
-		t.Fatal("the README has no section Fast")
-	}
-	for _, problem := range unprinted(section, measured()) {
+	for _, problem := range unprinted(string(page), measured()) {
 		t.Error(problem)
 	}
 }
@@ -88,7 +83,7 @@ func unprinted(section string, printed []printedTable) (problems []string) {
 	for _, f := range figures {
 		pattern := regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(f.text), "#", number))
 		if len(pattern.FindAllString(text, -1)) != 1 {
-			problems = append(problems, "the README does not say once: "+f.text)
+			problems = append(problems, "the page does not say once: "+f.text)
 		}
 		text = pattern.ReplaceAllString(text, "")
 		if !prints(printed, f.title, f.row, f.column) {
@@ -96,10 +91,10 @@ func unprinted(section string, printed []printedTable) (problems []string) {
 		}
 	}
 	for _, left := range anyFigure.FindAllString(text, -1) {
-		problems = append(problems, "the README has a number that the list of figures lacks: "+left)
+		problems = append(problems, "the page has a number that the list of figures lacks: "+left)
 	}
 	if len(rows) < 3 {
-		return append(problems, "the README has no table")
+		return append(problems, "the page has no table")
 	}
 	header := cellsOf(rows[0])
 	for _, line := range rows[2:] { // after the header and its underline
@@ -146,12 +141,11 @@ func prints(printed []printedTable, title, row, column string) bool {
 }
 
 func TestAFigureThatNothingPrintsIsFound(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+	page, err := os.ReadFile("../docs/speed.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(readme), "\n## Fast\n")
-	section, _, _ = strings.Cut(section, "\n## ")
+	section := string(page)
 	without := slices.DeleteFunc(slices.Clone(measured()), func(p printedTable) bool { return strings.HasPrefix(p.title, "a page:") })
 	for name, c := range map[string]struct {
 		problems []string
