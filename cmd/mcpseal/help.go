@@ -20,7 +20,7 @@ func fitHelp(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	root.SetUsageTemplate(strings.NewReplacer(
 		".FlagUsages", fmt.Sprint(".FlagUsagesWrapped ", columns),
-		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", // hides the usage line of a command that does nothing without a subcommand
+		"{{if .Runnable}}", `{{if and .Runnable (or (not .HasAvailableSubCommands) (index .Annotations "alone"))}}`, // hides the usage line of a command that does nothing without a subcommand
 	).Replace(root.UsageTemplate()))
 	var fit func(cmd *cobra.Command)
 	fit = func(cmd *cobra.Command) {
