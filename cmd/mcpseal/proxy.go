@@ -40,7 +40,7 @@ type proxying struct {
 func newProxy() *cobra.Command {
 	var p proxying
 	cmd := &cobra.Command{
-		Use:   "proxy --config FILE | --upstream URL --listen ADDRESS | -- COMMAND...",
+		Use:   "proxy --config FILE | --upstream URL --listen ADDRESS | -- COMMAND",
 		Short: "Seal the state and the cursors of any MCP server",
 		Long: `Stands in front of one MCP server, in any language, and seals what the server
 puts into requestState and into the cursors of its lists. The server gets back
@@ -87,10 +87,11 @@ With a command after --, the exit code is that of the command.`,
     --ephemeral --audience try --identity anonymous
   mcpseal proxy --audience notes --ephemeral -- python server.py
   mcpseal proxy check proxy.yaml && mcpseal proxy --config proxy.yaml`,
-		Annotations:       map[string]string{"alone": "yes"}, // it needs no subcommand
-		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, args []string) error { return p.run(cmd, args) },
+		Annotations:           map[string]string{"alone": "yes"}, // it needs no subcommand
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		RunE:                  func(cmd *cobra.Command, args []string) error { return p.run(cmd, args) },
 	}
 	p.flags(cmd)
 	cmd.AddCommand(newProxyCheck())
