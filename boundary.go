@@ -22,7 +22,7 @@ type Boundary struct {
 	spendDirectly  bool          // true if the replay store says that it cannot block
 }
 
-// New returns a boundary. An error says what to change in the config. Call it once, when
+// New returns a boundary. An error says what to change in the config. Call New once, when
 // the server starts.
 func New(config Config) (*Boundary, error) {
 	config, err := config.withDefaults()
@@ -122,7 +122,7 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 // Missing returns which of the given claims are neither proved by the tokens that this
 // boundary seals nor waived in [Config.Waive]. With an unsealed format, such as
 // compat.Plaintext, [ClaimWording] and [ClaimSingleUse] are missing even if they are
-// waived. Call it when a handler is registered that relies on a claim, to refuse a
+// waived. Call Missing when a handler is registered that relies on a claim, to refuse a
 // boundary without that claim.
 func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }
 

@@ -75,6 +75,6 @@ type Binding struct {
 
 // ArgumentsDigest returns a digest of the arguments' JSON value, as docs/token.md
 // defines it. An error means that the client sent bad arguments; a [Format] must return
-// this error unchanged. Call it in [Format.Digest], unless your tokens hold a digest of
-// another kind.
+// this error unchanged. Call ArgumentsDigest in [Format.Digest], unless your tokens hold
+// a digest of another kind.
 func (b *Binding) ArgumentsDigest() ([32]byte, error) { return argdigest.Sum(b.Arguments) }

@@ -14,8 +14,8 @@ import (
 var ErrRejected = errors.New("mcpseal: token rejected")
 
 // RejectError means that [Boundary.Open] did not accept a token. Its text is the same
-// for every reason, so a client may see it. Use errors.As to get it if your own code must
-// know the reason; the log and the observer have the reason already.
+// for every reason, so a client may see it. Use errors.As to get a RejectError if your
+// own code must know the reason; the log and the observer have the reason already.
 type RejectError struct {
 	Reason Reason `json:"-"` // tells the operator why; never show it to the client
 	cause  *callback.Error
@@ -74,7 +74,7 @@ type WireError struct {
 func (e WireError) Error() string { return e.Message }
 
 // Wire turns an error of [Boundary.Open] or [Boundary.Seal] into the error that the
-// client gets. All rejections look the same. Use it in an adapter, or in a handler that
+// client gets. All rejections look the same. Use Wire in an adapter, or in a handler that
 // seals by itself, to answer a request whose token was rejected or whose state was not
 // sealed.
 func Wire(err error) WireError {
@@ -128,7 +128,7 @@ const (
 )
 
 // Level returns the log level for a rejection: error if the service failed and its
-// operator must act, warning if the cause is what a client sent. Use it if you log
+// operator must act, warning if the cause is what a client sent. Use Level if you log
 // rejections yourself.
 func (r Reason) Level() slog.Level {
 	switch r {

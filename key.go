@@ -187,8 +187,8 @@ var (
 )
 
 // ParseKey reads the text that [Key.Reveal] returns. A checksum catches a text
-// that was cut, mistyped or encoded twice. The error never repeats the text. Use it for a
-// key that you keep in a place that package keys does not read.
+// that was cut, mistyped or encoded twice. The error never repeats the text. Use ParseKey
+// for a key that you keep in a place that package keys does not read.
 func ParseKey(text string) (Key, error) {
 	body, ok := strings.CutPrefix(text, keyTextPrefix)
 	switch {

@@ -20,8 +20,8 @@ import (
 type PlainError = plain.Error
 
 // PlainText returns a client's text in a form that a log may show: quoted unless it
-// is plain ASCII, and cut at 128 bytes. Use it for every text from a client that your
-// adapter logs.
+// is plain ASCII, and cut at 128 bytes. Use PlainText for every text from a client that
+// your adapter logs.
 func PlainText(text string) string { return plain.Text(text) }
 
 // PartError is the error or panic of a part that a server's author supplied, such as a
@@ -31,8 +31,8 @@ func PlainText(text string) string { return plain.Text(text) }
 type PartError = callback.Error
 
 // Guard calls a part that a server's author supplied. It returns the part's error or
-// panic as a [*PartError], or nil if the part succeeded. Use it in an adapter, so that a
-// panic in code of the author does not end the process.
+// panic as a [*PartError], or nil if the part succeeded. Use Guard in an adapter, so that
+// a panic in code of the author does not end the process.
 func Guard(part func() error) error {
 	var failed *PartError
 	panicked := callback.Guard(func() {
@@ -56,8 +56,8 @@ func (p Principal) Identify(ctx context.Context) (user string, err error) {
 }
 
 // Logger returns a logger that logs as l does, but ignores a panic of l's slog.Handler.
-// If l is nil, the current slog.Default() takes its place. Use it in an adapter, for the
-// logger that the author supplied.
+// If l is nil, the current slog.Default() takes its place. Use Logger in an adapter, for
+// the logger that the author supplied.
 func Logger(l *slog.Logger) *slog.Logger { return callback.Logger(cmp.Or(l, slog.Default())) }
 
 // failure says why a check failed, with all that the operator may know. It implements

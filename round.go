@@ -120,8 +120,8 @@ type Principal func(ctx context.Context) (string, error)
 
 // User returns a principal for a user that is already known. If id is empty, the
 // principal returns an error, because an authenticated caller without a name must not
-// pass as a call without a user. Use it if the user was verified before the request
-// reached the adapter.
+// pass as a call without a user. Use this principal if the user was verified before the
+// request reached the adapter.
 func User(id string) Principal {
 	return func(context.Context) (string, error) {
 		if id == "" {
