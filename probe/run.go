@@ -45,7 +45,8 @@ const (
 )
 
 // Run attacks a server and reports which attacks got through. It returns an error only if the
-// options are wrong. All other problems are in the report.
+// options are wrong. All other problems are in the report. The calls have their effects,
+// so run the probe against a test system.
 func Run(ctx context.Context, server Server, options Options) (*Report, error) {
 	if err := options.Check(); err != nil {
 		return nil, err
