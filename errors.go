@@ -89,8 +89,8 @@ func Wire(err error) WireError {
 }
 
 // Reason says why a token was rejected, or why a state was not sealed. It is for the
-// operator: a client never learns it. Use it as the label of a metric, and to decide
-// whether somebody must act: docs/operations.md says what to do about each reason.
+// operator: a client never learns it. Use it as the label of a metric, and to find in
+// docs/operations.md what to do about it.
 //
 // A Reason is an error, so that a [Codec] or a [Format] can return it.
 type Reason string

@@ -364,7 +364,7 @@ func (p *probe) admit() (id int, wait time.Duration, err error) {
 	return p.number, wait, nil
 }
 
-// end sets p.ended if the time is over or somebody interrupted the probe.
+// end sets p.ended if MaxTime has passed or a user interrupted the probe.
 func (p *probe) end() {
 	if p.ended != nil || p.ctx.Err() == nil {
 		return
