@@ -10,7 +10,8 @@ import (
 const methodTool, methodPrompt = "tools/call", "prompts/get"
 
 // Boundary seals states for the client and opens the tokens that come back. It is
-// safe for concurrent use.
+// safe for concurrent use. Make one with [New] for each service, and pass it to an
+// adapter.
 type Boundary struct {
 	config         Config
 	formats        []acceptedFormat // the first format seals tokens, all of them open tokens
@@ -21,7 +22,8 @@ type Boundary struct {
 	spendDirectly  bool          // true if the replay store says that it cannot block
 }
 
-// New returns a boundary. An error says what to change in the config.
+// New returns a boundary. An error says what to change in the config. Call New once, when
+// the server starts.
 func New(config Config) (*Boundary, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -102,7 +104,7 @@ func currentRing(keys KeySource) (ring *Ring, err error) {
 
 // Codec returns the codec that seals tokens of the given purpose, such as cursors, with
 // this boundary's keys. It returns nil if no format of the boundary is a [NativeFormat]
-// or a [RecordFormat].
+// or a [RecordFormat]. For cursors, call cursor.ConfigOf instead, which uses this method.
 func (b *Boundary) Codec(purpose Purpose) Codec {
 	for i := range b.formats {
 		record := b.formats[i].record
@@ -120,11 +122,13 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 // Missing returns which of the given claims are neither proved by the tokens that this
 // boundary seals nor waived in [Config.Waive]. With an unsealed format, such as
 // compat.Plaintext, [ClaimWording] and [ClaimSingleUse] are missing even if they are
-// waived.
+// waived. Call Missing when a handler is registered that relies on a claim, to refuse a
+// boundary without that claim.
 func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }
 
 // Config returns the config with its defaults filled in. Only Format, URLTTL and Logger
-// stay zero if they were zero.
+// stay zero if they were zero. An adapter reads from it the limits and the logger of the
+// boundary.
 func (b *Boundary) Config() Config { return b.config }
 
 // alwaysDemanded returns the claims that this boundary demands of every token.

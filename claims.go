@@ -7,7 +7,7 @@ import (
 )
 
 // Claims is what a token asserts. [Binding] is what the token is bound to. Times are Unix
-// times in milliseconds.
+// times in milliseconds. You need Claims only to write a [Format] of your own.
 type Claims struct {
 	Issued  int64 // when the token was sealed; 0 if tokens of the format do not hold this time
 	Expires int64 // the token opens only before this time
@@ -29,7 +29,8 @@ type Claims struct {
 
 // ClaimSet is a set of things that a token can prove. The config of a boundary demands
 // some of these claims, and a [Format] carries some. If a format cannot carry a demanded
-// claim, the operator may waive that claim by name.
+// claim, the operator may waive that claim by name. Use a ClaimSet in [Config.Waive] and in
+// the methods of a Format.
 type ClaimSet uint16
 
 const (
@@ -48,7 +49,7 @@ const (
 
 var claimNames = []string{"request", "arguments", "audience", "user", "questions", "flow", "single use", "wording"}
 
-// String returns the names of the claims in the set.
+// String returns the names of the claims in the set. It is for logs and error messages.
 func (c ClaimSet) String() string {
 	var names []string
 	for i, name := range claimNames {
@@ -62,7 +63,8 @@ func (c ClaimSet) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Binding is what a token is bound to: the request, the user and the service.
+// Binding is what a token is bound to: the request, the user and the service. You need it
+// only to write a [Format] of your own.
 type Binding struct {
 	Method    string // such as tools/call
 	Target    string // the tool, the prompt or the resource's URI
@@ -73,5 +75,6 @@ type Binding struct {
 
 // ArgumentsDigest returns a digest of the arguments' JSON value, as docs/token.md
 // defines it. An error means that the client sent bad arguments; a [Format] must return
-// this error unchanged.
+// this error unchanged. Call ArgumentsDigest in [Format.Digest], unless your tokens hold
+// a digest of another kind.
 func (b *Binding) ArgumentsDigest() ([32]byte, error) { return argdigest.Sum(b.Arguments) }

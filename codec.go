@@ -31,7 +31,8 @@ type Codec interface {
 }
 
 // Purpose is what a token is for. Every purpose has its own keys, prefix and
-// first payload byte, so a ring never accepts a token of one purpose for another.
+// first payload byte, so a ring never accepts a token of one purpose for another. Pass a
+// Purpose to [RingCodec] or [Boundary.Codec].
 type Purpose uint8
 
 const (
@@ -54,7 +55,8 @@ var purposeDetails = [purposes]struct {
 
 func (p Purpose) valid() bool { return p < purposes }
 
-// Prefix returns the text that every token of this purpose begins with.
+// Prefix returns the text that every token of this purpose begins with. Use it to
+// recognise a native token or cursor.
 func (p Purpose) Prefix() string {
 	if !p.valid() {
 		return ""
@@ -62,7 +64,8 @@ func (p Purpose) Prefix() string {
 	return purposeDetails[p].prefix
 }
 
-// Mark returns the first byte of every payload of this purpose.
+// Mark returns the first byte of every payload of this purpose. Whoever opens a text with
+// a [Codec] compares the byte with the first byte of the payload.
 func (p Purpose) Mark() byte {
 	if !p.valid() {
 		return 0

@@ -11,7 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Config is the policy of a boundary. New copies it.
+// Config is the policy of a boundary. New copies it. Set Keys and Audience, and leave the
+// rest at zero until you need it.
 type Config struct {
 	// Keys seals and opens native tokens. Required, unless Format is set. A *Ring is
 	// a KeySource.
@@ -37,14 +38,15 @@ type Config struct {
 	// RequireUser makes the boundary open and seal tokens only for calls with a user. If a
 	// call has no user and no token, and its handler asks a question, the call fails with an
 	// internal error, which is also in the log. Calls that neither send nor receive a token
-	// are not affected.
+	// are not affected. Set it if every caller signs in.
 	RequireUser bool
 
 	// TTL is how long a token can be opened after it was sealed. 0 means 10 minutes. A token
 	// keeps its expiry even if TTL is lowered later.
 	TTL time.Duration
 	// URLTTL replaces TTL for the token of a round that asks the user to open a URL, even if
-	// the round asks other things too. 0 means the same as TTL.
+	// the round asks other things too. 0 means the same as TTL. Set it if what users do
+	// at the URL takes longer than TTL, such as a payment.
 	URLTTL time.Duration
 	// MaxFlow is how long all rounds of a flow may take together, counted from when its
 	// first token was sealed. 0 means 1 hour, NoLimit means no limit.
@@ -54,7 +56,8 @@ type Config struct {
 	MaxRounds int
 
 	// Replay is the store that makes each token work only once. Nil means that a token works
-	// any number of times until it expires.
+	// any number of times until it expires. Set it if it does harm to run a handler twice
+	// with the same answers.
 	Replay ReplayStore
 	// ReplayTools limits single use to the tokens of these tools. Empty means that Replay
 	// makes the tokens of all requests work only once.
@@ -82,8 +85,9 @@ type Config struct {
 	// Logger gets one log record for each rejection. Nil means slog.Default().
 	Logger *slog.Logger
 	// Observer gets an [Event], for metrics, after each attempt to seal or open a token, and
-	// when answers are dropped. With package gosdk it also gets an event after each attempt
-	// to issue or open a cursor. Nil means no observer.
+	// when answers are dropped. Through an adapter, it also gets an event after each attempt
+	// to issue or open a cursor. The observer is called during the request, so it must be
+	// fast. Nil means no observer.
 	Observer func(context.Context, Event)
 }
 

@@ -9,34 +9,41 @@ import (
 	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
-// ErrRejected matches every rejection: use errors.Is(err, ErrRejected).
+// ErrRejected matches every rejected token: use errors.Is(err, ErrRejected) if you do
+// not need the reason.
 var ErrRejected = errors.New("mcpseal: token rejected")
 
 // RejectError means that [Boundary.Open] did not accept a token. Its text is the same
-// for every reason, so a client may see it.
+// for every reason, so a client may see it. Use errors.As to get a RejectError if your
+// own code must know the reason; the log and the observer have the reason already.
 type RejectError struct {
 	Reason Reason `json:"-"` // tells the operator why; never show it to the client
 	cause  *callback.Error
 }
 
+// Error returns the text of [ErrRejected], which is the same for every rejection.
 func (e *RejectError) Error() string { return ErrRejected.Error() }
 
-// Is makes errors.Is(err, ErrRejected) true for every RejectError.
+// Is makes errors.Is(err, ErrRejected) true for every RejectError. Call errors.Is instead
+// of this method.
 func (e *RejectError) Is(target error) bool { return target == ErrRejected }
 
 // Cause returns an error that explains the reason, such as how your codec or store
 // failed. It returns nil if there is no explanation. The text of the returned error is
 // safe to log. The error that it wraps is the original one, whose text may not be safe to
-// log.
+// log. Log the returned error if you write your own record of the rejection.
 func (e *RejectError) Cause() error { return e.cause.OrNil() }
 
 // SealError means that [Boundary.Seal] did not seal a state. The service is at fault,
-// and the client sees an internal error.
+// and the client sees an internal error. An adapter passes it to [Wire]; the log already
+// says why.
 type SealError struct {
-	Reason Reason
+	Reason Reason // tells the operator why
 	cause  *callback.Error
 }
 
+// Error returns a text with the reason. It is for the log; send the client what [Wire]
+// returns.
 func (e *SealError) Error() string { return "mcpseal: state not sealed: " + string(e.Reason) }
 
 // Cause returns an error that explains the reason, or nil if there is no explanation: see
@@ -45,25 +52,31 @@ func (e *SealError) Cause() error { return e.cause.OrNil() }
 
 // ParamsError means that a first round cannot be sealed, because the request's arguments
 // have no digest: they are not JSON, have two members with the same name, nest too deep
-// or are too long. This is the client's fault.
+// or are too long. This is the client's fault. [Wire] turns it into the error "Invalid
+// params", so most callers need not look for it.
 type ParamsError struct {
 	problem *argdigest.Error // says what is wrong with the arguments and where, but quotes nothing from them
 }
 
+// Error says what is wrong with the arguments, for the log. It quotes nothing from them.
 func (e *ParamsError) Error() string { return "mcpseal: " + e.problem.Error() }
 
 // WireError is a JSON-RPC error that says no more than a client may know. It implements
-// error, so a handler can return it.
+// error, so a handler can return it. An adapter converts it into the error type of its
+// SDK.
 type WireError struct {
-	Code    int64           `json:"code"`
-	Message string          `json:"message"`
-	Data    json.RawMessage `json:"data,omitempty"`
+	Code    int64           `json:"code"`           // the JSON-RPC error code
+	Message string          `json:"message"`        // a fixed text, which repeats nothing of the request
+	Data    json.RawMessage `json:"data,omitempty"` // a JSON object for programs, or nil
 }
 
+// Error returns the message, so that a WireError is an error.
 func (e WireError) Error() string { return e.Message }
 
 // Wire turns an error of [Boundary.Open] or [Boundary.Seal] into the error that the
-// client gets. All rejections look the same.
+// client gets. All rejections look the same. Use Wire in an adapter, or in a handler that
+// seals by itself, to answer a request whose token was rejected or whose state was not
+// sealed.
 func Wire(err error) WireError {
 	var params *ParamsError
 	switch {
@@ -76,7 +89,8 @@ func Wire(err error) WireError {
 }
 
 // Reason says why a token was rejected, or why a state was not sealed. It is for the
-// operator: a client never learns it.
+// operator: a client never learns it. Use it as the label of a metric, and to find in
+// docs/operations.md what to do about it.
 //
 // A Reason is an error, so that a [Codec] or a [Format] can return it.
 type Reason string
@@ -114,7 +128,8 @@ const (
 )
 
 // Level returns the log level for a rejection: error if the service failed and its
-// operator must act, warning if the cause is what a client sent.
+// operator must act, warning if the cause is what a client sent. Use Level if you log
+// rejections yourself.
 func (r Reason) Level() slog.Level {
 	switch r {
 	case ReasonCodecFailed, ReasonPrincipalFailed, ReasonStoreFailed:

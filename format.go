@@ -64,8 +64,9 @@ type Format interface {
 }
 
 // Accepted is a format whose tokens a boundary opens in addition to those of its own
-// format.
+// format. List it in [Config.AlsoOpen] while a service moves from one format to another.
 type Accepted struct {
+	// Format is the format whose tokens are opened. It is required.
 	Format Format
 	// Waive names claims that the config demands but the format cannot carry. The boundary
 	// does without these claims. New refuses a format that lacks any other demanded claim.

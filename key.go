@@ -28,7 +28,8 @@ const (
 )
 
 // Key is one secret. Printing a Key never shows the secret: only [Key.Reveal] does. The
-// zero Key has no secret and is refused everywhere.
+// zero Key has no secret and is refused everywhere. Make a Key with [GenerateKey],
+// [NewKey] or [ParseKey], and pass it to [NewRing].
 type Key struct {
 	material *keyMaterial
 }
@@ -42,13 +43,17 @@ type keyMaterial struct {
 }
 
 // KeyID is the public name of a key. It is derived from the secret. Every token that the
-// key sealed holds this id right after the prefix.
+// key sealed holds this id right after the prefix. Use it to name a key in logs and on
+// dashboards.
 type KeyID [4]byte
 
-// String returns the id as eight hexadecimal digits.
+// String returns the id as eight hexadecimal digits. Logs and files of keys show an id
+// like this.
 func (id KeyID) String() string { return hex.EncodeToString(id[:]) }
 
-// GenerateKey makes a random key.
+// GenerateKey makes a random key. Use it for a new key, and in tests. Store what
+// [Key.Reveal] returns, because a service with several replicas, or one that restarts,
+// needs the same key again.
 func GenerateKey() Key {
 	secret := make([]byte, minSecret)
 	rand.Read(secret) // never fails
@@ -160,7 +165,7 @@ func variety(b []byte) (n int) {
 	return n
 }
 
-// ID returns the key's public name.
+// ID returns the key's public name. Show this id wherever a person must tell keys apart.
 func (k Key) ID() KeyID {
 	if k.material == nil {
 		return KeyID{}
@@ -182,7 +187,8 @@ var (
 )
 
 // ParseKey reads the text that [Key.Reveal] returns. A checksum catches a text
-// that was cut, mistyped or encoded twice. The error never repeats the text.
+// that was cut, mistyped or encoded twice. The error never repeats the text. Use ParseKey
+// for a key that you keep in a place that package keys does not read.
 func ParseKey(text string) (Key, error) {
 	body, ok := strings.CutPrefix(text, keyTextPrefix)
 	switch {
@@ -228,7 +234,8 @@ func keyChecksum(secret []byte) []byte {
 // every log. fmt cannot call them for a Key in an unexported field of another struct: it
 // then prints a pointer, not the secret.
 
-// String returns the key's id in a short text, without the secret.
+// String returns the key's id in a short text, without the secret, so that printing a key
+// is safe.
 func (k Key) String() string {
 	if k.material == nil {
 		return "mcpseal.Key(none)"
@@ -239,7 +246,7 @@ func (k Key) String() string {
 // GoString returns what String returns, so that %#v shows no secret either.
 func (k Key) GoString() string { return k.String() }
 
-// Format writes what String returns, whatever the verb.
+// Format writes what String returns, so that no verb of package fmt shows the secret.
 func (k Key) Format(s fmt.State, _ rune) { io.WriteString(s, k.String()) }
 
 // LogValue returns what String returns, so that slog shows no secret either.
@@ -248,7 +255,8 @@ func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 // MarshalText returns what String returns, so that encoders write no secret either.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// String returns the number of keys in the ring and the id of its sealing key.
+// String returns the number of keys in the ring and the id of its sealing key, without a
+// secret, so that printing a ring is safe.
 func (r Ring) String() string {
 	if r.keys == nil {
 		return "mcpseal.Ring(empty)"
@@ -259,7 +267,7 @@ func (r Ring) String() string {
 // GoString returns what String returns, so that %#v shows no secret either.
 func (r Ring) GoString() string { return r.String() }
 
-// Format writes what String returns, whatever the verb.
+// Format writes what String returns, so that no verb of package fmt shows a secret.
 func (r Ring) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }
 
 // LogValue returns what String returns, so that slog shows no secret either.

@@ -11,20 +11,20 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// Op is the kind of operation that an [Event] is about.
+// Op is the kind of operation that an [Event] is about. Use it as the label of a metric.
 type Op string
 
 const (
-	OpSeal Op = "seal"
-	OpOpen Op = "open"
+	OpSeal Op = "seal" // a state was sealed, or could not be sealed
+	OpOpen Op = "open" // a token was opened or rejected
 	OpDrop Op = "drop" // answers from the client were not passed to the handler
 )
 
-// Event is one operation of a boundary, for metrics. It holds nothing that must not be on
-// a dashboard: no token, state, key, argument or user. Op, Reason, Method, Target and
-// Format have few values, so they can be labels of a metric. The other fields cannot,
-// because clients can cause any number of different values. Opening a first round, which
-// has no token, causes no event.
+// Event is one operation of a boundary, for metrics: [Config.Observer] gets it. It holds
+// nothing that must not be on a dashboard: no token, state, key, argument or user. Op,
+// Reason, Method, Target and Format have few values, so they can be labels of a metric.
+// The other fields cannot, because clients can cause any number of different values.
+// Opening a first round, which has no token, causes no event.
 type Event struct {
 	Op       Op            // what the boundary did
 	Reason   Reason        // why the operation failed; "" if it succeeded
@@ -42,8 +42,8 @@ type Event struct {
 	// prefix, or "" if the token belongs to no format.
 	Format     string
 	KeyID      string // the id of the key that the token names, even if the token is forged; "" if the format does not tell the id
-	TokenBytes int
-	StateBytes int
+	TokenBytes int    // the length of the token in bytes; 0 if there is none
+	StateBytes int    // the length of the state in bytes; 0 if there is none or the token was rejected
 
 	Dropped int // with OpDrop: how many answers were dropped, because no question asked for them or they were incomplete
 
@@ -51,7 +51,9 @@ type Event struct {
 	Round int    // the token's round if the token is genuine or is being sealed, otherwise 0
 }
 
-// TargetUnknown is the Target of an event about a request whose target may not exist.
+// TargetUnknown is the Target of an event about a request whose target may not exist. So
+// a metric with the target as its label gets one value for all names that clients make
+// up.
 const TargetUnknown = "unknown"
 
 func (b *Boundary) startEvent() (start time.Time) {

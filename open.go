@@ -8,10 +8,11 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// Open begins a round. An empty token means a first round and is always accepted. Any
-// other token must be unchanged, not expired and within the limits of the config, and
-// must have been sealed for this request, user and service. Otherwise the error is a
-// *[RejectError], whatever is wrong. For the tokens that [Config.AskAgain] chooses, Open
+// Open begins a round: call it for every request that can carry a state, before its
+// handler runs. An empty token means a first round and is always accepted. Any other
+// token must be unchanged, not expired and within the limits of the config, and must have
+// been sealed for this request, user and service. Otherwise the error is a
+// [*RejectError], whatever is wrong. For the tokens that [Config.AskAgain] chooses, Open
 // returns a first round instead of the error.
 func (b *Boundary) Open(ctx context.Context, request Request, token string) (round Round, err error) {
 	round.begin(b, &request)

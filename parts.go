@@ -15,21 +15,24 @@ import (
 
 // PlainError is an error whose text holds no secret. If a codec, a format, a store or a
 // principal returns or wraps a PlainError, the log shows its text. Of any other error the
-// log shows only the type.
+// log shows only the type. Return one from your own code to tell the operator what
+// failed.
 type PlainError = plain.Error
 
 // PlainText returns a client's text in a form that a log may show: quoted unless it
-// is plain ASCII, and cut at 128 bytes.
+// is plain ASCII, and cut at 128 bytes. Use PlainText for every text from a client that
+// your adapter logs.
 func PlainText(text string) string { return plain.Text(text) }
 
 // PartError is the error or panic of a part that a server's author supplied, such as a
 // store. Its text names only the type of that error or panic, because the original text
 // may hold a secret. The method Stack names the functions that led to a panic. The method
-// Unwrap returns the original error.
+// Unwrap returns the original error. An adapter logs a PartError, for the server's author.
 type PartError = callback.Error
 
 // Guard calls a part that a server's author supplied. It returns the part's error or
-// panic as a [*PartError], or nil if the part succeeded.
+// panic as a [*PartError], or nil if the part succeeded. Use Guard in an adapter, so that
+// a panic in code of the author does not end the process.
 func Guard(part func() error) error {
 	var failed *PartError
 	panicked := callback.Guard(func() {
@@ -45,14 +48,16 @@ func Guard(part func() error) error {
 
 // Identify calls p and returns the name of the user that is calling. It returns "" if p
 // is nil. If p fails, panics or returns a name of more than 4096 bytes, the error is a
-// [*PartError].
+// [*PartError]. Use Identify if your own code needs the name; a boundary calls the principal
+// itself.
 func (p Principal) Identify(ctx context.Context) (user string, err error) {
 	user, failed := callback.Identify(ctx, p)
 	return user, failed.OrNil()
 }
 
 // Logger returns a logger that logs as l does, but ignores a panic of l's slog.Handler.
-// If l is nil, the current slog.Default() takes its place.
+// If l is nil, the current slog.Default() takes its place. Use Logger in an adapter, for
+// the logger that the author supplied.
 func Logger(l *slog.Logger) *slog.Logger { return callback.Logger(cmp.Or(l, slog.Default())) }
 
 // failure says why a check failed, with all that the operator may know. It implements

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Kind is the kind of a question.
+// Kind is the kind of a question. An adapter derives it from the method and the mode of
+// the question.
 type Kind uint8
 
 // The kinds of questions that a server may ask.
@@ -18,18 +19,20 @@ const (
 
 // Takes reports whether an answer of the given kind fits a question of kind k. An answer
 // to a form looks like an answer to a URL, so either answer fits both questions.
+// [Round.Accepts] uses it; call it yourself only to compare kinds without a round.
 func (k Kind) Takes(answer Kind) bool { return k == answer || k.elicits() && answer.elicits() }
 
 func (k Kind) elicits() bool { return k == KindForm || k == KindURL }
 
-// The limits of what one round can ask.
+// The limits of what one round can ask. [Boundary.Seal] refuses more.
 const (
 	MaxQuestions   = 64  // how many questions one round can ask
 	MaxQuestionKey = 128 // how many bytes the key of a question can have
 )
 
 // Question identifies one entry of inputRequests: an answer must match its key and
-// kind. Questions can be compared with ==.
+// kind. Questions can be compared with ==. An adapter passes one to [Boundary.Seal] for
+// each entry.
 type Question struct {
 	Key    string   // the entry's name in inputRequests, at most [MaxQuestionKey] bytes
 	Kind   Kind     // tells which kind of answer fits
@@ -72,8 +75,9 @@ func distinctKeys(questions []Question) bool {
 }
 
 // Accepts reports whether an answer may reach the handler, that is, whether the previous
-// round asked a question with this key that takes an answer of this kind. On a first round
-// it is false. It is true for every answer if the operator waived [ClaimQuestions].
+// round asked a question with this key that takes an answer of this kind. An adapter
+// calls it for each answer, and drops the others. On a first round it is false. It is
+// true for every answer if the operator waived [ClaimQuestions].
 func (r *Round) Accepts(key string, kind Kind) bool {
 	if r.waived&ClaimQuestions != 0 {
 		return true

@@ -10,7 +10,8 @@ import (
 
 // RecordFormat returns a format that seals the native record with your own codec, for
 // [Config.Format]. Tokens begin with prefix: 2 to 16 lower-case letters and digits, then
-// a full stop. The prefix must not be one of mcpseal's own.
+// a full stop. The prefix must not be one of mcpseal's own. Use RecordFormat if the
+// keys are in an HSM or a key service.
 func RecordFormat(prefix string, codec Codec) Format {
 	return newRecordFormat(prefix, codec)
 }

@@ -9,19 +9,25 @@ import (
 	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
-// ReplayStore remembers which tokens were used, so that each token works only once. Spend
-// returns true exactly once for each flow and round, whoever calls it, and remembers the
-// use at least until use.Until. When in doubt, Spend returns an error, and the token is
-// rejected. If the context has already ended, Spend returns an error and records nothing.
-// Spend returns by the context's deadline: a boundary does not wait longer. While 2,000
-// calls of Spend have not returned, a boundary rejects single-use tokens without calling
-// Spend. A token counts as used even if the handler fails later.
+// ReplayStore remembers which tokens were used, so that each token works only once. Set a
+// store as [Config.Replay]. Package replay has a store for a single process, and package
+// replay/redisreplay has a store in Redis. Implement a ReplayStore to use another
+// database.
+//
+// Spend returns true exactly once for each flow and round, whoever calls it, and
+// remembers the use at least until use.Until. When in doubt, Spend returns an error, and
+// the token is rejected. If the context has already ended, Spend returns an error and
+// records nothing. Spend returns by the context's deadline: a boundary does not wait
+// longer. While 2,000 calls of Spend have not returned, a boundary rejects single-use
+// tokens without calling Spend. A token counts as used even if the handler fails later.
 //
 // The suite sealtest.TestReplayStore checks that a store does this.
 //
 // A boundary calls Spend on another goroutine, so that it can stop waiting. For a store in
 // memory that costs more than Spend itself: such a store can be a [NonBlockingStore].
 type ReplayStore interface {
+	// Spend records the use of a token, and returns true if it is the first use of this
+	// token. A boundary calls it once for each token that is otherwise accepted.
 	Spend(ctx context.Context, use Use) (first bool, err error)
 }
 
@@ -29,6 +35,7 @@ type ReplayStore interface {
 // although its context may have no deadline: it does not wait for a network, a file or
 // another goroutine, and holds its locks only for a short time. A boundary calls such a
 // store directly, so [Config.ReplayTimeout] and the limit of 2,000 calls do not apply.
+// Implement it if your store is in the memory of this process.
 //
 // The suite sealtest.TestReplayStore checks this too, as far as a test can.
 type NonBlockingStore interface {
@@ -50,10 +57,10 @@ func cannotBlock(store ReplayStore) (says bool) {
 }
 
 // Use is one use of a token, which a [ReplayStore] remembers. Flow and Round identify the
-// token.
+// token. Only a store reads a Use.
 type Use struct {
-	Flow   [16]byte
-	Round  int
+	Flow   [16]byte  // the id of the token's flow
+	Round  int       // the number of the token in its flow
 	Issued time.Time // when the token was sealed; a store that started later cannot know whether the token was used
 	Until  time.Time // the store remembers the use at least until this time
 	Owner  [16]byte  // the same for all tokens of one user at one boundary; zero means no user

@@ -6,7 +6,8 @@ import (
 )
 
 // Ring is an immutable list of keys: the first key seals tokens, and all of them open
-// tokens. A token names the key that sealed it, so a ring never tries keys in turn.
+// tokens. A token names the key that sealed it, so a ring never tries keys in turn. Set
+// a Ring as Config.Keys. Make it with [NewRing] or [Ephemeral], or let package keys make it.
 type Ring struct {
 	keys *ringKeys
 }
@@ -18,9 +19,10 @@ type ringKeys struct {
 	ephemeral bool
 }
 
-// NewRing makes a ring. To rotate, first add the new key at the end of the ring on every
-// replica. Then move it to the front. Drop the old key when its last token or cursor has
-// expired: after TTL, URLTTL or the TTL of cursors, whichever is longest.
+// NewRing makes a ring of keys that your program read itself; package keys reads them
+// from a file or from the environment. To rotate, first add the new key at the end of the
+// ring on every replica. Then move it to the front. Drop the old key when its last token
+// or cursor has expired: after TTL, URLTTL or the TTL of cursors, whichever is longest.
 func NewRing(keys ...Key) (*Ring, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("mcpseal: a ring needs at least one key; " + howToMakeAKey)
@@ -60,7 +62,8 @@ func Ephemeral() *Ring {
 	return ring
 }
 
-// IDs returns the ids of the keys. The first is the id of the key that seals.
+// IDs returns the ids of the keys. The first is the id of the key that seals. Log them to
+// see which keys a replica has.
 func (r *Ring) IDs() []KeyID {
 	if r == nil || r.keys == nil {
 		return nil
@@ -83,15 +86,19 @@ func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 
 // KeySource returns the ring to use now. Ring is called for every token, so a source
 // that reloads its keys only has to return another ring. Ring must be fast, safe for
-// concurrent use, and never return nil.
+// concurrent use, and never return nil. Implement a KeySource if your keys change while
+// the process runs, and package keys cannot read them.
 //
 // A source may have a method Outlast(ttl time.Duration) error. New calls Outlast with the
 // longest lifetime of the boundary's tokens, and returns its error. In a source whose
 // keys expire, Outlast returns an error if a key would expire before the tokens that it
 // sealed. The package keys has implementations.
 type KeySource interface {
+	// Ring returns the keys to use for the next token. It must not wait for a file or a
+	// network.
 	Ring() *Ring
 }
 
-// Ring returns r: a ring is its own [KeySource].
+// Ring returns r: a ring is its own [KeySource]. So a ring that never changes can be
+// Config.Keys.
 func (r *Ring) Ring() *Ring { return r }

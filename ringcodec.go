@@ -21,7 +21,8 @@ import (
 //	text = base64url(key id ‖ nonce ‖ ciphertext ‖ tag)
 //
 // The purpose's prefix and the key id are authenticated along with the payload.
-// The caller puts the prefix in front of the text.
+// The caller puts the prefix in front of the text. A boundary with Config.Keys uses
+// this codec already: call RingCodec only to seal or open such texts without a boundary.
 func RingCodec(keys KeySource, purpose Purpose) Codec {
 	return &ringCodec{keys: keys, purpose: purpose}
 }

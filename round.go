@@ -30,26 +30,30 @@ type Round struct {
 	opened    bool             // true if the request's token was accepted
 }
 
-// String returns the round's number in a short text, without state, user or arguments.
+// String returns the round's number in a short text, without state, user or arguments. So
+// printing a round is safe.
 func (r Round) String() string { return "mcpseal.Round(" + strconv.Itoa(r.claims.Round) + ")" }
 
-// Format writes what String returns, whatever the verb.
+// Format writes what String returns, so that no verb of package fmt shows the state.
 func (r Round) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }
 
 // LogValue returns what String returns, so that slog shows no state either.
 func (r Round) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
 // State returns what the handler wrote in the previous round, and true. It returns false
-// if the handler wrote no state or this is a first round.
+// if the handler wrote no state or this is a first round. Pass it to the handler in place
+// of the token.
 func (r *Round) State() (state string, ok bool) { return r.claims.State, r.claims.HasState }
 
 // First reports whether this is a first round: the request brought no token, or its token
-// was rejected and [Config.AskAgain] applied.
+// was rejected and [Config.AskAgain] applied. On a first round nothing was asked before,
+// so an adapter usually drops the answers.
 func (r *Round) First() bool { return !r.opened }
 
 // Questions returns the questions that the previous round asked. pinned is true if this
 // list is known to be complete. It is false if the operator waived [ClaimQuestions]
 // because the token's format cannot carry questions: then the questions are not known.
+// Use it to see what was asked; to check an answer, call [Round.Accepts].
 func (r *Round) Questions() (questions []Question, pinned bool) {
 	return slices.Collect(r.questions.all), r.waived&ClaimQuestions == 0
 }
@@ -61,11 +65,13 @@ func (r *Round) Asked(yield func(Question) bool) { r.questions.all(yield) }
 
 // Waived returns the claims that the token's format cannot carry and the operator waived.
 // It is zero on a first round. For an unsealed format, such as compat.Plaintext, the
-// result never has [ClaimWording] and [ClaimSingleUse].
+// result never has [ClaimWording] and [ClaimSingleUse]. An adapter uses it to
+// decide what it must check itself.
 func (r *Round) Waived() ClaimSet { return r.waived }
 
 // Expires returns the expiry of the last token that this round sealed, or the zero
-// time if it sealed none.
+// time if it sealed none. An adapter that waits for an answer during the call
+// stops waiting then.
 func (r *Round) Expires() (at time.Time) {
 	if r.expires != 0 {
 		at = time.UnixMilli(r.expires)
@@ -86,7 +92,8 @@ func (r *Round) identify(ctx context.Context) *failure {
 	return nil
 }
 
-// Request is a request that carries a token, or whose result will carry one.
+// Request is a request that carries a token, or whose result will carry one. An adapter
+// makes one for each request, and passes it to [Boundary.Open].
 type Request struct {
 	// Method is the method's name in the protocol: tools/call, prompts/get or
 	// resources/read.
@@ -107,12 +114,14 @@ type Request struct {
 
 // Principal returns the name of the verified user that is calling, or "" for no user. A
 // name has at most 4096 bytes and always means the same user. If the principal fails,
-// panics or returns a longer name, the boundary does not open or seal the token.
+// panics or returns a longer name, the boundary does not open or seal the token. An
+// adapter makes a Principal for each request, from what its SDK knows about the caller.
 type Principal func(ctx context.Context) (string, error)
 
 // User returns a principal for a user that is already known. If id is empty, the
 // principal returns an error, because an authenticated caller without a name must not
-// pass as a call without a user.
+// pass as a call without a user. Use this principal if the user was verified before the
+// request reached the adapter.
 func User(id string) Principal {
 	return func(context.Context) (string, error) {
 		if id == "" {

@@ -10,10 +10,11 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Seal returns the token to send in place of state. questions are the questions that the
-// result asks. A nil state means that the handler wrote none. Seal refuses whatever Open
-// would refuse. The error is a *[SealError], or a *[ParamsError] if this is a first round
-// and the request's arguments are malformed.
+// Seal returns the token to send in place of state: call it when a handler returns a
+// result that asks something. questions are the questions that the result asks. A nil
+// state means that the handler wrote none. Seal refuses whatever Open would refuse. The
+// error is a [*SealError], or a [*ParamsError] if this is a first round and the request's
+// arguments are malformed.
 func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questions ...Question) (string, error) {
 	start := b.startEvent()
 	format := &b.formats[0]

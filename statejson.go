@@ -17,7 +17,8 @@ import (
 // float64 cannot hold exactly, such as most integers beyond 2^53. DecodeState returns
 // other numbers in such a field as a float64. EncodeState trusts other types with JSON
 // methods of their own, even those that lose something: *big.Float, for example, may come
-// back rounded.
+// back rounded. Use EncodeState if a handler keeps a Go value and calls [Boundary.Seal]
+// itself; with an adapter, use its function SetState.
 func EncodeState(value any) (string, error) {
 	v := reflect.ValueOf(value)
 	if v.IsValid() { // encode through a pointer, because DecodeState uses the methods of the pointer type too
@@ -37,7 +38,8 @@ func EncodeState(value any) (string, error) {
 
 // DecodeState decodes a state that [EncodeState] encoded. It refuses a state with members
 // that T does not have, or with members of other types than in T. The error quotes
-// nothing from the state.
+// nothing from the state. Use DecodeState after [Boundary.Open]; with an adapter, use its
+// function State.
 func DecodeState[T any](state string) (T, error) {
 	var value, none T
 	decoder := json.NewDecoder(bytes.NewReader([]byte(state)))

@@ -16,7 +16,7 @@ const StartOver = "The confirmation is no longer valid. Nothing was done. Call t
 
 // HasNull reports whether a JSON value is null or holds a null, at any depth. A form
 // field that the user left empty is absent, not null, so a handler does not expect a
-// null.
+// null. Drop an answer for which HasNull returns true: it is incomplete.
 func HasNull(value any) bool {
 	switch v := value.(type) {
 	case nil:

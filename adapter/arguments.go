@@ -12,21 +12,24 @@ var argumentsPool = sync.Pool{New: func() any { return new(Arguments) }}
 // maxPooled is the capacity of the largest copy whose memory is reused.
 const maxPooled = 64 << 10
 
-// CopyArguments returns a copy of the arguments of a tool.
+// CopyArguments returns a copy of the arguments of a tool. Call it before any handler or
+// middleware runs.
 func CopyArguments(text []byte) *Arguments {
 	a := argumentsPool.Get().(*Arguments)
 	a.text = append(a.text[:0], text...)
 	return a
 }
 
-// CopyStrings returns the arguments of a prompt as a JSON object.
+// CopyStrings returns the arguments of a prompt as a JSON object. Call it before any
+// handler or middleware runs.
 func CopyStrings(members map[string]string) *Arguments {
 	a := argumentsPool.Get().(*Arguments)
 	a.text = AppendStrings(a.text[:0], members)
 	return a
 }
 
-// Text returns the copy. The copy is valid until Release is called.
+// Text returns the copy. The copy is valid until Release is called. Use the copy as
+// [mcpseal.Request].Arguments.
 func (a *Arguments) Text() []byte {
 	if a == nil {
 		return nil
@@ -34,7 +37,8 @@ func (a *Arguments) Text() []byte {
 	return a.text
 }
 
-// Release lets another call reuse the memory of the copy.
+// Release lets another call reuse the memory of the copy. Call it when nothing will be
+// sealed any more for this call.
 func (a *Arguments) Release() {
 	if a == nil || cap(a.text) > maxPooled {
 		return
@@ -44,7 +48,8 @@ func (a *Arguments) Release() {
 }
 
 // AppendStrings appends members to dst as a JSON object. The order of the members is
-// random; the digest of the arguments does not depend on their order.
+// random; the digest of the arguments does not depend on their order. Use AppendStrings
+// if you keep the memory of the copy yourself; otherwise use [CopyStrings].
 func AppendStrings(dst []byte, members map[string]string) []byte {
 	dst = append(dst, '{')
 	first := true

@@ -9,22 +9,25 @@ import (
 )
 
 // Capabilities says which kinds of questions a client has declared that it can answer.
+// Make a Capabilities for each request, and ask only what the client can answer.
 type Capabilities struct {
 	Form, URL     bool // elicitation; a client that declares elicitation without a mode can answer forms
-	Sampling      bool
+	Sampling      bool // sampling requests without tools
 	SamplingTools bool // sampling requests that offer tools
-	Roots         bool
+	Roots         bool // requests for the list of roots
 }
 
 // Need is the capability that a client must declare before a server asks it a question.
 // Revision 2026-07-28 forbids questions whose capability the client has not declared.
+// Make a Need for each question of a result.
 type Need struct {
-	Kind  mcpseal.Kind
-	Tools bool // true for a sampling request that offers tools
+	Kind  mcpseal.Kind // the kind of the question
+	Tools bool         // true for a sampling request that offers tools
 }
 
 // Meet reports whether a client with these capabilities can answer a question with this
-// need.
+// need. Call it before you seal a result: if Meet returns false for a question, send
+// [MissingCapabilities] instead of the questions.
 func (c Capabilities) Meet(need Need) bool {
 	switch need.Kind {
 	case mcpseal.KindForm:
@@ -40,7 +43,8 @@ func (c Capabilities) Meet(need Need) bool {
 }
 
 // CapabilitiesIn converts the capabilities that a client declared. The parameter declared
-// is the JSON object from the client, decoded by encoding/json.
+// is the JSON object from the client, decoded by encoding/json. Use CapabilitiesIn with
+// an SDK that keeps capabilities as JSON; with another SDK, fill in the fields yourself.
 func CapabilitiesIn(declared map[string]any) (c Capabilities) {
 	if elicitation, ok := declared["elicitation"].(map[string]any); ok {
 		_, c.Form = elicitation["form"]
@@ -57,7 +61,7 @@ func CapabilitiesIn(declared map[string]any) (c Capabilities) {
 
 // MissingCapabilities returns the protocol's error for a client that has not declared the
 // capabilities for some questions. The error's data lists the capabilities that these
-// questions need.
+// questions need. Send this error in place of the questions.
 func MissingCapabilities(needs ...Need) mcpseal.WireError {
 	required := make(map[string]map[string]any)
 	for _, name := range names(needs) {

@@ -13,6 +13,7 @@ const maxListPosition = 32 << 10
 
 // ListCursors returns an issuer of cursors for the SDK's own lists, such as tools/list.
 // It seals with the boundary's keys. ListCursors returns nil if the boundary has no keys.
+// Use ListCursors to replace the cursors of the SDK, which clients can read and change.
 func ListCursors(boundary *mcpseal.Boundary) cursor.Issuer {
 	return nativeCursors(boundary, maxListPosition)
 }
@@ -20,7 +21,8 @@ func ListCursors(boundary *mcpseal.Boundary) cursor.Issuer {
 // ToolCursors returns an issuer of cursors for paged tools. If the server's author set an
 // issuer, own, ToolCursors returns that one. If own is nil, it returns an issuer that
 // seals with the boundary's keys, or nil if the boundary has no keys. Either issuer obeys
-// [mcpseal.Config.RequireUser].
+// [mcpseal.Config.RequireUser]. Call ToolCursors once for each boundary, and pass the
+// issuer to [ServePage].
 func ToolCursors(boundary *mcpseal.Boundary, own cursor.Issuer) cursor.Issuer {
 	if own == nil {
 		return nativeCursors(boundary, 0)

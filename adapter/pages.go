@@ -12,7 +12,8 @@ import (
 )
 
 // PageOptions sets the names of the members that a paged tool adds to its arguments and
-// results, and limits the size of its arguments.
+// results, and limits the size of its arguments. An adapter gets it from the author of
+// the paged tool.
 type PageOptions struct {
 	Cursor     string // the argument that holds the cursor; "" means "cursor"
 	NextCursor string // the member of the result that holds the next cursor; "" means "nextCursor"
@@ -42,12 +43,14 @@ const defaultMaxPaged = 64 << 10
 
 // CursorRoom is how many bytes the cursor may add to the arguments of a paged tool. The
 // longest native cursor has 128 KiB, and the name of its argument takes some bytes too.
+// Add CursorRoom to the limit for the length of the arguments while the cursor is still
+// among them.
 const CursorRoom = 132 << 10
 
 // WithDefaults returns a copy of the options in which zero values are replaced with their
 // defaults. It returns an error if an option is wrong. The parameter most is
 // [mcpseal.Config.MaxArguments] of the boundary. If the pointer o is nil, every option has
-// its default.
+// its default. Call WithDefaults when a paged tool is registered.
 func (o *PageOptions) WithDefaults(most int) (PageOptions, error) {
 	var resolved PageOptions
 	if o != nil {
@@ -69,7 +72,8 @@ func (o *PageOptions) WithDefaults(most int) (PageOptions, error) {
 // ServePage serves one page of a paged tool: it opens the cursor, calls the handler with
 // the position where the previous page ended (nil on the first page), and returns the
 // JSON of the result, with the next cursor. If the cursor is rejected, the handler does
-// not run. If a cursor cannot be opened or sealed, the error is a *[CursorError].
+// not run. If a cursor cannot be opened or sealed, the error is a *[CursorError]. Call
+// ServePage in the handler that you register for a paged tool.
 func ServePage[At, Item any](
 	ctx context.Context, cursors cursor.Issuer, request mcpseal.Request, token string, names PageOptions,
 	handler func(after *At) (items []Item, next *At, err error),
@@ -108,9 +112,10 @@ func ServePage[At, Item any](
 // [CursorError.Wire] returns, and nothing else.
 type CursorError struct{ err error }
 
+// Error returns the message that the client may see.
 func (e *CursorError) Error() string { return e.Wire().Message }
 
-// Wire returns the error that the client may see.
+// Wire returns the error that the client may see. Send it as the answer to the call.
 func (e *CursorError) Wire() mcpseal.WireError { return cursor.Wire(e.err) }
 
 // ErrNoKeys is the error for a paged tool on a server whose boundary cannot seal cursors.

@@ -10,7 +10,8 @@ import (
 // protects. A Table does not keep its objects from being garbage-collected. It keeps their
 // values: if a value refers to its object, the object is never collected. Use a
 // [weak.Pointer] as the value then, and let the object itself refer to what it points to.
-// The zero Table is empty. A Table is safe for concurrent use.
+// The zero Table is empty. A Table is safe for concurrent use. Use a Table to remember
+// something about a server whose type is not yours.
 type Table[K, V any] struct {
 	mu      sync.RWMutex
 	entries map[weak.Pointer[K]]V
@@ -18,7 +19,7 @@ type Table[K, V any] struct {
 }
 
 // Add adds an object with its value. If the table has the object already, Add changes
-// nothing and returns false.
+// nothing and returns false. Use the result to find a server that is protected twice.
 func (t *Table[K, V]) Add(object *K, value V) bool {
 	key := weak.Make(object)
 	t.mu.Lock()
@@ -38,6 +39,7 @@ func (t *Table[K, V]) Add(object *K, value V) bool {
 }
 
 // Get returns the value of an object. ok is false if the table does not have the object.
+// Use it, for example, to find out whether a server is protected.
 func (t *Table[K, V]) Get(object *K) (value V, ok bool) {
 	if object == nil {
 		return value, false

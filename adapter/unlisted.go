@@ -16,7 +16,8 @@ type Unlisted struct {
 	pages int               // how many pages were seen without a gap, from the first page on
 }
 
-// Expect records the tools that an option names.
+// Expect records the tools that an option names. Call it when the server is protected,
+// once for each such option.
 func (u *Unlisted) Expect(option string, tools []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -31,7 +32,7 @@ func (u *Unlisted) Expect(option string, tools []string) {
 // Page checks which tools are on one page of the list of tools. The first page has number
 // 0. After the last page, Page logs a warning, once, about each tool that was on no page.
 // Another replica may have served some of the pages. So Page warns only if it has seen a
-// page with every number.
+// page with every number. Call Page for each result of tools/list.
 func (u *Unlisted) Page(ctx context.Context, number int, last bool, tools iter.Seq[string], logger func() *slog.Logger) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -25,7 +25,8 @@ const (
 	mcpdAESInfo         = "mcp.requestState aes-256-gcm key"
 )
 
-// McpDBinding says what tokens of mcp.d are bound to.
+// McpDBinding says what tokens of mcp.d are bound to. Choose the setting of your mcp.d
+// servers.
 type McpDBinding int
 
 const (
@@ -48,7 +49,8 @@ type McpDOptions struct {
 
 // McpD returns the format of mcp.d as of its commit 7e2cbff, signed or encrypted; other
 // versions of mcp.d write different tokens. If the secret is empty, a random one is used, as
-// in mcp.d. It is lost when this process ends, and the log says so.
+// in mcp.d. It is lost when this process ends, and the log says so. Use this format while
+// a fleet moves from mcp.d to Go.
 //
 // The format carries [mcpseal.ClaimUser], unless Bind is BindNone, and no other claim. With
 // BindSubjectAndTool, tokens are also bound to a name. But a tool and a prompt may have the

@@ -41,7 +41,7 @@ type PythonOptions struct {
 // Python returns the format of the Python SDK (mcp 2.x), AES-256-GCM over JSON claims.
 // The secrets are those of the Python servers, in the same order: the first seals tokens,
 // and all of them open tokens. If the Python servers have a secret as text, pass its UTF-8
-// bytes.
+// bytes. Use this format while a fleet moves from the Python SDK to Go.
 //
 // The format carries the request, the arguments, the audience and the user, but neither
 // questions nor flow nor single use. It ignores the arguments of resources/read. If a

@@ -13,7 +13,8 @@ const errNoClient = plain.Error("the access token names no client, which is part
 
 // PythonUser returns the name that the Python SDK gives a user, from the parts of a verified
 // access token. Pass "" for an issuer or a subject that the token does not have. The
-// client ID is required: without it, all users would have the same name.
+// client ID is required: without it, all users would have the same name. Call it in the
+// principal of a Go server that opens or seals tokens of Python servers.
 func PythonUser(clientID, issuer, subject string) (string, error) {
 	if clientID == "" {
 		return "", errNoClient

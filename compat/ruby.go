@@ -22,7 +22,8 @@ const (
 )
 
 // Ruby returns the format of the Ruby SDK (mcp 1.x), AES-256-GCM over JSON claims under
-// a key of exactly 32 bytes. Arguments are written as the gem json 2.6 writes them.
+// a key of exactly 32 bytes. Arguments are written as the gem json 2.6 writes them. Use
+// this format while a fleet moves from the Ruby SDK to Go.
 //
 // The format carries the request, the arguments and the audience, but neither user nor
 // questions nor flow nor single use. If a handler wrote no state, the state comes back

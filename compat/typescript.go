@@ -43,7 +43,7 @@ type TypeScriptOptions struct {
 
 // TypeScript returns the format of the TypeScript SDK (@modelcontextprotocol/server
 // 2.x), HMAC-SHA256 over JSON. If the TypeScript servers have the key as text, pass its
-// UTF-8 bytes.
+// UTF-8 bytes. Use this format while a fleet moves from the TypeScript SDK to Go.
 //
 // The format carries the claims in Binds and no others. Its tokens are not encrypted: a
 // client can read the state. Times are whole seconds, so a token may live up to a second

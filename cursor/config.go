@@ -13,7 +13,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Config says how cursors are sealed, bound and limited. [New] copies it.
+// Config says how cursors are sealed, bound and limited. [New] copies it. Set Keys and
+// Audience; for the rest, zero is a good choice.
 type Config struct {
 	// Keys seals and opens cursors. Required, unless Codec is set. Use the ring of your
 	// boundary: the ring derives separate keys for cursors.
@@ -29,7 +30,7 @@ type Config struct {
 	// invalid. The empty string is a valid epoch.
 	Epoch string
 	// RequireUser makes an issuer issue and open cursors only for calls with a user. Shared
-	// cursors are an exception: see [NextPage.Shared].
+	// cursors are an exception: see [NextPage.Shared]. Set it if every caller signs in.
 	RequireUser bool
 	// TTL is the lifetime of a cursor. 0 means 1 hour. A cursor keeps the TTL that it was
 	// issued with.
@@ -62,7 +63,8 @@ const (
 // ConfigOf returns a Config for cursors that takes its keys, Audience, RequireUser,
 // MaxArguments, Logger and Observer from a boundary. Boundaries without an audience that
 // share one [mcpseal.Ephemeral] ring accept each other's cursors. ok is false if the
-// boundary has neither a ring nor a codec.
+// boundary has neither a ring nor a codec. Use ConfigOf on a server that has a boundary,
+// change what must differ, and pass the Config to [New].
 func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 	codec := boundary.Codec(mcpseal.PurposeCursor)
 	if codec == nil {
@@ -80,7 +82,9 @@ func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 }
 
 // RandomEpoch returns an epoch that no other process has. With this epoch, cursors die
-// with this process, and no replica accepts another replica's cursors.
+// with this process, and no replica accepts another replica's cursors. Use such an epoch
+// for positions that mean something in this process only, such as an index into a list in
+// memory.
 func RandomEpoch() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails

@@ -8,7 +8,8 @@ import (
 )
 
 // Issuer opens cursors. Open returns a [Page], which issues the next cursor. *[Cursors]
-// implements Issuer, and so does a type in compat/atd.
+// implements Issuer, and so does a type in compat/atd. Implement an Issuer only to share
+// cursors with servers whose cursors are not native.
 type Issuer interface {
 	// Open returns the page that a cursor leads to. An empty cursor leads to the
 	// first page and always opens. Any other cursor must have been issued for this
@@ -19,7 +20,8 @@ type Issuer interface {
 	Open(ctx context.Context, request mcpseal.Request, cursor string) (Page, error)
 }
 
-// Cursors issues and opens native cursors. It is safe for concurrent use.
+// Cursors issues and opens native cursors. It is safe for concurrent use. Make one when
+// the server starts.
 type Cursors struct {
 	config  Config
 	texts   native.Texts[mcpseal.Reason]
@@ -27,6 +29,7 @@ type Cursors struct {
 }
 
 // New makes an [Issuer] of native cursors. An error says what to change in the config.
+// Call it once, when the server starts.
 func New(config Config) (*Cursors, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
@@ -43,7 +46,8 @@ var prefix = mcpseal.PurposeCursor.Prefix()
 // decoding it. No codec makes a longer one.
 func (c *Cursors) maxCursor() int { return max(4096, 4*c.config.MaxPosition) }
 
-// Open returns the page that a cursor leads to: see [Issuer].
+// Open returns the page that a cursor leads to: see [Issuer]. Call it for every request
+// of a paginated list, also for the first page.
 func (c *Cursors) Open(ctx context.Context, request mcpseal.Request, cursor string) (Page, error) {
 	page := Page{cursors: c, request: request}
 	if cursor == "" {

@@ -13,12 +13,14 @@ var (
 	// ErrExpired means that the cursor is right for this request but too old. The client
 	// must start again at the first page.
 	ErrExpired = errors.New("mcpseal: cursor expired")
-	// ErrInvalid means that the cursor was refused for a reason other than its age.
+	// ErrInvalid means that the cursor was refused for a reason other than its age. The
+	// log has the reason; send the client what [Wire] returns.
 	ErrInvalid = errors.New("mcpseal: invalid cursor")
 )
 
 // RejectError means that a cursor was not opened. errors.Is matches it with [ErrExpired]
-// or [ErrInvalid], and its text says no more than that.
+// or [ErrInvalid], and its text says no more than that. Use errors.As to get a
+// RejectError if your own code must know the reason.
 type RejectError struct {
 	Reason mcpseal.Reason `json:"-"` // tells the operator why; never show it to the client
 	cause  *callback.Error
@@ -31,30 +33,38 @@ func (e *RejectError) kind() error {
 	return ErrInvalid
 }
 
+// Error returns the text of [ErrExpired] or of [ErrInvalid]. A client may see it.
 func (e *RejectError) Error() string { return e.kind().Error() }
 
 // Is reports whether target is the kind of error that e is: [ErrExpired] or [ErrInvalid].
+// Call errors.Is instead of this method.
 func (e *RejectError) Is(target error) bool { return target == e.kind() }
 
 // Cause returns an error that explains the reason, such as how your codec failed. It
 // returns nil if there is no explanation. The text of the returned error is safe to log.
+// Log the returned error if you write your own record of the rejection.
 func (e *RejectError) Cause() error { return e.cause.OrNil() }
 
-// IssueError means that a cursor was not issued.
+// IssueError means that a cursor was not issued. Send the client what [Wire] returns,
+// because the text of an IssueError has the reason.
 type IssueError struct {
-	Reason mcpseal.Reason
+	Reason mcpseal.Reason // tells the operator why
 	cause  *callback.Error
 }
 
+// Error returns a text with the reason, for the log.
 func (e *IssueError) Error() string { return "mcpseal: cursor not issued: " + string(e.Reason) }
 
 // Cause returns an error that explains the reason, such as how your codec failed. It
 // returns nil if there is no explanation. The text of the returned error is safe to log.
+// Log the returned error if you write your own record of the failure.
 func (e *IssueError) Cause() error { return e.cause.OrNil() }
 
 const invalidParams = -32602 // the JSON-RPC code that MCP's pagination chapter requires
 
-// Wire turns an error of this package into the error that the client gets.
+// Wire turns an error of this package into the error that the client gets. Use Wire in a
+// handler that opens and issues cursors itself; paged tools of an adapter do this for
+// you.
 func Wire(err error) mcpseal.WireError {
 	var issue *IssueError
 	switch {

@@ -13,8 +13,8 @@ import (
 
 // The operations of cursors that [Config.Observer] gets events about.
 const (
-	OpIssue mcpseal.Op = "issue_cursor"
-	OpOpen  mcpseal.Op = "open_cursor"
+	OpIssue mcpseal.Op = "issue_cursor" // a cursor was issued, or could not be issued
+	OpOpen  mcpseal.Op = "open_cursor"  // a cursor was opened or rejected
 )
 
 // failure says why a check failed, with all that the operator may know.

@@ -19,7 +19,8 @@ import (
 )
 
 // Page is one page of a paginated list. It has the position where the page begins, and
-// issues the cursor of the next page. It is not safe for concurrent use.
+// issues the cursor of the next page. It is not safe for concurrent use. [Issuer].Open
+// returns a Page for each request.
 type Page struct {
 	number   int
 	position []byte
@@ -39,7 +40,8 @@ type Page struct {
 	}
 }
 
-// NextPage says where the next page begins, and who may use its cursor.
+// NextPage says where the next page begins, and who may use its cursor. Pass it to
+// [Page.Next].
 type NextPage struct {
 	Position []byte // where the next page begins; on that page, Page.Position returns this value
 	// Shared lets everyone who makes the same request use the cursor. Set it if a cache
@@ -57,18 +59,21 @@ func NewPage(number int, position []byte, next func(context.Context, NextPage) (
 }
 
 // String returns the page's number in a short text, without position, user or arguments.
+// So printing a page is safe.
 func (p Page) String() string { return "cursor.Page(" + strconv.Itoa(p.number) + ")" }
 
-// Format writes what String returns, whatever the verb.
+// Format writes what String returns, so that no verb of package fmt shows the position.
 func (p Page) Format(s fmt.State, _ rune) { io.WriteString(s, p.String()) }
 
 // LogValue returns what String returns, so that slog shows no position either.
 func (p Page) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// First reports whether this is the first page.
+// First reports whether this is the first page. On the first page, begin the list at its
+// start.
 func (p *Page) First() bool { return p.number == 0 }
 
-// Number returns how many pages came before this one.
+// Number returns how many pages came before this one, for example to limit how far a
+// client may read.
 func (p *Page) Number() int { return p.number }
 
 // Position returns where this page begins: what the handler passed to Next on the previous
@@ -81,7 +86,8 @@ const (
 )
 
 // Next returns the cursor of the next page. The cursor's TTL begins when this page was
-// opened or, on the first page, with the first call of Next. The error is an *[IssueError].
+// opened or, on the first page, with the first call of Next. The error is an
+// *[IssueError]. Call it unless this page is the last.
 func (p *Page) Next(ctx context.Context, next NextPage) (string, error) {
 	if p.next != nil {
 		return p.next(ctx, next)

@@ -18,13 +18,15 @@ import (
 // back as another instant. In a field of type any, it also refuses bytes, and numbers
 // that a float64 cannot hold exactly, such as most integers beyond 2^53. It trusts other
 // types with JSON methods of their own, even those that lose something: *big.Float, for
-// example, may come back rounded.
+// example, may come back rounded. Use it unless your positions are bytes already.
 type Pages[T any] struct{ issuer Issuer }
 
-// For returns a Pages that opens and issues the cursors of an issuer.
+// For returns a Pages that opens and issues the cursors of an issuer. Call it once for
+// each type of position.
 func For[T any](issuer Issuer) Pages[T] { return Pages[T]{issuer} }
 
-// Place is a [Page] with its position as a Go value.
+// Place is a [Page] with its position as a Go value. [Pages.Open] returns a Place for
+// each request.
 type Place[T any] struct {
 	Page
 	After T // the position: what the handler passed to Next on the previous page; zero on the first page
@@ -57,7 +59,7 @@ func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor stri
 }
 
 // Next does what [Page.Next] does. The parameter after is the position where the next
-// page begins.
+// page begins. Call it unless this page is the last.
 func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
 	position, fail := encodePosition(after)
 	if fail != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // Field is a field of a Go struct. The JSON member with the same name goes into this
-// field.
+// field. [Fields] returns it.
 type Field struct {
 	Type   reflect.Type // nil if several fields have this name: encoding/json fills none of them
 	Quoted bool         // true if the json tag has the option ",string"
@@ -33,7 +33,8 @@ func Fields(t reflect.Type) map[string]Field {
 
 // In returns the field f of the struct v. It allocates the embedded structs that contain
 // the field. It fails if one of them is embedded by pointer and its type is not exported:
-// [Put] cannot fill such a field either.
+// [Put] cannot fill such a field either. Use it to read or fill the field that belongs to
+// a member.
 func (f *Field) In(v reflect.Value) (reflect.Value, error) {
 	for _, i := range f.index {
 		if v.Kind() == reflect.Pointer {

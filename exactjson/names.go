@@ -13,7 +13,7 @@ type Names struct {
 	folded map[string][]string // maps a folded name (see fold) to the names in the set that fold to it
 }
 
-// Add adds names to the set.
+// Add adds names to the set. Call it for each property in the schema.
 func (s *Names) Add(names ...string) {
 	if s.folded == nil {
 		s.names, s.folded = map[string]bool{}, map[string][]string{}
@@ -26,11 +26,13 @@ func (s *Names) Add(names ...string) {
 	}
 }
 
-// Has reports whether the set has exactly this name.
+// Has reports whether the set has exactly this name. Use it to tell a known member from
+// an unknown one.
 func (s Names) Has(name string) bool { return s.names[name] }
 
 // Misspelt reports whether the set has this name only in another spelling, with other
-// upper- or lower-case letters.
+// upper- or lower-case letters. Refuse a member for which Misspelt returns true: another
+// parser would take it for the known one.
 func (s Names) Misspelt(name string) bool { return !s.Has(name) && len(s.folded[fold(name)]) > 0 }
 
 // twins reports whether the set has this name in several spellings, which differ only in

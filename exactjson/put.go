@@ -24,7 +24,8 @@ var (
 // accepts only one spelling of names, map keys and base64, and never rounds whole numbers
 // or changes the lengths of arrays. In an interface of type any, it stores a number as an
 // int64, a uint64 or a float64, and stores the maps and slices of value themselves, not
-// copies. It ignores a member for which there is no field.
+// copies. It ignores a member for which there is no field. Call Put after the schema has
+// accepted the value.
 //
 // The parameter known holds the names in the schema of the value. A type with its own
 // UnmarshalJSON may look for any of these names. So Put fails if the value for such a

@@ -2,10 +2,10 @@ package gosdk_test
 
 import (
 	"context"
+	"fmt"
 	"log"
 	"net/http"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpseal/mcpseal"
@@ -106,6 +106,33 @@ func ExampleProtection_Request() {
 
 	itself := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
 	itself.AddTool(tool, deleter{protection}.delete)
+
+	// The user of both says yes.
+	ctx := context.Background()
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1.0.0"}, &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"ok": true}}, nil
+		},
+	})
+	for _, server := range []*mcp.Server{behind, itself} {
+		clientSide, serverSide := mcp.NewInMemoryTransports()
+		if _, err := server.Connect(ctx, serverSide, nil); err != nil {
+			log.Fatal(err)
+		}
+		session, err := client.Connect(ctx, clientSide, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer session.Close()
+		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "delete"})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(result.Content[0].(*mcp.TextContent).Text)
+	}
+	// Output:
+	// Deleted.
+	// Deleted.
 }
 
 type orderArgs struct {
@@ -132,19 +159,3 @@ func ExampleAddPagedTool() {
 }
 
 func page(string, *orderKey, int) ([]string, *orderKey, error) { return nil, nil, nil }
-
-// The usual server: the SDK verifies bearer tokens, and their UserID names the user.
-func ExampleHandler_bearer() {
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
-	gosdk.Protect(server, boundary, nil)
-	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
-	http.Handle("/mcp", auth.RequireBearerToken(verify, nil)(handler)) // its TokenInfo.UserID names the user
-}
-
-func verify(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
-	return nil, auth.ErrInvalidToken
-}

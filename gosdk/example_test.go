@@ -2,7 +2,6 @@ package gosdk_test
 
 import (
 	"context"
-	"errors"
 	"log"
 	"net/http"
 	"os"
@@ -40,28 +39,6 @@ func ExampleOptions_python() {
 		},
 	}
 	_ = options
-}
-
-// A gateway has verified the user and says so in a header.
-func ExampleHandler() {
-	server := mcp.NewServer(&mcp.Implementation{Name: "release", Version: "1.0.0"}, nil)
-	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "release.example.com"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	gosdk.Protect(server, boundary, &gosdk.Options{
-		Principal: func(_ context.Context, req mcp.Request) (string, error) {
-			extra := req.GetExtra() // of this request; the context may be that of the session's first
-			if extra == nil {
-				return "", errors.New("this server is for HTTP only")
-			}
-			return extra.Header.Get("X-Verified-User"), nil
-		},
-	})
-	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, &gosdk.HandlerOptions{
-		Principal: func(r *http.Request) (string, error) { return r.Header.Get("X-Verified-User"), nil },
-	})
-	_ = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 }
 
 // The server gets an opaque access token with each request, which a gateway has

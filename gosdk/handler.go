@@ -37,7 +37,7 @@ const (
 type HandlerOptions struct {
 	// HTTP is passed on to the SDK. A session ends after HTTP.SessionTimeout without a
 	// POST: 0 means 30 minutes, and a negative value means never. HTTP.Stateless is
-	// ignored.
+	// ignored. The zero value suits most servers.
 	HTTP mcp.StreamableHTTPOptions
 	// Principal tells who sent an HTTP request. Set it if something other than the SDK's
 	// bearer middleware verifies users. It returns "" for a caller without a name. It
@@ -69,7 +69,7 @@ type HandlerOptions struct {
 // Handler serves clients of all protocol revisions at one URL. The SDK's own handler is
 // either stateless, as revision 2026-07-28 requires, or stateful, as questions to older
 // clients require. This handler has one of each, and chooses by the Mcp-Protocol-Version
-// header. The options may be nil.
+// header. The options may be nil. Use Handler in place of mcp.NewStreamableHTTPHandler.
 //
 // A session of an older client belongs to the user that opened it. For everyone
 // else it does not exist: their requests get the same 404 as for an unknown id.

@@ -20,16 +20,17 @@ import (
 // PageHandler returns one page. The argument after is the position where the previous
 // page ended, which the handler returned as next with that page. It is nil for the first
 // page. The result next is the position where this page ends. It is nil for the last
-// page.
+// page. Pass a PageHandler to [AddPagedTool].
 type PageHandler[In, At, Item any] func(ctx context.Context, req *mcp.CallToolRequest, in In, after *At) (items []Item, next *At, err error)
 
 // PageOptions sets the names of what [AddPagedTool] adds to arguments and results, and
-// limits the arguments.
+// limits the arguments. Pass it to AddPagedTool; nil means the defaults.
 type PageOptions = adapter.PageOptions
 
 // AddPagedTool registers a tool that returns its items page by page. It adds an optional
 // cursor to the tool's arguments. The tool's result has the items and, unless the page
-// is the last, the cursor of the next page.
+// is the last, the cursor of the next page. Use AddPagedTool if a tool can have more
+// items than fit into one result.
 //
 // A cursor works only for the user and the arguments of the page that it came with
 // (except the arguments in PageOptions.Unbound), only for this tool of this service, and

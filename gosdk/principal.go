@@ -85,7 +85,8 @@ const (
 // TokenUser returns the name of an access token's user: the user id with the
 // issuer and the client that the token names ("iss" and "client_id" in Extra),
 // since a user id alone is not unique among issuers. [Protect] binds states to this
-// name unless [Options.Principal] is set.
+// name unless [Options.Principal] is set. Use TokenUser in your own Principal, to name
+// the users of some requests as Protect does.
 func TokenUser(info *auth.TokenInfo) (string, error) {
 	name := nameOf(info)
 	return name.principal()

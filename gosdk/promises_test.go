@@ -523,7 +523,7 @@ func TestOlderClientsAreAskedOnlyWhatTheyDeclared(t *testing.T) {
 			continue
 		}
 		if tool == "form" {
-			continue // the SDK refuses this one itself, in words of its own
+			continue // the SDK refuses this question with its own error
 		}
 		if got := wire(err); got != `{"code":-32021,"message":"Missing required client capabilities","data":{"requiredCapabilities":{`+want+`}}}` {
 			t.Errorf("%s: %s", tool, got)

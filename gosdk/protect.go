@@ -41,11 +41,11 @@ type Options struct {
 	// AllowAnonymous says that callers without a name are expected: their tokens are
 	// bound to nobody, and anyone who gets one can use it. False means that an empty
 	// name from Principal is an error, and that the log warns once when an HTTP server
-	// authenticates nobody.
+	// authenticates nobody. Set it if callers do not sign in.
 	AllowAnonymous bool
 	// Unsolicited names tools that get answers that were not asked for: the answers in a
 	// call without a state. If the call has a state, its answers are checked as usual.
-	// Nil means none.
+	// Nil means none. List a tool here if clients send its answers in the first call.
 	Unsolicited []string
 	// RejectedText is a text for tool calls with a rejected token; [StartOver], for
 	// example. Such a call gets a tool result with this text, marked as an error. Set it
@@ -54,11 +54,13 @@ type Options struct {
 	// call gets the protocol's error, as the official conformance suite requires.
 	RejectedText string
 	// Cursors issues the cursors of paged tools. Nil means native cursors, sealed with
-	// the boundary's keys; such a cursor lives for an hour.
+	// the boundary's keys; such a cursor lives for an hour. Set it to change the
+	// lifetime, or to share cursors with another runtime: see package compat/atd.
 	Cursors cursor.Issuer
 	// PlainLists leaves the cursors of tools/list, prompts/list, resources/list
 	// and resources/templates/list as the SDK makes them: readable, and accepted
-	// from any client unchecked.
+	// from any client unchecked. Set it only if something else must read these cursors.
+	// False means that they are sealed.
 	PlainLists bool
 	// Logger gets messages for the server's author and operator. Nil means
 	// slog.Default() at the time of each message. Rejections of tokens and cursors go
@@ -70,7 +72,8 @@ type Options struct {
 // token was rejected.
 const StartOver = adapter.StartOver
 
-// Protection is a boundary with options, prepared once for any number of servers.
+// Protection is a boundary with options, prepared once for any number of servers. Make a
+// Protection with [Prepare].
 type Protection struct {
 	boundary *mcpseal.Boundary
 	policy   mcpseal.Config // the config of the boundary
@@ -98,7 +101,7 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 }
 
 // Install protects a server, as [Protect] does. It panics if the server is
-// protected already.
+// protected already. Call Install once for each server.
 func (p *Protection) Install(server *mcp.Server) *Protected {
 	if !p.paired.Load() || server == nil {
 		panic("gosdk: Install needs a server, and a Protection that Prepare returned")
@@ -111,20 +114,24 @@ func (p *Protection) Install(server *mcp.Server) *Protected {
 	return &Protected{p, server}
 }
 
-// Boundary returns the boundary that was passed to [Prepare].
+// Boundary returns the boundary that was passed to [Prepare]. Use it to open and seal in
+// a handler.
 func (p *Protection) Boundary() *mcpseal.Boundary { return p.boundary }
 
 // Protected is a server with a boundary. Only [Protect] and [Protection.Install] make
 // one, so a function that takes a Protected can only be called for a protected server.
+// Pass a Protected to [AddPagedTool] and to the functions of package elicit.
 type Protected struct {
 	protection *Protection
 	server     *mcp.Server
 }
 
-// Server returns the protected server.
+// Server returns the protected server. Use it to register handlers that do not need the
+// Protected.
 func (p *Protected) Server() *mcp.Server { return p.server }
 
-// Boundary returns the boundary that protects the server.
+// Boundary returns the boundary that protects the server. Use it to read the settings of
+// the boundary.
 func (p *Protected) Boundary() *mcpseal.Boundary { return p.protection.boundary }
 
 // installed has the servers that Install has protected.

@@ -21,7 +21,8 @@ import (
 // Request returns what [mcpseal.Boundary.Open] needs to know about the request that a
 // handler got: method, target, arguments and user. It fails on a protected server,
 // because there the middleware seals. If it fails, the handler must return the error
-// unchanged.
+// unchanged. Use Request in a handler that calls Open and Seal itself, on a server
+// without the middleware.
 func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Request, error) {
 	c, ok := anyCall(req)
 	if !ok {
@@ -43,7 +44,8 @@ func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Requ
 // Answers returns the request's answers to the questions that the previous round asked.
 // It drops all other answers. The log and the observer learn how many were dropped. If
 // none is dropped or changed, the map is the request's own. If the token pins the wording
-// of its questions (see [adapter.PinsWording]), Answers drops all answers.
+// of its questions (see [adapter.PinsWording]), Answers drops all answers. Use Answers in
+// place of the InputResponses of the request in a handler that calls Open itself.
 func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.Request) mcp.InputResponseMap {
 	c, _ := anyCall(req)
 	if adapter.PinsWording(round) {
@@ -56,7 +58,7 @@ func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.
 
 // Questions returns questions as [mcpseal.Boundary.Seal] needs them. It fails if the
 // client has not declared that it can answer them. Then the handler must return the
-// error unchanged.
+// error unchanged. Use Questions in a handler that calls Seal itself.
 func (p *Protection) Questions(ctx context.Context, req mcp.Request, questions mcp.InputRequestMap) ([]mcpseal.Question, error) {
 	c, ok := anyCall(req)
 	if !ok {
@@ -71,5 +73,6 @@ func (p *Protection) Questions(ctx context.Context, req mcp.Request, questions m
 
 // WireError returns the error to send to the client when [mcpseal.Boundary.Open] or
 // [mcpseal.Boundary.Seal] returned err. The handler must return it: it is a
-// *jsonrpc.Error, so the SDK sends it unchanged.
+// *jsonrpc.Error, so the SDK sends it unchanged. Use WireError in a handler that calls
+// Open and Seal itself.
 func WireError(err error) error { return bare(wireError(err)) }

@@ -45,7 +45,8 @@ func Sealed(ctx context.Context, req mcp.Request) bool {
 
 // SetState writes value, as JSON, into a result with questions: a *mcp.CallToolResult,
 // *mcp.GetPromptResult or *mcp.ReadResourceResult. [State] reads it back in the next
-// round. Pass the context and the request that the handler got.
+// round. Pass the context and the request that the handler got. Use SetState when a
+// handler asks something and must remember a value until the answer is there.
 func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any) error {
 	if !Sealed(ctx, req) {
 		return unprotected(ctx)
@@ -71,7 +72,8 @@ func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any
 // State returns what [SetState] wrote in the previous round. In the first round, present
 // is false. An error other than [ErrNotProtected] means that the state was written by
 // something else, or by an earlier version of the handler: it has members that T does
-// not have, or members of other types. The error repeats nothing of the state.
+// not have, or members of other types. The error repeats nothing of the state. Call State
+// at the start of a handler that writes its state with SetState.
 func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, err error) {
 	var none T
 	if !Sealed(ctx, req) {

@@ -32,9 +32,9 @@ type Users struct {
 	name func(http.Header, *auth.TokenInfo) (string, error)
 }
 
-// Principal is for [Options].Principal. It fails if a call over HTTP comes without
-// headers, as with the older SSE transport: anybody may have sent that call. Without
-// HTTP, as over stdio, the caller has no name.
+// Principal names the user of a call. Set it as [Options].Principal. It fails if a call
+// over HTTP comes without headers, as with the older SSE transport: anybody may have sent
+// that call. Without HTTP, as over stdio, the caller has no name.
 func (u Users) Principal(ctx context.Context, req mcp.Request) (string, error) {
 	extra := req.GetExtra()
 	if extra == nil || extra.Header == nil {
@@ -48,7 +48,7 @@ func (u Users) Principal(ctx context.Context, req mcp.Request) (string, error) {
 	return u.of(extra.Header, extra.TokenInfo)
 }
 
-// HTTPPrincipal is for [HandlerOptions].Principal.
+// HTTPPrincipal names the user of an HTTP request. Set it as [HandlerOptions].Principal.
 func (u Users) HTTPPrincipal(r *http.Request) (string, error) {
 	return u.of(r.Header, auth.TokenInfoFromContext(r.Context()))
 }
@@ -125,7 +125,7 @@ const (
 // FirstOf returns a Users that asks each of the given Users in turn, until one returns a
 // name or an error. So in the example below, a verified token without a user id is an
 // error: BearerUsers does not name its user instead. Two kinds of Users never return the
-// same name.
+// same name. Use FirstOf if requests may carry either of two kinds of proof.
 //
 //	users := gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.BearerUsers(key))
 //

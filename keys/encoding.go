@@ -40,7 +40,8 @@ var encodings = [...]struct{ name, constant, makes string }{
 
 func (e Encoding) valid() bool { return 0 < e && int(e) < len(encodings) }
 
-// String returns the encoding's name: mcpseal, hex, base64 or base64url.
+// String returns the encoding's name: mcpseal, hex, base64 or base64url. [ParseEncoding]
+// reads it back.
 func (e Encoding) String() string {
 	if !e.valid() {
 		return fmt.Sprintf("Encoding(%d)", uint8(e))
@@ -49,6 +50,7 @@ func (e Encoding) String() string {
 }
 
 // ParseEncoding returns the encoding with this name: mcpseal, hex, base64 or base64url.
+// Use it if the encoding is a setting of your program.
 func ParseEncoding(name string) (Encoding, error) {
 	for e := MCPSeal; e.valid(); e++ {
 		if e.String() == name {

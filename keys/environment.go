@@ -13,7 +13,8 @@ import (
 const Variable = "MCPSEAL_KEYS"
 
 // Environment returns a ring of the keys in the environment variable MCPSEAL_KEYS. It is
-// short for FromEnvironment(Variable, MCPSeal).
+// short for FromEnvironment(Variable, MCPSeal). Use it for a service whose keys come from
+// `mcpseal keys new --print`.
 func Environment() (*mcpseal.Ring, error) { return FromEnvironment(Variable, MCPSeal) }
 
 // FromEnvironment returns a ring of the keys in the environment variable with this name. The
@@ -39,7 +40,8 @@ func isName(text string) bool {
 
 // FromText returns a ring of the keys in text. White space separates the keys; it may also
 // stand before the first and after the last key. The first key seals tokens, and all keys
-// open tokens. An error names the position of a bad key, and never contains the key itself.
+// open tokens. An error names the position of a bad key, and never contains the key
+// itself. Use FromText if your program reads the text itself, from a setting for example.
 //
 // To replace a key, take three steps, and finish each on every replica before the next.
 // First, add the new key after the old one. Then move the new key to the front. Drop the old
@@ -49,7 +51,8 @@ func FromText(text string, encoding Encoding) (*mcpseal.Ring, error) {
 }
 
 // FromBytes returns a ring of keys. Each secret is 32 random bytes, as for [mcpseal.NewKey].
-// The first key seals tokens, and all keys open tokens. [FromText] says how to replace a key.
+// The first key seals tokens, and all keys open tokens. [FromText] says how to replace a
+// key. Use FromBytes for secrets that your program gets from a secret manager.
 func FromBytes(secrets ...[]byte) (*mcpseal.Ring, error) {
 	all := make([]mcpseal.Key, len(secrets))
 	for i, secret := range secrets {

@@ -13,7 +13,8 @@ import (
 )
 
 // File is a source of keys that reads a file and reloads it when it changes. It checks the
-// dates of the keys for every token, even if the file can no longer be read.
+// dates of the keys for every token, even if the file can no longer be read. Use a File
+// as mcpseal.Config.Keys if several processes share keys.
 type File struct {
 	path    string
 	text    func() ([]byte, error) // reads the file
@@ -66,7 +67,8 @@ func newFile(path string, text func() ([]byte, error), options *Options) (*File,
 }
 
 // Ring returns a ring of the keys that seal and open tokens now. It implements
-// [mcpseal.KeySource].
+// [mcpseal.KeySource]. A boundary calls Ring for every token; call it yourself to see
+// which keys are in use.
 func (f *File) Ring() *mcpseal.Ring {
 	now := time.Now()
 	p := f.current.Load()
@@ -100,7 +102,8 @@ func (f *File) refresh(force bool) error {
 
 // Outlast makes sure that each key opens for as long as tokens with this TTL live. It returns
 // an error if a key in the file stops opening earlier. From then on, a new version of the
-// file must allow this TTL too. A boundary calls Outlast with its longest TTL.
+// file must allow this TTL too. A boundary calls Outlast with its longest TTL. Call it
+// yourself only for tokens that you seal without a boundary.
 func (f *File) Outlast(ttl time.Duration) error {
 	if ttl > keyfile.MaxTTL {
 		return fmt.Errorf("keys: a TTL of %v is longer than a file of keys can allow", ttl)
@@ -116,7 +119,8 @@ func (f *File) Outlast(ttl time.Duration) error {
 	return nil
 }
 
-// Close stops reloading the file. The loaded keys stay usable until they expire.
+// Close stops reloading the file. The loaded keys stay usable until they expire. Call it
+// when the server stops.
 func (f *File) Close() error {
 	f.stop()
 	<-f.stopped

@@ -13,15 +13,16 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// Event says that the keys in use changed, or that a [File] became unusable or usable again.
+// Event says that the keys in use changed, or that a [File] became unusable or usable
+// again. [Options.Observer] gets it, for metrics and alarms.
 type Event struct {
-	Path string
+	Path string // the path that was given to OpenFile
 	// Err says why the present version of the file cannot be used; the last usable version
 	// stays in use. Err is nil if the present version is in use.
 	Err error
-	// Seals is the id of the key that seals tokens now. Opens has the ids of all keys that
-	// open tokens now.
+	// Seals is the id of the key that seals tokens now.
 	Seals mcpseal.KeyID
+	// Opens has the ids of all keys that open tokens now.
 	Opens []mcpseal.KeyID
 	// Removed has the ids of keys that were revoked while they still opened tokens.
 	Removed []mcpseal.KeyID

@@ -31,11 +31,12 @@ type Options struct {
 	Principal func(ctx context.Context) (string, error)
 	// AllowAnonymous says that callers without a name are expected: their tokens are
 	// bound to nobody, and anyone who gets such a token can use it. False means that an
-	// empty name from Principal is an error.
+	// empty name from Principal is an error. Set it if callers do not sign in.
 	AllowAnonymous bool
 	// Unsolicited lists tools that get answers that were not asked for: the answers in a
 	// call without a state. If the call has a state, its answers are checked as usual.
-	// Nil means that there are no such tools.
+	// Nil means that there are no such tools. List a tool here if clients send its
+	// answers in the first call.
 	Unsolicited []string
 	// RejectedText is a text for tool calls with a rejected token; [StartOver], for
 	// example. Such a call gets a tool result with this text, marked as an error. Set it
@@ -44,10 +45,12 @@ type Options struct {
 	// call gets the protocol's error, as the official conformance suite requires.
 	RejectedText string
 	// Cursors issues the cursors of paged tools. Nil means native cursors, sealed with
-	// the boundary's keys; such a cursor lives for an hour.
+	// the boundary's keys; such a cursor lives for an hour. Set it to change the
+	// lifetime, or to share cursors with another runtime: see package compat/atd.
 	Cursors cursor.Issuer
 	// PlainLists says that the cursors of the server's lists stay as mcp-go makes them:
-	// clients can read them, and the server accepts any cursor unchecked.
+	// clients can read them, and the server accepts any cursor unchecked. Set it only if
+	// something else must read these cursors. False means that they are sealed.
 	PlainLists bool
 	// Logger gets messages for the server's author and operator. Nil means
 	// slog.Default() at the time of each message. Rejections of tokens and cursors are
@@ -59,7 +62,8 @@ type Options struct {
 // token was rejected.
 const StartOver = adapter.StartOver
 
-// Protection is a boundary with options, prepared once for any number of servers.
+// Protection is a boundary with options, prepared once for any number of servers. Make a
+// Protection with [Prepare].
 type Protection struct {
 	boundary *mcpseal.Boundary
 	policy   mcpseal.Config // the config of the boundary
@@ -133,7 +137,7 @@ func Protect(srv *server.MCPServer, boundary *mcpseal.Boundary, options *Options
 }
 
 // Install protects a server, as [Protect] does. It panics if the server is protected
-// already.
+// already. Call it directly after server.NewMCPServer.
 func (p *Protection) Install(srv *server.MCPServer) *Protected {
 	if p == nil || p.boundary == nil || srv == nil {
 		panic("mcpgo: Install needs a server, and a Protection that Prepare returned")
@@ -157,20 +161,24 @@ func (p *Protection) Install(srv *server.MCPServer) *Protected {
 	return &Protected{i, srv}
 }
 
-// Boundary returns the boundary that was passed to [Prepare].
+// Boundary returns the boundary that was passed to [Prepare]. Use it to open and seal in
+// a handler.
 func (p *Protection) Boundary() *mcpseal.Boundary { return p.boundary }
 
 // Protected is a server with a boundary. Only [Protect] and [Protection.Install] make
 // one, so a function that takes a Protected can only be called for a protected server.
+// Pass a Protected to [AddPagedTool].
 type Protected struct {
 	protection *installation
 	server     *server.MCPServer
 }
 
-// Server returns the protected server.
+// Server returns the protected server. Use it to register handlers that do not need the
+// Protected.
 func (p *Protected) Server() *server.MCPServer { return p.server }
 
-// Boundary returns the boundary that protects the server.
+// Boundary returns the boundary that protects the server. Use it to read the settings of
+// the boundary.
 func (p *Protected) Boundary() *mcpseal.Boundary { return p.protection.boundary }
 
 // logger returns the logger for the server's author and operator.

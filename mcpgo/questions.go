@@ -16,7 +16,7 @@ import (
 // Questions returns questions as [mcpseal.Boundary.Seal] needs them. It fails if the
 // client has not declared that it can answer them; mcp-go does not check that. Pass the
 // context that the handler got. If Questions fails, the handler must return the error
-// unchanged.
+// unchanged. Use Questions in a handler that calls Seal itself.
 func (p *Protection) Questions(ctx context.Context, questions mcp.InputRequests) ([]mcpseal.Question, error) {
 	return p.questions(ctx, declaredBy(ctx), questions)
 }

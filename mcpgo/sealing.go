@@ -21,7 +21,8 @@ import (
 // Request returns what [mcpseal.Boundary.Open] needs to know about the request that a
 // handler got: method, target, arguments and user. It fails on a protected server,
 // because there the middleware seals the state. If it fails, the handler must return the
-// error unchanged.
+// error unchanged. Use Request in a handler that calls Open and Seal itself, on a server
+// without Protect.
 func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, error) {
 	c, ok := anyCall(req)
 	if tool, isTool := req.(mcp.CallToolRequest); isTool && len(c.arguments) > 0 {
@@ -53,7 +54,8 @@ func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, err
 // Answers returns the request's answers to the questions that the previous round asked.
 // It drops all other answers. The log and the observer learn how many were dropped. If the
 // token pins the wording of its questions (see [adapter.PinsWording]), Answers drops all
-// answers.
+// answers. Use Answers in place of the InputResponses of the request in a handler that
+// calls Open itself.
 func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req any) mcp.InputResponses {
 	c, ok := anyCall(req)
 	if !ok || round == nil {
@@ -64,5 +66,5 @@ func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req any)
 
 // WireError returns the error to send to the client when [mcpseal.Boundary.Open] or
 // [mcpseal.Boundary.Seal] returned err. The handler must return it: mcp-go sends its text
-// to the client.
+// to the client. Use WireError in a handler that calls Open and Seal itself.
 func WireError(err error) error { return wireError(err) }

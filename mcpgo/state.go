@@ -42,7 +42,8 @@ func Sealed(ctx context.Context) bool {
 
 // SetState writes value, as JSON, into a result with questions: a *mcp.CallToolResult or a
 // *mcp.GetPromptResult. [State] reads it back in the next round. Pass the context that the
-// handler got.
+// handler got. Use SetState when a handler asks something and must remember a value until
+// the answer is there.
 func SetState(ctx context.Context, result, value any) error {
 	if !Sealed(ctx) {
 		return unprotected(ctx)
@@ -70,7 +71,8 @@ func SetState(ctx context.Context, result, value any) error {
 // request that the handler got. In the first round, present is false. An error other than
 // [ErrNotProtected] means that the state was written by something else, or by an earlier
 // version of the handler: it has members that T does not have, or members of other types.
-// The error repeats nothing of the state.
+// The error repeats nothing of the state. Call State at the start of a handler that
+// writes its state with SetState.
 func State[T any](ctx context.Context, req any) (value T, present bool, err error) {
 	var none T
 	if !Sealed(ctx) {

@@ -147,7 +147,7 @@ func targetAttr(method int, target string) attribute.KeyValue {
 }
 
 // target returns the target of an event in a form that a span may show, or "" if there is
-// none or the event does not vouch for it.
+// none or a client may have made it up.
 func (l *labels) target(method int, target string) string {
 	if l.none || method >= len(targetAttrs) || target == "" || target == mcpseal.TargetUnknown {
 		return ""

@@ -10,7 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Config has the settings of an [Observer]. [New] copies it.
+// Config has the settings of an [Observer]. [New] copies it. The zero value suits a
+// program with a global meter provider.
 type Config struct {
 	// MeterProvider makes the metrics. Nil means the global provider, otel.GetMeterProvider().
 	MeterProvider metric.MeterProvider
@@ -22,7 +23,8 @@ type Config struct {
 	Targets []string
 }
 
-// Observer reports to OpenTelemetry. It is safe for concurrent use.
+// Observer reports to OpenTelemetry. It is safe for concurrent use. Make one with [New]
+// when the program starts.
 type Observer struct {
 	labels *labels
 

@@ -1,6 +1,7 @@
 package probe
 
-// Attack is one class of attacks. It tries several variants.
+// Attack is one class of attacks. It tries several variants. [Attacks] returns all of
+// them. To try only some, list their ids in [Options].Only.
 type Attack struct {
 	ID       string   `json:"id"`       // the name of the attack in --require and in reports
 	Title    string   `json:"title"`    // what is sent
@@ -20,7 +21,7 @@ type Attack struct {
 	try         func(*trial)
 }
 
-// Severity is how bad a finding is.
+// Severity is how bad a finding is. Use it to decide what to fix first.
 type Severity string
 
 // The severities, worst first.
@@ -30,10 +31,11 @@ const (
 	Low    Severity = "low"    // a weakness that does harm only together with another one, or an honest client is refused
 )
 
-// Section is a section of the specification.
+// Section is a section of the specification. Each [Attack] names the section whose rule
+// it checks.
 type Section struct {
-	Title string `json:"title"`
-	URL   string `json:"url"`
+	Title string `json:"title"` // the heading of the section
+	URL   string `json:"url"`   // where to read it
 }
 
 const specification = "https://modelcontextprotocol.io/specification/" + revision
@@ -79,7 +81,8 @@ const (
 	needCursor                  // a list or a tool that issues a cursor
 )
 
-// Attacks returns all attacks, in the order in which the probe tries them.
+// Attacks returns all attacks, in the order in which the probe tries them. Use it to show
+// the list to a person, or to find the ids for [Options].
 func Attacks() []Attack { return append([]Attack(nil), attacks...) }
 
 var attacks []Attack

@@ -2,4 +2,7 @@
 // attacks got through. The server may be written in any language. The package uses no SDK: it
 // writes the messages of protocol revision 2026-07-28 itself, so that it can send what no
 // client of an SDK would send.
+//
+// Use this package to attack your server in its own Go tests. The command mcpseal probe does
+// the same from a shell. Calls to the server have their effects, so attack a test system.
 package probe

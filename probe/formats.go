@@ -22,7 +22,8 @@ var formats = []format{
 	{"html", func(r *Report, w io.Writer, _ bool) error { return r.WriteHTML(w) }},
 }
 
-// Formats returns the names of the formats in which a report can be written.
+// Formats returns the names of the formats in which a report can be written. Use it in
+// the help text of a program.
 func Formats() (names []string) {
 	for _, f := range formats {
 		names = append(names, f.name)

@@ -56,7 +56,7 @@ var html = template.Must(template.New("report").Funcs(template.FuncMap{
 }).Parse(page))
 
 // WriteHTML writes the report as one HTML page that needs no other file: it loads no script, no
-// font and no image.
+// font and no image. Use WriteHTML for a report that people open in a browser.
 func (r *Report) WriteHTML(w io.Writer) error {
 	var out bytes.Buffer
 	if err := html.Execute(&out, r.view(maxAnswerShown).orNothing()); err != nil {

@@ -56,7 +56,8 @@ type Options struct {
 	sleep func(time.Duration) // waits; replaced in tests
 }
 
-// Target is a tool, a prompt or a resource.
+// Target is a tool, a prompt or a resource. List it in [Options].Targets or
+// [Options].Paged.
 type Target struct {
 	Method    string            // tools/call, prompts/get or resources/read
 	Name      string            // the name, or the URI of a resource
@@ -65,13 +66,15 @@ type Target struct {
 	Answers   map[string]string // from the key of a question to its answer, a JSON text; the probe makes up missing answers
 }
 
-// String returns the target as a person reads it, such as "tool deploy".
+// String returns the target as a person reads it, such as "tool deploy". Reports name
+// targets like this.
 func (t Target) String() string {
 	kind, _, _ := strings.Cut(t.Method, "/")
 	return strings.TrimSuffix(kind, "s") + " " + t.Name
 }
 
-// Progress says how far the probe is.
+// Progress says how far the probe is. [Options].Progress gets it, to show that the run
+// goes on.
 type Progress struct {
 	Attack   string // the id of the current attack
 	Number   int    // the number of the current attack, from 1
@@ -79,7 +82,8 @@ type Progress struct {
 	Requests int    // how many requests were sent so far
 }
 
-// Check returns an error if the options make no sense.
+// Check returns an error if the options make no sense. [Run] calls it too; call it
+// yourself to find a mistake before you start a server.
 func (o *Options) Check() error {
 	if o.Rate < 0 || o.Budget < 0 || o.MaxAge < 0 || o.Timeout < 0 || o.MaxTime < 0 {
 		return errors.New("rate, budget, age and times must not be negative")
@@ -123,7 +127,8 @@ func (o *Options) Check() error {
 
 // Requests returns the maximum number of requests that the attack with this id sends. If id is
 // "", it returns the maximum for the whole run, with the requests that come before the first
-// attack. asks is how many times each target asks.
+// attack. asks is how many times each target asks. Use Requests to tell the owner of the
+// server what to expect.
 func (o *Options) Requests(id string, asks int) (n int) {
 	rounds, books := max(1, len(o.Targets))*asks, len(lists)+len(o.Paged)
 	for i := range attacks {

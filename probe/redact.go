@@ -11,10 +11,11 @@ import (
 )
 
 // The environment variables with the access tokens. Reports show their names instead of the
-// tokens.
+// tokens: set both before you repeat a request of a report. The command mcpseal probe reads
+// the tokens from these variables; this package does not.
 const (
-	BearerVariable      = "MCPSEAL_PROBE_BEARER"
-	OtherBearerVariable = "MCPSEAL_PROBE_OTHER_BEARER"
+	BearerVariable      = "MCPSEAL_PROBE_BEARER"       // stands for Options.Bearer
+	OtherBearerVariable = "MCPSEAL_PROBE_OTHER_BEARER" // stands for Options.OtherBearer
 )
 
 // secret is one way to write an access token.

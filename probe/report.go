@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Verdict is the result of an attack.
+// Verdict is the result of an attack. Look at the verdict of each [Result] to see what
+// got through.
 type Verdict string
 
 // The verdicts, worst first.
@@ -25,14 +26,15 @@ const (
 
 var worstFirst = []Verdict{Found, Unclear, AcceptedRisk, Information, NotTried, Early, Refused}
 
-// Exit codes of the command.
+// The values of [Report].Exit, which are also the exit codes of the command mcpseal probe.
 const (
 	ExitNothing = 0 // nothing got through
 	ExitFinding = 1 // something got through
 	ExitUnclear = 2 // the probe cannot tell whether something got through
 )
 
-// Report is the result of a run.
+// Report is the result of a run. Check Exit in a program, and write the report for a
+// person with [Report.Write].
 type Report struct {
 	Server     string   `json:"server"`         // the URL or the command
 	ServerName string   `json:"serverName"`     // what the server calls itself
@@ -42,38 +44,39 @@ type Report struct {
 	Cursors    []string `json:"cursors"`        // the lists and tools that issued a cursor
 	Notes      []string `json:"notes"`          // what else the reader must know
 	Problem    string   `json:"problem"`        // why the run ended early; "" if it did not
-	Exit       int      `json:"exit"`
-	Verdict    string   `json:"verdict"` // the result in one sentence
-	Requests   int      `json:"requests"`
-	Results    []Result `json:"results"` // worst first
+	Exit       int      `json:"exit"`           // ExitNothing, ExitFinding or ExitUnclear
+	Verdict    string   `json:"verdict"`        // the result in one sentence
+	Requests   int      `json:"requests"`       // how many requests were sent
+	Results    []Result `json:"results"`        // worst first
 
 	rounds  int    // how many times all targets together ask
 	failure string // which target of the operator the probe could not use, and why
 }
 
-// Result is one attack and how it ended.
+// Result is one attack and how it ended. [Report].Results has one for each attack.
 type Result struct {
 	Attack
-	Verdict  Verdict        `json:"verdict"`
+	Verdict  Verdict        `json:"verdict"`  // how the attack ended
 	Why      string         `json:"why"`      // why the result is unclear, or why the attack could not be tried
 	Findings []Finding      `json:"findings"` // what got through, or what is worth knowing
 	Outcomes map[string]int `json:"outcomes"` // how many variants had each outcome
 	Requests int            `json:"requests"` // how many requests were sent, honest ones included
 }
 
-// Finding is one variant that got through.
+// Finding is one variant that got through. Its exchanges show how to repeat it.
 type Finding struct {
-	Target    string     `json:"target"`
-	What      string     `json:"what"`
+	Target    string     `json:"target"`    // the tool, prompt, resource or list that was attacked
+	What      string     `json:"what"`      // which variant got through
 	Exchanges []Exchange `json:"exchanges"` // the requests in their order; the last one is the attack
 }
 
-// Exchange is a request and its answer, as a person can read and repeat it.
+// Exchange is a request and its answer, as a person can read and repeat it. Use it to
+// reproduce a finding.
 type Exchange struct {
 	Curl   string `json:"request"`          // a command for a shell; over stdio, the line that was sent
 	Status int    `json:"status,omitempty"` // the HTTP status; 0 over stdio, or if there was no answer
-	Answer string `json:"answer"`
-	Cut    int    `json:"cut,omitempty"` // how many bytes of the answer were left out
+	Answer string `json:"answer"`           // what the server answered
+	Cut    int    `json:"cut,omitempty"`    // how many bytes of the answer were left out
 }
 
 // judge sets the verdict and the exit code of the whole run, and sorts the results. require has
@@ -131,7 +134,7 @@ func (r *Report) untold(why ...string) {
 	}
 }
 
-// Count returns how many attacks have each verdict.
+// Count returns how many attacks have each verdict. Use it for a summary.
 func (r *Report) Count() map[Verdict]int {
 	count := map[Verdict]int{}
 	for _, result := range r.Results {

@@ -45,7 +45,8 @@ const (
 )
 
 // Run attacks a server and reports which attacks got through. It returns an error only if the
-// options are wrong. All other problems are in the report.
+// options are wrong. All other problems are in the report. The calls have their effects,
+// so run the probe against a test system.
 func Run(ctx context.Context, server Server, options Options) (*Report, error) {
 	if err := options.Check(); err != nil {
 		return nil, err
@@ -363,7 +364,7 @@ func (p *probe) admit() (id int, wait time.Duration, err error) {
 	return p.number, wait, nil
 }
 
-// end sets p.ended if the time is over or somebody interrupted the probe.
+// end sets p.ended if MaxTime has passed or a user interrupted the probe.
 func (p *probe) end() {
 	if p.ended != nil || p.ctx.Err() == nil {
 		return

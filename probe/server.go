@@ -19,6 +19,7 @@ import (
 const maxAnswer = 16 << 20
 
 // Server is the MCP server that the probe attacks. [HTTP] and [Stdio] return a Server.
+// Pass it to [Run], and close it afterwards.
 type Server interface {
 	// send sends m with the given id and the bearer token of the user, and returns the
 	// answer. It never returns nil.
@@ -32,7 +33,8 @@ type Server interface {
 }
 
 // HTTP returns the server at a URL. The probe talks to it over streamable HTTP. The server must
-// be on this machine, unless allowed lists its host.
+// be on this machine, unless allowed lists its host. Use HTTP for a server that is
+// already running.
 func HTTP(address string, allowed ...string) (Server, error) {
 	u, err := url.Parse(address)
 	if strings.Contains(address, "@") && (err != nil || u.Host == "" || u.User != nil) {

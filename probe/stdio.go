@@ -17,7 +17,7 @@ import (
 
 // Stdio starts a command that is an MCP server, and returns that server. The probe talks to it
 // over the command's standard input and output. The command's standard error goes to log, which
-// may be nil. Close ends the process.
+// may be nil. Close ends the process. Use Stdio for a server that its client starts.
 func Stdio(log io.Writer, command ...string) (Server, error) {
 	if len(command) == 0 {
 		return nil, errors.New("there is no command to start")

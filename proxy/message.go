@@ -76,7 +76,7 @@ func (m *envelope) isAnswer() bool       { return m.method == "" }
 
 // ID returns the same text for two spellings of the same id, since the other side may write a
 // string with other escapes. text is the JSON text of the id. An id that is not a string is
-// returned as it is.
+// returned as it is. A carrier uses ID to find the exchange that an answer belongs to.
 func ID(text string) string {
 	if !strings.HasPrefix(text, `"`) {
 		return text

@@ -19,24 +19,25 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// Config says how a [Proxy] seals.
+// Config says how a [Proxy] seals. Only Boundary is required.
 type Config struct {
 	// Boundary seals states, and decides which tokens are accepted. It is required, and must
 	// have keys of its own, because the same keys seal cursors.
 	Boundary *mcpseal.Boundary
 	// Unsolicited lists the names of tools that accept answers in the first call, before they
-	// have asked anything.
+	// have asked anything. Nil means none.
 	Unsolicited []string
 	// RejectedText is sent as a tool's result, instead of the protocol's error, when the token
 	// of a tools/call is rejected. An example is [adapter.StartOver]. "" means that the client
-	// gets the error.
+	// gets the error. Set it if the model must learn of rejections: many hosts do not
+	// show protocol errors to the model.
 	RejectedText string
 	// Logger gets a record for each message that the proxy refuses. Nil means [slog.Default].
 	Logger *slog.Logger
 }
 
 // Proxy seals what a server sends, and opens what a client sends back. It is safe for
-// concurrent use.
+// concurrent use. Make one with [New] for each server that you put it in front of.
 type Proxy struct {
 	boundary     *mcpseal.Boundary
 	lists        cursor.Issuer
@@ -46,6 +47,7 @@ type Proxy struct {
 }
 
 // New returns a proxy. It fails if the boundary is missing or has no keys of its own.
+// Call it once, when the carrier starts.
 func New(config Config) (*Proxy, error) {
 	if config.Boundary == nil {
 		return nil, errors.New("proxy: Config.Boundary is missing")
@@ -64,6 +66,7 @@ func New(config Config) (*Proxy, error) {
 }
 
 // Exchange is one message of the client together with the server's answer to it.
+// [Proxy.Open] returns it. Keep it until the server has answered.
 type Exchange struct {
 	// Forward is the message for the server. It is nil if the server must not see the
 	// message.
@@ -76,7 +79,7 @@ type Exchange struct {
 	Malformed bool
 
 	ID     string // the JSON text of the request's id; "" if the message is not a request
-	Method string // "" if the message has none
+	Method string // the method of the request or notification; "" if the message has none
 	Target string // the tool's or prompt's name, or the resource's URI; "" for other methods
 
 	proxy  *Proxy
@@ -89,7 +92,8 @@ type Exchange struct {
 }
 
 // Open takes a message of the client. caller says which user sent it; nil means that no user
-// is known. Open never returns nil.
+// is known. Open never returns nil. Call Open for every message of the client. Then send
+// Forward to the server, or Reply to the client.
 func (p *Proxy) Open(ctx context.Context, message []byte, caller mcpseal.Principal) *Exchange {
 	e := &Exchange{proxy: p}
 	e.open(ctx, string(message), caller)
@@ -101,7 +105,8 @@ func (p *Proxy) Open(ctx context.Context, message []byte, caller mcpseal.Princip
 
 // Seal takes a message that the server sent in answer to the client's message: the answer
 // itself, or a notification or request before it. It returns the message for the client, or
-// nil if the client must not see it. Seal is not safe for concurrent use.
+// nil if the client must not see it. Seal is not safe for concurrent use. Call Seal for
+// each of these messages, in their order.
 func (e *Exchange) Seal(ctx context.Context, message []byte) []byte {
 	return e.seal(ctx, message)
 }

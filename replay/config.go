@@ -5,7 +5,8 @@ import (
 	"log/slog"
 )
 
-// Config has the settings of a [SingleProcess]. [NewSingleProcess] copies it.
+// Config has the settings of a [SingleProcess]. [NewSingleProcess] copies it. The zero
+// value suits most servers.
 type Config struct {
 	// Capacity is how many used tokens the store remembers, at less than 100 bytes each.
 	// When the store is full, it refuses new tokens. The store remembers a token for its

@@ -8,10 +8,10 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Level is how full a store is.
+// Level is how full a store is. Show it on a dashboard: a full store refuses tokens.
 type Level struct {
 	Held     int // how many used tokens the store remembers now
-	Capacity int
+	Capacity int // how many used tokens the store can remember
 }
 
 // Level removes all expired uses and returns how full the store is. It may be called

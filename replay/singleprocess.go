@@ -10,7 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// SingleProcess is a [mcpseal.ReplayStore] in the memory of one process.
+// SingleProcess is a [mcpseal.ReplayStore] in the memory of one process. Set it as
+// mcpseal.Config.Replay if exactly one process opens the tokens.
 type SingleProcess struct {
 	config Config
 	start  time.Time
@@ -61,6 +62,7 @@ const (
 
 // NewSingleProcess returns an empty store. It sleeps for a millisecond, so that a token that
 // is issued after the call has a later date than the store: dates are in milliseconds.
+// Call NewSingleProcess once, when the server starts.
 func NewSingleProcess(config Config) (*SingleProcess, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
@@ -76,7 +78,8 @@ func newSingleProcess(config Config, start time.Time) *SingleProcess {
 	return &SingleProcess{config: config, start: start, used: newUses(), oldest: start.UnixMilli()}
 }
 
-// Spend spends a token: see [mcpseal.ReplayStore].
+// Spend spends a token: see [mcpseal.ReplayStore]. A boundary calls Spend for each token
+// that is otherwise accepted.
 func (s *SingleProcess) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -15,7 +15,8 @@ import (
 // TestAdapter tests an adapter of an MCP SDK. Each subtest checks a promise that every
 // adapter must keep. The function start makes a server with the adapter under test, as
 // the parameter server describes it, and returns a client of that server. Each subtest
-// starts its own servers.
+// starts its own servers. Call TestAdapter in a test of your adapter; the tests of gosdk
+// and mcpgo do the same.
 func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) AdapterClient, limits AdapterLimits) {
 	promises := adapterPromises()
 	kept := make(map[string]bool) // true for an entry of limits.Cannot if all its promises that were tested hold
@@ -44,7 +45,7 @@ func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) Ad
 }
 
 // AdapterLimits lists what an adapter cannot do because of its SDK. The zero value means
-// no limits.
+// no limits. Pass it to [TestAdapter].
 type AdapterLimits struct {
 	// Cannot maps the name of a promise to the reason why the adapter cannot keep it. A name
 	// that ends with * stands for all promises whose names begin with the text before the *.
@@ -70,7 +71,8 @@ func (l AdapterLimits) entry(promise string) string {
 	return ""
 }
 
-// AdapterServer describes the server that a promise needs.
+// AdapterServer describes the server that a promise needs. The function that you pass to
+// [TestAdapter] makes a server from it.
 type AdapterServer struct {
 	// Boundary is the boundary with which the adapter protects the server.
 	Boundary *mcpseal.Boundary
@@ -99,8 +101,10 @@ type AdapterServer struct {
 // it from a handler of the SDK, which must not recover its panics.
 type AdapterHandler func(ctx context.Context, call AdapterCall) (AdapterResult, error)
 
-// AdapterCall is what the SDK passed to a handler.
+// AdapterCall is what the SDK passed to a handler. Fill it in from the request of the
+// SDK, before you call an [AdapterHandler].
 type AdapterCall struct {
+	// State is the state that the handler got, opened. "" means that there is none.
 	State string
 	// Answers maps the key of each question to its answer, as JSON text.
 	Answers map[string]string
@@ -109,7 +113,8 @@ type AdapterCall struct {
 	Arguments any
 }
 
-// AdapterResult is what a handler of the SDK returns.
+// AdapterResult is what a handler of the SDK returns. Convert it into a result of the
+// SDK.
 type AdapterResult struct {
 	// Text is the content of a complete result.
 	Text string
@@ -124,7 +129,7 @@ type AdapterResult struct {
 
 // AdapterClient sends one JSON-RPC request of protocol revision 2026-07-28 as this user,
 // and returns the response. If user is "", the request has no user. An AdapterClient is
-// called concurrently.
+// called concurrently. The function that you pass to [TestAdapter] returns it.
 type AdapterClient func(user string, request []byte) (response []byte)
 
 // adapterPromise is a promise and its test.

@@ -13,7 +13,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestCodec tests a codec against the contract of [mcpseal.Codec].
+// TestCodec tests a codec against the contract of [mcpseal.Codec]. Call it in a test of
+// your own codec.
 func TestCodec(t *testing.T, codec mcpseal.Codec) {
 	ctx := context.Background()
 	payload := []byte("S\x01 a payload that is long enough \x00\xff to be seen")

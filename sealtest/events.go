@@ -11,7 +11,8 @@ import (
 
 // BoundaryWith returns a boundary with this config. If the config has neither Keys nor
 // Format, the boundary gets random keys. The default Audience is "test", and the default
-// Logger is the test's log.
+// Logger is the test's log. Use BoundaryWith in a test that needs a setting, such as a
+// short TTL or an observer.
 func BoundaryWith(t testing.TB, config mcpseal.Config) *mcpseal.Boundary {
 	t.Helper()
 	if config.Keys == nil && config.Format == nil {
@@ -45,7 +46,8 @@ func (e *Events) Observe(_ context.Context, event mcpseal.Event) {
 	e.all = append(e.all, event)
 }
 
-// All returns all events recorded so far, the oldest first.
+// All returns all events recorded so far, the oldest first. Use it to look at more than
+// the reasons.
 func (e *Events) All() []mcpseal.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -53,7 +55,7 @@ func (e *Events) All() []mcpseal.Event {
 }
 
 // Reasons returns why tokens were rejected or states were not sealed so far, the oldest
-// reason first.
+// reason first. Compare them with the rejections that your test expects.
 func (e *Events) Reasons() []mcpseal.Reason {
 	var reasons []mcpseal.Reason
 	for _, event := range e.All() {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestFormat tests a format, with a prefix or without, against the contract of
-// [mcpseal.Format].
+// [mcpseal.Format]. Call it in a test of your own format.
 func TestFormat(t *testing.T, format mcpseal.Format) {
 	ctx := context.Background()
 	carries := format.Carries()

@@ -8,7 +8,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// TestKeySource tests a source against the contract of [mcpseal.KeySource].
+// TestKeySource tests a source against the contract of [mcpseal.KeySource]. Call it in a
+// test of your own source of keys.
 func TestKeySource(t *testing.T, source mcpseal.KeySource) {
 	t.Run("AlwaysHasARing", func(t *testing.T) {
 		var group sync.WaitGroup

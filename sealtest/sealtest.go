@@ -13,7 +13,8 @@ import (
 )
 
 // Boundary returns a boundary with random keys and the default config. It logs to the
-// test's log.
+// test's log. Use Boundary in a test of a handler or a server that needs no special
+// settings.
 func Boundary(t testing.TB) *mcpseal.Boundary {
 	t.Helper()
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: Logger(t)})
@@ -23,7 +24,8 @@ func Boundary(t testing.TB) *mcpseal.Boundary {
 	return boundary
 }
 
-// Logger returns a logger that writes to the test's log.
+// Logger returns a logger that writes to the test's log. Use it wherever a config of a
+// test has a Logger.
 func Logger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }

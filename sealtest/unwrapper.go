@@ -14,6 +14,7 @@ import (
 
 // TestUnwrapper tests an unwrapper against the contract of [keys.Unwrapper]. The function
 // wrap encrypts a secret, as the operator does before writing it to the file of keys.
+// Call TestUnwrapper in a test of your own unwrapper.
 func TestUnwrapper(t *testing.T, unwrapper keys.Unwrapper, wrap func(secret []byte) ([]byte, error)) {
 	ctx := context.Background()
 	wrapped := func(t *testing.T, secret []byte) []byte {

@@ -42,7 +42,8 @@ const (
 	sessionLabel = "mcpseal/atd session"
 )
 
-// Options are the settings of an [Issuer] besides its key.
+// Options are the settings of an [Issuer] besides its key. The zero value suits servers
+// of one service that share a key.
 type Options struct {
 	// Session is 8 bytes. Servers with the same key and session accept each other's
 	// cursors. Give each of two services that share a key its own session, for example the
@@ -64,7 +65,8 @@ type Options struct {
 }
 
 // Issuer issues and opens cursors. It is safe for concurrent use. Printing it does not show
-// its key.
+// its key. Make one when the server starts. For paged tools of an adapter, use
+// [Issuer.Cursors]; otherwise call Issue and Open.
 type Issuer struct {
 	mac     macKey
 	session numbers
@@ -77,7 +79,8 @@ type Issuer struct {
 
 // NewIssuer makes an issuer. The key must have 32 bytes. If it is nil, the issuer uses the
 // key that the environment variable ATD_CURSOR_SIGNING_KEY holds in base64. If that variable
-// is not set, it uses a random key, which is lost when this process ends.
+// is not set, it uses a random key, which is lost when this process ends. Call NewIssuer
+// once, with the key of the ATD servers.
 func NewIssuer(key []byte, options Options) (*Issuer, error) {
 	if options.TTL == 0 {
 		options.TTL = defaultTTL
@@ -101,21 +104,22 @@ func NewIssuer(key []byte, options Options) (*Issuer, error) {
 	return i, nil
 }
 
-// String returns a fixed text, which reveals nothing of the key.
+// String returns a fixed text, which reveals nothing of the key. So printing an issuer is
+// safe.
 func (i *Issuer) String() string { return "atd.Issuer" }
 
-// Format writes what String returns, for every verb of fmt.
+// Format writes what String returns, so that no verb of package fmt shows the key.
 func (i *Issuer) Format(s fmt.State, _ rune) { io.WriteString(s, i.String()) }
 
 // Request is the call that a cursor is bound to. The cursor opens only for the same tool,
-// caller and arguments.
+// caller and arguments. Pass it to Issue and Open.
 type Request struct {
-	Tool      string
+	Tool      string // the name of the tool
 	Caller    string // "" means no caller
 	Arguments []byte // the JSON text of the arguments, without the cursor; nil means {}
 }
 
-// Page is the page that a cursor leads to.
+// Page is the page that a cursor leads to. Pass it to Issue; Open returns it.
 type Page struct {
 	Index uint32 // the page's number; the first page that a cursor leads to has number 1
 	State []byte // what the tool stored, such as a position; at most [MaxState] bytes
@@ -123,6 +127,7 @@ type Page struct {
 
 // Issue returns the cursor that leads to a page of a request. The error is ErrStateTooLarge
 // or ErrTooLarge, or says that the arguments are not JSON or that a name is not UTF-8.
+// Call Issue unless the page that you return is the last.
 func (i *Issuer) Issue(request Request, page Page) (string, error) {
 	p, err := i.payloadOf(request, i.plain)
 	if err != nil {
@@ -175,7 +180,8 @@ func (i *Issuer) issue(p *payload) (string, error) {
 }
 
 // Open returns the page that a cursor leads to, if the cursor was issued for this request.
-// The error is one of this package's Err variables, or says that the arguments are not JSON.
+// The error is one of this package's Err variables, or says that the arguments are not
+// JSON. Call Open for every request that has a cursor.
 func (i *Issuer) Open(request Request, cursor string) (Page, error) {
 	page, _, err := i.open(request, cursor)
 	return page, err

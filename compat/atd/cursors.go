@@ -16,7 +16,7 @@ import (
 // A cursor does not hold the method, so only calls of tools/call can have cursors. A cursor
 // of another session is rejected as invalid, not as expired, because another service issued
 // it. A [cursor.NextPage] with Shared or Cached set is refused. The log says once what these
-// cursors do not protect.
+// cursors do not protect. Set the result as Options.Cursors of an adapter.
 func (i *Issuer) Cursors() cursor.Issuer {
 	i.warned.Do(func() {
 		session := "Options.Session"

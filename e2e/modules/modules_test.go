@@ -42,7 +42,7 @@ func workspace(t *testing.T) string {
 
 // pkg is what the go command says of a package.
 type pkg struct {
-	ImportPath, Name                   string
+	ImportPath, Name, Dir              string
 	Module                             struct{ Path string }
 	GoFiles                            []string
 	Imports, TestImports, XTestImports []string
@@ -56,7 +56,7 @@ func (p *pkg) isImportable() bool {
 }
 
 func packages(t *testing.T) (all []pkg) {
-	decoder := json.NewDecoder(bytes.NewReader(goCommand(t, ".", workspace(t), "list", "-json=ImportPath,Name,Module,GoFiles,Imports,TestImports,XTestImports", "work")))
+	decoder := json.NewDecoder(bytes.NewReader(goCommand(t, ".", workspace(t), "list", "-json=ImportPath,Name,Dir,Module,GoFiles,Imports,TestImports,XTestImports", "work")))
 	for {
 		var p pkg
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {

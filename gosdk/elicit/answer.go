@@ -8,11 +8,12 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Action is what a user did with a question.
+// Action is what a user did with a question. [Answer.Outcome] returns an Action, for
+// handlers that treat a refusal as an answer.
 type Action string
 
 const (
-	Accept  Action = "accept"
+	Accept  Action = "accept"  // the user answered
 	Decline Action = "decline" // the user said no
 	Cancel  Action = "cancel"  // the user gave no answer
 )
@@ -21,12 +22,15 @@ func (a Action) valid() bool { return a == Accept || a == Decline || a == Cancel
 
 // RefusedError means that the user declined or cancelled a question. Its text names the
 // question. If a tool returns it, the client gets a tool error. If a prompt or a
-// resource returns it, the client gets a JSON-RPC error with the code -32602.
+// resource returns it, the client gets a JSON-RPC error with the code -32602. Use
+// errors.As to find a RefusedError in the error of [Within]. In other handlers, call
+// [Answer.Outcome] to go on after a refusal.
 type RefusedError struct {
-	Key    string
-	Action Action
+	Key    string // the key of the question
+	Action Action // Decline or Cancel
 }
 
+// Error returns a text that names the question, for the client.
 func (e *RefusedError) Error() string {
 	if e.Action == Cancel {
 		return fmt.Sprintf("the question %s was cancelled", mcpseal.PlainText(e.Key))
@@ -36,9 +40,13 @@ func (e *RefusedError) Error() string {
 
 // MisfitError means that an accepted answer does not fit what was asked. The call then
 // fails: the client gets a tool error from a tool, or a JSON-RPC error with the code
-// -32602 from a prompt or a resource. The error's text repeats nothing of the answer.
-type MisfitError struct{ Key string }
+// -32602 from a prompt or a resource. The error's text repeats nothing of the answer. A
+// handler need not look for a MisfitError, because it must return every error of Outcome.
+type MisfitError struct {
+	Key string // the key of the question
+}
 
+// Error returns a text that names the question, for the client.
 func (e *MisfitError) Error() string {
 	return fmt.Sprintf("the answer to the question %s does not fit what was asked", mcpseal.PlainText(e.Key))
 }
@@ -86,7 +94,8 @@ func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read fu
 }
 
 // Value returns the accepted answer. If Value fails, the handler must return its error:
-// there is no answer yet, or the error is a *[RefusedError] or a *[MisfitError].
+// there is no answer yet, or the error is a *[RefusedError] or a *[MisfitError]. Use
+// Value if a refusal ends the call.
 func (a *Answer[T]) Value() (value T, err error) {
 	action, value, err := a.Outcome()
 	if err == nil && action != Accept {
@@ -97,7 +106,7 @@ func (a *Answer[T]) Value() (value T, err error) {
 
 // Outcome returns what the user did, and the answer if the user accepted. If Outcome
 // fails, the handler must return its error: there is no answer yet, or the error is a
-// *[MisfitError].
+// *[MisfitError]. Use Outcome if the handler goes on after a refusal.
 func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 	if a.ask.mistake != "" {
 		return "", value, a.ask.pending()

@@ -15,7 +15,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// Asker asks the questions of one call. It is not safe for concurrent use.
+// Asker asks the questions of one call. It is not safe for concurrent use. A handler gets
+// its Asker as a parameter, and passes it to [Form], [URL] or [Once].
 type Asker struct {
 	by      *gosdk.Protection // nil in a test that calls a handler directly
 	passing *passage.Call     // nil if the call has not come through the middleware of this Protection
@@ -81,6 +82,7 @@ const maxAsks = 1000
 
 // Request returns the request: a *mcp.CallToolRequest, a *mcp.GetPromptRequest or a
 // *mcp.ReadResourceRequest. The state and the answers in it are for this package only.
+// Use the request to read the caller, the headers or the progress token, for example.
 func (a *Asker) Request() mcp.Request { return a.req }
 
 // ask registers a question. It returns the recorded answer, or nil if the answer is

@@ -23,7 +23,8 @@ import (
 // numbers, booleans, and slices of strings whose choices [Enum] lists. A field is
 // required unless its json tag says omitempty or omitzero; an empty text in a field that
 // is not required counts as left out. To describe a field to the user, write the
-// description into its jsonschema tag.
+// description into its jsonschema tag. Use Form for every question whose answer may pass
+// through the client; for secrets use [URL].
 func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer[T] {
 	f, err := formOf[T](options)
 	if err != nil {
@@ -84,7 +85,7 @@ func (o FormOption) apply(s *jsonschema.Schema) error {
 }
 
 // Enum lists the values that a string field may have, or the choices for a slice of
-// strings. The values must be UTF-8.
+// strings. The values must be UTF-8. Pass the option to [Form].
 func Enum(field string, values ...string) FormOption {
 	return FormOption{field: field, isEnum: true, values: values}
 }
@@ -121,7 +122,8 @@ func hasFormat(text, format string) bool {
 // formats are the text formats that elicitation knows.
 var formats = []string{"email", "uri", "date", "date-time"}
 
-// TextFormat sets the format of a string field: email, uri, date or date-time.
+// TextFormat sets the format of a string field: email, uri, date or date-time. Pass the
+// option to [Form].
 func TextFormat(field, format string) FormOption { return FormOption{field: field, format: format} }
 
 // form is a form that was checked and can be sent to the client. It never changes.

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Consent is the answer to a question that asks the user to open a URL.
+// Consent is the answer to a question that asks the user to open a URL. [URL] returns it.
 type Consent struct{ *Answer[struct{}] }
 
 // URL asks the user to open a URL, for example to sign in, to pay, or to enter something
@@ -45,7 +45,8 @@ func (a *Asker) elicitationID(key, url string) string {
 // NotYet drops the consent, so that the call asks the user to open the URL again. What
 // came after the consent is dropped too: later answers are asked for again, and the call
 // fails if [Once] computed a value after the handler had read the consent. The handler
-// must return the error that NotYet returns.
+// must return the error that NotYet returns. Call NotYet if the user agreed but has not
+// finished at the URL.
 func (c *Consent) NotYet() error { return c.again() }
 
 // Sample asks the client's model for a message. The protocol has deprecated sampling:
@@ -55,7 +56,8 @@ func Sample(ask *Asker, key string, params *mcp.CreateMessageParams) *Answer[*mc
 }
 
 // SampleWithTools is [Sample] with tools for the model. The call fails if the client has
-// not declared that its model can use tools.
+// not declared that its model can use tools. Use it only if the model must call tools to
+// write its message.
 func SampleWithTools(ask *Asker, key string, params *mcp.CreateMessageWithToolsParams) *Answer[*mcp.CreateMessageWithToolsResult] {
 	return newAnswer(ask, key, params, readInto[mcp.CreateMessageWithToolsResult])
 }

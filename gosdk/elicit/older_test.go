@@ -427,7 +427,7 @@ func TestAQuestionIsNobodyElses(t *testing.T) {
 		v, err := elicit.Form[value](ask, "a", "A?").Value()
 		return result{v.Value}, err
 	})
-	s.Server().AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { // further out
+	s.Server().AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { // added after Protect, so it runs first
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			result, err := next(ctx, method, req)
 			if r, ok := result.(*mcp.CallToolResult); ok {

@@ -77,7 +77,7 @@ func TestUndeclaredKindsAreRefusedWhicheverRevision(t *testing.T) {
 }
 
 // TestNothingOfAnOlderClientsAnswerIsRepeated: the SDK checks such answers before
-// we do, in words of its own. (A newer client checks its answers itself.)
+// we do, and reports its own error. (A newer client checks its answers itself.)
 func TestNothingOfAnOlderClientsAnswerIsRepeated(t *testing.T) {
 	for _, revision := range []string{revision2025} {
 		s := newService(t, nil)

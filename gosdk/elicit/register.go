@@ -19,10 +19,12 @@ import (
 
 // ToolHandler is a tool that can ask the user questions. Its result is sent like that of
 // the SDK's typed tools. Its error becomes a tool error, unless it is a *jsonrpc.Error.
+// Pass a ToolHandler to [AddTool].
 type ToolHandler[In, Out any] func(ctx context.Context, ask *Asker, in In) (Out, error)
 
 // AddTool registers a tool on a protected server. It panics, as mcp.AddTool does,
-// when the tool cannot be registered.
+// when the tool cannot be registered. Use AddTool in place of mcp.AddTool for a tool that
+// asks.
 func AddTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler ToolHandler[In, Out]) {
 	AddResultTool(p, tool, func(ctx context.Context, ask *Asker, in In) (*mcp.CallToolResult, Out, error) {
 		out, err := handler(ctx, ask, in)
@@ -32,10 +34,11 @@ func AddTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler ToolHandle
 
 // ResultToolHandler is a tool that can ask the user questions and returns a full result:
 // its own content beside the structured output, for example. It returns the same three
-// values as a typed tool of the SDK.
+// values as a typed tool of the SDK. Pass a ResultToolHandler to [AddResultTool].
 type ResultToolHandler[In, Out any] func(ctx context.Context, ask *Asker, in In) (*mcp.CallToolResult, Out, error)
 
-// AddResultTool is [AddTool] for tools that return a full result.
+// AddResultTool is [AddTool] for tools that return a full result. Use it if the tool
+// makes its own content.
 func AddResultTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler ResultToolHandler[In, Out]) {
 	server := serverOf(p)
 	mcp.AddTool(server, tool, func(ctx context.Context, req *mcp.CallToolRequest, in In) (result *mcp.CallToolResult, out Out, err error) {
@@ -54,10 +57,11 @@ func AddResultTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler Resu
 
 // PromptHandler is a prompt that can ask the user questions. Its errors are sent like
 // those of the SDK's own prompts, but a *[RefusedError] or a *[MisfitError], even a
-// wrapped one, gets the code -32602.
+// wrapped one, gets the code -32602. Pass a PromptHandler to [AddPrompt].
 type PromptHandler func(ctx context.Context, ask *Asker, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error)
 
-// AddPrompt registers a prompt on a protected server.
+// AddPrompt registers a prompt on a protected server. Use it in place of the AddPrompt of
+// mcp.Server for a prompt that asks.
 func AddPrompt(p *gosdk.Protected, prompt *mcp.Prompt, handler PromptHandler) {
 	server := serverOf(p)
 	server.AddPrompt(prompt, func(ctx context.Context, req *mcp.GetPromptRequest) (result *mcp.GetPromptResult, err error) {
@@ -74,16 +78,19 @@ func AddPrompt(p *gosdk.Protected, prompt *mcp.Prompt, handler PromptHandler) {
 }
 
 // ResourceHandler is a resource that can ask the user questions. Its errors are sent
-// like those of a [PromptHandler].
+// like those of a [PromptHandler]. Pass a ResourceHandler to [AddResource] or
+// [AddResourceTemplate].
 type ResourceHandler func(ctx context.Context, ask *Asker, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error)
 
-// AddResource registers a resource on a protected server.
+// AddResource registers a resource on a protected server. Use it in place of the
+// AddResource of mcp.Server for a resource that asks.
 func AddResource(p *gosdk.Protected, resource *mcp.Resource, handler ResourceHandler) {
 	server := serverOf(p)
 	server.AddResource(resource, handler.serve(p))
 }
 
-// AddResourceTemplate registers a resource template on a protected server.
+// AddResourceTemplate registers a resource template on a protected server. Use it in
+// place of the AddResourceTemplate of mcp.Server for resources that ask.
 func AddResourceTemplate(p *gosdk.Protected, template *mcp.ResourceTemplate, handler ResourceHandler) {
 	server := serverOf(p)
 	server.AddResourceTemplate(template, handler.serve(p))

@@ -108,7 +108,8 @@ func takes(digest string, answer mcp.InputResponse) bool {
 // Once computes a value, such as a random id, a price or a time, in the first round that
 // calls Once with this key. In later rounds it returns the same value. It keeps the
 // value in the sealed state. A call that asks no question afterwards has no such state,
-// so the next call computes the value again.
+// so the next call computes the value again. Use Once for everything that must not differ
+// between rounds.
 //
 // If a value depends on an answer, read the answer first. While an answer that the
 // handler has read is pending, Once computes nothing: it fails, and the handler must

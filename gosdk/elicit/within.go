@@ -16,7 +16,8 @@ import (
 // *[Pending], the handler must return its ToolResult, PromptResult or ResourceResult at
 // once. The handler runs again when the answers are there, so do nothing before Within
 // that must not be done twice. The error of Within is the error that ask returned, such
-// as a *[RefusedError], or it says that the call cannot go on.
+// as a *[RefusedError], or it says that the call cannot go on. Use Within if a handler
+// cannot be registered with AddTool, or if many handlers share one question.
 //
 // Ask questions, read answers and call [Once] only inside ask. After Within has
 // returned, only an answer that has arrived may be read: anything else fails the call.
@@ -123,7 +124,8 @@ func (a *Asker) settle(pending *Pending, err error) {
 	}
 }
 
-// Pending has the questions that a call sends in place of its result.
+// Pending has the questions that a call sends in place of its result. [Within] returns
+// it.
 type Pending struct {
 	questions mcp.InputRequestMap
 	state     string
@@ -139,7 +141,8 @@ func (p *Pending) take() bool {
 	return p != nil
 }
 
-// ToolResult returns the questions as the result of a tool, or nil if p is nil.
+// ToolResult returns the questions as the result of a tool, or nil if p is nil. Return it
+// from the handler of a tool.
 func (p *Pending) ToolResult() *mcp.CallToolResult {
 	if !p.take() {
 		return nil
@@ -148,6 +151,7 @@ func (p *Pending) ToolResult() *mcp.CallToolResult {
 }
 
 // PromptResult returns the questions as the result of a prompt, or nil if p is nil.
+// Return it from the handler of a prompt.
 func (p *Pending) PromptResult() *mcp.GetPromptResult {
 	if !p.take() {
 		return nil
@@ -156,6 +160,7 @@ func (p *Pending) PromptResult() *mcp.GetPromptResult {
 }
 
 // ResourceResult returns the questions as the result of a resource, or nil if p is nil.
+// Return it from the handler of a resource.
 func (p *Pending) ResourceResult() *mcp.ReadResourceResult {
 	if !p.take() {
 		return nil

@@ -7,14 +7,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Change changes a message before it is sent. You can write your own.
+// Change changes a message before it is sent. You can write your own. Pass a Change to
+// [Round.Answer] to send what an attacker would send.
 type Change func(*Message)
 
-// Tamper changes one character in the middle of the token.
+// Tamper changes one character in the middle of the token. Use it as a [Change] to test
+// that a forged token is rejected.
 func Tamper(m *Message) { m.Token = replaced(m.Token, len(m.Token)/2) }
 
 // Strip removes the token, so that the answers are sent without a state. A protected
-// server ignores such answers and asks its questions again.
+// server ignores such answers and asks its questions again. Use Strip as a [Change].
 func Strip(m *Message) { m.Token = "" }
 
 // By returns a Change that sends the message as another user.

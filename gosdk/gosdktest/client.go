@@ -16,11 +16,12 @@ import (
 // Names of users for tests. You may use any other name too; "" means a caller without a
 // name.
 const (
-	Alice = "alice"
-	Bob   = "bob"
+	Alice = "alice" // the user whose client Connect returns
+	Bob   = "bob"   // another user
 )
 
-// Options changes what [Connect] does.
+// Options changes what [Connect] does. Nil or the zero value suits a server that takes
+// its users from access tokens.
 type Options struct {
 	// Extra returns what each request of this user carries: an access token, headers, or
 	// both. It is called for every request that has a user. Set it if the server's
@@ -42,7 +43,8 @@ type Options struct {
 	RejectedText string
 }
 
-// Client calls a server as one user.
+// Client calls a server as one user. [Connect] returns the first one, and [Client.As]
+// returns those of other users.
 type Client struct {
 	user string
 	*connections
@@ -50,7 +52,7 @@ type Client struct {
 
 // Connect connects a client of the user [Alice] to a server, in memory, until the test
 // ends. If you use a bubble of testing/synctest, make the server and call Connect inside
-// the bubble.
+// the bubble. Call Connect at the start of a test.
 func Connect(t testing.TB, server *mcp.Server, options *Options) *Client {
 	t.Helper()
 	c := &Client{Alice, &connections{t: t, server: server, byUser: make(map[string]*mcp.ClientSession)}}
@@ -64,7 +66,8 @@ func Connect(t testing.TB, server *mcp.Server, options *Options) *Client {
 	return c
 }
 
-// As returns a client for the same server that makes its calls as the given user.
+// As returns a client for the same server that makes its calls as the given user. Use it
+// to test what a user can do with the tokens of another.
 func (c *Client) As(user string) *Client { return &Client{user, c.connections} }
 
 // Session returns the SDK's session of this user, for methods that Client does not have.

@@ -11,49 +11,54 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// CallTool calls a tool. The arguments may be anything that mcp.CallToolParams takes.
+// CallTool calls a tool. The arguments may be anything that mcp.CallToolParams takes. To
+// answer the questions of the tool, call [Round.Answer].
 func (c *Client) CallTool(name string, arguments any) *Round {
 	return c.send(Message{Method: "tools/call", Target: name, Arguments: arguments, User: c.user})
 }
 
-// GetPrompt gets a prompt.
+// GetPrompt gets a prompt. To answer its questions, call [Round.Answer].
 func (c *Client) GetPrompt(name string, arguments map[string]string) *Round {
 	return c.send(Message{Method: "prompts/get", Target: name, Arguments: arguments, User: c.user})
 }
 
-// ReadResource reads a resource.
+// ReadResource reads a resource. To answer its questions, call [Round.Answer].
 func (c *Client) ReadResource(uri string) *Round {
 	return c.send(Message{Method: "resources/read", Target: uri, User: c.user})
 }
 
 // Message is what a client sends in one round. A [Change] may change any of its fields.
+// You need it only to write a Change.
 type Message struct {
-	Method    string // tools/call, prompts/get or resources/read
-	Target    string // the tool, the prompt, or the resource's URI
-	Arguments any    // for a prompt, a map[string]string
-	User      string // who sends the message; "" for a caller without a name
-	Token     string // the requestState
-	Answers   mcp.InputResponseMap
+	Method    string               // tools/call, prompts/get or resources/read
+	Target    string               // the tool, the prompt, or the resource's URI
+	Arguments any                  // for a prompt, a map[string]string
+	User      string               // who sends the message; "" for a caller without a name
+	Token     string               // the requestState
+	Answers   mcp.InputResponseMap // the answers, by the keys of their questions
 }
 
-// Round is one request and what came back.
+// Round is one request and what came back. Look at its fields to check what the server
+// did, and call [Round.Answer] to go on.
 type Round struct {
-	Result    mcp.Result // nil if the call failed
-	Err       error      // nil unless the call failed
-	Token     string     // the requestState that came back; "" if the server asked nothing
-	Questions mcp.InputRequestMap
+	Result    mcp.Result          // nil if the call failed
+	Err       error               // nil unless the call failed
+	Token     string              // the requestState that came back; "" if the server asked nothing
+	Questions mcp.InputRequestMap // the questions, by their keys; nil if the server asked nothing
 
 	asks bool
 	sent Message
 	on   *connections
 }
 
-// Asks reports whether the server needs input for another round.
+// Asks reports whether the server needs input for another round. Use it to check that a
+// call is not done yet.
 func (r *Round) Asks() bool { return r.asks }
 
 // Rejected reports whether the call failed with exactly the error of a rejected token.
 // It returns false for any other failure. If [Options].RejectedText is set, it also
-// returns true for a tool result that is an error with exactly this text.
+// returns true for a tool result that is an error with exactly this text. Use Rejected to
+// check that an attack failed for the right reason.
 func (r *Round) Rejected() bool {
 	if result, ok := r.Result.(*mcp.CallToolResult); ok && r.on.options.RejectedText != "" {
 		return result != nil && result.IsError && r.Text() == r.on.options.RejectedText
@@ -66,7 +71,8 @@ func (r *Round) Rejected() bool {
 	return got.Code == want.Code && got.Message == want.Message && bytes.Equal(got.Data, want.Data)
 }
 
-// Text returns the text of the result, or of the error if the call failed.
+// Text returns the text of the result, or of the error if the call failed. Use it to
+// check the result of a call, and in the messages of your test.
 func (r *Round) Text() string {
 	var texts []string
 	add := func(content mcp.Content) {
@@ -110,7 +116,7 @@ func (r *Round) Answer(answers mcp.InputResponseMap, changes ...Change) *Round {
 }
 
 // Accept returns an accepted answer to the question with this key. For a question about
-// a URL, content is nil.
+// a URL, content is nil. Pass the answer to [Round.Answer].
 func Accept(key string, content map[string]any) mcp.InputResponseMap {
 	return mcp.InputResponseMap{key: &mcp.ElicitResult{Action: "accept", Content: content}}
 }

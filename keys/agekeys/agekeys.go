@@ -37,7 +37,8 @@ const (
 )
 
 // New returns an unwrapper that decrypts secrets with these identities. A secret must be
-// encrypted for at least one of them.
+// encrypted for at least one of them. Use New if your program makes the identities
+// itself, with a plugin for example; otherwise use [IdentityFile].
 func New(identities ...age.Identity) (keys.Unwrapper, error) {
 	if len(identities) == 0 {
 		return nil, errors.New("agekeys: no identity was given; make one with age-keygen")
@@ -52,7 +53,8 @@ func New(identities ...age.Identity) (keys.Unwrapper, error) {
 }
 
 // IdentityFile returns an unwrapper with the identities in files that age-keygen wrote. It
-// reads the files once. [keys.OpenFile] warns if other users can read or change the files.
+// reads the files once. [keys.OpenFile] warns if other users can read or change the
+// files. Set the unwrapper in [keys.Options].Unwrap.
 func IdentityFile(paths ...string) (keys.Unwrapper, error) {
 	var all []age.Identity
 	for _, path := range paths {
@@ -131,7 +133,8 @@ func (u unwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 
 // Wrap encrypts the text of a key for the recipients. In a file of keys, write the result as
 // secret=age: followed by the base64 of the result. The command mcpseal keys new --recipient
-// encrypts a new key and writes it to a file.
+// encrypts a new key and writes it to a file. Use Wrap if your own program writes the
+// file.
 func Wrap(key mcpseal.Key, recipients ...age.Recipient) ([]byte, error) {
 	if key.ID() == (mcpseal.KeyID{}) {
 		return nil, errors.New("agekeys: the key is empty")

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Config has the settings of a [Store]. [New] copies it.
+// Config has the settings of a [Store]. [New] copies it. The zero value suits most
+// services.
 type Config struct {
 	// Prefix is the text that every key in Redis begins with. It has at most 128
 	// characters of printable ASCII, without white space and without braces: with braces,

@@ -16,7 +16,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Store is a [mcpseal.ReplayStore] in Redis or Valkey.
+// Store is a [mcpseal.ReplayStore] in Redis or Valkey. Set it as mcpseal.Config.Replay if
+// several processes open the same tokens.
 type Store struct {
 	client redis.UniversalClient
 	prefix string
@@ -42,7 +43,7 @@ const maxRound = 1<<16 - 1
 // as it can tell, New refuses clients and servers with which a token could work twice
 // or a request could hang: a server (or any master of a cluster) that evicts keys or
 // does not say which server it is; a replica; a *redis.Ring; a client that ignores
-// deadlines.
+// deadlines. Call New once, when the server starts.
 func New(ctx context.Context, client redis.UniversalClient, config Config) (*Store, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func New(ctx context.Context, client redis.UniversalClient, config Config) (*Sto
 }
 
 // Spend spends a token: see [mcpseal.ReplayStore]. It returns no later than the deadline of
-// the context.
+// the context. A boundary calls Spend for each token that is otherwise accepted.
 func (s *Store) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
 	by, err := s.spend(ctx, &use)
 	if by == nil || err != nil {
