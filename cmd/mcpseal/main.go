@@ -5,6 +5,7 @@
 //	mcpseal inspect    what a token says, and whether it would be accepted
 //	mcpseal probe      attack any server, and report what got through
 //	mcpseal proxy      seal the state and the cursors of any server
+//	mcpseal version    print the version, and the commit it was built from
 package main
 
 import (
@@ -13,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -64,21 +64,15 @@ func newRoot() *cobra.Command {
 requestState of MCP servers.
 
 ` + exitCodes,
-		Version:       version(),
+		Version:       thisBuild().Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetVersionTemplate(thisBuild().String())
 	mustHaveCommand(root)
-	root.AddCommand(newDemo(), newKeys(), newInspect(), newProbe(), newProxy())
+	root.AddCommand(newDemo(), newKeys(), newInspect(), newProbe(), newProxy(), newVersion())
 	fitHelp(root)
 	return root
-}
-
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "of unknown version"
 }
 
 // mustHaveCommand makes cmd print its help if the command line has no subcommand, and return

@@ -1,5 +1,8 @@
-// Command release writes the files of a release, and then tries out the release. For that it
-// uses a module proxy in a local directory. The script scripts/release calls it.
+// Command release makes and tries a release. It publishes nothing. For the modules of the
+// release it uses a module proxy in a local directory.
+//
+//	release rehearse REPOSITORY VERSION                            scripts/release calls it
+//	release binaries REPOSITORY VERSION DIRECTORY [GOOS/GOARCH…]   scripts/binaries calls it
 package main
 
 import (
@@ -12,24 +15,32 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-const root = "github.com/mcpseal/mcpseal"
+const (
+	root    = "github.com/mcpseal/mcpseal"
+	command = root + "/cmd/mcpseal"
+)
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: scripts/release VERSION, for example v0.1.0")
+	args := os.Args[1:]
+	var err error
+	switch {
+	case len(args) == 3 && args[0] == "rehearse":
+		err = rehearse(args[1], args[2])
+	case len(args) >= 4 && args[0] == "binaries":
+		err = binaries(args[1], args[2], args[3], args[4:])
+	default:
+		fmt.Fprintln(os.Stderr, "usage: scripts/release VERSION, or scripts/binaries VERSION DIRECTORY [GOOS/GOARCH…]; VERSION is v0.1.0, for example")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2]); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(repo, version string) error {
-	if semver.Canonical(version) != version {
-		return fmt.Errorf("%q is no version; write it as v0.1.0", version)
-	}
-	if err := checkChangelog(repo, version); err != nil {
+// rehearse writes the tree of a release and tries it.
+func rehearse(repo, version string) error {
+	if err := checkVersion(repo, version); err != nil {
 		return err
 	}
 	r := &release{version: version, dir: filepath.Join(repo, ".cache", "release", version)}
@@ -42,9 +53,14 @@ func run(repo, version string) error {
 	}
 	defer os.RemoveAll(scratch)
 	r.scratch = scratch
-	modules, err := r.writeTree(repo)
+	modules, err := r.writeTree(repo, "")
 	if err != nil {
 		return err
+	}
+	for _, m := range modules {
+		if _, err := output(filepath.Join(r.tree(), m.dir), r.environment(), "go", "build", "./..."); err != nil {
+			return fmt.Errorf("%s: %w", m.path(), err)
+		}
 	}
 	if err := r.try(modules); err != nil {
 		return err
@@ -54,6 +70,35 @@ func run(repo, version string) error {
 		fmt.Println("  " + m.tag(version))
 	}
 	fmt.Println("Nothing was published.")
+	return nil
+}
+
+// checkVersion returns an error if the repository is not ready for a release of this version.
+func checkVersion(repo, version string) error {
+	if semver.Canonical(version) != version {
+		return fmt.Errorf("%q is no version; write it as v0.1.0", version)
+	}
+	if err := checkConstant(repo, version); err != nil {
+		return err
+	}
+	return checkChangelog(repo, version)
+}
+
+// checkConstant returns an error if the command's source has another version. A pre-release
+// may have any version.
+func checkConstant(repo, version string) error {
+	const name = "cmd/mcpseal/version.go"
+	text, err := os.ReadFile(filepath.Join(repo, name))
+	if err != nil {
+		return err
+	}
+	constant := regexp.MustCompile(`(?m)^const releaseVersion = "(.*)"$`).FindSubmatch(text)
+	if constant == nil {
+		return fmt.Errorf("%s has no constant releaseVersion", name)
+	}
+	if semver.Prerelease(version) == "" && "v"+string(constant[1]) != version {
+		return fmt.Errorf("%s has the version %q: change it first", name, constant[1])
+	}
 	return nil
 }
 

@@ -22,9 +22,11 @@ func (r *release) environment() []string {
 		"GOFLAGS=-modcacherw",
 		"GOTOOLCHAIN=local",
 		"GONOSUMDB="+root+","+root+"/*",
-		"GOMODCACHE="+filepath.Join(r.scratch, "modules"),
+		"GOMODCACHE="+r.moduleCache(),
 		"GOPROXY=file://"+r.proxy()+",file://"+filepath.Join(trim(cache), "cache", "download")+","+trim(proxies))
 }
+
+func (r *release) moduleCache() string { return filepath.Join(r.scratch, "modules") }
 
 func trim(line string) string {
 	for len(line) > 0 && line[len(line)-1] == '\n' {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -38,8 +39,9 @@ func isOurs(module string) bool { return module == root || strings.HasPrefix(mod
 // writeTree writes the committed files of the repository into the tree. Each go.mod gets the
 // version of the release and loses its replace lines. Then it puts every module into the
 // local proxy. It returns the modules in such an order that each comes after the modules that
-// it requires.
-func (r *release) writeTree(repo string) ([]*mod, error) {
+// it requires. If only is not empty, it does this for the module with that path and for the
+// modules that it requires.
+func (r *release) writeTree(repo, only string) ([]*mod, error) {
 	changed, err := output(repo, nil, "git", "status", "--porcelain", "--untracked-files=no")
 	if err != nil {
 		return nil, err
@@ -63,6 +65,9 @@ func (r *release) writeTree(repo string) ([]*mod, error) {
 	modules, err := r.readModules()
 	if err != nil {
 		return nil, err
+	}
+	if only != "" {
+		modules = requiredBy(only, modules)
 	}
 	for _, m := range modules {
 		fmt.Printf("%s %s\n", m.path(), r.version)
@@ -123,6 +128,20 @@ func (r *release) readModules() (ordered []*mod, err error) {
 	return ordered, nil
 }
 
+// requiredBy returns the module with this path and the modules that it requires. It keeps the
+// order of modules, in which each comes after the modules that it requires.
+func requiredBy(path string, modules []*mod) []*mod {
+	needed := map[string]bool{path: true}
+	for _, m := range slices.Backward(modules) {
+		for _, require := range m.file.Require {
+			if needed[m.path()] {
+				needed[require.Mod.Path] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(modules, func(m *mod) bool { return !needed[m.path()] })
+}
+
 // setVersion writes the go.mod and go.sum that a module has in the release.
 func (r *release) setVersion(m *mod) error {
 	for _, replaced := range m.file.Replace {
@@ -160,8 +179,7 @@ func (r *release) setVersion(m *mod) error {
 	if !bytes.Equal(tidied, text) {
 		return fmt.Errorf("go mod tidy changed go.mod to:\n%s", tidied)
 	}
-	_, err = output(dir, r.environment(), "go", "build", "./...")
-	return err
+	return nil
 }
 
 // output runs a command in the directory dir and returns its standard output.

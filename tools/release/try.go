@@ -39,7 +39,7 @@ func (r *release) try(modules []*mod) error {
 		{"a program with the root alone takes nothing else along", r.tryRoot},
 		{"a program on the oldest version of an SDK keeps every version it had", r.tryVersions},
 		{"every package that can be imported builds", r.tryEverything},
-		{"the command installs and runs the demo", r.tryCommand},
+		{"the command installs, knows its version and runs the demo", r.tryCommand},
 	} {
 		fmt.Println("trying: " + attempt.what)
 		if err := attempt.try(modules); err != nil {
@@ -239,9 +239,17 @@ func (r *release) tryEverything(modules []*mod) error {
 func (r *release) tryCommand([]*mod) error {
 	bin := filepath.Join(r.scratch, "bin")
 	environment := append(r.environment(), "GOBIN="+bin)
-	if _, err := output(r.scratch, environment, "go", "install", root+"/cmd/mcpseal@"+r.version); err != nil {
+	if _, err := output(r.scratch, environment, "go", "install", command+"@"+r.version); err != nil {
 		return err
 	}
-	_, err := output(r.scratch, environment, filepath.Join(bin, "mcpseal"), "demo")
+	program := filepath.Join(bin, "mcpseal")
+	printed, err := output(r.scratch, environment, program, "version")
+	if err != nil {
+		return err
+	}
+	if want := "mcpseal version " + strings.TrimPrefix(r.version, "v") + "\n"; !strings.HasPrefix(printed, want) {
+		return fmt.Errorf("its version is\n%s", printed)
+	}
+	_, err = output(r.scratch, environment, program, "demo")
 	return err
 }
