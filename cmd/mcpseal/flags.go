@@ -37,6 +37,9 @@ func (d *durationFlag) Set(text string) error {
 	}
 	var more time.Duration
 	if rest != "" {
+		if ok && strings.ContainsAny(rest, "+-") { // 1d-23h would be an hour
+			return errors.New("not a duration such as 30m, 2h or 14d")
+		}
 		if more, err = time.ParseDuration(rest); err != nil {
 			return errors.New("not a duration such as 30m, 2h or 14d")
 		}
@@ -178,4 +181,21 @@ func (s *sizeFlag) Set(text string) error {
 		}
 	}
 	return errors.New("not a size such as 65536, 64KiB or 4MiB, below 2GiB")
+}
+
+// countFlag is the value of a flag that is a whole number, at least 1 and without leading zeros,
+// which some would read as octal.
+type countFlag int
+
+func (c *countFlag) Type() string { return "number" }
+
+func (c *countFlag) String() string { return strconv.Itoa(int(*c)) }
+
+func (c *countFlag) Set(text string) error {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil || n == 0 || text[0] == '0' || text[0] == '+' {
+		return errors.New("not a whole number such as 20")
+	}
+	*c = countFlag(n)
+	return nil
 }

@@ -111,7 +111,8 @@ func (p *proxying) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&p.carrier.AllowOrigins, "allow-origin", nil, "an `ORIGIN` of web pages that may send requests; may be repeated (default the proxy's own address)")
 	durationVar(cmd, &p.boundary.TTL, "ttl", 10*time.Minute, "how long a token can be used")
 	durationVar(cmd, &p.boundary.MaxFlow, "max-flow", time.Hour, "how long all rounds of a call may take")
-	f.IntVar(&p.boundary.MaxRounds, "max-rounds", 20, "how many rounds a call may have")
+	p.boundary.MaxRounds = 20
+	f.Var((*countFlag)(&p.boundary.MaxRounds), "max-rounds", "how many rounds a call may have")
 	p.used.flags(cmd)
 	f.StringArrayVar(&p.core.Unsolicited, "unsolicited", nil, "a `TOOL` that takes answers with its first call; may be repeated")
 	f.Var(each{"TEXT", p.rejectWith}, "rejected-text", "answer a tool call whose token is rejected with a text for the model; start-over is one that tells it to call again")
@@ -122,9 +123,9 @@ func (p *proxying) flags(cmd *cobra.Command) {
 	f.Var((*sizeFlag)(&p.carrier.MaxAnswer), "max-answer", "longest message of the server")
 	f.Var((*sizeFlag)(&p.budget), "budget", "most bytes of messages in memory, over all requests")
 	durationVar(cmd, &p.carrier.Timeout, "timeout", httpcarrier.DefaultTimeout, "how long the server may take to begin its answer")
-	durationVar(cmd, &p.carrier.ClientTimeout, "client-timeout", httpcarrier.DefaultClientTimeout, "how long a client may take to send its message, and to take what it gets")
+	durationVar(cmd, &p.carrier.ClientTimeout, "client-timeout", httpcarrier.DefaultClientTimeout, "how long a client may take to send its message, and to take each part of an answer")
 	p.connections = 4096
-	f.IntVar(&p.connections, "max-connections", p.connections, "most connections of clients; more wait until one ends")
+	f.Var((*countFlag)(&p.connections), "max-connections", "most connections of clients; more wait until one ends")
 	f.StringArrayVar(&p.labelled, "label-tool", nil, "a `TOOL` that metrics may name; may be repeated (default none)")
 	p.secure.flags(cmd)
 	p.log.flags(cmd)
@@ -155,9 +156,19 @@ func (p *proxying) rejectWith(text string) error {
 
 // check returns an error that says what is wrong with the command line.
 func (p *proxying) check(cmd *cobra.Command, args []string) error {
-	switch {
-	case len(args) > 0 && cmd.ArgsLenAtDash() != 0:
+	if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
 		return fmt.Errorf("%s is one argument too many; write the command to start after --", repeated(args[0]))
+	}
+	return p.checkFor(cmd, args)
+}
+
+// checkFor returns an error that says what is wrong with the settings of a proxy that starts
+// this command, or none.
+func (p *proxying) checkFor(cmd *cobra.Command, args []string) error {
+	if err := checkValues(cmd.Flags()); err != nil {
+		return err
+	}
+	switch {
 	case len(args) > 0:
 		for _, name := range onlyHTTP {
 			if cmd.Flags().Changed(name) {
@@ -202,8 +213,8 @@ func (p *proxying) checkHTTP() (err error) {
 	if err := p.users.check(p); err != nil {
 		return err
 	}
-	if p.connections < 1 {
-		return errors.New("--max-connections must be at least 1")
+	if err := checkAddresses(p.listen, p.admin); err != nil {
+		return err
 	}
 	p.boundary.RequireUser = p.users.identity != "anonymous"
 	p.carrier.Budget = int64(p.budget)
@@ -222,7 +233,11 @@ func (p *proxying) run(cmd *cobra.Command, args []string) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	logger := p.log.open(cmd.ErrOrStderr())
+	brokenPipe := make(chan os.Signal, 1)
+	signal.Notify(brokenPipe, syscall.SIGPIPE) // otherwise the process would end with whoever reads its log
+	defer signal.Stop(brokenPipe)
+	logger, flush := p.log.open(cmd.ErrOrStderr())
+	defer flush()
 	parts, err := p.assemble(ctx, cmd, logger, func(_ string, err error) error { return err })
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -16,7 +17,14 @@ const readyTimeout = 5 * time.Second
 type readiness struct {
 	parts    []part
 	draining atomic.Bool
+
+	mu     sync.Mutex // held for a look
+	looked time.Time
+	result []error
 }
+
+// readyFor is how long a result counts, so that asking often costs the server nothing.
+const readyFor = time.Second
 
 // part is something that the proxy needs.
 type part struct {
@@ -34,7 +42,7 @@ func (r *readiness) need(name string, check func(context.Context) error) {
 // ServeHTTP answers 200 if the proxy can serve requests, otherwise 503. The body has a line
 // for each part.
 func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	ctx, cancel := context.WithTimeout(req.Context(), readyTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), readyTimeout) // others get the result too
 	defer cancel()
 	status := http.StatusOK
 	var body strings.Builder
@@ -67,19 +75,20 @@ func (r *readiness) closing(next http.Handler) http.Handler {
 	})
 }
 
-// look checks all parts at once.
+// look checks all parts at once, unless somebody did so a moment ago.
 func (r *readiness) look(ctx context.Context) []error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if since := time.Since(r.looked); r.result != nil && since >= 0 && since < readyFor {
+		return r.result
+	}
 	errs := make([]error, len(r.parts))
-	done := make(chan struct{}, len(r.parts))
+	var group sync.WaitGroup
 	for i, part := range r.parts {
-		go func() {
-			errs[i] = part.check(ctx)
-			done <- struct{}{}
-		}()
+		group.Go(func() { errs[i] = part.check(ctx) })
 	}
-	for range r.parts {
-		<-done
-	}
+	group.Wait()
+	r.looked, r.result = time.Now(), errs
 	return errs
 }
 

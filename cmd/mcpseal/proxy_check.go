@@ -11,17 +11,23 @@ import (
 func newProxyCheck() *cobra.Command {
 	var p proxying
 	cmd := &cobra.Command{
-		Use:   "check FILE",
+		Use:   "check FILE [-- COMMAND]",
 		Short: "Tell whether a proxy would work with a file of settings",
 		Long: `Reads a YAML file with the settings of a proxy, as --config does, and tries all
 of them without serving anything: it loads the keys and the certificates, connects
 to Redis, asks the issuer of access tokens for its keys, and sends the server a
-harmless request. Flags change the settings, as they do for the proxy.
+harmless request. Flags change the settings, as they do for the proxy. If the file is
+for a proxy that starts a command, write the command after --; it is not started.
 
 ` + exitCodes,
 		Example: `  mcpseal proxy check proxy.yaml
   mcpseal proxy check proxy.yaml --upstream http://127.0.0.1:9001/mcp`,
-		Args: exactly("FILE"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if at := cmd.ArgsLenAtDash(); at >= 0 {
+				args = args[:at]
+			}
+			return exactly("FILE")(cmd, args)
+		},
 	}
 	p.flags(cmd)
 	cmd.Flags().Lookup("config").Hidden = true
@@ -29,14 +35,14 @@ harmless request. Flags change the settings, as they do for the proxy.
 		if p.file != "" {
 			return usage("the file is an argument here, not --config")
 		}
-		return p.try(cmd, args[0])
+		return p.try(cmd, args[0], args[1:])
 	}
 	return cmd
 }
 
 // try reports for each part of the proxy whether it would work. It reports everything that
 // is wrong, not only the first.
-func (p *proxying) try(cmd *cobra.Command, file string) error {
+func (p *proxying) try(cmd *cobra.Command, file string, command []string) error {
 	bad := false
 	say := func(what string, err error) error {
 		if err != nil {
@@ -48,7 +54,7 @@ func (p *proxying) try(cmd *cobra.Command, file string) error {
 		return nil
 	}
 	if say("file", loadFile(cmd, file)); !bad {
-		say("settings", p.check(cmd, nil))
+		say("settings", p.checkFor(cmd, command))
 	}
 	if !bad {
 		p.tryParts(cmd, say)

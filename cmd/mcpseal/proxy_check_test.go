@@ -59,7 +59,7 @@ func TestCheckTriesEverythingThatTheProxyNeeds(t *testing.T) {
 		"a dead upstream":            {"upstream: " + strings.Fields(good)[1], "upstream: http://127.0.0.1:1/mcp", "bad  upstream: .*connection refused"},
 		"an upstream of nobody":      {"upstream: " + strings.Fields(good)[1], "upstream: " + tlsUpstream.address, "bad  upstream: .*certificate"},
 		"the key of another":         {"tls-key: " + key, "tls-key: " + otherKey, "bad  certificate: --tls-cert: .* are not a certificate and its key: the key is that of another certificate"},
-		"the certificate of another": {cert + "\ntls-key: " + key, elsewhere + "\ntls-key: " + elsewhereKey, "bad  certificate: --tls-cert: the certificate is not for the host of --resource: .*other.example.com"},
+		"the certificate of another": {cert + "\ntls-key: " + key, elsewhere + "\ntls-key: " + elsewhereKey, "bad  certificate: --tls-cert: .*is for another host"},
 		"no issuer":                  {provider.Issuer, away.Issuer, "bad  identity: "},
 		"no Redis":                   {redis.address, "unix:///none", "bad  store of used tokens: --redis: "},
 	} {

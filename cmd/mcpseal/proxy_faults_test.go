@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,6 +209,9 @@ func TestAClientThatSendsAByteAtATimeIsRefused(t *testing.T) {
 		t.Errorf("%q, %v", answer, err)
 	}
 	conn.Close()
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
 	if text := p.log.String(); !strings.Contains(text, "the body did not come in time") {
 		t.Errorf("log: %s", text)
 	}
@@ -221,6 +228,9 @@ func TestWithoutRedisNoTokenIsAccepted(t *testing.T) {
 	}
 	if status, body := get(t, p.admin+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "store of used tokens: it does not answer") {
 		t.Errorf("readyz: %d %s", status, body)
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
 	}
 	if text := p.log.String(); !strings.Contains(text, "reason=") {
 		t.Errorf("log: %s", text)
@@ -325,5 +335,127 @@ func TestTheServerMayNeedTLSAndACertificate(t *testing.T) {
 		if got := (&rawClient{address: p.address}).mustDeploy(t, "", 0); got.status != http.StatusBadGateway {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
+	}
+}
+
+// A server that acts and then loses the connection must not get a call again: the client's
+// token was for one.
+func TestACallReachesTheServerAtMostOnce(t *testing.T) {
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		var acted atomic.Int64
+		var waiting sync.WaitGroup
+		upstream := badly(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("X-Warm") == "" {
+				if r.Header.Get(name) == "" {
+					t.Errorf("the server did not get %s", name)
+				}
+				acted.Add(1)
+				panic(http.ErrAbortHandler)
+			}
+			waiting.Done()
+			waiting.Wait() // so that each request has a connection of its own
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+		})
+		p := startProxy(t, "--upstream", upstream, "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous")
+		const connections = 5
+		waiting.Add(connections)
+		var warm sync.WaitGroup
+		for range connections {
+			warm.Go(func() { (&rawClient{address: p.address, header: http.Header{"X-Warm": {"1"}}}).deploy("", 0) })
+		}
+		warm.Wait()
+		(&rawClient{address: p.address, header: http.Header{name: {"x"}}}).deploy("", 0)
+		if n := acted.Load(); n != 1 {
+			t.Errorf("%s: the server got the call %d times", name, n)
+		}
+	}
+}
+
+func TestTheProxyOutlivesTheReaderOfItsLog(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs pipes that break with a signal")
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("mcpseal", "proxy", "--audience", "test", "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous", "--access-log")
+	cmd.Stderr = w
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}()
+	w.Close()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	client := &rawClient{address: strings.TrimSpace(strings.TrimPrefix(line, "serving "))}
+	for range 3 {
+		if err := client.flow(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestReadinessIsAskedForOnceASecond(t *testing.T) {
+	var asked atomic.Int64
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Type", "text/event-stream")
+		http.NewResponseController(w).Flush()
+		<-r.Context().Done() // a stream that stays open
+	}))
+	defer upstream.Close()
+	p := startProxy(t, "--upstream", upstream.URL+"/mcp", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous")
+	begin := time.Now()
+	for range 50 {
+		if status, body := get(t, p.admin+"/readyz"); status != http.StatusOK {
+			t.Fatal(status, body)
+		}
+	}
+	if most := int64(time.Since(begin)/readyFor) + 1; asked.Load() > most {
+		t.Errorf("the server was asked %d times, more than %d", asked.Load(), most)
+	}
+}
+
+func TestWhatIsNotAnMCPServerIsNotReady(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"a page":       func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") },
+		"another path": http.NotFound,
+		"no POST":      func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusMethodNotAllowed) },
+		"broken":       func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"elsewhere":    func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusFound) },
+	} {
+		web := httptest.NewServer(answer)
+		p := startProxy(t, "--upstream", web.URL+"/mcp", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous")
+		if status, body := get(t, p.admin+"/readyz"); status != http.StatusServiceUnavailable {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+		web.Close()
+	}
+}
+
+// One connection is one request at a time, so that the limits on connections and bytes hold.
+func TestClientsDoNotGetHTTP2(t *testing.T) {
+	authority := certstest.NewAuthority(t)
+	cert, key, _ := authority.Files(t, certstest.Leaf{DNS: []string{"127.0.0.1"}})
+	p := startProxy(t, "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous", "--tls-cert", cert, "--tls-key", key)
+	conn, err := tls.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(p.address, "https://"), "/mcp"), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if protocol := conn.ConnectionState().NegotiatedProtocol; protocol != "http/1.1" {
+		t.Error(protocol)
 	}
 }

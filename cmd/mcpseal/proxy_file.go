@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -83,7 +84,8 @@ func setFields(flags *pflag.FlagSet, text []byte) (wrong []string) {
 }
 
 func notYAML(err error) string {
-	return "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
+	// What is in quotes is from the file, and may be a secret.
+	return "not YAML: " + regexp.MustCompile(`'[^']*'`).ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "'…'")
 }
 
 // unknownField says that there is no such field, and names one that is spelt much like it.
@@ -165,7 +167,7 @@ func isList(flag *pflag.Flag) bool {
 
 func kindOf(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
-	case "int":
+	case "number":
 		return "a number"
 	case "bool":
 		return "true or false"

@@ -82,6 +82,8 @@ func TestAFileWithAMistakeIsRefused(t *testing.T) {
 		"single-use: 1":                      "must be true or false",
 		"max-rounds: many":                   "max-rounds: ",
 		"max-rounds: 1.5":                    "must be a number",
+		"max-rounds: 010":                    "not a whole number",
+		"max-rounds: 0":                      "not a whole number",
 		"ttl: 10":                            "ttl: not a duration",
 		"ttl: {minutes: 10}":                 "must be a duration such as 10m",
 		"max-state: 4MB":                     "not a size such as",

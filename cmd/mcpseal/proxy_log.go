@@ -34,11 +34,16 @@ func (l *proxyLog) check() error {
 	return nil
 }
 
-func (l *proxyLog) open(to io.Writer) *slog.Logger {
+// open returns a logger, and a function that writes what the logger has got so far.
+func (l *proxyLog) open(to io.Writer) (logger *slog.Logger, flush func()) {
+	w := &logWriter{to: to, records: make(chan []byte, logRoom), flushing: make(chan struct{}), flushed: make(chan struct{})}
+	defer func() { go w.write() }()
 	if l.format == "json" {
-		return slog.New(slog.NewJSONHandler(&logWriter{to: to, lostRecord: `{"level":"WARN","msg":"proxy: records before this one could not be written","records":%d}`}, nil))
+		w.lostRecord = `{"level":"WARN","msg":"proxy: records before this one could not be written","records":%d}`
+		return slog.New(slog.NewJSONHandler(w, nil)), w.flush
 	}
-	return slog.New(slog.NewTextHandler(&logWriter{to: to, lostRecord: `level=WARN msg="proxy: records before this one could not be written" records=%d`}, nil))
+	w.lostRecord = `level=WARN msg="proxy: records before this one could not be written" records=%d`
+	return slog.New(slog.NewTextHandler(w, nil)), w.flush
 }
 
 // logRequest writes the access record of a request.
@@ -56,53 +61,66 @@ func logRequest(ctx context.Context, logger *slog.Logger, r httpcarrier.Request)
 	logger.LogAttrs(ctx, slog.LevelInfo, "proxy: a request has ended", attrs...)
 }
 
-// logTimeout is how long a request waits until a record is written.
-const logTimeout = time.Second
+const (
+	logRoom    = 1000        // records that wait to be written
+	logTimeout = time.Second // how long they may take at the end
+)
 
-// logWriter writes the log. If nobody takes what it writes, records are lost, but requests go
-// on: a write that has not ended after logTimeout ends alone, and until then all records are
-// dropped. When writing works again, it says how many were lost.
+// logWriter writes the log. No request waits for it: if records come faster than they can be
+// written, or the disk is full, some are lost, and a later record says how many.
 type logWriter struct {
 	to         io.Writer
 	lostRecord string // says how many records were lost
+	records    chan []byte
+	lost       atomic.Int64
 
-	mu   sync.Mutex // held for a write
-	hung atomic.Bool
-	lost atomic.Int64
+	once              sync.Once
+	flushing, flushed chan struct{} // closed when the process ends, and when all is written
 }
 
-var errLogHangs = errors.New("the log takes no more records")
-
 func (w *logWriter) Write(p []byte) (int, error) {
-	if w.hung.Load() {
-		w.lost.Add(1)
-		return 0, errLogHangs
-	}
-	record := slices.Clone(p) // the write may take longer than the caller waits
-	written := make(chan struct{})
-	go func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		defer close(written)
-		if _, err := w.to.Write(record); err != nil {
-			w.lost.Add(1) // the disk is full, for example
-		} else if lost := w.lost.Swap(0); lost > 0 {
-			fmt.Fprintf(w.to, w.lostRecord+"\n", lost)
-		}
-		w.hung.Store(false)
-	}()
-	wait := time.NewTimer(logTimeout)
-	defer wait.Stop()
 	select {
-	case <-written:
-		return len(p), nil
-	case <-wait.C:
-		w.hung.Store(true)
+	case w.records <- slices.Clone(p):
+	default:
+		w.lost.Add(1)
+	}
+	return len(p), nil
+}
+
+// write writes records until the end.
+func (w *logWriter) write() {
+	defer close(w.flushed)
+	for {
 		select {
-		case <-written: // just now
-			w.hung.Store(false)
+		case record := <-w.records:
+			w.writeOne(record)
+			continue
 		default:
 		}
-		return 0, errLogHangs
+		select {
+		case record := <-w.records:
+			w.writeOne(record)
+		case <-w.flushing:
+			if len(w.records) == 0 {
+				return
+			}
+		}
+	}
+}
+
+func (w *logWriter) writeOne(record []byte) {
+	if _, err := w.to.Write(record); err != nil {
+		w.lost.Add(1)
+	} else if lost := w.lost.Swap(0); lost > 0 {
+		fmt.Fprintf(w.to, w.lostRecord+"\n", lost)
+	}
+}
+
+// flush waits until all records are written, but not for long.
+func (w *logWriter) flush() {
+	w.once.Do(func() { close(w.flushing) })
+	select {
+	case <-w.flushed:
+	case <-time.After(logTimeout):
 	}
 }

@@ -95,7 +95,10 @@ func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slo
 }
 
 func (p *proxying) assembleHTTP(ctx context.Context, parts *proxyParts, logger *slog.Logger, made func(string, error) error) error {
-	known, err := p.users.open(ctx, &p.carrier, logger)
+	// Not the context of the signal: until the proxy ends, it may need new keys of the issuer.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	parts.ends = append(parts.ends, end)
+	known, err := p.users.open(life, &p.carrier, logger)
 	if err != nil {
 		p.carrier.Identity = identity.Anonymous() // so that the server can be tried; if made returns nil, nothing is served
 	}
@@ -103,7 +106,7 @@ func (p *proxying) assembleHTTP(ctx context.Context, parts *proxyParts, logger *
 	if err := made(partIdentity, err); err != nil {
 		return err
 	}
-	if parts.tls, err = p.secure.server(p.users.at, logger); p.secure.cert != "" || err != nil {
+	if parts.tls, err = p.secure.server(logger); p.secure.cert != "" || err != nil {
 		if err := made(partCertificate, err); err != nil {
 			return err
 		}

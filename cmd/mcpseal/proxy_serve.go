@@ -67,9 +67,10 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 			return failed("--admin: %w", err)
 		}
 		admin := newServer(adminHandler(&parts.ready, parts.metrics), logger)
-		admin.WriteTimeout = 30 * time.Second
+		admin.WriteTimeout, admin.ReadHeaderTimeout = 30*time.Second, 5*time.Second
+		admin.SetKeepAlivesEnabled(false) // so that nobody can hold all connections, and health checks fail
 		defer admin.Close()
-		go func() { ended <- admin.Serve(netutil.LimitListener(adminListener, 64)) }()
+		go func() { ended <- admin.Serve(netutil.LimitListener(adminListener, 256)) }()
 		say(cmd.OutOrStdout(), "http", adminListener.Addr(), "", " for operators: /healthz, /readyz, /metrics")
 	}
 	go func() { ended <- server.Serve(listener) }()

@@ -134,6 +134,9 @@ func TestNothingGetsThroughTheProxy(t *testing.T) {
 	if report.Exit != probe.ExitNothing {
 		t.Errorf("%s", text)
 	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
 	for _, warning := range []string{"--ephemeral", "--identity anonymous"} {
 		if !strings.Contains(p.log.String(), warning) {
 			t.Errorf("no warning about %s", warning)
@@ -291,6 +294,9 @@ func TestUsedTokensAreRememberedInRedis(t *testing.T) {
 		// A new server may have forgotten tokens, so the store refuses all for a minute: the
 		// log says whose store it is.
 		report, text := probeAt(t, p.address, probe.Options{Only: []string{"used-again"}})
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
 		if report.Exit == probe.ExitFinding || !strings.Contains(p.log.String(), "store") {
 			t.Errorf("%s\n%s", text, p.log)
 		}

@@ -14,6 +14,7 @@ import (
 // proxyTLS holds the settings of TLS towards clients and towards the server.
 type proxyTLS struct {
 	cert, key, clientCA                     string
+	host                                    string // what the certificate must be for; "" if that is not known
 	upstreamCert, upstreamKey, upstreamRoot string
 }
 
@@ -41,22 +42,17 @@ func (s *proxyTLS) check(upstream *url.URL) error {
 	return nil
 }
 
-// server returns how the proxy speaks TLS with clients, or nil if it does not. If clients
-// reach the proxy at a known address, the certificate must be for its host.
-func (s *proxyTLS) server(at *url.URL, logger *slog.Logger) (*tls.Config, error) {
+// server returns how the proxy speaks TLS with clients, or nil if it does not. It does not
+// speak HTTP/2, with which one connection could hold hundreds of requests.
+func (s *proxyTLS) server(logger *slog.Logger) (*tls.Config, error) {
 	if s.cert == "" {
 		return nil, nil
 	}
-	pair, err := certs.Load(s.cert, s.key, logger)
+	pair, err := certs.Load(s.cert, s.key, s.host, logger)
 	if err != nil {
 		return nil, failed("--tls-cert: %w", err)
 	}
-	if at != nil && at.Scheme == "https" {
-		if err := pair.Current().Leaf.VerifyHostname(at.Hostname()); err != nil {
-			return nil, failed("--tls-cert: the certificate is not for the host of --resource: %w", err)
-		}
-	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: pair.Server, NextProtos: []string{"h2", "http/1.1"}}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: pair.Server, NextProtos: []string{"http/1.1"}}
 	if s.clientCA != "" {
 		if config.ClientCAs, err = certs.Pool(s.clientCA); err != nil {
 			return nil, failed("--client-ca: %w", err)
@@ -77,7 +73,7 @@ func (s *proxyTLS) upstream(logger *slog.Logger) (*tls.Config, error) {
 		config.RootCAs = pool
 	}
 	if s.upstreamCert != "" {
-		pair, err := certs.Load(s.upstreamCert, s.upstreamKey, logger)
+		pair, err := certs.Load(s.upstreamCert, s.upstreamKey, "", logger)
 		if err != nil {
 			return nil, failed("--upstream-cert: %w", err)
 		}

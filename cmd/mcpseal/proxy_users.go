@@ -36,7 +36,7 @@ func (u *proxyUsers) flags(cmd *cobra.Command) {
 	f.StringVar(&u.header, "header", "", "header: the `HEADER` that names the user")
 	f.Var(each{"NETWORK", u.trust}, "trust", "header: a network, such as 10.0.0.0/8, whose requests may name the user; may be repeated")
 	f.StringVar(&u.issuer, "jwt-issuer", "", "jwt: the `URL` of the issuer, as in the claim iss")
-	f.StringArrayVar(&u.audiences, "jwt-audience", nil, "jwt: an `AUDIENCE` that access tokens may be for; may be repeated (default the URL of --resource)")
+	f.StringArrayVar(&u.audiences, "jwt-audience", nil, "jwt: another `AUDIENCE` than --resource that access tokens may be for; may be repeated")
 	f.StringArrayVar(&u.algorithms, "jwt-algorithm", nil, "jwt: an `ALGORITHM` that signs access tokens; may be repeated (default RS256, PS256, ES256 and EdDSA)")
 	f.StringVar(&u.jwks, "jwt-jwks", "", "jwt: the `URL` of the issuer's keys, if the issuer has no discovery document")
 	f.StringVar(&u.resource, "resource", "", "jwt: the public `URL` of this service, for clients that need an access token")
@@ -102,8 +102,8 @@ func (u *proxyUsers) check(p *proxying) (err error) {
 			u.at.User != nil || u.at.RawQuery != "" || u.at.Fragment != "" {
 			return errors.New("--resource is not a URL such as https://release.example.com/mcp")
 		}
-		if len(u.audiences) == 0 {
-			u.audiences = []string{u.resource}
+		if p.secure.cert != "" && u.at.Scheme == "https" {
+			p.secure.host = u.at.Hostname()
 		}
 	case "mtls":
 		if p.secure.clientCA == "" {
@@ -138,13 +138,13 @@ func (u *proxyUsers) open(ctx context.Context, carrier *httpcarrier.Config, logg
 			return nil, err
 		}
 		users, err := identity.JWT(ctx, identity.JWTConfig{
-			Issuer: u.issuer, Audience: u.audiences, Algorithms: u.algorithms, JWKS: u.jwks,
+			Issuer: u.issuer, Audience: append([]string{u.at.String()}, u.audiences...), Algorithms: u.algorithms, JWKS: u.jwks,
 			ResourceMetadata: httpcarrier.MetadataURL(u.at), Logger: logger,
 		})
 		if err != nil {
 			return nil, usage("--identity jwt: %w", err)
 		}
-		carrier.Identity, ready = users, users.Ready
+		carrier.Identity, carrier.MetadataPath, ready = users, u.at.Path, users.Ready
 	default:
 		carrier.Identity = identity.Anonymous()
 	}

@@ -5,6 +5,8 @@ import (
 	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -158,6 +160,9 @@ func TestAccessTokensThatMustNotCountAre401(t *testing.T) {
 	if n := upstream.requests.Load(); n != 0 {
 		t.Errorf("%d requests reached the server", n)
 	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
 	if text := p.log.String(); strings.Contains(text, "eyJ") || !strings.Contains(text, "status=401") {
 		t.Errorf("log: %s", text)
 	}
@@ -170,6 +175,7 @@ func TestTheMetadataTellsWhereToGetAnAccessToken(t *testing.T) {
 	p := startProxy(t, jwtFlags(provider, "--upstream", upstream.url)...)
 	for path, want := range map[string]int{
 		"/.well-known/oauth-protected-resource/mcp":   http.StatusOK,
+		"/.well-known/oauth-protected-resource/out":   http.StatusNotFound,
 		"/.well-known/oauth-protected-resource":       http.StatusOK,
 		"/.well-known/oauth-protected-resource/other": http.StatusNotFound,
 	} {
@@ -189,6 +195,65 @@ func TestTheMetadataTellsWhereToGetAnAccessToken(t *testing.T) {
 	}
 	if upstream.requests.Load() != 0 {
 		t.Error("the server was asked")
+	}
+}
+
+// Behind a gateway that changes the path, clients know the resource by another one.
+func TestTheMetadataIsServedAtThePathOfTheResource(t *testing.T) {
+	provider := identitytest.Start()
+	defer provider.Close()
+	p := startProxy(t, "--upstream", newCountedUpstream(t).url, "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "jwt", "--jwt-issuer", provider.Issuer,
+		"--resource", "https://mcp.example.com/tools/release")
+	got := (&rawClient{address: p.address}).mustDeploy(t, "", 0)
+	_, at, _ := strings.Cut(got.header.Get("Www-Authenticate"), "https://mcp.example.com")
+	at, _, _ = strings.Cut(at, `"`)
+	if status, body := get(t, strings.TrimSuffix(p.address, "/mcp")+at); status != http.StatusOK || !strings.Contains(body, "/tools/release") {
+		t.Errorf("%s: %d %s", at, status, body)
+	}
+}
+
+func TestAnotherAudienceDoesNotReplaceTheResource(t *testing.T) {
+	provider := identitytest.Start()
+	defer provider.Close()
+	p := startProxy(t, jwtFlags(provider, "--upstream", newCountedUpstream(t).url, "--jwt-audience", "api://other")...)
+	for _, audience := range []string{identitytest.Audience, "api://other"} {
+		claims := provider.Claims("alice", time.Now())
+		claims["aud"] = audience
+		if err := (&rawClient{address: p.address, header: withBearer(provider.Sign(claims))}).flow(); err != nil {
+			t.Errorf("%s: %v", audience, err)
+		}
+	}
+}
+
+func TestNewKeysOfTheIssuerWorkWhileTheProxyEnds(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs signals")
+	}
+	provider := identitytest.Start()
+	defer provider.Close()
+	p := startProcess(t, "--upstream", newCountedUpstream(t).url, "--ephemeral", "--identity", "jwt", "--jwt-issuer", provider.Issuer, "--resource", identitytest.Audience,
+		"--drain-delay", "1m")
+	p.cmd.Process.Signal(os.Interrupt)
+	eventually(t, "the proxy is about to end", func() bool {
+		_, body := get(t, p.admin+"/readyz")
+		return strings.Contains(body, "about to end")
+	})
+	if err := (&rawClient{address: p.address, header: withBearer(provider.Token("alice"))}).flow(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The address of the keys may have a secret in its query.
+func TestASecretInTheAddressOfTheKeysIsNotShown(t *testing.T) {
+	p := startProxy(t, "--upstream", newCountedUpstream(t).url, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--ephemeral", "--identity", "jwt",
+		"--jwt-issuer", "http://127.0.0.1:1", "--jwt-jwks", "http://127.0.0.1:1/keys?api_key="+secretState, "--resource", identitytest.Audience)
+	(&rawClient{address: p.address, header: withBearer("a.b.c")}).mustDeploy(t, "", 0)
+	status, body := get(t, p.admin+"/readyz")
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	if status != http.StatusServiceUnavailable || !strings.Contains(body, "127.0.0.1:1/keys") || strings.Contains(body+p.log.String(), secretState) {
+		t.Errorf("%d %s\n%s", status, body, p.log)
 	}
 }
 

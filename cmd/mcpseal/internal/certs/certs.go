@@ -3,8 +3,10 @@
 package certs
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +26,7 @@ const lookEvery = 10 * time.Second
 // Pair is a certificate and its private key, in two PEM files. It is safe for concurrent use.
 type Pair struct {
 	certFile, keyFile string
+	host              string // what the certificate must be for; "" if it may be for any
 	logger            *slog.Logger
 	now               func() time.Time
 
@@ -33,10 +36,10 @@ type Pair struct {
 	looked time.Time
 }
 
-// Load reads the two files. The logger gets a record when the files changed, and when they
+// Load reads the two files. If host is not "", the certificate must be for it. The logger gets a record when the files changed, and when they
 // changed to something that cannot be used.
-func Load(certFile, keyFile string, logger *slog.Logger) (*Pair, error) {
-	p := &Pair{certFile: certFile, keyFile: keyFile, logger: logger, now: time.Now}
+func Load(certFile, keyFile, host string, logger *slog.Logger) (*Pair, error) {
+	p := &Pair{certFile: certFile, keyFile: keyFile, host: host, logger: logger, now: time.Now}
 	stamp, err := p.look()
 	if err != nil {
 		return nil, err
@@ -44,9 +47,6 @@ func Load(certFile, keyFile string, logger *slog.Logger) (*Pair, error) {
 	loaded, err := p.read()
 	if err != nil {
 		return nil, err
-	}
-	if left := loaded.Leaf.NotAfter.Sub(p.now()); left <= 0 {
-		return nil, fmt.Errorf("the certificate in %s expired on %s", certFile, loaded.Leaf.NotAfter.UTC().Format(time.DateOnly))
 	}
 	p.loaded, p.stamp, p.looked = loaded, stamp, p.now()
 	return p, nil
@@ -123,7 +123,33 @@ func (p *Pair) read() (*tls.Certificate, error) {
 			return nil, err
 		}
 	}
-	return &pair, nil
+	return &pair, p.verify(pair.Leaf, cert)
+}
+
+// verify returns an error if clients would refuse the certificate, or if the file with it is
+// not complete.
+func (p *Pair) verify(leaf *x509.Certificate, text []byte) error {
+	for block, rest := pem.Decode(text); ; block, rest = pem.Decode(rest) {
+		if block != nil {
+			continue
+		}
+		if len(bytes.TrimSpace(rest)) > 0 {
+			return fmt.Errorf("%s ends with something that is not a certificate", p.certFile)
+		}
+		break
+	}
+	switch now := p.now(); {
+	case !now.Before(leaf.NotAfter):
+		return fmt.Errorf("the certificate in %s expired on %s", p.certFile, leaf.NotAfter.UTC().Format(time.DateTime))
+	case now.Before(leaf.NotBefore):
+		return fmt.Errorf("the certificate in %s is valid only from %s", p.certFile, leaf.NotBefore.UTC().Format(time.DateTime))
+	}
+	if p.host != "" {
+		if err := leaf.VerifyHostname(p.host); err != nil {
+			return fmt.Errorf("the certificate in %s is for another host: %w", p.certFile, err)
+		}
+	}
+	return nil
 }
 
 // Pool reads the certificates of the authorities in a PEM file.

@@ -44,7 +44,7 @@ func write(t *testing.T, name string, text []byte) {
 func load(t *testing.T, f *files) (p *Pair, clock *time.Time, log *bytes.Buffer) {
 	t.Helper()
 	log = new(bytes.Buffer)
-	p, err := Load(f.cert, f.key, slog.New(slog.NewTextHandler(log, nil)))
+	p, err := Load(f.cert, f.key, "", slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,6 +90,13 @@ func TestACertificateStaysInUseWhileItsFilesCannotBeUsed(t *testing.T) {
 		}
 		log.Reset()
 	}
+	old, oldKey := f.authority.Issue(t, certstest.Leaf{DNS: []string{"old.example.com"}, NotAfter: time.Now().Add(-time.Hour)})
+	write(t, f.cert, old)
+	write(t, f.key, oldKey)
+	*clock = clock.Add(lookEvery)
+	if nameOf(p) != "first.example.com" {
+		t.Error("a certificate that has expired is in use")
+	}
 	f.renew(t, "third.example.com")
 	*clock = clock.Add(lookEvery)
 	if nameOf(p) != "third.example.com" {
@@ -100,6 +107,7 @@ func TestACertificateStaysInUseWhileItsFilesCannotBeUsed(t *testing.T) {
 func TestFilesThatAreNoCertificateAreRefused(t *testing.T) {
 	f := newFiles(t)
 	old, oldKey := f.authority.Issue(t, certstest.Leaf{DNS: []string{"old.example.com"}, NotAfter: time.Now().Add(-time.Hour)})
+	early, earlyKey := f.authority.Issue(t, certstest.Leaf{DNS: []string{"early.example.com"}, NotBefore: time.Now().Add(time.Hour), NotAfter: time.Now().Add(2 * time.Hour)})
 	_, otherKey := f.authority.Issue(t, certstest.Leaf{DNS: []string{"other.example.com"}})
 	cert, err := os.ReadFile(f.cert)
 	if err != nil {
@@ -119,15 +127,27 @@ func TestFilesThatAreNoCertificateAreRefused(t *testing.T) {
 		"no PEM":       {[]byte("x"), key, "are not a certificate and its key"},
 		"too long":     {bytes.Repeat([]byte("x"), maxFile+1), key, "longer than 1 MiB"},
 		"no key there": {cert, nil, "are not a certificate and its key"},
+		"half written": {append(bytes.Clone(cert), cert[:len(cert)/2]...), key, "ends with something that is not a certificate"},
+		"not yet":      {early, earlyKey, "is valid only from"},
 	} {
 		write(t, f.cert, c.cert)
 		write(t, f.key, c.key)
-		if _, err := Load(f.cert, f.key, slog.Default()); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Load(f.cert, f.key, "", slog.Default()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Load(filepath.Join(t.TempDir(), "none"), f.key, slog.Default()); err == nil {
+	if _, err := Load(filepath.Join(t.TempDir(), "none"), f.key, "", slog.Default()); err == nil {
 		t.Error("a file that is not there is accepted")
+	}
+}
+
+func TestACertificateMustBeForItsHost(t *testing.T) {
+	f := newFiles(t)
+	if _, err := Load(f.cert, f.key, "first.example.com", slog.Default()); err != nil {
+		t.Error(err)
+	}
+	if _, err := Load(f.cert, f.key, "second.example.com", slog.Default()); err == nil || !strings.Contains(err.Error(), "is for another host") {
+		t.Error(err)
 	}
 }
 

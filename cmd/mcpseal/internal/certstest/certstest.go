@@ -30,6 +30,8 @@ type Leaf struct {
 	URIs     []string
 	Emails   []string
 	NotAfter time.Time // the zero time means in an hour
+
+	NotBefore time.Time // the zero time means yesterday
 }
 
 // NewAuthority makes an authority of its own.
@@ -59,13 +61,16 @@ func (a *Authority) Issue(t testing.TB, leaf Leaf) (cert, key []byte) {
 	if leaf.NotAfter.IsZero() {
 		leaf.NotAfter = time.Now().Add(time.Hour)
 	}
+	if leaf.NotBefore.IsZero() {
+		leaf.NotBefore = time.Now().Add(-24 * time.Hour)
+	}
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "test"},
-		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: leaf.NotAfter,
+		NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter,
 		KeyUsage:       x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:    []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		EmailAddresses: leaf.Emails,

@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -70,9 +69,12 @@ type Config struct {
 	// TLS says how the server's certificate is verified, and which one the proxy shows. Nil
 	// means that the system's authorities decide, and that the proxy shows none.
 	TLS *tls.Config
-	// Metadata is the RFC 9728 document that the handler serves, at the address that belongs
-	// to the handler's path. Nil means that the server is asked for it.
+	// Metadata is the RFC 9728 document that the handler serves. Nil means that the server is
+	// asked for it.
 	Metadata []byte
+	// MetadataPath is the path of the resource that the document is about, if clients reach
+	// it at another path than the server's.
+	MetadataPath string
 	// Ended is called for each request when it has ended, for logs and metrics. May be nil.
 	Ended func(context.Context, Request)
 	// Logger gets a record of each request that the proxy refuses, and of each answer that
@@ -211,7 +213,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(context.WithValue(ctx, callKey{}, c))
 	r.Trailer = nil
 
-	c.metadata = isMetadata(r.URL)
+	c.metadata = h.isMetadata(r.URL)
 	methods := []string{http.MethodPost, http.MethodGet, http.MethodDelete}
 	if c.metadata {
 		methods = []string{http.MethodGet}
@@ -229,7 +231,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodPost && r.ContentLength != 0:
 		c.refuse(w, http.StatusBadRequest, "a body that has no place")
 	case c.metadata && h.config.Metadata != nil:
-		h.serveMetadata(w, r)
+		h.serveMetadata(w)
 	case c.metadata:
 		h.forward.ServeHTTP(w, r)
 	default:
@@ -338,9 +340,21 @@ func (h *Handler) rewrite(r *httputil.ProxyRequest) {
 		out.Body, _ = out.GetBody() // net/http sends a body in memory together with the headers
 	}
 	out.URL.Scheme, out.URL.Host, out.Host = upstream.Scheme, upstream.Host, ""
-	if !c.metadata {
-		out.URL.Path, out.URL.RawPath = upstream.Path, upstream.RawPath
-		out.URL.RawQuery = strings.Trim(upstream.RawQuery+"&"+out.URL.RawQuery, "&")
+	if c.metadata { // nobody is known yet, so nothing of the client but its wish passes
+		out.URL.RawQuery, out.Header = "", http.Header{"Accept": {"application/json"}}
+		return
+	}
+	out.URL.Path, out.URL.RawPath = upstream.Path, upstream.RawPath
+	if upstream.RawQuery != "" { // not together with the client's, which might override it
+		out.URL.RawQuery = upstream.RawQuery
+	}
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		// Package http would send a call with such a header again if the server closes the
+		// connection, after it may have acted. It does not know the name in lower case.
+		if values := out.Header[name]; values != nil {
+			delete(out.Header, name)
+			out.Header[strings.ToLower(name)] = values
+		}
 	}
 	for name := range out.Header {
 		if removed[name] || strings.HasPrefix(name, "Want-") || h.identifies(name) {
@@ -376,14 +390,15 @@ var removed = map[string]bool{
 	"Content-Encoding": true, "Expect": true, "Te": true,
 }
 
-// isMetadata reports whether the address is one of RFC 9728 metadata. It returns false if the
-// address would become another one when the server cleans it, for example of "..".
-func isMetadata(address *url.URL) bool {
-	at := address.Path
-	if at != metadataPath && !strings.HasPrefix(at, metadataPath+"/") {
+// isMetadata reports whether the address is that of the RFC 9728 metadata of this server.
+func (h *Handler) isMetadata(address *url.URL) bool {
+	of, ok := strings.CutPrefix(address.Path, metadataPath)
+	if !ok || address.RawPath != "" {
 		return false
 	}
-	return address.RawPath == "" && path.Clean(at) == strings.TrimSuffix(at, "/") && !strings.Contains(at, `\`)
+	of = strings.TrimSuffix(of, "/")
+	return of == "" || of == strings.TrimSuffix(h.config.Upstream.Path, "/") ||
+		h.config.Metadata != nil && of == strings.TrimSuffix(h.config.MetadataPath, "/")
 }
 
 // refuse answers a request with an error, instead of forwarding it to the server. It writes why

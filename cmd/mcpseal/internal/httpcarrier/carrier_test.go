@@ -880,16 +880,26 @@ func TestRefusalsOfTheServerKeepWhatTheClientNeeds(t *testing.T) {
 }
 
 func TestMetadataOfTheServerPasses(t *testing.T) {
-	for _, path := range []string{metadataPath, metadataPath + "/", metadataPath + "/mcp", metadataPath + "/a%20b/c?x=1"} {
+	for _, path := range []string{metadataPath, metadataPath + "/", metadataPath + "/mcp"} {
 		var got string
 		const document = `{ "resource" : "https://example.com/mcp", "requestState":"fine" }`
 		f := newFront(t, func(w http.ResponseWriter, r *http.Request) {
 			got = r.URL.String()
+			if r.Header.Get("Cookie") != "" || r.Header.Get("X-Role") != "" {
+				t.Error("headers of somebody who is not known reached the server")
+			}
 			writes(200, "application/json", document)(w, r)
 		}, named(t, "192.0.2.0/24")) // a client looks for the metadata before it has a user
-		f.url = strings.TrimSuffix(f.url, "/mcp") + path
-		if a := f.do("GET", ""); a.status != 200 || a.body != document || got != path {
+		f.url = strings.TrimSuffix(f.url, "/mcp") + path + "?x=1"
+		if a := f.do("GET", "", "Cookie", "a=b", "X-Role", "admin"); a.status != 200 || a.body != document || got != path {
 			t.Errorf("%s: %s %+v", path, got, a)
+		}
+	}
+	for _, path := range []string{"/other", "/mcp/../other", "/%6dcp", "x"} {
+		f := newFront(t, unused(t))
+		f.url = strings.TrimSuffix(f.url, "/mcp") + metadataPath + path
+		if a := f.do("GET", ""); a.status == 200 {
+			t.Errorf("%s: %+v", path, a)
 		}
 	}
 	// A server that does not look at the path must not open another way to its messages.

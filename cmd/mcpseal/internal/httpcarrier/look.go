@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 )
 
@@ -34,13 +33,14 @@ func (h *Handler) Look(ctx context.Context) error {
 		}
 		return errors.New(cause(err))
 	}
-	defer res.Body.Close()
-	io.CopyN(io.Discard, res.Body, 64<<10) // so that the connection can be used again
+	res.Body.Close() // what it says does not matter, and a stream might never end
 	switch status := res.StatusCode; {
-	case status == http.StatusNotFound:
-		return errors.New("it answers 404: the path is probably wrong")
-	case status >= 300 && status < 400, status == http.StatusBadGateway, status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout:
+	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed:
+		return fmt.Errorf("it answers %d: the path is probably wrong", status)
+	case status >= 300 && status < 400, status >= 500:
 		return fmt.Errorf("it answers %d", status)
+	case status == http.StatusOK && mediaType(res.Header) != "application/json" && mediaType(res.Header) != "text/event-stream":
+		return errors.New("its answer is neither JSON nor a stream of events: this is not an MCP server, or the path is wrong")
 	}
 	return nil
 }

@@ -120,22 +120,32 @@ func (p *provider) get(ctx context.Context, address string, into any) error {
 	request.Header.Set("Accept", "application/json")
 	answer, err := p.client.Do(request)
 	if err != nil {
-		return err
+		var withAddress *url.Error
+		if errors.As(err, &withAddress) {
+			err = withAddress.Err // the address may have a secret in its query
+		}
+		return fmt.Errorf("%s: %w", withoutQuery(address), err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers with status %d: %w", address, answer.StatusCode, errStatus)
+		return fmt.Errorf("%s answers with status %d: %w", withoutQuery(address), answer.StatusCode, errStatus)
 	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxDocument+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s cannot be read: %w", address, err)
+		return fmt.Errorf("%s cannot be read: %w", withoutQuery(address), err)
 	case len(text) > maxDocument:
-		return fmt.Errorf("%s has more than %d bytes", address, maxDocument)
+		return fmt.Errorf("%s has more than %d bytes", withoutQuery(address), maxDocument)
 	case json.Unmarshal(text, into) != nil:
-		return fmt.Errorf("%s is not the JSON document that it should be", address)
+		return fmt.Errorf("%s is not the JSON document that it should be", withoutQuery(address))
 	}
 	return nil
+}
+
+// withoutQuery returns the part of an address that an error may repeat.
+func withoutQuery(address string) string {
+	address, _, _ = strings.Cut(address, "?")
+	return address
 }
 
 // read reads a key of a set. It ignores keys for other purposes, as RFC 7517 says, and all

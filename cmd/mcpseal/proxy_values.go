@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcpseal/mcpseal/keys"
+)
+
+// variableName matches the name of an environment variable.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// checkValues returns an error if a flag was given without a value, as an unset variable of a
+// shell or of a template does: what it was to protect would be unprotected in silence. It
+// also refuses a secret in place of the name of a file or variable, before an error could
+// repeat it.
+func checkValues(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if err == nil {
+			err = checkValue(f)
+		}
+	})
+	return err
+}
+
+func checkValue(f *pflag.Flag) error {
+	values := []string{f.Value.String()}
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		values = list.GetSlice()
+	} else if _, ok := f.Value.(each); ok {
+		return nil // it has refused what is empty
+	}
+	kind, _ := pflag.UnquoteUsage(f)
+	for _, value := range values {
+		switch {
+		case value == "":
+			return fmt.Errorf("--%s is empty: give a value, or leave it out", f.Name)
+		case kind == "FILE" && isSecret(value):
+			return fmt.Errorf("--%s is not the name of a file, but what should be in it: write it into a file, and give the file's name", f.Name)
+		case kind == "VARIABLE" && !variableName.MatchString(value):
+			return fmt.Errorf("--%s is not the name of an environment variable", f.Name)
+		}
+	}
+	if d, ok := f.Value.(*durationFlag); ok && time.Duration(*d) <= 0 && f.Name != "drain" && f.Name != "drain-delay" {
+		return fmt.Errorf("--%s must be more than 0s", f.Name)
+	}
+	return nil
+}
+
+// isSecret reports whether a text is a key rather than the name of a file.
+func isSecret(text string) bool {
+	_, err := keys.FromText(text, keys.MCPSeal)
+	return err == nil || strings.Contains(text, "\n") || strings.Contains(text, "-----BEGIN") || strings.HasPrefix(text, "AGE-SECRET-KEY-")
+}
+
+// checkAddresses returns an error if the proxy could not listen at these addresses.
+func checkAddresses(listen, admin string) error {
+	for _, of := range [][2]string{{"listen", listen}, {"admin", admin}} {
+		name, address := of[0], of[1]
+		if address == "" {
+			continue
+		}
+		if path, unix := strings.CutPrefix(address, "unix:"); unix {
+			if path == "" || path[0] == '@' {
+				return fmt.Errorf("--%s: the socket needs a file, because its permissions say who may connect: write unix:PATH", name)
+			}
+			continue
+		}
+		_, port, err := net.SplitHostPort(address)
+		if err == nil {
+			_, err = net.LookupPort("tcp", port)
+		}
+		if err != nil {
+			return fmt.Errorf("--%s: not an address such as 127.0.0.1:8080 or unix:PATH", name)
+		}
+	}
+	if listen == admin && !slices.Contains([]string{"0", ""}, listen[strings.LastIndexByte(listen, ':')+1:]) {
+		return errors.New("--listen and --admin must not be the same address")
+	}
+	return nil
+}
