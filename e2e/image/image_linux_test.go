@@ -210,7 +210,6 @@ func leaky(t *testing.T) {
 // so every port is free.
 func serve(t *testing.T, address string, handler http.Handler, cert, key string) {
 	t.Helper()
-	raiseLoopback(t)
 	listener, err := net.Listen("tcp", address)
 	must(t, err)
 	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
@@ -222,11 +221,14 @@ func serve(t *testing.T, address string, handler http.Handler, cert, key string)
 	}
 }
 
+func init() { prepare = raiseLoopback }
+
 // raiseLoopback brings up the loopback interface, which is down in a new network.
-func raiseLoopback(t *testing.T) {
-	t.Helper()
+func raiseLoopback() error {
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
-	must(t, err)
+	if err != nil {
+		return err
+	}
 	defer syscall.Close(socket)
 	request := struct {
 		name  [syscall.IFNAMSIZ]byte
@@ -235,8 +237,9 @@ func raiseLoopback(t *testing.T) {
 	}{flags: syscall.IFF_UP | syscall.IFF_RUNNING}
 	copy(request.name[:], "lo")
 	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(socket), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
-		t.Fatal(errno)
+		return errno
 	}
+	return nil
 }
 
 func TestTheImageRunsTheTwoRoundFlowFromAnEmptyFolder(t *testing.T) {
@@ -280,34 +283,5 @@ func TestTheImageChecksSettingsAndKeysWithoutWriting(t *testing.T) {
 	must(t, err)
 	if len(entries) != 3 {
 		t.Errorf("files were left: %v", entries)
-	}
-}
-
-// newKeys returns a new file of keys, made as an operator does it.
-func newKeys(t *testing.T) []byte {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "keys")
-	operate(t, "keys", "new", name)
-	text, err := os.ReadFile(name)
-	must(t, err)
-	return text
-}
-
-// operate runs the command outside of the container.
-func operate(t *testing.T, args ...string) string {
-	t.Helper()
-	name, err := mcpseal()
-	must(t, err)
-	out, err := exec.Command(name, args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("mcpseal %q: %v\n%s", args, err, out)
-	}
-	return string(out)
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

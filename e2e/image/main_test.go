@@ -1,6 +1,7 @@
 package image_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 )
@@ -10,7 +11,16 @@ const imageVariable = "MCPSEAL_IMAGE"
 
 var temporary []string // folders to remove at the end
 
+// prepare makes the network ready in which the image is tested.
+var prepare = func() error { return nil }
+
 func TestMain(m *testing.M) {
+	if os.Getenv(imageVariable) != "" {
+		if err := prepare(); err != nil {
+			fmt.Fprintln(os.Stderr, "the network cannot be prepared:", err)
+			os.Exit(1)
+		}
+	}
 	code := m.Run()
 	for _, dir := range temporary {
 		os.RemoveAll(dir)

@@ -1,25 +1,16 @@
 package image_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
-	"fmt"
-	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // runningPod is the proxy of a manifest, in a root folder of its own.
@@ -58,6 +49,7 @@ func startPod(t *testing.T, manifest string, contents map[string]map[string]stri
 	p.process = start(t, cmd)
 	p.answers(t, "http://127.0.0.1:9090"+r.proxy.LivenessProbe.HTTPGet.Path)
 	p.answers(t, "http://127.0.0.1:9090"+r.proxy.ReadinessProbe.HTTPGet.Path)
+	p.root.run(t, "proxy", "check", "/etc/mcpseal/config/proxy.yaml") // as docs/kubernetes.md says
 	return p
 }
 
@@ -111,7 +103,7 @@ func TestTheSidecarServesAndFollowsItsSecret(t *testing.T) {
 	leaky(t)
 	dir := t.TempDir()
 	keys := filepath.Join(dir, "keys")
-	listed := operate(t, "keys", "new", keys)
+	listed := operate(t, dir, "keys", "new", "keys")
 	text, err := os.ReadFile(keys)
 	must(t, err)
 	// The test is the gateway, and on loopback.
@@ -133,7 +125,7 @@ func TestTheSidecarServesAndFollowsItsSecret(t *testing.T) {
 	if id == nil {
 		t.Fatal(listed)
 	}
-	operate(t, "keys", "revoke", keys, id[1], "--replace")
+	operate(t, dir, "keys", "revoke", "keys", id[1], "--replace")
 	if text, err = os.ReadFile(keys); err != nil {
 		t.Fatal(err)
 	}
@@ -158,23 +150,12 @@ func TestTheDeploymentServesWithTLSAndKnowsUsersByTheirTokens(t *testing.T) {
 	theImage(t)
 	leaky(t)
 	ca := newAuthority(t)
-	const issuer, resource = "https://login.example.com", "https://release.example.com/mcp"
-	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	login := newIssuer(t, "https://login.example.com")
 	dir := t.TempDir()
 	cert, key := ca.issue(t, "login.example.com")
 	must(t, os.WriteFile(filepath.Join(dir, "cert"), []byte(cert), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "key"), []byte(key), 0o600))
-	serve(t, "127.0.0.1:443", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/.well-known/openid-configuration":
-			json.NewEncoder(w).Encode(map[string]any{"issuer": issuer, "jwks_uri": issuer + "/keys"})
-		case "/keys":
-			json.NewEncoder(w).Encode(map[string]any{"keys": []any{jwk(t, signer)}})
-		default:
-			http.NotFound(w, r)
-		}
-	}), filepath.Join(dir, "cert"), filepath.Join(dir, "key"))
+	serve(t, "127.0.0.1:443", login, filepath.Join(dir, "cert"), filepath.Join(dir, "key"))
 
 	cert, key = ca.issue(t, "release.example.com")
 	p := startPod(t, "proxy-deployment.yaml", map[string]map[string]string{
@@ -190,12 +171,12 @@ func TestTheDeploymentServesWithTLSAndKnowsUsersByTheirTokens(t *testing.T) {
 	c := &client{
 		Client:  http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "release.example.com"}}},
 		address: "https://127.0.0.1:8443/mcp",
-		header:  http.Header{"Authorization": {"Bearer " + sign(t, signer, issuer, resource)}},
+		header:  http.Header{"Authorization": {"Bearer " + login.token(t, "https://release.example.com/mcp")}},
 	}
 	if _, err := c.flow(); err != nil {
 		t.Errorf("%v\n%s", err, &p.log)
 	}
-	for _, token := range []string{"", "Bearer " + sign(t, signer, issuer, "https://other.example.com/mcp")} {
+	for _, token := range []string{"", "Bearer " + login.token(t, "https://other.example.com/mcp")} {
 		stranger := &client{Client: c.Client, address: c.address, header: http.Header{"Authorization": {token}}}
 		if status, message, _, err := stranger.deploy("", 0); err != nil || status != http.StatusUnauthorized {
 			t.Errorf("%d %s %v", status, message, err)
@@ -204,70 +185,4 @@ func TestTheDeploymentServesWithTLSAndKnowsUsersByTheirTokens(t *testing.T) {
 	if err := p.stop(); err != nil {
 		t.Errorf("%v\n%s", err, &p.log)
 	}
-}
-
-// authority issues certificates.
-type authority struct {
-	pem  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{}
-	a.cert, a.key = certificate(t, &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, a)
-	a.pem = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}))
-	return a
-}
-
-// issue returns a certificate for a host, and its key.
-func (a *authority) issue(t *testing.T, host string) (cert, key string) {
-	t.Helper()
-	leaf, private := certificate(t, &x509.Certificate{DNSNames: []string{host}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, a)
-	encoded, err := x509.MarshalPKCS8PrivateKey(private)
-	must(t, err)
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
-}
-
-// certificate makes a certificate that the authority signs, or that signs itself if the authority
-// has none yet.
-func certificate(t *testing.T, template *x509.Certificate, by *authority) (*x509.Certificate, *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	template.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<62))
-	must(t, err)
-	template.Subject = pkix.Name{CommonName: "test"}
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := by.cert, by.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	must(t, err)
-	cert, err := x509.ParseCertificate(der)
-	must(t, err)
-	return cert, key
-}
-
-// jwk returns the public key of an issuer.
-func jwk(t *testing.T, key *ecdsa.PrivateKey) map[string]string {
-	t.Helper()
-	point, err := key.PublicKey.Bytes()
-	must(t, err)
-	encode := base64.RawURLEncoding.EncodeToString
-	return map[string]string{"kty": "EC", "crv": "P-256", "kid": "1", "use": "sig", "x": encode(point[1:33]), "y": encode(point[33:])}
-}
-
-// sign returns an access token for alice.
-func sign(t *testing.T, key *ecdsa.PrivateKey, issuer, audience string) string {
-	t.Helper()
-	encode := base64.RawURLEncoding.EncodeToString
-	text := encode([]byte(`{"alg":"ES256","typ":"at+jwt","kid":"1"}`)) + "." +
-		encode(fmt.Appendf(nil, `{"iss":%q,"aud":%q,"sub":"alice","exp":%d}`, issuer, audience, time.Now().Add(time.Hour).Unix()))
-	sum := sha256.Sum256([]byte(text))
-	r, s, err := ecdsa.Sign(rand.Reader, key, sum[:])
-	must(t, err)
-	return text + "." + encode(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
 }
