@@ -17,7 +17,15 @@ import (
 var source string
 
 var page = template.Must(template.New("proof").Funcs(template.FuncMap{
-	"label": func(v probe.Verdict) string { return strings.ReplaceAll(string(v), "-", " ") },
+	"label": func(v probe.Verdict) string {
+		switch v {
+		case probe.Found:
+			return "got through"
+		case probe.Refused:
+			return "did not get through"
+		}
+		return strings.ReplaceAll(string(v), "-", " ")
+	},
 }).Parse(source))
 
 // comparison is what the page shows.
@@ -143,7 +151,7 @@ func refusals(outcomes map[string]int) string {
 		{"asked", "the question was asked again"},
 		{"a tool's error", "the tool reported an error"},
 		{"refused before the check", "the request was refused before the check"},
-		{"completed", "the call ended as an honest one"},
+		{"completed", "the call ended as an honest call does"},
 	} {
 		if outcomes[o.name] > 0 {
 			words = append(words, o.words)
