@@ -1,4 +1,4 @@
-.PHONY: proxy image check test bench fuzz mutate rules proxydiff peers vectors release
+.PHONY: proof proxy image check test bench fuzz mutate rules proxydiff peers vectors release
 
 check: ## everything that CI checks
 	.ci/run
@@ -29,6 +29,9 @@ proxydiff: ## five minutes of mutated messages through the proxy, read by Python
 
 peers: ## servers on other SDKs, for the probe; the one on rmcp takes minutes to build
 	e2e/peers/run all
+
+proof: ## the page that compares the demo's server without and with protection
+	go run ./e2e/proof docs/proof/index.html
 
 vectors: ## mint the fixed tokens and cursors anew
 	go test -run "^TestVectors$$" . ./cursor -update

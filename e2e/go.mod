@@ -12,6 +12,7 @@ require (
 	github.com/mcpseal/mcpseal/compat/atd v0.0.0
 	github.com/mcpseal/mcpseal/gosdk v0.0.0
 	github.com/mcpseal/mcpseal/otelseal v0.0.0
+	github.com/mcpseal/mcpseal/probe v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/prometheus/client_golang v1.24.1
 	go.opentelemetry.io/otel v1.46.0
@@ -35,7 +36,6 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/mcpseal/mcpseal/keys/agekeys v0.0.0 // indirect
-	github.com/mcpseal/mcpseal/probe v0.0.0 // indirect
 	github.com/mcpseal/mcpseal/replay/redisreplay v0.0.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect

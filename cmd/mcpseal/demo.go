@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -18,76 +19,123 @@ func newDemo() *cobra.Command {
 	var unprotected bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Attack a protected server on loopback, and show what happens",
-		Long: `Starts a server with two users and a tool that asks twice before it acts, drives
-it with the official SDK's client, and attacks it. Exit code 0 means that
-everything went as it must: with protection every attack is rejected, without it
-every attack succeeds. If an attack gets no answer, or an unexpected one, it could
-not be tried, and the exit code is 3.
+		Short: "Attack a server on loopback, without protection and with it",
+		Long: `Starts the same server twice, without protection and with it. The server has two
+users, and a tool that asks twice before it acts. The demo calls the tool with the
+official SDK's client, and then attacks both servers. The table shows the harm that
+each attack did to the server without protection, and how the protected server
+answered.
 
-With --unprotected every attack shows the harm that it did.`,
+Exit code 0 means that everything went as it must: with protection every attack is
+rejected, without it every attack succeeds. If an attack gets no answer, or an
+unexpected one, it could not be tried, and the exit code is 3.`,
 		Args:              exactly(),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
-			demo := demo{protected: !unprotected, out: painter{out, wantsColour(out)}}
+			demo := demo{unprotected: unprotected, out: painter{out, wantsColour(out)}}
 			return demo.run(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "attack the same server without the middleware")
+	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "attack only the server without protection")
 	return cmd
 }
 
 // demo first calls the tool of a server as an honest user, and then attacks the server.
 type demo struct {
-	protected bool
-	out       painter
-	wrap      func(http.Handler) http.Handler // wraps the HTTP handler of every server, for tests; may be nil
+	unprotected bool // only the server without protection
+	out         painter
+	wrap        func(protected bool, next http.Handler) http.Handler // wraps the HTTP handler of every server, for tests; may be nil
+}
 
+// side is the server of the demo, without protection or with it, and its users.
+type side struct {
+	protected          bool
 	main, brief, other *service // brief: tokens expire after a second; other: another service with the same keys
 	alice, bob         client
+	attacks            []attack
 }
+
+// lifetime is how long the tokens of side.brief live. It is short, but long enough for two rounds.
+const lifetime = time.Second
 
 func (d *demo) run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
+	bare, sealed := &side{}, &side{protected: true}
+	defer bare.close()
+	defer sealed.close()
+	quiet := painter{io.Discard, false}
+	if d.unprotected {
+		sealed = nil
+		if err := d.prepare(ctx, bare, d.out); err != nil {
+			return err
+		}
+	} else {
+		if err := d.prepare(ctx, sealed, d.out); err != nil {
+			return err
+		}
+		if err := d.prepare(ctx, bare, quiet); err != nil {
+			return fmt.Errorf("without protection: %w", err)
+		}
+	}
+	return d.attack(ctx, bare, sealed)
+}
+
+// prepare starts the servers of one side, makes alice's honest call and prints it, and prepares
+// the attacks.
+func (d *demo) prepare(ctx context.Context, s *side, out painter) error {
 	var ring *mcpseal.Ring
-	if d.protected {
+	var wrap func(http.Handler) http.Handler
+	if s.protected {
 		ring = mcpseal.Ephemeral()
 	}
-	const brief = time.Second // a token's lifetime that is short but long enough for two rounds
-	for _, s := range []struct {
+	if d.wrap != nil {
+		wrap = func(next http.Handler) http.Handler { return d.wrap(s.protected, next) }
+	}
+	for _, one := range []struct {
 		service  **service
 		audience string
 		ttl      time.Duration
-	}{{&d.main, "release.example.com", 0}, {&d.brief, "release.example.com", brief}, {&d.other, "billing.example.com", 0}} {
-		started, err := start(ring, s.audience, s.ttl, d.wrap)
+	}{{&s.main, "release.example.com", 0}, {&s.brief, "release.example.com", lifetime}, {&s.other, "billing.example.com", 0}} {
+		started, err := start(ring, one.audience, one.ttl, wrap)
 		if err != nil {
 			return failed("%w", err)
 		}
-		defer started.web.Close()
-		*s.service = started
+		*one.service = started
 	}
 	var err error
-	if d.alice, err = connect(ctx, d.main, "alice"); err != nil {
+	if s.alice, err = connect(ctx, s.main, "alice"); err != nil {
 		return failed("alice cannot connect: %w", err)
 	}
-	defer d.alice.Close()
-	if d.bob, err = connect(ctx, d.main, "bob"); err != nil {
+	if s.bob, err = connect(ctx, s.main, "bob"); err != nil {
 		return failed("bob cannot connect: %w", err)
 	}
-	defer d.bob.Close()
-
 	with := "behind gosdk.Protect"
-	if !d.protected {
+	if !s.protected {
 		with = "without protection"
 	}
-	d.out.line("The tool deploy, %s, at %s\n", with, d.main.url)
-	states, err := d.honest(ctx)
+	out.line("The tool deploy, %s, at %s\n", with, s.main.url)
+	states, err := s.honest(ctx, out)
 	if err != nil {
 		return err
 	}
-	return d.attack(ctx, states, brief)
+	s.attacks, err = s.plan(ctx, states)
+	return err
+}
+
+// close ends what prepare started.
+func (s *side) close() {
+	for _, c := range []client{s.alice, s.bob} {
+		if c.ClientSession != nil {
+			c.Close()
+		}
+	}
+	for _, one := range []*service{s.main, s.brief, s.other} {
+		if one != nil {
+			one.web.Close()
+		}
+	}
 }
 
 var (
@@ -100,36 +148,36 @@ var (
 // deployed is the result of an honest call.
 const deployed = "deployed frontend 1.4.2 in eu, 10% of traffic"
 
-// honest makes alice's call as an honest client does. It returns the two states that she
-// got: one with the first question, one with the second.
-func (d *demo) honest(ctx context.Context) (states [2]string, err error) {
+// honest makes alice's call as an honest client does, and prints it. It returns the two states
+// that she got: one with the first question, one with the second.
+func (s *side) honest(ctx context.Context, out painter) (states [2]string, err error) {
 	wrote := []string{"step=1&traffic=10", "step=2&traffic=10"}
 	var answers mcp.InputResponseMap
 	state := ""
 	for i := range wrote {
-		result, err := d.alice.CallTool(ctx, &mcp.CallToolParams{Name: "deploy", Arguments: frontend, RequestState: state, InputResponses: answers})
+		result, err := s.alice.CallTool(ctx, &mcp.CallToolParams{Name: "deploy", Arguments: frontend, RequestState: state, InputResponses: answers})
 		if err != nil {
 			return states, failed("the honest call failed in round %d: %w", i+1, err)
 		}
-		if !result.NeedsInput() || d.protected == strings.Contains(result.RequestState, "step") {
+		if !result.NeedsInput() || s.protected && strings.Contains(result.RequestState, "step") {
 			return states, failed("round %d of the honest call did not ask as it should", i+1)
 		}
 		for _, q := range result.InputRequests {
-			d.out.line("  the tool asks      %s", q.(*mcp.ElicitParams).Message)
+			out.line("  the tool asks      %s", q.(*mcp.ElicitParams).Message)
 		}
-		d.out.line("  the handler wrote  %s", wrote[i])
-		d.out.line("  the client saw     %s", short(result.RequestState))
+		out.line("  the handler wrote  %s", wrote[i])
+		out.line("  the client saw     %s", short(result.RequestState))
 		state, states[i] = result.RequestState, result.RequestState
 		answers = []mcp.InputResponseMap{confirmed, inEurope}[i]
 	}
-	result, err := d.alice.CallTool(ctx, &mcp.CallToolParams{Name: "deploy", Arguments: frontend, RequestState: state, InputResponses: answers})
+	result, err := s.alice.CallTool(ctx, &mcp.CallToolParams{Name: "deploy", Arguments: frontend, RequestState: state, InputResponses: answers})
 	if err != nil {
 		return states, failed("the honest call failed in the last round: %w", err)
 	}
 	if content(result) != deployed {
 		return states, failed("the honest call did not deploy: %q", content(result))
 	}
-	d.out.line("  alice gets         %s\n", d.out.paint(green, content(result)))
+	out.line("  alice gets         %s\n", out.paint(green, content(result)))
 	return states, nil
 }
 

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -18,20 +20,34 @@ type attack struct {
 	name   string
 	who    *client
 	params mcp.CallToolParams
-	does   string // the text that the tool returns if the attack succeeds
-	harm   string // the harm of a successful attack, as the table prints it
 	wait   time.Duration
+	harm   func(did action) string // the harm in what the tool did, in few words; "" if there is none
 }
 
-func (d *demo) attack(ctx context.Context, states [2]string, ttl time.Duration) error {
-	asked, confirmedState := states[0], states[1]
-	old, err := d.stateOf(ctx, d.brief)
-	if err != nil {
-		return failed("no state that will expire: %w", err)
+// action is what the tool says that it did.
+type action struct{ done, service, version, region, traffic string }
+
+var actionText = regexp.MustCompile(`^(\w+) (\S+) (\S+) in (\S+), (\d+)% of traffic$`)
+
+// readAction reads the tool's result. ok is false if the tool did nothing.
+func readAction(text string) (did action, ok bool) {
+	m := actionText.FindStringSubmatch(text)
+	if m == nil {
+		return action{}, false
 	}
-	foreign, err := d.stateOf(ctx, d.other)
+	return action{m[1], m[2], m[3], m[4], m[5]}, true
+}
+
+// plan returns the attacks on this side. states are those of alice's honest call.
+func (s *side) plan(ctx context.Context, states [2]string) ([]attack, error) {
+	asked, confirmedState := states[0], states[1]
+	old, err := s.stateOf(ctx, s.brief)
 	if err != nil {
-		return failed("no state of another service: %w", err)
+		return nil, failed("no state that will expire: %w", err)
+	}
+	foreign, err := s.stateOf(ctx, s.other)
+	if err != nil {
+		return nil, failed("no state of another service: %w", err)
 	}
 	deploy := func(state string, answers mcp.InputResponseMap) mcp.CallToolParams {
 		return mcp.CallToolParams{Name: "deploy", Arguments: frontend, RequestState: state, InputResponses: answers}
@@ -39,110 +55,178 @@ func (d *demo) attack(ctx context.Context, states [2]string, ttl time.Duration) 
 	rollback, database := deploy(confirmedState, inEurope), deploy(confirmedState, inEurope)
 	rollback.Name = "rollback"
 	database.Arguments = map[string]any{"service": "database", "version": "9.9.9"}
-	attacks := []attack{
-		{name: "one character changed", who: &d.alice, params: deploy(changed(asked), inEurope), does: deployed,
-			harm: "deployed, but alice never confirmed"},
-		{name: "the end cut off", who: &d.alice, params: deploy(confirmedState[:len(confirmedState)-len("&traffic=10")], inEurope),
-			does: "deployed frontend 1.4.2 in eu, 100% of traffic", harm: "deployed to 100% of traffic; the plan was 10%"},
-		{name: "sent by another user", who: &d.bob, params: deploy(confirmedState, inEurope), does: deployed,
-			harm: "bob deployed on alice's confirmation"},
-		{name: "sent to another tool", who: &d.alice, params: rollback, does: "restored frontend 1.4.2 in eu, 10% of traffic",
-			harm: "restored 1.4.2; alice confirmed a deployment"},
-		{name: "with other arguments", who: &d.alice, params: database, does: "deployed database 9.9.9 in eu, 10% of traffic",
-			harm: "deployed database 9.9.9, which nobody confirmed"},
-		{name: "answers without the state", who: &d.alice, params: deploy("", both), does: "deployed frontend 1.4.2 in eu, 100% of traffic",
-			harm: "deployed to 100%, and no question was asked"},
-		{name: "a copy after it expired", who: &d.alice, params: deploy(old, inEurope), does: deployed, wait: ttl + 50*time.Millisecond,
-			harm: "deployed on a confirmation that had expired"},
-		{name: "of a service sharing the keys", who: &d.alice, params: deploy(foreign, inEurope), does: deployed,
-			harm: "deployed on a confirmation to another service"},
+
+	// In some attacks, what the tool did differs from what alice confirmed. In the others, the
+	// harm is that it did anything at all.
+	agreed, _ := readAction(deployed)
+	did := func(how string) func(action) string {
+		return func(did action) string { return did.done + how }
 	}
-	width, outcome := 47, "the harm that was done"
-	if d.protected {
-		width, outcome = 33, "the client gets" // leaves room for the operator's column
+	return []attack{
+		{name: "one character changed", who: &s.alice, params: deploy(changed(asked), inEurope), harm: did(" without a confirmation")},
+		{name: "the end cut off", who: &s.alice, params: deploy(confirmedState[:len(confirmedState)-len("&traffic=10")], inEurope),
+			harm: func(did action) string {
+				if did.traffic == agreed.traffic {
+					return ""
+				}
+				return fmt.Sprintf("%s%% of traffic instead of %s%%", did.traffic, agreed.traffic)
+			}},
+		{name: "sent by another user", who: &s.bob, params: deploy(confirmedState, inEurope), harm: func(action) string { return "bob used alice's confirmation" }},
+		{name: "sent to another tool", who: &s.alice, params: rollback, harm: func(did action) string {
+			if did.done == agreed.done {
+				return ""
+			}
+			return did.done + " instead of " + agreed.done
+		}},
+		{name: "with other arguments", who: &s.alice, params: database, harm: func(did action) string {
+			if did.service == agreed.service && did.version == agreed.version {
+				return ""
+			}
+			return did.service + " " + did.version + ", never confirmed"
+		}},
+		{name: "answers, but no state", who: &s.alice, params: deploy("", both), harm: did(", and nobody was asked")},
+		{name: "sent after it expired", who: &s.alice, params: deploy(old, inEurope), wait: lifetime + 50*time.Millisecond,
+			harm: did(" on an old confirmation")},
+		{name: "from another service", who: &s.alice, params: deploy(foreign, inEurope), harm: did("; confirmed for billing")},
+	}, nil
+}
+
+// attack tries every attack on both servers and prints a table of what happened. sealed is nil
+// if only the server without protection is attacked.
+func (d *demo) attack(ctx context.Context, bare, sealed *side) error {
+	last := ""
+	if sealed != nil {
+		last = "with it, and why"
 	}
-	d.out.line("%s", strings.TrimRight(fmt.Sprintf("   %-30s%-*s%s", "attack", width, outcome, d.operator("the operator")), " "))
-	wrong, untried, why := 0, 0, error(nil)
-	for _, a := range attacks {
-		if untried == 0 { // if an attack could not be tried, the demo has failed, and waiting is pointless
+	d.row(cell{text: "  "}, "attack", cell{text: "harm without protection"}, cell{text: last})
+	harmless, succeeded, untried := 0, 0, 0
+	broken := false // whether the server on which a token expires could not be attacked
+	var why error   // of the first attack that could not be tried
+	var wire string // what a rejected client gets
+	for i, a := range bare.attacks {
+		if !broken { // the demo has failed if an attack could not be tried, and waiting is pointless
 			time.Sleep(a.wait)
 		}
-		d.main.lastReason()
-		text, succeeded, err := a.try(ctx)
-		colour, mark := green, "ok "
+		without, with := a.try(ctx), outcome{}
+		mark, first, second := cell{red, "!!"}, cell{red, without.harm}, cell{}
 		switch {
-		case err != nil:
-			colour, mark, text = yellow, "?? ", "could not be tried"
+		case without.err != nil:
+			first = untriedCell
+		case without.harm == "":
+			first, mark = cell{green, "none: " + without.brief()}, cell{green, "ok"}
+			harmless++
+		}
+		if sealed != nil {
+			sealed.main.lastTold()
+			with = sealed.attacks[i].try(ctx)
+			second, mark = cell{green, cmp.Or(sealed.main.lastTold(), with.brief())}, cell{green, "ok"}
+			switch {
+			case with.err != nil:
+				second = untriedCell
+			case with.harm != "":
+				second, mark = cell{red, "harm was done"}, cell{red, "!!"}
+				succeeded++
+			case with.rejected:
+				wire = with.answer
+			}
+		}
+		broken = broken || with.err != nil || sealed == nil && without.err != nil
+		if err := cmp.Or(without.err, with.err); err != nil {
+			mark = cell{yellow, "??"}
 			untried++
 			if why == nil {
 				why = fmt.Errorf("%s: %w", a.name, err)
 			}
-		case succeeded:
-			colour, mark = red, "!! "
 		}
-		if err == nil && succeeded == d.protected {
-			wrong++
-		}
-		line := fmt.Sprintf("%s%-30s%s%s", d.out.paint(colour, mark), a.name, d.out.paint(colour, fmt.Sprintf("%-*.*s", width, width, text)),
-			d.operator(string(d.main.lastReason())))
-		d.out.line("%s", strings.TrimRight(line, " "))
+		d.row(mark, a.name, first, second)
 	}
 	d.out.line("")
-	switch {
-	case wrong > 0 && d.protected:
-		return no("%d of %d attacks succeeded", wrong, len(attacks))
-	case wrong > 0:
-		return no("%d of %d attacks failed although nothing protects the server", wrong, len(attacks))
+	switch n := len(bare.attacks); {
+	case succeeded > 0:
+		return no("%d of %d attacks succeeded although the server is protected", succeeded, n)
+	case harmless > 0:
+		return no("%d of %d attacks did no harm although nothing protects the server", harmless, n)
 	case untried > 0:
-		return failed("%d of %d attacks could not be tried; %w", untried, len(attacks), why)
-	case d.protected:
-		d.out.line("%s", d.out.paint(green, fmt.Sprintf("All %d attacks failed.", len(attacks)))+" Run it with --unprotected to see them succeed.")
+		return failed("%d of %d attacks could not be tried; %w", untried, n, why)
+	case sealed == nil:
+		d.out.line("%s The difference is one line: gosdk.Protect.", d.out.paint(red, fmt.Sprintf("All %d attacks succeeded.", n)))
 	default:
-		d.out.line("%s", d.out.paint(red, fmt.Sprintf("All %d attacks succeeded.", len(attacks)))+" The difference is one line: gosdk.Protect.")
+		d.out.line("%s The difference is one line of code.", d.out.paint(green, fmt.Sprintf("Behind gosdk.Protect all %d attacks failed.", n)))
+		d.out.line("Only the operator sees why; a rejected client always gets the same answer:\n%s.", wire)
 	}
 	return nil
 }
 
-// try makes the attack. If the tool did what the attacker wants, succeeded is true and text
-// describes the harm. If the client got the answer that a protected server must give,
-// succeeded is false and text describes that answer. Any other answer, or none, proves
-// nothing, and try returns an error.
-func (a *attack) try(ctx context.Context) (text string, succeeded bool, err error) {
+// cell is a text of the table in its colour, which may be "".
+type cell struct{ colour, text string }
+
+var untriedCell = cell{yellow, "could not be tried"}
+
+// row prints a row of the table. It fits 80 columns.
+func (d *demo) row(mark cell, name string, harm, answer cell) {
+	paint := func(c cell, width int) string {
+		text := fmt.Sprintf("%-*.*s", width, width, c.text)
+		if c.colour == "" {
+			return text
+		}
+		return d.out.paint(c.colour, text)
+	}
+	line := paint(mark, 2) + " " + fmt.Sprintf("%-23s", name)
+	if answer.text == "" {
+		d.out.line("%s%s", line, strings.TrimRight(paint(harm, len(harm.text)), " "))
+		return
+	}
+	d.out.line("%s%s%s", line, paint(harm, 33)+" ", paint(answer, len(answer.text)))
+}
+
+// outcome is how an attack ended.
+type outcome struct {
+	harm     string // "" if the server did not do what the attacker wants
+	answer   string // what a rejected client got
+	rejected bool   // false if the client got the question again
+	err      error  // why the attack could not be tried
+}
+
+// brief returns the answer in two words at most.
+func (o outcome) brief() string {
+	if o.rejected {
+		return "rejected"
+	}
+	return "asked again"
+}
+
+// try makes the attack. If the tool acted, the outcome has the harm. If the client got the
+// answer that a protected server must give, the outcome has that answer. Any other answer, or
+// none, proves nothing, and the outcome has an error.
+func (a *attack) try(ctx context.Context) outcome {
 	result, err := a.who.CallTool(ctx, &a.params)
 	var rpc *jsonrpc.Error
 	switch {
 	case errors.As(err, &rpc):
 		if want := mcpseal.Wire(mcpseal.ErrRejected); a.params.RequestState == "" ||
 			rpc.Code != want.Code || rpc.Message != want.Message || string(rpc.Data) != string(want.Data) {
-			return "", false, fmt.Errorf("the server answered with the error %d, %q", rpc.Code, rpc.Message)
+			return outcome{err: fmt.Errorf("the server answered with the error %d, %q", rpc.Code, rpc.Message)}
 		}
-		return rpc.Message, false, nil
+		return outcome{answer: rpc.Message, rejected: true}
 	case err != nil:
-		return "", false, err
+		return outcome{err: err}
 	case result.NeedsInput():
 		if _, asks := result.InputRequests["confirm"]; a.params.RequestState != "" || !asks {
-			return "", false, errors.New("the server asked something else")
+			return outcome{err: errors.New("the server asked something else")}
 		}
-		return "the question again", false, nil
-	case result.IsError || content(result) != a.does:
-		return "", false, fmt.Errorf("the tool answered %.80q", content(result))
+		return outcome{}
 	}
-	return a.harm, true, nil
+	did, acted := readAction(content(result))
+	if harm := a.harm(did); acted && !result.IsError && harm != "" {
+		return outcome{harm: harm}
+	}
+	return outcome{err: fmt.Errorf("the tool answered %.80q", content(result))}
 }
 
-// operator returns what the table prints in the operator's column: the given text, or "" if
-// the server is unprotected, because that table has no such column.
-func (d *demo) operator(text string) string {
-	if !d.protected {
-		return ""
-	}
-	return d.out.paint(faint, text)
-}
-
-// stateOf calls the tool on the server s as alice. It returns the state that she gets after
+// stateOf calls the tool on the server one as alice. It returns the state that she gets after
 // she confirmed.
-func (d *demo) stateOf(ctx context.Context, s *service) (string, error) {
-	alice, err := connect(ctx, s, "alice")
+func (s *side) stateOf(ctx context.Context, one *service) (string, error) {
+	alice, err := connect(ctx, one, "alice")
 	if err != nil {
 		return "", err
 	}

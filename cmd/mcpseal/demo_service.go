@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -22,8 +23,8 @@ type service struct {
 	url string
 	web *http.Server
 
-	mu     sync.Mutex
-	reason mcpseal.Reason // why the last token was rejected, or "" if it was accepted
+	mu   sync.Mutex
+	told string // what the operator was told last
 }
 
 // start starts a server with the tools of the package release. If ring is nil, the server
@@ -56,17 +57,20 @@ func start(ring *mcpseal.Ring, audience string, ttl time.Duration, wrap func(htt
 func (s *service) observe(_ context.Context, e mcpseal.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.Op == mcpseal.OpOpen {
-		s.reason = e.Reason
+	switch {
+	case e.Op == mcpseal.OpOpen && e.Reason != "":
+		s.told = "rejected: " + string(e.Reason)
+	case e.Op == mcpseal.OpDrop:
+		s.told = fmt.Sprintf("%d answers dropped", e.Dropped)
 	}
 }
 
-// lastReason returns why the last token was rejected, and resets the reason to "".
-func (s *service) lastReason() mcpseal.Reason {
+// lastTold returns what the operator was told since the last call of lastTold, or "".
+func (s *service) lastTold() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer func() { s.reason = "" }()
-	return s.reason
+	defer func() { s.told = "" }()
+	return s.told
 }
 
 // verify accepts every access token and treats its text as the name of the user. Only a demo

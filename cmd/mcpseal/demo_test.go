@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +15,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
+	"github.com/mcpseal/mcpseal/gosdk"
 )
 
 func TestDemo(t *testing.T) {
@@ -23,13 +31,20 @@ func TestDemo(t *testing.T) {
 	}{
 		{[]string{"demo"}, []string{
 			"the handler wrote  step=1&traffic=10", "the client saw     ms1.", "alice gets         deployed frontend 1.4.2 in eu",
-			"forged", "malformed", "user", "request", "arguments", "the question again", "expired", "audience", "All 8 attacks failed.",
+			"ok one character changed  deployed without a confirmation   rejected: forged\n",
+			"ok the end cut off        100% of traffic instead of 10%    rejected: malformed\n",
+			"ok sent by another user   bob used alice's confirmation     rejected: user\n",
+			"ok sent to another tool   restored instead of deployed      rejected: request\n",
+			"ok with other arguments   database 9.9.9, never confirmed   rejected: arguments\n",
+			"ok answers, but no state  deployed, and nobody was asked    2 answers dropped\n",
+			"ok sent after it expired  deployed on an old confirmation   rejected: expired\n",
+			"ok from another service   deployed; confirmed for billing   rejected: audience\n",
+			"all 8 attacks failed.", "Invalid or expired requestState",
 		}},
 		{[]string{"demo", "--unprotected"}, []string{
-			"the client saw     step=1&traffic=10", "the harm that was done",
-			"deployed, but alice never confirmed", "deployed to 100% of traffic; the plan was 10%", "bob deployed on alice's confirmation",
-			"restored 1.4.2; alice confirmed a deployment", "deployed database 9.9.9, which nobody confirmed", "deployed to 100%, and no question was asked",
-			"deployed on a confirmation that had expired", "deployed on a confirmation to another service", "All 8 attacks succeeded.",
+			"the client saw     step=1&traffic=10", "harm without protection\n",
+			"!! one character changed  deployed without a confirmation\n", "!! from another service   deployed; confirmed for billing\n",
+			"All 8 attacks succeeded.",
 		}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
@@ -58,18 +73,20 @@ func TestDemo(t *testing.T) {
 	}
 }
 
+// answer returns a handler that gives every request the same answer.
+func answer(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var call struct{ ID json.RawMessage }
+		json.NewDecoder(r.Body).Decode(&call)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, call.ID, body)
+	}
+}
+
 // TestAnAttackWithoutItsAnswerIsNotCounted breaks the servers once the honest
 // call is over: what an attack gets then is neither a rejection nor a success.
 func TestAnAttackWithoutItsAnswerIsNotCounted(t *testing.T) {
-	answer := func(status int, body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			var call struct{ ID json.RawMessage }
-			json.NewDecoder(r.Body).Decode(&call)
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(status)
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, call.ID, body)
-		}
-	}
 	for name, broken := range map[string]http.HandlerFunc{
 		"a connection that breaks": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"a connection that breaks in the answer": func(w http.ResponseWriter, _ *http.Request) {
@@ -88,13 +105,16 @@ func TestAnAttackWithoutItsAnswerIsNotCounted(t *testing.T) {
 		"nothing done":     answer(200, `"result":{"resultType":"complete","content":[{"type":"text","text":"nothing was done"}]}`),
 		"a question":       answer(200, `"result":{"resultType":"input_required","inputRequests":{"other":{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object"}}}},"requestState":"x"}`),
 	} {
-		for _, protected := range []bool{true, false} {
+		for _, c := range []struct{ protected, alone bool }{{true, false}, {false, true}, {false, false}} { // the server that breaks; whether only it is attacked
+			if !c.protected && !c.alone && name != "an outage" && name != "nothing done" {
+				continue // it waits for a token to expire
+			}
 			const honest = 3 + 2 + 2 // calls before the first attack
 			var calls atomic.Int64
 			var out bytes.Buffer
-			d := demo{protected: protected, out: painter{&out, false}, wrap: func(next http.Handler) http.Handler {
+			d := demo{unprotected: c.alone, out: painter{&out, false}, wrap: func(protected bool, next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.Header.Get("Mcp-Method") == "tools/call" && calls.Add(1) > honest {
+					if protected == c.protected && r.Header.Get("Mcp-Method") == "tools/call" && calls.Add(1) > honest {
 						broken(w, r)
 						return
 					}
@@ -104,19 +124,19 @@ func TestAnAttackWithoutItsAnswerIsNotCounted(t *testing.T) {
 			err := d.run(t.Context())
 			var exit *exitError
 			if !errors.As(err, &exit) || exit.code != exitFailed || !strings.HasPrefix(err.Error(), "8 of 8 attacks could not be tried; one character changed: ") {
-				t.Errorf("%s, protected %v: %v", name, protected, err)
+				t.Errorf("%s, %+v: %v", name, c, err)
 			}
-			if got := strings.Count(out.String(), "could not be tried\n"); got != 8 || strings.Contains(out.String(), "All 8") {
-				t.Errorf("%s, protected %v: %d attacks that could not be tried in\n%s", name, protected, got, &out)
+			if got := strings.Count(out.String(), "could not be tried"); got != 8 || strings.Count(out.String(), "\n?? ") != 8 || strings.Contains(out.String(), "all 8") {
+				t.Errorf("%s, %+v: %d attacks that could not be tried in\n%s", name, c, got, &out)
 			}
 		}
 	}
 }
 
 func TestADemoThatCannotRunFails(t *testing.T) {
-	for calls := range int64(7) {
+	for calls := range int64(2 * 7) { // of both servers
 		var n atomic.Int64
-		d := demo{protected: true, out: painter{io.Discard, false}, wrap: func(next http.Handler) http.Handler {
+		d := demo{out: painter{io.Discard, false}, wrap: func(_ bool, next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Header.Get("Mcp-Method") == "tools/call" && n.Add(1) > calls {
 					panic(http.ErrAbortHandler)
@@ -188,8 +208,8 @@ func TestHelpFitsATerminal(t *testing.T) {
 	}
 }
 
-// TestEveryUnprotectedAttackShowsItsHarm: none looks as if an honest call had been made.
-func TestEveryUnprotectedAttackShowsItsHarm(t *testing.T) {
+// TestEveryHarmIsAnother: none looks as if an honest call had been made.
+func TestEveryHarmIsAnother(t *testing.T) {
 	var out bytes.Buffer
 	if code := run([]string{"demo", "--unprotected"}, strings.NewReader(""), &out, &out); code != 0 {
 		t.Fatalf("exit %d: %s", code, &out)
@@ -197,7 +217,7 @@ func TestEveryUnprotectedAttackShowsItsHarm(t *testing.T) {
 	seen := make(map[string]bool)
 	for line := range strings.Lines(out.String()) {
 		if harm, ok := strings.CutPrefix(line, "!! "); ok {
-			harm = strings.TrimSpace(harm[30:])
+			harm = strings.TrimSpace(harm[23:])
 			if harm == "" || seen[harm] || strings.Contains(harm, deployed) {
 				t.Errorf("this shows no harm: %s", line)
 			}
@@ -206,5 +226,97 @@ func TestEveryUnprotectedAttackShowsItsHarm(t *testing.T) {
 	}
 	if len(seen) != 8 {
 		t.Errorf("%d attacks in\n%s", len(seen), &out)
+	}
+}
+
+// TestAServerThatRejectsShowsNoHarm protects the server that should be unprotected.
+func TestAServerThatRejectsShowsNoHarm(t *testing.T) {
+	for _, alone := range []bool{true, false} {
+		ring := mcpseal.Ephemeral()
+		n := 0
+		var out bytes.Buffer
+		d := demo{unprotected: alone, out: painter{&out, false}, wrap: func(protected bool, next http.Handler) http.Handler {
+			if protected {
+				return next
+			}
+			n++ // the servers start in this order
+			config := mcpseal.Config{Keys: ring, Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler)}
+			switch n {
+			case 2:
+				config.TTL = lifetime
+			case 3:
+				config.Audience = "billing.example.com"
+			}
+			boundary, err := mcpseal.New(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := release.NewServer()
+			gosdk.Protect(server, boundary, &gosdk.Options{Logger: slog.New(slog.DiscardHandler)})
+			return auth.RequireBearerToken(verify, nil)(gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil))
+		}}
+		err := d.run(t.Context())
+		var exit *exitError
+		if !errors.As(err, &exit) || exit.code != exitNo || !strings.HasPrefix(err.Error(), "8 of 8 attacks did no harm") {
+			t.Errorf("alone %v: %v", alone, err)
+		}
+		rejected, asked := strings.Count(out.String(), "none: rejected"), strings.Count(out.String(), "none: asked again")
+		if rejected != 7 || asked != 1 || strings.Contains(out.String(), "!!") || strings.Contains(out.String(), "succeeded") {
+			t.Errorf("alone %v: harm in\n%s", alone, &out)
+		}
+	}
+}
+
+// TestHarmToTheProtectedServerIsShown has the server with protection act on every attack.
+func TestHarmToTheProtectedServerIsShown(t *testing.T) {
+	const honest = 3 + 2 + 2
+	var calls atomic.Int64
+	var out bytes.Buffer
+	d := demo{out: painter{&out, false}, wrap: func(protected bool, next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if protected && r.Header.Get("Mcp-Method") == "tools/call" && calls.Add(1) > honest {
+				answer(200, `"result":{"resultType":"complete","content":[{"type":"text","text":"restored database 9.9.9 in eu, 100% of traffic"}]}`)(w, r)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}}
+	err := d.run(t.Context())
+	var exit *exitError
+	if !errors.As(err, &exit) || exit.code != exitNo || err.Error() != "8 of 8 attacks succeeded although the server is protected" {
+		t.Error(err)
+	}
+	if strings.Count(out.String(), "\n!! ") != 8 || strings.Count(out.String(), "  harm was done\n") != 8 {
+		t.Errorf("%s", &out)
+	}
+}
+
+// TestHarmIsWhatTheToolDid reads it from the result, not from the name of the attack.
+func TestHarmIsWhatTheToolDid(t *testing.T) {
+	const honest = 3 + 2 + 2
+	for _, c := range []struct{ result, want string }{
+		{"deployed frontend 1.4.2 in eu, 55% of traffic", "!! the end cut off        55% of traffic instead of 10%\n"},
+		{"deployed frontend 1.4.2 in eu, 10% of traffic", "?? the end cut off        could not be tried\n"},
+		{"removed frontend 1.4.2 in eu, 10% of traffic", "!! sent to another tool   removed instead of deployed\n"},
+		{"deployed frontend 1.4.2 in eu, 10% of traffic", "?? sent to another tool   could not be tried\n"},
+		{"deployed mailer 3.0.0 in eu, 10% of traffic", "!! with other arguments   mailer 3.0.0, never confirmed\n"},
+		{"deployed frontend 1.4.2 in eu, 10% of traffic", "?? with other arguments   could not be tried\n"},
+		{"removed frontend 1.4.2 in eu, 10% of traffic", "!! one character changed  removed without a confirmation\n"},
+		{"nothing was done", "?? sent by another user   could not be tried\n"},
+	} {
+		var calls atomic.Int64
+		var out bytes.Buffer
+		d := demo{unprotected: true, out: painter{&out, false}, wrap: func(_ bool, next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Mcp-Method") == "tools/call" && calls.Add(1) > honest {
+					answer(200, fmt.Sprintf(`"result":{"resultType":"complete","content":[{"type":"text","text":%q}]}`, c.result))(w, r)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+		}}
+		if d.run(t.Context()); !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: no %q in\n%s", c.result, c.want, &out)
+		}
 	}
 }
