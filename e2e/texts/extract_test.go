@@ -1,0 +1,554 @@
+package texts
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A sink is a place whose text reaches a client or a log: the message of a log record, the
+// message of an error for the client, or the cause of a rejection. The extractor begins at the
+// sinks that are named below and goes backwards: from a parameter to the arguments of all calls,
+// from a variable to what is assigned to it, from the result of a function to its return
+// statements. It knows no types. It takes a function for the one that is meant if it has the
+// right name, so it may find a text that nobody shows, which does no harm.
+
+// unserved are the folders whose code runs in no server and no proxy.
+var unserved = map[string]bool{
+	"bench": true, "e2e": true, "examples": true, "interop": true, "tools": true, "scripts": true, "docs": true, "testdata": true,
+	"probe": true, "sealtest": true, "gosdktest": true, "mcpgotest": true, "certstest": true, "identitytest": true, "release": true, "hostile": true, "revision": true,
+}
+
+// logged says which argument of a logger's method is the message.
+var logged = map[string]int{
+	"Debug": 0, "Info": 0, "Warn": 0, "Error": 0, "DebugContext": 1, "InfoContext": 1, "WarnContext": 1, "ErrorContext": 1, "Log": 2, "LogAttrs": 2,
+}
+
+// explains are the names of attributes whose values explain a record.
+var explains = map[string]bool{"cause": true, "why": true}
+
+// passed says which argument of a function of another package becomes its result.
+var passed = map[string]int{
+	"errors.New": 0, "fmt.Errorf": 0, "fmt.Sprintf": 0, "strings.TrimPrefix": 0, "plain.Error": 0, "mcpseal.PlainError": 0,
+	"callback.Explain": 0, "callback.Failed": 0,
+}
+
+// shown are functions that are called through an interface or by the author of a server, by
+// folder and name. The result with this index is a text, or an error whose text is shown.
+var shown = map[string]int{
+	"cmd/mcpseal/internal/identity Caller":  1,
+	"cmd/mcpseal/internal/identity Ready":   0,
+	"cmd/mcpseal/internal/httpcarrier Look": 0,
+	"cmd/mcpseal keysReady":                 0,
+	"cmd/mcpseal/internal/identity keys":    1,
+	"gosdk/elicit Error":                    0,
+	"gosdk/elicit unread":                   0,
+	"cursor kind":                           0,
+	"internal/keyfile Error":                0,
+	"internal/keyfile Exposed":              0,
+	"internal/keyfile Open":                 1,
+	"internal/keyfile ReadText":             1,
+	"internal/keyfile parseSecret":          1,
+	". Error":                               0,
+}
+
+// problems are functions that get a text about arguments that are not proper JSON, by folder and
+// name. The parameter with this index is the text.
+var problems = map[string]int{"internal/jsonorder fail": 0, "internal/jsonorder refuse": 1, "internal/argdigest Whole": 0}
+
+// inJSON finds the messages in records and answers that are written as whole texts.
+var inJSON = regexp.MustCompile(`"(?:message|msg)":"([^"]+)"`)
+
+// code is what the sources say, by the folder of a package.
+type code struct {
+	functions map[string][]*function // by folder and name
+	values    map[string]ast.Expr    // constants and variables of packages, by folder and name
+	calls     []site
+	fields    map[string][]site // what is assigned to fields, by folder and name
+	texts     map[string]bool
+	every     map[string]bool // all texts of the sources, whether they are shown or not
+	done      map[any]bool
+}
+
+type function struct {
+	folder  string
+	params  []string
+	results []string
+	of      *ast.FuncType
+	body    *ast.BlockStmt
+	imports map[string]string
+}
+
+// site is an expression in a function. The function is nil outside of functions.
+type site struct {
+	expr   ast.Expr
+	in     *function
+	folder string
+}
+
+// extract returns every text of the repository at root that can reach a client or a log, and
+// all texts that are in the sources.
+func extract(t *testing.T, root string) (texts, every map[string]bool) {
+	c := &code{
+		functions: make(map[string][]*function), values: make(map[string]ast.Expr), fields: make(map[string][]site),
+		texts: make(map[string]bool), every: make(map[string]bool), done: make(map[any]bool),
+	}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (unserved[entry.Name()] || len(entry.Name()) > 2 && entry.Name()[0] == '.'):
+			return filepath.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		folder, err := filepath.Rel(root, filepath.Dir(path))
+		c.add(filepath.ToSlash(folder), file)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range c.calls {
+		c.start(call)
+	}
+	for name, result := range shown {
+		if c.functions[name] == nil {
+			t.Errorf("there is no function %s", name)
+		}
+		for _, f := range c.functions[name] {
+			c.returned(f, result)
+		}
+	}
+	c.trace(c.values["adapter StartOver"], &function{folder: "adapter"})
+	for name, param := range problems {
+		if c.functions[name] == nil {
+			t.Errorf("there is no function %s", name)
+		}
+		for _, f := range c.functions[name] {
+			c.arguments(f, param)
+		}
+	}
+	return c.texts, c.every
+}
+
+// add records the declarations and the calls of a file.
+func (c *code) add(folder string, file *ast.File) {
+	const module = "github.com/mcpseal/mcpseal"
+	imports := make(map[string]string)
+	for _, spec := range file.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		if own, ok := strings.CutPrefix(path, module); ok {
+			own = strings.TrimPrefix(own, "/")
+			if own == "" {
+				imports["mcpseal"] = "."
+			} else {
+				imports[own[strings.LastIndex(own, "/")+1:]] = own
+			}
+		}
+	}
+	none := &function{folder: folder, imports: imports}
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if v, ok := spec.(*ast.ValueSpec); ok {
+					for i, name := range v.Names {
+						if i < len(v.Values) {
+							c.values[folder+" "+name.Name] = v.Values[i]
+						}
+					}
+					if mentions(v, "PlainError") { // a table of causes
+						for _, value := range v.Values {
+							c.literals(value)
+						}
+					}
+				}
+			}
+			c.walk(d, none)
+		case *ast.FuncDecl:
+			if d.Body == nil {
+				continue
+			}
+			f := &function{folder, names(d.Type.Params), names(d.Type.Results), d.Type, d.Body, imports}
+			key := folder + " " + d.Name.Name
+			c.functions[key] = append(c.functions[key], f)
+			c.walk(d.Body, f)
+		}
+	}
+}
+
+// walk records the calls and the assigned fields under a node.
+func (c *code) walk(node ast.Node, f *function) {
+	ast.Inspect(node, func(n ast.Node) bool {
+		if e, ok := n.(ast.Expr); ok {
+			if text, ok := literal(e); ok {
+				c.every[text] = true
+			}
+		}
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			if text, ok := literal(n); ok {
+				for _, found := range inJSON.FindAllStringSubmatch(text, -1) {
+					c.texts[found[1]] = true
+				}
+			}
+		case *ast.CallExpr, *ast.CompositeLit:
+			c.calls = append(c.calls, site{n.(ast.Expr), f, f.folder})
+		case *ast.KeyValueExpr:
+			if name, ok := n.Key.(*ast.Ident); ok {
+				c.fields[f.folder+" "+name.Name] = append(c.fields[f.folder+" "+name.Name], site{n.Value, f, f.folder})
+			}
+		case *ast.AssignStmt:
+			for i, left := range n.Lhs {
+				if field, ok := left.(*ast.SelectorExpr); ok && len(n.Lhs) == len(n.Rhs) {
+					key := f.folder + " " + field.Sel.Name
+					c.fields[key] = append(c.fields[key], site{n.Rhs[i], f, f.folder})
+				}
+			}
+		}
+		return true
+	})
+}
+
+// start finds the texts of a call or a value that is itself a sink.
+func (c *code) start(s site) {
+	if lit, ok := s.expr.(*ast.CompositeLit); ok {
+		if name := lastName(lit.Type); name == "WireError" || qualified(lit.Type) == "jsonrpc.Error" {
+			for i, element := range lit.Elts {
+				if pair, ok := element.(*ast.KeyValueExpr); ok && isName(pair.Key, "Message") {
+					c.trace(pair.Value, s.in)
+				} else if !ok && i == 1 {
+					c.trace(element, s.in)
+				}
+			}
+		}
+		return
+	}
+	call := s.expr.(*ast.CallExpr)
+	name := qualified(call.Fun)
+	if at, ok := logged[lastName(call.Fun)]; ok && isMethod(call.Fun) && at < len(call.Args) && name != "callback.Log" && name != "http.Error" {
+		c.trace(call.Args[at], s.in)
+	}
+	switch {
+	case name == "http.Error":
+		c.trace(call.Args[1], s.in)
+	case name == "callback.Log":
+		c.trace(call.Args[3], s.in)
+	case name == "callback.Explain" || name == "plain.Error" || name == "mcpseal.PlainError" || isName(call.Fun, "plainError"):
+		c.trace(call.Args[0], s.in)
+	case name == "fmt.Fprintf" && lastName(call.Args[0]) == "log": // the proxy of a server that speaks stdio
+		for _, arg := range call.Args[1:] {
+			c.trace(arg, s.in)
+		}
+	}
+	for i, arg := range call.Args { // "cause", X and slog.String("cause", X)
+		if text, ok := literal(arg); ok && explains[text] && i+1 < len(call.Args) {
+			c.trace(call.Args[i+1], s.in)
+		}
+	}
+}
+
+// trace finds the texts that an expression can be. f is the function that it is in.
+func (c *code) trace(expr ast.Expr, f *function) {
+	if text, ok := literal(expr); ok {
+		c.texts[text] = true
+		return
+	}
+	if c.done[expr] {
+		return
+	}
+	c.done[expr] = true
+	switch e := expr.(type) {
+	case *ast.ParenExpr:
+		c.trace(e.X, f)
+	case *ast.UnaryExpr:
+		c.trace(e.X, f)
+	case *ast.BinaryExpr:
+		c.sum(e, f)
+	case *ast.Ident:
+		c.name(e.Name, f)
+	case *ast.IndexExpr: // a value of a table
+		if table, ok := e.X.(*ast.Ident); ok {
+			if value, ok := c.values[f.folder+" "+table.Name].(*ast.CompositeLit); ok {
+				c.literals(value)
+			}
+		}
+	case *ast.SelectorExpr:
+		if of, ok := e.X.(*ast.Ident); ok && f.imports[of.Name] != "" {
+			folder := f.imports[of.Name]
+			if value := c.values[folder+" "+e.Sel.Name]; value != nil {
+				c.trace(value, &function{folder: folder})
+			}
+			return
+		}
+		for _, s := range c.fields[f.folder+" "+e.Sel.Name] {
+			c.trace(s.expr, s.in)
+		}
+	case *ast.CompositeLit: // an error of a type of its own
+		if qualified(e.Type) == "cobra.Command" {
+			return // its texts are for those who type commands
+		}
+		for _, element := range e.Elts {
+			if pair, ok := element.(*ast.KeyValueExpr); ok {
+				element = pair.Value
+			}
+			c.trace(element, f)
+		}
+	case *ast.CallExpr:
+		c.called(e, 0, f)
+	}
+}
+
+// sum finds the texts of a sum: the literals at its beginning, and everything that is added.
+func (c *code) sum(e *ast.BinaryExpr, f *function) {
+	var parts []ast.Expr
+	var flatten func(ast.Expr)
+	flatten = func(x ast.Expr) {
+		if b, ok := x.(*ast.BinaryExpr); ok {
+			flatten(b.X)
+			flatten(b.Y)
+			return
+		}
+		parts = append(parts, x)
+	}
+	flatten(e)
+	var text string
+	for _, part := range parts {
+		if more, ok := literal(part); ok {
+			text += more
+			continue
+		}
+		if named, ok := part.(*ast.Ident); ok { // a constant is a part of the text
+			if more, ok := literal(c.values[f.folder+" "+named.Name]); ok {
+				text += more
+				continue
+			}
+		}
+		c.texts[text], text = true, ""
+		c.trace(part, f)
+	}
+	c.texts[text] = true
+}
+
+// name finds the texts of a variable, a parameter or a constant.
+func (c *code) name(name string, f *function) {
+	for i, param := range f.params {
+		if param == name {
+			c.arguments(f, i)
+			return
+		}
+	}
+	if f.body != nil {
+		c.assigned(name, f)
+	}
+	if value := c.values[f.folder+" "+name]; value != nil {
+		c.trace(value, &function{folder: f.folder, imports: f.imports})
+	}
+}
+
+// assigned finds what is assigned to a variable in a function.
+func (c *code) assigned(name string, f *function) {
+	ast.Inspect(f.body, func(n ast.Node) bool {
+		assign, ok := n.(*ast.AssignStmt)
+		if !ok {
+			return true
+		}
+		for i, left := range assign.Lhs {
+			if !isName(left, name) {
+				continue
+			}
+			if len(assign.Rhs) == len(assign.Lhs) {
+				c.trace(assign.Rhs[i], f)
+			} else if call, ok := assign.Rhs[0].(*ast.CallExpr); ok {
+				c.called(call, i, f)
+			}
+		}
+		return true
+	})
+}
+
+// arguments finds what calls pass for a parameter of f.
+func (c *code) arguments(f *function, index int) {
+	type parameter struct {
+		f     *function
+		index int
+	}
+	if c.done[parameter{f, index}] {
+		return
+	}
+	c.done[parameter{f, index}] = true
+	for _, s := range c.calls {
+		call, ok := s.expr.(*ast.CallExpr)
+		if !ok || index >= len(call.Args) {
+			continue
+		}
+		for _, callee := range c.callees(call, s.in) {
+			if callee == f {
+				c.trace(call.Args[index], s.in)
+			}
+		}
+	}
+}
+
+// called finds the texts of the result of a call with the given index.
+func (c *code) called(call *ast.CallExpr, index int, f *function) {
+	name := qualified(call.Fun)
+	if at, ok := passed[name]; ok {
+		c.trace(call.Args[at], f)
+		if format, _ := literal(call.Args[at]); strings.Contains(format, "%w") {
+			for _, arg := range call.Args[at+1:] {
+				c.trace(arg, f)
+			}
+		}
+		return
+	}
+	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Error" && len(call.Args) == 0 {
+		c.trace(sel.X, f)
+		return
+	}
+	if isName(call.Fun, "string") || isName(call.Fun, "append") || name == "cmp.Or" {
+		for _, arg := range call.Args {
+			c.trace(arg, f)
+		}
+		return
+	}
+	for _, callee := range c.callees(call, f) {
+		c.returned(callee, index)
+	}
+}
+
+// returned finds the texts of a result of f.
+func (c *code) returned(f *function, index int) {
+	type result struct {
+		f     *function
+		index int
+	}
+	if c.done[result{f, index}] {
+		return
+	}
+	c.done[result{f, index}] = true
+	if index < len(f.results) && f.results[index] != "" {
+		c.assigned(f.results[index], f)
+	}
+	ast.Inspect(f.body, func(n ast.Node) bool {
+		ret, ok := n.(*ast.ReturnStmt)
+		if !ok {
+			return true
+		}
+		if index < len(ret.Results) && (len(ret.Results) > 1 || index == 0) {
+			c.trace(ret.Results[index], f)
+		} else if len(ret.Results) == 1 {
+			if call, ok := ret.Results[0].(*ast.CallExpr); ok {
+				c.called(call, index, f)
+			}
+		}
+		return true
+	})
+}
+
+// callees returns the functions that a call may mean.
+func (c *code) callees(call *ast.CallExpr, f *function) []*function {
+	fun := call.Fun
+	if generic, ok := fun.(*ast.IndexExpr); ok {
+		fun = generic.X
+	}
+	folder := f.folder
+	if sel, ok := fun.(*ast.SelectorExpr); ok {
+		if of, ok := sel.X.(*ast.Ident); ok && f.imports[of.Name] != "" {
+			folder = f.imports[of.Name]
+		}
+	}
+	return c.functions[folder+" "+lastName(fun)]
+}
+
+// literals takes every text under a node.
+func (c *code) literals(node ast.Node) {
+	ast.Inspect(node, func(n ast.Node) bool {
+		if e, ok := n.(ast.Expr); ok {
+			if text, ok := literal(e); ok {
+				c.texts[text] = true
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// literal returns the text of an expression that has only literals in it.
+func literal(expr ast.Expr) (string, bool) {
+	switch e := expr.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil && e.Kind == token.STRING
+	case *ast.BinaryExpr:
+		left, ok := literal(e.X)
+		right, also := literal(e.Y)
+		return left + right, ok && also && e.Op == token.ADD
+	}
+	return "", false
+}
+
+func names(list *ast.FieldList) (all []string) {
+	if list == nil {
+		return nil
+	}
+	for _, field := range list.List {
+		if len(field.Names) == 0 {
+			all = append(all, "")
+		}
+		for _, name := range field.Names {
+			all = append(all, name.Name)
+		}
+	}
+	return all
+}
+
+func lastName(expr ast.Expr) string {
+	switch e := expr.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	}
+	return ""
+}
+
+// qualified returns "package.Name" for such an expression, otherwise "".
+func qualified(expr ast.Expr) string {
+	if sel, ok := expr.(*ast.SelectorExpr); ok {
+		if of, ok := sel.X.(*ast.Ident); ok {
+			return of.Name + "." + sel.Sel.Name
+		}
+	}
+	return ""
+}
+
+func isMethod(expr ast.Expr) bool {
+	_, ok := expr.(*ast.SelectorExpr)
+	return ok
+}
+
+func isName(expr ast.Expr, name string) bool {
+	id, ok := expr.(*ast.Ident)
+	return ok && id.Name == name
+}
+
+func mentions(node ast.Node, name string) (found bool) {
+	ast.Inspect(node, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && id.Name == name
+		return !found
+	})
+	return found
+}

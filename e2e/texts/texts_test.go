@@ -1,0 +1,110 @@
+// Package texts tests that docs/messages.md explains every text that a client or a log shows.
+package texts
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const (
+	root = "../.."
+	page = root + "/docs/messages.md"
+)
+
+// TestEveryTextHasARow: whoever searches docs/messages.md for a text that a client or a log
+// shows finds what it means.
+func TestEveryTextHasARow(t *testing.T) {
+	rows := readPage(t)
+	texts, _ := extract(t, root)
+	known := 0
+	for text := range texts {
+		text = searchable(text)
+		if !strings.Contains(text, " ") || unseen[text] {
+			continue // a single word is a part of another text
+		}
+		if known++; !strings.Contains(rows, text) {
+			t.Errorf("docs/messages.md does not explain %q", text)
+		}
+	}
+	if known < 400 {
+		t.Errorf("only %d texts were found in the sources", known)
+	}
+}
+
+// unseen has texts that the extractor finds, but that no client and no log of a server shows.
+var unseen = map[string]bool{
+	"a resource":  true, // stands for a name, in other texts
+	"unknown key": true, // replaced by a text with the id of the key
+
+	// The log shows only the type of these errors.
+	"cannot derive keys": true, "cannot use AES": true, "cannot use AES-GCM": true,
+
+	// Only commands that write a file of keys say these.
+	"write in its folder": true, "make the file": true, "keep the file's owner: only they and root can change it": true, "sync its folder": true,
+	"another command is changing the file": true, "open its folder": true, "open the file": true, "set the mode": true,
+
+	// These stand inside of the texts "cannot …: …" and "the secret is …", or cannot happen.
+	"read the file": true, "mcpseal: not the text of a key": true, "mcpseal: cannot derive the key id": true, "mcpseal: a secret has … to … bytes, this one has": true,
+	"mcpseal: every byte of the secret is the same, was it ever filled? make a key with mcpseal keys new --print, or mcpseal.GenerateKey().Reveal": true,
+
+	// Constructors return these, or a file of keys is refused before.
+	"mcpseal: a ring needs at least one key; make a key with mcpseal keys new --print, or mcpseal.GenerateKey().Reveal": true,
+	"mcpseal: key … of the ring is empty":                                           true,
+	"mcpseal: key … of the ring":                                                    true,
+	"mcpseal: keys … and … of the ring have one id, …: drop one, or make a new key": true,
+}
+
+// TestEveryRowHasAText: the page explains nothing that the code no longer says.
+func TestEveryRowHasAText(t *testing.T) {
+	texts, every := extract(t, root)
+	maps.Copy(every, texts) // with the values of constants
+	for status := 400; status < 600; status++ {
+		every[http.StatusText(status)] = true
+	}
+	var all strings.Builder
+	for text := range every {
+		all.WriteString(verb.ReplaceAllString(text, "…") + "\n")
+	}
+	rows := row.FindAllStringSubmatch(readPage(t), -1)
+	if len(rows) < 400 {
+		t.Errorf("the page has only %d rows", len(rows))
+	}
+	for _, cells := range rows {
+		for part := range strings.FieldsFuncSeq(cells[1], func(r rune) bool { return r == '…' || r == ':' }) {
+			part = strings.Trim(part, " ;,.")
+			if strings.Count(part, " ") > 1 && !strings.Contains(all.String(), part) && !foreign[part] {
+				t.Errorf("nothing says %q, which is a part of %q", part, cells[1])
+			}
+		}
+	}
+}
+
+// foreign has texts that are not in the sources as they are on the page.
+var foreign = map[string]bool{
+	"illegal base64 data at input byte":   true, // mcp-go's
+	"cannot read the file":                true, // "cannot %s"
+	"the secret is not the text of a key": true, // two texts, one of them without its prefix
+}
+
+// row finds the first cell of a row.
+var row = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
+
+// readPage returns the page as its readers see it.
+func readPage(t *testing.T) string {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), `\|`, "|")
+}
+
+var verb = regexp.MustCompile(`%[.0-9]*[a-zA-Z]`)
+
+// searchable returns a text as the page has it, with … in place of what differs each time.
+func searchable(text string) string {
+	return strings.Trim(verb.ReplaceAllString(text, "…"), " …:;,.()\n")
+}
