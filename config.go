@@ -86,8 +86,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Observer gets an [Event], for metrics, after each attempt to seal or open a token, and
 	// when answers are dropped. Through an adapter, it also gets an event after each attempt
-	// to issue or open a cursor. The observer is called during the request, so it must be
-	// fast. Nil means no observer.
+	// to issue or open a cursor. The observer is called during requests, by several
+	// goroutines at once: it must be fast and safe for concurrent use. Nil means no observer.
 	Observer func(context.Context, Event)
 }
 
