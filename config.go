@@ -92,7 +92,8 @@ type Config struct {
 }
 
 // AskAgain says after which rejected tokens the handler asks the user again: see
-// [Config.AskAgain].
+// [Config.AskAgain]. Set it if a user who answers late shall see the question again, not
+// an error.
 type AskAgain uint8
 
 const (
@@ -108,6 +109,7 @@ const (
 )
 
 // NoLimit as a value of [Config.MaxFlow] or [Config.MaxRounds] switches that limit off.
+// Use it only if your handlers limit their rounds themselves.
 const NoLimit = -1
 
 const (
