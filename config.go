@@ -86,13 +86,14 @@ type Config struct {
 	Logger *slog.Logger
 	// Observer gets an [Event], for metrics, after each attempt to seal or open a token, and
 	// when answers are dropped. Through an adapter, it also gets an event after each attempt
-	// to issue or open a cursor. The observer is called during the request, so it must be
-	// fast. Nil means no observer.
+	// to issue or open a cursor. The observer is called during requests, by several
+	// goroutines at once: it must be fast and safe for concurrent use. Nil means no observer.
 	Observer func(context.Context, Event)
 }
 
 // AskAgain says after which rejected tokens the handler asks the user again: see
-// [Config.AskAgain].
+// [Config.AskAgain]. Set it if a user who answers late shall see the question again, not
+// an error.
 type AskAgain uint8
 
 const (
@@ -108,6 +109,7 @@ const (
 )
 
 // NoLimit as a value of [Config.MaxFlow] or [Config.MaxRounds] switches that limit off.
+// Use it only if your handlers limit their rounds themselves.
 const NoLimit = -1
 
 const (

@@ -3,6 +3,7 @@ package mcpseal_test
 import (
 	"context"
 	"errors"
+	"expvar"
 	"fmt"
 	"log"
 	"log/slog"
@@ -15,7 +16,7 @@ func Example() {
 	ctx := context.Background()
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	request := mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User("alice")}
 
@@ -23,7 +24,7 @@ func Example() {
 	state := "step=1"
 	token, err := boundary.Seal(ctx, &round, &state)
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 
 	round, err = boundary.Open(ctx, request, token) // round 2
@@ -46,11 +47,11 @@ func ExampleNewRing() {
 
 	key, err := mcpseal.ParseKey(secret)
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	ring, err := mcpseal.NewRing(key)
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: ring, Audience: "deploy.example.com"})
 	fmt.Println(boundary != nil, err)
@@ -110,6 +111,38 @@ func ExampleEvent() {
 		fmt.Println(labels, n)
 	}
 	// Output: op=open reason=malformed method=tools/call target=unknown 1
+}
+
+// Metrics without a library: a counter for each reason, which /debug/vars shows. Package
+// otelseal does the same for OpenTelemetry.
+func ExampleConfig_observer() {
+	rejected := expvar.NewMap("mcpseal_rejected") // safe for concurrent use, as an observer must be
+	boundary, err := mcpseal.New(mcpseal.Config{
+		Keys: mcpseal.Ephemeral(), Audience: "release.example.com", Logger: slog.New(slog.DiscardHandler),
+		Observer: func(_ context.Context, e mcpseal.Event) {
+			if e.Op == mcpseal.OpOpen && e.Reason != "" {
+				rejected.Add(string(e.Reason), 1)
+			}
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User("alice")}
+	round, err := boundary.Open(ctx, request, "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	token, err := boundary.Seal(ctx, &round, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	boundary.Open(ctx, request, "made up")
+	request.Principal = mcpseal.User("bob")
+	boundary.Open(ctx, request, token)
+	fmt.Println(rejected)
+	// Output: {"malformed": 1, "user": 1}
 }
 
 // A confirmation that took too long is asked for again. Every other rejection is the

@@ -58,7 +58,8 @@ func (r *Round) Questions() (questions []Question, pinned bool) {
 	return slices.Collect(r.questions.all), r.waived&ClaimQuestions == 0
 }
 
-// Asked yields the same questions as Questions, but makes no slice of them:
+// Asked yields the same questions as Questions, but makes no slice of them. Use it where
+// a call must not allocate:
 //
 //	for question := range round.Asked
 func (r *Round) Asked(yield func(Question) bool) { r.questions.all(yield) }

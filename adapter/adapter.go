@@ -11,7 +11,8 @@
 package adapter
 
 // StartOver is the text of a tool result that tells a model what to do after a token was
-// rejected. An adapter can send this result instead of the protocol's error.
+// rejected. An adapter can send this result instead of the protocol's error. Let authors
+// choose between StartOver, their own text and the error.
 const StartOver = "The confirmation is no longer valid. Nothing was done. Call the tool again to start over."
 
 // HasNull reports whether a JSON value is null or holds a null, at any depth. A form

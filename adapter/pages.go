@@ -119,4 +119,5 @@ func (e *CursorError) Error() string { return e.Wire().Message }
 func (e *CursorError) Wire() mcpseal.WireError { return cursor.Wire(e.err) }
 
 // ErrNoKeys is the error for a paged tool on a server whose boundary cannot seal cursors.
+// Panic or fail with it when the tool is registered.
 var ErrNoKeys = errors.New("the boundary has no keys of its own; set Options.Cursors, or add mcpseal.NativeFormat to Config.AlsoOpen")

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"log"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func Example_ownFormat() {
 	secret := []byte("what the service has signed its states with")
 	ring, err := mcpseal.NewRing(mcpseal.GenerateKey())
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 
 	own := ownFormat{secret}
@@ -78,7 +79,7 @@ func Example_ownFormat() {
 		Audience: "deploy.example.com",
 	})
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 
 	// Roll-out 2: open both, seal natively.
@@ -88,14 +89,14 @@ func Example_ownFormat() {
 		Audience: "deploy.example.com",
 	})
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 
 	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "deploy", Principal: mcpseal.User("alice")}
 	before, _ := own.Seal(ctx, &mcpseal.Binding{User: "alice"}, &mcpseal.Claims{State: "step=1", Expires: time.Now().Add(time.Minute).UnixMilli()})
 	round, err := first.Open(ctx, request, before)
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	state, _ := round.State()
 	fmt.Println("opened:", state)
@@ -103,7 +104,7 @@ func Example_ownFormat() {
 	token, _ := first.Seal(ctx, &round, &state)
 	round, err = second.Open(ctx, request, token)
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	state, _ = round.State()
 	fmt.Println("opened:", state)

@@ -36,7 +36,7 @@ const (
 )
 
 // McpDOptions are the settings of the mcp.d servers whose tokens are opened or sealed,
-// except their secret.
+// except their secret. Copy them from those servers.
 type McpDOptions struct {
 	// Bind is what tokens are bound to. Zero is BindSubject, the default of mcp.d.
 	Bind McpDBinding

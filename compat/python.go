@@ -30,7 +30,7 @@ const (
 )
 
 // PythonOptions holds the settings, other than keys, of the Python servers whose tokens are
-// opened or sealed.
+// opened or sealed. Copy them from those servers.
 type PythonOptions struct {
 	// ClaimEmpty is the set of claims that tokens hold even if they are empty:
 	// ClaimAudience, ClaimUser or both. A Python server writes an empty claim if it was

@@ -23,7 +23,7 @@ const (
 )
 
 // TypeScriptOptions are the settings of the TypeScript servers whose tokens are opened or
-// sealed, except their key.
+// sealed, except their key. Copy them from those servers.
 type TypeScriptOptions struct {
 	// Bind returns the text that the servers' bind option returns for the same request. Nil
 	// means that the servers do not set that option: tokens are then bound to nothing. If

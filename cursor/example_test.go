@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/cursor"
@@ -14,7 +15,7 @@ import (
 func Example() {
 	cursors, err := cursor.New(cursor.Config{Keys: mcpseal.Ephemeral(), Audience: "rows.example.com"})
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	type arguments struct {
 		Status string `json:"status"`

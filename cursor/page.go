@@ -53,7 +53,7 @@ type NextPage struct {
 }
 
 // NewPage makes a page for your own [Issuer]. The function next returns the cursor of the
-// page after this one.
+// page after this one. Call NewPage in the method Open of that issuer.
 func NewPage(number int, position []byte, next func(context.Context, NextPage) (string, error)) Page {
 	return Page{number: number, position: position, next: next}
 }
@@ -77,7 +77,7 @@ func (p *Page) First() bool { return p.number == 0 }
 func (p *Page) Number() int { return p.number }
 
 // Position returns where this page begins: what the handler passed to Next on the previous
-// page. It is nil on the first page.
+// page. It is nil on the first page. Use it in the query for the rows of this page.
 func (p *Page) Position() []byte { return p.position }
 
 const (

@@ -30,7 +30,8 @@ const (
 	retryAfter = "30"
 )
 
-// HandlerOptions changes what [Handler] does. The zero value is the safe choice.
+// HandlerOptions changes what [Handler] does. The zero value is the safe choice. Set
+// Principal if you set [Options].Principal.
 //
 // The limits apply only to clients of older revisions, because only they have sessions.
 // [mcpseal.NoLimit] switches a limit off.

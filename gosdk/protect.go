@@ -15,7 +15,8 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/passage"
 )
 
-// Options changes what [Protect] does. The zero value is the safe choice.
+// Options changes what [Protect] does. The zero value is the safe choice. Set Principal
+// if something other than the SDK verifies your users.
 type Options struct {
 	// Principal tells who is calling. Set it if something other than the SDK's bearer
 	// middleware verifies users. An empty name is an error, unless AllowAnonymous is
@@ -69,7 +70,7 @@ type Options struct {
 }
 
 // StartOver is a text for [Options.RejectedText]. It tells a model what to do after a
-// token was rejected.
+// token was rejected. Use it unless the model needs other words.
 const StartOver = adapter.StartOver
 
 // Protection is a boundary with options, prepared once for any number of servers. Make a

@@ -12,7 +12,8 @@ import (
 
 // Encoding says how keys are written as text. You must always name the encoding, because many
 // texts are valid in two encodings and mean a different key in each. The zero value is not an
-// encoding, and functions return an error for it.
+// encoding, and functions return an error for it. Pass it to [FromText] or
+// [FromEnvironment].
 type Encoding uint8
 
 const (

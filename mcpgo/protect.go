@@ -59,7 +59,7 @@ type Options struct {
 }
 
 // StartOver is a text for [Options.RejectedText]. It tells a model what to do after a
-// token was rejected.
+// token was rejected. Use it unless the model needs other words.
 const StartOver = adapter.StartOver
 
 // Protection is a boundary with options, prepared once for any number of servers. Make a

@@ -32,7 +32,7 @@ func Formats() (names []string) {
 }
 
 // Write writes the report in the given format, one of [Formats]. Only the format text can have
-// colours.
+// colours. Use Write if the format is a setting of your program.
 func (r *Report) Write(w io.Writer, format string, colour bool) error {
 	for _, f := range formats {
 		if f.name == format {

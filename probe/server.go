@@ -60,6 +60,7 @@ func HTTP(address string, allowed ...string) (Server, error) {
 }
 
 // ErrRemote is the error of [HTTP] for a host that is neither this machine nor allowed.
+// Use errors.Is to tell it from the other errors of HTTP.
 var ErrRemote = errors.New("is not this machine; if you may attack it, allow that host by its name")
 
 // local reports whether the host is this machine. It does not resolve names, and returns false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net/http"
 	"sync"
 
@@ -85,14 +86,14 @@ func withElicit(_ context.Context, ask *elicit.Asker, in DeleteArgs) (Deleted, e
 func Example() {
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
 	protected := gosdk.Protect(server, boundary, nil)
 	elicit.AddTool(protected, &mcp.Tool{Name: "delete"}, withElicit)
 	mcp.AddTool(server, &mcp.Tool{Name: "delete_by_hand"}, byHand)
 	if err := elicit.CheckForm[Confirm](); err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	// Output:
 }
@@ -142,7 +143,7 @@ func newID() string { return "id" }
 func ExampleURL() {
 	boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "files.example.com"})
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1.0.0"}, nil)
 	elicit.AddTool(gosdk.Protect(server, boundary, nil), &mcp.Tool{Name: "delete"}, connectAccount)

@@ -50,7 +50,7 @@ func (a *Asker) elicitationID(key, url string) string {
 func (c *Consent) NotYet() error { return c.again() }
 
 // Sample asks the client's model for a message. The protocol has deprecated sampling:
-// prefer calling a model yourself.
+// prefer calling a model yourself. Use Sample only while your clients support it.
 func Sample(ask *Asker, key string, params *mcp.CreateMessageParams) *Answer[*mcp.CreateMessageWithToolsResult] {
 	return newAnswer(ask, key, params, readInto[mcp.CreateMessageWithToolsResult])
 }
@@ -63,7 +63,7 @@ func SampleWithTools(ask *Asker, key string, params *mcp.CreateMessageWithToolsP
 }
 
 // Roots asks for the client's roots. The protocol has deprecated roots: prefer an
-// argument of the tool.
+// argument of the tool. Use Roots only while your clients support it.
 func Roots(ask *Asker, key string) *Answer[[]*mcp.Root] {
 	return newAnswer(ask, key, &mcp.ListRootsParams{}, func(content []byte, fresh bool) ([]*mcp.Root, []byte, error) {
 		result, kept, err := readInto[mcp.ListRootsResult](content, fresh)

@@ -19,14 +19,16 @@ func Tamper(m *Message) { m.Token = replaced(m.Token, len(m.Token)/2) }
 // server ignores such answers and asks its questions again. Use Strip as a [Change].
 func Strip(m *Message) { m.Token = "" }
 
-// By returns a Change that sends the message as another user.
+// By returns a Change that sends the message as another user. Use it to test that a
+// stolen token is rejected.
 func By(user string) Change { return func(m *Message) { m.User = user } }
 
 // To returns a Change that sends the message to another tool, prompt or resource, which
-// need not exist.
+// need not exist. Use it to test that a token works for one target only.
 func To(target string) Change { return func(m *Message) { m.Target = target } }
 
-// With returns a Change that sends the message with other arguments.
+// With returns a Change that sends the message with other arguments. Use it to test that
+// a token works for its own arguments only.
 func With(arguments any) Change { return func(m *Message) { m.Arguments = arguments } }
 
 // Attack sends the round's token as attackers would: with a changed character, cut

@@ -25,7 +25,8 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// Scheme marks secrets that are encrypted with age: secret=age:… in a file of keys.
+// Scheme marks secrets that are encrypted with age: secret=age:… in a file of keys. Use
+// it if your own program writes the file.
 const Scheme = "age"
 
 const (

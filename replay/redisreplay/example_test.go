@@ -11,7 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-// A fleet whose tokens work once.
+// A fleet of replicas shares a Redis, so that each token works only once in the whole fleet.
+// This example is compiled but not run, because it needs a Redis.
 func Example() {
 	ctx := context.Background()
 	source, err := keys.OpenFile("/etc/release/keys", nil)

@@ -1,0 +1,75 @@
+package mcpseal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mcpseal/mcpseal"
+)
+
+// folderStore remembers each used token as a file in a folder that all processes of one
+// machine share. The operating system creates a file only once, whoever asks. A database does
+// the same with INSERT … ON CONFLICT DO NOTHING. If the machine can lose its last writes in a
+// crash, the store must afterwards refuse tokens that were issued before the crash, by
+// use.Issued.
+type folderStore struct{ path string }
+
+func (s folderStore) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err // nothing was recorded
+	}
+	name := fmt.Sprintf("%x-%d", use.Flow, use.Round) // these two identify the token
+	file, err := os.OpenFile(filepath.Join(s.path, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil // used before
+	}
+	if err != nil {
+		return false, err // in doubt: the boundary rejects the token
+	}
+	_, err = file.WriteString(use.Until.UTC().Format(time.RFC3339)) // a daily job removes files whose time has passed
+	if err := errors.Join(err, file.Close()); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// A store of your own makes each token work only once. Its test is one line:
+// sealtest.TestReplayStore(t, folderStore{t.TempDir()}).
+func ExampleReplayStore() {
+	folder, err := os.MkdirTemp("", "used-tokens")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	boundary, err := mcpseal.New(mcpseal.Config{
+		Keys: mcpseal.Ephemeral(), Audience: "pay.example.com", Logger: slog.New(slog.DiscardHandler),
+		Replay: folderStore{folder},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "pay", Principal: mcpseal.User("alice")}
+	round, err := boundary.Open(ctx, request, "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	token, err := boundary.Seal(ctx, &round, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = boundary.Open(ctx, request, token)
+	fmt.Println("once: ", err)
+	_, err = boundary.Open(ctx, request, token)
+	fmt.Println("twice:", err)
+	// Output:
+	// once:  <nil>
+	// twice: mcpseal: token rejected
+}

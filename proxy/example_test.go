@@ -1,0 +1,67 @@
+package proxy_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"log/slog"
+	"strings"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/proxy"
+)
+
+// upstream stands for an MCP server that does not seal its state. A carrier sends it the
+// message over HTTP or standard input.
+func upstream(message []byte) (answer []byte) {
+	if strings.Contains(string(message), `"requestState":"step=1"`) {
+		return []byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[{"type":"text","text":"deployed"}]}}`)
+	}
+	return []byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"step=1","inputRequests":{` +
+		`"sure":{"method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object"}}}}}}`)
+}
+
+// carry takes a message of a client to the server, and returns the answer for the client, or
+// nil if there is none. It is what a carrier does for each message.
+func carry(ctx context.Context, p *proxy.Proxy, user string, message []byte) []byte {
+	exchange := p.Open(ctx, message, mcpseal.User(user))
+	if exchange.Forward == nil {
+		return exchange.Reply // the server must not see the message
+	}
+	return exchange.Seal(ctx, upstream(exchange.Forward))
+}
+
+// A proxy seals the state that a server sends, and opens it when the client sends it back.
+func Example() {
+	boundary, err := mcpseal.New(mcpseal.Config{
+		Keys: mcpseal.Ephemeral(), Audience: "deploy.example.com", Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	p, err := proxy.New(proxy.Config{Boundary: boundary})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	// meta says what the client can do; more is further JSON of the params.
+	call := func(more string) []byte {
+		const meta = `"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`
+		return []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deploy",` + meta + more + `}}`)
+	}
+	ctx := context.Background()
+	var asked struct{ Result struct{ RequestState string } }
+	if err := json.Unmarshal(carry(ctx, p, "alice", call("")), &asked); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("The client gets a token that begins with", asked.Result.RequestState[:4])
+
+	answer := call(`,"requestState":"` + asked.Result.RequestState + `","inputResponses":{"sure":{"action":"accept"}}`)
+	fmt.Println("bob:  ", string(carry(ctx, p, "bob", answer)))
+	fmt.Println("alice:", string(carry(ctx, p, "alice", answer)))
+	// Output:
+	// The client gets a token that begins with ms1.
+	// bob:   {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid or expired requestState","data":{"reason":"invalid_request_state"}}}
+	// alice: {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[{"type":"text","text":"deployed"}]}}
+}

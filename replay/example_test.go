@@ -1,0 +1,45 @@
+package replay_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"log/slog"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/replay"
+)
+
+// A server of one process, whose payments must not run twice.
+func ExampleNewSingleProcess() {
+	store, err := replay.NewSingleProcess(replay.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	boundary, err := mcpseal.New(mcpseal.Config{
+		Keys: mcpseal.Ephemeral(), Audience: "pay.example.com", Logger: slog.New(slog.DiscardHandler),
+		Replay: store, ReplayTools: []string{"pay"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	ctx, request := context.Background(), mcpseal.Request{Method: "tools/call", Target: "pay", Principal: mcpseal.User("alice")}
+	round, err := boundary.Open(ctx, request, "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	token, err := boundary.Seal(ctx, &round, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = boundary.Open(ctx, request, token)
+	fmt.Println("once: ", err)
+	_, err = boundary.Open(ctx, request, token)
+	fmt.Println("twice:", err)
+	fmt.Println("used tokens in the store:", store.Level().Held)
+	// Output:
+	// once:  <nil>
+	// twice: mcpseal: token rejected
+	// used tokens in the store: 1
+}

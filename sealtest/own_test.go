@@ -1,0 +1,12 @@
+package sealtest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mcpseal/mcpseal/sealtest"
+)
+
+func TestTheStoreOfTheExamplePassesTheSuite(t *testing.T) {
+	sealtest.TestReplayStore(t, &myStore{used: make(map[token]time.Time)})
+}
