@@ -82,7 +82,13 @@ func TestABinaryThatIsNotBuiltAsAReleaseIsRefused(t *testing.T) {
 		"paths of the machine":      func(info *debug.BuildInfo) { info.Settings = info.Settings[1:] },
 		"cgo":                       func(info *debug.BuildInfo) { info.Settings[1].Value = "1" },
 		"another architecture":      func(info *debug.BuildInfo) { info.Settings[2].Value = "amd64" },
-		"another system":            func(info *debug.BuildInfo) { info.Settings[3].Value = "darwin" },
+		"an experiment": func(info *debug.BuildInfo) {
+			info.Settings = append(info.Settings, debug.BuildSetting{Key: "GOEXPERIMENT", Value: "jsonv2"})
+		},
+		"build tags": func(info *debug.BuildInfo) {
+			info.Settings = append(info.Settings, debug.BuildSetting{Key: "-tags", Value: "debug"})
+		},
+		"another system": func(info *debug.BuildInfo) { info.Settings[3].Value = "darwin" },
 	} {
 		info := released()
 		change(info)
