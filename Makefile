@@ -1,4 +1,4 @@
-.PHONY: proof proxy image check test bench fuzz mutate rules proxydiff peers vectors release
+.PHONY: proof proxy image check test bench fuzz mutate rules proxydiff peers vectors release release-check
 
 check: ## everything that CI checks
 	.ci/run
@@ -36,5 +36,12 @@ proof: ## the page that compares the demo's server without and with protection
 vectors: ## mint the fixed tokens and cursors anew
 	go test -run "^TestVectors$$" . ./cursor -update
 
-release: ## rehearse a release, and try it as a user would
-	scripts/release v0.0.0-rehearsal
+VERSION = v$(shell sed -n 's/^const releaseVersion = "\(.*\)"$$/\1/p' cmd/mcpseal/version.go)
+
+release: ## try the release as a user would, and write its binaries to dist; publishes nothing
+	scripts/release $(VERSION)
+	rm -rf dist
+	scripts/binaries $(VERSION) dist
+
+release-check: ## build all binaries of a release twice, and compare them
+	scripts/reproduce

@@ -98,7 +98,7 @@ func (r *release) writeBinary(dir, target string, from source) (*debug.BuildInfo
 	bin := filepath.Join(r.scratch, "path", system+"_"+arch)
 	environment := append(r.environment(),
 		"GOOS="+system, "GOARCH="+arch, "GOPATH="+bin, "GOBIN=",
-		"CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off")
+		"CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off")
 	// -w leaves out what only a debugger needs. The names of functions stay, for scanners.
 	if _, err := output(r.scratch, environment, "go", "install", "-trimpath", "-ldflags=-w -X main.commit="+from.commit, command+"@"+r.version); err != nil {
 		return nil, err
@@ -133,15 +133,23 @@ func (r *release) writeBinary(dir, target string, from source) (*debug.BuildInfo
 	return info, os.WriteFile(filepath.Join(dir, name+filepath.Ext(strings.TrimPrefix(built[0], bin))), content, 0o755)
 }
 
-// checkBinary returns an error if a binary was not built as a release is.
+// checkBinary returns an error if a binary was not built as a release is. It knows every
+// setting, so that none from the environment gets in.
 func (r *release) checkBinary(info *debug.BuildInfo, system, arch string) error {
+	known := map[string]string{
+		"-buildmode": "exe", "-compiler": "gc", "-trimpath": "true", "CGO_ENABLED": "0",
+		"GOOS": system, "GOARCH": arch, "GOAMD64": "v1", "GOARM64": "v8.0",
+	}
 	settings := make(map[string]string)
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
+		if s.Key != "DefaultGODEBUG" && s.Value != known[s.Key] { // go.mod sets DefaultGODEBUG
+			return fmt.Errorf("it was built with %s=%q", s.Key, s.Value)
+		}
 	}
-	for key, want := range map[string]string{"GOOS": system, "GOARCH": arch, "CGO_ENABLED": "0", "-trimpath": "true"} {
-		if settings[key] != want {
-			return fmt.Errorf("it was built with %s=%q", key, settings[key])
+	for _, key := range []string{"-trimpath", "CGO_ENABLED", "GOOS", "GOARCH"} {
+		if settings[key] == "" {
+			return fmt.Errorf("it was built without %s", key)
 		}
 	}
 	if info.Path != command || info.Main.Version != r.version {
