@@ -141,14 +141,14 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	if !Sealed(ctx) {
 		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), "a call of a paged tool has not come through the middleware of its server")
 	}
-	sent, text, err := settleInner(ctx, &req.Params)
+	sent, text, err := settleInner(ctx, t.name, &req.Params)
 	if err != nil {
-		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), err.Error())
+		return nil, t.p.refuseArguments(ctx, t.name, err)
 	}
-	in, bound, token, err := t.read(sent)
-	if err == nil && !bytes.Equal(text, sent) { // what was sent must be exact even if it was changed
-		in, bound, token, err = t.read(text)
+	if !bytes.Equal(text, sent) && !exactjson.Distinct(sent) { // whoever changed it may have read it otherwise
+		return nil, t.p.refuseArguments(ctx, t.name, errTwins)
 	}
+	in, bound, token, err := t.read(text)
 	if errors.Is(err, exactjson.ErrMalformed) {
 		return nil, t.refuse(ctx, err.Error())
 	} else if err != nil {
