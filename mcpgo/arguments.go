@@ -36,11 +36,14 @@ func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	if sameRaw && sameValue {
 		return nil
 	}
-	sameValue = sameValue || agree(a.Settled, value)
+	written := bytes.Clone(a.Settled)
+	if !sameValue {
+		written = write(value, a.Settled) // nil if there is no JSON, so that nobody reads the old one
+		sameValue = written != nil && meanSame(written, a.Settled)
+	}
 	switch {
 	case sameRaw && sameValue:
 	case sameRaw || len(raw) == 0: // without RawArguments, mcp-go too reads Arguments
-		written, _ := textOf(value, a.Settled) // nil if there is no JSON, so that nobody reads the old one
 		if hasLong(written) && hasRounded(a.Settled) {
 			return errMoved
 		}
@@ -109,27 +112,40 @@ func equalJSON(value, decoded any) bool {
 // agree reports whether a text is the JSON of a value. An empty text is that of nil.
 func agree(text []byte, value any) bool {
 	again, ok := textOf(value, text)
-	if !ok || bytes.Equal(again, text) {
-		return ok
+	return ok && meanSame(again, text)
+}
+
+// meanSame reports whether two texts have the same JSON value, with numbers as they are
+// written.
+func meanSame(text, other []byte) bool {
+	if bytes.Equal(text, other) {
+		return true
 	}
-	one, err := readNumbers(again)
-	other, otherErr := readNumbers(text)
-	return err == nil && otherErr == nil && reflect.DeepEqual(one, other)
+	one, err := readNumbers(text)
+	two, otherErr := readNumbers(other)
+	return err == nil && otherErr == nil && reflect.DeepEqual(one, two)
 }
 
 // textOf returns the JSON of a value. If the value is what text decodes to, textOf returns a
-// copy of text. Otherwise it takes from text the numbers that are still the same, because a
-// float64 does not hold all their digits. ok is false if the value has no JSON.
+// copy of text. ok is false if the value has no JSON.
 func textOf(value any, text []byte) (written []byte, ok bool) {
 	var was any
 	if (len(text) == 0 || json.Unmarshal(text, &was) == nil) && equalJSON(value, was) {
 		return bytes.Clone(text), true
 	}
+	written = write(value, text)
+	return written, written != nil
+}
+
+// write returns the JSON of a value, or nil if it has none. It takes from text the numbers
+// that are still the same, because a float64 does not hold all their digits.
+func write(value any, text []byte) []byte {
 	numbers, _ := readNumbers(text)
-	if written = jsonOf(keepNumbers(value, numbers)); !json.Valid(written) {
-		return nil, false
+	written := jsonOf(keepNumbers(value, numbers))
+	if !json.Valid(written) {
+		return nil
 	}
-	return written, true
+	return written
 }
 
 // readNumbers decodes JSON with numbers as they are written. An empty text is nil.

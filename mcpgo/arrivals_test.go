@@ -97,7 +97,8 @@ func FuzzSettle(f *testing.F) {
 			if !bytes.Equal(a.Settled, params.RawArguments) {
 				t.Fatalf("%s: %s is recorded in place of %s", name, a.Settled, params.RawArguments)
 			}
-			if checkAlike(a) == nil && !readAlike(t, params.RawArguments) {
+			isOwn := !hasRounded([]byte(sent)) && hasRounded(params.RawArguments) // a long number that the client did not send
+			if checkAlike(a) == nil && !isOwn && !readAlike(params.RawArguments) {
 				t.Fatalf("%s: a typed handler reads %s otherwise", name, params.RawArguments)
 			}
 		}
@@ -106,7 +107,7 @@ func FuzzSettle(f *testing.F) {
 
 // readAlike reports whether a typed handler reads the names and numbers of a text as they
 // are in its decoded form.
-func readAlike(t *testing.T, text []byte) bool {
+func readAlike(text []byte) bool {
 	var decoded map[string]any
 	var typed struct {
 		A *int64
