@@ -196,8 +196,21 @@ func TestANumberThatMayBeRoundedIsNotWrittenAnew(t *testing.T) {
 			}
 		}
 	}
-	// Middleware that is added after Protect is seen by paged tools.
+	// If nothing tells what arrived, any float64 may be rounded.
 	l := new(log)
+	unknown := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			req.Params.Arguments, req.Params.RawArguments = map[string]any{"ids": ids(&req)[1:]}, nil
+			info := *server.RequestProtocolInfoFromContext(ctx)
+			return next(server.WithRequestProtocolInfo(ctx, &info), req)
+		}
+	}))
+	addOrders(unknown)
+	isInvalid(t, "unknown", send(as(t.Context(), "alice"), t, unknown, "tools/call", `"name":"order","arguments":{"ids":[5,9007199254740993]}`))
+	has(t, l, "pass long ids as strings")
+
+	// Middleware that is added after Protect is seen by paged tools.
+	l = new(log)
 	srv := pagedForms(t, l, func(_ context.Context, req *mcp.CallToolRequest) {
 		req.Params.Arguments = map[string]any{"id": req.GetArguments()["other"]}
 	})
@@ -253,7 +266,11 @@ func TestTheArgumentsOfAnotherToolDecideNothing(t *testing.T) {
 			inner.Params.Arguments = map[string]any{"filter": map[string]any{"tenant": "mine"}, "id": 7.0}
 			return srv.GetTool("search").Handler(ctx, inner)
 		})
-		for _, arguments := range []string{`{}`, `{"id":"a text"}`, `{"filter":1}`, `{"FILTER":1}`, `{"other":1}`, `[7]`} {
+		sent := []string{`{}`, `{"id":"a text"}`, `{"filter":1}`, `{"FILTER":1}`, `{"other":1}`, `[7]`}
+		if options == nil {
+			sent = append(sent, `{"a":1,"a":2}`)
+		}
+		for _, arguments := range sent {
 			r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"wrap","arguments":`+arguments)
 			if !strings.Contains(r.text(), `"id":7`) {
 				t.Errorf("%s: %s: %s\n%s", how, arguments, r.raw, l)
