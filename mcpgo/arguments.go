@@ -7,6 +7,7 @@ import (
 	"errors"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync"
 	"weak"
 
@@ -20,22 +21,33 @@ import (
 // A call of a tool has its arguments in two forms: RawArguments is the JSON that the client
 // sent, and Arguments is the value that mcp-go decoded from it. A handler may read either
 // form, and a hook or middleware of the author may change either form. The code in this file
-// finds the form that was changed, and changes the other form too. So no handler reads an
-// argument that was not enforced.
+// finds the form that was changed, and changes the other form too. So a handler gets the
+// change in whichever form it reads. Two readers of one form may still differ: readings.go
+// refuses arguments that a hook may have read differently from the handler.
 
 const errDisagree = mcpseal.PlainError("a hook or middleware changed Params.Arguments and Params.RawArguments of a call, and they disagree or are not JSON: " +
 	"change one of them, or both in the same way")
 
-// settle brings both forms of the arguments into agreement. The parameter settled is the
-// JSON of the arguments when both forms agreed last. settle replaces a form, and never
-// writes into it, because others may hold the same memory.
-func settle(params *mcp.CallToolParams, settled []byte) error {
+// settle brings both forms of the arguments into agreement, and records them in a. It
+// replaces a form, and never writes into it, because others may hold the same memory.
+func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	raw, value := params.RawArguments, params.Arguments
-	sameRaw, sameValue := bytes.Equal(raw, settled), agree(settled, value)
+	sameRaw, sameValue := bytes.Equal(raw, a.Settled), equalJSON(value, a.Decoded())
+	if sameRaw && sameValue {
+		return nil
+	}
+	written := bytes.Clone(a.Settled)
+	if !sameValue {
+		written = write(value, a.Settled) // nil if there is no JSON, so that nobody reads the old one
+		sameValue = written != nil && meanSame(written, a.Settled)
+	}
 	switch {
 	case sameRaw && sameValue:
 	case sameRaw || len(raw) == 0: // without RawArguments, mcp-go too reads Arguments
-		params.RawArguments, _ = textOf(value, settled) // nil if there is no JSON, so that nobody reads the old one
+		if hasLong(written) && hasRounded(a.Settled) {
+			return errMoved
+		}
+		params.RawArguments = written
 	case sameValue:
 		var anew any
 		if json.Unmarshal(raw, &anew) != nil {
@@ -45,13 +57,20 @@ func settle(params *mcp.CallToolParams, settled []byte) error {
 	case !agree(raw, value):
 		return errDisagree
 	}
+	a.Settle(params.RawArguments)
 	return nil
 }
 
 // settleUnknown is settle for arguments of which nobody knows how they arrived.
 func settleUnknown(params *mcp.CallToolParams) error {
 	if len(params.RawArguments) == 0 {
-		return settle(params, nil)
+		if err := settle(params, new(passage.Arguments)); err != nil {
+			return err
+		}
+		if hasLong(params.RawArguments) {
+			return errMoved
+		}
+		return nil
 	}
 	if !agree(params.RawArguments, params.Arguments) {
 		return errDisagree
@@ -59,30 +78,74 @@ func settleUnknown(params *mcp.CallToolParams) error {
 	return nil
 }
 
+// equalJSON reports whether value is equal to decoded, a value that encoding/json decoded
+// into an any. It goes no deeper than decoded, so value may contain itself.
+func equalJSON(value, decoded any) bool {
+	switch d := decoded.(type) {
+	case map[string]any:
+		v, ok := value.(map[string]any)
+		if !ok || v == nil || len(v) != len(d) {
+			return false
+		}
+		for name, member := range d {
+			if other, ok := v[name]; !ok || !equalJSON(other, member) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		v, ok := value.([]any)
+		return ok && v != nil && slices.EqualFunc(v, d, equalJSON)
+	case string:
+		v, ok := value.(string)
+		return ok && v == d
+	case float64:
+		v, ok := value.(float64)
+		return ok && v == d
+	case bool:
+		v, ok := value.(bool)
+		return ok && v == d
+	}
+	return value == nil && decoded == nil
+}
+
 // agree reports whether a text is the JSON of a value. An empty text is that of nil.
 func agree(text []byte, value any) bool {
 	again, ok := textOf(value, text)
-	if !ok || bytes.Equal(again, text) {
-		return ok
+	return ok && meanSame(again, text)
+}
+
+// meanSame reports whether two texts have the same JSON value, with numbers as they are
+// written.
+func meanSame(text, other []byte) bool {
+	if bytes.Equal(text, other) {
+		return true
 	}
-	one, err := readNumbers(again)
-	other, otherErr := readNumbers(text)
-	return err == nil && otherErr == nil && reflect.DeepEqual(one, other)
+	one, err := readNumbers(text)
+	two, otherErr := readNumbers(other)
+	return err == nil && otherErr == nil && reflect.DeepEqual(one, two)
 }
 
 // textOf returns the JSON of a value. If the value is what text decodes to, textOf returns a
-// copy of text. Otherwise it takes from text the numbers that are still the same, because a
-// float64 does not hold all their digits. ok is false if the value has no JSON.
+// copy of text. ok is false if the value has no JSON.
 func textOf(value any, text []byte) (written []byte, ok bool) {
 	var was any
-	if (len(text) == 0 || json.Unmarshal(text, &was) == nil) && reflect.DeepEqual(was, value) {
+	if (len(text) == 0 || json.Unmarshal(text, &was) == nil) && equalJSON(value, was) {
 		return bytes.Clone(text), true
 	}
+	written = write(value, text)
+	return written, written != nil
+}
+
+// write returns the JSON of a value, or nil if it has none. It takes from text the numbers
+// that are still the same, because a float64 does not hold all their digits.
+func write(value any, text []byte) []byte {
 	numbers, _ := readNumbers(text)
-	if written = jsonOf(keepNumbers(value, numbers)); !json.Valid(written) {
-		return nil, false
+	written := jsonOf(keepNumbers(value, numbers))
+	if !json.Valid(written) {
+		return nil
 	}
-	return written, true
+	return written
 }
 
 // readNumbers decodes JSON with numbers as they are written. An empty text is nil.
@@ -161,16 +224,18 @@ func arrived(ctx context.Context) *passage.Arguments {
 	return remembered
 }
 
-// settleHooks settles the arguments of a call after all hooks have seen it. If they
-// disagree, the middleware refuses the call. A task tool has no middleware, so the call of
+// settleHooks settles the arguments of a call after all hooks have seen it. If they are
+// refused, the middleware refuses the call. A task tool has no middleware, so the call of
 // one fails because it is no longer a task.
 func (i *installation) settleHooks(ctx context.Context, params *mcp.CallToolParams, a *passage.Arguments) {
-	if err := settle(params, a.Settled); err != nil {
-		a.Refused = i.refuse(ctx, string(mcp.MethodToolsCall), err.Error())
-		params.Task = nil
-		return
+	err := settle(params, a)
+	if err == nil {
+		err = checkAlike(a)
 	}
-	a.Settle(params.RawArguments)
+	if err != nil {
+		a.Refused = i.refuseArguments(ctx, params.Name, err)
+		params.Task = nil
+	}
 }
 
 // settleOuter settles the arguments of a call after outer middleware has seen it. It returns
@@ -184,28 +249,36 @@ func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolPara
 			return nil, nil
 		}
 		sent := bytes.Clone(params.RawArguments)
-		return &passage.Arguments{Sent: sent, Settled: sent}, nil // for inner middleware
+		return &passage.Arguments{Tool: params.Name, Sent: sent, Settled: sent}, nil // for inner middleware
 	}
 	var now passage.Arguments
 	var err error
 	if a := arrived(ctx); a == nil {
 		now.Sent = bytes.Clone(params.RawArguments)
 		err = settleUnknown(params)
-	} else if now = *a; now.Refused == nil && i.outer {
-		err = settle(params, a.Settled)
+		now.Settle(params.RawArguments)
+	} else if now = *a; now.Refused != nil {
+		return nil, now.Refused
+	} else if i.outer {
+		err = settle(params, &now)
+	}
+	if err == nil {
+		err = checkAlike(&now)
 	}
 	if err != nil {
-		return nil, i.refuse(ctx, string(mcp.MethodToolsCall), err.Error())
+		return nil, i.refuseArguments(ctx, params.Name, err)
 	}
-	now.Settle(params.RawArguments)
-	return &now, now.Refused
+	now.Tool = params.Name
+	return &now, nil
 }
 
-// settleInner settles the arguments of a call after inner middleware has seen it. It returns
-// the JSON that the client sent, and the JSON that the handler must get.
-func settleInner(ctx context.Context, params *mcp.CallToolParams) (sent, text []byte, err error) {
-	if a := passage.From(ctx).Arguments; a != nil {
-		sent, err = a.Sent, settle(params, a.Settled)
+// settleInner settles the arguments of a call of the named tool after inner middleware has
+// seen it. It returns the JSON that the client sent, and the JSON that the handler must get.
+// If the handler of another tool makes the call, nobody knows what the client sent.
+func settleInner(ctx context.Context, tool string, params *mcp.CallToolParams) (sent, text []byte, err error) {
+	if a := passage.From(ctx).Arguments; a != nil && a.Tool == tool {
+		now := *a
+		sent, err = a.Sent, settle(params, &now)
 	} else {
 		sent, err = params.RawArguments, settleUnknown(params)
 	}

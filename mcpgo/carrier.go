@@ -2,6 +2,7 @@ package mcpgo
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
+	"github.com/mcpseal/mcpseal/exactjson"
 	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
@@ -48,25 +50,33 @@ func callOfTool(r *mcp.CallToolRequest) call {
 }
 
 // bindSent binds the call to the arguments that the client sent as well, if a hook or
-// middleware has changed them. The text that it binds has a member that marks it. If a client sends
-// arguments with such a member, they are wrapped as well, so that they cannot pass for the
-// text of other arguments.
-func (c *call) bindSent(sent []byte) {
-	if len(c.arguments) == 0 || string(c.arguments) == removed {
+// middleware has changed what they mean. The text that it binds has a member that marks it.
+// If a client sends arguments with such a member, they are wrapped as well, so that they
+// cannot pass for the text of other arguments. Texts that are longer than the limit in the
+// parameter most are never digested, so they are not compared.
+func (c *call) bindSent(sent []byte, most int) {
+	text := c.arguments
+	if len(text) == 0 && c.others != nil || string(text) == removed {
 		return
 	}
-	isChanged := len(sent) > 0 && !bytes.Equal(sent, c.arguments)
-	if !isChanged {
-		sent = c.arguments
-		if !marked(sent) {
-			return
-		}
+	isChanged := !bytes.Equal(sent, text) && (max(len(sent), len(text)) > most || !exactjson.Same(sent, text))
+	if !isChanged && !marked(text) {
+		return
 	}
-	both := append([]byte(`{"`+arrivedMark+`":`), sent...)
+	both := append([]byte(`{"`+arrivedMark+`":`), orEmpty(sent)...)
 	if isChanged {
-		both = append(append(both, `,"changed":`...), c.arguments...)
+		both = append(append(both, `,"changed":`...), orEmpty(text)...)
 	}
 	c.arguments = append(both, '}')
+}
+
+// orEmpty returns the text of arguments. It returns {} if there are none, or null, because
+// only the outermost null means {}.
+func orEmpty(text []byte) []byte {
+	if len(text) == 0 || string(bytes.TrimSpace(text)) == "null" {
+		return []byte("{}")
+	}
+	return text
 }
 
 const arrivedMark = "mcpseal:arrived"
@@ -178,7 +188,9 @@ func hasReplaced(text []byte) bool {
 	}
 }
 
-// copyJSON returns a deep copy of a value that was decoded from JSON.
+// copyJSON returns a deep copy of a value that was decoded from JSON, or that has JSON. A
+// value with JSON methods of its own is not copied: json.Marshal did not look into it, so it
+// may contain itself.
 func copyJSON(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -199,6 +211,9 @@ func copyJSON(value any) any {
 		return v
 	}
 	// A hook or middleware of the author may have put other maps and slices there.
+	if t := reflect.PointerTo(reflect.TypeOf(value)); t.Implements(jsonMarshaler) || t.Implements(textMarshaler) {
+		return value
+	}
 	switch v := reflect.ValueOf(value); v.Kind() {
 	case reflect.Map:
 		if v.IsNil() {
@@ -221,6 +236,8 @@ func copyJSON(value any) any {
 	}
 	return value
 }
+
+var jsonMarshaler, textMarshaler = reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()
 
 // copyValue returns a deep copy of a member of a map, or of an item of a slice.
 func copyValue(v reflect.Value) reflect.Value {

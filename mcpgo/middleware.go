@@ -26,7 +26,7 @@ func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc 
 		if c.arrived = arrived; arrived != nil {
 			sent = arrived.Sent
 		}
-		c.bindSent(sent)
+		c.bindSent(sent, i.policy.MaxArguments)
 		result, err := serve(i, ctx, &c, func(ctx context.Context) (*mcp.CallToolResult, error) {
 			c.handOver(&req.Params.MultiRoundTripParams)
 			if c.copies {
@@ -124,7 +124,8 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	}
 	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
 	c.declared = declaredBy(ctx)
-	c.copies = c.older && len(c.arguments) <= i.policy.MaxArguments && c.declared != (adapter.Capabilities{})
+	// Without JSON there is no token, so mcp-go does not ask. Such a value may contain itself.
+	c.copies = c.older && len(c.arguments) <= i.policy.MaxArguments && string(c.arguments) != removed && c.declared != (adapter.Capabilities{})
 	if !adapter.PinsWording(&of.Round) { // otherwise gosdk/elicit wrote the state, on a server of the official SDK
 		c.state, _ = of.Round.State()
 		of.State = c.state

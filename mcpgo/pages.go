@@ -56,6 +56,8 @@ type PageOptions = adapter.PageOptions
 // If a hook or middleware changes the arguments, in Params.Arguments or in
 // Params.RawArguments, the handler gets the changed arguments in both, and the cursor is
 // bound to them. If it changes both and they disagree, the call fails, and the log says why.
+// A hook may repair arguments that the tool would refuse, except for two equal names and
+// names that differ only in case (see [Protect]).
 func AddPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if err := addPagedTool(p, tool, handler, options); err != nil {
 		panic(fmt.Sprintf("mcpgo: the paged tool %q: %v", tool.Name, err))
@@ -142,14 +144,14 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	if !Sealed(ctx) {
 		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), "a call of a paged tool has not come through the middleware of its server")
 	}
-	sent, text, err := settleInner(ctx, &req.Params)
+	sent, text, err := settleInner(ctx, t.name, &req.Params)
 	if err != nil {
-		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), err.Error())
+		return nil, t.p.refuseArguments(ctx, t.name, err)
 	}
-	in, bound, token, err := t.read(sent)
-	if err == nil && !bytes.Equal(text, sent) { // what was sent must be exact even if it was changed
-		in, bound, token, err = t.read(text)
+	if !bytes.Equal(text, sent) && !exactjson.Distinct(sent) { // whoever changed it may have read it otherwise
+		return nil, t.p.refuseArguments(ctx, t.name, errTwins)
 	}
+	in, bound, token, err := t.read(text)
 	if errors.Is(err, exactjson.ErrMalformed) {
 		return nil, t.refuse(ctx, err.Error())
 	} else if err != nil {

@@ -125,9 +125,18 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // A hook, and middleware that was added before Protect, may change the arguments of a tool
 // in Params.Arguments or in Params.RawArguments: before the handler runs, the other is
 // changed too. The token is bound to the arguments that the client sent and to those that
-// the handler gets, so the change must be the same in every round. If both are changed and
-// they disagree, the call fails, and the log says why. Middleware that is added after
-// Protect must itself change both, except for a tool of [AddPagedTool].
+// the handler gets, so the change must be the same in every round. If the two differ, they
+// may have at most Config.MaxArguments bytes together. If both forms are changed and they
+// disagree, the call fails, and the log says why. Middleware that is added after Protect
+// must itself change both, except for a tool of [AddPagedTool].
+//
+// A hook usually reads decoded arguments, and a typed handler decodes them again, into a
+// struct. So on a server with hooks before calls, or with middleware from before Protect,
+// arguments that the two could read differently are refused, and the log says why: an
+// object with two equal names or with names that differ only in upper and lower case, and a
+// whole number that a float64 does not hold exactly. Pass long ids as strings. A single name
+// is not refused, even if its case differs from that of the handler's field: so a hook must
+// not take a missing name for a harmless one.
 //
 // Add your own hooks before Protect, with server.WithHooks. If a hook that could change
 // results is added after Protect, or if the hooks are replaced after Protect, the server

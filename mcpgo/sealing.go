@@ -29,7 +29,7 @@ func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, err
 		sent := c.arguments // without Protect, the handler may read either form
 		if text, written := textOf(tool.Params.Arguments, sent); written {
 			c.arguments = text
-			c.bindSent(sent)
+			c.bindSent(sent, p.policy.MaxArguments)
 		} else {
 			c.arguments = []byte(removed) // no token can be bound to it
 		}

@@ -5,6 +5,7 @@ package passage
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 
 	"github.com/mark3labs/mcp-go/server"
 
@@ -25,16 +26,33 @@ type Call struct {
 
 // Arguments has the arguments of a tool as JSON. They are not changed once a handler runs.
 type Arguments struct {
+	Tool    string // the tool's name
 	Sent    []byte // what the client sent
 	Settled []byte // what both forms of the arguments were when they agreed last
-	Refused error  // not nil if hooks left two forms that disagree
+	Alike   bool   // true if it is known that everybody reads Sent and Settled alike
+	Refused error  // not nil if the arguments were refused after hooks had seen them
+
+	isDecoded bool
+	decoded   any
 }
 
 // Settle sets Settled to a copy of text.
 func (a *Arguments) Settle(text []byte) {
 	if !bytes.Equal(a.Settled, text) {
-		a.Settled = bytes.Clone(text)
+		a.Settled, a.Alike, a.isDecoded, a.decoded = bytes.Clone(text), false, false, nil
 	}
+}
+
+// Decoded returns the value that encoding/json decodes from Settled. It decodes only once,
+// so nobody may change the value. It is nil if Settled is empty or not JSON.
+func (a *Arguments) Decoded() any {
+	if !a.isDecoded {
+		a.isDecoded = true
+		if json.Unmarshal(a.Settled, &a.decoded) != nil {
+			a.decoded = nil
+		}
+	}
+	return a.decoded
 }
 
 type key struct{}

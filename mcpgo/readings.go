@@ -1,0 +1,124 @@
+package mcpgo
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
+)
+
+// A hook, and middleware from before Protect, usually decides by the decoded arguments. A
+// typed handler decodes the text itself, into a struct, and can get other values. It ignores
+// the case of names, merges two objects with one name, and reads all digits of a whole
+// number, where the decoded form has a float64. So if others see a call, the code in this
+// file refuses arguments that the two could read differently. It cannot know which of the
+// others only look, so it does not ask whether they changed something: a hook that lets a
+// number pass has not changed it either.
+
+const (
+	errTwins = mcpseal.PlainError("an object in the arguments has two equal names, or names that differ only in upper and lower case: " +
+		"a hook or middleware and a typed handler could read different values. The client must send each name once, " +
+		"and a hook must not add a name beside the client's spelling of it")
+	errLong = mcpseal.PlainError("the arguments have a whole number that a float64 does not hold exactly: " +
+		"a hook or middleware may have read another number than the handler would: pass long ids as strings")
+	errMoved = mcpseal.PlainError("a hook or middleware moved or set a number of 2^53 or more in Params.Arguments, where it may have been rounded: pass long ids as strings")
+)
+
+// checkAlike returns an error if a hook or middleware may have read the arguments otherwise
+// than the handler. What the client sent must pass even if it was changed since, except that
+// a long number may have been replaced.
+func checkAlike(a *passage.Arguments) error {
+	if a.Alike {
+		return nil
+	}
+	isChanged := !bytes.Equal(a.Sent, a.Settled)
+	if !exactjson.Distinct(a.Sent) || isChanged && !exactjson.Distinct(a.Settled) {
+		return errTwins
+	}
+	if hasRounded(a.Sent) && (!isChanged || hasRounded(a.Settled)) {
+		return errLong
+	}
+	a.Alike = true
+	return nil
+}
+
+// refuseArguments logs why the arguments of a call were refused, and returns the error for
+// the client. Only a disagreement is the author's fault alone.
+func (p *Protection) refuseArguments(ctx context.Context, tool string, why error) error {
+	if why == errDisagree {
+		return p.refuse(ctx, string(mcp.MethodToolsCall), why.Error())
+	}
+	p.logger().WarnContext(ctx, "mcpgo: the arguments of a call were refused", "tool", mcpseal.PlainText(tool), "cause", why.Error())
+	return errParams
+}
+
+// longNumbers returns the numbers in a JSON text whose float64 is 2^53 or more, as they are
+// written. A float64 does not hold all whole numbers beyond that.
+func longNumbers(text []byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for at := 0; at < len(text); at++ {
+			switch c := text[at]; {
+			case c == '"':
+				for at++; at < len(text) && text[at] != '"'; at++ {
+					if text[at] == '\\' {
+						at++
+					}
+				}
+			case c == '-' || '0' <= c && c <= '9':
+				start := at
+				for at+1 < len(text) && strings.IndexByte("0123456789.eE+-", text[at+1]) >= 0 {
+					at++
+				}
+				literal := text[start : at+1]
+				if len(literal) < len("9007199254740992") && !bytes.ContainsAny(literal, "eE") {
+					continue
+				}
+				if number := string(literal); math.Abs(floatOf(number)) >= 1<<53 && !yield(number) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// hasLong reports whether a JSON text has a number of 2^53 or more.
+func hasLong(text []byte) bool {
+	for range longNumbers(text) {
+		return true
+	}
+	return false
+}
+
+// hasRounded reports whether a JSON text has a whole number that a float64 does not hold
+// exactly. A number of more than 64 bits counts only if it is written without a point and an
+// exponent: no integer type of Go reads it otherwise.
+func hasRounded(text []byte) bool {
+	for number := range longNumbers(text) {
+		f := floatOf(number)
+		if !strings.ContainsAny(number, ".eE") {
+			if strconv.FormatFloat(f, 'f', 0, 64) != number {
+				return true
+			}
+		} else if math.Abs(f) <= math.MaxUint64 {
+			if value, err := exactjson.Read([]byte(number)); err != nil || rounds(value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// floatOf returns the float64 that encoding/json reads for a number. It is infinite if the
+// number is too large.
+func floatOf(number string) float64 {
+	f, _ := strconv.ParseFloat(number, 64)
+	return f
+}

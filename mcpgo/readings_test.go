@@ -1,0 +1,359 @@
+package mcpgo_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/mcpgo"
+)
+
+// order is what a typed handler reads. encoding/json ignores the case of names.
+type order struct {
+	Filter struct {
+		Tenant string `json:"tenant"`
+		All    bool   `json:"all"`
+	} `json:"filter"`
+	Tenant   string  `json:"tenant"`
+	TenantID string  `json:"tenantID"`
+	Amount   int64   `json:"amount"`
+	IDs      []int64 `json:"ids"`
+	List     []int64 `json:"list"`
+}
+
+// addOrders adds a typed tool that tells what it read, and a task tool that does the same.
+func addOrders(srv *server.MCPServer) {
+	srv.AddTool(mcp.NewTool("order"), mcp.NewTypedToolHandler(func(_ context.Context, _ mcp.CallToolRequest, in order) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText(fmt.Sprintf("%+v", in)), nil
+	}))
+	srv.AddTaskTool(mcp.NewTool("task", mcp.WithTaskSupport(mcp.TaskSupportRequired)), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CreateTaskResult, error) {
+		var in order
+		if err := req.BindArguments(&in); err != nil {
+			return nil, err
+		}
+		return &mcp.CreateTaskResult{Content: []mcp.Content{mcp.NewTextContent(fmt.Sprintf("%+v", in))}}, nil
+	})
+}
+
+func isInvalid(t testing.TB, what string, r reply) {
+	t.Helper()
+	if r.Error == nil || r.Error.Message != "Invalid params" {
+		t.Errorf("%s: %s", what, r.raw)
+	}
+}
+
+func look(context.Context, *mcp.CallToolRequest) {}
+
+func setDecoded(name string, value any) changeFunc {
+	return func(_ context.Context, req *mcp.CallToolRequest) { req.GetArguments()[name] = value }
+}
+
+// twoReadings are arguments that a hook, which gets them decoded, and a typed handler read
+// differently, or that a hook cannot enforce a member of.
+var twoReadings = []string{
+	`{"tenant":"own","Tenant":"evil"}`, `{"Tenant":"evil","tenant":"own"}`, `{"tenant":"evil","tenant":"own"}`, `{"tenant":"own","tena\u004Et":"evil"}`,
+	`{"filter":{"tenant":"x","all":true},"filter":{"tenant":"own"}}`, `{"filter":{"tenant":"own"},"FILTER":{"tenant":"evil"}}`,
+	`{"list":[{"a":[{"k":1,"K":2}]}]}`, "{\"k\":1,\"\u212a\":2}", "{\"s\":1,\"\u017f\":2}", `{"\ud800":1,"\ufffd":2}`, "{\"\xff\":1,\"\xfe\":2}",
+	`{"a0":0,"a1":0,"a2":0,"a3":0,"a4":0,"a5":0,"a6":0,"a7":0,"a8":0,"a9":0,"A0":1}`,
+}
+
+func TestArgumentsWithTwoReadingsAreRefusedIfOthersSeeTheCall(t *testing.T) {
+	for place, option := range places {
+		for how, change := range map[string]changeFunc{
+			"looks": look, "sets the tenant": setDecoded("tenant", "own"), "sets the filter": setDecoded("filter", map[string]any{"tenant": "own"}),
+			"writes the text anew": func(_ context.Context, req *mcp.CallToolRequest) {
+				req.Params.RawArguments = json.RawMessage(jsonText(req.GetArguments()))
+			},
+		} {
+			l := new(log)
+			srv := protected(t, l, server.WithElicitation(), option(change))
+			addOrders(srv)
+			for _, arguments := range twoReadings {
+				for _, tool := range []string{"order", "ask"} {
+					call := `"name":"` + tool + `","arguments":` + arguments
+					isInvalid(t, place+" "+how+": "+call, send(as(t.Context(), "alice"), t, srv, "tools/call", call))
+					isInvalid(t, place+" "+how+", older: "+call, older(t, srv, call))
+				}
+			}
+			has(t, l, "differ only in upper and lower case")
+			pages := pagedForms(t, l, nil, option(change))
+			for _, arguments := range twoReadings {
+				isInvalid(t, place+" "+how+", paged: "+arguments, second(page(as(t.Context(), "alice"), t, pages, arguments)))
+			}
+		}
+	}
+}
+
+func TestATaskToolRefusesArgumentsWithTwoReadingsAndLongNumbers(t *testing.T) {
+	for _, change := range []changeFunc{look, setDecoded("tenant", "own")} {
+		l := new(log)
+		srv := protected(t, l, server.WithTaskCapabilities(true, true, true), asHook(change))
+		addOrders(srv)
+		for _, arguments := range append(twoReadings, `{"amount":9007199254740993}`) {
+			if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"task","task":{},"arguments":`+arguments); r.Error == nil {
+				t.Errorf("%s: %s", arguments, r.raw)
+			}
+		}
+		has(t, l, "differ only in upper and lower case")
+		has(t, l, "pass long ids as strings")
+	}
+}
+
+func TestWithoutHooksAndOuterMiddlewareArgumentsStayAsTheyAre(t *testing.T) {
+	srv := protected(t, new(log))
+	addOrders(srv)
+	for arguments, want := range map[string]string{
+		`{"tenant":"own","Tenant":"evil"}`:                               "{Filter:{Tenant: All:false} Tenant:evil TenantID: Amount:0 IDs:[] List:[]}",
+		`{"filter":{"all":true},"filter":{"tenant":"own"},"amount":1e0}`: "",
+		`{"amount":9007199254740993}`:                                    "{Filter:{Tenant: All:false} Tenant: TenantID: Amount:9007199254740993 IDs:[] List:[]}",
+	} {
+		r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":`+arguments)
+		if want != "" && r.text() != want || r.Error != nil {
+			t.Errorf("%s: %s", arguments, r.raw)
+		}
+	}
+}
+
+// The names of the client and of the hook become one in a typed handler, and the last wins.
+func TestANameThatAHookAddsBesideTheClientsIsRefused(t *testing.T) {
+	for place, option := range places {
+		for how, change := range enforced("tenantID", `"own"`) {
+			l := new(log)
+			srv := protected(t, l, option(change))
+			addOrders(srv)
+			for _, name := range []string{"tenantId", "TENANTID", "tenantid"} {
+				isInvalid(t, place+" "+how, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":{"`+name+`":"evil"}`))
+			}
+			has(t, l, "differ only in upper and lower case")
+			r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":{"tenantID":"evil"}`)
+			if !strings.Contains(r.text(), "TenantID:own") {
+				t.Errorf("%s %s: %s", place, how, r.raw)
+			}
+		}
+	}
+}
+
+// A hook reads numbers as float64, and a typed handler reads all their digits.
+func TestALongNumberIsRefusedIfOthersSeeTheCall(t *testing.T) {
+	limit := func(_ context.Context, req *mcp.CallToolRequest) {
+		if f, _ := req.GetArguments()["amount"].(float64); f > 1<<53 {
+			req.GetArguments()["amount"] = 1.0
+		}
+	}
+	for place, option := range places {
+		for how, change := range map[string]changeFunc{"looks": look, "limits": limit, "sets": setDecoded("tenant", "own")} {
+			l := new(log)
+			srv := protected(t, l, option(change))
+			addOrders(srv)
+			for _, arguments := range []string{
+				`{"amount":9007199254740993}`, `{"x":[{"y":-9007199254740993}]}`, `{"x":9007199254740993.0}`, `{"x":9007199254740992.5}`, `{"x":90071992547409930e-1}`,
+				`{"x":18446744073709551617}`, `{"x":1000000000000000000000000000001}`,
+			} {
+				isInvalid(t, place+" "+how+": "+arguments, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":`+arguments))
+			}
+			has(t, l, "pass long ids as strings")
+			for _, arguments := range []string{
+				`{"amount":9007199254740992}`, `{"amount":9007199254740991}`, `{"x":"9007199254740993"}`, `{"x":"\"9007199254740993\\"}`, `{"x":6.02214076e23}`, `{"x":1e300}`,
+				`{"x":0.12345678901234567890}`, `{"x":100000000000000000000}`, `{"x":12345678901234567.0e-5}`,
+			} {
+				if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":`+arguments); r.Error != nil {
+					t.Errorf("%s %s: %s: %s", place, how, arguments, r.raw)
+				}
+			}
+		}
+	}
+}
+
+// A float64 may be what is left of another number.
+func TestANumberThatMayBeRoundedIsNotWrittenAnew(t *testing.T) {
+	ids := func(req *mcp.CallToolRequest) []any { return req.GetArguments()["ids"].([]any) }
+	for how, change := range map[string]changeFunc{
+		"dropped":  func(_ context.Context, req *mcp.CallToolRequest) { req.GetArguments()["ids"] = ids(req)[1:] },
+		"copied":   func(_ context.Context, req *mcp.CallToolRequest) { req.GetArguments()["amount"] = ids(req)[1] },
+		"appended": func(_ context.Context, req *mcp.CallToolRequest) { req.GetArguments()["ids"] = append(ids(req), 7.0) },
+		"in a type": func(_ context.Context, req *mcp.CallToolRequest) {
+			req.Params.Arguments = map[string][]any{"ids": ids(req)[1:]}
+		},
+		"renamed": func(_ context.Context, req *mcp.CallToolRequest) {
+			req.GetArguments()["list"] = ids(req)
+			delete(req.GetArguments(), "ids")
+		},
+	} {
+		for place, option := range places {
+			l := new(log)
+			srv := protected(t, l, option(change))
+			addOrders(srv)
+			isInvalid(t, place+" "+how, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":{"ids":[5,9007199254740993]}`))
+			has(t, l, "pass long ids as strings")
+			if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":{"ids":[5,9007199254740992]}`); !strings.Contains(r.text(), "9007199254740992") {
+				t.Errorf("%s %s an exact number: %s", place, how, r.raw)
+			}
+		}
+	}
+	// If nothing tells what arrived, any float64 may be rounded.
+	l := new(log)
+	unknown := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			req.Params.Arguments, req.Params.RawArguments = map[string]any{"ids": ids(&req)[1:]}, nil
+			info := *server.RequestProtocolInfoFromContext(ctx)
+			return next(server.WithRequestProtocolInfo(ctx, &info), req)
+		}
+	}))
+	addOrders(unknown)
+	isInvalid(t, "unknown", send(as(t.Context(), "alice"), t, unknown, "tools/call", `"name":"order","arguments":{"ids":[5,9007199254740993]}`))
+	has(t, l, "pass long ids as strings")
+
+	// Middleware that is added after Protect is seen by paged tools.
+	l = new(log)
+	srv := pagedForms(t, l, func(_ context.Context, req *mcp.CallToolRequest) {
+		req.Params.Arguments = map[string]any{"id": req.GetArguments()["other"]}
+	})
+	isInvalid(t, "inner middleware", second(page(as(t.Context(), "alice"), t, srv, `{"other":9007199254740993}`)))
+	has(t, l, "pass long ids as strings")
+}
+
+func TestAPagedToolServesArgumentsThatAHookHasRepaired(t *testing.T) {
+	repair := func(_ context.Context, req *mcp.CallToolRequest) {
+		args := req.GetArguments()
+		if args == nil {
+			args = make(map[string]any)
+			req.Params.Arguments = args
+		}
+		if text, ok := args["id"].(string); ok {
+			args["id"] = float64(len(text))
+		}
+		if f, ok := args["id"].(float64); ok && f > 1<<53 {
+			args["id"] = 1.0
+		}
+		if filter, ok := args["Filter"]; ok {
+			args["filter"] = filter
+			delete(args, "Filter")
+		}
+	}
+	servers := map[string]*server.MCPServer{"inner middleware": pagedForms(t, new(log), repair)}
+	for place, option := range places {
+		servers[place] = pagedForms(t, new(log), nil, option(repair))
+	}
+	for place, srv := range servers {
+		for arguments, want := range map[string]row{
+			`{"id":7}`: {ID: 7}, `{"id":"1234567"}`: {ID: 7}, `{"Filter":{"tenant":"a"}}`: {Tenant: "a "}, `{"id":9007199254740995}`: {ID: 1}, `[]`: {},
+		} {
+			p, r := page(as(t.Context(), "alice"), t, srv, arguments)
+			if len(p.Items) != 1 || p.Items[0].ID != want.ID || !strings.HasPrefix(p.Items[0].Tenant, want.Tenant) {
+				t.Errorf("%s: %s: %s", place, arguments, r.raw)
+			}
+		}
+		for _, arguments := range []string{`{"Filter":{"tenant":"a"},"filter":{"tenant":"b"}}`, `{"id":"1","id":"2"}`} {
+			isInvalid(t, place+": "+arguments, second(page(as(t.Context(), "alice"), t, srv, arguments)))
+		}
+	}
+}
+
+// A handler may call the handler of a paged tool.
+func TestTheArgumentsOfAnotherToolDecideNothing(t *testing.T) {
+	for how, options := range map[string][]server.ServerOption{"no hook": nil, "a hook": {asHook(look)}, "outer middleware": {server.WithToolHandlerMiddleware(asMiddleware(look))}} {
+		l := new(log)
+		srv := pagedForms(t, l, nil, options...)
+		srv.AddTool(mcp.NewTool("wrap"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			var inner mcp.CallToolRequest
+			inner.Params.Name = "search"
+			inner.Params.Arguments = map[string]any{"filter": map[string]any{"tenant": "mine"}, "id": 7.0}
+			return srv.GetTool("search").Handler(ctx, inner)
+		})
+		sent := []string{`{}`, `{"id":"a text"}`, `{"filter":1}`, `{"FILTER":1}`, `{"other":1}`, `[7]`}
+		if options == nil {
+			sent = append(sent, `{"a":1,"a":2}`)
+		}
+		for _, arguments := range sent {
+			r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"wrap","arguments":`+arguments)
+			if !strings.Contains(r.text(), `"id":7`) {
+				t.Errorf("%s: %s: %s\n%s", how, arguments, r.raw, l)
+			}
+		}
+	}
+}
+
+func TestTheSpellingOfArgumentsDoesNotDecideWhatATokenIsBoundTo(t *testing.T) {
+	normalise := func(_ context.Context, req *mcp.CallToolRequest) {
+		if req.Params.Arguments != nil {
+			req.Params.RawArguments = json.RawMessage(jsonText(req.Params.Arguments))
+		}
+	}
+	fill := func(_ context.Context, req *mcp.CallToolRequest) {
+		req.Params.Arguments, req.Params.RawArguments = map[string]any{"tenant": "own"}, nil
+	}
+	empty := func(_ context.Context, req *mcp.CallToolRequest) {
+		req.Params.Arguments, req.Params.RawArguments = nil, nil
+	}
+	alice := as(t.Context(), "alice")
+	for how, change := range map[string]changeFunc{
+		"looks": look, "normalises": normalise, "fills": fill, "empties": empty,
+		"sets": enforced("tenant", `"own"`)["decoded"], "sets the text": enforced("tenant", `"own"`)["raw"],
+	} {
+		for place, option := range places {
+			srv := protected(t, new(log), option(change))
+			spellings := [][]string{
+				{``, `,"arguments":null`, `,"arguments":{}`, `,"arguments":{ }`},
+				{`,"arguments":{"a":1,"tenant":"own"}`, `,"arguments":{"tenant":"own","a":1}`, `,"arguments":{ "a": 1.0, "tenant": "\u006fwn" }`},
+				{`,"arguments":{"tenant":"own"}`, `,"arguments":{ "tenant":"own"}`},
+				{`,"arguments":{"tenant":"x"}`},
+			}
+			for i, first := range spellings {
+				asked := send(alice, t, srv, "tools/call", `"name":"ask"`+first[0])
+				if asked.Result.RequestState == "" {
+					t.Fatalf("%s %s: %s", place, how, asked.raw)
+				}
+				for j, others := range spellings {
+					for _, arguments := range others {
+						r := send(alice, t, srv, "tools/call", `"name":"ask"`+arguments+`,"requestState":`+quote(asked.Result.RequestState))
+						if accepted := r.Error == nil; accepted != (i == j) {
+							t.Errorf("%s %s: asked with %q, then %q: accepted is %t", place, how, first[0], arguments, accepted)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestArgumentsThatAHookRewritesAloneMayBeAsLongAsOthers(t *testing.T) {
+	srv := server.NewMCPServer("test", "1", asHook(func(_ context.Context, req *mcp.CallToolRequest) {
+		req.Params.RawArguments = json.RawMessage(jsonText(req.Params.Arguments))
+	}))
+	mcpgo.Protect(srv, boundary(t, new(log), func(c *mcpseal.Config) { c.MaxArguments = 4096 }), &mcpgo.Options{AllowAnonymous: true})
+	addHandlers(srv)
+	if r := send(t.Context(), t, srv, "tools/call", `"name":"ask","arguments":{ "t":"`+strings.Repeat("x", 4000)+`"}`); r.Result.RequestState == "" {
+		t.Errorf("got %s", r.raw)
+	}
+}
+
+// selfish is a map with JSON of its own, so that encoding/json does not read its members.
+type selfish map[string]any
+
+func (selfish) MarshalJSON() ([]byte, error) { return []byte(`{}`), nil }
+
+type selfishText []any
+
+func (selfishText) MarshalText() ([]byte, error) { return []byte(`x`), nil }
+
+// If mcp-go may ask an older client, the handler gets a copy of the arguments.
+func TestAValueThatContainsItselfIsNotCopied(t *testing.T) {
+	node, named, list := make(map[string]any), make(selfish), make(selfishText, 1)
+	node["parent"], named["self"], list[0] = map[string]any{"child": node}, named, list
+	for how, value := range map[string]any{"map": node, "map with JSON of its own": named, "list with text of its own": list} {
+		for place, option := range places {
+			srv := protected(t, new(log), server.WithElicitation(), option(func(_ context.Context, req *mcp.CallToolRequest) {
+				req.Params.Arguments = map[string]any{"node": value}
+			}))
+			if r := older(t, srv, `"name":"echo","arguments":{}`); r.Error != nil {
+				t.Errorf("%s, %s: %s", place, how, r.raw)
+			}
+		}
+	}
+}
