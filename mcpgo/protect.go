@@ -133,10 +133,10 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // A hook usually reads decoded arguments, and a typed handler decodes them again, into a
 // struct. So on a server with hooks before calls, or with middleware from before Protect,
 // arguments that the two could read differently are refused, and the log says why: an
-// object with two equal names or with names that differ only in upper and lower case, and a
-// whole number that a float64 does not hold exactly. Pass long ids as strings. A single name
-// is not refused, even if its case differs from that of the handler's field: so a hook must
-// not take a missing name for a harmless one.
+// object with two equal names or with names that differ only in upper and lower case, and,
+// if the arguments were changed, a whole number that a float64 does not hold exactly. Pass
+// long ids as strings. A single name is not refused, even if its case differs from that of
+// the handler's field: so a hook must not take a missing name for a harmless one.
 //
 // Add your own hooks before Protect, with server.WithHooks. If a hook that could change
 // results is added after Protect, or if the hooks are replaced after Protect, the server

@@ -17,24 +17,24 @@ import (
 
 // A hook, and middleware from before Protect, usually decides by the decoded arguments. A
 // typed handler decodes the text itself, into a struct, and can get other values. It ignores
-// the case of names, merges two objects with one name, and reads all digits of a whole
-// number, where the decoded form has a float64. So if others see a call, the code in this
-// file refuses arguments that the two could read differently. It cannot know which of the
-// others only look, so it does not ask whether they changed something: a hook that lets a
-// number pass has not changed it either.
+// the case of names, and merges two objects with one name. So if others see a call, the code
+// in this file refuses arguments with such names. It cannot know which of the others only
+// look, so it does not ask whether they changed something: a hook that finds what it would
+// set has not changed it either.
+//
+// A typed handler also reads all digits of a whole number, where the decoded form has a
+// float64. Such numbers pass: mcp-go's own middleware for recovery counts as one of the
+// others, and with it no long number could be sent. But none is written anew from a float64.
 
 const (
 	errTwins = mcpseal.PlainError("an object in the arguments has two equal names, or names that differ only in upper and lower case: " +
 		"a hook or middleware and a typed handler could read different values. The client must send each name once, " +
 		"and a hook must not add a name beside the client's spelling of it")
-	errLong = mcpseal.PlainError("the arguments have a whole number that a float64 does not hold exactly: " +
-		"a hook or middleware may have read another number than the handler would: pass long ids as strings")
 	errMoved = mcpseal.PlainError("a hook or middleware moved or set a number of 2^53 or more in Params.Arguments, where it may have been rounded: pass long ids as strings")
 )
 
 // checkAlike returns an error if a hook or middleware may have read the arguments otherwise
-// than the handler. What the client sent must pass even if it was changed since, except that
-// a long number may have been replaced.
+// than the handler. What the client sent must pass even if it was changed since.
 func checkAlike(a *passage.Arguments) error {
 	if a.Alike {
 		return nil
@@ -42,9 +42,6 @@ func checkAlike(a *passage.Arguments) error {
 	isChanged := !bytes.Equal(a.Sent, a.Settled)
 	if !exactjson.Distinct(a.Sent) || isChanged && !exactjson.Distinct(a.Settled) {
 		return errTwins
-	}
-	if hasRounded(a.Sent) && (!isChanged || hasRounded(a.Settled)) {
-		return errLong
 	}
 	a.Alike = true
 	return nil

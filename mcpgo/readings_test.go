@@ -90,18 +90,17 @@ func TestArgumentsWithTwoReadingsAreRefusedIfOthersSeeTheCall(t *testing.T) {
 	}
 }
 
-func TestATaskToolRefusesArgumentsWithTwoReadingsAndLongNumbers(t *testing.T) {
+func TestATaskToolRefusesArgumentsWithTwoReadings(t *testing.T) {
 	for _, change := range []changeFunc{look, setDecoded("tenant", "own")} {
 		l := new(log)
 		srv := protected(t, l, server.WithTaskCapabilities(true, true, true), asHook(change))
 		addOrders(srv)
-		for _, arguments := range append(twoReadings, `{"amount":9007199254740993}`) {
+		for _, arguments := range twoReadings {
 			if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"task","task":{},"arguments":`+arguments); r.Error == nil {
 				t.Errorf("%s: %s", arguments, r.raw)
 			}
 		}
 		has(t, l, "differ only in upper and lower case")
-		has(t, l, "pass long ids as strings")
 	}
 }
 
@@ -140,33 +139,20 @@ func TestANameThatAHookAddsBesideTheClientsIsRefused(t *testing.T) {
 }
 
 // A hook reads numbers as float64, and a typed handler reads all their digits.
-func TestALongNumberIsRefusedIfOthersSeeTheCall(t *testing.T) {
-	limit := func(_ context.Context, req *mcp.CallToolRequest) {
-		if f, _ := req.GetArguments()["amount"].(float64); f > 1<<53 {
-			req.GetArguments()["amount"] = 1.0
-		}
-	}
+// mcp-go's own middleware for recovery is one of those that look.
+func TestALongNumberReachesTheHandlerExactlyIfNobodyChangesTheArguments(t *testing.T) {
+	const call, want = `"name":"order","arguments":{"amount":9007199254740993}`, "{Filter:{Tenant: All:false} Tenant: TenantID: Amount:9007199254740993 IDs:[] List:[]}"
 	for place, option := range places {
-		for how, change := range map[string]changeFunc{"looks": look, "limits": limit, "sets": setDecoded("tenant", "own")} {
-			l := new(log)
-			srv := protected(t, l, option(change))
-			addOrders(srv)
-			for _, arguments := range []string{
-				`{"amount":9007199254740993}`, `{"x":[{"y":-9007199254740993}]}`, `{"x":9007199254740993.0}`, `{"x":9007199254740992.5}`, `{"x":90071992547409930e-1}`,
-				`{"x":18446744073709551617}`, `{"x":1000000000000000000000000000001}`,
-			} {
-				isInvalid(t, place+" "+how+": "+arguments, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":`+arguments))
-			}
-			has(t, l, "pass long ids as strings")
-			for _, arguments := range []string{
-				`{"amount":9007199254740992}`, `{"amount":9007199254740991}`, `{"x":"9007199254740993"}`, `{"x":"\"9007199254740993\\"}`, `{"x":6.02214076e23}`, `{"x":1e300}`,
-				`{"x":0.12345678901234567890}`, `{"x":100000000000000000000}`, `{"x":12345678901234567.0e-5}`,
-			} {
-				if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":`+arguments); r.Error != nil {
-					t.Errorf("%s %s: %s: %s", place, how, arguments, r.raw)
-				}
-			}
+		srv := protected(t, new(log), option(look))
+		addOrders(srv)
+		if r := send(as(t.Context(), "alice"), t, srv, "tools/call", call); r.text() != want {
+			t.Errorf("%s: %s", place, r.raw)
 		}
+		l := new(log)
+		srv = protected(t, l, option(setDecoded("tenant", "own")))
+		addOrders(srv)
+		isInvalid(t, place, send(as(t.Context(), "alice"), t, srv, "tools/call", call))
+		has(t, l, "pass long ids as strings")
 	}
 }
 
