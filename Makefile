@@ -1,4 +1,4 @@
-.PHONY: proxy check test bench fuzz mutate rules proxydiff peers vectors release
+.PHONY: proxy image check test bench fuzz mutate rules proxydiff peers vectors release
 
 check: ## everything that CI checks
 	.ci/run
@@ -20,6 +20,9 @@ rules: ## take every rule out of the proxy in turn, and see its tests fail
 
 proxy: ## the proxy in front of servers on three SDKs: conformance, clients, attacks, users, probe
 	e2e/proxy
+
+image: ## the container image, into .cache/image
+	scripts/image
 
 proxydiff: ## five minutes of mutated messages through the proxy, read by Python and Node
 	e2e/proxydiff/run 5m

@@ -21,7 +21,7 @@ import (
 
 const user = 65532 // of the image
 
-// mcpseal returns the name of the command.
+// mcpseal returns the name of the command: that of the image, or one that is built here.
 var mcpseal = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "mcpseal")
 	if err != nil {
@@ -29,14 +29,19 @@ var mcpseal = sync.OnceValues(func() (string, error) {
 	}
 	temporary = append(temporary, dir)
 	name := filepath.Join(dir, "mcpseal")
+	if archive := os.Getenv(imageVariable); archive != "" {
+		image, err := readImage(archive)
+		if err == nil {
+			err = os.WriteFile(name, image.files["mcpseal"], 0o755)
+		}
+		return name, err
+	}
 	out, err := exec.Command("go", "build", "-o", name, "github.com/mcpseal/mcpseal/cmd/mcpseal").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, out)
 	}
 	return name, err
 })
-
-var temporary []string // folders to remove at the end
 
 // proxyFlags returns the flags of the command proxy.
 func proxyFlags(t *testing.T) map[string]bool {
