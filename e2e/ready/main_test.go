@@ -6,6 +6,7 @@
 package ready_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,11 +15,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 )
 
 var temporary string // a folder that is removed at the end
 
+// quiet is a log of the client of Redis that nobody reads.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
 func TestMain(m *testing.M) {
+	redis.SetLogger(quiet{})
 	var err error
 	if temporary, err = os.MkdirTemp("", "ready"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
