@@ -1,0 +1,112 @@
+// Package ready_test holds the files in deploy that one loads as they are — alerts, a board,
+// manifests, a unit of systemd — to what the code exports and accepts.
+//
+// Some tests need promtool, redis-server or systemd-analyze, and are skipped without it.
+// e2e/ready/run installs all three, and lets no test be skipped.
+package ready_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var temporary string // a folder that is removed at the end
+
+// quiet is a log of the client of Redis that nobody reads.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(quiet{})
+	var err error
+	if temporary, err = os.MkdirTemp("", "ready"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(temporary)
+	os.Exit(code)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deployed returns the text of a file in deploy.
+func deployed(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", filepath.FromSlash(name)))
+	must(t, err)
+	return string(text)
+}
+
+// build builds the command mcpseal, once.
+var build = sync.OnceValues(func() (string, error) {
+	name := filepath.Join(temporary, "mcpseal")
+	out, err := exec.Command("go", "build", "-o", name, "github.com/mcpseal/mcpseal/cmd/mcpseal").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, out)
+	}
+	return name, err
+})
+
+// mcpseal returns the command with these arguments.
+func mcpseal(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	name, err := build()
+	must(t, err)
+	return exec.CommandContext(t.Context(), name, args...)
+}
+
+// newKeys writes a new file of keys.
+func newKeys(t *testing.T, name string) {
+	t.Helper()
+	if out, err := mcpseal(t, "keys", "new", name).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// tool returns the name of a program, which a variable may tell. The test is skipped if there is
+// no such program.
+func tool(t *testing.T, variable, name string) string {
+	t.Helper()
+	if other := os.Getenv(variable); other != "" {
+		name = other
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("there is no %s: install it, or name it in %s", name, variable)
+	}
+	return path
+}
+
+// notice fails unless one of the texts in wrong contains what is wanted.
+func notice(t *testing.T, what string, wrong []string, want string) {
+	t.Helper()
+	if !slices.ContainsFunc(wrong, func(w string) bool { return strings.Contains(w, want) }) {
+		t.Errorf("%s: %q, want %q", what, wrong, want)
+	}
+}
+
+// replaced returns a text with a mistake in it.
+func replaced(t *testing.T, text, old, new string) string {
+	t.Helper()
+	changed := strings.Replace(text, old, new, 1)
+	if changed == text {
+		t.Errorf("there is no %q", old)
+	}
+	return changed
+}
