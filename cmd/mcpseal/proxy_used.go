@@ -73,10 +73,14 @@ func (u *proxyUsed) open(ctx context.Context, logger *slog.Logger) (store mcpsea
 		return nil, nil, done, failed("--redis: %w", err)
 	}
 	ready = func(ctx context.Context) error {
-		if client.Ping(ctx).Err() != nil { // the error may repeat an address with a password
+		switch err := client.Ping(ctx).Err(); {
+		case err == nil:
+			return nil
+		case redis.HasErrorPrefix(err, "NOPERM"):
+			return errors.New("its user lacks the right +ping")
+		default: // the error may repeat an address with a password
 			return errors.New("it does not answer")
 		}
-		return nil
 	}
 	return shared, ready, func() { client.Close() }, nil
 }
