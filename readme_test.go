@@ -41,6 +41,7 @@ func checkCode(t *testing.T, page string) {
 		"sealtest/example_test.go",
 		"otelseal/example_test.go",
 		"e2e/telemetry/replica.go",
+		"examples/metrics/main.go",
 	} {
 		source, err := os.ReadFile(file)
 		if err != nil {
@@ -72,12 +73,15 @@ func TestREADMESnippetsMakeWhatTheyUse(t *testing.T) {
 	}
 	known := make(map[string]bool)
 	for _, name := range strings.Fields("context fmt log mcp server mcpseal gosdk mcpgo elicit keys redis redisreplay " +
-		"ctx userFromContext orders Order Key ListArgs DeleteArgs Deleted Confirm") {
+		"ctx userFromContext orders Order Key ListArgs DeleteArgs Deleted Confirm auth http strings time verify") {
 		known[name] = true
 	}
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(text), -1)
 	for _, block := range blocks {
-		code := "package p\n" + block[1] + "}"
+		code := "package p\n" + block[1]
+		if strings.Count(code, "{") > strings.Count(code, "}") {
+			code += "}" // the page shows only the beginning
+		}
 		if !strings.HasPrefix(block[1], "func ") {
 			code = "package p\nfunc _() {\n" + block[1] + "}"
 		}

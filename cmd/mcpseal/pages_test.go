@@ -72,7 +72,7 @@ func words(line string) (all []string) {
 }
 
 // ours finds the beginning of a command of ours in a line.
-var ours = regexp.MustCompile(`(?:^|[\s(;&|=])(?:mcpseal|go run \./cmd/mcpseal|\.\./mcpseal) `)
+var ours = regexp.MustCompile(`(?:^|[\s(;&|])(?:mcpseal|go run \./cmd/mcpseal) `)
 
 // TestEveryCommandInThePagesExists reads every command line of ours in the pages as the command
 // would: the subcommand, its flags and the number of its arguments must be right.
@@ -95,7 +95,7 @@ func TestEveryCommandInThePagesExists(t *testing.T) {
 				}
 			}
 		}
-		for _, span := range regexp.MustCompile("`mcpseal ([^`\n]+)`").FindAllStringSubmatch(string(page), -1) {
+		for _, span := range regexp.MustCompile("`mcpseal ([^`:\n]+)`").FindAllStringSubmatch(string(page), -1) {
 			found++
 			if problem := checkLine(span[1], false); problem != "" {
 				t.Errorf("%s: %s\n    %s", filepath.Base(name), problem, span[0])
