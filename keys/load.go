@@ -88,8 +88,8 @@ func (f *File) verifyChange(next *keyfile.Document, now time.Time) error {
 	keys, revoked := next.ByID()
 	for id := range keys {
 		if _, ok := f.revoked[id]; ok {
-			return fmt.Errorf("key %s was revoked in a file before this one: revoke it here too, "+
-				"or restart the service if that was a mistake", id)
+			return fmt.Errorf("key %s was revoked in a file before this one: copy the newest file here, "+
+				"or revoke the key here too; a restart with this file would let it open tokens again", id)
 		}
 	}
 	p := f.current.Load()

@@ -47,7 +47,7 @@ func TestNoAttackSendsMoreThanItSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			options := Options{Targets: []Target{deploy[0], {Method: "tools/call", Name: "rollback", Arguments: deploy[0].Arguments}}, Bearer: "alice", OtherBearer: "bob", SingleUse: true, Timeout: 5 * time.Second}
+			options := Options{Targets: []Target{deploy[0], {Method: "tools/call", Name: "rollback", Arguments: deploy[0].Arguments}}, Bearer: "alice-token", OtherBearer: "bob-token", SingleUse: true, Timeout: 5 * time.Second}
 			if strings.HasPrefix(name, "many") {
 				options.Targets = []Target{{Method: "tools/call", Name: "deploy", Arguments: wide(60, `"staging"`)}}
 			}

@@ -63,7 +63,7 @@ func TestNoRequestAcceptsAnythingWhenCallsAreDeclined(t *testing.T) {
 		if text := body.String(); strings.Contains(text, `accept"`) && json.Valid([]byte(text)) {
 			t.Errorf("%s", clip(text, 400))
 		}
-	}), Options{Targets: deploy, Decline: true, Bearer: "alice", OtherBearer: "bob", Timeout: 5 * time.Second})
+	}), Options{Targets: deploy, Decline: true, Bearer: "alice-token", OtherBearer: "bob-token", Timeout: 5 * time.Second})
 }
 
 // teed returns a body that also writes to w what is read of it.

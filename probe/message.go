@@ -24,6 +24,8 @@ type message struct {
 	as     user
 	header map[string]string   // HTTP headers that replace the usual ones; "" leaves the header out
 	body   func(id int) string // if it is not nil, it returns the whole body
+
+	userHeader string // the header for the user's name; "" means an access token
 }
 
 // user says whose bearer token a request carries.

@@ -18,8 +18,13 @@ type Options struct {
 	// Paged are tools that return pages: they have an argument called cursor, and their
 	// structured result has a member nextCursor.
 	Paged []Target
-	// Bearer and OtherBearer are the access tokens of two users. No report shows them.
+	// Bearer and OtherBearer are the access tokens of two users, of at least 8 characters. No
+	// report shows them.
 	Bearer, OtherBearer string
+	// UserHeader is for a server behind a gateway that puts the user's name into a header. If
+	// it names that header, Bearer and OtherBearer are the names of two users, are sent in
+	// it, and are shown in reports.
+	UserHeader string
 	// Unsolicited has the names of tools that accept answers in their first call on purpose.
 	// The probe reports this as an accepted risk.
 	Unsolicited []string
@@ -93,6 +98,18 @@ func (o *Options) Check() error {
 	}
 	if o.Bearer != "" && o.Bearer == o.OtherBearer {
 		return errors.New("the two bearer tokens are the same: nothing could be learned of two users")
+	}
+	switch {
+	case o.UserHeader == "":
+		for _, token := range []string{o.Bearer, o.OtherBearer} {
+			if token != "" && len(token) < 8 {
+				return errors.New("a bearer token has fewer than 8 characters, and could not be kept out of the report; if it is the name of a user, name the header for it")
+			}
+		}
+	case strings.Trim(strings.ToLower(o.UserHeader), "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || strings.EqualFold(o.UserHeader, "Authorization"):
+		return errors.New("that is not the name of a header for a user's name, such as X-User")
+	case o.Bearer == "":
+		return errors.New("there is a header for the name of a user, but no user")
 	}
 	for _, ids := range [][]string{o.Accept, o.Require, o.Only} {
 		for _, id := range ids {

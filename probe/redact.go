@@ -27,6 +27,9 @@ type secret struct {
 // secretsOf returns the ways to write the access tokens, which a report must not show. The
 // longest comes first, because one token may begin with the other.
 func secretsOf(o *Options) (all []secret) {
+	if o.UserHeader != "" {
+		return nil // names of users, and no secrets
+	}
 	for _, s := range []secret{{o.Bearer, "$" + BearerVariable}, {o.OtherBearer, "$" + OtherBearerVariable}} {
 		if s.text == "" {
 			continue

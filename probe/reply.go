@@ -168,9 +168,9 @@ func (r *reply) String() string {
 func (r *reply) advice() string {
 	switch {
 	case r.status == 401 && r.token:
-		return ": the server does not take the access token"
+		return ": the server does not take the access token, or does not know the user"
 	case r.status == 401:
-		return ": give an access token with " + BearerVariable
+		return ": give an access token with " + BearerVariable + ", or name the header that the server knows users by"
 	case r.message.Error != nil:
 		return ""
 	case r.status == 404 || r.status == 405:

@@ -204,7 +204,9 @@ func (p *probe) curl(e exchange) string {
 	for _, name := range slices.Sorted(keysOf(header)) {
 		fmt.Fprintf(&text, " \\\n  -H %s", shell(name+": "+header.Get(name)))
 	}
-	if variable := [...]string{BearerVariable, OtherBearerVariable, ""}[e.message.as]; variable != "" && [...]string{p.Bearer, p.OtherBearer, ""}[e.message.as] != "" {
+	if user := [...]string{p.Bearer, p.OtherBearer, ""}[e.message.as]; p.UserHeader != "" && user != "" {
+		fmt.Fprintf(&text, " \\\n  -H %s", shell(p.UserHeader+": "+user))
+	} else if variable := [...]string{BearerVariable, OtherBearerVariable, ""}[e.message.as]; variable != "" && [...]string{p.Bearer, p.OtherBearer, ""}[e.message.as] != "" {
 		fmt.Fprintf(&text, " \\\n  -H \"Authorization: Bearer $%s\"", variable)
 	}
 	fmt.Fprintf(&text, " \\\n  --data-binary %s", shell(p.redact(body))) // redact first: it would not find a token in which shell escaped a quote

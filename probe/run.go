@@ -322,6 +322,7 @@ func (p *probe) send(m message) exchange {
 	ctx, cancel := context.WithTimeout(p.ctx, p.Timeout)
 	defer cancel()
 	bearer := [...]string{p.Bearer, p.OtherBearer, ""}[m.as]
+	m.userHeader = p.UserHeader
 	r := p.server.send(ctx, m, id, bearer)
 	r.hide = p.redact
 	r.shrink()

@@ -89,7 +89,9 @@ func (w *web) send(ctx context.Context, m message, id int, bearer string) *reply
 		return &reply{lost: err}
 	}
 	request.Header = m.headers()
-	if bearer != "" {
+	if bearer != "" && m.userHeader != "" {
+		request.Header.Set(m.userHeader, bearer)
+	} else if bearer != "" {
 		request.Header.Set("Authorization", "Bearer "+bearer)
 	}
 	response, err := w.client.Do(request)

@@ -14,20 +14,26 @@ import (
 func newKeysRevoke() *cobra.Command {
 	var secrets secrets
 	var room room
-	var replace bool
+	var replace, all bool
 	cmd := &cobra.Command{
-		Use:   "revoke FILE ID…",
+		Use:   "revoke FILE ID… | revoke FILE --all",
 		Short: "End keys now: their tokens are rejected from then on",
 		Long: `Takes the secrets of keys out of the file. Every replica that gets the file rejects
 the tokens that they sealed; their users start over. The ids stay in the file for a
 while, so that the keys do not come back by mistake.
 
 A key that seals now needs a successor: --replace makes one that seals at once.
-Replicas reject the successor's tokens until they have the file. If the file itself
-leaked, revoke every key in it.`,
-		Example: `  mcpseal keys revoke keys 3f2a91c0 --replace
-  mcpseal keys revoke keys 3f2a91c0 77aa01be --replace   all that leaked`,
+Replicas reject the successor's tokens until they have the file.
+
+If the file itself leaked, now or earlier, revoke all keys in it: --all does that. A
+replica that accepts a forged token seals the next round with its present key, so
+keys that were made after the leak must go too.`,
+		Example: `  mcpseal keys revoke keys --all --replace        the file leaked
+  mcpseal keys revoke keys 3f2a91c0 --replace     one key leaked, a moment ago`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if all {
+				return exactly("FILE")(cmd, args)
+			}
 			return exactly("FILE", "ID")(cmd, args[:min(len(args), 2)])
 		},
 		ValidArgsFunction: completeID,
@@ -51,12 +57,18 @@ leaked, revoke every key in it.`,
 				}
 			}
 			return update(cmd, args[0], func(d *keyfile.Document, now time.Time, did *fileView) error {
+				if all {
+					for _, k := range d.Keys() {
+						ids = append(ids, k.ID)
+					}
+				}
 				return revoke(d, ids, now, did, room.of(d), successor, &secrets)
 			})
 		},
 	}
 	secrets.flags(cmd)
 	room.flags(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "revoke every key in the file")
 	cmd.Flags().BoolVar(&replace, "replace", false, "make a key that seals at once, if one of these seals now")
 	return cmd
 }
@@ -93,6 +105,15 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 	}
 	if did.Added != "" {
 		did.Done += fmt.Sprintf("; key %s seals", did.Added)
+	}
+	var left []string
+	for _, k := range d.Keys() {
+		if k != successor && k.Opens(now) {
+			left = append(left, k.ID.String())
+		}
+	}
+	if len(left) > 0 && len(revoked) > 0 {
+		did.warn("%s still in use: if the whole file leaked, run revoke --all --replace", strings.Join(left, " "))
 	}
 	// Wrong dates only cause a warning. If they caused an error, a leaked key would stay in
 	// the file.

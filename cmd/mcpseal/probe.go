@@ -110,6 +110,7 @@ func (p *probing) flags(cmd *cobra.Command) {
 	f.StringVar(&p.control, "control", "accept", "how honest calls are answered: accept, or decline for no effect")
 	// Flags that say as which users the probe calls.
 	f.StringVar(&o.Bearer, "bearer", "", "access token of a user (default $"+probe.BearerVariable+")")
+	f.StringVar(&o.UserHeader, "user-header", "", "send --bearer and --other-bearer, names of users, in this `HEADER`; for a server behind a gateway")
 	f.StringVar(&o.OtherBearer, "other-bearer", "", "access token of another user (default $"+probe.OtherBearerVariable+")")
 	// Flags that say which attacks are tried, and what the server is expected to do.
 	f.BoolVar(&p.dryRun, "dry-run", false, "send nothing; list the attacks, and how much they would send")

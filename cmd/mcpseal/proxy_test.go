@@ -182,7 +182,7 @@ func TestUsersAreKeptApartOverAUnixSocket(t *testing.T) {
 		gateway.ServeHTTP(w, r)
 	}))
 	defer front.Close()
-	report, text := probeAt(t, front.URL+"/mcp", probe.Options{Bearer: "alice", OtherBearer: "bob", Require: []string{"other-user"}})
+	report, text := probeAt(t, front.URL+"/mcp", probe.Options{Bearer: "alice-token", OtherBearer: "bob-token", Require: []string{"other-user"}})
 	if report.Exit != probe.ExitNothing {
 		t.Errorf("%s", text)
 	}

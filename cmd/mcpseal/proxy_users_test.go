@@ -18,6 +18,7 @@ import (
 	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/identity/identitytest"
 	"github.com/mcpseal/mcpseal/cmd/mcpseal/release"
 	"github.com/mcpseal/mcpseal/gosdk"
+	"github.com/mcpseal/mcpseal/probe"
 )
 
 // countedUpstream is a server that counts requests, and what they have in a header.
@@ -118,6 +119,14 @@ func TestTwoUsersOfEveryIdentityAreKeptApart(t *testing.T) {
 				t.Errorf("without a user: %d", got.status)
 			}
 		})
+	}
+}
+
+func TestTheProbeCanBeAUserOfAHeader(t *testing.T) {
+	p := startProxy(t, "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "header", "--header", "X-User", "--trust", "127.0.0.1/32", "--single-use")
+	report, text := probeAt(t, p.address, probe.Options{UserHeader: "X-User", Bearer: "alice", OtherBearer: "bob", SingleUse: true, Require: []string{"other-user", "used-again"}})
+	if report.Exit != probe.ExitNothing {
+		t.Error(text)
 	}
 }
 
