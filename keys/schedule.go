@@ -16,7 +16,7 @@ type schedule struct {
 	late     []lateKey
 }
 
-// secretsOf holds the secrets of the keys in a file, by id.
+// secretsOf maps the id of each key in a file to the key with its secret.
 type secretsOf map[mcpseal.KeyID]mcpseal.Key
 
 // datedRing is a ring of keys with two times, since and until. The ring is valid between them.
