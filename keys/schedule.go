@@ -46,7 +46,7 @@ func (s *schedule) ringAt(t time.Time) *datedRing {
 		case p.until.IsZero() || l.until.Before(p.until):
 			p.until = l.until
 		}
-		if len(opening) > 0 && !contains(opening, l.key.ID()) { // if the late key were the only key of the ring, it would also seal
+		if len(opening) > 0 && !contains(opening, l.key.ID()) { // do not make a ring of a late key alone, because the key would then seal too
 			opening = append(opening, l.key)
 		}
 	}

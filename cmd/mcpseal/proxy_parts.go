@@ -64,7 +64,7 @@ func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slo
 		p.boundary.Keys = source
 		parts.ready.need(partKeys, keysReady(source))
 	} else {
-		p.boundary.Keys = mcpseal.Ephemeral() // so that proxy check can try the other parts; otherwise made returns the error and nothing is served
+		p.boundary.Keys = mcpseal.Ephemeral() // only proxy check goes on with these keys, to try the other parts: elsewhere made returns the error
 	}
 	if err = made(partKeys, err); err != nil {
 		return parts, err
@@ -101,7 +101,7 @@ func (p *proxying) assembleHTTP(ctx context.Context, parts *proxyParts, logger *
 	parts.ends = append(parts.ends, end)
 	known, err := p.users.open(life, &p.carrier, logger)
 	if err != nil {
-		p.carrier.Identity = identity.Anonymous() // so that proxy check can try the server; otherwise made returns the error and nothing is served
+		p.carrier.Identity = identity.Anonymous() // only proxy check goes on with this identity, to try the server: elsewhere made returns the error
 	}
 	parts.ready.need(partIdentity, known)
 	if err := made(partIdentity, err); err != nil {

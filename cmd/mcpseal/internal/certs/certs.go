@@ -119,7 +119,7 @@ func (p *Pair) read() (*tls.Certificate, error) {
 		}
 		return nil, fmt.Errorf("%s and %s are not a certificate and its key: %s", p.certFile, p.keyFile, why)
 	}
-	if pair.Leaf == nil { // only with GODEBUG=x509keypairleaf=0
+	if pair.Leaf == nil { // happens only with GODEBUG=x509keypairleaf=0
 		if pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {
 			return nil, err
 		}

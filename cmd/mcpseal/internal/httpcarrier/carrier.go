@@ -346,7 +346,7 @@ func (h *Handler) rewrite(r *httputil.ProxyRequest) {
 		return
 	}
 	out.URL.Path, out.URL.RawPath = upstream.Path, upstream.RawPath
-	if upstream.RawQuery != "" { // drop the client's query, which might override the server's
+	if upstream.RawQuery != "" { // drop the client's query, which might override the query of Upstream
 		out.URL.RawQuery = upstream.RawQuery
 	}
 	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {

@@ -45,9 +45,9 @@ func (anonymous) Headers() []string                               { return nil }
 const maxUser = 4096
 
 // FromHeader returns an Identity that takes the user's name from a header. Another proxy sets
-// this header after it has authenticated the user, and must remove the header if a client
-// sends it. Only requests over a Unix socket, or from an address in a trusted network, are
-// accepted.
+// this header after it has authenticated the user. It must replace or remove the header if
+// its own client sends one. Only requests over a Unix socket, or from an address in a trusted
+// network, are accepted.
 func FromHeader(name string, trusted []netip.Prefix) (Identity, error) {
 	canonical := textproto.CanonicalMIMEHeaderKey(name)
 	switch {

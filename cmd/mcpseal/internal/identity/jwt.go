@@ -250,7 +250,7 @@ type claims struct {
 	CodeHash        json.RawMessage `json:"c_hash"`
 	StateHash       json.RawMessage `json:"s_hash"`
 	Events          json.RawMessage `json:"events"`
-	// In these two, Keycloak and Cognito write what kind of token it is.
+	// Keycloak writes the kind of a token into typ, Cognito into token_use.
 	Type any `json:"typ"`
 	Use  any `json:"token_use"`
 }

@@ -22,8 +22,9 @@ const (
 	// refreshAfter is the age at which the keys are fetched again. Requests use the old keys
 	// meanwhile.
 	refreshAfter = 10 * time.Minute
-	// trustFor is the age of the keys at which requests wait for the new ones. So it is also
-	// how long a key still works after the provider removed it, if the provider answers.
+	// trustFor is the age of the keys from which on a request waits until they are fetched
+	// again. So it is also how long a key still works after the provider removed it, if the
+	// provider answers.
 	trustFor = 15 * time.Minute
 	// keepAtMost is the age up to which keys are used if the provider cannot be reached.
 	keepAtMost = 24 * time.Hour
