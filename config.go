@@ -92,7 +92,7 @@ type Config struct {
 }
 
 // AskAgain says after which rejected tokens the handler asks the user again: see
-// [Config.AskAgain]. Set it if a user who answers late shall see the question again, not
+// [Config.AskAgain]. Set it if a user who answers late should see the question again, not
 // an error.
 type AskAgain uint8
 

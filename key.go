@@ -83,8 +83,8 @@ const howToMakeASecret = "a key is 32 random bytes, as openssl rand -hex 32 or o
 	"and mcpseal.GenerateKey makes them"
 
 // leastVariety is how many different byte values a secret must have at least. 32 random
-// bytes have about 30 different values; fewer than one in 10¹⁴ random secrets have less
-// than 17.
+// bytes have about 30 different values; less than one in 10¹⁴ random secrets has
+// fewer than 17.
 const leastVariety = 17
 
 // weakness returns why secret cannot be 32 random bytes, in a text that quotes nothing
@@ -108,8 +108,8 @@ func weakness(secret []byte) string {
 	return ""
 }
 
-// isText reports whether b is printable text, in any language. Fewer than one in 10¹⁰
-// random secrets of 32 bytes are text.
+// isText reports whether b is printable text, in any language. Less than one in 10¹⁰
+// random secrets of 32 bytes is text.
 func isText(b []byte) bool {
 	return utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) })
 }

@@ -58,7 +58,7 @@ func wellFormed(questions []Question) bool {
 }
 
 // distinctKeys reports whether no two questions have the same key. It sorts the keys,
-// because comparing each with each takes long if there are many.
+// because comparing every pair of keys takes long if there are many.
 func distinctKeys(questions []Question) bool {
 	var room [MaxQuestions]string
 	keys := room[:0]
@@ -76,8 +76,9 @@ func distinctKeys(questions []Question) bool {
 
 // Accepts reports whether an answer may reach the handler, that is, whether the previous
 // round asked a question with this key that takes an answer of this kind. An adapter
-// calls it for each answer, and drops the others. On a first round it is false. It is
-// true for every answer if the operator waived [ClaimQuestions].
+// calls Accepts for each answer, and drops an answer for which it returns false. On a
+// first round it always returns false. If the operator waived [ClaimQuestions] for the
+// token's format, it returns true for every answer.
 func (r *Round) Accepts(key string, kind Kind) bool {
 	if r.waived&ClaimQuestions != 0 {
 		return true
@@ -95,7 +96,7 @@ type questionList struct {
 
 const flagQuestionDigest = 1 << 7
 
-const _ = uint16(MaxQuestions * (2 + MaxQuestionKey + digestSize)) // two bytes hold every place in a text
+const _ = uint16(MaxQuestions * (2 + MaxQuestionKey + digestSize)) // compiles only if two bytes can hold every position in a text of questions
 
 func appendQuestions(dst []byte, questions []Question) []byte {
 	for i := range questions {
@@ -174,9 +175,9 @@ func (l questionList) all(yield func(Question) bool) {
 	}
 }
 
-// kindOf returns the kind of the question with this key, and false if there is none. It
-// halves the list at each step, because reading all questions for each answer takes long
-// if there are many of both.
+// kindOf returns the kind of the question with this key. ok is false if there is no such
+// question. kindOf uses a binary search, because reading all questions for each answer
+// takes long if there are many questions and answers.
 func (l questionList) kindOf(key string) (kind Kind, ok bool) {
 	for order := l.order; order != ""; {
 		middle := len(order) / 4 * 2

@@ -154,8 +154,8 @@ type sealer struct {
 	seals *counter
 }
 
-// counter counts seals. It fills a cache line, so that cores that seal do not slow down
-// others that use what would be beside it.
+// counter counts seals. It fills a whole cache line, so that counting on one core does not
+// slow down other cores that use the memory next to it.
 type counter struct {
 	atomic.Uint64
 	_ [56]byte

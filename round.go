@@ -41,8 +41,8 @@ func (r Round) Format(s fmt.State, _ rune) { io.WriteString(s, r.String()) }
 func (r Round) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
 // State returns what the handler wrote in the previous round, and true. It returns false
-// if the handler wrote no state or this is a first round. Pass it to the handler in place
-// of the token.
+// if the handler wrote no state or this is a first round. Pass the state to the handler
+// in place of the token.
 func (r *Round) State() (state string, ok bool) { return r.claims.State, r.claims.HasState }
 
 // First reports whether this is a first round: the request brought no token, or its token
@@ -71,8 +71,8 @@ func (r *Round) Asked(yield func(Question) bool) { r.questions.all(yield) }
 func (r *Round) Waived() ClaimSet { return r.waived }
 
 // Expires returns the expiry of the last token that this round sealed, or the zero
-// time if it sealed none. An adapter that waits for an answer during the call
-// stops waiting then.
+// time if it sealed none. An adapter that waits for an answer during the call stops
+// waiting at that time.
 func (r *Round) Expires() (at time.Time) {
 	if r.expires != 0 {
 		at = time.UnixMilli(r.expires)

@@ -10,8 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Seal returns the token to send in place of state: call it when a handler returns a
-// result that asks something. questions are the questions that the result asks. A nil
+// Seal returns the token to send in place of state. Call it when a handler returns a
+// result that asks questions, and pass these questions. A nil
 // state means that the handler wrote none. Seal refuses whatever Open would refuse. The
 // error is a [*SealError], or a [*ParamsError] if this is a first round and the request's
 // arguments are malformed.

@@ -41,7 +41,7 @@ func nativeCursors(boundary *mcpseal.Boundary, maxPosition int) cursor.Issuer {
 	config.MaxPosition = maxPosition
 	cursors, err := cursor.New(config)
 	if err != nil {
-		panic("adapter: " + err.Error()) // only if the config above is wrong
+		panic("adapter: " + err.Error()) // happens only if the config above is wrong
 	}
 	return cursors
 }

@@ -66,8 +66,8 @@ func (s *sealer) open(buf *scratch, sealed, additional []byte) (string, error) {
 	return string(payload), nil
 }
 
-// scratch holds the buffers for opening a token. Scratches are kept in a pool, so that not
-// every token needs new buffers.
+// scratch holds the buffers for opening a token. Scratches are kept in a pool, so that most
+// tokens need no new buffers.
 type scratch struct{ sealed, payload []byte }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

@@ -48,8 +48,8 @@ func Cut(text []byte, name string) (rest []byte, member string, err error) {
 		if text[start] != ',' && decoder.More() {
 			end = decoder.InputOffset() + 1 // also remove the comma after the first member
 		}
-		// Half a surrogate pair is decoded as U+FFFD, so a name with that character may have
-		// been another name.
+		// Refuse a name with U+FFFD. Half a surrogate pair is also decoded as U+FFFD, so the
+		// name in the text may be another one.
 		if value != nil || strings.ContainsRune(name, utf8.RuneError) || !utf8.Valid(raw) {
 			return nil, "", ErrMalformed
 		}

@@ -10,11 +10,11 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Distinct reports whether a text is JSON in which the names of every object, at any
-// depth, are distinct for encoding/json. They are not if an object has one name twice, or
-// two names that differ only in upper and lower case: encoding/json puts both into one
-// field of a struct, and may keep both in a map. So two readers may see different values.
-// An empty text has no names, so Distinct returns true.
+// Distinct reports whether a text is JSON in which encoding/json can tell the names of
+// every object apart, at any depth. It returns false if an object has the same name twice,
+// or has two names that differ only in upper and lower case. encoding/json puts two such
+// members into one field of a struct, but may keep both in a map, so two readers may see
+// different values. For an empty text, which has no names, Distinct returns true.
 func Distinct(text []byte) bool {
 	if len(text) == 0 {
 		return true
@@ -39,11 +39,11 @@ func Same(a, b []byte) bool {
 	return err == nil && otherErr == nil && one == other
 }
 
-// nameWalk reads the names in a text that is JSON.
+// nameWalk reads a JSON text and compares the names in it. The text must be valid JSON.
 type nameWalk struct {
 	text  string
 	at    int
-	names []string // the names, so far, of the objects around the position at
+	names []string // the names read so far in the objects that enclose the position at
 }
 
 // value moves past the next value, and reports whether the names in it are distinct.
@@ -58,7 +58,7 @@ func (w *nameWalk) value() bool {
 			}
 			w.names = append(w.names, w.name())
 			w.next()
-			w.at++ // the colon
+			w.at++ // skip the colon
 			if !w.value() {
 				return false
 			}
@@ -118,9 +118,9 @@ func (w *nameWalk) name() (name string) {
 }
 
 // haveTwins reports whether two of the names are equal, or differ only in upper and lower
-// case. It changes the names.
+// case. It may change the slice.
 func haveTwins(names []string) bool {
-	if len(names) <= 8 { // so few are compared without an allocation
+	if len(names) <= 8 { // comparing every pair of a few names needs no allocation
 		for i, name := range names {
 			if slices.ContainsFunc(names[:i], func(other string) bool { return strings.EqualFold(name, other) }) {
 				return true

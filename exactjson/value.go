@@ -58,8 +58,8 @@ func exactly(value any) (any, error) {
 		}
 	case map[string]any:
 		for name, member := range v {
-			// Half a surrogate pair is decoded as U+FFFD, so two names may have become
-			// equal.
+			// Refuse a name with U+FFFD. Half a surrogate pair is also decoded as U+FFFD, so
+			// two different names may have become equal.
 			if strings.ContainsRune(name, utf8.RuneError) {
 				return nil, ErrMalformed
 			}

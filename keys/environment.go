@@ -65,7 +65,7 @@ func FromBytes(secrets ...[]byte) (*mcpseal.Ring, error) {
 	return newRing(all, "the secrets")
 }
 
-// maxKeys is the most keys that a text may have. A file of keys has the same limit.
+// maxKeys is how many keys a text may have at most. A file of keys has the same limit.
 const maxKeys = 1000
 
 // ringOf returns a ring of the keys in text. The argument where is the name of the text in

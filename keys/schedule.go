@@ -16,7 +16,7 @@ type schedule struct {
 	late     []lateKey
 }
 
-// secretsOf holds the secrets of the keys in a file, by id.
+// secretsOf maps the id of each key in a file to the key with its secret.
 type secretsOf map[mcpseal.KeyID]mcpseal.Key
 
 // datedRing is a ring of keys with two times, since and until. The ring is valid between them.
@@ -46,7 +46,7 @@ func (s *schedule) ringAt(t time.Time) *datedRing {
 		case p.until.IsZero() || l.until.Before(p.until):
 			p.until = l.until
 		}
-		if len(opening) > 0 && !contains(opening, l.key.ID()) { // if the late key were the only key of the ring, it would also seal
+		if len(opening) > 0 && !contains(opening, l.key.ID()) { // do not make a ring of a late key alone, because the key would then seal too
 			opening = append(opening, l.key)
 		}
 	}

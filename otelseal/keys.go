@@ -11,26 +11,27 @@ import (
 	"github.com/mcpseal/mcpseal/keys"
 )
 
-// ObserveKeys keeps the metrics of keys up to date. Pass it to keys.Options.Observer.
+// ObserveKeys updates the metrics of keys with an event of a file of keys. Pass it to
+// keys.Options.Observer.
 func (o *Observer) ObserveKeys(e keys.Event) {
 	o.files.keep(&e)
 	ctx := context.Background()
-	o.lateKeys.Add(ctx, int64(len(e.Late))) // also 0, so that the counter is there before the first late key
+	o.lateKeys.Add(ctx, int64(len(e.Late))) // adding 0 makes the counter visible before the first late key
 	o.revokedKeys.Add(ctx, int64(len(e.Removed)))
 }
 
-// files holds what is known of each file of keys. A good file causes no event for months, so
-// the gauges report the last event whenever they are collected.
+// files holds the last event of each file of keys. A file without problems may cause no event
+// for months, so the gauges report its last event each time they are collected.
 type files struct {
 	opening, unusable, sealingSince, nextChange metric.Int64ObservableGauge
 
 	mu   sync.Mutex
-	last map[string]file // by path
+	last map[string]file // the key of the map is the file's path
 }
 
 type file struct {
 	seals    mcpseal.KeyID
-	since    time.Time // when this process began to seal with that key
+	since    time.Time // when this process began to seal with the key seals
 	opens    int
 	unusable bool
 	next     time.Time
@@ -49,8 +50,9 @@ func (f *files) keep(e *keys.Event) {
 	f.last[e.Path] = now
 }
 
-// collect reports all files together: how many keys and unusable files there are, the latest
-// change of a sealing key, and the earliest next date.
+// collect reports the gauges over all files: how many keys open tokens, how many files cannot
+// be used, when a sealing key was last replaced, and when a key begins to seal or stops
+// opening next.
 func (f *files) collect(to metric.Observer) {
 	f.mu.Lock()
 	var all file

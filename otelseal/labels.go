@@ -11,8 +11,8 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// The names of attributes. OpenTelemetry's conventions define the first five. Those for MCP may
-// still change, so the names are written here and not imported.
+// The names of attributes. OpenTelemetry's semantic conventions define the first five. The
+// conventions for MCP may still change, so these names are constants here and not imported.
 const (
 	attrMethod = "mcp.method.name"
 	attrTool   = "gen_ai.tool.name"
@@ -25,22 +25,23 @@ const (
 	attrStoreResult = "mcpseal.store.result"
 )
 
-// other is the value of an attribute whose true value is not in the attribute's list.
+// other is the value that an attribute gets if its true value must not be shown, because it is
+// not in a list of known values or there are too many values already.
 const other = "_OTHER"
 
 const (
-	// maxOwn is how many combinations that name a target get a series of their own. With it,
-	// the counter of operations stays below 2,000 series. That is the SDK's usual limit for an
-	// instrument, and beyond it the SDK merges series without regard to the reason.
+	// maxOwn is the maximum number of series that name a target. It keeps the counter of
+	// operations below 2,000 series, the usual limit of the SDK for an instrument. Beyond
+	// that limit the SDK merges series, even if their reasons differ.
 	maxOwn = 600
-	// maxFormats is how many formats metrics name.
+	// maxFormats is how many formats of tokens metrics name. Further formats become other.
 	maxFormats = 8
-	// maxText is the greatest length of an attribute's value.
+	// maxText is the maximum length of an attribute's value, in bytes. A longer text is shortened.
 	maxText = 128
 )
 
-// A list holds the values that an attribute may have. The last one takes the place of all
-// other values.
+// A list holds the values that an attribute may have. Any value that is not in the list is
+// replaced by the last one.
 type list []string
 
 func (l list) index(value string) int {
@@ -57,7 +58,8 @@ var (
 
 	methods = list{"tools/call", "prompts/get", "resources/read",
 		"tools/list", "prompts/list", "resources/list", "resources/templates/list", other}
-	// targetAttrs has the attributes for the targets of the first methods. Other methods have no targets.
+	// targetAttrs has the attribute that names the target, for each of the first three methods.
+	// The other methods have no target.
 	targetAttrs = []string{attrTool, attrPrompt, attrScheme}
 
 	reasons = list{"", // the operation succeeded
@@ -70,26 +72,27 @@ var (
 		other}
 )
 
-// kind is what the labels of an event are made of: indexes of the lists above.
+// kind is what the labels of an event are made from. The numbers are indexes into the lists
+// above.
 type kind struct {
 	operation, method, reason int
-	target                    string // "" means none
+	target                    string // "" if no target is named
 }
 
-// labels makes the attributes of metrics. It makes each combination once, so that an event
-// costs no allocation, and it limits how many combinations there are.
+// labels makes the attributes of metrics. It makes each combination of attributes only once,
+// so that an event needs no allocation. It also limits the number of combinations.
 type labels struct {
 	allowed map[string]bool // the targets that metrics may name; nil means all
-	none    bool            // true if nothing may name a target
+	none    bool            // true if neither metrics nor spans may name a target
 
-	durations [][][]metric.RecordOption // by operation and reason
-	states    [][]metric.RecordOption   // by operation
-	drops     [][]metric.AddOption      // by method
+	durations [][][]metric.RecordOption // the indexes are operation and reason
+	states    [][]metric.RecordOption   // the index is the operation
+	drops     [][]metric.AddOption      // the index is the method
 
 	mu      sync.RWMutex // guards all fields below
 	counts  map[kind][]metric.AddOption
-	own     int                                // how many of counts name a target
-	formats map[string][][]metric.RecordOption // by format and operation
+	own     int                                // how many entries of counts name a target
+	formats map[string][][]metric.RecordOption // the key is the format, the index is the operation
 }
 
 func newLabels(targets []string) *labels {
@@ -98,7 +101,7 @@ func newLabels(targets []string) *labels {
 		l.none, l.allowed = len(targets) == 0, make(map[string]bool)
 	}
 	for _, target := range targets {
-		l.allowed[mcpseal.PlainText(target)] = true // as an event has it
+		l.allowed[mcpseal.PlainText(target)] = true // events have their targets in this form
 	}
 	for i := range operations {
 		var row [][]metric.RecordOption
@@ -122,8 +125,8 @@ func record(attrs ...attribute.KeyValue) []metric.RecordOption {
 	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attrs...))}
 }
 
-// kindAttrs returns the attributes of a kind. It leaves out a method of -1, a reason of 0 and
-// a target of "".
+// kindAttrs returns the attributes of a kind. There is no attribute for the method if its
+// index is -1, for the reason if its index is 0, and for the target if it is "".
 func kindAttrs(k kind) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{attribute.String(attrOperation, operations[k.operation])}
 	if k.method >= 0 {
@@ -141,32 +144,34 @@ func kindAttrs(k kind) []attribute.KeyValue {
 func targetAttr(method int, target string) attribute.KeyValue {
 	name := targetAttrs[method]
 	if name == attrScheme {
-		target = strings.TrimSuffix(target, ":") // the convention has no colon
+		target = strings.TrimSuffix(target, ":") // the convention for url.scheme has no colon
 	}
 	return attribute.String(name, target)
 }
 
-// target returns the target of an event in a form that a span may show, or "" if there is
-// none or a client may have made it up.
+// target returns the target of an event in a form that spans may show. It returns "" if the
+// event has no target, if a client may have made the target up, or if targets are left out.
 func (l *labels) target(method int, target string) string {
 	if l.none || method >= len(targetAttrs) || target == "" || target == mcpseal.TargetUnknown {
 		return ""
 	}
 	if targetAttrs[method] == attrScheme && !isScheme(target) {
-		return "" // never a URI
+		return "" // the target may be a whole URI, which must not be shown
 	}
 	return plainText(target)
 }
 
-// isScheme reports whether text is the scheme of a URI with its colon, as in an event.
+// isScheme reports whether text is the scheme of a URI with its colon, such as "file:". Events
+// have schemes in this form.
 func isScheme(text string) bool {
 	scheme, ok := strings.CutSuffix(text, ":")
 	return ok && scheme != "" && len(scheme) <= 32 &&
 		strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
 }
 
-// plainText returns text as it is if it is short plain ASCII, and quoted and cut otherwise.
-// The texts of a boundary's events already are as they should be.
+// plainText returns a text of printable ASCII characters unchanged if it has at most maxText
+// bytes. It quotes and shortens any other text. Events of a boundary have only texts that
+// stay unchanged.
 func plainText(text string) string {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || i == maxText {
@@ -176,7 +181,8 @@ func plainText(text string) string {
 	return text
 }
 
-// count returns the labels with which an operation is counted.
+// count returns the labels for the counter of operations. It replaces the target by other if
+// metrics may not name this target, or name too many already.
 func (l *labels) count(k kind) []metric.AddOption {
 	if k.target != "" && l.allowed != nil && !l.allowed[k.target] {
 		k.target = other
@@ -198,14 +204,14 @@ func (l *labels) count(k kind) []metric.AddOption {
 	}
 	if named {
 		l.own++
-		k.target = strings.Clone(k.target) // the original may be a part of a long request
+		k.target = strings.Clone(k.target) // a copy, because the original may keep a long request in memory
 	}
 	options = add(kindAttrs(k)...)
 	l.counts[k] = options
 	return options
 }
 
-// size returns the labels for the size of a token.
+// size returns the labels for the size of a token in this format.
 func (l *labels) size(operation int, format string) []metric.RecordOption {
 	l.mu.RLock()
 	options, ok := l.formats[format]

@@ -10,7 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal/cursor"
 )
 
-// The attributes that only spans have. A client can cause any number of values.
+// The attributes that only spans have. Metrics must not have them, because clients can cause
+// any number of different values.
 const (
 	attrFlow      = "mcpseal.flow.id"
 	attrRound     = "mcpseal.flow.round"
@@ -43,8 +44,8 @@ func (o *Observer) Observe(ctx context.Context, e mcpseal.Event) {
 	}
 }
 
-// addToSpan adds an event to a span. It also sets the flow's id on the span itself, because
-// that is where most tracing systems search.
+// addToSpan adds an event to a span. It also sets the flow's id as an attribute of the span
+// itself, because most tracing systems search only these attributes.
 func addToSpan(span trace.Span, k kind, e *mcpseal.Event) {
 	attrs := make([]attribute.KeyValue, 0, 10)
 	attrs = append(attrs, attribute.String(attrMethod, methods[k.method]))
@@ -77,7 +78,7 @@ func addToSpan(span trace.Span, k kind, e *mcpseal.Event) {
 	span.AddEvent(spanEvent(e), trace.WithAttributes(attrs...))
 }
 
-// spanEvent returns the name of an event on a span.
+// spanEvent returns the name under which an event is added to a span.
 func spanEvent(e *mcpseal.Event) string {
 	switch e.Op {
 	case mcpseal.OpSeal:
@@ -106,7 +107,7 @@ func genuine(e *mcpseal.Event) bool {
 	switch {
 	case e.Reason == "" || e.Flow != "":
 		return true
-	case e.Op == cursor.OpOpen: // cursors belong to no flow, and their age is checked last
+	case e.Op == cursor.OpOpen: // cursors have no flow; their age is checked last, so for these reasons the key was checked
 		return e.Reason == mcpseal.ReasonExpired || e.Reason == mcpseal.ReasonFromTheFuture
 	}
 	return false

@@ -10,16 +10,16 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Config has the settings of an [Observer]. [New] copies it. The zero value suits a
-// program with a global meter provider.
+// Config has the settings of an [Observer]. [New] copies it. The zero value is enough for a
+// program that has set the global meter provider.
 type Config struct {
 	// MeterProvider makes the metrics. Nil means the global provider, otel.GetMeterProvider().
 	MeterProvider metric.MeterProvider
 	// Targets lists the targets that metrics may name, written as in [mcpseal.Event].Target:
 	// names of tools and prompts, and schemes of resources, such as "file:". Metrics show any
-	// other target as "_OTHER". Nil means that metrics may name every target. In both cases,
-	// targets become "_OTHER" after 600 series name one. An empty list that is not nil leaves
-	// targets out of metrics and spans altogether.
+	// other target as "_OTHER". Nil means that metrics may name every target. Once 600 series
+	// name a target, new series show "_OTHER" instead, with a list and without. If the list
+	// is empty but not nil, neither metrics nor spans show a target.
 	Targets []string
 }
 
@@ -41,13 +41,14 @@ type Observer struct {
 const scope = "github.com/mcpseal/mcpseal/otelseal"
 
 var (
-	// A token is opened in microseconds, unless the codec or the store must ask another machine.
+	// The first bounds are small, because opening a token takes microseconds. The last are large,
+	// because a codec or a store may have to ask another machine.
 	secondBuckets = []float64{.00001, .000025, .0001, .0005, .001, .005, .01, .05, .1, .5, 1, 2.5}
 	byteBuckets   = []float64{256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536}
 )
 
-// New makes an Observer and its metrics. Make only one in a program: the gauges of two would
-// overwrite each other.
+// New makes an Observer and its metrics. Make only one in a program, because the gauges of two
+// observers would overwrite each other.
 func New(config Config) (*Observer, error) {
 	provider := config.MeterProvider
 	if provider == nil {
@@ -79,7 +80,7 @@ func New(config Config) (*Observer, error) {
 	return o, nil
 }
 
-// maker makes instruments, and collects their errors.
+// maker makes OpenTelemetry instruments, and collects the errors of making them.
 type maker struct {
 	meter metric.Meter
 	errs  []error
@@ -111,7 +112,8 @@ func (m *maker) gauge(name, unit, description string) metric.Int64ObservableGaug
 	return g
 }
 
-// callback registers a function that reports the values of the gauges when they are collected.
+// callback registers the function collect, which reports the values of the gauges each time
+// metrics are collected.
 func (m *maker) callback(collect func(metric.Observer), gauges ...metric.Observable) {
 	_, err := m.meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
 		return mcpseal.Guard(func() error { collect(to); return nil })

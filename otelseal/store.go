@@ -14,10 +14,12 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// Store returns a store that answers as the given store does, and measures how. Pass it to
-// mcpseal.Config.Replay. If the given store is a [mcpseal.NonBlockingStore], so is the returned
-// one, because OpenTelemetry demands that a measurement does not block. If the given store has a method Level, as [replay.SingleProcess] has, metrics tell how
-// full it is. Store returns nil if store is nil.
+// Store returns a store that passes every call to the given store, and measures its results
+// and how long it takes. Pass the returned store to mcpseal.Config.Replay. If the given store
+// is a [mcpseal.NonBlockingStore], so is the returned one, because OpenTelemetry demands that
+// a measurement does not block. If the given store has a method Level, as
+// [replay.SingleProcess] has, metrics also show how full it is. Store returns nil if store is
+// nil.
 func (o *Observer) Store(store mcpseal.ReplayStore) mcpseal.ReplayStore {
 	if store == nil {
 		return nil
@@ -32,7 +34,7 @@ func (o *Observer) Store(store mcpseal.ReplayStore) mcpseal.ReplayStore {
 	return observed
 }
 
-// cannotBlock decides as a boundary does.
+// cannotBlock reports whether the store's Spend cannot block. A boundary decides in the same way.
 func cannotBlock(store mcpseal.ReplayStore) (says bool) {
 	if s, ok := store.(mcpseal.NonBlockingStore); ok {
 		quietly(func() { says = s.NonBlocking() == store }) // the operator == panics if the store's type is not comparable
@@ -40,7 +42,7 @@ func cannotBlock(store mcpseal.ReplayStore) (says bool) {
 	return says
 }
 
-// The results of a call of Spend. Their indexes are those of storeResults.
+// The results of a call of Spend. They are indexes into storeResults.
 const (
 	resultFirst = iota
 	resultUsed
@@ -64,7 +66,7 @@ type observedStore struct {
 
 func (s *observedStore) Spend(ctx context.Context, use mcpseal.Use) (first bool, err error) {
 	start, returned := time.Now(), false
-	defer func() { // also if the store panics, and the panic goes on
+	defer func() { // runs even if the store panics; it does not stop the panic
 		took := time.Since(start)
 		quietly(func() { s.took.Record(ctx, took.Seconds(), storeResults[resultOf(returned, first, err)]...) })
 	}()
@@ -83,7 +85,7 @@ func resultOf(returned, first bool, err error) int {
 		return resultUsed
 	}
 	result := resultError
-	quietly(func() { // an error's method Is may panic
+	quietly(func() { // an error of the store may have a method Is that panics
 		switch {
 		case errors.Is(err, replay.ErrFull) || errors.Is(err, replay.ErrOwnerFull):
 			result = resultFull
@@ -99,10 +101,10 @@ func resultOf(returned, first bool, err error) int {
 // nonBlockingStore is an observedStore whose Spend cannot block.
 type nonBlockingStore struct{ *observedStore }
 
-// NonBlocking returns s: see [mcpseal.NonBlockingStore].
+// NonBlocking returns s, which means that Spend of s cannot block.
 func (s *nonBlockingStore) NonBlocking() mcpseal.ReplayStore { return s }
 
-// quietly calls f, and ignores a panic of f.
+// quietly calls f. If f panics, quietly returns as if f had returned.
 func quietly(f func()) {
 	defer func() { _ = recover() }()
 	f()
@@ -110,8 +112,8 @@ func quietly(f func()) {
 
 type leveled interface{ Level() replay.Level }
 
-// levels reports how full a store is. It asks the store only when metrics are collected,
-// because a store with an observer of its own counts as one that can block.
+// levels reports how full the stores are. It asks them when metrics are collected. It does not
+// use an observer of the store, because a store with an observer counts as one that can block.
 type levels struct {
 	held, capacity metric.Int64ObservableGauge
 
@@ -125,7 +127,8 @@ func (l *levels) add(store leveled) {
 	l.stores = append(l.stores, store)
 }
 
-// collect reports the store that is the fullest, because that one refuses tokens first.
+// collect reports only the level of the fullest store, because that store is the first to
+// refuse tokens.
 func (l *levels) collect(to metric.Observer) {
 	l.mu.Lock()
 	stores := slices.Clone(l.stores)

@@ -56,8 +56,8 @@ func (s *SingleProcess) report(level Level) {
 const logTimeout = time.Second
 
 // warn writes a warning to the log. It returns after logTimeout even if the log hangs,
-// because Spend must not block. Call it while holding s.warning: so at most one goroutine
-// waits for the log.
+// because Spend must not block. Call it only while holding s.warning, so that at most one
+// goroutine waits for the log.
 func (s *SingleProcess) warn(level Level) {
 	written := make(chan struct{})
 	go func() {

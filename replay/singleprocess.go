@@ -20,7 +20,7 @@ type SingleProcess struct {
 	warning sync.Mutex // held while the log gets a warning
 
 	mu   sync.Mutex // guards all fields below
-	used uses       // its seed never changes
+	used uses       // its seed never changes, so reading it needs no lock
 
 	oldest int64 // tokens issued before this time are refused; in Unix milliseconds
 	offset int64 // how many seconds the wall clock was ahead of the monotonic clock at the last call

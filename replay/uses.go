@@ -14,7 +14,7 @@ type uses struct {
 	seed   maphash.Seed
 	tokens shrinking[token, struct{}]
 	owned  shrinking[owner, int32] // how many used tokens each user has in the store
-	byDue  map[int64]*[]entry      // the entries, by the second in which the method expire checks them
+	byDue  map[int64]*[]entry      // maps a second to the entries that the method expire checks in that second
 	dues   []int64                 // the keys of byDue, in ascending order
 	last   int64                   // the key in byDue under which the last entry was added
 	list   *[]entry                // the same as byDue[last]
@@ -94,8 +94,8 @@ func (u *uses) listOf(due int64) *[]entry {
 }
 
 // expire removes tokens that have expired by both the wall clock and the monotonic clock.
-// The parameter most limits how many tokens it checks. more is true if there are others to
-// check.
+// The parameter most limits how many tokens it checks. more is true if it stopped
+// at this limit.
 func (u *uses) expire(now moment, most int, removed func(entry)) (more bool) {
 	for len(u.dues) > 0 && u.dues[0] <= now.running {
 		list := u.byDue[u.dues[0]]

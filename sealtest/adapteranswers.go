@@ -56,8 +56,8 @@ func asking(kind mcpseal.Kind) AdapterHandler {
 }
 
 // keptFrom sends the request. It fails the trial if the request's answers reach the
-// handler. The client must get the question again, or an error from before the handler
-// runs.
+// handler. Either the handler runs and the client gets the question again, or the handler
+// does not run and the client gets an error.
 func (r *adapterRig) keptFrom(what string, request adapterRequest) {
 	before := r.runs()
 	response := r.send(request)

@@ -40,7 +40,7 @@ func testNonBlocking(t *testing.T, store mcpseal.ReplayStore, newUse func() mcps
 					spendDirectly(store, newUse())
 				}
 				begun.Done()
-				// Only a use that is spent already, so that the store does not grow.
+				// Spend the same use again and again, so that the store does not grow.
 				for !enough.Load() {
 					spendDirectly(store, shared)
 					runtime.Gosched()
@@ -66,7 +66,8 @@ func testNonBlocking(t *testing.T, store mcpseal.ReplayStore, newUse func() mcps
 	})
 }
 
-// watchedContext notices when Spend means to wait for its end.
+// watchedContext records whether Spend calls Done, that is, whether Spend waits for the end
+// of the context.
 type watchedContext struct {
 	context.Context
 	waits atomic.Bool
@@ -77,7 +78,8 @@ func (c *watchedContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// spendDirectly has a name that waitingFor finds in a stack.
+// spendDirectly calls Spend. The function waitingFor looks for the name spendDirectly in
+// stacks.
 func spendDirectly(store mcpseal.ReplayStore, use mcpseal.Use) {
 	store.Spend(context.Background(), use)
 }

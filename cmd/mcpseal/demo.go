@@ -43,12 +43,13 @@ unexpected one, it could not be tried, and the exit code is 3.`,
 
 // demo first calls the tool of a server as an honest user, and then attacks the server.
 type demo struct {
-	unprotected bool // only the server without protection
+	unprotected bool // attack only the server without protection
 	out         painter
 	wrap        func(protected bool, next http.Handler) http.Handler // wraps the HTTP handler of every server, for tests; may be nil
 }
 
-// side is the server of the demo, without protection or with it, and its users.
+// side is one of the two sides that the demo compares: servers without protection, or servers
+// with it, and their users.
 type side struct {
 	protected          bool
 	main, brief, other *service // brief: tokens expire after a second; other: another service with the same keys

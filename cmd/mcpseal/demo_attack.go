@@ -15,13 +15,13 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// attack is one way to misuse a state of alice.
+// attack is one way to misuse a state that alice got from the server.
 type attack struct {
 	name   string
 	who    *client
 	params mcp.CallToolParams
 	wait   time.Duration
-	harm   func(did action) string // the harm in what the tool did, in few words; "" if there is none
+	harm   func(did action) string // says in a few words what harm the tool did; "" means none
 }
 
 // action is what the tool says that it did.
@@ -38,7 +38,7 @@ func readAction(text string) (did action, ok bool) {
 	return action{m[1], m[2], m[3], m[4], m[5]}, true
 }
 
-// plan returns the attacks on this side. states are those of alice's honest call.
+// plan returns the attacks on this side. The two states are from alice's honest call.
 func (s *side) plan(ctx context.Context, states [2]string) ([]attack, error) {
 	asked, confirmedState := states[0], states[1]
 	old, err := s.stateOf(ctx, s.brief)
@@ -56,8 +56,8 @@ func (s *side) plan(ctx context.Context, states [2]string) ([]attack, error) {
 	rollback.Name = "rollback"
 	database.Arguments = map[string]any{"service": "database", "version": "9.9.9"}
 
-	// In some attacks, what the tool did differs from what alice confirmed. In the others, the
-	// harm is that it did anything at all.
+	// In some attacks, the harm is that the tool did something else than alice confirmed. In
+	// the others, the harm is that the tool did anything at all.
 	agreed, _ := readAction(deployed)
 	did := func(how string) func(action) string {
 		return func(did action) string { return did.done + how }
@@ -101,10 +101,10 @@ func (d *demo) attack(ctx context.Context, bare, sealed *side) error {
 	d.row(cell{text: "  "}, "attack", cell{text: "harm without protection"}, cell{text: last})
 	harmless, succeeded, untried := 0, 0, 0
 	broken := false // whether the server on which a token expires could not be attacked
-	var why error   // of the first attack that could not be tried
+	var why error   // why the first of the attacks that could not be tried was not
 	var wire string // what a rejected client gets
 	for i, a := range bare.attacks {
-		if !broken { // the demo has failed if an attack could not be tried, and waiting is pointless
+		if !broken { // if an attack could not be tried, the demo has failed, so do not wait
 			time.Sleep(a.wait)
 		}
 		without, with := a.try(ctx), outcome{}
@@ -157,12 +157,12 @@ func (d *demo) attack(ctx context.Context, bare, sealed *side) error {
 	return nil
 }
 
-// cell is a text of the table in its colour, which may be "".
+// cell is a text in the table, and its colour. The colour "" means the terminal's own.
 type cell struct{ colour, text string }
 
 var untriedCell = cell{yellow, "could not be tried"}
 
-// row prints a row of the table. It fits 80 columns.
+// row prints a row of the table. The row fits into 80 columns.
 func (d *demo) row(mark cell, name string, harm, answer cell) {
 	paint := func(c cell, width int) string {
 		text := fmt.Sprintf("%-*.*s", width, width, c.text)
@@ -181,13 +181,13 @@ func (d *demo) row(mark cell, name string, harm, answer cell) {
 
 // outcome is how an attack ended.
 type outcome struct {
-	harm     string // "" if the server did not do what the attacker wants
+	harm     string // what harm was done; "" if the server did not do what the attacker wanted
 	answer   string // what a rejected client got
 	rejected bool   // false if the client got the question again
 	err      error  // why the attack could not be tried
 }
 
-// brief returns the answer in two words at most.
+// brief describes the answer in at most two words.
 func (o outcome) brief() string {
 	if o.rejected {
 		return "rejected"
@@ -195,9 +195,9 @@ func (o outcome) brief() string {
 	return "asked again"
 }
 
-// try makes the attack. If the tool acted, the outcome has the harm. If the client got the
-// answer that a protected server must give, the outcome has that answer. Any other answer, or
-// none, proves nothing, and the outcome has an error.
+// try makes the attack. If the tool acted, the outcome holds the harm. If the client got the
+// answer that a protected server must give, the outcome holds that answer. If it got another
+// answer or none, the attack proves nothing, and the outcome holds an error.
 func (a *attack) try(ctx context.Context) outcome {
 	result, err := a.who.CallTool(ctx, &a.params)
 	var rpc *jsonrpc.Error

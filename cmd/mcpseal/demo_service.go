@@ -24,7 +24,7 @@ type service struct {
 	web *http.Server
 
 	mu   sync.Mutex
-	told string // what the operator was told last
+	told string // the last message to the operator
 }
 
 // start starts a server with the tools of the package release. If ring is nil, the server
@@ -65,7 +65,8 @@ func (s *service) observe(_ context.Context, e mcpseal.Event) {
 	}
 }
 
-// lastTold returns what the operator was told since the last call of lastTold, or "".
+// lastTold returns the last message that the operator got since the last call of lastTold, or
+// "" if there was none.
 func (s *service) lastTold() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// durationFlag is the value of a flag that is a duration. Unlike in Go, the unit d, a day, is
-// allowed too: 14d or 1d12h, for example.
+// durationFlag is the value of a flag that is a duration. In addition to Go's units it allows
+// d, a day: 14d or 1d12h, for example.
 type durationFlag time.Duration
 
 func (d *durationFlag) Type() string { return "duration" }
@@ -37,7 +37,7 @@ func (d *durationFlag) Set(text string) error {
 	}
 	var more time.Duration
 	if rest != "" {
-		if ok && strings.ContainsAny(rest, "+-") { // 1d-23h would be an hour
+		if ok && strings.ContainsAny(rest, "+-") { // refuse signs: 1d-23h would mean an hour
 			return errors.New("not a duration such as 30m, 2h or 14d")
 		}
 		if more, err = time.ParseDuration(rest); err != nil {

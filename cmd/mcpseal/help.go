@@ -32,8 +32,8 @@ func fitHelp(root *cobra.Command) {
 	fit(root)
 }
 
-// reflow breaks the lines of every paragraph again, so that they fit into columns. It does
-// not change a paragraph with an indented line, because that is an example.
+// reflow breaks the lines of every paragraph anew, so that no line is longer than columns. It
+// does not change a paragraph with an indented line, because such a paragraph is an example.
 func reflow(text string) string {
 	paragraphs := strings.Split(strings.ReplaceAll(text, "\t", "    "), "\n\n")
 	for i, p := range paragraphs {

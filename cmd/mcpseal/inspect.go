@@ -17,8 +17,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/inspect"
 )
 
-// maxToken is the most bytes that are read from standard input. No boundary accepts a token
-// as long as this.
+// maxToken is how many bytes are read from standard input at most. No boundary accepts a token
+// of this length.
 const maxToken = 16 << 20
 
 // inspection holds the flags of the command inspect.

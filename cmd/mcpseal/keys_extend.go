@@ -87,7 +87,7 @@ func extendOne(cmd *cobra.Command, path, name, until string) error {
 	})
 }
 
-// extended records in the view which keys now open tokens for longer.
+// extended writes into the view which keys now open tokens for longer than before.
 func (v *fileView) extended(keys []*keyfile.Key) {
 	if len(keys) == 0 {
 		v.Done = "every key opens for long enough"

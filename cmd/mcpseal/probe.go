@@ -108,7 +108,7 @@ func (p *probing) flags(cmd *cobra.Command) {
 		return nil
 	})}, "answer", "the content of the answer to a question of it")
 	f.StringVar(&p.control, "control", "accept", "how honest calls are answered: accept, or decline for no effect")
-	// Flags that say as which users the probe calls.
+	// Flags with the access tokens of the two users as whom the probe sends requests.
 	f.StringVar(&o.Bearer, "bearer", "", "access token of a user (default $"+probe.BearerVariable+")")
 	f.StringVar(&o.UserHeader, "user-header", "", "send --bearer and --other-bearer, names of users, in this `HEADER`; for a server behind a gateway")
 	f.StringVar(&o.OtherBearer, "other-bearer", "", "access token of another user (default $"+probe.OtherBearerVariable+")")
@@ -131,8 +131,8 @@ func (p *probing) flags(cmd *cobra.Command) {
 	f.StringVarP(&p.output, "output", "o", "", "write the report to a `FILE`")
 }
 
-// each is a flag that may be repeated. It calls set for each value, in the order of the command
-// line.
+// each is the value of a flag that may be repeated. It calls the function set for each value,
+// in the order of the command line.
 type each struct {
 	kind string
 	set  func(string) error

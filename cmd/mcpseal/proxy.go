@@ -19,7 +19,7 @@ import (
 	"github.com/mcpseal/mcpseal/proxy"
 )
 
-// proxying holds the settings of the command proxy, and what is made from them.
+// proxying holds the settings of the command proxy, and the configurations made from them.
 type proxying struct {
 	file     string
 	keys     proxyKeys
@@ -87,7 +87,7 @@ With a command after --, the exit code is that of the command.`,
     --ephemeral --audience try --identity anonymous
   mcpseal proxy --audience notes --ephemeral -- python server.py
   mcpseal proxy check proxy.yaml && mcpseal proxy --config proxy.yaml`,
-		Annotations:           map[string]string{"alone": "yes"}, // it needs no subcommand
+		Annotations:           map[string]string{"alone": "yes"}, // the command can run without a subcommand
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,
 		ValidArgsFunction:     cobra.NoFileCompletions,
@@ -132,7 +132,8 @@ func (p *proxying) flags(cmd *cobra.Command) {
 	p.drain.flags(cmd)
 }
 
-// onlyHTTP has the flags that mean nothing with a command after --.
+// onlyHTTP lists the flags that are only for HTTP. They are refused together with a command
+// after --.
 var onlyHTTP = []string{
 	"upstream", "listen", "admin", "identity", "header", "trust", "jwt-issuer", "jwt-audience", "jwt-algorithm", "jwt-jwks",
 	"resource", "san", "forward-identity", "allow-origin", "max-request", "max-answer", "budget", "timeout", "client-timeout", "max-connections",
@@ -162,8 +163,8 @@ func (p *proxying) check(cmd *cobra.Command, args []string) error {
 	return p.checkFor(cmd, args)
 }
 
-// checkFor returns an error that says what is wrong with the settings of a proxy that starts
-// this command, or none.
+// checkFor returns an error that says what is wrong with the settings, or nil. args is the
+// command that the proxy starts; it is empty if the proxy serves HTTP.
 func (p *proxying) checkFor(cmd *cobra.Command, args []string) error {
 	if err := checkValues(cmd.Flags()); err != nil {
 		return err
@@ -232,9 +233,9 @@ func (p *proxying) run(cmd *cobra.Command, args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // after the first signal, a second one ends the process at once
 	brokenPipe := make(chan os.Signal, 1)
-	signal.Notify(brokenPipe, syscall.SIGPIPE) // otherwise the process would end with whoever reads its log
+	signal.Notify(brokenPipe, syscall.SIGPIPE) // otherwise the process would be killed when the reader of its log ends
 	defer signal.Stop(brokenPipe)
 	logger, flush := p.log.open(cmd.ErrOrStderr())
 	defer flush()

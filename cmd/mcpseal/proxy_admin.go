@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// readyTimeout is how long all checks of readiness together may take.
+// readyTimeout is how long one check of all parts may take.
 const readyTimeout = 5 * time.Second
 
 // readiness tells whether the proxy can serve requests now.
@@ -18,31 +18,33 @@ type readiness struct {
 	parts    []part
 	draining atomic.Bool
 
-	mu     sync.Mutex // held for a look
+	mu     sync.Mutex // held while the parts are checked
 	looked time.Time
 	result []error
 }
 
-// readyFor is how long a result counts, so that asking often costs the server nothing.
+// readyFor is how long the result of a check is used again, so that frequent requests for the
+// readiness do not burden the server.
 const readyFor = time.Second
 
-// part is something that the proxy needs.
+// part is something that the proxy needs, such as its keys or the server.
 type part struct {
 	name  string
 	check func(context.Context) error
 }
 
-// need adds something that the proxy needs. A nil check means that it cannot fail.
+// need adds a part that the proxy needs. The function check returns why the part does not work
+// now. A nil check means that the part always works, so need does not add it.
 func (r *readiness) need(name string, check func(context.Context) error) {
 	if check != nil {
 		r.parts = append(r.parts, part{name, check})
 	}
 }
 
-// ServeHTTP answers 200 if the proxy can serve requests, otherwise 503. The body has a line
-// for each part.
+// ServeHTTP answers with the status 200 if the proxy can serve requests, and otherwise with
+// 503. The body has a line for each part.
 func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), readyTimeout) // others get the result too
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), readyTimeout) // not canceled with this request, because other requests use the result too
 	defer cancel()
 	status := http.StatusOK
 	var body strings.Builder
@@ -64,8 +66,9 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Write([]byte(body.String()))
 }
 
-// closing lets clients connect anew after each answer while the proxy is about to end, so
-// that they reach another replica.
+// closing returns a handler that calls next. While the proxy is about to end, it also closes
+// the connection after each answer, so that the client connects again and reaches another
+// replica.
 func (r *readiness) closing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if r.draining.Load() {
@@ -75,7 +78,8 @@ func (r *readiness) closing(next http.Handler) http.Handler {
 	})
 }
 
-// look checks all parts at once, unless somebody did so a moment ago.
+// look checks all parts at the same time, and returns an error or nil for each. It returns the
+// last result if that is younger than readyFor.
 func (r *readiness) look(ctx context.Context) []error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +96,8 @@ func (r *readiness) look(ctx context.Context) []error {
 	return errs
 }
 
-// adminHandler serves what operators need. It must not be reachable for clients.
+// adminHandler serves health, readiness and metrics to operators. Clients must not be able to
+// reach it.
 func adminHandler(ready *readiness, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {

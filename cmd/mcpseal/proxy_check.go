@@ -40,8 +40,8 @@ for a proxy that starts a command, write the command after --; it is not started
 	return cmd
 }
 
-// try reports for each part of the proxy whether it would work. It reports everything that
-// is wrong, not only the first.
+// try prints for each part of the proxy whether it would work. It does not stop at the first
+// part that would not.
 func (p *proxying) try(cmd *cobra.Command, file string, command []string) error {
 	bad := false
 	say := func(what string, err error) error {

@@ -14,11 +14,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFile is the most bytes of a file with settings.
+// maxFile is the maximum length of a file of settings, in bytes.
 const maxFile = 1 << 20
 
-// loadFile sets the flags of cmd that are not on the command line from a YAML file. Its
-// fields are named like the flags. The error names every field that is wrong.
+// loadFile sets flags of cmd from a YAML file, whose fields have the names of the flags. A flag
+// on the command line takes precedence over the file. The error names every wrong field.
 func loadFile(cmd *cobra.Command, name string) error {
 	text, err := readSettings(name)
 	if err != nil {
@@ -43,7 +43,8 @@ func readSettings(name string) ([]byte, error) {
 	return text, err
 }
 
-// setFields sets flags from the fields of a YAML document, and returns what is wrong with it.
+// setFields sets flags from the fields of a YAML document. It returns a line for each mistake
+// in the document.
 func setFields(flags *pflag.FlagSet, text []byte) (wrong []string) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document, more yaml.Node
@@ -84,11 +85,12 @@ func setFields(flags *pflag.FlagSet, text []byte) (wrong []string) {
 }
 
 func notYAML(err error) string {
-	// What is in quotes is from the file, and may be a secret.
+	// Leave out what the error has in quotes: it is from the file, and may be a secret.
 	return "not YAML: " + regexp.MustCompile(`'[^']*'`).ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "'…'")
 }
 
-// unknownField says that there is no such field, and names one that is spelt much like it.
+// unknownField returns an error text for a field that does not exist. The text names the field
+// with the most similar name, if there is one.
 func unknownField(flags *pflag.FlagSet, name string) string {
 	best, least := "", 3
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -103,7 +105,7 @@ func unknownField(flags *pflag.FlagSet, name string) string {
 	return text + "; the fields are named like the flags of mcpseal proxy --help, without the dashes"
 }
 
-// distance returns how many letters must be added, taken away or replaced to make b of a.
+// distance returns how many letters must be added, removed or replaced to turn a into b.
 func distance(a, b string) int {
 	if len(a) > 64 {
 		return len(a)
@@ -127,7 +129,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// setField sets a flag from the value of a field. It returns what is wrong with the value.
+// setField sets a flag from the value of a field. It returns what is wrong with the value, or
+// "" if nothing is.
 func setField(flags *pflag.FlagSet, flag *pflag.Flag, value *yaml.Node) string {
 	values := []*yaml.Node{value}
 	switch isList := isList(flag); {

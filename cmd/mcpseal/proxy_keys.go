@@ -13,8 +13,9 @@ import (
 	"github.com/mcpseal/mcpseal/keys/agekeys"
 )
 
-// proxyKeys holds the flags that say where the keys of the proxy are. Its unwrap has other
-// flags than elsewhere, because --identity is about users here.
+// proxyKeys holds the flags that say where the keys of the proxy are. Its field unwrap is set
+// by --age-identity and not, as in other commands, by --identity, which here says how users
+// are known.
 type proxyKeys struct {
 	file      string
 	unwrap    unwrap
@@ -54,7 +55,7 @@ func (k *proxyKeys) check() error {
 	return nil
 }
 
-// open returns the keys, and a function that ends their use.
+// open returns the keys, and a function that must be called when they are no longer needed.
 func (k *proxyKeys) open(cmd *cobra.Command, logger *slog.Logger, observer func(keys.Event)) (source mcpseal.KeySource, done func(), err error) {
 	nothing := func() {}
 	switch {

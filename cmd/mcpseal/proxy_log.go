@@ -34,7 +34,8 @@ func (l *proxyLog) check() error {
 	return nil
 }
 
-// open returns a logger, and a function that writes what the logger has got so far.
+// open returns a logger, and a function that waits until the records of the logger are
+// written. Call it when the process ends.
 func (l *proxyLog) open(to io.Writer) (logger *slog.Logger, flush func()) {
 	w := &logWriter{to: to, records: make(chan []byte, logRoom), flushing: make(chan struct{}), flushed: make(chan struct{})}
 	defer func() { go w.write() }()
@@ -46,7 +47,7 @@ func (l *proxyLog) open(to io.Writer) (logger *slog.Logger, flush func()) {
 	return slog.New(slog.NewTextHandler(w, nil)), w.flush
 }
 
-// logRequest writes the access record of a request.
+// logRequest logs a request that has ended, for --access-log.
 func logRequest(ctx context.Context, logger *slog.Logger, r httpcarrier.Request) {
 	attrs := []slog.Attr{
 		slog.String("http_method", r.HTTPMethod), slog.Int("status", r.Status), slog.Float64("duration_ms", float64(r.Duration.Microseconds())/1000),
@@ -62,20 +63,20 @@ func logRequest(ctx context.Context, logger *slog.Logger, r httpcarrier.Request)
 }
 
 const (
-	logRoom    = 1000        // records that wait to be written
-	logTimeout = time.Second // how long they may take at the end
+	logRoom    = 1000        // how many records may wait to be written
+	logTimeout = time.Second // how long the process waits for them when it ends
 )
 
-// logWriter writes the log. No request waits for it: if records come faster than they can be
-// written, or the disk is full, some are lost, and a later record says how many.
+// logWriter writes the log. No request waits until a record is written. If records come faster
+// than they can be written, or the disk is full, some are lost. A later record says how many.
 type logWriter struct {
 	to         io.Writer
-	lostRecord string // says how many records were lost
+	lostRecord string // a format for the record that says how many records were lost
 	records    chan []byte
 	lost       atomic.Int64
 
 	once              sync.Once
-	flushing, flushed chan struct{} // closed when the process ends, and when all is written
+	flushing, flushed chan struct{} // flushing is closed when the process ends, flushed when all records are written
 }
 
 func (w *logWriter) Write(p []byte) (int, error) {
@@ -87,7 +88,7 @@ func (w *logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// write writes records until the end.
+// write writes the records that come in, until flush was called and none is left.
 func (w *logWriter) write() {
 	defer close(w.flushed)
 	for {
@@ -116,7 +117,7 @@ func (w *logWriter) writeOne(record []byte) {
 	}
 }
 
-// flush waits until all records are written, but not for long.
+// flush waits until all records are written, but at most for logTimeout.
 func (w *logWriter) flush() {
 	w.once.Do(func() { close(w.flushing) })
 	select {

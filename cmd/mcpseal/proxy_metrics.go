@@ -16,14 +16,15 @@ import (
 	"github.com/mcpseal/mcpseal/otelseal"
 )
 
-// proxyMetrics has the metrics of a proxy: those of otelseal, and one about requests.
+// proxyMetrics has the metrics of a proxy: the metrics of otelseal, and the duration of HTTP
+// requests.
 type proxyMetrics struct {
 	*otelseal.Observer
-	handler  http.Handler // serves them to Prometheus
+	handler  http.Handler // serves the metrics to Prometheus
 	requests metric.Float64Histogram
 }
 
-// newProxyMetrics makes metrics that name the listed tools, and no others.
+// newProxyMetrics makes metrics that may name the listed tools. They name no other tools.
 func newProxyMetrics(tools []string) (*proxyMetrics, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -42,8 +43,8 @@ func newProxyMetrics(tools []string) (*proxyMetrics, error) {
 	return m, err
 }
 
-// count counts a request. The attributes have few values, whatever clients and the server
-// send.
+// count counts a request. Its attributes have only a few possible values, whatever clients and
+// the server send, so the number of time series stays small.
 func (m *proxyMetrics) count(ctx context.Context, r httpcarrier.Request) {
 	method, status := "_OTHER", 0
 	switch r.HTTPMethod {

@@ -20,8 +20,8 @@ import (
 // proxyParts is what a proxy consists of.
 type proxyParts struct {
 	core    *proxy.Proxy
-	handler *httpcarrier.Handler // nil over stdio, like the rest
-	tls     *tls.Config          // nil without TLS
+	handler *httpcarrier.Handler // nil over stdio
+	tls     *tls.Config          // nil over stdio, and without TLS
 	metrics http.Handler
 	ready   readiness
 	ends    []func()
@@ -33,9 +33,9 @@ func (parts *proxyParts) close() {
 	}
 }
 
-// assemble makes the parts of a proxy from its settings. Nothing is served yet. The function
-// made gets the name of each part with the error of making it; assemble stops if made returns
-// an error.
+// assemble makes the parts of a proxy from its settings, and serves nothing yet. After each
+// part, it calls the function made with the part's name, and with the error if the part could
+// not be made. assemble stops if made returns an error.
 func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slog.Logger, made func(part string, err error) error) (parts *proxyParts, err error) {
 	parts = new(proxyParts)
 	defer func() {
@@ -64,7 +64,7 @@ func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slo
 		p.boundary.Keys = source
 		parts.ready.need(partKeys, keysReady(source))
 	} else {
-		p.boundary.Keys = mcpseal.Ephemeral() // so that the other parts can be tried; if made returns nil, nothing is served
+		p.boundary.Keys = mcpseal.Ephemeral() // only proxy check goes on with these keys, to try the other parts: elsewhere made returns the error
 	}
 	if err = made(partKeys, err); err != nil {
 		return parts, err
@@ -95,12 +95,13 @@ func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slo
 }
 
 func (p *proxying) assembleHTTP(ctx context.Context, parts *proxyParts, logger *slog.Logger, made func(string, error) error) error {
-	// Not the context of the signal: until the proxy ends, it may need new keys of the issuer.
+	// This context does not end at a signal: while the proxy completes its last requests, it
+	// may still have to fetch keys of the issuer.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	parts.ends = append(parts.ends, end)
 	known, err := p.users.open(life, &p.carrier, logger)
 	if err != nil {
-		p.carrier.Identity = identity.Anonymous() // so that the server can be tried; if made returns nil, nothing is served
+		p.carrier.Identity = identity.Anonymous() // only proxy check goes on with this identity, to try the server: elsewhere made returns the error
 	}
 	parts.ready.need(partIdentity, known)
 	if err := made(partIdentity, err); err != nil {
@@ -122,7 +123,7 @@ func (p *proxying) assembleHTTP(ctx context.Context, parts *proxyParts, logger *
 	return made(partUpstream, nil)
 }
 
-// The parts that can fail.
+// The names of the parts that can fail.
 const (
 	partKeys        = "keys"
 	partStore       = "store of used tokens"
@@ -131,7 +132,7 @@ const (
 	partUpstream    = "upstream"
 )
 
-// keysReady returns a function that tells whether there is a key that seals.
+// keysReady returns a function that returns an error if there is no key to seal with.
 func keysReady(source mcpseal.KeySource) func(context.Context) error {
 	return func(context.Context) error {
 		if ring := source.Ring(); ring == nil || len(ring.IDs()) == 0 {

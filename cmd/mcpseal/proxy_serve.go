@@ -22,7 +22,7 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// proxyDrain holds the settings of the proxy's end.
+// proxyDrain holds the settings that say how the proxy ends.
 type proxyDrain struct{ delay, requests time.Duration }
 
 func (d *proxyDrain) flags(cmd *cobra.Command) {
@@ -37,17 +37,19 @@ func (d *proxyDrain) check() error {
 	return nil
 }
 
-// serve serves HTTP until the context is done, and then ends in order.
+// serve serves HTTP until the context ends. Then it waits for open requests before it returns,
+// as the settings p.drain say.
 func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyParts, logger *slog.Logger) error {
 	listener, err := listen(p.listen)
 	if err != nil {
 		return failed("--listen: %w", err)
 	}
 	p.warn(listener.Addr(), logger)
-	log.SetOutput(io.Discard) // package http writes to it what a server sends out of turn, which may be a state
+	log.SetOutput(io.Discard) // package http logs what a server sends unasked, which may be a state
 	defer log.SetOutput(os.Stderr)
-	// The collector runs when the heap has doubled: with a small one, after every few messages.
-	// The system gives these bytes no memory, because nobody touches them.
+	// The garbage collector runs each time the heap has doubled. With a small heap, it would
+	// run after every few messages, so make the heap larger. These bytes use no memory, because
+	// nothing reads or writes them.
 	ballast := make([]byte, 32<<20)
 	defer runtime.KeepAlive(ballast)
 	requests, cancel := context.WithCancel(context.Background())
@@ -68,7 +70,7 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 		}
 		admin := newServer(adminHandler(&parts.ready, parts.metrics), logger)
 		admin.WriteTimeout, admin.ReadHeaderTimeout = 30*time.Second, 5*time.Second
-		admin.SetKeepAlivesEnabled(false) // so that nobody can hold all connections, and health checks fail
+		admin.SetKeepAlivesEnabled(false) // otherwise idle clients could hold all connections, and health checks would fail
 		defer admin.Close()
 		go func() { ended <- admin.Serve(netutil.LimitListener(adminListener, 256)) }()
 		say(cmd.OutOrStdout(), "http", adminListener.Addr(), "", " for operators: /healthz, /readyz, /metrics")
@@ -85,14 +87,14 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 	time.Sleep(p.drain.delay)
 	if !shutDown(server, p.drain.requests) {
 		logger.Warn("proxy: requests that had not ended in time were ended")
-		cancel() // requests that are still open end with an error
+		cancel() // makes requests that are still open end with an error
 		shutDown(server, time.Second)
 		server.Close()
 	}
 	return nil
 }
 
-// say tells the user what is served, and where.
+// say prints for the user the address at which the proxy serves. what is added to the line.
 func say(out io.Writer, scheme string, at net.Addr, path, what string) {
 	if at.Network() == "unix" {
 		if path != "" {
@@ -114,14 +116,15 @@ func newServer(handler http.Handler, logger *slog.Logger) *http.Server {
 	}
 }
 
-// shutDown stops listening, and waits for requests. It reports whether all have ended.
+// shutDown stops listening, and waits for open requests, but no longer than wait. It reports
+// whether all of them have ended.
 func shutDown(server *http.Server, wait time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	return server.Shutdown(ctx) == nil
 }
 
-// warn tells the operator what a set-up does not protect.
+// warn logs a warning for each setting that leaves something unprotected.
 func (p *proxying) warn(at net.Addr, logger *slog.Logger) {
 	if p.users.identity == "anonymous" {
 		logger.Warn("proxy: --identity anonymous binds tokens to no user: whoever has a token can use it")
@@ -146,7 +149,7 @@ func listen(address string) (net.Listener, error) {
 		return net.Listen("tcp", address)
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeSocket {
-		// A process that was killed leaves its socket. A socket that somebody serves stays.
+		// A killed process leaves its socket behind. Remove the socket if no process serves it.
 		conn, err := net.DialTimeout("unix", path, time.Second)
 		if err == nil {
 			conn.Close()

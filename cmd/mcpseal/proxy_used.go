@@ -15,7 +15,8 @@ import (
 	"github.com/mcpseal/mcpseal/replay/redisreplay"
 )
 
-// proxyUsed holds the settings of single use.
+// proxyUsed holds the settings that say whether each token works only once, and where used
+// tokens are stored.
 type proxyUsed struct {
 	singleUse       bool
 	redis, redisEnv string
@@ -38,8 +39,9 @@ func (u *proxyUsed) check() error {
 	return nil
 }
 
-// open returns the store of used tokens, or nil if tokens may be used again. The function
-// ready tells whether the store can be reached; it is nil if that is always so.
+// open returns the store of used tokens, or nil if a token may be used more than once. The
+// function ready returns an error if the store cannot be reached; ready is nil if the store is
+// in this process. Call done when the store is no longer needed.
 func (u *proxyUsed) open(ctx context.Context, logger *slog.Logger) (store mcpseal.ReplayStore, ready func(context.Context) error, done func(), err error) {
 	done = func() {}
 	address := u.redis
@@ -60,10 +62,10 @@ func (u *proxyUsed) open(ctx context.Context, logger *slog.Logger) (store mcpsea
 	}
 	options, err := redis.ParseURL(address)
 	if err != nil {
-		return nil, nil, done, usage("the address of Redis is not a URL such as redis://127.0.0.1:6379/0") // the error may repeat a password
+		return nil, nil, done, usage("the address of Redis is not a URL such as redis://127.0.0.1:6379/0") // err is left out, because it may repeat a password
 	}
 	options.ContextTimeoutEnabled = true
-	redis.SetLogger(silent{}) // the records of the store say more
+	redis.SetLogger(silent{}) // the store logs its own records, which say more
 	client := redis.NewClient(options)
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -78,14 +80,14 @@ func (u *proxyUsed) open(ctx context.Context, logger *slog.Logger) (store mcpsea
 			return nil
 		case redis.HasErrorPrefix(err, "NOPERM"):
 			return errors.New("its user lacks the right +ping")
-		default: // the error may repeat an address with a password
+		default: // err is left out, because it may repeat an address with a password
 			return errors.New("it does not answer")
 		}
 	}
 	return shared, ready, func() { client.Close() }, nil
 }
 
-// silent is a log of the client of Redis that nobody reads.
+// silent is a logger for the Redis client that drops every record.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}

@@ -15,7 +15,7 @@ import (
 	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/identity"
 )
 
-// proxyUsers holds the settings that say how users are known.
+// proxyUsers holds the settings that say how the proxy learns who the user is.
 type proxyUsers struct {
 	identity   string
 	header     string
@@ -27,7 +27,7 @@ type proxyUsers struct {
 	resource   string
 	san        string
 
-	at *url.URL // resource
+	at *url.URL // the setting resource, parsed
 }
 
 func (u *proxyUsers) flags(cmd *cobra.Command) {
@@ -55,7 +55,7 @@ func (u *proxyUsers) trust(text string) error {
 	return nil
 }
 
-// settings returns the settings of each identity that are given.
+// settings returns the flags that were given, for each --identity that they belong to.
 func (u *proxyUsers) settings() map[string][]string {
 	given := make(map[string][]string)
 	for _, s := range []struct {
@@ -73,7 +73,8 @@ func (u *proxyUsers) settings() map[string][]string {
 	return given
 }
 
-// check returns an error that says what is missing, or what does not belong to the identity.
+// check returns an error that says which setting is missing or wrong, or does not belong to
+// the given --identity.
 func (u *proxyUsers) check(p *proxying) (err error) {
 	for of, names := range u.settings() {
 		if of != u.identity && u.identity != "" {
@@ -121,8 +122,8 @@ func (u *proxyUsers) check(p *proxying) (err error) {
 	return nil
 }
 
-// open sets the carrier's identity, and what belongs to it. The function ready tells whether
-// users can be known now.
+// open sets the carrier's field Identity, and the fields about metadata that belong to it. The
+// function ready returns an error if users cannot be known now; nil means that they always can.
 func (u *proxyUsers) open(ctx context.Context, carrier *httpcarrier.Config, logger *slog.Logger) (ready func(context.Context) error, err error) {
 	switch u.identity {
 	case "header":

@@ -17,10 +17,10 @@ import (
 // variableName matches the name of an environment variable.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// checkValues returns an error if a flag was given without a value, as an unset variable of a
-// shell or of a template does: what it was to protect would be unprotected in silence. It
-// also refuses a secret in place of the name of a file or variable, before an error could
-// repeat it.
+// checkValues returns an error if the value of a flag is empty. The value may come from a
+// variable that is not set, and without it the proxy would silently protect less. checkValues
+// also refuses a secret where the name of a file or a variable belongs, so that no later
+// error repeats the secret.
 func checkValues(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		if err == nil {
@@ -35,7 +35,7 @@ func checkValue(f *pflag.Flag) error {
 	if list, ok := f.Value.(pflag.SliceValue); ok {
 		values = list.GetSlice()
 	} else if _, ok := f.Value.(each); ok {
-		return nil // it has refused what is empty
+		return nil // its function set has already refused an empty value
 	}
 	kind, _ := pflag.UnquoteUsage(f)
 	for _, value := range values {
@@ -54,7 +54,7 @@ func checkValue(f *pflag.Flag) error {
 	return nil
 }
 
-// isSecret reports whether a text is a key rather than the name of a file.
+// isSecret reports whether a text is a key or certificate rather than the name of a file.
 func isSecret(text string) bool {
 	_, err := keys.FromText(text, keys.MCPSeal)
 	return err == nil || strings.Contains(text, "\n") || strings.Contains(text, "-----BEGIN") || strings.HasPrefix(text, "AGE-SECRET-KEY-")

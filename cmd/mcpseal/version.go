@@ -10,14 +10,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// releaseVersion is the version of this release, or of the next one if this build is none.
+// releaseVersion is the version of this release. If this build is not a release, it is the
+// version of the next release.
 const releaseVersion = "0.1.0"
 
-// commit is the commit of a release. The release build sets it, because a binary that is built
-// from a published module does not know its commit.
+// commit is the commit from which a release was built. The release build sets it, because a
+// binary that is built from a published module does not know its commit.
 var commit string
 
-// build says from what this binary was built.
+// build says from which version and commit, and with which Go, this binary was built.
 type build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`
@@ -39,8 +40,8 @@ var (
 	pseudo    = regexp.MustCompile(`^v[0-9].*[-.][0-9]{14}-([0-9a-f]{12})(\+.*)?$`) // a version that the go command made from a commit
 )
 
-// buildOf returns what info says about a build. Only a build of a published version has the
-// version of a release. Every other build is a development version.
+// buildOf returns what info says about a build. Only a build of a published version shows a
+// release as its version. Every other build shows a development version.
 func buildOf(info *debug.BuildInfo, commit string) build {
 	b := build{Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	for _, setting := range info.Settings {

@@ -37,7 +37,7 @@ func (s *Stream) begin() {
 	s.Buf, s.Lost, s.again = s.Buf[:0], false, false
 }
 
-// settled ends the first reading of the text. again is true if there is a second one.
+// settled ends the first reading of the text. again is true if a second reading follows.
 func (s *Stream) settled(again bool) {
 	if again {
 		s.most = max(s.most, len(s.Buf))
@@ -48,8 +48,8 @@ func (s *Stream) settled(again bool) {
 // Drafting reports whether this is the first reading and Buf still has the whole stream.
 func (s *Stream) Drafting() bool { return !s.again && !s.Lost }
 
-// Settle empties Buf if that has at least one chunk. In the first reading the bytes are
-// discarded, because there must be a second one. In the second reading they are hashed.
+// Settle empties Buf if Buf holds at least one chunk. In the first reading the bytes are
+// discarded, because a second reading must follow. In the second reading they are hashed.
 func (s *Stream) Settle() {
 	if len(s.Buf) >= chunk {
 		s.flush()

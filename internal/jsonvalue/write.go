@@ -98,8 +98,8 @@ func (a *Arguments) end(bracket byte, n int) {
 	a.Settle()
 }
 
-// run limits how many bytes of a string are appended at once. Escaping may make six bytes of
-// each.
+// run is the maximum number of bytes of a string that are appended at once. Escaping may turn
+// each of them into six bytes.
 const run = 1 << 10
 
 // appendString appends a string in the given style. raw is the string as it is written in

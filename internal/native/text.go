@@ -105,7 +105,7 @@ func isText(text []byte) bool {
 }
 
 // Scratch holds the buffers for sealing or opening one text. Scratches are kept in a pool,
-// so that not every text needs new buffers.
+// so that most texts need no new buffers.
 type Scratch struct{ Payload, text []byte }
 
 var scratches = sync.Pool{New: func() any { return new(Scratch) }}

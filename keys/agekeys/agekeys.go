@@ -31,7 +31,7 @@ const Scheme = "age"
 
 const (
 	maxIdentityFile = 1 << 20
-	maxSecret       = 4 << 10 // the most bytes of a decrypted secret; the text of a key is always shorter
+	maxSecret       = 4 << 10 // the maximum length of a decrypted secret, in bytes; the text of a key is always shorter
 
 	errNoMatch = mcpseal.PlainError("it is encrypted for none of the age identities given")
 	errLong    = mcpseal.PlainError("what age decrypted is too long for a key")

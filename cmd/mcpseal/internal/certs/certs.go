@@ -1,5 +1,5 @@
-// Package certs reads certificates from files. A certificate with its key is read again
-// when its files change, so that it can be renewed without a restart.
+// Package certs reads certificates from files. It reads a certificate and its key again when
+// their files change, so that they can be renewed without a restart.
 package certs
 
 import (
@@ -17,27 +17,28 @@ import (
 	"time"
 )
 
-// maxFile is the most bytes of a file that is read.
+// maxFile is the maximum length of a file, in bytes. A longer file is refused.
 const maxFile = 1 << 20
 
-// lookEvery is how often the files are looked at, at most.
+// lookEvery is the least time between two checks whether the files have changed.
 const lookEvery = 10 * time.Second
 
 // Pair is a certificate and its private key, in two PEM files. It is safe for concurrent use.
 type Pair struct {
 	certFile, keyFile string
-	host              string // what the certificate must be for; "" if it may be for any
+	host              string // the host name that the certificate must be for; "" means any
 	logger            *slog.Logger
 	now               func() time.Time
 
 	mu     sync.Mutex
 	loaded *tls.Certificate
-	stamp  string // the sizes and times of the files that loaded came from
+	stamp  string // the sizes and times that the files had when loaded was read
 	looked time.Time
 }
 
-// Load reads the two files. If host is not "", the certificate must be for it. The logger gets a record when the files changed, and when they
-// changed to something that cannot be used.
+// Load reads the two files. It returns an error if they cannot be used, or if host is not ""
+// and the certificate is for another host. Later, the logger gets a record each time the
+// changed files are loaded, or cannot be used.
 func Load(certFile, keyFile, host string, logger *slog.Logger) (*Pair, error) {
 	p := &Pair{certFile: certFile, keyFile: keyFile, host: host, logger: logger, now: time.Now}
 	stamp, err := p.look()
@@ -52,8 +53,8 @@ func Load(certFile, keyFile, host string, logger *slog.Logger) (*Pair, error) {
 	return p, nil
 }
 
-// Current returns the certificate. If the files cannot be used now, it returns the one that
-// they had before.
+// Current returns the certificate. If the files have changed and cannot be used now, it
+// returns the certificate that it loaded before.
 func (p *Pair) Current() *tls.Certificate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +72,7 @@ func (p *Pair) Current() *tls.Certificate {
 		loaded, err = p.read()
 	}
 	if err != nil {
-		// The files may be half-way through a change. They are read again at the next look.
+		// Somebody may be replacing the files just now. The next look reads them again.
 		p.logger.Error("proxy: a certificate cannot be read again, the one before stays in use", "cause", err.Error())
 		return p.loaded
 	}
@@ -80,15 +81,15 @@ func (p *Pair) Current() *tls.Certificate {
 	return p.loaded
 }
 
-// Server is for tls.Config.GetCertificate.
+// Server returns the current certificate. Use it as tls.Config.GetCertificate.
 func (p *Pair) Server(*tls.ClientHelloInfo) (*tls.Certificate, error) { return p.Current(), nil }
 
-// Client is for tls.Config.GetClientCertificate.
+// Client returns the current certificate. Use it as tls.Config.GetClientCertificate.
 func (p *Pair) Client(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return p.Current(), nil
 }
 
-// look returns a text that changes when one of the files does.
+// look returns a text that changes when one of the two files changes.
 func (p *Pair) look() (stamp string, err error) {
 	for _, name := range []string{p.certFile, p.keyFile} {
 		info, err := os.Stat(name)
@@ -111,14 +112,14 @@ func (p *Pair) read() (*tls.Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		// The texts of package tls say what is wrong, and repeat nothing of the files.
+		// An error of package tls may be shown: it quotes nothing from the files.
 		why := strings.TrimPrefix(err.Error(), "tls: ")
 		if strings.Contains(why, "does not match") {
 			why = "the key is that of another certificate"
 		}
 		return nil, fmt.Errorf("%s and %s are not a certificate and its key: %s", p.certFile, p.keyFile, why)
 	}
-	if pair.Leaf == nil { // with GODEBUG=x509keypairleaf=0
+	if pair.Leaf == nil { // happens only with GODEBUG=x509keypairleaf=0
 		if pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {
 			return nil, err
 		}
@@ -126,8 +127,8 @@ func (p *Pair) read() (*tls.Certificate, error) {
 	return &pair, p.verify(pair.Leaf, cert)
 }
 
-// verify returns an error if clients would refuse the certificate, or if the file with it is
-// not complete.
+// verify returns an error if the certificate is not valid now or is for another host, or if
+// its file, whose text is given, ends with something that is not PEM.
 func (p *Pair) verify(leaf *x509.Certificate, text []byte) error {
 	for block, rest := pem.Decode(text); ; block, rest = pem.Decode(rest) {
 		if block != nil {
@@ -152,7 +153,7 @@ func (p *Pair) verify(leaf *x509.Certificate, text []byte) error {
 	return nil
 }
 
-// Pool reads the certificates of the authorities in a PEM file.
+// Pool returns the certificates of the authorities in a PEM file.
 func Pool(file string) (*x509.CertPool, error) {
 	text, err := readFile(file)
 	if err != nil {

@@ -145,7 +145,7 @@ func (c *call) instead(res *http.Response, status int, why string) *http.Respons
 	return c.reply(res, status, header, body)
 }
 
-// unreachable answers the client when the server did not answer its request.
+// unreachable answers the client if the server did not answer the request.
 func unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	c := callOf(r)
 	c.log("the server did not answer", "cause", cause(err))

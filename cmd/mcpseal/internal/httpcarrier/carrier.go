@@ -66,19 +66,20 @@ type Config struct {
 	// ClientTimeout is how long a client may take to send a body, and to receive what was
 	// written to it. 0 means 1 minute.
 	ClientTimeout time.Duration
-	// TLS says how the server's certificate is verified, and which one the proxy shows. Nil
-	// means that the system's authorities decide, and that the proxy shows none.
+	// TLS has the settings of TLS with the server: how its certificate is verified, and which
+	// certificate the proxy shows to it. Nil means that the authorities of the system verify
+	// it, and that the proxy shows none.
 	TLS *tls.Config
-	// Metadata is the RFC 9728 document that the handler serves. Nil means that the server is
-	// asked for it.
+	// Metadata is the RFC 9728 document that the handler serves. Nil means that the handler
+	// forwards requests for the document to the server.
 	Metadata []byte
-	// MetadataPath is the path of the resource that the document is about, if clients reach
-	// it at another path than the server's.
+	// MetadataPath is the path at which clients reach the resource that Metadata describes,
+	// if it differs from the path of Upstream.
 	MetadataPath string
 	// Ended is called for each request when it has ended, for logs and metrics. May be nil.
 	Ended func(context.Context, Request)
-	// Logger gets a record of each request that the proxy refuses, and of each answer that
-	// it keeps from the client. Nil means [slog.Default].
+	// Logger gets a record of each request that the proxy refuses, and of each answer of the
+	// server that the client does not get. Nil means [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -91,7 +92,7 @@ type Handler struct {
 	forward   *httputil.ReverseProxy
 }
 
-// New returns a handler.
+// New returns a handler, or an error if the config is wrong.
 func New(config Config) (*Handler, error) {
 	switch {
 	case config.Proxy == nil:
@@ -183,9 +184,9 @@ type call struct {
 	*Handler
 	request  *http.Request
 	exchange *proxy.Exchange // nil if the request carries no message
-	metadata bool            // the request is for RFC 9728 metadata
-	known    bool            // Identity has told who sends the request
-	received int             // the bytes of the client's message
+	metadata bool            // true if the request is for RFC 9728 metadata
+	known    bool            // true if Identity has accepted the request
+	received int             // the length of the client's message, in bytes
 	answer   share
 	cancel   context.CancelFunc
 }
@@ -340,17 +341,18 @@ func (h *Handler) rewrite(r *httputil.ProxyRequest) {
 		out.Body, _ = out.GetBody() // net/http sends a body in memory together with the headers
 	}
 	out.URL.Scheme, out.URL.Host, out.Host = upstream.Scheme, upstream.Host, ""
-	if c.metadata { // nobody is known yet, so nothing of the client but its wish passes
+	if c.metadata { // the client is not known, so forward neither its query nor its headers
 		out.URL.RawQuery, out.Header = "", http.Header{"Accept": {"application/json"}}
 		return
 	}
 	out.URL.Path, out.URL.RawPath = upstream.Path, upstream.RawPath
-	if upstream.RawQuery != "" { // not together with the client's, which might override it
+	if upstream.RawQuery != "" { // drop the client's query, which might override the query of Upstream
 		out.URL.RawQuery = upstream.RawQuery
 	}
 	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
-		// Package http would send a call with such a header again if the server closes the
-		// connection, after it may have acted. It does not know the name in lower case.
+		// If a request has such a header, package http sends it again when the server closes
+		// the connection. But the server may already have acted on it. Package http does not
+		// recognize the header if its name is in lower case.
 		if values := out.Header[name]; values != nil {
 			delete(out.Header, name)
 			out.Header[strings.ToLower(name)] = values
@@ -390,7 +392,7 @@ var removed = map[string]bool{
 	"Content-Encoding": true, "Expect": true, "Te": true,
 }
 
-// isMetadata reports whether the address is that of the RFC 9728 metadata of this server.
+// isMetadata reports whether the RFC 9728 metadata of this server is at the address.
 func (h *Handler) isMetadata(address *url.URL) bool {
 	of, ok := strings.CutPrefix(address.Path, metadataPath)
 	if !ok || address.RawPath != "" {
@@ -405,10 +407,11 @@ func (h *Handler) isMetadata(address *url.URL) bool {
 // to the log; the client gets only a general reason.
 func (c *call) refuse(w http.ResponseWriter, status int, why string) {
 	c.log("a request was refused", "status", status, "cause", why)
-	// Package http reads the rest of a body before it answers, and sets no time limit itself.
+	// Set a time limit, because package http reads the rest of the body before it answers, and
+	// sets no limit itself.
 	http.NewResponseController(w).SetReadDeadline(time.Now().Add(c.config.ClientTimeout))
 	http.Error(w, http.StatusText(status)+": "+publicReason[status], status)
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * c.config.ClientTimeout)) // later than that of the rest
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * c.config.ClientTimeout)) // later than the deadline for reading the rest of the body
 }
 
 // publicReason has the reason that the client gets for each status. The details are only in

@@ -25,13 +25,13 @@ type events struct {
 	chunk   []byte // the buffer for reading from the server
 	out     []byte // the bytes that the client gets next
 	start   []byte // the first bytes, while they may still become a byte order mark
-	begun   bool   // the search for a byte order mark is over
-	event   []byte // the lines so far of the event that is not complete, as they came
+	begun   bool   // true if the search for a byte order mark is over
+	event   []byte // the lines of the incomplete event so far, as they came
 	line    int    // where the last line begins in event
-	cr      bool   // the last byte was a CR that ended a line
+	cr      bool   // true if the last byte was a CR that ended a line
 	lf      fate   // what to do with an LF right after this CR
 	ended   bool
-	written int // how many bytes of out the client has
+	written int // how many bytes of out the client has got already
 }
 
 // fate says what to do with the LF of a line that ends with CR LF.
@@ -58,7 +58,7 @@ func (e *events) Read(p []byte) (int, error) {
 			e.out = nil
 		}
 		e.out, e.written = e.out[:0], 0
-		e.share.resize(cap(e.event) + cap(e.out)) // while nothing arrives, sent bytes do not count
+		e.share.resize(cap(e.event) + cap(e.out)) // the bytes that were sent no longer count
 		if e.chunk == nil {
 			e.chunk = copyBuffers{}.Get()
 		}
@@ -103,7 +103,7 @@ func (e *events) feed(chunk []byte) {
 			return
 		}
 		if last := len(e.event) - 1; last >= 0 && e.event[last] == '\r' && chunk[0] == '\n' {
-			e.event[last] = '\n' // a comment stood between the two, which would now be one end of a line
+			e.event[last] = '\n' // a comment was between this CR and LF; without it, they would be a single line end
 		}
 		e.event = append(e.event, chunk[:n]...)
 		if last := chunk[n-1]; last == '\n' || last == '\r' {
@@ -213,7 +213,7 @@ func (e *events) endOfEvent() fate {
 	return gone
 }
 
-// send sends an event as it came, but without the lines that are no fields.
+// send sends an event as it came, but without the lines that are not fields.
 func (e *events) send(parsed event) fate {
 	switch {
 	case !parsed.foreign && len(e.out) == 0: // swap the buffers instead of copying
@@ -261,8 +261,8 @@ func (e *events) end(why error) {
 // event is a parsed event.
 type event struct {
 	data      []byte
-	isMessage bool // the type of the event is "message", or it has none
-	foreign   bool // the event has a line that is no field
+	isMessage bool // true if the event has the type "message" or no type
+	foreign   bool // true if the event has a line that is not a field
 }
 
 // parseEvent parses the lines of an event, with the empty line at its end.

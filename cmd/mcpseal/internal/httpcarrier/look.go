@@ -15,8 +15,9 @@ const discover = `{"jsonrpc":"2.0","id":"mcpseal","method":"server/discover","pa
 	`"io.modelcontextprotocol/clientInfo":{"name":"mcpseal","version":"0"},` +
 	`"io.modelcontextprotocol/clientCapabilities":{}}}}`
 
-// Look asks the server something harmless. It returns an error that says why the server
-// cannot be used now. An answer that asks for a user counts as one.
+// Look sends the server a harmless request. It returns nil if the server can be used now, and
+// otherwise an error that says why not. The status 401 is no error: it shows that the server
+// is there.
 func (h *Handler) Look(ctx context.Context) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.config.Upstream.String(), bytes.NewReader([]byte(discover)))
 	if err != nil {
@@ -33,7 +34,7 @@ func (h *Handler) Look(ctx context.Context) error {
 		}
 		return errors.New(cause(err))
 	}
-	res.Body.Close() // what it says does not matter, and a stream might never end
+	res.Body.Close() // not read, because its text does not matter and a stream might never end
 	switch status := res.StatusCode; {
 	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed:
 		return fmt.Errorf("it answers %d: the path is probably wrong", status)

@@ -24,8 +24,8 @@ func MetadataURL(resource *url.URL) string {
 	return at.String()
 }
 
-// serveMetadata serves the RFC 9728 document. Everybody may read it: clients need it before
-// they have an access token, and web pages need to be allowed.
+// serveMetadata serves the RFC 9728 document. Everybody may read it, because clients need it
+// before they have an access token. The header lets web pages of every origin read it too.
 func (h *Handler) serveMetadata(w http.ResponseWriter) {
 	w.Header().Set("Access-Control-Allow-Origin", "*")
 	writeJSON(w, http.StatusOK, h.config.Metadata)

@@ -7,18 +7,18 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Request is what is known of a request when it has ended. It has no name of a user.
+// Request describes a request that has ended. It does not hold the user's name.
 type Request struct {
 	HTTPMethod     string
 	Status         int
 	Duration       time.Duration
-	Received, Sent int    // bytes of the client's message, and of the answer
+	Received, Sent int    // the lengths of the client's message and of the answer, in bytes
 	Peer           string // the address of the client
-	Method         string // of the message; "" if there was none
-	Target         string // the tool or prompt; "" otherwise, because a URI can hold secrets
+	Method         string // the method of the message, such as tools/call; "" if there was no message
+	Target         string // the name of the tool or prompt; "" for resources, because a URI can hold secrets
 }
 
-// record passes on what is known of a request that began at start.
+// record calls Config.Ended for a request that began at start and has ended now.
 func (c *call) record(w *hastyWriter, start time.Time) {
 	r := Request{
 		HTTPMethod: mcpseal.PlainText(c.request.Method), Status: w.status, Duration: time.Since(start),
@@ -44,7 +44,7 @@ type hastyWriter struct {
 	timeout   time.Duration
 	hurried   time.Time
 	status    int // 0 until the status is written
-	sent      int // bytes of the body
+	sent      int // how many bytes of the body were written
 }
 
 // hurry sets the write deadline to the timeout from now. It does nothing if it set the deadline

@@ -7,15 +7,16 @@ import (
 )
 
 const (
-	// maxToken is the longest token that is read.
+	// maxToken is the maximum length of a token, in bytes.
 	maxToken = 16 << 10
-	// maxHeader is the longest first part of a token. It is parsed before anybody is known,
-	// and a hostile one costs much more time than a verification.
+	// maxHeader is the maximum length of the token's first part, its header, in bytes. The
+	// header is parsed before the signature is checked, so anybody can send one. A long
+	// hostile header would cost much more time than the check of a signature.
 	maxHeader = 2 << 10
 )
 
-// bearer returns the token in the values of the header Authorization. It has three parts
-// of base64url, as a signed JSON Web Token in its compact form does.
+// bearer returns the token in the values of the header Authorization. It returns an error if
+// the token does not look like a signed JSON Web Token: three parts in base64url.
 func bearer(values []string) (string, error) {
 	switch {
 	case len(values) == 0:

@@ -13,20 +13,21 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// generalNames has the kinds of names in a certificate that can name a user, with their
-// ASN.1 tags.
+// generalNames has the kinds of names in a certificate that can name a user, and the ASN.1
+// tag of each kind.
 var generalNames = map[string]int{"email": 1, "dns": 2, "uri": 6}
 
-// maxName is the longest name that is taken from a certificate.
+// maxName is the maximum length of a name in a certificate, in bytes.
 const maxName = 1024
 
-// FromCertificate takes the user from the client's certificate: the one subject
-// alternative name of a kind, which is uri, dns or email. The server must verify
-// certificates against the authorities that may name users; a certificate that it did not
-// verify names nobody.
+// FromCertificate returns an Identity that takes the user from the client's certificate. The
+// kind is uri, dns or email. The user is the certificate's only subject alternative name of
+// this kind. The HTTP server must verify client certificates against the authorities that may
+// name users. A request whose certificate was not verified is refused.
 //
-// Names are compared byte by byte, except that dns names are lower-cased. A certificate
-// with several names of the kind is refused, because it does not say which one is the user.
+// Names are compared byte by byte, but the letters of a dns name are first made lower case. A
+// certificate with several names of the kind is refused, because it does not say which of
+// them is the user.
 func FromCertificate(kind string) (Identity, error) {
 	tag, ok := generalNames[kind]
 	if !ok {
@@ -47,7 +48,8 @@ func (c *certificate) Caller(r *http.Request) (mcpseal.Principal, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return nil, errors.New("the client has no certificate that was verified")
 	}
-	// A connection may outlive the certificate that it was opened with.
+	// Check the dates for each request, because a connection may stay open after the
+	// certificate expires.
 	if !slices.ContainsFunc(r.TLS.VerifiedChains, c.inForce) {
 		return nil, errors.New("the client's certificate, or one that vouches for it, has expired or is not valid yet")
 	}
@@ -68,8 +70,9 @@ func (c *certificate) inForce(chain []*x509.Certificate) bool {
 	return len(chain) > 0
 }
 
-// name returns the name of the kind. It reads the extension itself, because x509 holds
-// addresses only in a parsed form, which different texts share.
+// name returns the certificate's only name of the kind c.kind. It parses the extension
+// itself, because package x509 keeps a URI only in parsed form, and two different texts can
+// have the same parsed form.
 func (c *certificate) name(leaf *x509.Certificate) (string, error) {
 	var names []string
 	for _, extension := range leaf.Extensions {

@@ -1,5 +1,5 @@
 // Package identity tells who sent an HTTP request to the proxy. Tokens are bound to that
-// user, so a wrong answer here lets one user continue what another one began.
+// user, so a mistake here lets one user continue what another user began.
 package identity
 
 import (
@@ -16,21 +16,24 @@ import (
 
 // Identity tells who sent a request.
 type Identity interface {
-	// Caller returns the sender of the request. A nil principal means that nobody is known.
-	// An error means that the request must be refused with 401; its text is for the operator.
+	// Caller returns the sender of the request. A nil principal means that the sender is
+	// not known. An error means that the request must be refused; its text is for the
+	// operator. The status is 503 if the error is [ErrUnavailable], and otherwise 401.
 	Caller(r *http.Request) (mcpseal.Principal, error)
-	// Headers names the headers that Caller reads, in canonical form.
+	// Headers returns the names, in canonical form, of the headers that Caller reads.
 	Headers() []string
 }
 
 // Challenger is an identity that tells a refused client how to authenticate.
 type Challenger interface {
 	Identity
-	// Challenge returns the value of WWW-Authenticate for a request that Caller refused.
+	// Challenge returns the value of the header WWW-Authenticate in the answer to a request
+	// that Caller refused.
 	Challenge(r *http.Request) string
 }
 
-// Anonymous knows nobody, and refuses nobody: tokens are bound to no user.
+// Anonymous returns an Identity that accepts every request and knows no user. Tokens are
+// then bound to no user.
 func Anonymous() Identity { return anonymous{} }
 
 type anonymous struct{}
@@ -38,13 +41,13 @@ type anonymous struct{}
 func (anonymous) Caller(*http.Request) (mcpseal.Principal, error) { return nil, nil }
 func (anonymous) Headers() []string                               { return nil }
 
-// maxUser is the longest name of a user that a principal may return.
+// maxUser is the maximum length, in bytes, of a user's name that a principal may return.
 const maxUser = 4096
 
-// FromHeader takes the user's name from a header that another proxy sets after it has
-// authenticated the user. The header counts only in requests over a Unix socket, and in
-// requests of peers in a trusted network. That proxy must replace or remove the header in the
-// requests that it gets.
+// FromHeader returns an Identity that takes the user's name from a header. Another proxy sets
+// this header after it has authenticated the user. It must replace or remove the header if
+// its own client sends one. Only requests over a Unix socket, or from an address in a trusted
+// network, are accepted.
 func FromHeader(name string, trusted []netip.Prefix) (Identity, error) {
 	canonical := textproto.CanonicalMIMEHeaderKey(name)
 	switch {
@@ -61,8 +64,8 @@ func FromHeader(name string, trusted []netip.Prefix) (Identity, error) {
 	return &header{name: canonical, trusted: append([]netip.Prefix(nil), trusted...)}, nil
 }
 
-// unfit has headers that every client sends for another purpose, that hold credentials, or
-// that ReverseProxy removes.
+// unfit lists headers that must not name the user: headers that clients send for other
+// purposes, headers that hold credentials, and headers that httputil.ReverseProxy removes.
 var unfit = map[string]bool{
 	"Accept": true, "Accept-Encoding": true, "Accept-Language": true, "Authorization": true, "Connection": true,
 	"Content-Encoding": true, "Content-Length": true, "Content-Type": true, "Cookie": true, "Expect": true, "Forwarded": true,
@@ -101,8 +104,8 @@ func (h *header) Caller(r *http.Request) (mcpseal.Principal, error) {
 	}
 }
 
-// trusts reports whether the peer may say who the user is. What permits somebody to connect
-// to a Unix socket is the permissions of its file.
+// trusts reports whether the peer that sent the request may say who the user is. Every peer
+// on a Unix socket may, because the permissions of the socket's file decide who can connect.
 func (h *header) trusts(r *http.Request) bool {
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && local.Network() == "unix" {
 		return true

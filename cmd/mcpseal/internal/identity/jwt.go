@@ -24,9 +24,9 @@ type JWTConfig struct {
 	// Issuer is the provider that signs the tokens, spelt exactly as in their claim iss.
 	// It is an https address, or an http address of a loopback host. Required.
 	Issuer string
-	// Audience lists the names of this service. A token must be meant for one of them. Use
-	// the address that clients know the service by, never the id of a client: with that,
-	// ID tokens pass for access tokens. Required.
+	// Audience lists the names of this service. A token must have one of them in its claim
+	// aud. Use the address at which clients know the service. Never use the id of a client:
+	// ID tokens have it as their audience, and would be accepted as access tokens. Required.
 	Audience []string
 	// Algorithms lists the algorithms that may have signed a token. Empty means RS256,
 	// PS256, ES256 and EdDSA.
@@ -34,14 +34,14 @@ type JWTConfig struct {
 	// JWKS is the address of the provider's keys. Empty means the address that the
 	// provider's metadata names.
 	JWKS string
-	// ResourceMetadata is the address of this service's RFC 9728 metadata. A refused
-	// client reads there how to get a token. Empty means that it is not told.
+	// ResourceMetadata is the address of this service's RFC 9728 metadata, where a refused
+	// client reads how to get a token. Empty means that refused clients get no address.
 	ResourceMetadata string
-	// Client fetches the metadata and the keys. Nil means a client of its own. A copy is
-	// used, with limits on time, size and redirects.
+	// Client is the HTTP client that fetches the metadata and the keys. JWT uses a copy of
+	// it, with limits on time, size and redirects. Nil means a new client.
 	Client *http.Client
-	// Logger gets a record, at most once a minute, when the keys cannot be fetched. Nil
-	// means [slog.Default].
+	// Logger gets a record when the keys cannot be fetched, at most once a minute, and when
+	// they can be fetched again or none is usable. Nil means [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -49,19 +49,20 @@ const (
 	maxIssuer  = 1024
 	maxSubject = 1024
 	maxKeyID   = 1024
-	// leeway is how far the provider's clock may be ahead. There is none for the expiry:
-	// a client renews a token early, but it cannot use a new one late.
+	// leeway is how far the provider's clock may be ahead of this machine's clock. A token
+	// that has expired gets no leeway, because clients renew their tokens in time. But a
+	// new token must work at once.
 	leeway = time.Minute
-	// patience is how long a request waits for keys.
+	// patience is how long a request waits at most until the keys have been fetched.
 	patience = 5 * time.Second
 )
 
-// ErrUnavailable says that a user cannot be known because the provider's keys are missing,
-// whatever the token. The client did nothing wrong.
+// ErrUnavailable means that no token can be checked now, because the provider's keys are not
+// there. The client did nothing wrong.
 var ErrUnavailable = errors.New("the provider's keys are not available")
 
-// Tokens is the identity of the users whom JSON Web Tokens name. It is safe for concurrent
-// use.
+// Tokens is an Identity that takes the user from a JSON Web Token. Make one with [JWT]. It is
+// safe for concurrent use.
 type Tokens struct {
 	issuer     string
 	audience   []string
@@ -72,18 +73,19 @@ type Tokens struct {
 	patience   time.Duration
 }
 
-// asymmetric has the algorithms whose keys may be public. None can be used with the key of
-// another one.
+// asymmetric lists the algorithms that verify a signature with a public key. Tokens signed
+// with any other algorithm are refused.
 var asymmetric = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
-// JWT takes the user from the bearer token of a request: a JSON Web Token of one issuer for
-// this service. The issuer and the subject together name the user. Opaque tokens cannot be
-// read here: they need a proxy that resolves them, and [FromHeader].
+// JWT returns an Identity that takes the user from the bearer token of a request. The token
+// must be a JSON Web Token that the issuer made for this service. The issuer and the token's
+// subject together name the user. JWT cannot read opaque tokens. For those, use [FromHeader],
+// and let another proxy ask the issuer whose token it is.
 //
-// JWT fetches nothing. Call [Tokens.Ready] to learn whether the provider answers. The first
-// request fetches the keys if nobody did before. The end of ctx ends fetches.
+// JWT itself fetches nothing. The keys are fetched by [Tokens.Ready], which tells whether the
+// provider answers, or else by the first request. When ctx ends, fetches end too.
 func JWT(ctx context.Context, config JWTConfig) (*Tokens, error) {
 	return newTokens(ctx, config, time.Now)
 }
@@ -137,10 +139,11 @@ func newTokens(ctx context.Context, config JWTConfig, now func() time.Time) (*To
 	return t, nil
 }
 
-// Headers names the header that has the token.
+// Headers returns the name of the header that holds the token.
 func (t *Tokens) Headers() []string { return []string{"Authorization"} }
 
-// Ready fetches the provider's keys if none are there. The error says why there are none.
+// Ready returns nil if there are keys to check tokens with. It fetches the keys if they are
+// missing or old. The error says why there are none.
 func (t *Tokens) Ready(ctx context.Context) error {
 	keys, err := t.keys.get(ctx)
 	if err == nil && len(keys) == 0 {
@@ -149,8 +152,8 @@ func (t *Tokens) Ready(ctx context.Context) error {
 	return err
 }
 
-// Challenge returns the value of WWW-Authenticate for a request that Caller refused. It
-// does not say what is wrong with a token.
+// Challenge returns the value of the header WWW-Authenticate in the answer to a request that
+// Caller refused. It does not tell the client what is wrong with its token.
 func (t *Tokens) Challenge(r *http.Request) string {
 	sent := slices.ContainsFunc(r.Header["Authorization"], func(value string) bool {
 		scheme, _, _ := strings.Cut(value, " ")
@@ -179,8 +182,8 @@ func (t *Tokens) Caller(r *http.Request) (mcpseal.Principal, error) {
 	return mcpseal.User("jwt:" + strconv.Itoa(len(t.issuer)) + ":" + t.issuer + subject), nil
 }
 
-// verify returns the subject of a token. No error shows a text of the library: those quote
-// the token.
+// verify checks a token and returns its subject. Its errors never repeat an error of the
+// library, because the library quotes the token.
 func (t *Tokens) verify(ctx context.Context, token string) (subject string, err error) {
 	signed, err := jose.ParseSignedCompact(token, t.algorithms)
 	if other := (*jose.ErrUnexpectedSignatureAlgorithm)(nil); errors.As(err, &other) {
@@ -201,7 +204,7 @@ func (t *Tokens) verify(ctx context.Context, token string) (subject string, err 
 	}
 	payload, err := signed.Verify(key)
 	if err != nil {
-		t.keys.renew() // the provider may have given the key's id to another key
+		t.keys.renew() // fetch the keys again: the provider may have given this id to another key
 		return "", errors.New("the token's signature is wrong")
 	}
 	var c claims
@@ -214,8 +217,9 @@ func (t *Tokens) verify(ctx context.Context, token string) (subject string, err 
 	return c.Subject, nil
 }
 
-// checkHeader refuses tokens that are for another purpose, or that must not be read like
-// all others. The keys that a header names or holds are never used.
+// checkHeader returns an error if the header says that the token is not an access token, or
+// that it must be read in a special way. The proxy never uses a key that is in the header,
+// or at an address in the header.
 func checkHeader(header jose.Header) error {
 	if len(header.KeyID) > maxKeyID {
 		return fmt.Errorf("the token's key id has more than %d bytes", maxKeyID)
@@ -237,22 +241,22 @@ func checkHeader(header jose.Header) error {
 	return fmt.Errorf("the token has the type %s, which is not that of an access token", mcpseal.PlainText(text))
 }
 
-// claims has what the proxy reads of a token.
+// claims has the claims of a token that the proxy reads.
 type claims struct {
 	jwt.Claims
 	Confirmation json.RawMessage `json:"cnf"`
-	// Only tokens for other purposes have these.
+	// Access tokens do not have the following four. ID tokens and logout tokens may.
 	AccessTokenHash json.RawMessage `json:"at_hash"`
 	CodeHash        json.RawMessage `json:"c_hash"`
 	StateHash       json.RawMessage `json:"s_hash"`
 	Events          json.RawMessage `json:"events"`
-	// Keycloak and Cognito write here what a token is for.
+	// Keycloak writes the kind of a token into typ, Cognito into token_use.
 	Type any `json:"typ"`
 	Use  any `json:"token_use"`
 }
 
-// isOther reports whether the token is an ID token, a refresh token or a logout token. A
-// nonce is no mark: older versions of Keycloak write it into access tokens.
+// isOther reports whether the token is an ID token, a refresh token or a logout token. It
+// ignores the claim nonce, because older versions of Keycloak write it into access tokens too.
 func (c *claims) isOther() bool {
 	return c.AccessTokenHash != nil || c.CodeHash != nil || c.StateHash != nil || c.Events != nil ||
 		c.Use == "id" || c.Type == "ID" || c.Type == "Refresh" || c.Type == "Offline" || c.Type == "Logout"
@@ -285,9 +289,9 @@ func (t *Tokens) check(c *claims) error {
 	return nil
 }
 
-// isPlain reports whether a name has a visible character and no control character.
-// Decoders put U+FFFD in the place of what they cannot read, so that names with it could
-// be equal without need.
+// isPlain reports whether a name is not blank, has at most the given number of bytes, and has
+// no control character and no U+FFFD. Decoders write U+FFFD in place of bytes that they
+// cannot read, so two different names could both become one name with U+FFFD.
 func isPlain(name string, most int) bool {
 	return strings.TrimSpace(name) != "" && len(name) <= most && utf8.ValidString(name) &&
 		!strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError })

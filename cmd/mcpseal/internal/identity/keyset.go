@@ -15,17 +15,20 @@ import (
 )
 
 const (
-	// fetchSpacing is the least time from one fetch to the next. Whoever sends unknown key
-	// ids causes no more fetches than that, and a new key has to wait no longer.
+	// fetchSpacing is the least time from one fetch to the next. It limits the fetches that
+	// a client can cause with tokens that name unknown keys. It is also how long a new key
+	// of the provider may remain unknown.
 	fetchSpacing = 30 * time.Second
-	// refreshAfter is how old keys get before they are fetched again, and stay in use.
+	// refreshAfter is the age at which the keys are fetched again. Requests use the old keys
+	// meanwhile.
 	refreshAfter = 10 * time.Minute
-	// trustFor is how old keys get before requests wait for new ones. It is how long a key
-	// works after its removal, if the provider answers.
+	// trustFor is the age of the keys from which on a request waits until they are fetched
+	// again. So it is also how long a key still works after the provider removed it, if the
+	// provider answers.
 	trustFor = 15 * time.Minute
-	// keepAtMost is how old keys get if the provider cannot be reached.
+	// keepAtMost is the age up to which keys are used if the provider cannot be reached.
 	keepAtMost = 24 * time.Hour
-	// logSpacing is the least time from one record about a failed fetch to the next.
+	// logSpacing is the least time between two log records about failed fetches.
 	logSpacing = time.Minute
 )
 
@@ -38,7 +41,8 @@ type key struct {
 
 var errUnknownKey = errors.New("unknown key")
 
-// find returns the key that a token names.
+// find returns the key in keys that has the id and is for the algorithm. If id is "", there
+// must be only one key. The error is errUnknownKey if no key has the id.
 func find(keys []key, id string, algorithm jose.SignatureAlgorithm) (crypto.PublicKey, error) {
 	if id == "" && len(keys) > 1 {
 		return nil, errors.New("the token names no key, and the provider has more than one")
@@ -61,26 +65,26 @@ func find(keys []key, id string, algorithm jose.SignatureAlgorithm) (crypto.Publ
 	return found, err
 }
 
-// keySet keeps the provider's keys. It fetches them when a request needs them, so that it
-// needs no goroutine of its own.
+// keySet holds the provider's keys. It fetches them only when a request needs them, so no
+// goroutine has to run all the time.
 type keySet struct {
-	fetch  func(context.Context) ([]key, error) // never called twice at a time
+	fetch  func(context.Context) ([]key, error) // one call ends before the next begins
 	life   context.Context
 	logger *slog.Logger
 	now    func() time.Time
 
 	mu       sync.Mutex
-	keys     []key // those of the last fetch that succeeded
+	keys     []key // from the last fetch that succeeded
 	fetched  time.Time
 	tried    time.Time     // when the last fetch began
-	flight   chan struct{} // closed when the fetch in flight ends; nil if there is none
-	failures int           // since the last success
+	flight   chan struct{} // closed when the fetch that now runs ends; nil if none runs
+	failures int           // failed fetches since the last that succeeded
 	failure  error
 	logged   time.Time
 }
 
-// find returns the key with this id. It looks for an unknown id at the provider, unless
-// it did so a moment ago.
+// find returns the key with this id. If the id is unknown, it first fetches the keys again,
+// unless the last fetch began less than fetchSpacing ago.
 func (s *keySet) find(ctx context.Context, id string, algorithm jose.SignatureAlgorithm) (crypto.PublicKey, error) {
 	keys, err := s.get(ctx)
 	if err != nil {
@@ -102,8 +106,8 @@ func (s *keySet) find(ctx context.Context, id string, algorithm jose.SignatureAl
 	return found, err
 }
 
-// get returns the keys, and fetches them before if they are missing or old. If the
-// provider fails, it returns the old ones.
+// get returns the keys. It fetches them first if they are missing or old. If that fails, it
+// returns the old keys, unless they are older than keepAtMost.
 func (s *keySet) get(ctx context.Context) ([]key, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +115,7 @@ func (s *keySet) get(ctx context.Context) ([]key, error) {
 	if !s.fresh(refreshAfter) {
 		flight = s.start()
 	}
-	// While the provider fails, only requests that cannot do without it wait for it.
+	// If the last fetch failed, a request waits only if there are no keys that it may use.
 	if flight != nil && (s.failures == 0 && !s.fresh(trustFor) || !s.fresh(keepAtMost)) {
 		s.mu.Unlock()
 		ended(ctx, flight)
@@ -127,13 +131,13 @@ func (s *keySet) get(ctx context.Context) ([]key, error) {
 	}
 }
 
-// fresh reports whether there are keys that are younger than the limit.
+// fresh reports whether there are keys, and their age is below the limit.
 func (s *keySet) fresh(limit time.Duration) bool {
 	return !s.fetched.IsZero() && s.now().Sub(s.fetched) < limit
 }
 
-// renew begins a fetch unless it is too early for one. It returns the end of the fetch in
-// flight, or nil.
+// renew begins a fetch, unless one runs already or the last one began too short a time ago.
+// It returns a channel that is closed when the running fetch ends, or nil if none runs.
 func (s *keySet) renew() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +149,7 @@ func (s *keySet) start() <-chan struct{} {
 		return s.flight
 	}
 	spacing := fetchSpacing
-	if s.fetched.IsZero() { // nobody can be known, so try harder: after 1, 2, 4, 8 and 16 seconds
+	if s.fetched.IsZero() { // no user can be known yet, so try again sooner: after 1, 2, 4, 8 and 16 seconds
 		spacing = min(spacing, time.Second<<min(max(s.failures-1, 0), 5))
 	}
 	now := s.now()
@@ -157,12 +161,13 @@ func (s *keySet) start() <-chan struct{} {
 	return s.flight
 }
 
-// run fetches the keys. No request can cut it short, since others may wait for it too.
+// run fetches the keys. It does not end when a request is canceled, because other requests
+// may wait for the keys too.
 func (s *keySet) run(began time.Time) {
 	ctx, cancel := context.WithTimeout(s.life, fetchTimeout)
 	defer cancel()
 	keys, err := s.fetchSafely(ctx)
-	s.tell(ctx, keys, err) // a logger may take its time, so that comes before the lock
+	s.tell(ctx, keys, err) // before the lock, because a logger may be slow
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.flight)
@@ -184,8 +189,8 @@ func (s *keySet) fetchSafely(ctx context.Context) (keys []key, err error) {
 	return s.fetch(ctx)
 }
 
-// tell logs what became of a fetch. It needs no lock, since only fetches change what it
-// reads, and there is one at a time.
+// tell logs the result of a fetch. It needs no lock, because only a fetch changes the fields
+// that tell reads, and only one fetch runs at a time.
 func (s *keySet) tell(ctx context.Context, keys []key, err error) {
 	now := s.now()
 	switch {
@@ -204,7 +209,7 @@ func (s *keySet) tell(ctx context.Context, keys []key, err error) {
 	}
 }
 
-// ended waits for a fetch. It reports whether it ended before the context did.
+// ended waits until the fetch or the context ends. It reports whether the fetch has ended.
 func ended(ctx context.Context, flight <-chan struct{}) bool {
 	select {
 	case <-flight:

@@ -25,20 +25,20 @@ const (
 	maxDocument  = 1 << 20
 	maxKeys      = 100
 	maxRedirects = 3
-	leastRSA     = 2048 // the library refuses more than 4096
+	leastRSA     = 2048 // in bits; the library refuses keys of more than 4096 bits
 )
 
 // provider fetches the keys of an issuer.
 type provider struct {
 	issuer     string
-	jwks       string // as configured
+	jwks       string // the configured address of the keys; "" if none is configured
 	client     *http.Client
 	algorithms []jose.SignatureAlgorithm
 
-	discovered string // where the metadata says that the keys are; "" if that has to be asked
+	discovered string // the address of the keys in the metadata; "" if the metadata must be fetched
 }
 
-// keys fetches the keys, and before that the metadata if it is not known where they are.
+// keys fetches the keys. If their address is not known, it fetches the metadata first.
 func (p *provider) keys(ctx context.Context) ([]key, error) {
 	address := p.jwks
 	if address == "" {
@@ -62,7 +62,7 @@ func (p *provider) keys(ctx context.Context) ([]key, error) {
 		err = fmt.Errorf("%s has more than %d keys", address, maxKeys)
 	}
 	if err != nil {
-		p.discovered = "" // the keys may have moved
+		p.discovered = "" // fetch the metadata again next time: the keys may have a new address
 		return nil, err
 	}
 	keys := []key{}
@@ -74,8 +74,8 @@ func (p *provider) keys(ctx context.Context) ([]key, error) {
 	return keys, nil
 }
 
-// discover returns where the keys are. It asks for the metadata of OpenID Connect, and
-// then for that of RFC 8414.
+// discover returns the address of the keys from the issuer's metadata. It fetches the OpenID
+// Connect metadata, or the RFC 8414 metadata if the issuer does not have the former.
 func (p *provider) discover(ctx context.Context) (string, error) {
 	issuer, err := parseAddress(p.issuer)
 	if err != nil {
@@ -111,7 +111,8 @@ func (p *provider) discover(ctx context.Context) (string, error) {
 
 var errStatus = errors.New("the provider does not have it")
 
-// get reads a document of the provider.
+// get fetches a JSON document of the provider, and decodes it into the value that the
+// pointer into points to.
 func (p *provider) get(ctx context.Context, address string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -122,7 +123,7 @@ func (p *provider) get(ctx context.Context, address string, into any) error {
 	if err != nil {
 		var withAddress *url.Error
 		if errors.As(err, &withAddress) {
-			err = withAddress.Err // the address may have a secret in its query
+			err = withAddress.Err // leave out the address, because its query may hold a secret
 		}
 		return fmt.Errorf("%s: %w", withoutQuery(address), err)
 	}
@@ -142,14 +143,14 @@ func (p *provider) get(ctx context.Context, address string, into any) error {
 	return nil
 }
 
-// withoutQuery returns the part of an address that an error may repeat.
+// withoutQuery returns an address without its query, so that an error may repeat it.
 func withoutQuery(address string) string {
 	address, _, _ = strings.Cut(address, "?")
 	return address
 }
 
-// read reads a key of a set. It ignores keys for other purposes, as RFC 7517 says, and all
-// that is said about certificates.
+// read reads one key of a JSON Web Key Set. It returns false if the key cannot be used here.
+// RFC 7517 says to ignore such keys. It also ignores the members about certificates.
 func (p *provider) read(text json.RawMessage) (k key, ok bool) {
 	var jwk struct {
 		Type       string   `json:"kty"`
@@ -162,7 +163,7 @@ func (p *provider) read(text json.RawMessage) (k key, ok bool) {
 		Use        string   `json:"use,omitempty"`
 		Algorithm  string   `json:"alg,omitempty"`
 		Operations []string `json:"key_ops,omitempty"`
-		Private    any      `json:"d,omitempty"` // if it is public, anybody can sign
+		Private    any      `json:"d,omitempty"` // the private key; if the provider publishes it, anybody can sign, so the key is ignored
 	}
 	switch {
 	case json.Unmarshal(text, &jwk) != nil,
@@ -211,8 +212,8 @@ func algorithmsOf(public any) []jose.SignatureAlgorithm {
 	return nil
 }
 
-// bounded returns a client that gives up in time, and stays at the host that it was sent
-// to.
+// bounded returns a copy of client, or a new client if it is nil. The returned client has a
+// time limit, and follows only redirects to the same host.
 func bounded(client *http.Client) *http.Client {
 	var b http.Client
 	if client != nil {
@@ -242,7 +243,8 @@ func bounded(client *http.Client) *http.Client {
 	return &b
 }
 
-// parseAddress parses the address of something that must not be tampered with on its way.
+// parseAddress parses an address. It must be an https address, so that nobody can change what
+// is fetched from it on the way. A loopback host may also have an http address.
 func parseAddress(text string) (*url.URL, error) {
 	address, err := url.Parse(text)
 	switch {

@@ -1,6 +1,6 @@
-// Package identitytest has an OpenID Connect provider on the loopback interface, for tests
-// of what reads its tokens. It signs with the standard library alone, so that tests do not
-// check a library against itself.
+// Package identitytest has an OpenID Connect provider on the loopback interface, for tests of
+// code that verifies access tokens. It signs tokens with the standard library only, so that
+// the library that verifies them is not tested against itself.
 package identitytest
 
 import (
@@ -24,12 +24,13 @@ import (
 	"time"
 )
 
-// Audience is the audience of the tokens of [Provider.Token].
+// Audience is the audience of the tokens that [Provider.Token] returns.
 const Audience = "https://mcp.example.com/mcp"
 
-// Provider is a provider of tokens. It is safe for concurrent use.
+// Provider issues tokens, and serves its metadata and its public keys over HTTP. It is safe
+// for concurrent use.
 type Provider struct {
-	// Issuer is the address of the provider.
+	// Issuer is the address of the provider, and the claim iss of its tokens.
 	Issuer string
 
 	server  *httptest.Server
@@ -37,17 +38,17 @@ type Provider struct {
 	keys    map[string]crypto.Signer
 	newest  string
 	made    int
-	fetches map[string]int // by path
+	fetches map[string]int // how often each path was requested
 	instead map[string]http.HandlerFunc
 }
 
-// The paths of the documents.
+// The paths at which the provider serves its metadata and its public keys.
 const (
 	MetadataPath = "/.well-known/openid-configuration"
 	JWKSPath     = "/keys"
 )
 
-// Start starts a provider with one key for ES256.
+// Start starts a provider that has one key, for ES256.
 func Start() *Provider {
 	p := &Provider{keys: make(map[string]crypto.Signer), fetches: make(map[string]int), instead: make(map[string]http.HandlerFunc)}
 	p.server = httptest.NewServer(p)
@@ -59,8 +60,8 @@ func Start() *Provider {
 // Close stops the provider.
 func (p *Provider) Close() { p.server.Close() }
 
-// AddKey makes a key, publishes it, and signs with it from now on. The algorithm is RS256,
-// PS256, ES256 or EdDSA. AddKey returns the key's id.
+// AddKey makes a key for the algorithm RS256, PS256, ES256 or EdDSA, publishes the key, and
+// returns its id. From now on, the provider signs with this key.
 func (p *Provider) AddKey(algorithm string) string {
 	var signer crypto.Signer
 	var err error
@@ -85,35 +86,36 @@ func (p *Provider) AddKey(algorithm string) string {
 	return id
 }
 
-// RemoveKey withdraws a key.
+// RemoveKey removes a key from the published keys.
 func (p *Provider) RemoveKey(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.keys, id)
 }
 
-// Key returns a key that has not been removed.
+// Key returns the key with this id, or nil if there is none or it was removed.
 func (p *Provider) Key(id string) crypto.Signer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.keys[id]
 }
 
-// Newest returns the id of the newest key.
+// Newest returns the id of the key that was added last.
 func (p *Provider) Newest() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.newest
 }
 
-// Answer answers a path with the handler from now on, or as usual again if it is nil.
+// Answer makes the handler answer all requests for the path from now on. A nil handler means
+// that the provider answers them again itself.
 func (p *Provider) Answer(path string, handler http.HandlerFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.instead[path] = handler
 }
 
-// Fetches returns how often a path was asked for.
+// Fetches returns how often the path was requested.
 func (p *Provider) Fetches(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,7 +139,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// JWKS returns the set of the public keys.
+// JWKS returns the public keys as a JSON Web Key Set.
 func (p *Provider) JWKS() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +156,7 @@ func (p *Provider) JWKS() []byte {
 	return text
 }
 
-// JWK returns the members of a JSON Web Key that hold a public key.
+// JWK returns a public key as the members of a JSON Web Key.
 func JWK(public crypto.PublicKey) map[string]any {
 	switch public := public.(type) {
 	case *rsa.PublicKey:
@@ -192,7 +194,8 @@ func (p *Provider) Sign(claims map[string]any) string {
 	return p.SignWith(id, map[string]any{"alg": algorithm, "kid": id, "typ": "at+jwt"}, claims)
 }
 
-// SignWith returns a token with this header and these claims, signed with a key.
+// SignWith returns a token with this header and these claims, signed with the key that has
+// this id. The header's member alg says with which algorithm.
 func (p *Provider) SignWith(id string, header, claims map[string]any) string {
 	texts := make([][]byte, 2)
 	for i, value := range []map[string]any{header, claims} {
@@ -205,8 +208,8 @@ func (p *Provider) SignWith(id string, header, claims map[string]any) string {
 	return Compact(p.Key(id), algorithm, string(texts[0]), string(texts[1]))
 }
 
-// Compact returns a token with exactly this header and this payload. The algorithm says
-// what signature it gets, whatever the header says.
+// Compact returns a token with exactly this header and this payload. The token is signed with
+// this algorithm, even if the header names another one.
 func Compact(key crypto.Signer, algorithm, header, payload string) string {
 	text := encode([]byte(header)) + "." + encode([]byte(payload))
 	return text + "." + encode(signature(key, algorithm, []byte(text)))
