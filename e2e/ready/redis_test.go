@@ -243,7 +243,7 @@ func TestTheProxyAcceptsTheRedisOfTheManifest(t *testing.T) {
 		must(t, os.WriteFile(file, []byte("single-use: true\nredis-env: REDIS_URL\nephemeral: true\naudience: try\nidentity: anonymous\nlisten: 127.0.0.1:0\nupstream: "+upstream+"/mcp\n"), 0o600))
 		cmd := mcpseal(t, "proxy", "check", file)
 		cmd.Env = append(os.Environ(), "REDIS_URL="+r.url)
-		if out, err := cmd.CombinedOutput(); (err == nil) != want || !want && !strings.Contains(string(out), "it does not answer") {
+		if out, err := cmd.CombinedOutput(); (err == nil) != want || !want && !strings.Contains(string(out), "its user lacks the right +ping") {
 			t.Errorf("without %q: %v\n%s", change, err, out)
 		}
 	}
