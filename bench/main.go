@@ -36,7 +36,7 @@ type table struct {
 // verdict says whether the last row of a table meets its target for allocations.
 type verdict struct {
 	Most float64 `json:"most"` // how many more allocations than the first row are allowed
-	More float64 `json:"more"` // how many more were counted
+	More float64 `json:"more"` // how many more allocations than the first row were counted
 	Met  bool    `json:"met"`
 }
 
