@@ -104,7 +104,7 @@ type hookPlaces struct {
 	code   [15]uintptr
 }
 
-// intact reports whether our hooks are where they were.
+// intact reports whether our hooks are still at the places where they were added.
 func (p *hookPlaces) intact(h *server.Hooks) bool { return hooksOf(h, p.before) == p.code }
 
 // hooksOf returns the addresses of the hooks at the places where ours must be. Our hook
