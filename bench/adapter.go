@@ -138,7 +138,7 @@ func middlewareRound(middleware mcp.Middleware, extra *mcp.RequestExtra) func() 
 	if !asking.NeedsInput() {
 		panic("does not ask")
 	}
-	asking.Meta = nil // the SDK adds Meta only after the middleware has run
+	asking.Meta = nil // when the middleware gets a result, the SDK has not added Meta yet
 	complete := &mcp.CallToolResult{}
 	handler := middleware(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
 		if req.(*mcp.CallToolRequest).Params.RequestState == "" {

@@ -26,7 +26,8 @@ func coreComparisons() []comparison {
 	}
 }
 
-// mayBlock hides that a store cannot block.
+// mayBlock hides from the boundary that a store cannot block, so that the boundary uses a
+// timeout.
 type mayBlock struct{ mcpseal.ReplayStore }
 
 func countEvents() func(context.Context, mcpseal.Event) {
@@ -75,7 +76,8 @@ func manyQuestions() []contender {
 	}
 	var many []mcpseal.Question
 	for i := range mcpseal.MaxQuestions {
-		// The keys are alike up to the end and in no order, so that comparing and sorting take longest.
+		// The keys differ only in their last characters, and are not sorted, so that
+		// comparing and sorting take longest.
 		key := strings.Repeat("k", mcpseal.MaxQuestionKey-3) + fmt.Sprintf("%03d", i*37%101)
 		many = append(many, mcpseal.Question{Key: key, Kind: mcpseal.KindForm})
 	}

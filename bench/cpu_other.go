@@ -4,8 +4,10 @@ package main
 
 import "time"
 
-// cpuTime returns the time by the clock: the standard library knows no CPU time here.
+// cpuTime returns the time of the clock, because on this system the standard library
+// cannot tell the CPU time.
 func cpuTime() time.Duration { return time.Duration(time.Now().UnixNano()) }
 
-// interruptions returns 0: the standard library cannot tell.
+// interruptions returns 0, because on this system the standard library cannot count
+// interruptions.
 func interruptions() int64 { return 0 }

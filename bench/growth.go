@@ -35,14 +35,14 @@ type growing struct {
 	sizes [3]int
 	most  float64
 	why   string
-	job   func(n int) (nanos func() float64) // nanos measures one run with something of size n
+	job   func(n int) (nanos func() float64) // returns a function that measures one run with data of size n
 }
 
-// The targets for exponents. Larger things are slower to reach in memory, and times have
-// noise. So an exponent may exceed its target by slack.
+// The targets for exponents. An exponent may exceed its target by the constant slack,
+// because access to larger data is slower, and because times have noise.
 const (
 	constant  = 0.0
-	lookup    = 0.5 // constant, except that a map of 100,000 does not fit into the fastest caches
+	lookup    = 0.5 // the time is constant, except that a map of 100,000 entries does not fit into the fastest caches
 	linear    = 1.0
 	quadratic = 2.0
 	slack     = 0.1
@@ -106,7 +106,7 @@ func printGrowths(w io.Writer, all []growth) {
 	printTarget(w, fmt.Sprintf("no exponent exceeds its limit by more than %.1f", slack), missed)
 }
 
-// printTarget prints whether a target of all rows is met, and which rows miss it.
+// printTarget prints whether all rows meet a target, and which rows miss it.
 func printTarget(w io.Writer, target string, missed []string) {
 	outcome := "met"
 	if len(missed) > 0 {
@@ -151,8 +151,9 @@ func growingJobs() []growing {
 	}
 }
 
-// timed returns a function that measures the mean CPU time of one run. By the clock, long runs
-// would seem slower on a busy machine, because other programs interrupt only them.
+// timed returns a function that measures the mean CPU time of one run. It does not use
+// the clock: on a busy machine, long runs would seem slower, because other programs
+// interrupt only long runs.
 func timed(run func()) func() float64 {
 	count := 1
 	return func() float64 {
@@ -238,7 +239,8 @@ func readFile(n int) func() float64 {
 	})
 }
 
-// recordUses makes a new store each time, without counting the time which that takes.
+// recordUses makes a new store for each measurement. The time to make the store is not
+// measured.
 func recordUses(n int) func() float64 {
 	return func() float64 {
 		spend := spendOne("", memoryStore(), time.Hour, 0)

@@ -36,7 +36,7 @@ type table struct {
 // verdict says whether the last row of a table meets its target for allocations.
 type verdict struct {
 	Most float64 `json:"most"` // how many more allocations than the first row are allowed
-	More float64 `json:"more"` // how many more were counted
+	More float64 `json:"more"` // how many more allocations than the first row were counted
 	Met  bool    `json:"met"`
 }
 
@@ -128,7 +128,7 @@ func retryTitle(size int) string {
 
 func comparisons() []comparison {
 	var all []comparison
-	for _, size := range []int{64, 256, 273, 1024, 4096} { // 273 also, because 256 happens to fit the floor's strides
+	for _, size := range []int{64, 256, 273, 1024, 4096} { // 273 too, because 256 happens to fit the block sizes of the contender floor
 		all = append(all, comparison{
 			title:      retryTitle(size),
 			contenders: tokenContenders(size),

@@ -38,8 +38,8 @@ const proxyWorkers = 8
 // proxiedJob is what a client does through a proxy, with the targets of its ratios.
 type proxiedJob struct {
 	name         string
-	json, events float64 // the most time
-	rate         float64 // the least rate
+	json, events float64 // the targets for the ratio of times, which must not be higher
+	rate         float64 // the target for the ratio of rates, which must not be lower
 	run          func(c *proxyClient) error
 }
 
@@ -71,7 +71,7 @@ func hopTimes(budget time.Duration) (all []hop) {
 			deadline := time.Now().Add(budget / time.Duration(2*len(jobs)))
 			for turn := 0; turn == 0 || time.Now().Before(deadline); turn++ {
 				for i := range clients {
-					i = (i + turn) % 2 // none is always the first
+					i = (i + turn) % 2 // so that the two proxies take turns in being first
 					start := time.Now()
 					check(job.run(clients[i]))
 					nanos[i] = append(nanos[i], float64(time.Since(start)))
@@ -173,7 +173,7 @@ var startProxies = sync.OnceValue(func() (pair proxyPair) {
 	dir, err := os.MkdirTemp("", "mcpseal-bench-")
 	check(err)
 	atEnd = append(atEnd, func() { os.RemoveAll(dir) })
-	command := filepath.Join(dir, "mcpseal.exe") // a name that every system starts
+	command := filepath.Join(dir, "mcpseal.exe") // Windows starts only files whose names end with .exe
 	build := exec.Command("go", "build", "-C", filepath.Join("..", "cmd", "mcpseal"), "-o", command, ".")
 	if out, err := build.CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("go build: %v\n%s", err, out))
@@ -188,7 +188,8 @@ var startProxies = sync.OnceValue(func() (pair proxyPair) {
 	}
 })
 
-// startServing starts a process that says "serving" and its address.
+// startServing starts a process that prints "serving" and its address, and returns the
+// address.
 func startServing(cmd *exec.Cmd, environment ...string) (address string) {
 	cmd.Env = append(os.Environ(), environment...)
 	var log bytes.Buffer
@@ -217,7 +218,8 @@ const (
 	proxyUpstream = "MCPSEAL_BENCH_UPSTREAM"
 )
 
-// playRole serves HTTP for ever if the process was started for that.
+// playRole serves HTTP and never returns, if the process was started as the server or as
+// the plain proxy. Otherwise it does nothing.
 func playRole() {
 	var handler http.Handler
 	switch os.Getenv(proxyRole) {
@@ -235,21 +237,22 @@ func playRole() {
 			Transport: &http.Transport{MaxIdleConnsPerHost: 128, DisableCompression: true},
 		}
 		handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// Otherwise the first bytes of an answer close the body of the request, and a
-			// transport that still looks for its end cuts off the answer.
+			// Without full duplex, the first bytes of an answer close the body of the
+			// request. If the transport is still reading the end of that body, it then
+			// cuts off the answer.
 			http.NewResponseController(w).EnableFullDuplex()
 			forward.ServeHTTP(w, r)
 		})
 	}
-	ballast = nil // mcpseal has none either
+	ballast = nil // the command mcpseal has no ballast either
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
 	fmt.Printf("serving http://%s/mcp\n", listener.Addr())
 	check(http.Serve(listener, handler))
 }
 
-// What the server knows and answers. The large answer has line ends and quotation marks, as
-// the text of a tool often has.
+// The state and the answers of the server. The large answer has line ends and quotation
+// marks, as the text of a tool often has.
 const (
 	stubState    = "step=1;service=web;version=2.4.1"
 	stubDone     = `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[{"type":"text","text":"done"}]}}`
@@ -292,7 +295,7 @@ func stubServer(w http.ResponseWriter, r *http.Request) {
 type proxyClient struct {
 	address, accept string
 	http            http.Client
-	answer          bytes.Buffer // the last one
+	answer          bytes.Buffer // the last answer
 }
 
 // clients returns a client of each proxy.

@@ -13,10 +13,11 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// scaling is how much more work two goroutines on two cores do than one goroutine. By the CPU
-// time of a job, it shows what the goroutines cost each other; by the clock, it also shows that
-// they sleep while they wait for each other. Goroutines that never run at the same time do
-// neither. So only those turns count in which other programs left both cores to the benchmark.
+// scaling is how much more work two goroutines on two cores do than one goroutine.
+// Measured by the CPU time of a job, it shows how much the goroutines slow each other
+// down. Measured by the clock, it also shows how long they sleep while they wait for each
+// other. Both figures are meaningless if the goroutines never run at the same time. So
+// only those turns count in which other programs left both cores to the benchmark.
 type scaling struct {
 	Name  string  `json:"name"`
 	One   float64 `json:"one_ns"` // the CPU time of a job with one goroutine
@@ -81,7 +82,7 @@ func measureScaling(jobs [2]func(), budget time.Duration) (s scaling) {
 	}
 	s.Turns = len(counted)
 	if !s.measured() {
-		counted = all // for figures that are at least indicative
+		counted = all // too few undisturbed turns: use all turns, for rough figures
 	}
 	of := func(figure func(one, two cost) float64) float64 {
 		var figures []float64
@@ -114,7 +115,7 @@ func costOf(jobs []func(), count int) cost {
 				switches, cpu, begin = interruptions(), cpuTime(), time.Now()
 				started.Store(true)
 			}
-			for !started.Load() { // without giving up the core, so that each job has its own
+			for !started.Load() { // wait without giving up the core, so that each job has its own core
 			}
 			for range count {
 				job()
@@ -202,7 +203,7 @@ func singleUse() *mcpseal.Boundary {
 	return b
 }
 
-// retry seals the first round of a flow, and opens it, which spends the token.
+// retry seals the first round of a flow, and opens the token. Opening spends the token.
 func retry(b *mcpseal.Boundary, state string) {
 	token := sealFirst(b, state)
 	_, err := b.Open(context.Background(), request, token)

@@ -159,8 +159,9 @@ func (p *Protection) run(ctx *passing, round *mcpseal.Round, next mcp.MethodHand
 	return result, a, nil
 }
 
-// checkWithin refuses what a handler returned if the handler called elicit.Within and
-// did not return what Within asks: the handler may have acted although nobody was asked.
+// checkWithin refuses what a handler returned if the handler called elicit.Within, and
+// did not return the questions or the error that it got from Within: the handler may have
+// acted although the user was not asked.
 func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err error) error {
 	failure := err
 	if r, ok := result.(*mcp.CallToolResult); ok && r != nil && err == nil {
@@ -180,7 +181,7 @@ func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err er
 		return nil
 	}
 	if err != nil {
-		return err // the SDK has not asked what the handler owes, so the error is the handler's
+		return err // the SDK has not asked the questions that the handler owes, so the error is the handler's
 	}
 	if a, _ := readResult(result); a.questions != nil || failure != nil && ctx.Taken() {
 		return nil
@@ -204,7 +205,7 @@ func (p *Protection) sealed(asked *passing, req mcp.Request, c call, round *mcps
 		return nil, p.refuse(ctx, c.method, "a result asks, but the SDK would send it as complete: questions must come from the handler, "+
 			"not from inner middleware")
 	}
-	var room [4]mcpseal.Question // more questions than these take an allocation
+	var room [4]mcpseal.Question // more than four questions take an allocation
 	questions, err := p.pins(&asked.Call, c, a, room[:0])
 	if err != nil {
 		return nil, err

@@ -138,8 +138,8 @@ type pagedTool[In, At, Item any] struct {
 	handler   PageHandler[In, At, Item]
 }
 
-// refuse logs why the arguments were refused, and returns an error that tells the
-// client only that they were.
+// refuse logs why the arguments were refused. It returns an error that tells the client
+// that they were refused, but not why.
 func (t *pagedTool[In, At, Item]) refuse(ctx context.Context, why string) error {
 	t.p.logger().WarnContext(ctx, "gosdk: the arguments of a paged tool were refused", "tool", t.name, "cause", why)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params"}

@@ -115,7 +115,7 @@ func (n *tokenName) principal() (string, error) {
 	if n.user == "" {
 		return "", errNoUserID
 	}
-	var room [256]byte // a longer name takes more than the one allocation of its string
+	var room [256]byte // a name that does not fit takes a second allocation, besides that of its string
 	buf := appendPart(room[:0], n.user, true)
 	for _, c := range []claim{n.issuer, n.client} {
 		text, isText := c.value.(string)

@@ -212,8 +212,8 @@ func init() {
 
 const swapped = "the two halves of the middleware are swapped, so nothing is sealed: install them as Middleware returns them, receiving and sending"
 
-// isQuestion reports whether the method asks the client something. Only servers send
-// such a method.
+// isQuestion reports whether a method asks the client a question. Only servers send such
+// a method.
 func isQuestion(method string) bool {
 	switch method {
 	case "elicitation/create", "sampling/createMessage", "roots/list":
@@ -232,7 +232,7 @@ func (p *Protection) pair(ctx context.Context, method string, req mcp.Request) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithValue(ctx, pairKey{}, p))
-	cancel() // so that a ping that is not caught fails at once, and does not wait for the client
+	cancel() // a ping that is not caught then fails at once, and does not wait for the client
 	if errors.Is(session.Ping(ctx, nil), errCaught) {
 		p.paired.Store(true)
 	}

@@ -62,9 +62,10 @@ func (p *Protection) checkWritable(ctx context.Context, method string, asking an
 	return nil
 }
 
-// writable returns an error if a question or a _meta cannot be written as JSON. Of the
-// questions that are asked most, it checks only the fields that may hold any value, so
-// that they are seldom written as JSON just to see whether they can be.
+// writable returns an error if a question or a _meta cannot be written as JSON. In the
+// kinds of questions that are asked most often, it checks only the fields that may hold
+// any value. So it seldom has to write a question as JSON only to find out whether this
+// is possible.
 func writable(asking any) error {
 	switch q := asking.(type) {
 	case *mcp.ElicitParams:

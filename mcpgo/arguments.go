@@ -18,18 +18,20 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
-// A call of a tool has its arguments in two forms: RawArguments is the JSON that the client
-// sent, and Arguments is the value that mcp-go decoded from it. A handler may read either
-// form, and a hook or middleware of the author may change either form. The code in this file
-// finds the form that was changed, and changes the other form too. So a handler gets the
-// change in whichever form it reads. Two readers of one form may still differ: readings.go
-// refuses arguments that a hook may have read differently from the handler.
+// A call of a tool has its arguments in two forms: RawArguments is the JSON that the
+// client sent, and Arguments is the value that mcp-go decoded from it. A handler may read
+// either form, and a hook or middleware of the author may change either form. The code in
+// this file finds the form that was changed, and changes the other form too. So a handler
+// gets the change in whichever form it reads. A hook and a handler may still read
+// different values from the same form: readings.go refuses arguments for which this is
+// possible.
 
 const errDisagree = mcpseal.PlainError("a hook or middleware changed Params.Arguments and Params.RawArguments of a call, and they disagree or are not JSON: " +
 	"change one of them, or both in the same way")
 
-// settle brings both forms of the arguments into agreement, and records them in a. It
-// replaces a form, and never writes into it, because others may hold the same memory.
+// settle makes both forms of the arguments agree, and records the result in the parameter
+// a. It replaces a form with a new value, and never writes into the old one, because
+// others may hold the same memory.
 func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	raw, value := params.RawArguments, params.Arguments
 	sameRaw, sameValue := bytes.Equal(raw, a.Settled), equalJSON(value, a.Decoded())
@@ -38,12 +40,12 @@ func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	}
 	written := bytes.Clone(a.Settled)
 	if !sameValue {
-		written = write(value, a.Settled) // nil if there is no JSON, so that nobody reads the old one
+		written = write(value, a.Settled) // nil if value has no JSON, so that nobody reads the old JSON
 		sameValue = written != nil && meanSame(written, a.Settled)
 	}
 	switch {
 	case sameRaw && sameValue:
-	case sameRaw || len(raw) == 0: // without RawArguments, mcp-go too reads Arguments
+	case sameRaw || len(raw) == 0: // if RawArguments is empty, mcp-go also reads Arguments
 		if hasLong(written) && hasRounded(a.Settled) {
 			return errMoved
 		}
@@ -61,7 +63,8 @@ func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	return nil
 }
 
-// settleUnknown is settle for arguments of which nobody knows how they arrived.
+// settleUnknown does the same as settle, for a call whose original arguments are not
+// known.
 func settleUnknown(params *mcp.CallToolParams) error {
 	if len(params.RawArguments) == 0 {
 		if err := settle(params, new(passage.Arguments)); err != nil {
@@ -109,14 +112,14 @@ func equalJSON(value, decoded any) bool {
 	return value == nil && decoded == nil
 }
 
-// agree reports whether a text is the JSON of a value. An empty text is that of nil.
+// agree reports whether text is the JSON of value. An empty text agrees with nil.
 func agree(text []byte, value any) bool {
 	again, ok := textOf(value, text)
 	return ok && meanSame(again, text)
 }
 
-// meanSame reports whether two texts have the same JSON value, with numbers as they are
-// written.
+// meanSame reports whether two texts have the same JSON value. Numbers are the same only
+// if they are written in the same way.
 func meanSame(text, other []byte) bool {
 	if bytes.Equal(text, other) {
 		return true
@@ -137,8 +140,9 @@ func textOf(value any, text []byte) (written []byte, ok bool) {
 	return written, written != nil
 }
 
-// write returns the JSON of a value, or nil if it has none. It takes from text the numbers
-// that are still the same, because a float64 does not hold all their digits.
+// write returns the JSON of a value, or nil if the value has none. Numbers that have not
+// changed since text was decoded are written as in text, because a float64 does not hold
+// all their digits.
 func write(value any, text []byte) []byte {
 	numbers, _ := readNumbers(text)
 	written := jsonOf(keepNumbers(value, numbers))
@@ -148,12 +152,13 @@ func write(value any, text []byte) []byte {
 	return written
 }
 
-// readNumbers decodes JSON with numbers as they are written. An empty text is nil.
+// readNumbers decodes JSON, and keeps each number as it is written. It returns nil for an
+// empty text.
 func readNumbers(text []byte) (value any, err error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
-	if !json.Valid(text) { // a Decoder does not see what follows a value
+	if !json.Valid(text) { // json.Decoder ignores text that follows the value
 		return nil, errors.New("not JSON")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -162,8 +167,8 @@ func readNumbers(text []byte) (value any, err error) {
 	return value, err
 }
 
-// keepNumbers returns a copy of value in which every number that is the same in was is
-// written as there. It goes no deeper than was.
+// keepNumbers returns a copy of value. Every number that is equal to the number at the
+// same place in the parameter was is written as it is there. It goes no deeper than was.
 func keepNumbers(value, was any) any {
 	switch v := value.(type) {
 	case float64:
@@ -192,9 +197,10 @@ func keepNumbers(value, was any) any {
 	return value
 }
 
-// arrivals has the arguments of the calls that others may change before our middleware runs.
-// mcp-go gives every request its own RequestProtocolInfo, which a context derived from the
-// context of the request has too. Entries are removed when it is garbage-collected.
+// arrivals has the original arguments of calls that hooks or other middleware may change
+// before our middleware runs. The key is the RequestProtocolInfo of the request: mcp-go
+// makes one for every request, and every context derived from that of the request has it.
+// An entry is removed when its RequestProtocolInfo is garbage-collected.
 var arrivals sync.Map // maps a weak.Pointer[server.RequestProtocolInfo] to a *passage.Arguments
 
 // arrives remembers the arguments of a call before other hooks see them.
@@ -213,7 +219,8 @@ func arrives(ctx context.Context, _ any, method mcp.MCPMethod, message any) {
 	runtime.AddCleanup(info, func(key weak.Pointer[server.RequestProtocolInfo]) { arrivals.Delete(key) }, key)
 }
 
-// arrived returns what arrives has remembered, or nil.
+// arrived returns the arguments that the function arrives has remembered for a call, or
+// nil if there are none.
 func arrived(ctx context.Context) *passage.Arguments {
 	info := server.RequestProtocolInfoFromContext(ctx)
 	if info == nil {
@@ -224,9 +231,10 @@ func arrived(ctx context.Context) *passage.Arguments {
 	return remembered
 }
 
-// settleHooks settles the arguments of a call after all hooks have seen it. If they are
-// refused, the middleware refuses the call. A task tool has no middleware, so the call of
-// one fails because it is no longer a task.
+// settleHooks settles the arguments of a call after all hooks have seen the call. If it
+// refuses the arguments, the middleware will refuse the call. mcp-go runs a task tool
+// without middleware, so settleHooks also makes the call an ordinary one, and a task tool
+// refuses that.
 func (i *installation) settleHooks(ctx context.Context, params *mcp.CallToolParams, a *passage.Arguments) {
 	err := settle(params, a)
 	if err == nil {
@@ -238,8 +246,8 @@ func (i *installation) settleHooks(ctx context.Context, params *mcp.CallToolPara
 	}
 }
 
-// settleOuter settles the arguments of a call after outer middleware has seen it. It returns
-// nil if nobody needs to know how the arguments arrived.
+// settleOuter settles the arguments of a call after outer middleware has seen the call.
+// It returns how the arguments arrived, or nil if nobody needs to know that.
 func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolParams) (*passage.Arguments, error) {
 	if string(params.RawArguments) == removed {
 		return nil, nil
@@ -272,9 +280,10 @@ func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolPara
 	return &now, nil
 }
 
-// settleInner settles the arguments of a call of the named tool after inner middleware has
-// seen it. It returns the JSON that the client sent, and the JSON that the handler must get.
-// If the handler of another tool makes the call, nobody knows what the client sent.
+// settleInner settles the arguments of a call of the named tool after inner middleware
+// has seen the call. It returns the JSON that the client sent, and the JSON that the
+// handler must get. If the handler of another tool makes the call, it is not known what
+// the client sent, so settleInner returns the arguments of this call.
 func settleInner(ctx context.Context, tool string, params *mcp.CallToolParams) (sent, text []byte, err error) {
 	if a := passage.From(ctx).Arguments; a != nil && a.Tool == tool {
 		now := *a
@@ -283,13 +292,14 @@ func settleInner(ctx context.Context, tool string, params *mcp.CallToolParams) (
 		sent, err = params.RawArguments, settleUnknown(params)
 	}
 	if text = params.RawArguments; len(text) == 0 && params.Arguments != nil {
-		text = jsonOf(params.Arguments) // they have no JSON, so this is none
+		text = jsonOf(params.Arguments) // settle wrote no JSON, so this is a text that is not JSON
 	}
 	return sent, text, err
 }
 
-// hasMiddleware reports whether a server has middleware for tools already. mcp-go does not
-// tell. If a later release keeps it elsewhere, the answer is yes, which costs time alone.
+// hasMiddleware reports whether a server already has middleware for tools. mcp-go has no
+// method for this, so hasMiddleware reads a private field. If a later release of mcp-go
+// has no such field, hasMiddleware returns true, which costs only time.
 func hasMiddleware(srv *server.MCPServer) bool {
 	field := reflect.ValueOf(srv).Elem().FieldByName("toolHandlerMiddlewares")
 	return field.Kind() != reflect.Slice || field.Len() > 0

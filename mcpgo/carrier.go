@@ -33,7 +33,7 @@ type call struct {
 	// copies is true if the handler must get a copy of the arguments: mcp-go may ask an
 	// older client, and then call the handler again with the same arguments.
 	copies   bool
-	declared adapter.Capabilities // what the client could answer when the call arrived; an older one may declare more during the call
+	declared adapter.Capabilities // what the client could answer when the call arrived; an older client may declare more during the call
 	state    string               // the state in plaintext, for the handler
 	kept     mcp.InputResponses   // the answers that the handler may see
 }
@@ -49,11 +49,12 @@ func callOfTool(r *mcp.CallToolRequest) call {
 	return c
 }
 
-// bindSent binds the call to the arguments that the client sent as well, if a hook or
-// middleware has changed what they mean. The text that it binds has a member that marks it.
-// If a client sends arguments with such a member, they are wrapped as well, so that they
-// cannot pass for the text of other arguments. Texts that are longer than the limit in the
-// parameter most are never digested, so they are not compared.
+// bindSent also binds the call to the arguments that the client sent, if a hook or
+// middleware has changed what they mean. It replaces c.arguments with one text that holds
+// both, and the name of one of its members marks it. If a client sends arguments with
+// this member, they are wrapped in the same way, so that they cannot pass for the text of
+// other arguments. Texts that are longer than the limit in the parameter most are never
+// digested, so bindSent does not compare them.
 func (c *call) bindSent(sent []byte, most int) {
 	text := c.arguments
 	if len(text) == 0 && c.others != nil || string(text) == removed {
@@ -70,8 +71,8 @@ func (c *call) bindSent(sent []byte, most int) {
 	c.arguments = append(both, '}')
 }
 
-// orEmpty returns the text of arguments. It returns {} if there are none, or null, because
-// only the outermost null means {}.
+// orEmpty returns the text of arguments. It returns {} if the text is empty or null:
+// arguments that are null mean the same as {}, but a null inside another text does not.
 func orEmpty(text []byte) []byte {
 	if len(text) == 0 || string(bytes.TrimSpace(text)) == "null" {
 		return []byte("{}")
@@ -84,7 +85,7 @@ const arrivedMark = "mcpseal:arrived"
 // marked reports whether arguments have the member that bindSent adds.
 func marked(arguments []byte) bool {
 	if !bytes.Contains(arguments, []byte(arrivedMark)) && bytes.IndexByte(arguments, '\\') < 0 {
-		return false // the name can be written in another way only with escapes
+		return false // without a backslash, the name cannot be written in another way
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(arguments, &members) != nil {
@@ -168,9 +169,9 @@ func jsonOf(value any) []byte {
 	return text
 }
 
-// hasReplaced reports whether json.Marshal wrote the escape \ufffd for text that is not
-// UTF-8, so that two values would have one text. After a backslash that is itself escaped,
-// these letters are part of the text.
+// hasReplaced reports whether json.Marshal wrote the escape \ufffd in place of bytes that
+// are not UTF-8, so that two values would have the same JSON. If the backslash before
+// ufffd is itself escaped, the letters ufffd are ordinary text.
 func hasReplaced(text []byte) bool {
 	for at := 0; ; at++ {
 		next := bytes.Index(text[at:], []byte(`\ufffd`))
@@ -188,9 +189,9 @@ func hasReplaced(text []byte) bool {
 	}
 }
 
-// copyJSON returns a deep copy of a value that was decoded from JSON, or that has JSON. A
-// value with JSON methods of its own is not copied: json.Marshal did not look into it, so it
-// may contain itself.
+// copyJSON returns a deep copy of a value that was decoded from JSON, or that can be
+// written as JSON. A value that has its own methods for JSON is not copied: json.Marshal
+// did not look into this value, so it may contain itself.
 func copyJSON(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -282,8 +283,8 @@ func questionsOf(result any) mcp.InputRequests {
 	return nil
 }
 
-// checkWritableBeside returns an error if what a result has beside its questions cannot be
-// written as JSON.
+// checkWritableBeside returns an error if a part of a result other than its questions
+// cannot be written as JSON.
 func checkWritableBeside(result any) error {
 	var meta *mcp.Meta
 	switch r := result.(type) {
@@ -314,8 +315,8 @@ func checkWritableBeside(result any) error {
 	return adapter.CheckWritable(meta)
 }
 
-// withState returns a copy of a result with another state. It does not change the original,
-// because the handler may use that again.
+// withState returns a copy of a result with another state. It does not change the
+// original, because the handler may use the original again.
 func withState[R any](result R, state string) R {
 	switch r := any(result).(type) {
 	case *mcp.CallToolResult:

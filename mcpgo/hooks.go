@@ -36,7 +36,7 @@ var (
 	// Options may refer to the server, so the table must not keep the installation. The
 	// server's own middleware keeps it.
 	servers adapter.Table[server.MCPServer, weak.Pointer[installation]]
-	hooked  adapter.Table[server.Hooks, *hookPlaces] // the hooks that have ours, and the places of ours
+	hooked  adapter.Table[server.Hooks, *hookPlaces] // maps each Hooks value that contains our hooks to the places of ours
 )
 
 // installed returns the installation of the server that a context belongs to. It returns
@@ -46,8 +46,9 @@ func installed(ctx context.Context) *installation {
 	return i.Value()
 }
 
-// addingHooks makes a server whose hooks another server shares wait until all of ours are
-// there. Otherwise it could serve without them.
+// addingHooks is held while our hooks are added. If two servers share one Hooks value,
+// the second server waits until all our hooks are in it. Otherwise it could serve without
+// some of them.
 var addingHooks sync.Mutex
 
 // addHooks adds our hooks to h, unless h has them already.
@@ -96,20 +97,22 @@ func addHooks(h *server.Hooks) {
 const hooksChanged = "a hook was added after Protect, or one of Protect was removed: states and cursors could leave in plaintext. " +
 	"Give your hooks to server.NewMCPServer with server.WithHooks, and call Protect after that"
 
-// hookPlaces has the places and the code of our hooks among those of a server.
+// hookPlaces has the places of our hooks among the hooks of a server, and the addresses
+// of their code.
 type hookPlaces struct {
 	before [5]int
 	code   [15]uintptr
 }
 
-// intact reports whether our hooks are where they were.
+// intact reports whether our hooks are still at the places where they were added.
 func (p *hookPlaces) intact(h *server.Hooks) bool { return hooksOf(h, p.before) == p.code }
 
-// hooksOf returns the addresses of the hooks at the places where ours must be. Ours must be
-// the last of the hooks that can change a result, and of those before a call, which could
-// turn the call into a task. Ours must be the first of the hooks before any request, because
-// the others may change what arrived. Other hooks may follow ours before a list, so before
-// has the places of those.
+// hooksOf returns the addresses of the hooks at the places where ours must be. Our hook
+// must be the last of the hooks that can change a result, and the last of the hooks
+// before a call, because a later one could turn the call into a task. Our hook must be
+// the first of the hooks before any request, because another one may change what arrived.
+// Among the hooks before a list, others may follow ours, so the parameter before has the
+// places of ours.
 func hooksOf(h *server.Hooks, before [5]int) [15]uintptr {
 	return [...]uintptr{
 		codeAt(h.OnBeforeAny, 0),
@@ -157,8 +160,8 @@ func whileIntact[T any](i *installation) func(context.Context, []T) []T {
 	}
 }
 
-// beforeCall removes from a call what mcp-go must not use before any middleware runs, and
-// settles the arguments that other hooks have changed.
+// beforeCall removes from a call what mcp-go must not read before our middleware runs. It
+// also settles the arguments, if other hooks have changed them.
 func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	stripTask(ctx, req)
 	// mcp-go may check arguments of any length against a schema, and repeat them in its
@@ -181,8 +184,8 @@ func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	}
 }
 
-// removed stands for arguments that were removed. It is not JSON, so a client cannot send
-// it, and the middleware refuses a call with it.
+// removed takes the place of arguments that were removed. It is not JSON, so a client
+// cannot send it. The middleware refuses a call with it.
 const removed = "!"
 
 // stripTask removes the state and the answers from a call that runs as a task. mcp-go calls
@@ -213,15 +216,16 @@ func runsAsTask(ctx context.Context, name string, wanted bool) bool {
 	return execution != nil && (execution.TaskSupport == mcp.TaskSupportOptional || execution.TaskSupport == mcp.TaskSupportRequired)
 }
 
-// othersSeeCalls reports whether hooks of the author get calls of tools before they are
-// served, and so may change their arguments.
+// othersSeeCalls reports whether the author has hooks that get a tool call before it is
+// served, and so may change its arguments.
 func (i *installation) othersSeeCalls() bool {
 	h := i.hooks.Value()
 	return h != nil && (len(h.OnBeforeAny) > 1 || len(h.OnBeforeCallTool) > 1)
 }
 
 // toolOf returns the ordinary tool that mcp-go calls for a name, or nil if there is none.
-// The tool of a session comes before that of the server.
+// If the session and the server both have a tool of this name, mcp-go calls that of the
+// session.
 func toolOf(ctx context.Context, name string) *mcp.Tool {
 	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithTools); ok {
 		if own, ok := session.GetSessionTools()[name]; ok {

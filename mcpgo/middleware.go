@@ -94,8 +94,9 @@ func serve[R any](i *installation, ctx context.Context, c *call, handler func(co
 	return result, err
 }
 
-// tryError calls the methods of an error that mcp-go will call, which may panic, as those of
-// a typed nil do. mcp-go calls them where nothing recovers.
+// tryError calls the methods of an error that mcp-go will call later. Such a method may
+// panic, for example if the error is a typed nil. Here the panic is recovered; where
+// mcp-go calls the methods, nothing would recover it.
 func tryError(err error) {
 	_ = err.Error()
 	errors.Is(err, context.Canceled)
@@ -124,7 +125,9 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	}
 	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
 	c.declared = declaredBy(ctx)
-	// Without JSON there is no token, so mcp-go does not ask. Such a value may contain itself.
+	// Arguments that have no JSON are not copied, because they may contain themselves.
+	// The copy is not needed: no token can be sealed for such arguments, so mcp-go does
+	// not ask.
 	c.copies = c.older && len(c.arguments) <= i.policy.MaxArguments && string(c.arguments) != removed && c.declared != (adapter.Capabilities{})
 	if !adapter.PinsWording(&of.Round) { // otherwise gosdk/elicit wrote the state, on a server of the official SDK
 		c.state, _ = of.Round.State()

@@ -54,10 +54,10 @@ type PageOptions = adapter.PageOptions
 // that may apply to the cursor, such as maxProperties or oneOf.
 //
 // If a hook or middleware changes the arguments, in Params.Arguments or in
-// Params.RawArguments, the handler gets the changed arguments in both, and the cursor is
-// bound to them. If it changes both and they disagree, the call fails, and the log says why.
-// A hook may repair arguments that the tool would refuse, except for two equal names and
-// names that differ only in case (see [Protect]).
+// Params.RawArguments, the handler gets the changed arguments in both fields, and the
+// cursor is bound to them. If both fields are changed and they disagree, the call fails,
+// and the log says why. A hook may repair arguments that the tool would refuse, except
+// for two equal names and names that differ only in case (see [Protect]).
 func AddPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if err := addPagedTool(p, tool, handler, options); err != nil {
 		panic(fmt.Sprintf("mcpgo: the paged tool %q: %v", tool.Name, err))
@@ -97,7 +97,7 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 	}
 	if len(tool.RawInputSchema) > 0 {
 		tool.RawInputSchema = listed
-	} else { // it stays as it is, so that server.WithStrictInputSchemaDefault applies to it
+	} else { // InputSchema stays in use, so that server.WithStrictInputSchemaDefault applies to it
 		tool.InputSchema.Properties = maps.Clone(tool.InputSchema.Properties)
 		if tool.InputSchema.Properties == nil {
 			tool.InputSchema.Properties = make(map[string]any)
@@ -148,7 +148,7 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	if err != nil {
 		return nil, t.p.refuseArguments(ctx, t.name, err)
 	}
-	if !bytes.Equal(text, sent) && !exactjson.Distinct(sent) { // whoever changed it may have read it otherwise
+	if !bytes.Equal(text, sent) && !exactjson.Distinct(sent) { // whoever changed the arguments may have read other values than the handler
 		return nil, t.p.refuseArguments(ctx, t.name, errTwins)
 	}
 	in, bound, token, err := t.read(text)
@@ -157,7 +157,7 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	} else if err != nil {
 		return mcp.NewToolResultError(err.Error()), nil
 	}
-	if len(bound) > t.p.policy.MaxArguments { // possible even if the arguments were shorter: 1e19 becomes 20 digits
+	if len(bound) > t.p.policy.MaxArguments { // bound may be longer than what the client sent: 1e19 becomes 20 digits
 		return nil, t.refuse(ctx, "more than mcpseal.Config.MaxArguments")
 	}
 	page, err := adapter.ServePage(ctx, t.p.options.Cursors, mcpseal.Request{

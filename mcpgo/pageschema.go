@@ -87,8 +87,9 @@ func (t *pagedTool[In, At, Item]) cursorSchema() map[string]any {
 	return map[string]any{"type": "string", "description": "Where the page begins: the " + t.names.NextCursor + " of the page before. Leave it out for the first page."}
 }
 
-// checkApplied returns an error if mcp-go cannot compile a schema. mcp-go then applies none
-// of its rules, and says nothing. So it is tried with a rule that must refuse the call.
+// checkApplied returns an error if mcp-go cannot compile a schema. In that case, mcp-go
+// applies no rule of the schema, and reports nothing. So checkApplied adds a rule that
+// must refuse a call, and tries whether mcp-go applies it.
 func checkApplied(schema json.RawMessage) error {
 	var root map[string]json.RawMessage
 	var required []string
@@ -147,8 +148,8 @@ func addNames(names *exactjson.Names, schema any) {
 	}
 }
 
-// fitting checks that a Go type can hold the arguments that a schema lists. If one would be
-// lost, the tool cannot be registered.
+// fitting checks that a Go type can hold the arguments that a schema lists. If the type
+// would lose an argument, the tool cannot be registered.
 type fitting struct {
 	inferred bool         // true if the schema is made from the type
 	seen     map[fit]bool // true for the pairs that were already checked, because a type may contain itself
@@ -229,8 +230,9 @@ func (f *fitting) check(schema any, t reflect.Type) error {
 	return nil
 }
 
-// embedsReader reports whether a struct embeds a type that reads JSON by itself. The struct
-// then has the method of that type, which does not read the other fields.
+// embedsReader reports whether a struct embeds a type that has its own method for reading
+// JSON. The struct then also has this method, and the method does not read the other
+// fields of the struct.
 func embedsReader(t reflect.Type) bool {
 	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
 		field := t.Field(i)

@@ -122,21 +122,24 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // it sees tokens that are not checked yet, and if it returns a state of its own, this state
 // never reaches the client.
 //
-// A hook, and middleware that was added before Protect, may change the arguments of a tool
-// in Params.Arguments or in Params.RawArguments: before the handler runs, the other is
-// changed too. The token is bound to the arguments that the client sent and to those that
-// the handler gets, so the change must be the same in every round. If the two differ, they
-// may have at most Config.MaxArguments bytes together. If both forms are changed and they
-// disagree, the call fails, and the log says why. Middleware that is added after Protect
-// must itself change both, except for a tool of [AddPagedTool].
+// A hook, and middleware that was added before Protect, may change the arguments of a
+// tool in Params.Arguments or in Params.RawArguments: before the handler runs, the other
+// field is changed too. The token is bound to the arguments that the client sent and to
+// those that the handler gets, so the change must be the same in every round. If these
+// two texts differ, they may have at most Config.MaxArguments bytes together. If both
+// fields are changed and they disagree, the call fails, and the log says why. Middleware
+// that is added after Protect must itself change both fields, except for a tool of
+// [AddPagedTool].
 //
 // A hook usually reads decoded arguments, and a typed handler decodes them again, into a
-// struct. So on a server with hooks before calls, or with middleware from before Protect,
-// arguments that the two could read differently are refused, and the log says why: an
-// object with two equal names or with names that differ only in upper and lower case, and,
-// if the arguments were changed, a whole number that a float64 does not hold exactly. Pass
-// long ids as strings. A single name is not refused, even if its case differs from that of
-// the handler's field: so a hook must not take a missing name for a harmless one.
+// struct. So on a server with hooks before calls, or with middleware that was added
+// before Protect, arguments are refused if the hook and the handler could read different
+// values from them, and the log says why. This concerns an object with two equal names or
+// with names that differ only in upper and lower case. If the arguments were changed, it
+// also concerns a whole number that a float64 does not hold exactly. Pass long ids as
+// strings. A single name is not refused, even if its case differs from that of the
+// handler's field. So a hook must not conclude from a missing name that the handler gets
+// no such argument.
 //
 // Add your own hooks before Protect, with server.WithHooks. If a hook that could change
 // results is added after Protect, or if the hooks are replaced after Protect, the server

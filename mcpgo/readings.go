@@ -15,16 +15,17 @@ import (
 	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
-// A hook, and middleware from before Protect, usually decides by the decoded arguments. A
-// typed handler decodes the text itself, into a struct, and can get other values. It ignores
-// the case of names, and merges two objects with one name. So if others see a call, the code
-// in this file refuses arguments with such names. It cannot know which of the others only
-// look, so it does not ask whether they changed something: a hook that finds what it would
-// set has not changed it either.
+// A hook, and middleware that was added before Protect, usually reads the decoded
+// arguments. A typed handler decodes the text again, into a struct, and can get other
+// values: this decoding ignores the case of names, and merges two objects with one name.
+// So if a hook or such middleware sees a call, the code in this file refuses arguments
+// with such names. It refuses them even if nothing was changed: a hook that reads the
+// value that it would set changes nothing, but relies on what it read.
 //
-// A typed handler also reads all digits of a whole number, where the decoded form has a
-// float64. Such numbers pass: mcp-go's own middleware for recovery counts as one of the
-// others, and with it no long number could be sent. But none is written anew from a float64.
+// A typed handler also reads all digits of a whole number, while the decoded form is a
+// float64, which may be rounded. Calls with such numbers are not refused: otherwise a
+// server with mcp-go's own middleware for recovery would refuse every long number. But a
+// long number is never written again from its float64.
 
 const (
 	errTwins = mcpseal.PlainError("an object in the arguments has two equal names, or names that differ only in upper and lower case: " +
@@ -33,8 +34,9 @@ const (
 	errMoved = mcpseal.PlainError("a hook or middleware moved or set a number of 2^53 or more in Params.Arguments, where it may have been rounded: pass long ids as strings")
 )
 
-// checkAlike returns an error if a hook or middleware may have read the arguments otherwise
-// than the handler. What the client sent must pass even if it was changed since.
+// checkAlike returns an error if a hook or middleware may have read other values from the
+// arguments than the handler. If the arguments were changed, it checks both what the
+// client sent and what the handler gets.
 func checkAlike(a *passage.Arguments) error {
 	if a.Alike {
 		return nil
@@ -47,8 +49,10 @@ func checkAlike(a *passage.Arguments) error {
 	return nil
 }
 
-// refuseArguments logs why the arguments of a call were refused, and returns the error for
-// the client. Only a disagreement is the author's fault alone.
+// refuseArguments logs why the arguments of a call were refused, and returns the error
+// for the client. The client gets an internal error if a hook made the two forms
+// disagree, because only the author of the hook can correct that. Otherwise it gets
+// Invalid params.
 func (p *Protection) refuseArguments(ctx context.Context, tool string, why error) error {
 	if why == errDisagree {
 		return p.refuse(ctx, string(mcp.MethodToolsCall), why.Error())
@@ -57,8 +61,8 @@ func (p *Protection) refuseArguments(ctx context.Context, tool string, why error
 	return errParams
 }
 
-// longNumbers returns the numbers in a JSON text whose float64 is 2^53 or more, as they are
-// written. A float64 does not hold all whole numbers beyond that.
+// longNumbers returns the numbers in a JSON text whose float64 is 2^53 or more, as they
+// are written. A float64 cannot hold every whole number beyond 2^53.
 func longNumbers(text []byte) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for at := 0; at < len(text); at++ {
@@ -95,8 +99,8 @@ func hasLong(text []byte) bool {
 }
 
 // hasRounded reports whether a JSON text has a whole number that a float64 does not hold
-// exactly. A number of more than 64 bits counts only if it is written without a point and an
-// exponent: no integer type of Go reads it otherwise.
+// exactly. A number of more than 64 bits counts only if it is written without a point and
+// an exponent, because no integer type of Go can read it in another form.
 func hasRounded(text []byte) bool {
 	for number := range longNumbers(text) {
 		f := floatOf(number)
@@ -113,8 +117,8 @@ func hasRounded(text []byte) bool {
 	return false
 }
 
-// floatOf returns the float64 that encoding/json reads for a number. It is infinite if the
-// number is too large.
+// floatOf returns the float64 that encoding/json reads for a number. The result is
+// infinite if the number is too large.
 func floatOf(number string) float64 {
 	f, _ := strconv.ParseFloat(number, 64)
 	return f

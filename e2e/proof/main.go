@@ -1,6 +1,7 @@
-// Command proof writes a page that compares two reports of the probe: on the server of the demo
-// without protection, and on the same server with the line gosdk.Protect. The page has no dates,
-// ports or tokens, so every run writes the same page.
+// Command proof writes a page that compares two reports of the probe. One is about the
+// server of the demo without protection, the other about the same server with
+// gosdk.Protect. The page has no dates, ports or tokens, so every run writes the same
+// page.
 //
 //	go run ./e2e/proof docs/proof/index.html
 package main

@@ -32,10 +32,10 @@ var page = template.Must(template.New("proof").Funcs(template.FuncMap{
 type comparison struct {
 	Classes         int // how many classes of attacks the probe knows
 	Without, With   *probe.Report
-	Through, Others []pair // the attacks that got through without the line, and the others
+	Through, Others []pair // the attacks that got through without gosdk.Protect, and the other attacks
 }
 
-// pair is one attack on both servers.
+// pair is one attack, with its outcomes on the server without and with gosdk.Protect.
 type pair struct {
 	probe.Attack
 	Without, With outcome
@@ -44,10 +44,10 @@ type pair struct {
 // outcome is how an attack ended on one server.
 type outcome struct {
 	Verdict probe.Verdict
-	What    string // what was sent, or why it was not tried
-	Said    string // what the tool answered: what it did, or a question
+	What    string // what the attack sent, or why it was not tried
+	Said    string // the answer of the tool: what it did, or a question
 	Steps   []step // the requests that got through, with their answers
-	Answer  string // one answer that rejects a token
+	Answer  string // an answer of the server that rejects a token
 }
 
 // step is a request of an attack and its answer.
@@ -97,7 +97,8 @@ func (s *side) outcome(r probe.Result) outcome {
 	return o
 }
 
-// telling returns the first finding in which the tool acted, or the first of all.
+// telling returns the finding that shows most: the first one in which the tool acted, or
+// the first of all if there is none.
 func telling(all []probe.Finding) probe.Finding {
 	for _, f := range all {
 		if n := len(f.Exchanges); n > 0 && read(f.Exchanges[n-1].Answer).Result.ResultType == "complete" {
@@ -107,7 +108,7 @@ func telling(all []probe.Finding) probe.Finding {
 	return all[0]
 }
 
-// reply is what the page needs of an answer.
+// reply has those members of an answer that the page shows.
 type reply struct {
 	Result struct {
 		ResultType    string
@@ -117,11 +118,11 @@ type reply struct {
 }
 
 func read(answer string) (r reply) {
-	json.Unmarshal([]byte(answer), &r) // what is not JSON says nothing
+	json.Unmarshal([]byte(answer), &r) // an answer that is not JSON gives an empty reply
 	return r
 }
 
-// said returns what the tool answered: what it did, or a question.
+// said returns a sentence with the answer of the tool: what it did, or a question.
 func said(answer string) string {
 	r := read(answer)
 	for _, c := range r.Result.Content {
@@ -135,15 +136,15 @@ func said(answer string) string {
 
 var requestID = regexp.MustCompile(`"id":\d+`)
 
-// stable replaces what differs from run to run: the address of the server, and the id of the
-// request, which becomes n.
+// stable replaces what differs from run to run. The address of the server becomes a fixed
+// one, and the id of the request becomes n.
 func (s *side) stable(text string, n int) string {
 	text = strings.ReplaceAll(text, s.report.Server, "http://127.0.0.1:8080/mcp")
 	return requestID.ReplaceAllString(text, fmt.Sprintf(`"id":%d`, n))
 }
 
-// refusals says how the server refused. It has no numbers, because they depend on the text of
-// the tokens.
+// refusals returns a text that says how the server refused an attack. The text has no
+// numbers, because the numbers depend on the tokens, which differ from run to run.
 func refusals(outcomes map[string]int) string {
 	var words []string
 	for _, o := range []struct{ name, words string }{

@@ -21,7 +21,8 @@ import (
 	"github.com/mcpseal/mcpseal/probe"
 )
 
-// lifetime is how long a token lives. It is short, because the probe waits until one expires.
+// lifetime is how long a token lives. It is short, because the probe waits until a token
+// expires.
 const lifetime = 10 * time.Second
 
 // side is what the probe found on one of the two servers.
@@ -46,7 +47,7 @@ func probeBoth(ctx context.Context) (without, with *side, err error) {
 			return
 		}
 		server := release.NewServer()
-		gosdk.Protect(server, boundary, nil) // as the page shows it
+		gosdk.Protect(server, boundary, nil) // the same call as on the page
 		errs[1] = with.probe(ctx, server)
 	})
 	both.Wait()
@@ -91,8 +92,8 @@ func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, 
 	return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
 }
 
-// tap keeps the first answer to each attack that rejects a token, because a report shows only
-// the answers to attacks that got through.
+// tap keeps, for each attack, the first answer that rejects a token. It is needed because
+// a report shows only the answers to attacks that got through.
 func (s *side) tap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		heard := &listener{ResponseWriter: w}
@@ -109,7 +110,7 @@ func (s *side) tap(next http.Handler) http.Handler {
 	})
 }
 
-// listener keeps what is written to it.
+// listener keeps a copy of the body that is written to it.
 type listener struct {
 	http.ResponseWriter
 	body bytes.Buffer

@@ -86,7 +86,7 @@ type passed struct {
 	text     []byte
 	toServer bool
 	method   string // the method of the client's message
-	alone    bool   // it is a message of the server that belongs to no request
+	alone    bool   // true if it is a message of the server that belongs to no request
 }
 
 // seen is what a reader sees in a message.

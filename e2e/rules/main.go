@@ -129,7 +129,8 @@ func (r *rule) try(dir string) string {
 	return ""
 }
 
-// apply returns the text without the rule. problem says why it cannot, or is "".
+// apply returns the text without the rule. If it cannot remove the rule, problem says
+// why; otherwise problem is "".
 func (r *rule) apply(text string) (mutant, problem string) {
 	if len(r.gone) == 1 { // a single line to remove may be only a part of a line of the source
 		if n := strings.Count(text, r.gone[0]); n != 1 {

@@ -25,7 +25,7 @@ func newFleet(keysFile string) (*fleet, error) {
 	if err := writeKeys(keysFile); err != nil {
 		return nil, err
 	}
-	store, err := replay.NewSingleProcess(replay.Config{}) // the replicas are in one process, so they may share it
+	store, err := replay.NewSingleProcess(replay.Config{}) // the replicas are in one process, so they may share this store
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (f *fleet) spans() (all []span, err error) {
 	return all, nil
 }
 
-// asUser sends every request of one user to the next replica.
+// asUser sends the requests of one user to the replicas in turn.
 type asUser struct {
 	fleet *fleet
 	user  string
@@ -97,7 +97,7 @@ func answer(question string) *mcp.ElicitResult {
 
 var frontend = map[string]any{"service": "frontend", "version": "1.4.2"}
 
-// flow is one honest call as alice: two questions, three rounds.
+// flow makes one honest call as alice, with two questions in three rounds.
 func (f *fleet) flow(ctx context.Context) error {
 	alice, err := f.client(ctx, "alice", true)
 	if err != nil {
@@ -111,7 +111,8 @@ func (f *fleet) flow(ctx context.Context) error {
 	return err
 }
 
-// load makes honest calls and attacks. Each call has the outcome that its name says, or load fails.
+// load makes honest calls and attacks. It fails if an attack is accepted, or an honest
+// call is refused.
 func (f *fleet) load(ctx context.Context) error {
 	for range 10 {
 		if err := f.flow(ctx); err != nil {
@@ -163,7 +164,8 @@ func (f *fleet) load(ctx context.Context) error {
 			}
 		}
 	}
-	// Answers that nobody asked for are dropped, and then the token is used.
+	// Answers that nobody asked for are dropped. The call still uses the token, so the
+	// token does not work again.
 	for range 2 {
 		first, err := call(alice, "deploy", "", frontend)
 		if err != nil {
@@ -177,7 +179,7 @@ func (f *fleet) load(ctx context.Context) error {
 		}
 	}
 
-	// Three pages, and a cursor in the wrong hands.
+	// Alice reads three pages, and Bob tries each of her cursors.
 	arguments := map[string]any{"service": "frontend"}
 	for pages := 1; ; pages++ {
 		page, err := call(alice, "list_versions", "", arguments)

@@ -37,12 +37,12 @@ const audience = "release.example.com"
 
 // replica is a server with its own telemetry, as if it ran in a process of its own.
 type replica struct {
-	host     string // where it serves MCP
+	host     string // the address at which it serves MCP
 	metrics  string // the URL of its metrics
 	observer *otelseal.Observer
 	tracer   trace.Tracer
-	reader   *sdkmetric.ManualReader // the metrics, as the SDK has them
-	exported buffer                  // the spans, as the exporter writes them
+	reader   *sdkmetric.ManualReader // reads the metrics from the SDK, without an exporter
+	exported buffer                  // the spans, in the form that the exporter writes
 	stops    []func()
 }
 
@@ -116,7 +116,7 @@ type listArgs struct {
 	Service string `json:"service"`
 }
 
-// listVersions returns one version a page, on three pages.
+// listVersions returns three pages, with one version on each.
 func listVersions(_ context.Context, _ *mcp.CallToolRequest, _ listArgs, after *int) ([]string, *int, error) {
 	next := 1
 	if after != nil {
@@ -129,7 +129,7 @@ func listVersions(_ context.Context, _ *mcp.CallToolRequest, _ listArgs, after *
 	return version, &next, nil
 }
 
-// verify takes the bearer token for the name of the user.
+// verify accepts every bearer token, and uses it as the name of the user.
 func verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 	return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
 }
@@ -152,7 +152,7 @@ func (r *replica) stop() {
 	}
 }
 
-// scrape returns what a Prometheus server would read.
+// scrape returns the metrics in the form that a Prometheus server reads.
 func (r *replica) scrape(ctx context.Context) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.metrics, nil)
 	if err != nil {
@@ -170,7 +170,7 @@ func (r *replica) scrape(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// span is a span as the exporter writes it.
+// span is a span in the form that the exporter writes.
 type span struct {
 	Name        string
 	SpanContext struct{ TraceID string }
@@ -230,7 +230,8 @@ func (b *buffer) copy() []byte {
 	return bytes.Clone(b.data.Bytes())
 }
 
-// writeKeys writes a file with a key that seals now, and one that takes over tomorrow.
+// writeKeys writes a file with a key that seals now, and a key that begins to seal
+// tomorrow.
 func writeKeys(path string) error {
 	now := time.Now().UTC()
 	tomorrow := now.Add(24 * time.Hour)

@@ -30,7 +30,7 @@ type Asker struct {
 	onces     map[string]reflect.Type // the type of the value that Once keeps under each key
 	questions mcp.InputRequestMap     // the questions to send if the handler reads a pending answer
 	read      map[string]bool         // true for the keys whose answers the handler has read
-	after     int                     // what the handler makes now came after the answers up to this number
+	after     int                     // the highest number of an answer that the handler has read; what it makes now may depend on all answers up to this number
 	asks      bool                    // true if the handler read a pending answer, so that the call sends its questions
 	mistake   string                  // the first mistake made by the author of the handler; "" for none
 	busy      atomic.Bool             // true while Within runs
@@ -228,7 +228,8 @@ func (a *Asker) wrong(format string, args ...any) {
 	}
 }
 
-// pending returns the error for an answer that is not there yet, and makes the call ask.
+// pending returns the error for an answer that is not there yet, and makes the call send
+// its questions.
 func (a *Asker) pending() error {
 	if a.over {
 		a.wrong("an answer was read, or NotYet called," + insideWithin)

@@ -146,7 +146,7 @@ func (f *form) copySchema() (*jsonschema.Schema, error) {
 	if err := json.Unmarshal(f.text, schema); err != nil {
 		return nil, err
 	}
-	schema.PropertyOrder = slices.Clone(f.schema.PropertyOrder) // not in the JSON, but it decides the order there
+	schema.PropertyOrder = slices.Clone(f.schema.PropertyOrder) // f.text does not hold this field, but the order of the properties in JSON depends on it
 	return schema, nil
 }
 
@@ -316,7 +316,7 @@ func checkField(s *jsonschema.Schema) error {
 	return fmt.Errorf("is of the type %q; a form has only strings, numbers, booleans and choices", strings.Join(append(s.Types, s.Type), " "))
 }
 
-// distinct reports whether no text is in the list twice, and nothing else is in it.
+// distinct reports whether a list has only texts, and no text twice.
 func distinct(list []any) bool {
 	seen := make(map[string]bool, min(len(list), 64))
 	for _, item := range list {
@@ -337,8 +337,8 @@ func (f *form) read(content []byte, fresh bool, value any) (kept []byte, err err
 	if err := json.Unmarshal(content, &fields); err != nil {
 		return nil, err
 	}
-	// A state has the answer as an earlier round wrote it, so mostly it is already as
-	// the code below would write it.
+	// An answer from the state was already written by this code in an earlier round, so
+	// usually it need not be written again.
 	rewrite := fresh || fields == nil
 	if fields == nil {
 		fields = map[string]any{}
@@ -355,8 +355,9 @@ func (f *form) read(content []byte, fresh bool, value any) (kept []byte, err err
 			rewrite = true
 		}
 	}
-	// The schema library compares each choice that was taken with each that there is, so a
-	// long list is refused before.
+	// The schema library compares each choice in the answer with each choice in the
+	// schema. So a list with the same choice twice, which can be very long, is refused
+	// first.
 	for _, value := range fields {
 		if taken, ok := value.([]any); ok && !distinct(taken) {
 			return nil, errors.New("the same choice twice")

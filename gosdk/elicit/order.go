@@ -20,15 +20,15 @@ func (a *Asker) number(key string) {
 	a.after = max(a.after, recorded.Number)
 }
 
-// drop forgets an answer whose question must be asked again, and all answers whose
-// questions the handler made after it had read this one: they may not go with another
-// answer. A value of Once that was computed after it must be neither used nor computed
-// again, so the call fails.
+// drop forgets an answer whose question must be asked again. It also forgets all answers
+// whose questions the handler made after it had read this answer, because they may not
+// fit another answer. If Once computed a value after the answer was read, the call fails,
+// because the value must be neither used nor computed again.
 func (a *Asker) drop(key string) {
 	number := a.state.Answers[key].Number
 	a.forget(key)
 	if number == 0 {
-		return // never read, so nothing depends on it
+		return // the answer was never read, so nothing depends on it
 	}
 	for later, recorded := range a.state.Answers {
 		if recorded.After >= number {

@@ -22,9 +22,9 @@ import (
 // Pass a ToolHandler to [AddTool].
 type ToolHandler[In, Out any] func(ctx context.Context, ask *Asker, in In) (Out, error)
 
-// AddTool registers a tool on a protected server. It panics, as mcp.AddTool does,
-// when the tool cannot be registered. Use AddTool in place of mcp.AddTool for a tool that
-// asks.
+// AddTool registers a tool on a protected server. It panics, as mcp.AddTool does, when
+// the tool cannot be registered. Use AddTool in place of mcp.AddTool for a tool that asks
+// the user questions.
 func AddTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler ToolHandler[In, Out]) {
 	AddResultTool(p, tool, func(ctx context.Context, ask *Asker, in In) (*mcp.CallToolResult, Out, error) {
 		out, err := handler(ctx, ask, in)
@@ -61,7 +61,7 @@ func AddResultTool[In, Out any](p *gosdk.Protected, tool *mcp.Tool, handler Resu
 type PromptHandler func(ctx context.Context, ask *Asker, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error)
 
 // AddPrompt registers a prompt on a protected server. Use it in place of the AddPrompt of
-// mcp.Server for a prompt that asks.
+// mcp.Server for a prompt that asks the user questions.
 func AddPrompt(p *gosdk.Protected, prompt *mcp.Prompt, handler PromptHandler) {
 	server := serverOf(p)
 	server.AddPrompt(prompt, func(ctx context.Context, req *mcp.GetPromptRequest) (result *mcp.GetPromptResult, err error) {
@@ -83,14 +83,15 @@ func AddPrompt(p *gosdk.Protected, prompt *mcp.Prompt, handler PromptHandler) {
 type ResourceHandler func(ctx context.Context, ask *Asker, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error)
 
 // AddResource registers a resource on a protected server. Use it in place of the
-// AddResource of mcp.Server for a resource that asks.
+// AddResource of mcp.Server for a resource that asks the user questions.
 func AddResource(p *gosdk.Protected, resource *mcp.Resource, handler ResourceHandler) {
 	server := serverOf(p)
 	server.AddResource(resource, handler.serve(p))
 }
 
 // AddResourceTemplate registers a resource template on a protected server. Use it in
-// place of the AddResourceTemplate of mcp.Server for resources that ask.
+// place of the AddResourceTemplate of mcp.Server for resources that ask the user
+// questions.
 func AddResourceTemplate(p *gosdk.Protected, template *mcp.ResourceTemplate, handler ResourceHandler) {
 	server := serverOf(p)
 	server.AddResourceTemplate(template, handler.serve(p))
@@ -242,7 +243,7 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*Pending, error)
 		a.log(ctx, "elicit: "+a.mistake)
 		return nil, internalError()
 	}
-	if a.passing.Older != nil { // checked here, because the SDK would refuse with its own error; for newer clients the middleware checks
+	if a.passing.Older != nil { // an older client: check here, because the SDK would refuse the questions with its own error; for newer clients the middleware checks
 		if err := passage.CheckCapabilities(a.req, a.questions); err != nil {
 			return nil, err
 		}

@@ -52,8 +52,8 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (pendi
 	return pending, err
 }
 
-// within is Within in a call that came through the middleware. If it fails for a reason
-// that is in the log, the call fails, whatever the handler returns.
+// within does the work of Within, in a call that came through the middleware. If it fails
+// for a reason that is in the log, the call fails, whatever the handler returns.
 func within(ctx context.Context, passing *passage.Call, req mcp.Request, ask func(*Asker) error) (*Pending, error) {
 	by, _ := passing.By.(*gosdk.Protection)
 	_, state, answers := inputOf(req)
@@ -93,7 +93,7 @@ func within(ctx context.Context, passing *passage.Call, req mcp.Request, ask fun
 	pending, err := a.run(ctx, func() error { return ask(a) })
 	if pending != nil {
 		a.pended = true
-		if !a.own { // a handler of elicit asks whatever it returns
+		if !a.own { // a handler of elicit sends its questions, whatever it returns
 			passing.Owe(pending.questions)
 			pending.passing = passing
 		}

@@ -99,12 +99,13 @@ func (r *release) writeBinary(dir, target string, from source) (*debug.BuildInfo
 	environment := append(r.environment(),
 		"GOOS="+system, "GOARCH="+arch, "GOPATH="+bin, "GOBIN=",
 		"CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off")
-	// -w leaves out what only a debugger needs. The names of functions stay, for scanners.
+	// The flag -w leaves out what only a debugger needs. The names of functions stay in
+	// the binary, because scanners read them.
 	if _, err := output(r.scratch, environment, "go", "install", "-trimpath", "-ldflags=-w -X main.commit="+from.commit, command+"@"+r.version); err != nil {
 		return nil, err
 	}
 	built, err := filepath.Glob(filepath.Join(bin, "bin", "mcpseal*"))
-	if err == nil && len(built) == 0 { // go install has a directory for each foreign platform
+	if err == nil && len(built) == 0 { // for another platform than this one, go install uses a subdirectory
 		built, err = filepath.Glob(filepath.Join(bin, "bin", "*", "mcpseal*"))
 	}
 	if err != nil || len(built) != 1 {
@@ -133,8 +134,9 @@ func (r *release) writeBinary(dir, target string, from source) (*debug.BuildInfo
 	return info, os.WriteFile(filepath.Join(dir, name+filepath.Ext(strings.TrimPrefix(built[0], bin))), content, 0o755)
 }
 
-// checkBinary returns an error if a binary was not built as a release is. It knows every
-// setting, so that none from the environment gets in.
+// checkBinary returns an error if a binary was not built with exactly the settings of a
+// release. It refuses every setting that it does not know, so that no setting of the
+// environment gets into a release.
 func (r *release) checkBinary(info *debug.BuildInfo, system, arch string) error {
 	known := map[string]string{
 		"-buildmode": "exe", "-compiler": "gc", "-trimpath": "true", "CGO_ENABLED": "0",
@@ -143,7 +145,7 @@ func (r *release) checkBinary(info *debug.BuildInfo, system, arch string) error 
 	settings := make(map[string]string)
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
-		if s.Key != "DefaultGODEBUG" && s.Value != known[s.Key] { // go.mod sets DefaultGODEBUG
+		if s.Key != "DefaultGODEBUG" && s.Value != known[s.Key] { // DefaultGODEBUG may have any value, because go.mod sets it
 			return fmt.Errorf("it was built with %s=%q", s.Key, s.Value)
 		}
 	}

@@ -84,8 +84,8 @@ func checkVersion(repo, version string) error {
 	return checkChangelog(repo, version)
 }
 
-// checkConstant returns an error if the command's source has another version. A pre-release
-// may have any version.
+// checkConstant returns an error if the constant in the command's source has another
+// version. For a pre-release, the constant may have any value.
 func checkConstant(repo, version string) error {
 	const name = "cmd/mcpseal/version.go"
 	text, err := os.ReadFile(filepath.Join(repo, name))

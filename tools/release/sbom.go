@@ -50,10 +50,10 @@ type (
 	}
 )
 
-// sbom returns a list of all modules in a binary, in the format CycloneDX. Its only source is
-// what the Go linker recorded in the binary, so that a reader can compare it with the output
-// of go version -m. The binary does not record which module requires which: the list says
-// that the command depends on each of them.
+// sbom returns a list of all modules in a binary, in the format CycloneDX. Its only
+// source is what the Go linker recorded in the binary, so that a reader can compare it
+// with the output of go version -m. The binary does not record which module requires
+// which other module. So the list says that the command depends on each of them.
 func sbom(info *debug.BuildInfo, binary []byte, at time.Time) ([]byte, error) {
 	sum := sha256.Sum256(binary)
 	main := moduleComponent(&info.Main)
@@ -89,8 +89,9 @@ func sbom(info *debug.BuildInfo, binary []byte, at time.Time) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// moduleComponent returns the component of a module. The module's sum is a property, because
-// it is the sum of a list of files, and CycloneDX would take it as the sum of one file.
+// moduleComponent returns the component of a module. The module's sum is a property,
+// because it is the checksum of a list of files, and readers of CycloneDX would take it
+// for the checksum of one file.
 func moduleComponent(m *debug.Module) component {
 	c := component{Type: "library", Name: m.Path, Version: m.Version, URL: packageURL(m.Path, m.Version)}
 	c.Ref = c.URL
@@ -108,8 +109,8 @@ func packageURL(path, version string) string {
 	return "pkg:golang/" + strings.Join(elements, "/") + "@" + url.QueryEscape(version) // escapes the + of +incompatible
 }
 
-// serial returns a UUID of version 8 that is made from a checksum, so that the same binary
-// always has the same.
+// serial returns a UUID of version 8 that is made from a checksum, so that the same
+// binary always has the same UUID.
 func serial(sum [sha256.Size]byte) string {
 	u := sum[:16]
 	u[6] = u[6]&0x0f | 0x80

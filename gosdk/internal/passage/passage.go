@@ -28,7 +28,8 @@ var (
 )
 
 // ErrPending is the error that a handler of elicit gets for an answer that is not there
-// yet. The handler returns it to elicit, which asks. No client ever gets it.
+// yet. The handler returns it to elicit, and elicit then sends the questions. No client
+// ever gets it.
 var ErrPending = errors.New("elicit: not answered yet")
 
 // Call marks the context of a call whose state and answers have passed a boundary. Call
@@ -52,7 +53,7 @@ type Call struct {
 	taken  bool                // true if the handler has taken the result with these questions
 	failed bool                // true if elicit was misused after Within returned, so that the call must fail
 	waits  bool                // true if the last run of a handler with Within read an answer that is not there yet
-	lacks  string              // why the handler must return an error: an answer that it asked for is lacking; "" if it need not
+	lacks  string              // why the handler must return an error: it lacks an answer that it asked for; "" if it need not return an error
 
 	input *input // the state and the answers that came in for elicit; nil if nothing came in for it
 
@@ -63,7 +64,8 @@ type Call struct {
 
 // withinRun identifies one run of a handler. For older clients, the SDK runs the handler
 // twice in a round, and only the state and the answers in the request tell the two runs
-// apart. The handler may pass a copy of its request to Within, so pointers do not count.
+// apart. The handler may pass a copy of its request to Within, so pointers are not
+// compared.
 type withinRun struct {
 	req     mcp.Request
 	round   *mcpseal.Round
@@ -116,7 +118,7 @@ func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMa
 		return c.within, sameRequest(run.req, c.withinOf.req)
 	}
 	if c.passedOn(state) {
-		c.settle() // the SDK asked what the run before owed
+		c.settle() // the SDK has asked the questions that the previous run owed
 	}
 	c.within, c.withinOf = begin(), run
 	return c.within, true

@@ -19,17 +19,18 @@ type Call struct {
 	Server *server.MCPServer // nil in tests of handlers
 	Round  mcpseal.Round
 	State  string // the state in plaintext that the handler gets; not set in tests of handlers
-	// Arguments tells how the arguments of a tool arrived; nil if nobody asks, and in tests
-	// of handlers.
+	// Arguments tells how the arguments of a tool arrived. It is nil if nobody needs to
+	// know that, and in tests of handlers.
 	Arguments *Arguments
 }
 
-// Arguments has the arguments of a tool as JSON. They are not changed once a handler runs.
+// Arguments has the arguments of a tool as JSON. An Arguments is not changed once a
+// handler runs.
 type Arguments struct {
 	Tool    string // the tool's name
 	Sent    []byte // what the client sent
-	Settled []byte // what both forms of the arguments were when they agreed last
-	Alike   bool   // true if it is known that everybody reads Sent and Settled alike
+	Settled []byte // the JSON of the arguments when their two forms last agreed
+	Alike   bool   // true if it is known that every reader gets the same values from Sent, and from Settled
 	Refused error  // not nil if the arguments were refused after hooks had seen them
 
 	isDecoded bool
@@ -43,8 +44,8 @@ func (a *Arguments) Settle(text []byte) {
 	}
 }
 
-// Decoded returns the value that encoding/json decodes from Settled. It decodes only once,
-// so nobody may change the value. It is nil if Settled is empty or not JSON.
+// Decoded returns the value that encoding/json decodes from Settled. It decodes only
+// once, so nobody may change the value. The value is nil if Settled is empty or not JSON.
 func (a *Arguments) Decoded() any {
 	if !a.isDecoded {
 		a.isDecoded = true
