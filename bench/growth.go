@@ -280,8 +280,8 @@ type remark struct {
 	Text string `json:"text"`
 }
 
-// interviewer returns a client of a tool that asks a question in each of as many rounds as
-// the argument of the call says.
+// interviewer returns a client of a server with one tool. The tool asks one question in each
+// round. The argument of the call is the number of rounds.
 func interviewer() *mcp.ClientSession {
 	quiet := slog.New(slog.DiscardHandler)
 	b, err := mcpseal.New(mcpseal.Config{

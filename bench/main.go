@@ -128,7 +128,7 @@ func retryTitle(size int) string {
 
 func comparisons() []comparison {
 	var all []comparison
-	for _, size := range []int{64, 256, 273, 1024, 4096} { // 273 too, because 256 happens to fit the block sizes of the contender floor
+	for _, size := range []int{64, 256, 273, 1024, 4096} { // 273 too, because 256 happens to fit the block sizes of the contender "floor", and flatters it
 		all = append(all, comparison{
 			title:      retryTitle(size),
 			contenders: tokenContenders(size),

@@ -1,7 +1,7 @@
 package probe
 
-// Attack is one class of attacks. It tries several variants. [Attacks] returns all of
-// them. To try only some, list their ids in [Options].Only.
+// Attack is one class of attacks. The probe tries several variants of each class. [Attacks]
+// returns all classes. To try only some of them, list their ids in [Options].Only.
 type Attack struct {
 	ID       string   `json:"id"`       // the name of the attack in --require and in reports
 	Title    string   `json:"title"`    // what is sent

@@ -4,5 +4,5 @@
 // client of an SDK would send.
 //
 // Use this package to attack your server in its own Go tests. The command mcpseal probe does
-// the same from a shell. Calls to the server have their effects, so attack a test system.
+// the same from a shell. The calls have real effects on the server, so attack a test system.
 package probe

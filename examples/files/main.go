@@ -8,9 +8,9 @@
 //	go run ./examples/files -http 127.0.0.1:8080 -shape handler    the handler seals
 //
 // The bearer tokens are "token-of-alice" and "token-of-bob". This program keeps its keys and
-// the used tokens in memory. Replicas must share them: use keys.OpenFile for the keys,
-// redisreplay.New for the used tokens, and one key for gosdk.BearerUsers, which
-// mcpseal.ParseKey reads.
+// the used tokens in memory. Replicas must share three things: the keys (use keys.OpenFile),
+// the used tokens (use redisreplay.New), and the key that is passed to gosdk.BearerUsers (read
+// it with mcpseal.ParseKey).
 package main
 
 import (
