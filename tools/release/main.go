@@ -6,6 +6,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,9 +59,13 @@ func rehearse(repo, version string) error {
 		return err
 	}
 	for _, m := range modules {
-		if _, err := output(filepath.Join(r.tree(), m.dir), r.environment(), "go", "build", "./..."); err != nil {
+		// Without -o, the binary of a module with one command would get into the tree.
+		if _, err := output(filepath.Join(r.tree(), m.dir), r.environment(), "go", "build", "-o", os.DevNull, "./..."); err != nil {
 			return fmt.Errorf("%s: %w", m.path(), err)
 		}
+	}
+	if changed, err := output(r.tree(), nil, "git", "status", "--porcelain"); err != nil || changed != "" {
+		return errors.Join(fmt.Errorf("the tree has changes that the modules do not have:\n%s", changed), err)
 	}
 	if err := r.try(modules); err != nil {
 		return err
