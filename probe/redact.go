@@ -28,7 +28,7 @@ type secret struct {
 // longest comes first, because one token may begin with the other.
 func secretsOf(o *Options) (all []secret) {
 	if o.UserHeader != "" {
-		return nil // names of users, and no secrets
+		return nil // Bearer and OtherBearer are names of users then, which are not secret
 	}
 	for _, s := range []secret{{o.Bearer, "$" + BearerVariable}, {o.OtherBearer, "$" + OtherBearerVariable}} {
 		if s.text == "" {

@@ -158,8 +158,9 @@ func (c *checking) checkSecrets(cmd *cobra.Command, path string, d *keyfile.Docu
 	return no("%s would not load: %w", named(path), err)
 }
 
-// differences returns in lines what changes for a service that loads the file d in place of
-// the file old. In lost it returns the changes that make services reject valid tokens.
+// differences compares two files of keys. The result lines says what changes for a service
+// that loads d instead of old, one change in each line. The result lost has those of the lines
+// that make services reject valid tokens.
 func differences(old, d *keyfile.Document, now time.Time, needed keyfile.Room) (lines, lost []string) {
 	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	loss := func(format string, args ...any) {

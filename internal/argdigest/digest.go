@@ -3,9 +3,10 @@
 //
 // White space, member order, escapes and the spelling of a number do not change the digest;
 // everything else does. Numbers are compared by their exact decimal value, and are never
-// converted to a float. Strings are sequences of UTF-16 code units. The values are written
-// to a stream of bytes, each after a tag for its type, and with its length where lengths
-// differ (see docs/token.md). The digest is the SHA-256 of that stream.
+// converted to a float. Strings are sequences of UTF-16 code units. Each value
+// is written to a stream of bytes: first a tag for its type, then its length if values of this
+// type differ in length, then its content (see docs/token.md). The digest is the SHA-256 of
+// that stream.
 package argdigest
 
 import (

@@ -155,9 +155,9 @@ func compare(a, b reflect.Value) []string {
 	return nil
 }
 
-// besides returns the field that JSON loses of a struct that embeds a type with its own JSON
-// methods, or nil if it loses none. The struct inherits these methods, and they do not write
-// the other fields.
+// besides is about a struct that embeds a type with its own JSON methods. The struct inherits
+// these methods, and they do not write its other fields. besides returns a field that is lost
+// in this way, or nil if none is.
 func besides(a, b reflect.Value) []string {
 	t := a.Type()
 	carried, hides := false, ""

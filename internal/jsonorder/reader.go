@@ -262,10 +262,11 @@ type Object struct {
 	inOrder    bool
 	disordered int // the value of Reader.disordered when this object began
 
-	// These fields are for the second reading, if the members are not in order in the text:
-	// the index of the next member by name, and the furthest position and note that were
-	// reached.
-	next, pos, endNote int
+	// If the members are not sorted in the text, the object is read a second time, in the
+	// order of their names. These fields are for the second reading.
+	next    int // the index of the next member, in the order of the names
+	pos     int // the furthest position that was reached in the text
+	endNote int // the furthest note that was reached
 }
 
 // Object begins to read an object. Call [Reader.Member] to move to each member.
