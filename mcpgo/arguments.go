@@ -28,6 +28,9 @@ import (
 const errDisagree = mcpseal.PlainError("a hook or middleware changed Params.Arguments and Params.RawArguments of a call, and they disagree or are not JSON: " +
 	"change one of them, or both in the same way")
 
+const errLost = mcpseal.PlainError("middleware from before Protect passed on a context in which nothing tells how the arguments of the call arrived: " +
+	"keep the RequestProtocolInfo of the call, because a hook may have read other arguments than the handler would get")
+
 // settle brings both forms of the arguments into agreement, and records them in a. It
 // replaces a form, and never writes into it, because others may hold the same memory.
 func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
@@ -241,10 +244,10 @@ func (i *installation) settleHooks(ctx context.Context, params *mcp.CallToolPara
 // settleOuter settles the arguments of a call after outer middleware has seen it. It returns
 // nil if nobody needs to know how the arguments arrived.
 func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolParams) (*passage.Arguments, error) {
-	if string(params.RawArguments) == removed {
-		return nil, nil
-	}
 	if !i.outer && !i.othersSeeCalls() {
+		if string(params.RawArguments) == removed {
+			return nil, errParams
+		}
 		if !i.paged.any() {
 			return nil, nil
 		}
@@ -253,14 +256,18 @@ func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolPara
 	}
 	var now passage.Arguments
 	var err error
-	if a := arrived(ctx); a == nil {
+	if a := arrived(ctx); a != nil && a.Refused != nil {
+		return nil, a.Refused
+	} else if a != nil {
+		if now = *a; i.outer {
+			err = settle(params, &now)
+		}
+	} else if i.othersSeeCalls() || i.paged.any() {
+		err = errLost // the arguments may have been refused
+	} else {
 		now.Sent = bytes.Clone(params.RawArguments)
 		err = settleUnknown(params)
 		now.Settle(params.RawArguments)
-	} else if now = *a; now.Refused != nil {
-		return nil, now.Refused
-	} else if i.outer {
-		err = settle(params, &now)
 	}
 	if err == nil {
 		err = checkAlike(&now)

@@ -56,7 +56,7 @@ func callOfTool(r *mcp.CallToolRequest) call {
 // parameter most are never digested, so they are not compared.
 func (c *call) bindSent(sent []byte, most int) {
 	text := c.arguments
-	if len(text) == 0 && c.others != nil || string(text) == removed {
+	if len(text) == 0 && c.others != nil {
 		return
 	}
 	isChanged := !bytes.Equal(sent, text) && (max(len(sent), len(text)) > most || !exactjson.Same(sent, text))

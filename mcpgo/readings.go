@@ -48,9 +48,9 @@ func checkAlike(a *passage.Arguments) error {
 }
 
 // refuseArguments logs why the arguments of a call were refused, and returns the error for
-// the client. Only a disagreement is the author's fault alone.
+// the client. A disagreement and a lost arrival are the author's fault alone.
 func (p *Protection) refuseArguments(ctx context.Context, tool string, why error) error {
-	if why == errDisagree {
+	if why == errDisagree || why == errLost {
 		return p.refuse(ctx, string(mcp.MethodToolsCall), why.Error())
 	}
 	p.logger().WarnContext(ctx, "mcpgo: the arguments of a call were refused", "tool", mcpseal.PlainText(tool), "cause", why.Error())
