@@ -60,6 +60,9 @@ func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	case !agree(raw, value):
 		return errDisagree
 	}
+	if mayBeRounded(params.RawArguments, a.Settled) || mayBeRounded(params.RawArguments, a.Sent) {
+		return errMoved
+	}
 	a.Settle(params.RawArguments)
 	return nil
 }
@@ -266,7 +269,9 @@ func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolPara
 		err = errLost // the arguments may have been refused
 	} else {
 		now.Sent = bytes.Clone(params.RawArguments)
-		err = settleUnknown(params)
+		if err = settleUnknown(params); err == nil && hasLong(params.RawArguments) {
+			err = errMoved
+		}
 		now.Settle(params.RawArguments)
 	}
 	if err == nil {

@@ -24,13 +24,14 @@ import (
 //
 // A typed handler also reads all digits of a whole number, where the decoded form has a
 // float64. Such numbers pass: mcp-go's own middleware for recovery counts as one of the
-// others, and with it no long number could be sent. But none is written anew from a float64.
+// others, and with it no long number could be sent. But if the arguments were changed, no
+// number may be one that was written anew from a float64.
 
 const (
 	errTwins = mcpseal.PlainError("an object in the arguments has two equal names, or names that differ only in upper and lower case: " +
 		"a hook or middleware and a typed handler could read different values. The client must send each name once, " +
 		"and a hook must not add a name beside the client's spelling of it")
-	errMoved = mcpseal.PlainError("a hook or middleware moved or set a number of 2^53 or more in Params.Arguments, where it may have been rounded: pass long ids as strings")
+	errMoved = mcpseal.PlainError("a hook or middleware changed arguments that have a number of 2^53 or more, and the number may have been rounded: pass long ids as strings")
 )
 
 // checkAlike returns an error if a hook or middleware may have read the arguments otherwise
@@ -90,6 +91,25 @@ func longNumbers(text []byte) iter.Seq[string] {
 func hasLong(text []byte) bool {
 	for range longNumbers(text) {
 		return true
+	}
+	return false
+}
+
+// mayBeRounded reports whether a number in a JSON text may be what a float64 has left of a
+// number in the text was. It may be, if was has a whole number that a float64 does not hold
+// exactly, and text has a long number that was does not have, or has it more often.
+func mayBeRounded(text, was []byte) bool {
+	if !hasLong(text) || !hasRounded(was) {
+		return false
+	}
+	left := make(map[string]int)
+	for number := range longNumbers(was) {
+		left[number]++
+	}
+	for number := range longNumbers(text) {
+		if left[number]--; left[number] < 0 {
+			return true
+		}
 	}
 	return false
 }
