@@ -50,24 +50,31 @@ func callOfTool(r *mcp.CallToolRequest) call {
 }
 
 // bindSent binds the call to the arguments that the client sent as well, if a hook or
-// middleware has changed what they mean. The text that it binds has a member that marks it.
-// If a client sends arguments with such a member, they are wrapped as well, so that they
-// cannot pass for the text of other arguments. Texts that are longer than the limit in the
-// parameter most are never digested, so they are not compared.
+// middleware has changed what they mean. It binds an array of both, because the protocol
+// allows only objects as arguments: the array is not the arguments of another call. Texts
+// that are longer than the limit in the parameter most are never digested, so they are not
+// compared.
 func (c *call) bindSent(sent []byte, most int) {
 	text := c.arguments
 	if len(text) == 0 && c.others != nil {
 		return
 	}
-	isChanged := !bytes.Equal(sent, text) && (max(len(sent), len(text)) > most || !exactjson.Same(sent, text))
-	if !isChanged && !marked(text) {
+	if bytes.Equal(sent, text) || max(len(sent), len(text)) <= most && exactjson.Same(sent, text) {
+		c.arguments = wrapArray(text)
 		return
 	}
-	both := append([]byte(`{"`+arrivedMark+`":`), orEmpty(sent)...)
-	if isChanged {
-		both = append(append(both, `,"changed":`...), orEmpty(text)...)
+	sent, text = orEmpty(sent), orEmpty(text)
+	c.arguments = slices.Concat([]byte("["), sent, []byte(","), text, []byte("]"))
+}
+
+// wrapArray returns the text to bind for unchanged arguments. mcp-go accepts an array as
+// arguments, although the protocol does not allow it. So wrapArray puts an array into
+// another one. That has a single item, so it is not an array that bindSent makes.
+func wrapArray(text []byte) []byte {
+	if !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+		return text
 	}
-	c.arguments = append(both, '}')
+	return slices.Concat([]byte("["), text, []byte("]"))
 }
 
 // orEmpty returns the text of arguments. It returns {} if there are none, or null, because
@@ -77,21 +84,6 @@ func orEmpty(text []byte) []byte {
 		return []byte("{}")
 	}
 	return text
-}
-
-const arrivedMark = "mcpseal:arrived"
-
-// marked reports whether arguments have the member that bindSent adds.
-func marked(arguments []byte) bool {
-	if !bytes.Contains(arguments, []byte(arrivedMark)) && bytes.IndexByte(arguments, '\\') < 0 {
-		return false // the name can be written in another way only with escapes
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(arguments, &members) != nil {
-		return false
-	}
-	_, ok := members[arrivedMark]
-	return ok
 }
 
 func callOfPrompt(r *mcp.GetPromptRequest) call {
@@ -146,7 +138,7 @@ func (c *call) copyArguments(most int) (kept *adapter.Arguments) {
 	case len(c.promptArgs) > 0:
 		kept = adapter.CopyStrings(c.promptArgs)
 	case c.others != nil:
-		c.arguments = jsonOf(c.others)
+		c.arguments = wrapArray(jsonOf(c.others))
 		return nil
 	default:
 		return nil

@@ -367,14 +367,17 @@ func TestATokenOfUnchangedArgumentsIsNotOneOfChangedArguments(t *testing.T) {
 	hooks := new(server.Hooks)
 	hooks.AddBeforeCallTool(normalise)
 	srv, alice := protected(t, new(log), server.WithHooks(hooks)), as(t.Context(), "alice")
-	for _, mark := range []string{"mcpseal:arrived", `mcpseal\u003aarrived`} {
-		for _, wrapper := range []string{`{"` + mark + `":{"to":"Mallory"},"changed":{"to":"mallory"}}`, `{"` + mark + `":{"to":"mallory"}}`} {
-			asked := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+wrapper)
-			for _, to := range []string{"Mallory", "mallory"} {
-				isRejected(t, send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"to":"`+to+`"},"requestState":`+quote(asked.Result.RequestState)))
-			}
-			if r := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+wrapper+`,"requestState":`+quote(asked.Result.RequestState)); r.Error != nil {
-				t.Errorf("the honest retry: %s", r.raw)
+	all := []string{
+		`{"to":"Mallory"}`, `{"to":"mallory"}`, `[{"to":"Mallory"},{"to":"mallory"}]`, `[ {"to":"mallory"} ]`, `[[{"to":"mallory"}]]`, ` [[{"to":"Mallory"},{"to":"mallory"}]]`,
+	}
+	for _, first := range all {
+		asked := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+first)
+		for _, second := range all {
+			r := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+second+`,"requestState":`+quote(asked.Result.RequestState))
+			if second != first {
+				isRejected(t, r)
+			} else if r.Error != nil {
+				t.Errorf("the honest retry of %s: %s", first, r.raw)
 			}
 		}
 	}
