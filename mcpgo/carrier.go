@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -147,37 +148,67 @@ func (c *call) copyArguments(most int) (kept *adapter.Arguments) {
 	return kept
 }
 
-// jsonOf returns the JSON of a value. If the value cannot be written as JSON, jsonOf
-// returns a text that is not JSON, so that the digest of the arguments refuses it.
-func jsonOf(value any) []byte {
-	var text []byte
-	if mcpseal.Guard(func() (err error) { text, err = json.Marshal(value); return err }) != nil {
-		return []byte("!")
-	}
-	if hasReplaced(text) {
+// jsonOf returns the JSON of a value. If the value cannot be written as JSON, or has text
+// that is not UTF-8, jsonOf returns a text that is not JSON, so that the digest of the
+// arguments refuses it.
+func jsonOf(value any) (text []byte) {
+	if mcpseal.Guard(func() (err error) {
+		if text, err = json.Marshal(value); err == nil && mayHaveReplaced(text) && !isUTF8(reflect.ValueOf(value)) {
+			err = errors.New("not UTF-8")
+		}
+		return err
+	}) != nil {
 		return []byte("!")
 	}
 	return text
 }
 
-// hasReplaced reports whether json.Marshal wrote the escape \ufffd for text that is not
-// UTF-8, so that two values would have one text. After a backslash that is itself escaped,
-// these letters are part of the text.
-func hasReplaced(text []byte) bool {
-	for at := 0; ; at++ {
-		next := bytes.Index(text[at:], []byte(`\ufffd`))
-		if next < 0 {
-			return false
+// mayHaveReplaced reports whether json.Marshal may have replaced text that is not UTF-8, so
+// that two values would have one text. Depending on GOEXPERIMENT, it writes the character
+// U+FFFD or its escape.
+func mayHaveReplaced(text []byte) bool {
+	return bytes.ContainsRune(text, utf8.RuneError) || bytes.Contains(text, []byte(`\ufffd`))
+}
+
+// isUTF8 reports whether all text that json.Marshal writes for a value is UTF-8. It returns
+// false if it cannot tell: if a struct, or a type with a text of its own, may have other text.
+func isUTF8(v reflect.Value) bool {
+	if !v.IsValid() {
+		return true
+	}
+	t := v.Type()
+	if t.Implements(jsonMarshaler) {
+		return true // its JSON is not changed, so the digest sees what is not UTF-8
+	}
+	kind := v.Kind()
+	if kind == reflect.Pointer || kind == reflect.Interface {
+		return isUTF8(v.Elem()) // nil has no Elem
+	}
+	if pointer := reflect.PointerTo(t); kind == reflect.Struct || pointer.Implements(jsonMarshaler) || pointer.Implements(textMarshaler) {
+		if v.CanAddr() {
+			v = v.Addr() // json.Marshal uses the methods of the pointer only then
 		}
-		at += next
-		slashes := 0
-		for slashes < at && text[at-1-slashes] == '\\' {
-			slashes++
+		text, err := json.Marshal(v.Interface())
+		return err == nil && !mayHaveReplaced(text)
+	}
+	switch kind {
+	case reflect.String:
+		return utf8.ValidString(v.String())
+	case reflect.Map:
+		for member := v.MapRange(); member.Next(); {
+			name := member.Key()
+			if name.Kind() == reflect.String && !utf8.ValidString(name.String()) || !isUTF8(name) || !isUTF8(member.Value()) {
+				return false
+			}
 		}
-		if slashes%2 == 0 {
-			return true
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if !isUTF8(v.Index(i)) {
+				return false
+			}
 		}
 	}
+	return true
 }
 
 // copyJSON returns a deep copy of a value that was decoded from JSON, or that has JSON. A
