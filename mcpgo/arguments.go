@@ -292,6 +292,9 @@ func settleInner(ctx context.Context, tool string, params *mcp.CallToolParams) (
 		now := *a
 		sent, err = a.Sent, settle(params, &now)
 	} else {
+		if params.Arguments == nil { // a handler may set the text alone
+			json.Unmarshal(params.RawArguments, &params.Arguments) // if this fails, they disagree
+		}
 		sent, err = params.RawArguments, settleUnknown(params)
 	}
 	if text = params.RawArguments; len(text) == 0 && params.Arguments != nil {

@@ -314,13 +314,16 @@ func TestTheArgumentsOfAnotherToolDecideNothing(t *testing.T) {
 	for how, options := range map[string][]server.ServerOption{"no hook": nil, "a hook": {asHook(look)}, "outer middleware": {server.WithToolHandlerMiddleware(asMiddleware(look))}} {
 		l := new(log)
 		srv := pagedForms(t, l, nil, options...)
-		srv.AddTool(mcp.NewTool("wrap"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		srv.AddTool(mcp.NewTool("wrap"), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			var inner mcp.CallToolRequest
 			inner.Params.Name = "search"
 			inner.Params.Arguments = map[string]any{"filter": map[string]any{"tenant": "mine"}, "id": 7.0}
+			if req.GetArguments()["text"] == true {
+				inner.Params.Arguments, inner.Params.RawArguments = nil, json.RawMessage(jsonText(inner.Params.Arguments))
+			}
 			return srv.GetTool("search").Handler(ctx, inner)
 		})
-		sent := []string{`{}`, `{"id":"a text"}`, `{"filter":1}`, `{"FILTER":1}`, `{"other":1}`, `[7]`}
+		sent := []string{`{}`, `{"text":true}`, `{"id":"a text"}`, `{"filter":1}`, `{"FILTER":1}`, `{"other":1}`, `[7]`}
 		if options == nil {
 			sent = append(sent, `{"a":1,"a":2}`)
 		}
