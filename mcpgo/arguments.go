@@ -29,9 +29,11 @@ import (
 const errDisagree = mcpseal.PlainError("a hook or middleware changed Params.Arguments and Params.RawArguments of a call, and they disagree or are not JSON: " +
 	"change one of them, or both in the same way")
 
-// settle makes both forms of the arguments agree, and records the result in the parameter
-// a. It replaces a form with a new value, and never writes into the old one, because
-// others may hold the same memory.
+const errLost = mcpseal.PlainError("middleware from before Protect passed on a context in which nothing tells how the arguments of the call arrived: " +
+	"keep the RequestProtocolInfo of the call, because a hook may have read other arguments than the handler would get")
+
+// settle brings both forms of the arguments into agreement, and records them in a. It
+// replaces a form, and never writes into it, because others may hold the same memory.
 func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	raw, value := params.RawArguments, params.Arguments
 	sameRaw, sameValue := bytes.Equal(raw, a.Settled), equalJSON(value, a.Decoded())
@@ -58,6 +60,9 @@ func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 		params.Arguments = anew
 	case !agree(raw, value):
 		return errDisagree
+	}
+	if mayBeRounded(params.RawArguments, a.Settled) || mayBeRounded(params.RawArguments, a.Sent) {
+		return errMoved
 	}
 	a.Settle(params.RawArguments)
 	return nil
@@ -249,10 +254,10 @@ func (i *installation) settleHooks(ctx context.Context, params *mcp.CallToolPara
 // settleOuter settles the arguments of a call after outer middleware has seen the call.
 // It returns how the arguments arrived, or nil if nobody needs to know that.
 func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolParams) (*passage.Arguments, error) {
-	if string(params.RawArguments) == removed {
-		return nil, nil
-	}
 	if !i.outer && !i.othersSeeCalls() {
+		if string(params.RawArguments) == removed {
+			return nil, errParams
+		}
 		if !i.paged.any() {
 			return nil, nil
 		}
@@ -261,14 +266,20 @@ func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolPara
 	}
 	var now passage.Arguments
 	var err error
-	if a := arrived(ctx); a == nil {
+	if a := arrived(ctx); a != nil && a.Refused != nil {
+		return nil, a.Refused
+	} else if a != nil {
+		if now = *a; i.outer {
+			err = settle(params, &now)
+		}
+	} else if i.othersSeeCalls() || i.paged.any() {
+		err = errLost // the arguments may have been refused
+	} else {
 		now.Sent = bytes.Clone(params.RawArguments)
-		err = settleUnknown(params)
+		if err = settleUnknown(params); err == nil && hasLong(params.RawArguments) {
+			err = errMoved
+		}
 		now.Settle(params.RawArguments)
-	} else if now = *a; now.Refused != nil {
-		return nil, now.Refused
-	} else if i.outer {
-		err = settle(params, &now)
 	}
 	if err == nil {
 		err = checkAlike(&now)
@@ -289,6 +300,9 @@ func settleInner(ctx context.Context, tool string, params *mcp.CallToolParams) (
 		now := *a
 		sent, err = a.Sent, settle(params, &now)
 	} else {
+		if params.Arguments == nil { // a handler may set the text alone
+			json.Unmarshal(params.RawArguments, &params.Arguments) // if this fails, they disagree
+		}
 		sent, err = params.RawArguments, settleUnknown(params)
 	}
 	if text = params.RawArguments; len(text) == 0 && params.Arguments != nil {

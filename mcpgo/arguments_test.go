@@ -511,3 +511,66 @@ func TestAPagedToolRefusesArgumentsWithoutJSON(t *testing.T) {
 		}
 	}
 }
+
+// Outer middleware that writes the arguments anew must not make a call without what the
+// client sent, and without what a hook has enforced, look like an ordinary one.
+func TestArgumentsThatAreTooLongAreRefusedWhateverOuterMiddlewareDoes(t *testing.T) {
+	arguments := func(req *mcp.CallToolRequest) map[string]any {
+		if args := req.GetArguments(); args != nil {
+			return args
+		}
+		return map[string]any{}
+	}
+	hook := asHook(func(_ context.Context, req *mcp.CallToolRequest) {
+		args := arguments(req)
+		args["filter"] = map[string]any{"tenant": "own"}
+		req.Params.Arguments = args
+	})
+	for how, change := range map[string]changeFunc{
+		"looks":           look,
+		"sets decoded":    setDecoded("id", 7.0),
+		"removes the raw": func(_ context.Context, req *mcp.CallToolRequest) { req.Params.RawArguments = nil },
+		"sets both": func(_ context.Context, req *mcp.CallToolRequest) {
+			args := arguments(req)
+			args["id"] = 7.0
+			req.Params.Arguments, req.Params.RawArguments = args, json.RawMessage(jsonText(args))
+		},
+		"sets decoded, and removes the raw": func(_ context.Context, req *mcp.CallToolRequest) {
+			req.Params.Arguments, req.Params.RawArguments = map[string]any{"id": 7.0}, nil
+		},
+		"writes the raw anew": func(_ context.Context, req *mcp.CallToolRequest) {
+			req.Params.RawArguments = json.RawMessage(jsonText(arguments(req)))
+		},
+	} {
+		middleware := server.WithToolHandlerMiddleware(asMiddleware(change))
+		for place, options := range map[string][]server.ServerOption{"outer middleware": {middleware}, "outer middleware and a hook": {middleware, hook}} {
+			l := new(log)
+			srv := pagedForms(t, l, nil, options...)
+			alice := as(t.Context(), "alice")
+			isInvalid(t, place+" "+how, second(page(alice, t, srv, `{"filter":{"tenant":"`+strings.Repeat("x", 70_000)+`"}}`)))
+			has(t, l, "more than PageOptions.MaxArguments")
+			if p, r := page(alice, t, srv, `{"filter":{"tenant":"x"}}`); len(p.Items) != 1 {
+				t.Errorf("%s %s: short arguments: %s", place, how, r.raw)
+			}
+		}
+	}
+}
+
+// Without the protocol information of the call, nothing tells what was refused before.
+func TestWhatWasRefusedAfterHooksStaysRefusedIfNothingTellsWhatArrived(t *testing.T) {
+	forget := server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			req.Params.RawArguments = json.RawMessage(jsonText(req.GetArguments()))
+			info := *server.RequestProtocolInfoFromContext(ctx)
+			return next(server.WithRequestProtocolInfo(ctx, &info), req)
+		}
+	})
+	l := new(log)
+	srv := protected(t, l, forget, asHook(look))
+	addOrders(srv)
+	for _, arguments := range twoReadings {
+		isInternal(t, send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":`+arguments))
+	}
+	has(t, l, "keep the RequestProtocolInfo")
+	isInternal(t, second(page(as(t.Context(), "alice"), t, pagedForms(t, l, nil, forget), `{"filter":{"tenant":"`+strings.Repeat("x", 70_000)+`"}}`)))
+}

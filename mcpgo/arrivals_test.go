@@ -15,15 +15,13 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
+	"github.com/mcpseal/mcpseal/exactjson"
 	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
 // Nothing tells that a call is over if it panics, or if a task outlives it.
 func TestTheArgumentsOfACallAreForgotten(t *testing.T) {
-	b, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := newBoundary(t)
 	before, held := arrivalsHeld(), 0
 	hooks := new(server.Hooks)
 	hooks.AddBeforeAny(func(context.Context, any, mcp.MCPMethod, any) { held = max(held, arrivalsHeld()) })
@@ -133,6 +131,53 @@ func readAlike(text []byte) bool {
 		}
 	}
 	return isAlike(decoded, typed.A)
+}
+
+// Servers of other SDKs open the same tokens, and bind them to an object as it arrived.
+func TestTheTextThatChangedArgumentsAreBoundToIsNotThatOfOthers(t *testing.T) {
+	texts := []string{
+		``, `{}`, `{"a":1}`, `[]`, `[{}]`, `[{},{}]`, `[{},{"a":1}]`, `[{"a":1},{}]`, `[[{},{"a":1}]]`, ` [[]]`, `[[],[]]`, `5`, `"a"`, `{"a":[{},{}]}`,
+	}
+	seen := make(map[string]string)
+	for _, sent := range texts {
+		for _, text := range texts {
+			c := call{arguments: []byte(text)}
+			c.bindSent([]byte(sent), 1<<10)
+			bound := "{}"
+			if len(c.arguments) > 0 {
+				var compact bytes.Buffer
+				if err := json.Compact(&compact, c.arguments); err != nil {
+					t.Fatalf("%s, %s: %v", sent, text, err)
+				}
+				bound = compact.String()
+			}
+			if isArray := bound[0] == '['; !isArray && !exactjson.Same([]byte(sent), []byte(text)) {
+				t.Errorf("%s became %s, which is bound to %s", sent, text, bound)
+			}
+			pair := fmt.Sprint(orEmpty([]byte(sent)), orEmpty([]byte(text)))
+			if other, ok := seen[bound]; ok && other != pair {
+				t.Errorf("%s became %s, which is bound to %s, as is another pair", sent, text, bound)
+			}
+			seen[bound] = pair
+		}
+	}
+	for _, value := range []any{[]any{1.0, 2.0}, []int{1, 2}} { // a handler of its own, on a server without Protect
+		p := Prepare(newBoundary(t), &Options{AllowAnonymous: true})
+		var req mcp.CallToolRequest
+		req.Params.Arguments = value
+		if r, err := p.Request(t.Context(), req); err != nil || string(r.Arguments) != `[[1,2]]` {
+			t.Errorf("%v: %s, %v", value, r.Arguments, err)
+		}
+	}
+}
+
+func newBoundary(t *testing.T) *mcpseal.Boundary {
+	t.Helper()
+	b, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // A hook that only looks costs a comparison.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -49,26 +50,32 @@ func callOfTool(r *mcp.CallToolRequest) call {
 	return c
 }
 
-// bindSent also binds the call to the arguments that the client sent, if a hook or
-// middleware has changed what they mean. It replaces c.arguments with one text that holds
-// both, and the name of one of its members marks it. If a client sends arguments with
-// this member, they are wrapped in the same way, so that they cannot pass for the text of
-// other arguments. Texts that are longer than the limit in the parameter most are never
-// digested, so bindSent does not compare them.
+// bindSent binds the call to the arguments that the client sent as well, if a hook or
+// middleware has changed what they mean. It binds an array of both, because the protocol
+// allows only objects as arguments: the array is not the arguments of another call. Texts
+// that are longer than the limit in the parameter most are never digested, so they are not
+// compared.
 func (c *call) bindSent(sent []byte, most int) {
 	text := c.arguments
-	if len(text) == 0 && c.others != nil || string(text) == removed {
+	if len(text) == 0 && c.others != nil {
 		return
 	}
-	isChanged := !bytes.Equal(sent, text) && (max(len(sent), len(text)) > most || !exactjson.Same(sent, text))
-	if !isChanged && !marked(text) {
+	if bytes.Equal(sent, text) || max(len(sent), len(text)) <= most && exactjson.Same(sent, text) {
+		c.arguments = wrapArray(text)
 		return
 	}
-	both := append([]byte(`{"`+arrivedMark+`":`), orEmpty(sent)...)
-	if isChanged {
-		both = append(append(both, `,"changed":`...), orEmpty(text)...)
+	sent, text = orEmpty(sent), orEmpty(text)
+	c.arguments = slices.Concat([]byte("["), sent, []byte(","), text, []byte("]"))
+}
+
+// wrapArray returns the text to bind for unchanged arguments. mcp-go accepts an array as
+// arguments, although the protocol does not allow it. So wrapArray puts an array into
+// another one. That has a single item, so it is not an array that bindSent makes.
+func wrapArray(text []byte) []byte {
+	if !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+		return text
 	}
-	c.arguments = append(both, '}')
+	return slices.Concat([]byte("["), text, []byte("]"))
 }
 
 // orEmpty returns the text of arguments. It returns {} if the text is empty or null:
@@ -78,21 +85,6 @@ func orEmpty(text []byte) []byte {
 		return []byte("{}")
 	}
 	return text
-}
-
-const arrivedMark = "mcpseal:arrived"
-
-// marked reports whether arguments have the member that bindSent adds.
-func marked(arguments []byte) bool {
-	if !bytes.Contains(arguments, []byte(arrivedMark)) && bytes.IndexByte(arguments, '\\') < 0 {
-		return false // without a backslash, the name cannot be written in another way
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(arguments, &members) != nil {
-		return false
-	}
-	_, ok := members[arrivedMark]
-	return ok
 }
 
 func callOfPrompt(r *mcp.GetPromptRequest) call {
@@ -147,7 +139,7 @@ func (c *call) copyArguments(most int) (kept *adapter.Arguments) {
 	case len(c.promptArgs) > 0:
 		kept = adapter.CopyStrings(c.promptArgs)
 	case c.others != nil:
-		c.arguments = jsonOf(c.others)
+		c.arguments = wrapArray(jsonOf(c.others))
 		return nil
 	default:
 		return nil
@@ -156,37 +148,67 @@ func (c *call) copyArguments(most int) (kept *adapter.Arguments) {
 	return kept
 }
 
-// jsonOf returns the JSON of a value. If the value cannot be written as JSON, jsonOf
-// returns a text that is not JSON, so that the digest of the arguments refuses it.
-func jsonOf(value any) []byte {
-	var text []byte
-	if mcpseal.Guard(func() (err error) { text, err = json.Marshal(value); return err }) != nil {
-		return []byte("!")
-	}
-	if hasReplaced(text) {
+// jsonOf returns the JSON of a value. If the value cannot be written as JSON, or has text
+// that is not UTF-8, jsonOf returns a text that is not JSON, so that the digest of the
+// arguments refuses it.
+func jsonOf(value any) (text []byte) {
+	if mcpseal.Guard(func() (err error) {
+		if text, err = json.Marshal(value); err == nil && mayHaveReplaced(text) && !isUTF8(reflect.ValueOf(value)) {
+			err = errors.New("not UTF-8")
+		}
+		return err
+	}) != nil {
 		return []byte("!")
 	}
 	return text
 }
 
-// hasReplaced reports whether json.Marshal wrote the escape \ufffd in place of bytes that
-// are not UTF-8, so that two values would have the same JSON. If the backslash before
-// ufffd is itself escaped, the letters ufffd are ordinary text.
-func hasReplaced(text []byte) bool {
-	for at := 0; ; at++ {
-		next := bytes.Index(text[at:], []byte(`\ufffd`))
-		if next < 0 {
-			return false
+// mayHaveReplaced reports whether json.Marshal may have replaced text that is not UTF-8, so
+// that two values would have one text. Depending on GOEXPERIMENT, it writes the character
+// U+FFFD or its escape.
+func mayHaveReplaced(text []byte) bool {
+	return bytes.ContainsRune(text, utf8.RuneError) || bytes.Contains(text, []byte(`\ufffd`))
+}
+
+// isUTF8 reports whether all text that json.Marshal writes for a value is UTF-8. It returns
+// false if it cannot tell: if a struct, or a type with a text of its own, may have other text.
+func isUTF8(v reflect.Value) bool {
+	if !v.IsValid() {
+		return true
+	}
+	t := v.Type()
+	if t.Implements(jsonMarshaler) {
+		return true // its JSON is not changed, so the digest sees what is not UTF-8
+	}
+	kind := v.Kind()
+	if kind == reflect.Pointer || kind == reflect.Interface {
+		return isUTF8(v.Elem()) // nil has no Elem
+	}
+	if pointer := reflect.PointerTo(t); kind == reflect.Struct || pointer.Implements(jsonMarshaler) || pointer.Implements(textMarshaler) {
+		if v.CanAddr() {
+			v = v.Addr() // json.Marshal uses the methods of the pointer only then
 		}
-		at += next
-		slashes := 0
-		for slashes < at && text[at-1-slashes] == '\\' {
-			slashes++
+		text, err := json.Marshal(v.Interface())
+		return err == nil && !mayHaveReplaced(text)
+	}
+	switch kind {
+	case reflect.String:
+		return utf8.ValidString(v.String())
+	case reflect.Map:
+		for member := v.MapRange(); member.Next(); {
+			name := member.Key()
+			if name.Kind() == reflect.String && !utf8.ValidString(name.String()) || !isUTF8(name) || !isUTF8(member.Value()) {
+				return false
+			}
 		}
-		if slashes%2 == 0 {
-			return true
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if !isUTF8(v.Index(i)) {
+				return false
+			}
 		}
 	}
+	return true
 }
 
 // copyJSON returns a deep copy of a value that was decoded from JSON, or that can be

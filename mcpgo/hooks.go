@@ -172,20 +172,24 @@ func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	}
 	sent := []byte(req.Params.RawArguments)
 	var a *passage.Arguments
-	if i.othersSeeCalls() {
+	if i.outer || i.othersSeeCalls() {
 		if a = arrived(ctx); a != nil {
 			sent = a.Sent
 		}
 	}
 	if i.paged.mayRefuse(sent) && i.paged.refuses(toolOf(ctx, req.Params.Name), sent) {
 		req.Params.Arguments, req.Params.RawArguments = map[string]any{}, json.RawMessage(removed)
-	} else if a != nil {
+		i.logger().WarnContext(ctx, "mcpgo: the arguments of a paged tool were refused", "tool", mcpseal.PlainText(req.Params.Name), "cause", errTooLong.Error())
+		if a != nil {
+			a.Refused = errParams // outer middleware may replace the text that stands for removed arguments
+		}
+	} else if a != nil && i.othersSeeCalls() {
 		i.settleHooks(ctx, &req.Params, a)
 	}
 }
 
-// removed takes the place of arguments that were removed. It is not JSON, so a client
-// cannot send it. The middleware refuses a call with it.
+// removed stands for arguments that were removed. It is not JSON, so a client cannot send
+// it. The middleware refuses a call with it.
 const removed = "!"
 
 // stripTask removes the state and the answers from a call that runs as a task. mcp-go calls

@@ -112,10 +112,6 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	if !i.intact(ctx) {
 		return none, i.refuse(ctx, c.method, hooksLost)
 	}
-	if string(c.arguments) == removed {
-		i.logger().WarnContext(ctx, "mcpgo: the arguments of a paged tool were refused", "tool", mcpseal.PlainText(c.target), "cause", errTooLong.Error())
-		return none, errParams
-	}
 	kept := c.copyArguments(i.policy.MaxArguments)
 	defer kept.Release()
 	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx), Arguments: c.arrived}

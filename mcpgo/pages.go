@@ -54,10 +54,11 @@ type PageOptions = adapter.PageOptions
 // that may apply to the cursor, such as maxProperties or oneOf.
 //
 // If a hook or middleware changes the arguments, in Params.Arguments or in
-// Params.RawArguments, the handler gets the changed arguments in both fields, and the
-// cursor is bound to them. If both fields are changed and they disagree, the call fails,
-// and the log says why. A hook may repair arguments that the tool would refuse, except
-// for two equal names and names that differ only in case (see [Protect]).
+// Params.RawArguments, the handler gets the changed arguments in both, and the cursor is
+// bound to them. If it changes both and they disagree, the call fails, and the log says why.
+// A hook may repair arguments that the tool would refuse, with three exceptions: two equal
+// names, names that differ only in case (see [Protect]), and arguments that are longer than
+// PageOptions.MaxArguments when they arrive.
 func AddPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHandler[In, At, Item], options *PageOptions) {
 	if err := addPagedTool(p, tool, handler, options); err != nil {
 		panic(fmt.Sprintf("mcpgo: the paged tool %q: %v", tool.Name, err))

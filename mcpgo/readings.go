@@ -22,16 +22,16 @@ import (
 // with such names. It refuses them even if nothing was changed: a hook that reads the
 // value that it would set changes nothing, but relies on what it read.
 //
-// A typed handler also reads all digits of a whole number, while the decoded form is a
-// float64, which may be rounded. Calls with such numbers are not refused: otherwise a
-// server with mcp-go's own middleware for recovery would refuse every long number. But a
-// long number is never written again from its float64.
+// A typed handler also reads all digits of a whole number, where the decoded form has a
+// float64. Such numbers pass: mcp-go's own middleware for recovery counts as one of the
+// others, and with it no long number could be sent. But if the arguments were changed, no
+// number may be one that was written anew from a float64.
 
 const (
 	errTwins = mcpseal.PlainError("an object in the arguments has two equal names, or names that differ only in upper and lower case: " +
 		"a hook or middleware and a typed handler could read different values. The client must send each name once, " +
 		"and a hook must not add a name beside the client's spelling of it")
-	errMoved = mcpseal.PlainError("a hook or middleware moved or set a number of 2^53 or more in Params.Arguments, where it may have been rounded: pass long ids as strings")
+	errMoved = mcpseal.PlainError("a hook or middleware changed arguments that have a number of 2^53 or more, and the number may have been rounded: pass long ids as strings")
 )
 
 // checkAlike returns an error if a hook or middleware may have read other values from the
@@ -49,12 +49,10 @@ func checkAlike(a *passage.Arguments) error {
 	return nil
 }
 
-// refuseArguments logs why the arguments of a call were refused, and returns the error
-// for the client. The client gets an internal error if a hook made the two forms
-// disagree, because only the author of the hook can correct that. Otherwise it gets
-// Invalid params.
+// refuseArguments logs why the arguments of a call were refused, and returns the error for
+// the client. A disagreement and a lost arrival are the author's fault alone.
 func (p *Protection) refuseArguments(ctx context.Context, tool string, why error) error {
-	if why == errDisagree {
+	if why == errDisagree || why == errLost {
 		return p.refuse(ctx, string(mcp.MethodToolsCall), why.Error())
 	}
 	p.logger().WarnContext(ctx, "mcpgo: the arguments of a call were refused", "tool", mcpseal.PlainText(tool), "cause", why.Error())
@@ -94,6 +92,25 @@ func longNumbers(text []byte) iter.Seq[string] {
 func hasLong(text []byte) bool {
 	for range longNumbers(text) {
 		return true
+	}
+	return false
+}
+
+// mayBeRounded reports whether a number in a JSON text may be what a float64 has left of a
+// number in the text was. It may be, if was has a whole number that a float64 does not hold
+// exactly, and text has a long number that was does not have, or has it more often.
+func mayBeRounded(text, was []byte) bool {
+	if !hasLong(text) || !hasRounded(was) {
+		return false
+	}
+	left := make(map[string]int)
+	for number := range longNumbers(was) {
+		left[number]++
+	}
+	for number := range longNumbers(text) {
+		if left[number]--; left[number] < 0 {
+			return true
+		}
 	}
 	return false
 }

@@ -204,6 +204,74 @@ func TestANumberThatMayBeRoundedIsNotWrittenAnew(t *testing.T) {
 	has(t, l, "pass long ids as strings")
 }
 
+// A text that was written from the decoded form has the digits of a float64.
+func TestANumberThatMayBeRoundedIsNotTakenFromRawArguments(t *testing.T) {
+	raw := func(text func(map[string]any) string) changeFunc {
+		return func(_ context.Context, req *mcp.CallToolRequest) {
+			req.Params.RawArguments = json.RawMessage(text(req.GetArguments()))
+		}
+	}
+	fromDecoded := func(args map[string]any) string { return jsonText(args) }
+	const exact, rounded = "9007199254740992", "9007199254740993"
+	changes := map[string]changeFunc{
+		"both forms": func(ctx context.Context, req *mcp.CallToolRequest) {
+			setDecoded("tenant", "own")(ctx, req)
+			raw(fromDecoded)(ctx, req)
+		},
+		"the text": raw(fromDecoded),
+		"the text, and one more number": raw(func(args map[string]any) string {
+			return `{"tenant":"own","ids":` + jsonText(args["ids"]) + `,"amount":` + exact + `}`
+		}),
+	}
+	keep := func(_ context.Context, req *mcp.CallToolRequest) { enforceRaw(req, "tenant", `"own"`) }
+	call := func(srv *server.MCPServer, arguments string) reply {
+		return send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":`+arguments)
+	}
+	for place, option := range places {
+		for how, change := range changes {
+			l := new(log)
+			srv := protected(t, l, option(change))
+			addOrders(srv)
+			for _, ids := range []string{rounded, "-" + rounded, "5," + rounded, exact + "," + rounded, rounded + ".0", "9.007199254740993e15"} {
+				isInvalid(t, place+" "+how+" "+ids, call(srv, `{"ids":[`+ids+`]}`))
+			}
+			has(t, l, "pass long ids as strings")
+			if r := call(srv, `{"ids":[`+exact+`]}`); !strings.Contains(r.text(), "IDs:["+exact+"]") {
+				t.Errorf("%s %s, an exact number: %s", place, how, r.raw)
+			}
+		}
+		srv := protected(t, new(log), option(keep))
+		addOrders(srv)
+		if r := call(srv, `{"ids":[`+exact+`,`+rounded+`]}`); !strings.Contains(r.text(), "Tenant:own TenantID: Amount:0 IDs:["+exact+" "+rounded+"]") {
+			t.Errorf("%s keeps the digits: %s", place, r.raw)
+		}
+	}
+
+	// Middleware may round a number that a hook has set.
+	l := new(log)
+	srv := protected(t, l, asHook(func(_ context.Context, req *mcp.CallToolRequest) { enforceRaw(req, "amount", rounded) }),
+		server.WithToolHandlerMiddleware(asMiddleware(raw(fromDecoded))))
+	addOrders(srv)
+	isInvalid(t, "a hook's number", call(srv, `{}`))
+	has(t, l, "pass long ids as strings")
+
+	// If nothing tells what arrived, any number may be rounded.
+	unknown := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			raw(fromDecoded)(ctx, &req)
+			info := *server.RequestProtocolInfoFromContext(ctx)
+			return next(server.WithRequestProtocolInfo(ctx, &info), req)
+		}
+	}))
+	addOrders(unknown)
+	isInvalid(t, "unknown", call(unknown, `{"ids":[`+rounded+`]}`))
+
+	// Middleware that is added after Protect is seen by paged tools.
+	l = new(log)
+	isInvalid(t, "inner middleware", second(page(as(t.Context(), "alice"), t, pagedForms(t, l, raw(fromDecoded)), `{"id":`+rounded+`}`)))
+	has(t, l, "pass long ids as strings")
+}
+
 func TestAPagedToolServesArgumentsThatAHookHasRepaired(t *testing.T) {
 	repair := func(_ context.Context, req *mcp.CallToolRequest) {
 		args := req.GetArguments()
@@ -246,13 +314,16 @@ func TestTheArgumentsOfAnotherToolDecideNothing(t *testing.T) {
 	for how, options := range map[string][]server.ServerOption{"no hook": nil, "a hook": {asHook(look)}, "outer middleware": {server.WithToolHandlerMiddleware(asMiddleware(look))}} {
 		l := new(log)
 		srv := pagedForms(t, l, nil, options...)
-		srv.AddTool(mcp.NewTool("wrap"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		srv.AddTool(mcp.NewTool("wrap"), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			var inner mcp.CallToolRequest
 			inner.Params.Name = "search"
 			inner.Params.Arguments = map[string]any{"filter": map[string]any{"tenant": "mine"}, "id": 7.0}
+			if req.GetArguments()["text"] == true {
+				inner.Params.Arguments, inner.Params.RawArguments = nil, json.RawMessage(jsonText(inner.Params.Arguments))
+			}
 			return srv.GetTool("search").Handler(ctx, inner)
 		})
-		sent := []string{`{}`, `{"id":"a text"}`, `{"filter":1}`, `{"FILTER":1}`, `{"other":1}`, `[7]`}
+		sent := []string{`{}`, `{"text":true}`, `{"id":"a text"}`, `{"filter":1}`, `{"FILTER":1}`, `{"other":1}`, `[7]`}
 		if options == nil {
 			sent = append(sent, `{"a":1,"a":2}`)
 		}

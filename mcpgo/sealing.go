@@ -46,7 +46,7 @@ func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, err
 	case len(c.promptArgs) > 0:
 		request.Arguments = adapter.AppendStrings(nil, c.promptArgs)
 	case c.others != nil:
-		request.Arguments = jsonOf(c.others)
+		request.Arguments = wrapArray(jsonOf(c.others))
 	}
 	return request, nil
 }

@@ -367,14 +367,17 @@ func TestATokenOfUnchangedArgumentsIsNotOneOfChangedArguments(t *testing.T) {
 	hooks := new(server.Hooks)
 	hooks.AddBeforeCallTool(normalise)
 	srv, alice := protected(t, new(log), server.WithHooks(hooks)), as(t.Context(), "alice")
-	for _, mark := range []string{"mcpseal:arrived", `mcpseal\u003aarrived`} {
-		for _, wrapper := range []string{`{"` + mark + `":{"to":"Mallory"},"changed":{"to":"mallory"}}`, `{"` + mark + `":{"to":"mallory"}}`} {
-			asked := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+wrapper)
-			for _, to := range []string{"Mallory", "mallory"} {
-				isRejected(t, send(alice, t, srv, "tools/call", `"name":"ask","arguments":{"to":"`+to+`"},"requestState":`+quote(asked.Result.RequestState)))
-			}
-			if r := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+wrapper+`,"requestState":`+quote(asked.Result.RequestState)); r.Error != nil {
-				t.Errorf("the honest retry: %s", r.raw)
+	all := []string{
+		`{"to":"Mallory"}`, `{"to":"mallory"}`, `[{"to":"Mallory"},{"to":"mallory"}]`, `[ {"to":"mallory"} ]`, `[[{"to":"mallory"}]]`, ` [[{"to":"Mallory"},{"to":"mallory"}]]`,
+	}
+	for _, first := range all {
+		asked := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+first)
+		for _, second := range all {
+			r := send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+second+`,"requestState":`+quote(asked.Result.RequestState))
+			if second != first {
+				isRejected(t, r)
+			} else if r.Error != nil {
+				t.Errorf("the honest retry of %s: %s", first, r.raw)
 			}
 		}
 	}
@@ -465,21 +468,48 @@ func TestAPagedToolWhoseArgumentsWouldBeLostIsRefused(t *testing.T) {
 
 // Text that is not UTF-8 has no JSON, so two of them must not have one digest.
 func TestAHookCannotBindTextThatIsNotUTF8(t *testing.T) {
-	hooks := new(server.Hooks)
-	hooks.AddBeforeCallTool(func(ctx context.Context, _ any, req *mcp.CallToolRequest) {
-		req.GetArguments()["env"], _ = ctx.Value(envKey{}).(string)
-	})
-	srv, alice := protected(t, new(log), server.WithHooks(hooks)), as(t.Context(), "alice")
-	for _, env := range []string{"a\xff", "a\xfe"} {
-		r := send(context.WithValue(alice, envKey{}, env), t, srv, "tools/call", `"name":"ask","arguments":{"x":1}`)
-		if r.Error == nil || r.Error.Message != "Invalid params" {
-			t.Errorf("%q: %s", env, r.raw)
+	type name string
+	type named struct{ Name string }
+	shapes := map[string]func(string) any{
+		"text":         func(text string) any { return text },
+		"named text":   func(text string) any { return name(text) },
+		"name":         func(text string) any { return map[string]any{text: 1} },
+		"name of type": func(text string) any { return map[name]int{name(text): 1} },
+		"deep":         func(text string) any { return []any{map[string]any{"a": []string{text}}} },
+		"pointer":      func(text string) any { return []*string{nil, &text} },
+		"array":        func(text string) any { return [1]any{text} },
+		"struct":       func(text string) any { return named{text} },
+		"own text":     func(text string) any { return textOfItsOwn(text) },
+	}
+	var value any
+	hook := asHook(func(_ context.Context, req *mcp.CallToolRequest) { req.GetArguments()["env"] = value })
+	srv, alice := protected(t, new(log), hook), as(t.Context(), "alice")
+	ask := func(arguments string) reply {
+		return send(alice, t, srv, "tools/call", `"name":"ask","arguments":`+arguments)
+	}
+	for shape, of := range shapes {
+		for _, text := range []string{"a\xff", "a\xfe", "\xed\xa0\x80", "\ufffd\xff", "\\\xff", `\ufffd` + "\xff"} {
+			value = of(text)
+			isInvalid(t, fmt.Sprintf("%s %q", shape, text), ask(`{"x":1}`))
+		}
+		for _, text := range []string{"a\ufffd", `\ufffd`, `a\\ufffd`, "\x00\u2028"} {
+			if value = of(text); !strings.HasPrefix(text, "\x00") && (shape == "struct" || shape == "own text") {
+				continue // whether it was replaced cannot be told
+			}
+			if r := ask(`{"x":"\ufffd"}`); r.Error != nil {
+				t.Errorf("%s %q: %s", shape, text, r.raw)
+			}
 		}
 	}
-	if r := send(context.WithValue(alice, envKey{}, "a\ufffd"), t, srv, "tools/call", `"name":"ask","arguments":{"x":1}`); r.Error != nil {
-		t.Errorf("U+FFFD itself: %s", r.raw)
+	value = json.RawMessage(`{"a":"\ufffd"}`)
+	if r := ask(`{"x":1}`); r.Error != nil {
+		t.Errorf("JSON that a hook wrote itself: %s", r.raw)
 	}
 }
+
+type textOfItsOwn string
+
+func (t textOfItsOwn) MarshalText() ([]byte, error) { return []byte(t), nil }
 
 // A proxy between the client and the server may read such an answer in another way.
 func TestAnAnswerThatTwoParsersReadDifferentlyIsDropped(t *testing.T) {
