@@ -32,6 +32,9 @@ const errDisagree = mcpseal.PlainError("a hook or middleware changed Params.Argu
 const errLost = mcpseal.PlainError("middleware from before Protect passed on a context in which nothing tells how the arguments of the call arrived: " +
 	"keep the RequestProtocolInfo of the call, because a hook may have read other arguments than the handler would get")
 
+const errRenamed = mcpseal.PlainError("middleware from before Protect changed Params.Name of a call, after mcp-go chose the handler: " +
+	"a token would be bound to another tool than the one that runs: add the middleware after Protect, or change the name in a hook")
+
 // settle brings both forms of the arguments into agreement, and records them in a. It
 // replaces a form, and never writes into it, because others may hold the same memory.
 func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
@@ -268,6 +271,8 @@ func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolPara
 	var err error
 	if a := arrived(ctx); a != nil && a.Refused != nil {
 		return nil, a.Refused
+	} else if a != nil && a.Tool != params.Name {
+		err = errRenamed
 	} else if a != nil {
 		if now = *a; i.outer {
 			err = settle(params, &now)

@@ -174,7 +174,7 @@ func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	var a *passage.Arguments
 	if i.outer || i.othersSeeCalls() {
 		if a = arrived(ctx); a != nil {
-			sent = a.Sent
+			sent, a.Tool = a.Sent, req.Params.Name // mcp-go calls the handler of this name, whatever outer middleware makes of it
 		}
 	}
 	if i.paged.mayRefuse(sent) && i.paged.refuses(toolOf(ctx, req.Params.Name), sent) {
@@ -221,10 +221,10 @@ func runsAsTask(ctx context.Context, name string, wanted bool) bool {
 }
 
 // othersSeeCalls reports whether the author has hooks that get a tool call before it is
-// served, and so may change its arguments.
+// served, and so may change its arguments, or refuse the call because of them.
 func (i *installation) othersSeeCalls() bool {
 	h := i.hooks.Value()
-	return h != nil && (len(h.OnBeforeAny) > 1 || len(h.OnBeforeCallTool) > 1)
+	return h != nil && (len(h.OnRequestInitialization) > 1 || len(h.OnBeforeAny) > 1 || len(h.OnBeforeCallTool) > 1)
 }
 
 // toolOf returns the ordinary tool that mcp-go calls for a name, or nil if there is none.

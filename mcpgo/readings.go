@@ -52,7 +52,7 @@ func checkAlike(a *passage.Arguments) error {
 // refuseArguments logs why the arguments of a call were refused, and returns the error for
 // the client. A disagreement and a lost arrival are the author's fault alone.
 func (p *Protection) refuseArguments(ctx context.Context, tool string, why error) error {
-	if why == errDisagree || why == errLost {
+	if why == errDisagree || why == errLost || why == errRenamed {
 		return p.refuse(ctx, string(mcp.MethodToolsCall), why.Error())
 	}
 	p.logger().WarnContext(ctx, "mcpgo: the arguments of a call were refused", "tool", mcpseal.PlainText(tool), "cause", why.Error())

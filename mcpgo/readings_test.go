@@ -3,6 +3,7 @@ package mcpgo_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -413,4 +414,49 @@ func TestAValueThatContainsItselfIsNotCopied(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The hook that can refuse a request decides by the text of the whole request.
+func TestArgumentsWithTwoReadingsAreRefusedIfAHookDecidesByTheRequest(t *testing.T) {
+	l, hooks := new(log), new(server.Hooks)
+	hooks.AddOnRequestInitialization(func(_ context.Context, _ any, message any) error {
+		var req mcp.CallToolRequest
+		text, ok := message.(json.RawMessage)
+		if ok && json.Unmarshal(text, &req) == nil && req.Method == string(mcp.MethodToolsCall) && req.GetString("tenant", "") != "own" {
+			return errors.New("forbidden")
+		}
+		return nil
+	})
+	srv := protected(t, l, server.WithHooks(hooks))
+	addOrders(srv)
+	if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":{"tenant":"own"}`); r.Error != nil {
+		t.Error(r.raw)
+	}
+	isInvalid(t, "two names", send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":{"tenant":"own","Tenant":"evil"}`))
+	has(t, l, "differ only in upper and lower case")
+}
+
+// mcp-go chooses the handler before middleware runs.
+func TestOuterMiddlewareCannotMoveATokenToAnotherTool(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l, server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if _, name, ok := strings.Cut(req.Params.Name, "."); ok {
+				req.Params.Name = name
+			}
+			return next(ctx, req)
+		}
+	}))
+	for _, name := range []string{"test.pay", "prod.pay", "pay"} {
+		srv.AddTool(mcp.NewTool(name), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText("ran"), nil
+		})
+	}
+	for name, want := range map[string]bool{"test.pay": false, "prod.pay": false, "pay": true} {
+		r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"`+name+`","arguments":{}`)
+		if (r.Error == nil && r.text() == "ran") != want {
+			t.Errorf("%s: %s", name, r.raw)
+		}
+	}
+	has(t, l, "changed Params.Name of a call")
 }
