@@ -208,7 +208,8 @@ func TestHelpFitsATerminal(t *testing.T) {
 	}
 }
 
-// TestEveryHarmIsAnother: none looks as if an honest call had been made.
+// TestEveryHarmIsAnother: the harm of each attack has a text of its own, and none reads like
+// the result of an honest call.
 func TestEveryHarmIsAnother(t *testing.T) {
 	var out bytes.Buffer
 	if code := run([]string{"demo", "--unprotected"}, strings.NewReader(""), &out, &out); code != 0 {

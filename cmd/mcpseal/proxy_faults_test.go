@@ -257,14 +257,12 @@ func TestABrokenKeyFileStopsNothing(t *testing.T) {
 	}
 }
 
-func TestAFullDiskForTheLogStopsNothing(t *testing.T) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip("there is no /dev/full here")
-	}
-	defer full.Close()
+// startLogging starts a proxy in a process of its own, which writes its log to a file. It
+// returns a client of the proxy.
+func startLogging(t *testing.T, log *os.File) *rawClient {
+	t.Helper()
 	cmd := exec.Command("mcpseal", "proxy", "--audience", "test", "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous", "--access-log")
-	cmd.Stderr = full
+	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -272,16 +270,24 @@ func TestAFullDiskForTheLogStopsNothing(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
-	}()
-	line := make([]byte, 200)
-	n, err := out.Read(line)
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &rawClient{address: strings.TrimSpace(strings.TrimPrefix(string(line[:n]), "serving "))}
+	return &rawClient{address: strings.TrimSpace(strings.TrimPrefix(line, "serving "))}
+}
+
+func TestAFullDiskForTheLogStopsNothing(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no /dev/full here")
+	}
+	defer full.Close()
+	client := startLogging(t, full)
 	if err := client.flow(); err != nil {
 		t.Error(err)
 	}
@@ -380,26 +386,9 @@ func TestTheProxyOutlivesTheReaderOfItsLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("mcpseal", "proxy", "--audience", "test", "--upstream", leaky(t), "--listen", "127.0.0.1:0", "--ephemeral", "--identity", "anonymous", "--access-log")
-	cmd.Stderr = w
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	}()
+	client := startLogging(t, w)
 	w.Close()
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
 	r.Close()
-	client := &rawClient{address: strings.TrimSpace(strings.TrimPrefix(line, "serving "))}
 	for range 3 {
 		if err := client.flow(); err != nil {
 			t.Fatal(err)

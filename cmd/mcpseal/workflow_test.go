@@ -11,7 +11,7 @@ import (
 )
 
 // TestTheWorkflowForOthersHasValidCommands runs each mcpseal command of docs/workflows/probe.yml.
-// A probe only lists what it would send.
+// The probe runs with --dry-run, so it only lists what it would send.
 func TestTheWorkflowForOthersHasValidCommands(t *testing.T) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {
