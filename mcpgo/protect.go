@@ -146,7 +146,8 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // has read the nearest float64. And a typed handler that reads an object into a map with
 // integer keys takes "0", "00", "-0" and "+0" for one key, but a hook reads four names: so a
 // hook that sets or checks one of them does not reach the others. Use maps with string keys,
-// or [AddPagedTool], which refuses such names.
+// or [AddPagedTool], which refuses such names. Keys with a method UnmarshalText, []byte and Go
+// arrays also read several texts as one value.
 //
 // Add your own hooks before Protect, with server.WithHooks. If a hook that could change
 // results is added after Protect, or if the hooks are replaced after Protect, the server
