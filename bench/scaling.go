@@ -153,9 +153,10 @@ func printScalings(w io.Writer, all []scaling) {
 
 func parallelJobs() []parallel {
 	state := strings.Repeat("x", 256)
-	b, single := boundary(ring(mcpseal.GenerateKey())), singleUse()
+	b, single := boundary(ring(mcpseal.GenerateKey())), renew(singleUse)
 	token := sealFirst(b, state)
-	naive, store := &mutexStore{used: map[mapKey]time.Time{}}, memoryStore()
+	naive := renew(func() mcpseal.ReplayStore { return &mutexStore{used: map[mapKey]time.Time{}} })
+	store := renew(func() mcpseal.ReplayStore { return memoryStore() })
 	open, protected := askingServer(false), askingServer(true)
 	ctx := context.Background()
 	return []parallel{
@@ -176,18 +177,49 @@ func parallelJobs() []parallel {
 		}},
 		{"spend, a naive store: a map and a mutex", 0, func(g int) func() { return spendFrom(g, naive) }},
 		{"spend, the store in memory alone", leastSpeedUp, func(g int) func() { return spendFrom(g, store) }},
-		{"spend, with the retry that it belongs to", leastSpeedUp, func(int) func() { return func() { retry(single, state) } }},
+		{"spend, with the retry that it belongs to", leastSpeedUp, func(g int) func() {
+			boundary := single.user(g)
+			return func() { retry(boundary(), state) }
+		}},
 		{"a call with a question, unprotected", 0, func(int) func() { return round(inMemory(open, sdkClient(true))) }},
 		{"a call with a question, protected", leastSpeedUp, func(int) func() { return round(inMemory(protected, sdkClient(true))) }},
 	}
 }
 
+// renewed is a store, or a boundary with a store, that is replaced by an empty one now and
+// then. So the store never holds many more used tokens than a store does by default, however
+// many tokens a benchmark spends.
+type renewed[T any] struct {
+	open    func() T
+	current atomic.Pointer[T]
+}
+
+func renew[T any](open func() T) *renewed[T] {
+	r := &renewed[T]{open: open}
+	first := open()
+	r.current.Store(&first)
+	return r
+}
+
+// user returns a function that returns what one goroutine uses now. The first goroutine
+// replaces it.
+func (r *renewed[T]) user(goroutine int) func() T {
+	uses := 0
+	return func() T {
+		if uses++; goroutine == 0 && uses%50_000 == 0 {
+			next := r.open()
+			r.current.Store(&next)
+		}
+		return *r.current.Load()
+	}
+}
+
 // spendFrom spends tokens that no other goroutine spends.
-func spendFrom(goroutine int, store mcpseal.ReplayStore) func() {
-	n := uint64(goroutine) << 32
+func spendFrom(goroutine int, stores *renewed[mcpseal.ReplayStore]) func() {
+	store, n := stores.user(goroutine), uint64(goroutine)<<32
 	return func() {
 		n++
-		first, err := store.Spend(context.Background(), newUse(n, lifetime, 0))
+		first, err := store().Spend(context.Background(), newUse(n, lifetime, 0))
 		check(err)
 		if !first {
 			panic("not the first")

@@ -25,11 +25,16 @@ const maxLeap = 60
 // store, and the store cannot know whether that token was used.
 func (s *SingleProcess) watch(now moment) {
 	offset := now.wall - now.running
-	if offset-s.offset > maxLeap {
-		end := s.start.Add(time.Duration(now.wall+1) * time.Second) // one second more, because now.wall is rounded down
-		s.oldest = max(s.oldest, end.UnixMilli())
+	if offset == s.offset.Load() {
+		return // as in nearly all calls, which then need no lock
 	}
-	s.offset = offset
+	s.leaps.Lock()
+	defer s.leaps.Unlock()
+	if offset-s.offset.Load() > maxLeap {
+		end := s.start.Add(time.Duration(now.wall+1) * time.Second) // one second more, because now.wall is rounded down
+		s.oldest.Store(max(s.oldest.Load(), end.UnixMilli()))
+	}
+	s.offset.Store(offset)
 }
 
 // lookAgain is for a use that has expired by the monotonic clock, but not by the wall clock.

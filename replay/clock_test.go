@@ -26,21 +26,25 @@ func newClocks(t *testing.T, capacity int) *clocks {
 	return &clocks{SingleProcess: store}
 }
 
+// newShard returns clocks of a store with a single shard, so that a test knows what is in it.
+func newShard(capacity int) (*clocks, *shard) {
+	store := newSingleProcess(Config{Capacity: capacity, Logger: slog.New(slog.DiscardHandler)}, time.Now(), 1)
+	return &clocks{SingleProcess: store}, &store.shards[0]
+}
+
 // pass lets time pass for both.
 func (c *clocks) pass(seconds int64) { c.wall += seconds; c.running += seconds }
 
 // settle lets the store notice a leap, and a second pass: what is issued from
 // then on is fresh.
 func (c *clocks) settle() {
-	c.sweepOnce(c.moment)
+	c.drain(c.moment)
 	c.pass(1)
 }
 
 // drain removes all that is over.
 func (s *SingleProcess) drain(now moment) {
-	for more := true; more; {
-		_, more = s.sweepOnce(now)
-	}
+	s.removeExpired(now)
 }
 
 // useAt is a token that is issued now and remembered for 12 minutes.
@@ -102,12 +106,12 @@ func TestAClockThatJumpsDoesNotMakeATokenWorkTwice(t *testing.T) {
 // TestAClockThatIsSetBackDoesNotBringBackWhatWasForgotten sets it back when the
 // use is over by every clock, to a time when the token opens again.
 func TestAClockThatIsSetBackDoesNotBringBackWhatWasForgotten(t *testing.T) {
-	c := newClocks(t, 1000)
+	c, _ := newShard(1000)
 	u := c.useAt(1)
 	c.mustSpend(t, u, true)
 	c.pass(13 * 60)
 	c.mustSpend(t, c.useAt(2), true)
-	if c.used.len() != 1 {
+	if c.held.Load() != 1 {
 		t.Fatal("the use is not forgotten: the test shows nothing")
 	}
 	c.wall -= 10 * 60
@@ -180,8 +184,8 @@ func TestUsesThatWaitForAClockDoNotHoldUpOthers(t *testing.T) {
 	for i := range uint64(50) {
 		c.mustSpend(t, c.useAt(i), true)
 	}
-	c.wall -= 3600 // and right again
-	c.oldest = 0   // or fresh tokens are refused until the clock is there again
+	c.wall -= 3600    // and right again
+	c.oldest.Store(0) // or fresh tokens are refused until the clock is there again
 	for i := range uint64(50) {
 		c.mustSpend(t, c.useAt(100+i), true)
 	}
@@ -189,13 +193,13 @@ func TestUsesThatWaitForAClockDoNotHoldUpOthers(t *testing.T) {
 	for i := range uint64(50) {
 		c.mustSpend(t, c.useAt(200+i), true)
 	}
-	if c.used.len() != 100 {
-		t.Errorf("%d uses are held, want the 50 of the wrong hour and the 50 new ones", c.used.len())
+	if c.held.Load() != 100 {
+		t.Errorf("%d uses are held, want the 50 of the wrong hour and the 50 new ones", c.held.Load())
 	}
 	c.pass(3600)
 	c.drain(c.moment)
 	c.mustSpend(t, c.useAt(300), true)
-	if c.used.len() != 1 {
-		t.Errorf("%d uses are held, want 1", c.used.len())
+	if c.held.Load() != 1 {
+		t.Errorf("%d uses are held, want 1", c.held.Load())
 	}
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -18,7 +19,7 @@ import (
 func FuzzSingleProcess(f *testing.F) {
 	f.Fuzz(func(t *testing.T, steps []byte) {
 		const capacity, limit = 20, 2
-		s := newSingleProcess(Config{Capacity: capacity, Logger: slog.New(slog.DiscardHandler)}, time.Now())
+		s := newSingleProcess(Config{Capacity: capacity, Logger: slog.New(slog.DiscardHandler)}, time.Now(), shards)
 		type issued struct {
 			mcpseal.Use
 			won       bool
@@ -98,25 +99,37 @@ func FuzzSingleProcess(f *testing.F) {
 func check(t *testing.T, s *SingleProcess) {
 	t.Helper()
 	owned, queued := map[owner]int32{}, 0
-	for _, due := range s.used.dues {
-		for _, c := range *s.used.byDue[due] {
-			if !s.used.has(c.token) {
-				t.Fatal("a token is queued that is not held")
+	for i := range s.shards {
+		used := &s.shards[i].used
+		held := 0
+		for _, b := range used.queue {
+			for _, c := range b.entries {
+				if !used.has(c.token) {
+					t.Fatal("a token is queued that is not held")
+				}
+				owned[c.owner]++
+				held++
 			}
-			owned[c.owner]++
-			queued++
 		}
+		if held != len(used.tokens.entries) || !slices.IsSortedFunc(used.queue, func(a, b bucket) int { return cmp.Compare(a.due, b.due) }) {
+			t.Fatalf("a shard holds %d tokens, and %d are queued", len(used.tokens.entries), held)
+		}
+		queued += held
+	}
+	if held := int(s.held.Load()); queued != held || held > s.config.Capacity {
+		t.Fatalf("%d tokens are counted, and %d queued", held, queued)
 	}
 	delete(owned, 0)
-	if s.used.owned.count != len(owned) {
-		t.Fatalf("%d users are counted, and %d hold something", s.used.owned.count, len(owned))
-	}
-	for owner, n := range owned {
-		if counted, _ := s.used.owned.get(owner); counted != n || int(n) > max(1, s.config.Capacity/10) {
-			t.Fatalf("a user holds %d, and %d are counted", n, counted)
+	counted := 0
+	for i := range s.owners {
+		for owner, n := range s.owners[i].held.entries {
+			counted++
+			if n != owned[owner] || int(n) > max(1, s.config.Capacity/10) {
+				t.Fatalf("a user holds %d, and %d are counted", owned[owner], n)
+			}
 		}
 	}
-	if queued != s.used.len() || queued > s.config.Capacity || len(s.used.dues) != len(s.used.byDue) || !slices.IsSorted(s.used.dues) {
-		t.Fatalf("%d tokens are held, and %d queued", s.used.len(), queued)
+	if counted != len(owned) {
+		t.Fatalf("%d users are counted, and %d hold something", counted, len(owned))
 	}
 }

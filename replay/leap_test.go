@@ -104,7 +104,7 @@ func TestALeapIsSeenFromTheLastUseOn(t *testing.T) {
 // notice it.
 func TestNobodyWinsAnOldTokenWhileALeapIsNoticed(t *testing.T) {
 	for range 3000 {
-		c := &clocks{SingleProcess: newSingleProcess(Config{Capacity: 100, Logger: slog.New(slog.DiscardHandler)}, time.Now())}
+		c := &clocks{SingleProcess: newSingleProcess(Config{Capacity: 100, Logger: slog.New(slog.DiscardHandler)}, time.Now(), shards)}
 		c.pass(100)
 		var old [8]mcpseal.Use
 		for i := range old {

@@ -17,26 +17,22 @@ type Level struct {
 // Level removes all expired uses and returns how full the store is. It may be called
 // at any time, for metrics.
 func (s *SingleProcess) Level() Level {
-	for now := s.now(); ; {
-		if level, more := s.sweepOnce(now); !more {
-			return level
+	s.removeExpired(s.now())
+	return s.level()
+}
+
+func (s *SingleProcess) removeExpired(now moment) {
+	s.watch(now)
+	for i := range s.shards {
+		for more := true; more; {
+			_, more = s.sweep(&s.shards[i], now) // a few at a time, so that other calls can run in between
 		}
 	}
 }
 
-// sweepOnce removes a few expired uses, and then releases the lock so that other calls
-// can run. It reports whether any expired uses are left.
-func (s *SingleProcess) sweepOnce(now moment) (level Level, more bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.watch(now)
-	more = s.sweep(now)
-	return s.level(), more
-}
+func (s *SingleProcess) level() Level { return Level{int(s.held.Load()), s.config.Capacity} }
 
-func (s *SingleProcess) level() Level { return Level{s.used.len(), s.config.Capacity} }
-
-// report passes the level to the log and to the observer. Call it without holding the lock,
+// report passes the level to the log and to the observer. Call it without holding a lock,
 // because it calls code that this package does not control.
 func (s *SingleProcess) report(level Level) {
 	switch {
@@ -44,7 +40,7 @@ func (s *SingleProcess) report(level Level) {
 		if s.warned.CompareAndSwap(false, true) && s.warning.TryLock() {
 			s.warn(level)
 		}
-	case level.Held*10 < level.Capacity*7:
+	case level.Held*10 < level.Capacity*7 && s.warned.Load():
 		s.warned.Store(false)
 	}
 	if s.config.Observer != nil {

@@ -27,10 +27,10 @@ func TestTheObserverGetsEveryChangeOfTheLevel(t *testing.T) {
 		spend(t, store, use(1, 0, time.Minute), true)
 		spend(t, store, use(2, 0, time.Hour), true)
 		spend(t, store, use(2, 0, time.Hour), false)
-		spend(t, store, use(3, 0, time.Hour), true)
+		spend(t, store, use(3, 7, time.Hour), true)
 		refuse(t, store, use(4, 0, time.Hour), replay.ErrFull)
 		time.Sleep(62 * time.Second)
-		spend(t, store, use(2, 0, time.Hour), false) // one expired, none came
+		refuse(t, store, use(5, 7, time.Hour), replay.ErrOwnerFull) // one expired, none came
 		if want := []int{1, 2, 3, 2}; !slices.Equal(held, want) {
 			t.Errorf("the observer saw %v, want %v", held, want)
 		}
@@ -91,7 +91,8 @@ func TestTheLogWarnsOnceUntilTheLevelFell(t *testing.T) {
 		fill(20, 20*time.Second) // it only fell to 80
 		warnings(1)
 		time.Sleep(32 * time.Second)
-		fill(3, 10*time.Minute) // it fell to 65
+		store.Level()           // removes all that is over
+		fill(3, 10*time.Minute) // it had fallen to 65
 		warnings(1)
 		fill(20, 10*time.Minute)
 		warnings(2)

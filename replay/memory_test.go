@@ -80,7 +80,7 @@ func TestAUseTakesLessThan120BytesWhileOthersExpire(t *testing.T) {
 		worst, at := 0.0, 0
 		for second := int64(12 * 60); ; second++ {
 			s.drain(moment{wall: second, running: second})
-			held := s.used.len()
+			held := int(s.held.Load())
 			if held < 4000 {
 				break
 			}

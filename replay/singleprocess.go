@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,20 +16,33 @@ import (
 type SingleProcess struct {
 	config Config
 	start  time.Time
+	seed   maphash.Seed
 
 	warned  atomic.Bool
 	warning sync.Mutex // held while the log gets a warning
 
-	mu   sync.Mutex // guards all fields below
-	used uses       // its seed never changes, so reading it needs no lock
+	leaps  sync.Mutex   // held while the two fields below change
+	oldest atomic.Int64 // tokens issued before this time are refused; in Unix milliseconds
+	offset atomic.Int64 // how many seconds the wall clock was ahead of the monotonic clock at the last call
 
-	oldest int64 // tokens issued before this time are refused; in Unix milliseconds
-	offset int64 // how many seconds the wall clock was ahead of the monotonic clock at the last call
+	owners owners
+	shards []shard
+
+	_    [64]byte     // so that counting does not slow down other cores that read the fields above
+	held atomic.Int64 // how many used tokens the store remembers
+}
+
+// shard is a part of the store. The hash of a token decides to which shard the token
+// belongs. Each shard has its own lock, so that two calls seldom wait for each other.
+type shard struct {
+	mu   sync.Mutex // guards the fields below; the locks of owners are taken while it is held
+	used uses
 
 	// forgotten is the latest expiry among the uses that were removed. A token with this
 	// expiry or an earlier one may have been used, so it is refused. Such a token can arrive
 	// only after the wall clock was set back.
 	forgotten int64
+	_         [8]byte // fills the cache line, so that no two shards share one
 }
 
 var (
@@ -55,9 +69,9 @@ const (
 	// budget is how many expired uses one sweep removes at most, so that no request has to
 	// wait until all of them are removed.
 	budget = 64
-	// maxSweeps is how many more sweeps a call makes if there is no room, before it refuses
-	// the token.
-	maxSweeps = 32
+	// shards is the number of shards. A call that finds no room sweeps each shard once before
+	// it refuses the token.
+	shards = 32
 )
 
 // NewSingleProcess returns an empty store. It sleeps for a millisecond, so that a token that
@@ -69,13 +83,15 @@ func NewSingleProcess(config Config) (*SingleProcess, error) {
 	}
 	before := time.Now()
 	time.Sleep(time.Millisecond) // so that tokens issued from now on have a date after the time in the variable before
-	s := newSingleProcess(config, time.Now())
-	s.oldest = before.UnixMilli() + 1
+	s := newSingleProcess(config, time.Now(), shards)
+	s.oldest.Store(before.UnixMilli() + 1)
 	return s, nil
 }
 
-func newSingleProcess(config Config, start time.Time) *SingleProcess {
-	return &SingleProcess{config: config, start: start, used: newUses(), oldest: start.UnixMilli()}
+func newSingleProcess(config Config, start time.Time, shards int) *SingleProcess {
+	s := &SingleProcess{config: config, start: start, seed: maphash.MakeSeed(), shards: make([]shard, shards)}
+	s.oldest.Store(start.UnixMilli())
+	return s
 }
 
 // Spend spends a token: see [mcpseal.ReplayStore]. A boundary calls Spend for each token
@@ -98,69 +114,91 @@ func (s *SingleProcess) NonBlocking() mcpseal.ReplayStore {
 }
 
 func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) (first bool, err error) {
-	first, changed, level, err := s.decide(ctx, now, use)
-	if changed {
-		s.report(level)
-	}
-	return first, err
-}
-
-// decide spends the token if that is allowed. first and err are what Spend returns. changed
-// is true if the store's level changed, and level is the new level.
-func (s *SingleProcess) decide(ctx context.Context, now moment, use mcpseal.Use) (first, changed bool, level Level, err error) {
 	until := -floorSeconds(s.start.Round(0).Sub(use.Until)) // the token's expiry in seconds since the store started, rounded up
 	due := now.running + 1 + until - now.wall               // one second more, because now is rounded down
-	c := s.used.newEntry(&use, until)                       // before the lock, because its two hashes take long
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return false, false, level, err // the caller gave up while this call waited for the lock
-	}
 	s.watch(now)
 	// 1. Refuse a use that makes no sense.
 	switch {
 	case use.Round < 0 || use.Round > maxRound:
-		return false, false, level, errBadRound
+		return false, errBadRound
 	case until <= now.wall:
-		return false, false, level, errExpired
+		return false, errExpired
 	case until >= never || due >= never:
-		return false, false, level, errTooFar
+		return false, errTooFar
 	}
-	// 2. Remove some expired uses, and more of them if there is no room.
-	before := s.used.len()
-	more := s.sweep(now)
-	first, err = s.maySpend(c, use.Issued)
-	for n := 0; n < maxSweeps && more && (err == ErrFull || err == ErrOwnerFull); n++ {
-		more = s.sweep(now)
-		first, err = s.maySpend(c, use.Issued)
+	// 2. Spend the token. If there is no room, remove expired uses of all shards and try again.
+	c := s.newEntry(&use, until)
+	first, removed, err := s.decide(ctx, now, c, due, use.Issued)
+	for i := 0; i < len(s.shards) && (err == ErrFull || err == ErrOwnerFull); i++ {
+		if n, _ := s.sweep(&s.shards[i], now); n > 0 {
+			removed += n
+			first, n, err = s.decide(ctx, now, c, due, use.Issued)
+			removed += n
+		}
 	}
-	// 3. Remember the token if it was not used before.
-	if first {
-		s.used.add(c, due)
+	if first || removed > 0 {
+		s.report(s.level())
 	}
-	return first, first || s.used.len() != before, s.level(), err
+	return first, err
 }
 
-// maySpend decides whether a token may be spent now, and returns what Spend returns for it.
-func (s *SingleProcess) maySpend(c entry, issued time.Time) (first bool, err error) {
+// decide spends the token if that is allowed. first and err are what Spend returns. decide
+// also sweeps the token's shard, and removed is how many expired uses that removed.
+func (s *SingleProcess) decide(ctx context.Context, now moment, c entry, due int64, issued time.Time) (first bool, removed int, err error) {
+	shard := &s.shards[uint64(c.token)%uint64(len(s.shards))]
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return false, 0, err // the caller gave up while this call waited for the lock
+	}
+	removed, _ = s.sweepLocked(shard, now)
 	switch {
-	case s.used.has(c.token):
-		return false, nil
-	case issued.UnixMilli() < s.oldest:
-		return false, errTooOld
-	case int64(c.until) <= s.forgotten:
-		return false, errSetBack
-	case s.used.heldBy(c.owner) >= max(1, s.config.Capacity/10):
-		return false, ErrOwnerFull
-	case s.used.len() >= s.config.Capacity:
-		return false, ErrFull
+	case shard.used.has(c.token):
+		return false, removed, nil
+	case issued.UnixMilli() < s.oldest.Load():
+		return false, removed, errTooOld
+	case int64(c.until) <= shard.forgotten:
+		return false, removed, errSetBack
+	case !s.owners.take(c.owner, max(1, s.config.Capacity/10)):
+		return false, removed, ErrOwnerFull
+	case !s.takeRoom():
+		s.owners.release(c.owner)
+		return false, removed, ErrFull
 	}
-	return true, nil
+	shard.used.add(c, due)
+	return true, removed, nil
 }
 
-// sweep removes some expired uses, and reports whether any expired uses are left.
-func (s *SingleProcess) sweep(now moment) (more bool) {
-	return s.used.expire(now, budget, func(c entry) { s.forgotten = max(s.forgotten, int64(c.until)) })
+// takeRoom counts one more use, or returns false if the store is full.
+func (s *SingleProcess) takeRoom() bool {
+	for {
+		held := s.held.Load()
+		if held >= int64(s.config.Capacity) {
+			return false
+		}
+		if s.held.CompareAndSwap(held, held+1) {
+			return true
+		}
+	}
+}
+
+// sweep removes some expired uses of a shard. removed is how many, and more is true if any
+// are left.
+func (s *SingleProcess) sweep(shard *shard, now moment) (removed int, more bool) {
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	return s.sweepLocked(shard, now)
+}
+
+// sweepLocked does what sweep does. The caller holds the shard's lock.
+func (s *SingleProcess) sweepLocked(shard *shard, now moment) (removed int, more bool) {
+	more = shard.used.expire(now, budget, func(c entry) {
+		shard.forgotten = max(shard.forgotten, int64(c.until))
+		s.owners.release(c.owner)
+		s.held.Add(-1)
+		removed++
+	})
+	return removed, more
 }
 
 var _ mcpseal.NonBlockingStore = (*SingleProcess)(nil)

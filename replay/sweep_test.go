@@ -13,15 +13,15 @@ import (
 // TestOneUseDoesNotPayForAllThatExpired counts what one use removes.
 func TestOneUseDoesNotPayForAllThatExpired(t *testing.T) {
 	const claims = 10_000
-	c := newClocks(t, 2*claims)
+	c, _ := newShard(2 * claims)
 	for i := range uint64(claims) {
 		c.mustSpend(t, c.useAt(i), true)
 	}
 	c.pass(1000)
 	for i := range uint64(claims/budget + 1) {
-		before := c.used.len()
+		before := int(c.held.Load())
 		c.mustSpend(t, c.useAt(claims+i), true)
-		removed := before + 1 - c.used.len()
+		removed := before + 1 - int(c.held.Load())
 		if removed > budget {
 			t.Fatalf("one use removed %d", removed)
 		}
@@ -29,7 +29,7 @@ func TestOneUseDoesNotPayForAllThatExpired(t *testing.T) {
 			t.Fatalf("one use removed only %d of %d", removed, before)
 		}
 	}
-	if held := c.used.len(); held != claims/budget+1 {
+	if held := int(c.held.Load()); held != claims/budget+1 {
 		t.Errorf("%d are held in the end", held)
 	}
 	check(t, c.SingleProcess)
@@ -39,16 +39,16 @@ func TestOneUseDoesNotPayForAllThatExpired(t *testing.T) {
 // the clock was set back.
 func TestOneUseDoesNotLookAtAllThatWait(t *testing.T) {
 	const claims = 5000
-	c := newClocks(t, 2*claims)
+	c, s := newShard(2 * claims)
 	for i := range uint64(claims) {
 		c.mustSpend(t, c.useAt(i), true)
 	}
 	c.pass(1000)
 	c.wall -= 900
 	due := func() (n int) {
-		for second, tokens := range c.used.byDue {
-			if second <= c.running {
-				n += len(*tokens)
+		for _, b := range s.used.queue {
+			if b.due <= c.running {
+				n += len(b.entries)
 			}
 		}
 		return n
@@ -65,29 +65,29 @@ func TestOneUseDoesNotLookAtAllThatWait(t *testing.T) {
 // TestNothingIsLeftBehind has more wait for the wall clock than a sweep can cope with:
 // they are due again before all were looked at, and some among them have expired.
 func TestNothingIsLeftBehind(t *testing.T) {
-	c := newClocks(t, 100_000)
+	c, s := newShard(100_000)
 	for i := range uint64(20_000) {
 		c.mustSpend(t, c.useAt(i), true)
 	}
 	c.pass(1000)
 	c.wall -= 900
-	list := *c.used.byDue[c.used.dues[0]]
+	list := s.used.queue[0].entries
 	for i := 0; i < len(list); i += 100 {
 		list[i].until = 1
 	}
 	for range 2 * 20_000 / budget {
-		c.sweepOnce(c.moment)
+		c.sweep(s, c.moment)
 		c.pass(1)
 	}
-	for _, list := range c.used.byDue {
-		if slices.ContainsFunc(*list, func(c entry) bool { return c.until == 1 }) {
+	for _, b := range s.used.queue {
+		if slices.ContainsFunc(b.entries, func(c entry) bool { return c.until == 1 }) {
 			t.Fatal("an expired use is still held")
 		}
 	}
 }
 
-// TestRoomIsFoundBehindUsesThatWait fills a store so that a sweep or two only
-// meet uses that wait for a clock.
+// TestRoomIsFoundBehindUsesThatWait fills a store so that only the last look at the last
+// shard meets a use that does not wait for a clock.
 func TestRoomIsFoundBehindUsesThatWait(t *testing.T) {
 	const capacity = 1000
 	c := newClocks(t, capacity)
@@ -96,7 +96,7 @@ func TestRoomIsFoundBehindUsesThatWait(t *testing.T) {
 	}
 	c.pass(1000)
 	c.wall -= 900
-	(*c.used.byDue[c.used.dues[0]])[0].until = 1 // a list is looked at from its end
+	c.shards[shards-1].used.queue[0].entries[0].until = 1 // a list is looked at from its end
 	c.mustSpend(t, c.useAt(capacity), true)
 	c.refuse(t, capacity+1, c.wall, ErrFull)
 }
@@ -151,10 +151,10 @@ func TestNoUseIsRefusedWhileOthersMakeRoom(t *testing.T) {
 // TestACallerWhoGaveUpSpendsNothing ends the context while a use waits for the
 // lock.
 func TestACallerWhoGaveUpSpendsNothing(t *testing.T) {
-	c := newClocks(t, 1000)
+	c, s := newShard(1000)
 	c.pass(1)
 	u := c.useAt(1)
-	c.mu.Lock()
+	s.mu.Lock()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() {
@@ -166,26 +166,28 @@ func TestACallerWhoGaveUpSpendsNothing(t *testing.T) {
 	}()
 	time.Sleep(20 * time.Millisecond)
 	cancel()
-	c.mu.Unlock()
+	s.mu.Unlock()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("Spend = %v", err)
 	}
 	c.mustSpend(t, u, true)
 }
 
-// TestAPanicLeavesTheStoreUnlocked breaks a store so that a use panics.
+type panickingContext struct{ context.Context }
+
+func (panickingContext) Err() error { panic("a context's") }
+
 func TestAPanicLeavesTheStoreUnlocked(t *testing.T) {
-	c := newClocks(t, 1000)
-	c.used.byDue = nil
+	c, s := newShard(1000)
 	func() {
 		defer func() {
 			if recover() == nil {
 				t.Error("no panic: the test shows nothing")
 			}
 		}()
-		c.spend(context.Background(), c.moment, c.useAt(1))
+		c.spend(panickingContext{context.Background()}, c.moment, c.useAt(1))
 	}()
-	if !c.mu.TryLock() {
+	if !s.mu.TryLock() {
 		t.Error("the store is locked")
 	}
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -8,16 +9,17 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// uses holds the used tokens. It finds a token by its hash, and finds expired tokens in the
-// order of their expiry.
+// uses holds the used tokens of a shard. It finds a token by its hash, and finds expired
+// tokens in the order of their expiry.
 type uses struct {
-	seed   maphash.Seed
 	tokens shrinking[token, struct{}]
-	owned  shrinking[owner, int32] // how many used tokens each user has in the store
-	byDue  map[int64]*[]entry      // maps a second to the entries that the method expire checks in that second
-	dues   []int64                 // the keys of byDue, in ascending order
-	last   int64                   // the key in byDue under which the last entry was added
-	list   *[]entry                // the same as byDue[last]
+	queue  []bucket // in the order of their seconds
+}
+
+// bucket holds the entries that the method expire checks in the second due.
+type bucket struct {
+	due     int64
+	entries []entry
 }
 
 type (
@@ -39,93 +41,67 @@ type entry struct {
 
 const never = math.MaxUint32
 
-func newUses() uses { return uses{seed: maphash.MakeSeed(), byDue: make(map[int64]*[]entry)} }
-
-func (u *uses) newEntry(use *mcpseal.Use, until int64) entry {
+func (s *SingleProcess) newEntry(use *mcpseal.Use, until int64) entry {
 	c := entry{until: uint32(max(until, 0))}
-	c.token = token(maphash.Comparable(u.seed, struct {
+	c.token = token(maphash.Comparable(s.seed, struct {
 		flow  [16]byte
 		round int
 	}{use.Flow, use.Round}))
 	if use.Owner != [16]byte{} {
-		c.owner = max(1, owner(maphash.Comparable(u.seed, use.Owner)))
+		c.owner = max(1, owner(maphash.Comparable(s.seed, use.Owner)))
 	}
 	return c
 }
 
-func (u *uses) len() int { return u.tokens.count }
-
 func (u *uses) has(t token) bool { _, ok := u.tokens.get(t); return ok }
-
-func (u *uses) heldBy(o owner) int {
-	if o == 0 {
-		return 0
-	}
-	n, _ := u.owned.get(o)
-	return int(n)
-}
 
 // add remembers a token that is not in u yet. due is the second in which the method expire
 // checks whether the token has expired.
 func (u *uses) add(c entry, due int64) {
 	u.tokens.set(c.token, struct{}{})
-	if c.owner != 0 {
-		u.owned.set(c.owner, int32(u.heldBy(c.owner)+1))
-	}
 	u.enqueue(c, due)
 }
 
 func (u *uses) enqueue(c entry, due int64) {
-	if u.list == nil || u.last != due {
-		u.last, u.list = due, u.listOf(due)
+	i := len(u.queue) - 1
+	if i < 0 || u.queue[i].due != due { // rare, because most tokens live equally long
+		var found bool
+		i, found = slices.BinarySearchFunc(u.queue, due, func(b bucket, due int64) int { return cmp.Compare(b.due, due) })
+		if !found {
+			u.queue = slices.Insert(u.queue, i, bucket{due: due})
+		}
 	}
-	*u.list = append(*u.list, c)
-}
-
-func (u *uses) listOf(due int64) *[]entry {
-	list := u.byDue[due]
-	if list == nil {
-		list = new([]entry)
-		u.byDue[due] = list
-		i, _ := slices.BinarySearch(u.dues, due) // i is usually the end of dues, because most tokens live equally long
-		u.dues = slices.Insert(u.dues, i, due)
+	entries := &u.queue[i].entries
+	if n := len(*entries); n == cap(*entries) {
+		*entries = append(make([]entry, 0, n+n/4+1), *entries...) // append alone would double it, which wastes memory
 	}
-	return list
+	*entries = append(*entries, c)
 }
 
 // expire removes tokens that have expired by both the wall clock and the monotonic clock.
 // The parameter most limits how many tokens it checks. more is true if it stopped
 // at this limit.
 func (u *uses) expire(now moment, most int, removed func(entry)) (more bool) {
-	for len(u.dues) > 0 && u.dues[0] <= now.running {
-		list := u.byDue[u.dues[0]]
-		for ; len(*list) > 0; most-- {
+	for len(u.queue) > 0 && u.queue[0].due <= now.running {
+		for ; len(u.queue[0].entries) > 0; most-- {
 			if most == 0 {
 				return true
 			}
-			n := len(*list) - 1
-			c := (*list)[n]
-			*list = (*list)[:n]
+			entries := &u.queue[0].entries
+			n := len(*entries) - 1
+			c := (*entries)[n]
+			*entries = (*entries)[:n]
 			if left := int64(c.until) - now.wall; left > 0 {
 				u.enqueue(c, now.running+min(left, lookAgain))
 				continue
 			}
-			u.remove(c)
+			u.tokens.remove(c.token)
 			removed(c)
 		}
-		delete(u.byDue, u.dues[0])
-		u.dues = slices.Delete(u.dues, 0, 1)
-		u.list = nil
+		u.queue = slices.Delete(u.queue, 0, 1)
+		if cap(u.queue) > 2*len(u.queue)+16 {
+			u.queue = slices.Clone(u.queue) // frees memory
+		}
 	}
 	return false
-}
-
-func (u *uses) remove(c entry) {
-	u.tokens.remove(c.token)
-	switch n := u.heldBy(c.owner); {
-	case n > 1:
-		u.owned.set(c.owner, int32(n-1))
-	case n == 1:
-		u.owned.remove(c.owner)
-	}
 }
