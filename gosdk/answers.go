@@ -11,16 +11,16 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// keep returns the answers that a handler may see. It drops an answer if sound(answer)
-// is nil, or if accepts returns false for the answer. If all answers stay as they are,
-// keep returns the map that it got, not a copy.
+// keep returns the answers that a handler may see. It drops an answer if screenAnswer
+// returns nil for it, or if the function accepts returns false for its key and kind. If
+// all answers stay as they are, keep returns the map that it got, not a copy.
 func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) mcp.InputResponseMap {
 	if len(answers) > 0 && allFit(answers, accepts) {
 		return answers
 	}
 	var kept mcp.InputResponseMap
 	for key, answer := range answers {
-		if answer = sound(answer); answer != nil && accepts(key, passage.KindOfAnswer(answer)) {
+		if answer = screenAnswer(answer); answer != nil && accepts(key, passage.KindOfAnswer(answer)) {
 			if kept == nil {
 				kept = make(mcp.InputResponseMap, len(answers))
 			}
@@ -33,18 +33,18 @@ func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Ki
 // allFit reports whether keep leaves all answers as they are.
 func allFit(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) bool {
 	for key, answer := range answers {
-		if answer == nil || sound(answer) != answer || !accepts(key, passage.KindOfAnswer(answer)) {
+		if answer == nil || screenAnswer(answer) != answer || !accepts(key, passage.KindOfAnswer(answer)) {
 			return false
 		}
 	}
 	return true
 }
 
-// sound returns an answer in the form that a handler may see. It returns nil if the
-// answer has a nil (JSON's null) where a handler expects a value. If the user declined
-// or cancelled, sound leaves out the content of the answer, because that content means
-// nothing.
-func sound(answer mcp.InputResponse) mcp.InputResponse {
+// screenAnswer returns an answer in the form that a handler may see. It returns nil if
+// the answer has a nil (JSON's null) where a handler expects a value. If the user
+// declined or cancelled, screenAnswer leaves out the content of the answer, because
+// that content means nothing.
+func screenAnswer(answer mcp.InputResponse) mcp.InputResponse {
 	isWhole := false
 	switch a := answer.(type) {
 	case *mcp.ElicitResult:

@@ -135,11 +135,11 @@ func copyClaim(value any) any {
 
 // keepArguments replaces the call's arguments with a copy, and returns the copy. The
 // call's arguments are valid until the copy is released. If there are no arguments, or
-// if they are longer than the argument most and so cannot be digested, keepArguments
-// copies nothing and returns nil.
-func (c *call) keepArguments(most int) (kept *adapter.Arguments) {
+// if they are longer than the limit and so cannot be digested, keepArguments copies
+// nothing and returns nil.
+func (c *call) keepArguments(limit int) (kept *adapter.Arguments) {
 	switch {
-	case len(c.arguments) == 0 && len(c.promptArgs) == 0 || len(c.arguments) > most:
+	case len(c.arguments) == 0 && len(c.promptArgs) == 0 || len(c.arguments) > limit:
 		return nil
 	case c.method == methodPrompt:
 		kept = adapter.CopyStrings(c.promptArgs)

@@ -82,8 +82,8 @@ func withInput(req mcp.Request, state string, answers mcp.InputResponseMap) mcp.
 	return req
 }
 
-// copyRequest returns a copy of a request with a copy of its params. Both take one
-// allocation.
+// copyRequest returns a copy of a request with a copy of its params. The two copies
+// take one allocation together.
 func copyRequest[T any, P interface {
 	*T
 	mcp.Params
@@ -144,10 +144,10 @@ func withState(result mcp.Result, state string) mcp.Result {
 	return result
 }
 
-// uncached marks a result as private and as not to be cached, because a result that
-// depends on answers or carries a token is for one user. Only the results of resources
-// have cache settings.
-func uncached(result mcp.Result) mcp.Result {
+// withoutCaching returns a result that is marked as private and as not to be cached,
+// because a result that depends on answers or carries a token is for one user. Only the
+// results of resources have cache settings.
+func withoutCaching(result mcp.Result) mcp.Result {
 	r, ok := result.(*mcp.ReadResourceResult)
 	if !ok || r == nil || r.TTLMs == 0 && r.CacheScope == "private" {
 		return result

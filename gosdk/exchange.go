@@ -39,10 +39,10 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// sends reports whether a body has a message with this method, alone or in a batch. If
-// the argument call is true, it looks for a call, otherwise for a notification. It
-// decodes the body as the SDK does.
-func sends(body []byte, method string, call bool) (found bool) {
+// hasMessage reports whether a body has a message with this method, alone or in a
+// batch. If isCall is true, the message must be a call, otherwise a notification. The
+// body is decoded as the SDK decodes it.
+func hasMessage(body []byte, method string, isCall bool) (found bool) {
 	var messages []json.RawMessage
 	// A json.Decoder ignores what follows a batch, as the SDK does.
 	if json.NewDecoder(bytes.NewReader(body)).Decode(&messages) != nil {
@@ -53,18 +53,18 @@ func sends(body []byte, method string, call bool) (found bool) {
 		if err != nil {
 			return false // the SDK refuses the whole batch if one message is bad
 		}
-		if request, ok := decoded.(*jsonrpc.Request); ok && request.Method == method && request.IsCall() == call {
+		if request, ok := decoded.(*jsonrpc.Request); ok && request.Method == method && request.IsCall() == isCall {
 			found = true
 		}
 	}
 	return found
 }
 
-// answer is a ResponseWriter. Its field before is a function. The answer calls this
-// function once, when the client is about to get the first byte.
+// answer is a ResponseWriter that calls a function once, when the client is about to
+// get the first byte.
 type answer struct {
 	http.ResponseWriter
-	before func(status int)
+	before func(status int) // the function to call, with the status of the response
 	once   sync.Once
 }
 

@@ -25,8 +25,8 @@ const (
 	defaultPerUser     = 100
 	defaultIdleTimeout = 30 * time.Minute
 
-	// retryAfter is the Retry-After header, in seconds, that a client gets when there
-	// is no room for its session.
+	// retryAfter is the value of the Retry-After header, in seconds. A client gets this
+	// header when there is no room for its session.
 	retryAfter = "30"
 )
 
@@ -48,9 +48,9 @@ type HandlerOptions struct {
 	//
 	// Set both HandlerOptions.Principal and Options.Principal or neither, and let both
 	// return the same name for a user. If the names differ on a session of an older
-	// client, calls on that session can neither ask questions nor use cursors. Otherwise
-	// another user could answer the questions: one to whom HandlerOptions.Principal
-	// gives the same name.
+	// client, calls on that session can neither ask questions nor use cursors. If such
+	// calls could ask, another user could answer: anyone to whom
+	// HandlerOptions.Principal gives the same name as the caller.
 	Principal func(*http.Request) (string, error)
 	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
 	MaxSessions int
@@ -77,15 +77,15 @@ type HandlerOptions struct {
 //
 // When a limit is reached, a new session ends (displaces) an open session. Only a
 // session on which the client never sent notifications/initialized, and on which no
-// request is running, can be displaced; the longest unused session goes first. A user at
-// their own limit displaces one of their own sessions. A user below their own limit
+// request is running, can be displaced; the longest unused session goes first. A user
+// at their own limit displaces one of their own sessions. A user below their own limit
 // displaces an anonymous session, or else one of their own, or else any session.
 // Anonymous callers displace only anonymous sessions. If no session can be displaced,
 // the client gets status 503 with Retry-After. A session on which the client sent
 // notifications/initialized is never displaced: it ends only when it is closed, or when
 // it has been idle too long. A session is displaced before the SDK checks the new
-// request. So this happens even if the SDK then refuses the request, for its Accept or
-// Origin header, for example.
+// request. So a session is displaced even if the SDK then refuses the request, because
+// of its Accept or Origin header, for example.
 //
 // If the server is protected, a DELETE of a session cancels the context of every call
 // that is running on the session. It does so before the SDK checks the DELETE, so even a
@@ -149,10 +149,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveSession(w, r, id)
 		return
 	}
-	// Only a POST of JSON can open a session. The SDK refuses any other request, so such
-	// a request must not displace a session. A POST of JSON that the SDK refuses for
-	// another header may displace one. This gives its sender nothing, because they could
-	// have sent a good request instead.
+	// Only a POST of JSON can open a session. The SDK refuses any other request, so
+	// such a request must not displace a session. A POST of JSON that the SDK refuses
+	// because of another header may displace a session. Its sender gains nothing by
+	// that, because they could have sent a good request instead.
 	if r.Method == http.MethodPost && isJSON(r) {
 		h.openSession(w, r)
 		return
@@ -167,7 +167,7 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	// does not use up a limit.
 	body := h.readBody(w, r)
 	var opening *session // nil if the request does not open a session
-	if sends(body, "initialize", true) {
+	if hasMessage(body, "initialize", true) {
 		user, ok := h.user(r)
 		if !ok {
 			http.Error(w, "forbidden", http.StatusForbidden)
@@ -176,7 +176,7 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 		if opening = h.admit(w, r, user); opening == nil {
 			return
 		}
-		defer h.sessions.opened(opening)
+		defer h.sessions.endOpening(opening)
 	}
 	var server *mcp.Server
 	ctx := context.WithValue(r.Context(), serverKey{}, &server)
@@ -185,9 +185,9 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	}
 	r = r.WithContext(ctx)
 	answer := &answer{ResponseWriter: w, before: func(status int) {
-		h.sessions.name(opening, w.Header().Get(sessionHeader), server)
-		if opening != nil && status < 300 && sends(body, "notifications/initialized", false) { // the notification came in the same batch
-			h.sessions.initialized(opening)
+		h.sessions.link(opening, w.Header().Get(sessionHeader), server)
+		if opening != nil && status < 300 && hasMessage(body, "notifications/initialized", false) { // the notification came in the same batch
+			h.sessions.markInitialized(opening)
 		}
 	}}
 	defer answer.finish()
@@ -223,15 +223,15 @@ func (h *handler) serveSession(w http.ResponseWriter, r *http.Request, id string
 		noSession(w)
 		return
 	}
-	used, initialized := h.sessions.enter(id, user)
+	used, initialized := h.sessions.beginRequest(id, user)
 	if used == nil {
-		if h.sessions.has(id) {
+		if h.sessions.exists(id) {
 			h.logger().WarnContext(r.Context(), "gosdk: a request on another user's session was refused")
 		}
 		noSession(w)
 		return
 	}
-	defer h.sessions.leave(used)
+	defer h.sessions.endRequest(used)
 	answer := &answer{ResponseWriter: w}
 	switch {
 	case r.Method == http.MethodDelete:
@@ -242,10 +242,10 @@ func (h *handler) serveSession(w http.ResponseWriter, r *http.Request, id string
 				h.sessions.end(used)
 			}
 		}
-	case r.Method == http.MethodPost && !initialized && sends(h.readBody(w, r), "notifications/initialized", false):
+	case r.Method == http.MethodPost && !initialized && hasMessage(h.readBody(w, r), "notifications/initialized", false):
 		answer.before = func(status int) {
 			if status < 300 {
-				h.sessions.initialized(used)
+				h.sessions.markInitialized(used)
 			}
 		}
 	default:
@@ -303,8 +303,8 @@ type sessionMark struct {
 }
 
 // whileOpen returns a context for serving a request. The context is done as soon as the
-// session of the request ends. It ignores the mark if the request has no headers, as
-// markIn does.
+// session of the request ends. If the request has no headers, whileOpen ignores the
+// sessionMark in the context, as markIn does.
 func whileOpen(ctx context.Context, req mcp.Request) (context.Context, context.CancelFunc) {
 	mark, ok := ctx.Value(sessionKey{}).(*sessionMark)
 	if !ok || mark.alive == nil || req.GetExtra() == nil || req.GetExtra().Header == nil {
@@ -321,8 +321,9 @@ func whileOpen(ctx context.Context, req mcp.Request) (context.Context, context.C
 // markNamed is the mark of requests without a session, if HandlerOptions.Principal is set.
 var markNamed = &sessionMark{named: true}
 
-// noteServer wraps getServer. The wrapper also stores the server for openSession, in
-// the variable to which serverKey in the request's context points.
+// noteServer wraps getServer. The wrapper also stores the server that getServer
+// returned, for openSession: it stores the server in the variable to which the value of
+// serverKey in the request's context points.
 func noteServer(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
 	return func(r *http.Request) *mcp.Server {
 		server := getServer(r)

@@ -38,7 +38,7 @@ func (p *Protection) serveList(ctx context.Context, next mcp.MethodHandler, meth
 		return p.withoutInput(ctx, method, result, err)
 	}
 	by := p.callerOf(req)
-	page, err := p.lists.Open(ctx, mcpseal.Request{Method: method, Principal: p.as(&by)}, token)
+	page, err := p.lists.Open(ctx, mcpseal.Request{Method: method, Principal: p.principalOf(&by)}, token)
 	if err != nil {
 		return nil, cursorError(err)
 	}

@@ -85,7 +85,7 @@ func (p *Protection) serveCarrier(ctx context.Context, next mcp.MethodHandler, m
 	if method == methodTool && p.options.RejectedText != "" && errors.As(err, &rejected) {
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: p.options.RejectedText}}}, nil
 	}
-	return nil, bare(err)
+	return nil, bareError(err)
 }
 
 // openCall holds a call and its round together, so that both take one allocation.
@@ -95,8 +95,8 @@ type openCall struct {
 }
 
 // serveCall opens the call's token, runs the handler, and seals the state and the
-// questions of its result. For older clients bridge does the same, in as many rounds as
-// it takes.
+// questions of its result. For older clients, the method bridge does the same, in as
+// many rounds as needed.
 func (p *Protection) serveCall(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
 	if isOlder(req) {
 		return p.bridge(ctx, next, req, c)
@@ -116,10 +116,10 @@ func (p *Protection) serveCall(ctx context.Context, next mcp.MethodHandler, req 
 		return nil, err
 	}
 	if a.questions != nil {
-		return p.sealed(&o.passing, req, c, &o.round, result, a)
+		return p.sealResult(&o.passing, req, c, &o.round, result, a)
 	}
 	if c.token != "" {
-		result = uncached(result)
+		result = withoutCaching(result)
 	}
 	return result, nil
 }
@@ -181,7 +181,7 @@ func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err er
 		return nil
 	}
 	if err != nil {
-		return err // the SDK has not asked the questions that the handler owes, so the error is the handler's
+		return err // the handler's own error: the SDK has not sent the questions yet, so this is no error about an answer
 	}
 	if a, _ := readResult(result); a.questions != nil || failure != nil && ctx.Taken() {
 		return nil
@@ -190,23 +190,25 @@ func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err er
 		"a handler that calls elicit.Within returns the result of its Pending at once")
 }
 
-// isPending reports whether a handler's error is that of an answer that is not there yet.
-// The handler may have copied only the text of that error. The text counts only while an
-// answer is pending, because an error may also quote what a client sent.
+// isPending reports whether a handler's error is ErrPending, the error for an answer
+// that is not there yet. A handler may also have copied only the text of ErrPending
+// into an error of its own. That text counts only while an answer is pending: at any
+// other time, the error may quote a text that a client sent.
 func isPending(ctx *passing, failure error) bool {
 	return errors.Is(failure, passage.ErrPending) ||
 		failure != nil && ctx.Waits() && strings.Contains(failure.Error(), passage.ErrPending.Error())
 }
 
-// sealed returns a result with questions, with a token in place of its state.
-func (p *Protection) sealed(asked *passing, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
+// sealResult returns a copy of a result with questions. The copy has a token in place
+// of the state.
+func (p *Protection) sealResult(asked *passing, req mcp.Request, c call, round *mcpseal.Round, result mcp.Result, a asking) (mcp.Result, error) {
 	ctx := asked.Context
 	if !a.sent {
 		return nil, p.refuse(ctx, c.method, "a result asks, but the SDK would send it as complete: questions must come from the handler, "+
 			"not from inner middleware")
 	}
 	var room [4]mcpseal.Question // more than four questions take an allocation
-	questions, err := p.pins(&asked.Call, c, a, room[:0])
+	questions, err := p.pinQuestions(&asked.Call, c, a, room[:0])
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +224,7 @@ func (p *Protection) sealed(asked *passing, req mcp.Request, c call, round *mcps
 	if err != nil {
 		return nil, err
 	}
-	return withState(uncached(result), token), nil
+	return withState(withoutCaching(result), token), nil
 }
 
 func (p *Protection) open(of *passing, c call, token string) (mcpseal.Round, error) {
@@ -251,10 +253,10 @@ func (p *Protection) seal(of *passing, round *mcpseal.Round, text string, questi
 	return token, nil
 }
 
-// refuse logs its argument why for the operator, and returns an internal error that
-// tells the client nothing.
-func (p *Protection) refuse(ctx context.Context, method, why string) error {
-	p.logger().ErrorContext(ctx, "gosdk: "+why, "method", method)
+// refuse logs the reason for the operator, and returns an internal error that tells the
+// client nothing.
+func (p *Protection) refuse(ctx context.Context, method, reason string) error {
+	p.logger().ErrorContext(ctx, "gosdk: "+reason, "method", method)
 	return internalError()
 }
 
@@ -277,9 +279,9 @@ func (e *rejectedError) Unwrap() error { return e.seen }
 
 func internalError() error { return wireError(nil) }
 
-// bare returns the error to send to the client. If the SDK wrapped an error of the
-// sending middleware, bare returns that error without the wrapping.
-func bare(err error) error {
+// bareError returns the error to send to the client. If the SDK wrapped an error of the
+// sending middleware, bareError returns that error without the wrapping.
+func bareError(err error) error {
 	var own *ownError
 	if errors.As(err, &own) {
 		err = own.Unwrap()
@@ -291,7 +293,7 @@ func bare(err error) error {
 }
 
 // ownError marks an error that is not about an answer of the client. If the sending
-// middleware returned it, bare finds it after the SDK has wrapped it.
+// middleware returns an ownError, the SDK wraps it: bareError finds it inside.
 type ownError struct{ err error }
 
 func (e *ownError) Error() string { return e.err.Error() }

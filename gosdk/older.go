@@ -72,10 +72,10 @@ func olderOf(ctx context.Context, session *mcp.ServerSession) *olderCall {
 	return o
 }
 
-// bridge serves a client that does not know multi round-trip requests. The SDK, in the
-// function next, asks such a client the questions of one round and then runs the handler
-// again. If the handler has more questions, bridge asks them itself, for as many rounds
-// as needed.
+// bridge serves a client that does not know multi round-trip requests. For such a
+// client, the SDK itself (in the function next) asks the questions of one round, and
+// then runs the handler again. If the handler has more questions, bridge asks them, for
+// as many rounds as needed.
 func (p *Protection) bridge(ctx context.Context, next mcp.MethodHandler, req mcp.Request, c call) (mcp.Result, error) {
 	if !p.paired.Load() {
 		return nil, p.refuse(ctx, c.method, "the sending middleware is not installed, so older clients cannot be served: install both of what Middleware returned, on one server")
@@ -96,18 +96,18 @@ func (p *Protection) bridge(ctx context.Context, next mcp.MethodHandler, req mcp
 		round := o.enter()
 		// Each run gets a copy of the params: a handler may change them, and the next
 		// round needs them as they arrived.
-		result, a, err := p.run(&o.passing, round, next, o.handOver(round, o.pristine(), state, answers), c)
+		result, a, err := p.run(&o.passing, round, next, o.handOver(round, o.pristineRequest(), state, answers), c)
 		if err != nil {
-			return nil, o.unanswered(err)
+			return nil, o.withoutAnswer(err)
 		}
 		if a.questions == nil {
 			if o.hasAsked() {
-				result = uncached(result)
+				result = withoutCaching(result)
 			}
 			return result, nil
 		}
 		if state, answers, err = o.ask(session, a); err != nil {
-			return nil, o.unanswered(err)
+			return nil, o.withoutAnswer(err)
 		}
 	}
 }
@@ -121,9 +121,9 @@ func (o *olderCall) enter() *mcpseal.Round {
 	return &entered
 }
 
-// leave marks the call as ended. If a handler still runs and asks questions, they are
-// then part of no round: a round is bound to the arguments, and their memory is reused
-// after the call.
+// leave marks the call as ended. If a handler still runs and asks questions, these
+// questions are part of no round: a round is bound to the arguments of the call, and
+// the memory of the arguments is reused after the call.
 func (o *olderCall) leave() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -136,8 +136,9 @@ func (o *olderCall) hasAsked() bool {
 	return o.asked
 }
 
-// pristine returns the request with a fresh copy of its arguments as they arrived.
-func (o *olderCall) pristine() mcp.Request {
+// pristineRequest returns the request with a fresh copy of its arguments as they
+// arrived.
+func (o *olderCall) pristineRequest() mcp.Request {
 	switch r := o.req.(type) {
 	case *mcp.CallToolRequest:
 		copied := copyRequest(r)
@@ -151,10 +152,10 @@ func (o *olderCall) pristine() mcp.Request {
 	return o.req
 }
 
-// unanswered returns the error to send for a call that failed. It replaces the SDK's
+// withoutAnswer returns the error to send for a call that failed. It replaces the SDK's
 // error about an answer that does not fit, because that error repeats the answer. If
 // the handler is not one of elicit's, the SDK's error stays.
-func (o *olderCall) unanswered(err error) error {
+func (o *olderCall) withoutAnswer(err error) error {
 	var own *ownError
 	if !o.Asking() || errors.As(err, &own) || !o.hasAsked() || o.Context.Err() != nil {
 		return err
@@ -170,11 +171,11 @@ func errMisfit() error {
 // ask sends the questions of a result to the client, and returns the state and the
 // answers for the next round. It waits for the answers until the round's token expires.
 func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, answers mcp.InputResponseMap, err error) {
-	questions, err := o.p.pins(&o.Call, o.c, a, nil)
+	questions, err := o.p.pinQuestions(&o.Call, o.c, a, nil)
 	if err != nil {
 		return "", nil, &ownError{err}
 	}
-	if err := covers(declaredBy(session), a.questions); err != nil {
+	if err := checkDeclared(declaredBy(session), a.questions); err != nil {
 		return "", nil, &ownError{err}
 	}
 	token, expires, err := o.sealRound(a.state, questions)
@@ -202,7 +203,8 @@ func (o *olderCall) ask(session *mcp.ServerSession, a asking) (state string, ans
 
 // sealRound begins a round whose questions this package asks, not the SDK. It returns
 // the round's token, and when the token expires. It also ends the SDK's round: if a
-// question of that round has no answer yet, it then belongs to no round.
+// question of that round has no answer yet, the question belongs to no round from then
+// on.
 func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token string, expires time.Time, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -214,9 +216,9 @@ func (o *olderCall) sealRound(state string, questions []mcpseal.Question) (token
 	return token, o.round.Expires(), err
 }
 
-// reopen opens a token that this call sealed. A rejected token is an error even with
-// AskAgain, because the client has answered already. If the call was cancelled, reopen
-// does not open the token, so that no rejection is reported.
+// reopen opens a token that this call sealed. A rejected token is an error even if
+// mcpseal.Config.AskAgain is set, because the client has answered already. If the call
+// was cancelled, reopen does not open the token, so that no rejection is reported.
 func (o *olderCall) reopen(token string) error {
 	if err := o.Context.Err(); err != nil {
 		return err

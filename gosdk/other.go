@@ -30,8 +30,8 @@ func (p *Protection) serveOther(ctx context.Context, next mcp.MethodHandler, met
 	return p.withoutInput(ctx, method, result, err)
 }
 
-// withoutInput returns its arguments result and err, but refuses a result with a state or
-// questions.
+// withoutInput returns the given result and error unchanged, but refuses a result with
+// a state or questions.
 func (p *Protection) withoutInput(ctx context.Context, method string, result mcp.Result, err error) (mcp.Result, error) {
 	if err == nil && carriesInput(result) {
 		return nil, p.refuse(ctx, mcpseal.PlainText(method), "a result with a state or questions was refused: nothing seals them for this method, "+
@@ -45,12 +45,13 @@ const methodListen = "subscriptions/listen"
 // inputMembers are the members that multi round-trip requests add to params and results.
 var inputMembers = []string{"requestState", "inputRequests", "inputResponses"}
 
-// carriesInput reports whether params or a result have one of inputMembers that is not
-// empty. It checks the SDK's own types field by field, and the JSON of any other type.
+// carriesInput reports whether params or a result have a member that inputMembers lists
+// and that is not empty. It checks the SDK's own types field by field, and the JSON of
+// any other type.
 func carriesInput(message any) bool {
 	v := reflect.ValueOf(message)
 	for v.Kind() == reflect.Pointer {
-		v = v.Elem() // becomes invalid if the pointer is nil
+		v = v.Elem() // an invalid Value if the pointer is nil
 	}
 	if !v.IsValid() {
 		return false

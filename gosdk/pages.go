@@ -17,10 +17,10 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/exactargs"
 )
 
-// PageHandler returns one page. The argument after is the position where the previous
-// page ended, which the handler returned as next with that page. It is nil for the first
-// page. The result next is the position where this page ends. It is nil for the last
-// page. Pass a PageHandler to [AddPagedTool].
+// PageHandler returns the items of one page, and the position where this page ends, or
+// nil if it is the last page. To get the next page, the handler is called with that
+// position. For the first page, it is called with nil in place of a position. Pass a
+// PageHandler to [AddPagedTool].
 type PageHandler[In, At, Item any] func(ctx context.Context, req *mcp.CallToolRequest, in In, after *At) (items []Item, next *At, err error)
 
 // PageOptions sets the names of what [AddPagedTool] adds to arguments and results, and
@@ -62,31 +62,37 @@ type PageOptions = adapter.PageOptions
 //     only match a patternProperties of the schema: the type must check those names
 //     itself.
 //
-// Without an InputSchema, the schema is made from In, or from the type that In points
-// to, as mcp.AddTool does. Such a schema describes a type with its own UnmarshalJSON by
-// the fields or the kind of the type, and json.RawMessage as any value. Set InputSchema
-// if the type reads something else.
+// Without an InputSchema, the schema is made from the type In, as mcp.AddTool does. If
+// In is a pointer, the schema is made from the type that it points to. Such a schema
+// describes a type with its own UnmarshalJSON by the fields or the kind of the type,
+// and json.RawMessage as any value. Set InputSchema if such a type reads something
+// else.
 //
 // The schema in tools/list must allow the cursor, because some clients check arguments
-// themselves. So take care with rules at its root, such as maxProperties or
-// propertyNames. The output schema describes the items, unless a type in Item has its
-// own methods for JSON, contains itself, or is another type that jsonschema cannot
-// describe, such as a map[int]string.
+// themselves. So take care with rules at the root of the schema, such as maxProperties
+// or propertyNames. The output schema describes the items. It does not describe them if
+// the type Item, or a type inside it, has its own methods for JSON, contains itself, or
+// is another type that jsonschema cannot describe, such as a map[int]string.
 //
-// AddPagedTool panics, as mcp.AddTool does, when the tool cannot be registered. Reasons
-// are: the name of the cursor clashes with the name of an argument, a name in Unbound is
-// not an argument or is there twice, a default does not fit its schema or its field, a
-// schema made from In has an argument that no field gets, or a field has the option
-// string in its json tag. Other reasons are, in a schema made from In, a struct that
-// embeds a type with its own UnmarshalJSON, and a number type with its own
-// UnmarshalJSON: set InputSchema for these. A $ref must point into the same schema. It
-// may lead back to itself only through a keyword that steps into the value, such as
-// properties or items.
+// AddPagedTool panics, as mcp.AddTool does, when the tool cannot be registered, for
+// example for one of these reasons:
+//
+//   - The name of the cursor clashes with the name of an argument.
+//   - A name in PageOptions.Unbound is not an argument, or is there twice.
+//   - A default does not fit its schema or its Go field.
+//   - The json tag of a field has the option ",string".
+//   - The schema is made from the type In, and has an argument that no Go field gets.
+//   - The schema is made from the type In, and In contains a struct that embeds a type
+//     with its own UnmarshalJSON, or a number type with its own UnmarshalJSON. For such
+//     types, set InputSchema.
+//   - A $ref points out of the schema, or leads back to itself without a keyword that
+//     steps into the value, such as properties or items.
 //
 // AddPagedTool also panics when the schema has a default that would not be applied. The
 // default of an argument is applied. If an argument is an object, the defaults of its
 // properties are applied too, and so on. Defaults in a schema under $ref, items, allOf
-// or another keyword are not applied. A required argument needs no default.
+// or another keyword are not applied. A required argument needs no default: a call
+// without the argument is refused.
 //
 // AddPagedTool also panics when the schema has a rule that would not be applied: a rule
 // of another draft than the one that $schema names, a rule beside a $ref in draft-07, a
@@ -160,17 +166,17 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req *mcp.CallToolRe
 }
 
 func (t *pagedTool[In, At, Item]) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	in, bound, token, err := t.arguments.Read(req.Params.Arguments, t.names.MaxArguments)
+	in, boundText, token, err := t.arguments.Read(req.Params.Arguments, t.names.MaxArguments)
 	if errors.Is(err, exactjson.ErrMalformed) {
 		return nil, t.refuse(ctx, err.Error())
 	} else if err != nil {
 		return nil, err
 	}
-	if len(bound) > t.p.policy.MaxArguments { // bound may be longer than the arguments, because of defaults and escapes
+	if len(boundText) > t.p.policy.MaxArguments { // this text may be longer than the arguments, because of defaults and escapes
 		return nil, t.refuse(ctx, "with defaults, more than mcpseal.Config.MaxArguments")
 	}
 	text, err := adapter.ServePage(ctx, t.p.options.Cursors, mcpseal.Request{
-		Method: methodTool, Target: t.name, Arguments: bound,
+		Method: methodTool, Target: t.name, Arguments: boundText,
 		Principal: t.p.callerIn(ctx, req),
 	}, token, t.names, func(after *At) ([]Item, *At, error) { return t.handler(ctx, req, in, after) })
 	if refused, ok := err.(*adapter.CursorError); ok {

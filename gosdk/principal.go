@@ -30,8 +30,8 @@ func (p *Protection) principal(ctx context.Context, c *caller) (principal string
 }
 
 // checkOwner returns an error if Options.Principal gives the caller another name than
-// HandlerOptions.Principal gave the owner of the session. Otherwise another user with
-// the owner's name could answer for the caller.
+// HandlerOptions.Principal gave the owner of the session. Without this check, another
+// user with the owner's name could answer for the caller.
 func (p *Protection) checkOwner(ctx context.Context, c *caller, principal string) error {
 	mark, ok := c.markIn(ctx)
 	switch {
@@ -115,7 +115,7 @@ func (n *tokenName) principal() (string, error) {
 	if n.user == "" {
 		return "", errNoUserID
 	}
-	var room [256]byte // a name that does not fit takes a second allocation, besides that of its string
+	var room [256]byte // a longer name takes one more allocation
 	buf := appendPart(room[:0], n.user, true)
 	for _, c := range []claim{n.issuer, n.client} {
 		text, isText := c.value.(string)
@@ -127,8 +127,8 @@ func (n *tokenName) principal() (string, error) {
 	return string(buf), nil
 }
 
-// appendPart appends one part of a name, with its length. An absent part adds other
-// bytes than an empty part.
+// appendPart appends one part of a name, with its length. An absent part and an empty
+// part add different bytes.
 func appendPart(buf []byte, text string, present bool) []byte {
 	if !present {
 		return append(buf, 0)
@@ -182,9 +182,9 @@ func (p *Protection) warnHalfNamed(ctx context.Context, c *caller) {
 	}
 }
 
-// as returns a function that returns the name of this caller, for a boundary or an
-// issuer of cursors.
-func (p *Protection) as(c *caller) mcpseal.Principal {
+// principalOf returns a function for a boundary or an issuer of cursors. That function
+// returns the name of this caller.
+func (p *Protection) principalOf(c *caller) mcpseal.Principal {
 	return func(ctx context.Context) (string, error) { return p.principal(ctx, c) }
 }
 
@@ -196,9 +196,9 @@ func (p *Protection) callerOfContext(ctx context.Context) (string, error) {
 	return p.principal(call.Context, call.Caller.(*caller))
 }
 
-// callerIn returns a function that names the sender of the call that a handler's context
-// belongs to. The function fails if that call did not come through the middleware of p,
-// or came on another session than req.
+// callerIn returns a function that names the sender of the call that a handler's
+// context belongs to. The function fails if that call did not come through the
+// middleware of this Protection, or came on another session than the request.
 func (p *Protection) callerIn(ctx context.Context, req mcp.Request) mcpseal.Principal {
 	passing := passage.From(ctx)
 	if passing == nil || passing.By != any(p) || passing.Session != req.GetSession() {
@@ -206,7 +206,7 @@ func (p *Protection) callerIn(ctx context.Context, req mcp.Request) mcpseal.Prin
 	}
 	c := passing.Caller.(*caller)
 	p.warnUsers(ctx, c)
-	return p.as(c)
+	return p.principalOf(c)
 }
 
 const errNotPassed = mcpseal.PlainError("the call has not come through its server's own middleware, or inner middleware replaced its context or session")

@@ -31,9 +31,10 @@ type Options struct {
 	//
 	// Over the older SSE transport GetExtra has neither headers nor token. In front of
 	// that transport, check that whoever posts to a session is the user that opened it.
-	// Then set Principal to take the user from the context. Without Principal, a
-	// connection that was opened with an access token cannot use states and cursors. On
-	// any other connection, states and cursors are bound to nobody.
+	// With that check in place, set a Principal that takes the user from the context.
+	// Without Principal, a connection that was opened with an access token cannot use
+	// states and cursors. On any other connection, states and cursors are bound to
+	// nobody.
 	//
 	// With [Handler], set HandlerOptions.Principal too: it binds the sessions of older
 	// clients. If only one of the two is set, an error is logged. If they give a user
@@ -138,14 +139,14 @@ func (p *Protected) Boundary() *mcpseal.Boundary { return p.protection.boundary 
 // installed has the servers that Install has protected.
 var installed adapter.Table[mcp.Server, struct{}]
 
-// Protect installs the middleware on server. Call it once. Add middleware that must see
-// plaintext before you call Protect, and middleware that must see tokens after it:
-// middleware added later runs first.
+// Protect installs the middleware on a server. Call it once for each server. Middleware
+// that is added later runs first: so before you call Protect, add the middleware that
+// must see plaintext, and after Protect, add the middleware that must see tokens.
 //
-// Middleware added later gets questions after they are sealed, and must not change them:
-// nothing compares what the client shows with what was sealed, so the answer to a
-// reworded question is taken for an answer to the original one. For the same reason,
-// sending middleware must not change the questions to older clients.
+// Middleware that is added after Protect gets questions that are sealed already, and
+// must not change them: nothing compares what the client shows with what was sealed, so
+// the answer to a reworded question would count as an answer to the original one. For
+// the same reason, sending middleware must not change the questions to older clients.
 func Protect(server *mcp.Server, boundary *mcpseal.Boundary, options *Options) *Protected {
 	return Prepare(boundary, options).Install(server)
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// pins returns the questions in the form that the boundary seals. A question of package
-// elicit is sealed with the digest of its wording, because its answer is valid for that
-// wording only. The question is refused if inner middleware changed the wording. The
-// questions are appended to room, which is empty, so that they need no allocation if its
-// capacity suffices.
-func (p *Protection) pins(passing *passage.Call, c call, a asking, room []mcpseal.Question) ([]mcpseal.Question, error) {
+// pinQuestions returns the questions in the form that the boundary seals. A question of
+// package elicit is sealed with the digest of its wording, because its answer is valid
+// for that wording only. The question is refused if inner middleware changed the
+// wording. The questions are appended to the buffer, which is an empty slice: if its
+// capacity suffices, they need no allocation.
+func (p *Protection) pinQuestions(passing *passage.Call, c call, a asking, buffer []mcpseal.Question) ([]mcpseal.Question, error) {
 	ctx, requests := passing.Context, a.questions
 	changed := func() error {
 		return p.refuse(ctx, c.method, "what elicit asks was changed on its way out: inner middleware must leave its questions and its state alone, "+
@@ -34,7 +34,7 @@ func (p *Protection) pins(passing *passage.Call, c call, a asking, room []mcpsea
 	if len(requests) == 0 {
 		return nil, nil
 	}
-	questions := slices.Grow(room, len(requests))
+	questions := slices.Grow(buffer, len(requests))
 	for key, request := range requests {
 		kind := passage.KindOf(request)
 		if kind == 0 || !whole.Question(request) || !utf8.ValidString(key) {
@@ -56,17 +56,17 @@ func (p *Protection) pins(passing *passage.Call, c call, a asking, room []mcpsea
 // checkWritable refuses a question or a _meta that cannot be written as JSON: the SDK
 // would send the client no answer, or would panic, and nothing would recover.
 func (p *Protection) checkWritable(ctx context.Context, method string, asking any) error {
-	if err := writable(asking); err != nil {
+	if err := checkJSON(asking); err != nil {
 		return p.refuse(ctx, method, "a question, or the _meta beside it, cannot be written as JSON: "+err.Error())
 	}
 	return nil
 }
 
-// writable returns an error if a question or a _meta cannot be written as JSON. In the
+// checkJSON returns an error if a question or a _meta cannot be written as JSON. In the
 // kinds of questions that are asked most often, it checks only the fields that may hold
 // any value. So it seldom has to write a question as JSON only to find out whether this
 // is possible.
-func writable(asking any) error {
+func checkJSON(asking any) error {
 	switch q := asking.(type) {
 	case *mcp.ElicitParams:
 		if err := adapter.CheckWritable(map[string]any(q.Meta)); err != nil {
@@ -85,20 +85,20 @@ func needOf(question mcp.InputRequest) adapter.Need {
 	return adapter.Need{Kind: passage.KindOf(question), Tools: withTools != nil && len(withTools.Tools) > 0}
 }
 
-// checkCapabilities refuses questions that the client has not declared it can answer,
-// as revision 2026-07-28 requires. A client declares its capabilities in each request,
-// or else in the handshake.
+// checkCapabilities refuses questions if the client has not declared that it can answer
+// such questions, as revision 2026-07-28 requires. A client declares its capabilities
+// in each request, or else in the handshake.
 func checkCapabilities(req mcp.Request, c call, questions mcp.InputRequestMap) error {
 	capabilities, declared := declaredIn(c.meta)
 	if session, ok := req.GetSession().(*mcp.ServerSession); ok && session != nil && !declared {
 		capabilities = declaredBy(session)
 	}
-	return covers(capabilities, questions)
+	return checkDeclared(capabilities, questions)
 }
 
-// covers returns an error that lists the capabilities that the questions need, or nil if
-// the client has declared them all.
-func covers(capabilities adapter.Capabilities, questions mcp.InputRequestMap) error {
+// checkDeclared returns an error that lists all capabilities that the questions need,
+// or nil if the client has declared each of them.
+func checkDeclared(capabilities adapter.Capabilities, questions mcp.InputRequestMap) error {
 	needs := make([]adapter.Need, 0, 4)
 	missing := false
 	for _, question := range questions {

@@ -34,7 +34,7 @@ func (p *Protection) Request(ctx context.Context, req mcp.Request) (mcpseal.Requ
 	}
 	by := p.callerOf(req)
 	p.warnUsers(ctx, &by)
-	request := mcpseal.Request{Method: c.method, Target: c.target, Principal: p.as(&by), Arguments: bytes.Clone(c.arguments)}
+	request := mcpseal.Request{Method: c.method, Target: c.target, Principal: p.principalOf(&by), Arguments: bytes.Clone(c.arguments)}
 	if c.method == methodPrompt {
 		request.Arguments = adapter.AppendStrings(nil, c.promptArgs)
 	}
@@ -56,23 +56,24 @@ func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req mcp.
 	return answers
 }
 
-// Questions returns questions as [mcpseal.Boundary.Seal] needs them. It fails if the
-// client has not declared that it can answer them. Then the handler must return the
-// error unchanged. Use Questions in a handler that calls Seal itself.
+// Questions converts the SDK's questions to the form that [mcpseal.Boundary.Seal]
+// needs. It fails if the client has not declared that it can answer such questions. If
+// it fails, the handler must return the error unchanged. Use Questions in a handler
+// that calls Seal itself.
 func (p *Protection) Questions(ctx context.Context, req mcp.Request, questions mcp.InputRequestMap) ([]mcpseal.Question, error) {
 	c, ok := anyCall(req)
 	if !ok {
 		return nil, p.refuse(ctx, "", "a request of an unknown type cannot ask")
 	}
-	pinned, err := p.pins(&passage.Call{Context: ctx}, c, asking{questions: questions}, nil)
+	pinned, err := p.pinQuestions(&passage.Call{Context: ctx}, c, asking{questions: questions}, nil)
 	if err != nil {
 		return nil, err
 	}
 	return pinned, checkCapabilities(req, c, questions)
 }
 
-// WireError returns the error to send to the client when [mcpseal.Boundary.Open] or
-// [mcpseal.Boundary.Seal] returned err. The handler must return it: it is a
+// WireError takes an error of [mcpseal.Boundary.Open] or [mcpseal.Boundary.Seal], and
+// returns the error to send to the client. The handler must return that error: it is a
 // *jsonrpc.Error, so the SDK sends it unchanged. Use WireError in a handler that calls
 // Open and Seal itself.
-func WireError(err error) error { return bare(wireError(err)) }
+func WireError(err error) error { return bareError(wireError(err)) }

@@ -11,11 +11,11 @@ import (
 	"github.com/mcpseal/mcpseal/gosdk/internal/whole"
 )
 
-// send is the sending middleware. It refuses a question that the client has not declared
-// it can answer, and an answer that contains a nil. If the SDK itself asks questions in
-// an older client's call, these questions are a round of that call: send stops waiting
-// for an answer when the round's token expires. For the answer to any other question,
-// send waits as long as a token would live.
+// send is the sending middleware. It refuses a question if the client has not declared
+// that it can answer such questions. It also refuses an answer that contains a nil. If
+// the SDK itself asks questions in an older client's call, these questions are a round
+// of that call: send stops waiting for an answer when the round's token expires. For
+// the answer to any other question, send waits as long as a token would live.
 func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		question, ok := req.GetParams().(mcp.InputRequest)
@@ -32,7 +32,7 @@ func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 		if !ok || !isServer {
 			return next(ctx, method, req)
 		}
-		if err := covers(declaredBy(session), mcp.InputRequestMap{"": question}); err != nil {
+		if err := checkDeclared(declaredBy(session), mcp.InputRequestMap{"": question}); err != nil {
 			return nil, &ownError{err}
 		}
 		if !p.paired.Load() {
@@ -51,7 +51,7 @@ func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 				ctx, cancel = context.WithTimeout(ctx, p.patience(question))
 				defer cancel()
 			}
-			return soundly(next(ctx, method, req))
+			return screenResult(next(ctx, method, req))
 		}
 		older.Sends(question)
 		round, err := older.begin(question)
@@ -60,7 +60,7 @@ func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		waiting, cancel := round.waiting(ctx, p.patience(question))
 		defer cancel()
-		result, err := soundly(next(waiting, method, req))
+		result, err := screenResult(next(waiting, method, req))
 		if round == nil {
 			return result, err
 		}
@@ -75,24 +75,25 @@ func (p *Protection) send(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// soundly returns the answer if a handler may see it, or else an error.
-func soundly(result mcp.Result, err error) (mcp.Result, error) {
+// screenResult returns the client's answer in the form that a handler may see, or an
+// error if a handler may not see the answer.
+func screenResult(result mcp.Result, err error) (mcp.Result, error) {
 	answer, ok := result.(mcp.InputResponse)
 	if !ok || err != nil {
 		return result, err
 	}
-	if answer = sound(answer); answer == nil {
+	if answer = screenAnswer(answer); answer == nil {
 		return nil, &ownError{errMisfit()}
 	}
 	return answer.(mcp.Result), nil
 }
 
 // sdkRound is a round whose questions the SDK asks by itself, between two runs of the
-// handler. The round begins with its first question and ends with its last answer. A
-// question that the handler asks directly looks the same: during the round it is part of
-// the round, and after the round it is part of no round. The round is sealed without the
-// handler's state, because the SDK itself passes the state from the first run to the
-// second.
+// handler. The round begins with its first question and ends with its last answer. This
+// package cannot tell a question that the handler asks directly from the SDK's
+// questions: during the round such a question is part of the round, and after the round
+// it is part of no round. The round is sealed without the handler's state, because the
+// SDK itself passes the state from the first run to the second.
 type sdkRound struct {
 	kind    mcpseal.Kind // decides how long the round lives
 	token   string
@@ -141,8 +142,9 @@ func (r *sdkRound) expireAt(at time.Time) {
 	r.timer = time.AfterFunc(time.Until(at), expire)
 }
 
-// end records that a question of the round has its answer, or has failed. After the last
-// question, end ends the round, and returns an error if the round's token does not open.
+// end is called when a question of the round has its answer, or has failed. After the
+// last of these questions, it ends the round, and returns an error if the round's token
+// does not open.
 func (o *olderCall) end(r *sdkRound) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -157,7 +159,8 @@ func (o *olderCall) end(r *sdkRound) error {
 	return o.reopen(r.token)
 }
 
-// waiting returns the context in which to wait for a question's answer.
+// waiting returns the context in which to wait for a question's answer. The round is
+// nil for a question that is part of no round.
 func (r *sdkRound) waiting(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
 	if r == nil {
 		return context.WithTimeout(ctx, patience)

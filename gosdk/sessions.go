@@ -12,8 +12,8 @@ import (
 // evictionTime limits how long a new session waits until a displaced session has ended.
 const evictionTime = 5 * time.Second
 
-// sessions knows who opened each session of an older client, and limits how many
-// sessions there are.
+// sessions is the table of all sessions of older clients: it knows who opened each
+// session, and limits how many sessions there are.
 type sessions struct {
 	perUser int
 
@@ -76,9 +76,9 @@ func orDefault(value, zero int) int {
 	return value
 }
 
-// open counts a new session, with one request running, and returns it. If a limit is
-// reached, open ends another session to make room. If it cannot, it returns nil and the
-// name of the limit.
+// open makes a new session with one running request, counts the session towards the
+// limits, and returns it. If a limit is reached, open ends another session to make
+// room. If open cannot make room, it returns nil and the name of the limit.
 func (s *sessions) open(ctx context.Context, user string) (opening *session, limit string) {
 	opening, victim, limit := s.tryOpen(user)
 	if victim == nil {
@@ -98,9 +98,9 @@ func (s *sessions) open(ctx context.Context, user string) (opening *session, lim
 	return opening, limit
 }
 
-// tryOpen counts a new session and returns it. If a limit is reached, it returns the
-// name of the limit and the session to displace (victim), which is nil if none may be
-// displaced.
+// tryOpen makes a new session, counts it and returns it. If a limit is reached, it
+// returns the name of the limit, and the session to displace (victim) in place of a new
+// one. The victim is nil if no session may be displaced.
 func (s *sessions) tryOpen(user string) (opening, victim *session, limit string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,9 +144,10 @@ func (s *sessions) crowdOf(user string) *crowd {
 	return &crowd{name: "MaxSessionsPerUser", limit: s.perUser}
 }
 
-// name connects opening with the SDK's session that has this id. If opening is nil, or
-// the id is already in use, name closes the SDK's session instead.
-func (s *sessions) name(opening *session, id string, server *mcp.Server) {
+// link connects a new session with the SDK's session that has this id. If there is no
+// new session (nil), or if the id is already in use, link closes the SDK's session
+// instead.
+func (s *sessions) link(opening *session, id string, server *mcp.Server) {
 	if id == "" || server == nil {
 		return
 	}
@@ -170,17 +171,17 @@ func (s *sessions) name(opening *session, id string, server *mcp.Server) {
 }
 
 // watch waits until the SDK has closed a session, for whatever reason, and then calls
-// end.
+// the method end.
 func (s *sessions) watch(watched *session) {
 	watched.sdk.Wait()
 	watched.sdk.Close() // needed for a broken session: otherwise the SDK's handler never forgets it
 	s.end(watched)
 }
 
-// enter records that a request on a session begins. It returns the session, and whether
-// the client has sent notifications/initialized. It returns nil if this user has no such
-// session.
-func (s *sessions) enter(id, user string) (entered *session, isInitialized bool) {
+// beginRequest is called when a request on a session begins. It returns the session,
+// and whether the client has sent notifications/initialized. It returns nil if this
+// user has no session with this id.
+func (s *sessions) beginRequest(id, user string) (entered *session, isInitialized bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	entered = s.byID[id]
@@ -192,32 +193,33 @@ func (s *sessions) enter(id, user string) (entered *session, isInitialized bool)
 	return entered, entered.isInitialized
 }
 
-// has reports whether any user has a session with this id.
-func (s *sessions) has(id string) bool {
+// exists reports whether any user has a session with this id.
+func (s *sessions) exists(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byID[id] != nil
 }
 
-// opened records that the request which opens a session has ended. If the SDK has made
-// no session, the new session is no longer counted.
-func (s *sessions) opened(opening *session) {
+// endOpening is called when the request that opens a session has ended. If the SDK made
+// no session for that request, there is no session to count, so endOpening takes back
+// what open counted.
+func (s *sessions) endOpening(opening *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if opening.sdk == nil {
 		s.endLocked(opening)
 	}
-	s.leaveLocked(opening)
+	s.endRequestLocked(opening)
 }
 
-// leave records that a request on a session has ended.
-func (s *sessions) leave(left *session) {
+// endRequest is called when a request on a session has ended.
+func (s *sessions) endRequest(left *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leaveLocked(left)
+	s.endRequestLocked(left)
 }
 
-func (s *sessions) leaveLocked(left *session) {
+func (s *sessions) endRequestLocked(left *session) {
 	left.running--
 	if left.running > 0 || left.isInitialized || s.byID[left.id] != left {
 		return
@@ -227,14 +229,16 @@ func (s *sessions) leaveLocked(left *session) {
 	}
 }
 
-// aliveOf returns the context that cancels the session's calls.
+// aliveOf returns a context. The session's calls are cancelled when this context is
+// done.
 func (s *sessions) aliveOf(session *session) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return session.alive
 }
 
-// stopCalls cancels the calls of a session, and those that begin before allowCalls.
+// stopCalls cancels the calls of a session, and all calls that begin on it before
+// allowCalls is called.
 func (s *sessions) stopCalls(session *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,9 +246,9 @@ func (s *sessions) stopCalls(session *session) {
 	session.stop()
 }
 
-// allowCalls ends what stopCalls began, for a session that the SDK has not ended. If
-// another DELETE is being served, the SDK may still be waiting for the session's calls,
-// so they stay cancelled.
+// allowCalls undoes stopCalls: calls may run on the session again, unless the SDK has
+// ended the session. If another DELETE is being served, the SDK may still be waiting
+// for the session's calls, so these calls stay cancelled.
 func (s *sessions) allowCalls(session *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,14 +258,15 @@ func (s *sessions) allowCalls(session *session) {
 	}
 }
 
-// initialized records that the client has sent notifications/initialized.
-func (s *sessions) initialized(session *session) {
+// markInitialized is called when the client has sent notifications/initialized.
+func (s *sessions) markInitialized(session *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	session.isInitialized = true
 }
 
-// end records that the SDK has closed a session. The session is then no longer counted.
+// end is called when the SDK has closed a session. From then on, the session is not
+// counted.
 func (s *sessions) end(ended *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -282,7 +287,7 @@ func (s *sessions) endLocked(ended *session) {
 	close(ended.ended)
 }
 
-// withdraw makes a session unknown to clients: enter no longer finds it.
+// withdraw makes a session unknown to clients: beginRequest no longer finds it.
 func (s *sessions) withdraw(withdrawn *session) {
 	s.unspare(withdrawn)
 	if s.byID[withdrawn.id] == withdrawn {

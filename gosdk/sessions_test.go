@@ -76,7 +76,7 @@ func TestASessionThatWasNotCountedIsClosed(t *testing.T) {
 		h, server := newHandler(HandlerOptions{})
 		older := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 		id := post(older, "", "", initializeBody).Header().Get(sessionHeader)
-		h.sessions.name(nil, id, server)
+		h.sessions.link(nil, id, server)
 		synctest.Wait()
 		for range server.Sessions() {
 			t.Error("the session is still open")

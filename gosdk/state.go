@@ -43,10 +43,11 @@ func Sealed(ctx context.Context, req mcp.Request) bool {
 	return passing.Session == req.GetSession()
 }
 
-// SetState writes value, as JSON, into a result with questions: a *mcp.CallToolResult,
-// *mcp.GetPromptResult or *mcp.ReadResourceResult. [State] reads it back in the next
-// round. Pass the context and the request that the handler got. Use SetState when a
-// handler asks something and must remember a value until the answer is there.
+// SetState writes a Go value, as JSON, into a result with questions: a
+// *mcp.CallToolResult, *mcp.GetPromptResult or *mcp.ReadResourceResult. [State] reads
+// the value back in the next round. Pass the context and the request that the handler
+// got. Use SetState when a handler asks something and must remember a value until the
+// answer is there.
 func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any) error {
 	if !Sealed(ctx, req) {
 		return unprotected(ctx)
@@ -69,11 +70,12 @@ func SetState(ctx context.Context, req mcp.Request, result mcp.Result, value any
 	return nil
 }
 
-// State returns what [SetState] wrote in the previous round. In the first round, present
-// is false. An error other than [ErrNotProtected] means that the state was written by
-// something else, or by an earlier version of the handler: it has members that T does
-// not have, or members of other types. The error repeats nothing of the state. Call State
-// at the start of a handler that writes its state with SetState.
+// State returns the value that [SetState] wrote in the previous round. If there is no
+// state, as in the first round, the second result is false. An error other than
+// [ErrNotProtected] means that the state was written by something else, or by an
+// earlier version of the handler: it has members that T does not have, or members of
+// other types. The error repeats nothing of the state. Call State at the start of a
+// handler that writes its state with SetState.
 func State[T any](ctx context.Context, req mcp.Request) (value T, present bool, err error) {
 	var none T
 	if !Sealed(ctx, req) {

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Users names the users of a server from what their HTTP requests carry. Its two
-// methods give a user the same name, so set both:
+// Users gives each user of a server a name, made from what the user's HTTP requests
+// carry. Its two methods give a user the same name, so set both:
 //
 //	users := gosdk.BearerUsers(key)
 //	gosdk.Options{Principal: users.Principal}
@@ -74,20 +74,21 @@ func VerifiedUsers() Users {
 
 // BearerUsers names whoever holds an access token, for servers that know no more of
 // their users than the opaque token in the Authorization header. The name is a digest
-// under the key: it does not reveal the token, and nobody without the key can test a
-// guess. A request without the header has no user: [Options].AllowAnonymous says whether
-// that is allowed. The header must have the word Bearer and one token of at most 16 KiB:
-// any other header is an error, and so are two headers.
+// under the key: it does not reveal the token, and nobody without the key can guess a
+// token and test the guess. A request without the header has no user:
+// [Options].AllowAnonymous says whether that is allowed. The header must have the word
+// Bearer and one token of at most 16 KiB: any other header is an error, and so are two
+// headers.
 //
 // BearerUsers does not verify the token: something in front of the server must reject
 // tokens that are not valid. Otherwise a client can invent tokens and be a new user with
 // each, which evades the limits on the sessions of one user and of callers without a
 // name.
 //
-// A client that refreshes its token becomes another user: its flows and cursors are
-// rejected (with the reason user), and with an older revision its session is lost. If
-// that happens too often, name users by something that does not change, such as the
-// subject that introspection of the token returns.
+// A client that refreshes its token becomes another user: its states and cursors are
+// rejected (with the reason "user"), and if it is a client of an older revision, it
+// loses its session. If clients refresh their tokens too often, name users by something
+// that does not change, such as the subject that introspection of the token returns.
 //
 // The key must be the same on all replicas, and must not change: otherwise everybody
 // would become another user. So do not use a key of the ring, because those keys rotate.

@@ -63,17 +63,17 @@ type Answer[T any] struct {
 	value    T       // zero unless the answer was accepted
 }
 
-// newAnswer asks a question. The function read decodes an accepted answer. If the answer
-// is fresh, that is, it came in this round, the state stores only the bytes that read
-// returns in kept.
-func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, read func(content []byte, fresh bool) (value T, kept []byte, err error)) *Answer[T] {
+// newAnswer asks a question. If the user accepted, it decodes the content of the answer
+// with the function decode. That function also returns the bytes to keep: if the answer
+// is fresh, that is, it came in this round, the state stores only these bytes.
+func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, decode func(content []byte, fresh bool) (value T, kept []byte, err error)) *Answer[T] {
 	a := &Answer[T]{ask: ask, key: key, question: question}
 	a.recorded = ask.ask(key, question)
 	if a.recorded == nil || a.recorded.Action != Accept {
 		return a
 	}
 	_, fresh := ask.fresh[key]
-	value, kept, err := read(a.recorded.Content, fresh)
+	value, kept, err := decode(a.recorded.Content, fresh)
 	switch {
 	case err == nil:
 		a.value = value
@@ -109,28 +109,28 @@ func (a *Answer[T]) Value() (value T, err error) {
 // *[MisfitError]. Use Outcome if the handler goes on after a refusal.
 func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 	if a.ask.mistake != "" {
-		return "", value, a.ask.pending()
+		return "", value, a.ask.markPending()
 	}
 	if a.ask.misfit != nil {
 		return "", value, a.ask.misfit // another answer does not fit, so the call fails and the handler must not go on
 	}
-	if !a.arrived() {
-		return "", value, a.ask.pending()
+	if !a.hasArrived() {
+		return "", value, a.ask.markPending()
 	}
-	a.ask.number(a.key)
+	a.ask.recordRead(a.key)
 	return a.recorded.Action, a.value, nil
 }
 
-// arrived reports whether the answer has arrived, and has not been dropped since.
-func (a *Answer[T]) arrived() bool {
+// hasArrived reports whether the answer has arrived, and has not been dropped since.
+func (a *Answer[T]) hasArrived() bool {
 	return a.recorded != nil && a.ask.state.Answers[a.key].Digest == a.recorded.Digest
 }
 
-// again drops the answer and asks the same question once more.
-func (a *Answer[T]) again() error {
-	if a.arrived() {
+// askAgain drops the answer and asks the same question once more.
+func (a *Answer[T]) askAgain() error {
+	if a.hasArrived() {
 		a.ask.drop(a.key)
 		a.ask.put(a.key, a.question)
 	}
-	return a.ask.pending()
+	return a.ask.markPending()
 }

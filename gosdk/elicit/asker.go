@@ -51,15 +51,15 @@ type made struct {
 
 // usedKey is the key of a question, or of a value of Once.
 type usedKey struct {
-	once bool
+	once bool // true for the key of a value of Once
 	key  string
 }
 
 const insideWithin = " after Within returned: do it inside the function that is passed to Within"
 
-// uses records that this part of the run uses a key. It returns false if another part
+// claimKey records that this part of the run uses a key. It returns false if another part
 // has used the key already.
-func (a *Asker) uses(key usedKey) bool {
+func (a *Asker) claimKey(key usedKey) bool {
 	if before, ok := a.used[key]; ok {
 		return before == a.part
 	}
@@ -80,42 +80,43 @@ const maxRewordings = 3
 // within a run, so a loop that waits for another answer would never end.
 const maxAsks = 1000
 
-// Request returns the request: a *mcp.CallToolRequest, a *mcp.GetPromptRequest or a
-// *mcp.ReadResourceRequest. The state and the answers in it are for this package only.
-// Use the request to read the caller, the headers or the progress token, for example.
+// Request returns the request of this call: a *mcp.CallToolRequest, a
+// *mcp.GetPromptRequest or a *mcp.ReadResourceRequest. The state and the answers in it
+// are for this package only. Use the request to read the caller, the headers or the
+// progress token, for example.
 func (a *Asker) Request() mcp.Request { return a.req }
 
 // ask registers a question. It returns the recorded answer, or nil if the answer is
 // pending.
 func (a *Asker) ask(key string, params mcp.InputRequest) *answer {
 	if a.over {
-		a.wrong("a question was asked, or Once called," + insideWithin)
+		a.recordMistake("a question was asked, or Once called," + insideWithin)
 		return nil
 	}
 	digest, ok := digestOf(params)
 	if len(key) > mcpseal.MaxQuestionKey || !utf8.ValidString(key) {
-		a.wrong("the key %s has more than %d bytes, or is not UTF-8", mcpseal.PlainText(key), mcpseal.MaxQuestionKey)
+		a.recordMistake("the key %s has more than %d bytes, or is not UTF-8", mcpseal.PlainText(key), mcpseal.MaxQuestionKey)
 		return nil
 	}
 	if !ok {
-		a.wrong("the question %s is nil, has a nil message, content, tool or hint, or cannot be written as JSON", mcpseal.PlainText(key))
+		a.recordMistake("the question %s is nil, has a nil message, content, tool or hint, or cannot be written as JSON", mcpseal.PlainText(key))
 		return nil
 	}
-	if !a.uses(usedKey{key: key}) {
-		a.wrong("two calls of Within, or one and the handler itself, ask under the key %s, or inner middleware ran the handler twice: "+
+	if !a.claimKey(usedKey{key: key}) {
+		a.recordMistake("two calls of Within, or one and the handler itself, ask under the key %s, or inner middleware ran the handler twice: "+
 			"use different keys; with Within, run the handler once", mcpseal.PlainText(key))
 		return nil
 	}
 	before, repeated := a.made[key]
 	if repeated && before.Digest != digest {
-		a.wrong("two different questions are asked under the key %s in one run: give each a key of its own", mcpseal.PlainText(key))
+		a.recordMistake("two different questions are asked under the key %s in one run: give each a key of its own", mcpseal.PlainText(key))
 		return nil
 	}
 	if !repeated {
 		before.question = question{digest, a.after}
 	}
 	if before.times++; before.times > maxAsks {
-		a.wrong("the question %s is asked more than %d times in one run, and its answer stays the same: "+
+		a.recordMistake("the question %s is asked more than %d times in one run, and its answer stays the same: "+
 			"if an answer breaks a rule of yours, ask under another key, or return an error", mcpseal.PlainText(key), maxAsks)
 		return nil
 	}
@@ -126,7 +127,7 @@ func (a *Asker) ask(key string, params mcp.InputRequest) *answer {
 		return &recorded
 	}
 	if ok && !repeated {
-		a.reworded(key)
+		a.dropReworded(key)
 	}
 	// After the handler has read a pending answer, its further questions may depend on
 	// that answer, so this round does not send them.
@@ -142,7 +143,7 @@ func (a *Asker) put(key string, params mcp.InputRequest) {
 		if f, ok := q.RequestedSchema.(*form); ok {
 			schema, err := f.copySchema()
 			if err != nil {
-				a.wrong("the form of the question %s cannot be copied: %v", mcpseal.PlainText(key), err)
+				a.recordMistake("the form of the question %s cannot be copied: %v", mcpseal.PlainText(key), err)
 				return
 			}
 			q.RequestedSchema = schema
@@ -155,8 +156,8 @@ func (a *Asker) put(key string, params mcp.InputRequest) {
 	a.state.Asked[key] = a.made[key].question
 }
 
-// reworded drops an answer whose question has changed since.
-func (a *Asker) reworded(key string) {
+// dropReworded drops an answer whose question has changed since the user answered it.
+func (a *Asker) dropReworded(key string) {
 	_, justAnswered := a.fresh[key]
 	a.drop(key)
 	if !justAnswered {
@@ -167,7 +168,7 @@ func (a *Asker) reworded(key string) {
 	}
 	a.state.Reworded[key]++
 	if a.state.Reworded[key] >= maxRewordings {
-		a.wrong("the question %s reads differently every time it is asked, so it can never be answered: "+
+		a.recordMistake("the question %s reads differently every time it is asked, so it can never be answered: "+
 			"keep what changes (a time, a random number, a count) out of it, or compute it with Once", mcpseal.PlainText(key))
 	}
 }
@@ -176,14 +177,14 @@ func (a *Asker) reworded(key string) {
 // none, or if a question was changed after its digest was made.
 func (a *Asker) checkQuestions() {
 	if len(a.questions) == 0 {
-		a.wrong("every question of this round depends on an answer that must be given again: ask the questions in the same order in every round")
+		a.recordMistake("every question of this round depends on an answer that must be given again: ask the questions in the same order in every round")
 	}
 	if len(a.questions) > mcpseal.MaxQuestions {
-		a.wrong("%d questions are asked in one round, more than %d", len(a.questions), mcpseal.MaxQuestions)
+		a.recordMistake("%d questions are asked in one round, more than %d", len(a.questions), mcpseal.MaxQuestions)
 	}
 	for key, question := range a.questions {
 		if digest, ok := digestOf(question); !ok || digest != a.state.Asked[key].Digest {
-			a.wrong("the question %s was changed after it was asked: give each question params of its own", mcpseal.PlainText(key))
+			a.recordMistake("the question %s was changed after it was asked: give each question params of its own", mcpseal.PlainText(key))
 		}
 	}
 }
@@ -194,7 +195,7 @@ func (a *Asker) checkQuestions() {
 // because the handler may still read the others.
 func (a *Asker) checkRefusals() {
 	if key, ok := a.unreadRefusal(); ok {
-		a.wrong("%s: read it with Value or Outcome before you act, or ask it only where it is read", unread(key))
+		a.recordMistake("%s: read it with Value or Outcome before you act, or ask it only where it is read", unread(key))
 	}
 }
 
@@ -216,9 +217,10 @@ func unread(key string) string {
 	return fmt.Sprintf("the question %s was declined or cancelled, and nobody read its answer", mcpseal.PlainText(key))
 }
 
-// wrong records a mistake made by the author of the handler. Only the first one is kept.
-// If no call of Within can report it, the whole call fails.
-func (a *Asker) wrong(format string, args ...any) {
+// recordMistake records a mistake made by the author of the handler. Only the first
+// mistake is kept. If Within has returned already, and so cannot report the mistake,
+// the whole call fails.
+func (a *Asker) recordMistake(format string, args ...any) {
 	mistake := fmt.Sprintf(format, args...)
 	if a.mistake == "" {
 		a.mistake = mistake
@@ -228,11 +230,11 @@ func (a *Asker) wrong(format string, args ...any) {
 	}
 }
 
-// pending returns the error for an answer that is not there yet, and makes the call send
-// its questions.
-func (a *Asker) pending() error {
+// markPending makes the call send its questions. It returns the error for an answer
+// that is not there yet.
+func (a *Asker) markPending() error {
 	if a.over {
-		a.wrong("an answer was read, or NotYet called," + insideWithin)
+		a.recordMistake("an answer was read, or NotYet called," + insideWithin)
 	}
 	a.asks = true
 	return passage.ErrPending

@@ -16,8 +16,9 @@
 // In every round the handler runs from its beginning. If a question was answered in an
 // earlier round, the handler gets the answer at once. Otherwise the answer is pending:
 // when the handler reads it, the call sends its questions to the client, whatever the
-// handler returns. So the code before the last question must be safe to run again.
-// [Once] keeps a value that must not be computed again.
+// handler returns. Because the handler runs from its beginning each time, the code
+// before the last question must be safe to run again. [Once] keeps a value that must
+// not be computed again.
 //
 // Read the answer to a question before you do what the question is about. If the user
 // declined or cancelled a question, and the handler completes without having read that
@@ -25,10 +26,10 @@
 //
 // Answers are kept in the sealed state until the call is done. An answer is valid for
 // exactly the question that was asked: if the words or the schema of the question
-// change, it is asked again, together with the questions that were made after its answer
-// was read. Middleware must not reword questions after they are sealed: the answers
-// would count for the original words (see [gosdk.Protect]). A handler works the same for
-// clients of all protocol revisions.
+// change, the question is asked again. So are the questions that the handler asked
+// after it had read the answer. Middleware must not reword questions after they are
+// sealed: the answers would count as answers to the original words (see
+// [gosdk.Protect]). A handler works the same for clients of all protocol revisions.
 //
 // The SDK decodes answers before this package gets them. This changes whole numbers
 // beyond 2⁵³ and lone surrogates.

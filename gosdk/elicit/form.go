@@ -28,7 +28,7 @@ import (
 func Form[T any](ask *Asker, key, message string, options ...FormOption) *Answer[T] {
 	f, err := formOf[T](options)
 	if err != nil {
-		ask.wrong("the question %q: %v", key, err)
+		ask.recordMistake("the question %q: %v", key, err)
 		return &Answer[T]{ask: ask, key: key}
 	}
 	return newAnswer(ask, key, &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: f}, func(content []byte, fresh bool) (value T, kept []byte, err error) {
@@ -91,8 +91,8 @@ func Enum(field string, values ...string) FormOption {
 }
 
 // hasFormat reports whether text has the given format. It is needed because the schema
-// library does not check formats. It returns true for a format that the variable formats
-// does not list.
+// library does not check formats. For a format other than email, uri, date and
+// date-time, it returns true.
 func hasFormat(text, format string) bool {
 	var err error
 	switch format {
@@ -138,9 +138,10 @@ type form struct {
 // its schema has the same digest as the question that is sent.
 func (f *form) MarshalJSON() ([]byte, error) { return f.text, nil }
 
-// copySchema returns a deep copy of the schema for one question: those who receive the
-// question may change its schema, and must not change the form of other calls.
-// CloneSchemas is not enough, because its copies share slices and numbers.
+// copySchema returns a deep copy of the schema for one question: whoever receives the
+// question may change its schema, and that must not change the form of other calls. The
+// library's method CloneSchemas is not enough, because its copies share slices and
+// numbers.
 func (f *form) copySchema() (*jsonschema.Schema, error) {
 	schema := new(jsonschema.Schema)
 	if err := json.Unmarshal(f.text, schema); err != nil {
@@ -150,9 +151,10 @@ func (f *form) copySchema() (*jsonschema.Schema, error) {
 	return schema, nil
 }
 
-// plainForms and optionForms have a []*form for each reflect.Type: its form without
-// options, and its last few forms with options. A handler may compute options from what
-// a client sends, so the number and the size of these forms are limited.
+// plainForms and optionForms map each reflect.Type to a []*form. In plainForms, the
+// slice has the type's form without options. In optionForms, it has the last few forms
+// of the type with options. A handler may compute options from what a client sends, so
+// the number and the size of the forms with options are limited.
 var plainForms, optionForms sync.Map
 
 const (
@@ -173,7 +175,7 @@ func formOf[T any](options []FormOption) (*form, error) {
 			return f, nil
 		}
 	}
-	f, err := buildForm(t, copied(options))
+	f, err := buildForm(t, copyOptions(options))
 	if err != nil {
 		return nil, fmt.Errorf("the form %v: %w", t, err)
 	}
@@ -183,9 +185,10 @@ func formOf[T any](options []FormOption) (*form, error) {
 	return f, nil
 }
 
-// copied returns a deep copy of options: a form that is kept must neither change with
-// the caller's slices, nor hold on to a long text that the caller cut the values from.
-func copied(options []FormOption) []FormOption {
+// copyOptions returns a deep copy of the options. A form that is kept must not change
+// when the caller changes its slices. If the caller cut a value out of a long text, the
+// form must not keep that whole text in memory.
+func copyOptions(options []FormOption) []FormOption {
 	copies := slices.Clone(options)
 	for i, o := range options {
 		values := make([]string, len(o.values))
@@ -205,7 +208,7 @@ func buildForm(t reflect.Type, options []FormOption) (*form, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema.AdditionalProperties = nil // the schema of a form only describes the form's fields
+	schema.AdditionalProperties = nil // the schema describes the form's fields, and says nothing of other members
 	for _, name := range schema.PropertyOrder {
 		property := schema.Properties[name]
 		withoutNull(property)
@@ -244,10 +247,11 @@ func buildForm(t reflect.Type, options []FormOption) (*form, error) {
 	return &form{schema, resolved, text, options}, nil
 }
 
-// tryField returns an error if an answer to the field would not arrive in the Go struct.
-// encoding/json loses the answer if the field is embedded twice, if it is embedded under
-// a name, or if the type's own method to read JSON drops it. If the field's type reads
-// only dates or only times, tryField sets that format in s.
+// tryField returns an error if an answer to the field would not arrive in the Go
+// struct. encoding/json loses the answer if the field is embedded twice, if it is
+// embedded under a name, or if the type's own method to read JSON drops the answer. If
+// the field's type reads only dates or only times, tryField sets that format in the
+// schema.
 func tryField(t reflect.Type, name string, s *jsonschema.Schema) error {
 	probe := map[string]any{"string": "probe", "number": 1.5, "integer": 1.0, "boolean": true}[s.Type]
 	switch {
@@ -316,8 +320,8 @@ func checkField(s *jsonschema.Schema) error {
 	return fmt.Errorf("is of the type %q; a form has only strings, numbers, booleans and choices", strings.Join(append(s.Types, s.Type), " "))
 }
 
-// distinct reports whether a list has only texts, and no text twice.
-func distinct(list []any) bool {
+// areDistinct reports whether a list has only texts, and no text twice.
+func areDistinct(list []any) bool {
 	seen := make(map[string]bool, min(len(list), 64))
 	for _, item := range list {
 		text, ok := item.(string)
@@ -329,9 +333,9 @@ func distinct(list []any) bool {
 	return true
 }
 
-// read checks an answer and decodes it into value. If the answer is fresh, it also
-// returns the answer without members for which the form has no field. Its errors may
-// repeat the answer, so they are never shown.
+// read checks an answer and decodes it into a Go value. If the answer is fresh, that
+// is, it came in this round, read also returns it without the members for which the
+// form has no field. Its errors may repeat the answer, so they are never shown.
 func (f *form) read(content []byte, fresh bool, value any) (kept []byte, err error) {
 	var fields map[string]any
 	if err := json.Unmarshal(content, &fields); err != nil {
@@ -356,10 +360,11 @@ func (f *form) read(content []byte, fresh bool, value any) (kept []byte, err err
 		}
 	}
 	// The schema library compares each choice in the answer with each choice in the
-	// schema. So a list with the same choice twice, which can be very long, is refused
-	// first.
+	// schema, which would take very long for a very long list. Only a list that repeats
+	// choices can be that long and still fit the schema, so a list with the same choice
+	// twice is refused first.
 	for _, value := range fields {
-		if taken, ok := value.([]any); ok && !distinct(taken) {
+		if taken, ok := value.([]any); ok && !areDistinct(taken) {
 			return nil, errors.New("the same choice twice")
 		}
 	}

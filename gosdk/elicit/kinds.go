@@ -47,7 +47,7 @@ func (a *Asker) elicitationID(key, url string) string {
 // fails if [Once] computed a value after the handler had read the consent. The handler
 // must return the error that NotYet returns. Call NotYet if the user agreed but has not
 // finished at the URL.
-func (c *Consent) NotYet() error { return c.again() }
+func (c *Consent) NotYet() error { return c.askAgain() }
 
 // Sample asks the client's model for a message. The protocol has deprecated sampling:
 // prefer calling a model yourself. Use Sample only while your clients support it.

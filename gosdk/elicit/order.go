@@ -7,9 +7,10 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// number records that the handler reads an answer. What the handler makes from now on,
-// in this round or a later one, may depend on the answer.
-func (a *Asker) number(key string) {
+// recordRead is called when the handler reads an answer. It numbers the answer: the
+// questions and values that the handler makes from now on, in this round or a later
+// one, may depend on the answer.
+func (a *Asker) recordRead(key string) {
 	a.read[key] = true
 	recorded := a.state.Answers[key]
 	if recorded.Number == 0 {
@@ -20,10 +21,11 @@ func (a *Asker) number(key string) {
 	a.after = max(a.after, recorded.Number)
 }
 
-// drop forgets an answer whose question must be asked again. It also forgets all answers
-// whose questions the handler made after it had read this answer, because they may not
-// fit another answer. If Once computed a value after the answer was read, the call fails,
-// because the value must be neither used nor computed again.
+// drop forgets an answer whose question must be asked again. It also forgets all
+// answers whose questions the handler made after it had read this answer, because those
+// answers may be wrong if the user now answers differently. If Once computed a value
+// after the answer was read, the call fails, because the value must be neither used nor
+// computed again.
 func (a *Asker) drop(key string) {
 	number := a.state.Answers[key].Number
 	a.forget(key)
@@ -34,7 +36,7 @@ func (a *Asker) drop(key string) {
 		if recorded.After >= number {
 			if a.read[later] && !a.read[key] {
 				// What this run makes from now on may depend on an answer that is gone.
-				a.wrong("the question %s must be asked again, and the answer to %s was given after it and is read before it in this round: "+
+				a.recordMistake("the question %s must be asked again, and the answer to %s was given after it and is read before it in this round: "+
 					"ask the questions in the same order in every round", mcpseal.PlainText(key), mcpseal.PlainText(later))
 			}
 			a.forget(later)
@@ -48,14 +50,15 @@ func (a *Asker) drop(key string) {
 	}
 	for _, later := range slices.Sorted(maps.Keys(a.state.Kept)) {
 		if a.state.Kept[later].After >= number {
-			a.wrong("the question %s must be asked again, but Once computed the value %s after its answer was read, and does not compute it twice: "+
+			a.recordMistake("the question %s must be asked again, but Once computed the value %s after its answer was read, and does not compute it twice: "+
 				"keep what changes out of the question, or call Once before the answer is read", mcpseal.PlainText(key), mcpseal.PlainText(later))
 		}
 	}
 }
 
-// forget removes an answer. The action of a refusal stays until there is another answer,
-// so that checkRefusals finds it; without a digest it answers no question.
+// forget removes an answer. If the answer was a refusal, its action stays until there
+// is another answer, so that checkRefusals finds it. Its digest is removed, so the
+// refusal no longer counts as an answer to any question.
 func (a *Asker) forget(key string) {
 	before := a.state.Answers[key]
 	delete(a.fresh, key)

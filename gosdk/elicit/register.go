@@ -68,7 +68,7 @@ func AddPrompt(p *gosdk.Protected, prompt *mcp.Prompt, handler PromptHandler) {
 		ask := askerOf(ctx, p, req)
 		pending, err := ask.run(ctx, func() (err error) { result, err = handler(ctx, ask, req); return err })
 		if err != nil {
-			return nil, coded(err)
+			return nil, withCode(err)
 		}
 		if pending != nil {
 			return pending.PromptResult(), nil
@@ -102,7 +102,7 @@ func (handler ResourceHandler) serve(p *gosdk.Protected) mcp.ResourceHandler {
 		ask := askerOf(ctx, p, req)
 		pending, err := ask.run(ctx, func() (err error) { result, err = handler(ctx, ask, req); return err })
 		if err != nil {
-			return nil, coded(err)
+			return nil, withCode(err)
 		}
 		if pending != nil {
 			return pending.ResourceResult(), nil
@@ -147,7 +147,7 @@ func askerOf(ctx context.Context, p *gosdk.Protected, req mcp.Request) *Asker {
 func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Asker {
 	name, text, answers := inputOf(req)
 	lent := false
-	if passing != nil && text == "" && len(answers) == 0 { // a state that elicit wrote is not in the request: passing has it
+	if passing != nil && text == "" && len(answers) == 0 { // a state that elicit wrote is not in the request, but in the passage.Call
 		var ok bool
 		text, answers, ok = passing.Input(req)
 		lent = !ok
@@ -158,7 +158,7 @@ func newAsker(passing *passage.Call, by *gosdk.Protection, req mcp.Request) *Ask
 		read: make(map[string]bool),
 	}
 	if lent {
-		a.wrong("the handler got another request than the one that arrived with this call's answers: " +
+		a.recordMistake("the handler got another request than the one that arrived with this call's answers: " +
 			"a tool that calls others must not pass them its context, and inner middleware that changes the arguments must change them in place, " +
 			"not on a copy of the request")
 	}
@@ -200,7 +200,7 @@ func inputOf(req mcp.Request) (name, state string, answers mcp.InputResponseMap)
 // recordOf returns an answer in the form that the state stores. It returns false if the
 // answer is not valid for the question.
 func recordOf(response mcp.InputResponse, asked question) (answer, bool) {
-	if !takes(asked.Digest, response) {
+	if !canAnswer(asked.Digest, response) {
 		return answer{}, false
 	}
 	var content any = response
@@ -261,10 +261,10 @@ func (a *Asker) run(ctx context.Context, handler func() error) (*Pending, error)
 	return &Pending{questions: a.questions, state: state}, nil
 }
 
-// coded gives the code -32602 to a *RefusedError or *MisfitError of a prompt or a
+// withCode gives the code -32602 to a *RefusedError or *MisfitError of a prompt or a
 // resource. Prompts and resources have no tool errors, and without a code the SDK would
 // send code 0.
-func coded(err error) error {
+func withCode(err error) error {
 	var (
 		wire    *jsonrpc.Error
 		refused *RefusedError

@@ -33,11 +33,12 @@ type state struct {
 
 const stateVersion = 2
 
-// question is the digest of a question. When the handler made the question, it had read the
-// answers with a number of at most the field After.
+// question identifies a question by its digest.
 type question struct {
 	Digest string `json:"d"`
-	After  int    `json:"p,omitempty"`
+	// After is the highest number of an answer that the handler had read when it made
+	// the question: see answer.Number.
+	After int `json:"p,omitempty"`
 }
 
 // answer is the answer to a question.
@@ -45,16 +46,17 @@ type answer struct {
 	question
 	Action  Action          `json:"o"`
 	Content json.RawMessage `json:"c,omitempty"`
-	// Number counts the answers in the order in which the handler first read them. It is
-	// 0 for an answer that was not read.
+	// Number is the place of this answer in the order in which the handler first read
+	// the answers: 1 for the first. It is 0 for an answer that was not read.
 	Number int `json:"n,omitempty"`
 }
 
-// kept is a value that Once computed after the handler had read the answers up to the
-// number After.
+// kept is a value that Once computed.
 type kept struct {
 	Value json.RawMessage `json:"v"`
-	After int             `json:"p,omitempty"`
+	// After is the highest number of an answer that the handler had read when Once
+	// computed the value: see answer.Number.
+	After int `json:"p,omitempty"`
 }
 
 // readState reads a state that elicit wrote in an earlier round. ok is false for any
@@ -99,8 +101,9 @@ func digestOf(question mcp.InputRequest) (string, bool) {
 	return string('0'+rune(kind)) + base64.RawURLEncoding.EncodeToString(digest[:]), ok
 }
 
-// takes reports whether an answer of this kind can answer the question with this digest.
-func takes(digest string, answer mcp.InputResponse) bool {
+// canAnswer reports whether an answer is of a kind that can answer the question with
+// this digest.
+func canAnswer(digest string, answer mcp.InputResponse) bool {
 	kind := passage.KindOfAnswer(answer)
 	return kind != 0 && digest != "" && mcpseal.Kind(digest[0]-'0').Takes(kind)
 }
@@ -111,11 +114,11 @@ func takes(digest string, answer mcp.InputResponse) bool {
 // so the next call computes the value again. Use Once for everything that must not differ
 // between rounds.
 //
-// If a value depends on an answer, read the answer first. While an answer that the
-// handler has read is pending, Once computes nothing: it fails, and the handler must
-// return its error. If an answer that was read before the value was computed must be
-// given again, because its question changed for example, then the call fails: the value
-// would be wrong for another answer, and no value is computed twice.
+// If a value depends on an answer, read the answer first. If the handler has read an
+// answer that is still pending, Once computes nothing: it fails, and the handler must
+// return its error. If the handler read an answer before the value was computed, and
+// that answer must be given again, because its question changed, for example, the call
+// fails: the value would be wrong for another answer, and no value is computed twice.
 //
 // The value must be the same after it was written as JSON and read back. Otherwise the
 // call fails, and the log tells the author why. A call also fails if it began on a
@@ -125,21 +128,21 @@ func takes(digest string, answer mcp.InputResponse) bool {
 // add fields with omitempty: they are empty in calls that began on the earlier release.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	if ask.over {
-		ask.wrong("a question was asked, or Once called," + insideWithin)
+		ask.recordMistake("a question was asked, or Once called," + insideWithin)
 		return *new(T), passage.ErrPending
 	}
 	if !utf8.ValidString(key) {
-		ask.wrong("the key %s of a Once is not UTF-8, so its value would not come back", mcpseal.PlainText(key))
+		ask.recordMistake("the key %s of a Once is not UTF-8, so its value would not come back", mcpseal.PlainText(key))
 		return *new(T), passage.ErrPending
 	}
-	if !ask.uses(usedKey{true, key}) {
-		ask.wrong("two calls of Within, or one and the handler itself, call Once with the key %s, or inner middleware ran the handler twice: "+
+	if !ask.claimKey(usedKey{true, key}) {
+		ask.recordMistake("two calls of Within, or one and the handler itself, call Once with the key %s, or inner middleware ran the handler twice: "+
 			"use different keys; with Within, run the handler once", mcpseal.PlainText(key))
 		return *new(T), passage.ErrPending
 	}
 	of := reflect.TypeFor[T]()
 	if before, ok := ask.onces[key]; ok && before != of {
-		ask.wrong("two values of different types are computed by Once under the key %s: give each a key of its own", mcpseal.PlainText(key))
+		ask.recordMistake("two values of different types are computed by Once under the key %s: give each a key of its own", mcpseal.PlainText(key))
 		return *new(T), passage.ErrPending
 	}
 	ask.onces[key] = of
@@ -147,18 +150,18 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 		ask.after = max(ask.after, before.After)
 		value, ok := reread[T](string(before.Value))
 		if !ok {
-			ask.wrong("what Once keeps under the key %s was written by another release and is not a whole %v: it is not computed again, so the call fails; "+
+			ask.recordMistake("what Once keeps under the key %s was written by another release and is not a whole %v: it is not computed again, so the call fails; "+
 				"give a value whose type changes another key", mcpseal.PlainText(key), of)
 			return value, passage.ErrPending
 		}
 		return value, nil
 	}
-	if err := ask.lacks(); err != nil {
+	if err := ask.missingAnswer(); err != nil {
 		return *new(T), err
 	}
 	value, err := compute()
 	if err == nil {
-		err = ask.lacks() // compute may have read a pending answer itself
+		err = ask.missingAnswer() // the function compute may have read a pending answer
 	}
 	if err != nil {
 		return value, err
@@ -168,7 +171,7 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	text, err := mcpseal.EncodeState(value)
 	same, ok := reread[T](text)
 	if err != nil || !ok {
-		ask.wrong("what Once computes under the key %s, a %v, cannot be written as JSON and read again as it was", mcpseal.PlainText(key), of)
+		ask.recordMistake("what Once computes under the key %s, a %v, cannot be written as JSON and read again as it was", mcpseal.PlainText(key), of)
 		return same, passage.ErrPending
 	}
 	if ask.state.Kept == nil {
@@ -178,9 +181,9 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	return same, nil
 }
 
-// lacks returns an error if the handler may have read an answer that is not there, so
-// that a value must not be computed from it.
-func (a *Asker) lacks() error {
+// missingAnswer returns an error if the handler may have read an answer that is not
+// there: no value must be computed from such an answer.
+func (a *Asker) missingAnswer() error {
 	if a.misfit != nil {
 		return a.misfit
 	}

@@ -11,19 +11,21 @@ import (
 )
 
 // Within asks questions in a handler that is registered with the SDK itself, not with
-// this package. Any function that the handler calls may call Within. The function ask
-// asks questions and reads answers, as a handler of [AddTool] does. If Within returns a
-// *[Pending], the handler must return its ToolResult, PromptResult or ResourceResult at
-// once. The handler runs again when the answers are there, so do nothing before Within
-// that must not be done twice. The error of Within is the error that ask returned, such
-// as a *[RefusedError], or it says that the call cannot go on. Use Within if a handler
-// cannot be registered with AddTool, or if many handlers share one question.
+// this package. Any function that the handler calls may call Within. The function that
+// you pass asks questions and reads answers, as a handler of [AddTool] does. If Within
+// returns a *[Pending], the handler must return its ToolResult, PromptResult or
+// ResourceResult at once. The handler runs again when the answers are there, so before
+// Within, do nothing that must not be done twice. The error of Within is the error that
+// your function returned, such as a *[RefusedError], or it says that the call cannot go
+// on. Use Within if a handler cannot be registered with AddTool, or if many handlers
+// share one question.
 //
-// Ask questions, read answers and call [Once] only inside ask. After Within has
-// returned, only an answer that has arrived may be read: anything else fails the call.
-// The call also fails if the handler returns a result other than that of the *[Pending],
-// or returns a result although ask asked a question that the user refused, and did not
-// read that answer before it returned.
+// Ask questions, read answers and call [Once] only inside that function. After Within
+// has returned, only an answer that has arrived may be read: anything else fails the
+// call. The call also fails if the handler returns a result other than that of the
+// *[Pending]. It fails, too, if the user refused a question of your function, your
+// function returned without having read that answer, and the handler still returns a
+// result.
 //
 // A handler may call Within several times, one after the other. The questions of all
 // these calls must have different keys, and so must their values of [Once]: Within fails
@@ -44,7 +46,7 @@ func Within(ctx context.Context, req mcp.Request, ask func(*Asker) error) (pendi
 	returned := false
 	defer func() {
 		if !returned {
-			passing.Fail() // ask panicked: if the handler recovers, it must not go on as if it had its answers
+			passing.Fail() // the function ask panicked: if the handler recovers, it must not go on as if it had its answers
 		}
 	}()
 	pending, err = within(ctx, passing, req, ask)
@@ -84,7 +86,7 @@ func within(ctx context.Context, passing *passage.Call, req mcp.Request, ask fun
 	a.part, a.over = a.parts, false
 	defer func() { a.part, a.over = 0, !a.own }()
 	if a.pended || passing.Owes() {
-		a.wrong("Within was called after it returned a Pending, or inner middleware ran the handler twice: " +
+		a.recordMistake("Within was called after it returned a Pending, or inner middleware ran the handler twice: " +
 			"return the result of the Pending at once; with Within, run the handler once")
 		a.log(ctx, "elicit: "+a.mistake)
 		passing.Fail()
@@ -93,7 +95,7 @@ func within(ctx context.Context, passing *passage.Call, req mcp.Request, ask fun
 	pending, err := a.run(ctx, func() error { return ask(a) })
 	if pending != nil {
 		a.pended = true
-		if !a.own { // a handler of elicit sends its questions, whatever it returns
+		if !a.own { // a handler of elicit need not return the Pending: its questions are sent, whatever it returns
 			passing.Owe(pending.questions)
 			pending.passing = passing
 		}
@@ -104,8 +106,8 @@ func within(ctx context.Context, passing *passage.Call, req mcp.Request, ask fun
 	return pending, err
 }
 
-// settle records what a handler that was not registered with elicit must return, now that
-// Within returns pending and err.
+// settle is called when Within returns, in a handler that was not registered with
+// elicit. It records what that handler must return.
 func (a *Asker) settle(pending *Pending, err error) {
 	if a.asks {
 		a.passing.Wait()
@@ -132,8 +134,8 @@ type Pending struct {
 	passing   *passage.Call // notified when the handler takes the result; nil in a handler of elicit
 }
 
-// take records that the handler takes the result. It returns false if p is nil, because
-// then there is no result to take.
+// take is called when the handler takes the result of the Pending. It returns false if
+// p is nil, because then there is no result to take.
 func (p *Pending) take() bool {
 	if p != nil && p.passing != nil {
 		p.passing.Take()

@@ -13,7 +13,7 @@ type Change func(*Message)
 
 // Tamper changes one character in the middle of the token. Use it as a [Change] to test
 // that a forged token is rejected.
-func Tamper(m *Message) { m.Token = replaced(m.Token, len(m.Token)/2) }
+func Tamper(m *Message) { m.Token = replaceAt(m.Token, len(m.Token)/2) }
 
 // Strip removes the token, so that the answers are sent without a state. A protected
 // server ignores such answers and asks its questions again. Use Strip as a [Change].
@@ -44,8 +44,8 @@ func With(arguments any) Change { return func(m *Message) { m.Arguments = argume
 //
 // Do not use Attack with mcpseal.Config.AskAgain, because the server then asks again
 // instead of rejecting. Do not use it for tools in gosdk.Options.Unsolicited either.
-// Test these servers and tools with Answer, and look at the reasons of rejections with
-// sealtest.Events.
+// Test these servers and tools with [Round.Answer], and look at the reasons of
+// rejections with sealtest.Events.
 func (r *Round) Attack(answers mcp.InputResponseMap) *Round {
 	t := r.on.t
 	t.Helper()
@@ -74,9 +74,9 @@ type attack struct {
 
 func attacks(genuine Message) []attack {
 	all := []attack{
-		{"with another first character", func(m *Message) { m.Token = replaced(m.Token, 0) }},
+		{"with another first character", func(m *Message) { m.Token = replaceAt(m.Token, 0) }},
 		{"with another character in the middle", Tamper},
-		{"with another last character", func(m *Message) { m.Token = replaced(m.Token, len(m.Token)-1) }},
+		{"with another last character", func(m *Message) { m.Token = replaceAt(m.Token, len(m.Token)-1) }},
 		{"without its last character", func(m *Message) { m.Token = m.Token[:len(m.Token)-1] }},
 		{"with one more character", func(m *Message) { m.Token += "A" }},
 		{"for another target", To(genuine.Target + "-other")},
@@ -127,8 +127,8 @@ func otherArguments(m *Message) {
 	m.Arguments = object
 }
 
-// replaced returns text with another character at index i.
-func replaced(text string, i int) string {
+// replaceAt returns the text with another character at index i.
+func replaceAt(text string, i int) string {
 	if i < 0 || i >= len(text) {
 		return text + "A"
 	}

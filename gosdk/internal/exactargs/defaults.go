@@ -52,56 +52,56 @@ func hasDefaults(schema *jsonschema.Schema) bool {
 	return false
 }
 
-// applied identifies one check by [references.checkApplied]: the schema, and the
-// arguments filled and missing.
+// applied identifies one check by [references.checkApplied], so that no check is made
+// twice. The fields have the same meaning as the parameters of checkApplied.
 type applied struct {
-	schema          *jsonschema.Schema
-	filled, missing bool
+	schema                 *jsonschema.Schema
+	isFilled, mayBeMissing bool
 }
 
-// checkApplied returns an error if the schema has a default that fill would not apply.
-// The argument way is the path to the schema: a JSON pointer, with $ref in it where a
-// $ref was followed. The argument filled is true if fill adds the defaults of the
-// schema's properties. The argument missing is true if the schema's value may be missing
-// even after fill ran.
-func (r *references) checkApplied(schema *jsonschema.Schema, way string, filled, missing bool, seen map[applied]bool) error {
-	this := applied{schema, filled, missing}
+// checkApplied returns an error if the schema has a default that the function fill
+// would not apply. The path to the schema is a JSON pointer, with $ref in it where a
+// $ref was followed. If isFilled is true, fill adds the defaults of the schema's
+// properties. If mayBeMissing is true, the schema's value may be missing even after
+// fill ran.
+func (r *references) checkApplied(schema *jsonschema.Schema, path string, isFilled, mayBeMissing bool, seen map[applied]bool) error {
+	this := applied{schema, isFilled, mayBeMissing}
 	if seen[this] {
 		return nil
 	}
 	seen[this] = true
-	if missing && schema.Default != nil {
+	if mayBeMissing && schema.Default != nil {
 		return fmt.Errorf("the default at #%s would not be applied: only properties get defaults, and their properties, "+
-			"but not what $ref, items, allOf or another keyword leads to; write the property out there, or leave the default out and let the handler set the value", way)
+			"but not what $ref, items, allOf or another keyword leads to; write the property out there, or leave the default out and let the handler set the value", path)
 	}
 	if target := r.target(schema); target != nil {
-		if err := r.checkApplied(target, way+"/$ref", false, missing, seen); err != nil {
+		if err := r.checkApplied(target, path+"/$ref", false, mayBeMissing, seen); err != nil {
 			return err
 		}
 	}
 	for _, sub := range subschemas(schema) {
-		inFilled, inMissing := false, missing // right for a subschema that applies to the same value
+		inFilled, inMissing := false, mayBeMissing // right for a subschema that applies to the same value
 		switch sub.keyword {
 		case "$defs", "definitions", "contentSchema":
 			continue // they apply to nothing, unless a $ref leads to them
 		case "properties":
-			inFilled = filled
-			inMissing = !slices.Contains(schema.Required, sub.key) && !(filled && sub.schema.Default != nil)
+			inFilled = isFilled
+			inMissing = !slices.Contains(schema.Required, sub.key) && !(isFilled && sub.schema.Default != nil)
 		default:
 			if stepsIn[sub.keyword] {
 				inMissing = sub.key != "" && !sub.named // true for the schema of the item at one index, because the array may be shorter
 			}
 		}
-		if err := r.checkApplied(sub.schema, way+sub.pointer(), inFilled, inMissing, seen); err != nil {
+		if err := r.checkApplied(sub.schema, path+sub.pointer(), inFilled, inMissing, seen); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkDefaults validates the defaults that fill adds, and checks that they fit into
-// their Go types. It does not use ValidateDefaults of [jsonschema.ResolveOptions],
-// because that rounds numbers to a float.
+// checkDefaults validates the defaults that the function fill adds, and checks that
+// they fit into their Go types. It does not use ValidateDefaults of
+// [jsonschema.ResolveOptions], because that rounds numbers to a float.
 func (a *Reader[In]) checkDefaults() error {
 	probe := &jsonschema.Schema{Schema: a.schema.Schema, Properties: map[string]*jsonschema.Schema{}}
 	values := map[string]any{}
@@ -127,9 +127,9 @@ func (a *Reader[In]) checkDefaults() error {
 	return nil
 }
 
-// eachFilled calls visit for every value that fill may add. The pointer that visit gets
-// is a JSON pointer to the value's schema, and its t is the Go type that gets the value,
-// or nil if no Go type gets it.
+// eachFilled calls the function visit for every value that the function fill may add.
+// It passes a JSON pointer to the value's schema, that schema, the value, and the Go
+// type that gets the value, or nil if no Go type gets it.
 func eachFilled(schema *jsonschema.Schema, pointer string, t reflect.Type, visit func(pointer string, property *jsonschema.Schema, value any, t reflect.Type) error) error {
 	for _, sub := range subschemas(schema) {
 		if sub.keyword != "properties" {

@@ -120,7 +120,8 @@ func namesOf(fields map[string]exactjson.Field) (names exactjson.Names) {
 	return names
 }
 
-// bareType returns a type without its pointers, however many.
+// bareType returns the type that a pointer points to, through any number of pointers.
+// It returns any other type unchanged.
 func bareType(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -170,8 +171,8 @@ func elementType(t reflect.Type, keyword string) reflect.Type {
 	return nil
 }
 
-// eachType calls visit for a type and for the types in it. It does not look into a type
-// for which visit returns false.
+// eachType calls the function visit for a type and for the types in it. If visit
+// returns false for a type, eachType does not look into that type.
 func eachType(t reflect.Type, seen map[reflect.Type]bool, visit func(reflect.Type) bool) {
 	if seen[t] {
 		return

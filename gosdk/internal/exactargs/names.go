@@ -9,10 +9,10 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// addNamesOf adds to s the names that a schema gives to members of an object. It does
-// not look into subschemas. If texts is true, it also adds the strings in enum and
+// addNamesOf adds the names that a schema gives to members of an object. It does not
+// look into subschemas. If withStrings is true, it also adds the strings in enum and
 // const, because a schema under propertyNames may list names there.
-func addNamesOf(s *exactjson.Names, schema *jsonschema.Schema, texts bool) {
+func addNamesOf(s *exactjson.Names, schema *jsonschema.Schema, withStrings bool) {
 	names := slices.Concat(slices.Collect(maps.Keys(schema.Properties)), schema.Required,
 		slices.Collect(maps.Keys(schema.DependentSchemas)), slices.Collect(maps.Keys(schema.DependencySchemas)))
 	for _, required := range []map[string][]string{schema.DependentRequired, schema.DependencyStrings} {
@@ -21,28 +21,28 @@ func addNamesOf(s *exactjson.Names, schema *jsonschema.Schema, texts bool) {
 		}
 	}
 	s.Add(names...)
-	addNamesIn(s, schema.Enum, texts)
+	addNamesIn(s, schema.Enum, withStrings)
 	if schema.Const != nil {
-		addNamesIn(s, *schema.Const, texts)
+		addNamesIn(s, *schema.Const, withStrings)
 	}
 }
 
-// addNamesIn adds to s the member names in a value and, if texts is true, also the
-// strings in it.
-func addNamesIn(s *exactjson.Names, value any, texts bool) {
+// addNamesIn adds the member names in a value. If withStrings is true, it also adds the
+// strings in the value.
+func addNamesIn(s *exactjson.Names, value any, withStrings bool) {
 	switch v := value.(type) {
 	case string:
-		if texts {
+		if withStrings {
 			s.Add(v)
 		}
 	case []any:
 		for _, item := range v {
-			addNamesIn(s, item, texts)
+			addNamesIn(s, item, withStrings)
 		}
 	case map[string]any:
 		for name, member := range v {
 			s.Add(name)
-			addNamesIn(s, member, texts)
+			addNamesIn(s, member, withStrings)
 		}
 	}
 }

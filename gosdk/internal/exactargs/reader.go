@@ -34,20 +34,20 @@ type Reader[In any] struct {
 	known   exactjson.Names // all names anywhere in the schema
 }
 
-// New makes the reader of a tool whose arguments have the given schema. If given is nil,
-// the schema is made from In. The argument cursor is the name of the cursor's argument,
-// and unbound names the arguments that the cursor is not bound to. New also returns the
-// schema for tools/list, which has the cursor as well. The reader, the listed schema and
-// the given schema share no memory.
-func New[In any](given any, cursor string, unbound ...string) (reader *Reader[In], listed *jsonschema.Schema, err error) {
-	schema, listed, err := schemas[In](given, cursor, unbound)
+// New makes the reader of a tool whose arguments have the given schema. If the given
+// schema is nil, the schema is made from the type In. New needs the name of the
+// argument that carries the cursor, and the names of the arguments that the cursor is
+// not bound to. It also returns the schema for tools/list, which has the cursor as
+// well. The reader, the schema for tools/list and the given schema share no memory.
+func New[In any](given any, cursorName string, unboundNames ...string) (reader *Reader[In], listed *jsonschema.Schema, err error) {
+	schema, listed, err := schemas[In](given, cursorName, unboundNames)
 	if err != nil {
 		return nil, nil, err
 	}
-	if reader, err = newReader[In](schema, given == nil, cursor); err != nil {
+	if reader, err = newReader[In](schema, given == nil, cursorName); err != nil {
 		return nil, nil, fmt.Errorf("the arguments: %w", err)
 	}
-	reader.unbound = slices.Clone(unbound)
+	reader.unbound = slices.Clone(unboundNames)
 	return reader, listed, nil
 }
 
@@ -81,9 +81,9 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 	}
 	var all []*jsonschema.Schema
 	named := false // true if a schema has propertyNames, so that any text in an enum may be a name
-	older := strings.Contains(schema.Schema, "draft-07")
+	isDraft07 := strings.Contains(schema.Schema, "draft-07")
 	if err := eachSchema(schema, nil, func(s *jsonschema.Schema, _ map[string]any) error {
-		if rule := idleRule(s, older); rule != "" {
+		if rule := idleRule(s, isDraft07); rule != "" {
 			return fmt.Errorf("the schema has %s, which the draft in its $schema does not apply", rule)
 		}
 		all = append(all, s)
@@ -102,22 +102,22 @@ func newReader[In any](schema *jsonschema.Schema, inferred bool, cursor string) 
 	return a, a.checkDefaults()
 }
 
-// Read reads the arguments of a call. It returns three things: in, the Go value of the
-// arguments without the cursor; bound, the text that the cursor is bound to; and the
-// cursor itself. The text in bound has all arguments that the handler gets, except the
+// Read reads the arguments of a call. It returns the Go value of the arguments without
+// the cursor, the text that the cursor is bound to, and the cursor itself. The text
+// that the cursor is bound to has all arguments that the handler gets, except the
 // unbound ones. It includes defaults, so it changes if a default in the schema changes.
-// The argument most is a limit in bytes: if the arguments without the cursor are longer,
-// Read refuses them before it decodes them.
-func (a *Reader[In]) Read(text []byte, most int) (in In, bound []byte, cursor string, err error) {
+// The limit is in bytes: if the arguments without the cursor are longer, Read refuses
+// them before it decodes them.
+func (a *Reader[In]) Read(text []byte, limit int) (in In, boundText []byte, cursor string, err error) {
 	var none In
-	if len(text) > most+adapter.CursorRoom {
+	if len(text) > limit+adapter.CursorRoom {
 		return none, nil, "", errTooLong
 	}
 	text, cursor, err = exactjson.Cut(text, a.cursor)
 	if err != nil {
 		return none, nil, "", err
 	}
-	if len(text) > most {
+	if len(text) > limit {
 		return none, nil, "", errTooLong
 	}
 	arguments, err := readObject(text)
@@ -135,14 +135,14 @@ func (a *Reader[In]) Read(text []byte, most int) (in In, bound []byte, cursor st
 	if err := a.validate(a.check, arguments); err != nil {
 		return none, nil, "", asTyped(err)
 	}
-	bound, err = exactjson.Text(a.boundOf(arguments)) // written before the handler gets the arguments, because the handler may change them
+	boundText, err = exactjson.Text(a.boundOf(arguments)) // written before the handler gets the arguments, because the handler may change them
 	if err != nil {
 		return none, nil, "", err
 	}
 	if err := exactjson.Put(arguments, &in, a.known); err != nil {
-		return none, nil, "", about("the arguments do not fit", err)
+		return none, nil, "", clientError("the arguments do not fit", err)
 	}
-	return in, bound, cursor, nil
+	return in, boundText, cursor, nil
 }
 
 // boundOf returns the arguments without the unbound ones. It does not change the given
@@ -162,26 +162,26 @@ func (a *Reader[In]) boundOf(arguments map[string]any) map[string]any {
 // multipleOf, validate also refuses integers that a double would round, because the
 // schema library calculates with doubles.
 func (a *Reader[In]) validate(check *jsonschema.Resolved, value any) error {
-	if a.divides && rounds(value) {
+	if a.divides && mayRound(value) {
 		return errors.New("a number is out of range: with multipleOf in the schema, every integer must be between -2^53 and 2^53")
 	}
 	return check.Validate(value)
 }
 
-// asTyped returns an error about the arguments with the same words as the SDK's typed
-// tools.
-func asTyped(err error) error { return about(`validating "arguments"`, err) }
+// asTyped returns an error about the arguments, with the words that the SDK's typed
+// tools use.
+func asTyped(err error) error { return clientError(`validating "arguments"`, err) }
 
-// about returns an error for the client. Its text is the argument what, followed by the
-// text of err. The whole text is cut after 1024 bytes, because err may repeat all of the
-// arguments. The returned error does not keep err in memory. If err is an ErrMalformed,
-// about returns it unchanged.
-func about(what string, err error) error {
+// clientError returns an error for the client. Its text is the prefix, a colon, and the
+// text of err. The whole text is cut after 1024 bytes, because err may repeat all of
+// the arguments. The returned error does not keep err in memory. If err is an
+// ErrMalformed, clientError returns it unchanged.
+func clientError(prefix string, err error) error {
 	const most = 1 << 10
 	if errors.Is(err, exactjson.ErrMalformed) {
 		return err
 	}
-	text := what + ": " + err.Error()
+	text := prefix + ": " + err.Error()
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}

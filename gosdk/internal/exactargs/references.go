@@ -8,7 +8,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// references maps the fragments that a $ref can name to their schemas, and back.
+// references is a table: it finds the schema for each fragment that a $ref can name,
+// and the fragment of each schema.
 type references struct {
 	id        string // the $id of the document
 	schemas   map[string]*jsonschema.Schema
@@ -16,7 +17,7 @@ type references struct {
 }
 
 // newReferences returns the references of a schema. It returns an error for a $ref that
-// it cannot resolve to the same schema as the schema library.
+// it cannot resolve to the same schema as the schema library does.
 func newReferences(root *jsonschema.Schema) (*references, error) {
 	r := &references{root.ID, map[string]*jsonschema.Schema{}, map[*jsonschema.Schema]string{}}
 	if err := r.add(root, ""); err != nil {

@@ -62,7 +62,7 @@ func schemas[In any](given any, name string, unbound []string) (arguments, liste
 	}
 	listed.Properties[name] = &jsonschema.Schema{
 		Types:       []string{"string", "null"},
-		Description: "Where to go on: the cursor that came with the page before, with the other arguments unchanged" + except(unbound) + ". Leave it out for the first page.",
+		Description: "Where to go on: the cursor that came with the page before, with the other arguments unchanged" + exceptText(unbound) + ". Leave it out for the first page.",
 	}
 	if listed.PropertyOrder != nil && !slices.Contains(listed.PropertyOrder, name) {
 		listed.PropertyOrder = append(listed.PropertyOrder, name)
@@ -85,9 +85,9 @@ func checkUnbound(arguments *jsonschema.Schema, cursor string, unbound []string)
 	return nil
 }
 
-// except returns the part of the cursor's description that says which arguments may
+// exceptText returns the part of the cursor's description that says which arguments may
 // change from page to page. It returns "" if there are none.
-func except(unbound []string) string {
+func exceptText(unbound []string) string {
 	if len(unbound) == 0 {
 		return ""
 	}
@@ -98,8 +98,8 @@ func except(unbound []string) string {
 	return ", except " + strings.Join(quoted, ", ")
 }
 
-// schemaOf returns a copy of the given schema or, if given is nil, the schema made from
-// T.
+// schemaOf returns a copy of the given schema. If the given schema is nil, schemaOf
+// returns the schema made from the type T.
 func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 	if given == nil {
 		return inferredSchema(bareType(reflect.TypeFor[T]()))
@@ -171,7 +171,7 @@ func keepEmpty(schema *jsonschema.Schema) error {
 	return nil
 }
 
-// eachInGo calls visit for every jsonschema.Schema in a Go value.
+// eachInGo calls the function visit for every jsonschema.Schema in a Go value.
 func eachInGo(v reflect.Value, depth int, visit func(*jsonschema.Schema) error) error {
 	if depth > 1000 {
 		return errors.New("the schema has itself in it: use $ref")
@@ -211,7 +211,7 @@ func eachInGo(v reflect.Value, depth int, visit func(*jsonschema.Schema) error) 
 }
 
 // keepKeywords returns an error for a keyword that jsonschema drops, does not know, or
-// takes for another keyword. Otherwise a misspelt rule would have no effect.
+// mistakes for another keyword. Otherwise a misspelt rule would have no effect.
 func keepKeywords(document map[string]any) error {
 	for name, value := range document {
 		known := keywords().Has(name)
@@ -232,14 +232,14 @@ func keepKeywords(document map[string]any) error {
 // not apply the number exactly.
 func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 	if enum, ok := document["enum"].([]any); ok {
-		exact, err := exactly(enum)
+		exact, err := exactNumbers(enum)
 		if err != nil {
 			return err
 		}
 		schema.Enum, _ = exact.([]any)
 	}
 	if value, ok := document["const"]; ok {
-		exact, err := exactly(value)
+		exact, err := exactNumbers(value)
 		if err != nil {
 			return err
 		}
@@ -250,8 +250,8 @@ func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 		if !ok {
 			continue
 		}
-		exact, err := exactly(written)
-		if err != nil || rounds(exact) {
+		exact, err := exactNumbers(written)
+		if err != nil || mayRound(exact) {
 			return fmt.Errorf("%s is %v: it is compared as a double, so it must be exact and between -2^53 and 2^53; use enum or leave it out", keyword, written)
 		}
 		if _, fraction := exact.(float64); fraction && keyword == "multipleOf" {
@@ -279,9 +279,9 @@ func readNumbers(text []byte) (value any, err error) {
 	return value, nil
 }
 
-// exactly converts the json.Numbers in a value from readNumbers to the Go numbers of
+// exactNumbers converts the json.Numbers in a value from readNumbers to the Go numbers of
 // exactjson.Read. It fails if exactjson.Read refuses a number.
-func exactly(value any) (any, error) {
+func exactNumbers(value any) (any, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
@@ -289,9 +289,9 @@ func exactly(value any) (any, error) {
 	return exactjson.Read(text)
 }
 
-// rounds reports whether a value has an integer in it that a double may round, because
+// mayRound reports whether a value has an integer in it that a double may round, because
 // its magnitude is 2^53 or more.
-func rounds(value any) bool {
+func mayRound(value any) bool {
 	const most = 1 << 53
 	switch v := value.(type) {
 	case int64:
@@ -299,10 +299,10 @@ func rounds(value any) bool {
 	case uint64:
 		return v >= most
 	case []any:
-		return slices.ContainsFunc(v, rounds)
+		return slices.ContainsFunc(v, mayRound)
 	case map[string]any:
 		for _, member := range v {
-			if rounds(member) {
+			if mayRound(member) {
 				return true
 			}
 		}
@@ -312,14 +312,14 @@ func rounds(value any) bool {
 
 // idleRule returns a rule that jsonschema reads but does not apply, or "" if there is
 // none. Such a rule belongs to another draft of JSON Schema, or depends on a rule that
-// is missing. The argument older is true if the schema is of draft-07.
-func idleRule(schema *jsonschema.Schema, older bool) string {
+// is missing.
+func idleRule(schema *jsonschema.Schema, isDraft07 bool) string {
 	rules := map[string]bool{
 		"then or else without if":                     schema.If == nil && (schema.Then != nil || schema.Else != nil),
 		"minContains or maxContains without contains": schema.Contains == nil && (schema.MinContains != nil || schema.MaxContains != nil),
 		"additionalItems without a list in items":     schema.ItemsArray == nil && schema.AdditionalItems != nil,
 	}
-	if older {
+	if isDraft07 {
 		rules["prefixItems"] = schema.PrefixItems != nil
 		rules["dependentSchemas"] = schema.DependentSchemas != nil
 		rules["dependentRequired"] = schema.DependentRequired != nil
@@ -346,9 +346,9 @@ func hasRules(schema *jsonschema.Schema) bool {
 	return !reflect.ValueOf(rules).IsZero()
 }
 
-// eachSchema calls visit for a schema and for every schema in it. The argument document
-// is the JSON of the schema, or nil. If it is not nil, visit also gets the JSON of each
-// schema.
+// eachSchema calls the function visit for a schema and for every schema in it, each
+// time with the JSON of that schema. The document is the JSON of the outermost schema.
+// If the document is nil, visit gets nil in place of the JSON.
 func eachSchema(schema *jsonschema.Schema, document any, visit func(*jsonschema.Schema, map[string]any) error) error {
 	if schema == nil {
 		return nil // no error here, because Resolve reports a nil schema
@@ -379,7 +379,7 @@ func eachSchema(schema *jsonschema.Schema, document any, visit func(*jsonschema.
 // subschema is a schema inside another, under a keyword such as items.
 type subschema struct {
 	keyword string
-	key     string // the name or index of the schema, if the keyword can have several
+	key     string // the name or index of the schema, if the keyword can have several schemas
 	named   bool   // true if key is a name, not an index
 	schema  *jsonschema.Schema
 }

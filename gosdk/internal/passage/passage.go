@@ -43,7 +43,7 @@ type Call struct {
 
 	// The fields below record what elicit wrote in the last few runs of its handler in
 	// this round: middleware may run the handler more than once, and use any of the
-	// results. Only elicit calls Wrote, so that no other state is taken for a state of
+	// results. Only elicit calls Wrote, so that no other state can pass for a state of
 	// elicit.
 	mu     sync.Mutex // needed because a handler may still run after its call has ended
 	round  *mcpseal.Round
@@ -52,7 +52,7 @@ type Call struct {
 	owed   mcp.InputRequestMap // the questions of a Pending that the handler must return; nil if there is none
 	taken  bool                // true if the handler has taken the result with these questions
 	failed bool                // true if elicit was misused after Within returned, so that the call must fail
-	waits  bool                // true if the last run of a handler with Within read an answer that is not there yet
+	waits  bool                // true if, in the last run, a handler that calls Within read an answer that is not there yet
 	lacks  string              // why the handler must return an error: it lacks an answer that it asked for; "" if it need not return an error
 
 	input *input // the state and the answers that came in for elicit; nil if nothing came in for it
@@ -78,8 +78,8 @@ type written struct {
 	wording map[string][16]byte
 }
 
-// maxWritten limits how many states a Call keeps in wrote: each state may have
-// mcpseal.Config.MaxState bytes.
+// maxWritten limits how many states a Call keeps in its field wrote: each state may
+// have mcpseal.Config.MaxState bytes.
 const maxWritten = 8
 
 type key struct{}
@@ -98,40 +98,40 @@ func From(ctx context.Context) *Call {
 	return c
 }
 
-// Began records that a run of elicit's handler begins. It may be the first run of this
-// call or a later one.
+// Began is called when a run of elicit's handler begins, the first run of this call or
+// a later one.
 func (c *Call) Began() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asking, c.waits = false, false
 }
 
-// Within returns the asker that the function begin made for this run of a handler. It
-// calls begin only once in a run, so a handler that calls elicit.Within several times
-// gets the same asker each time. ok is false if req is neither the request of the
-// earlier calls of Within in this run nor a copy of it.
-func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMap, begin func() any) (asker any, ok bool) {
+// Within returns the asker for this run of a handler. It calls newAsker only once in a
+// run, so a handler that calls elicit.Within several times gets the same asker each
+// time. The result ok is false if the request is neither the one that earlier calls of
+// Within in this run got, nor a copy of it.
+func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMap, newAsker func() any) (asker any, ok bool) {
 	c.beginning.Lock()
 	defer c.beginning.Unlock()
 	run := withinRun{req, c.opened(), state, answers}
 	if c.within != nil && c.sameRun(run, c.withinOf) {
 		return c.within, sameRequest(run.req, c.withinOf.req)
 	}
-	if c.passedOn(state) {
-		c.settle() // the SDK has asked the questions that the previous run owed
+	if c.isPassedOn(state) {
+		c.settle() // the SDK has asked the questions that the previous run had to return
 	}
-	c.within, c.withinOf = begin(), run
+	c.within, c.withinOf = newAsker(), run
 	return c.within, true
 }
 
-// sameRun reports whether two calls of Within are in one run. If the SDK passed on a
-// state of elicit, that state alone identifies the run: the handler may have copied the
-// answers.
+// sameRun reports whether two calls of Within are in the same run of the handler. If
+// the SDK passed on a state of elicit, that state alone identifies the run: the handler
+// may have copied the answers.
 func (c *Call) sameRun(a, b withinRun) bool {
-	return a.round == b.round && a.state == b.state && (maps.Equal(a.answers, b.answers) || c.passedOn(a.state))
+	return a.round == b.round && a.state == b.state && (maps.Equal(a.answers, b.answers) || c.isPassedOn(a.state))
 }
 
-// Begun records the asker of a handler that was registered with elicit, so that Within
+// Begun stores the asker of a handler that was registered with elicit, so that Within
 // returns this asker.
 func (c *Call) Begun(req mcp.Request, state string, answers mcp.InputResponseMap, asker any) {
 	c.beginning.Lock()
@@ -139,52 +139,54 @@ func (c *Call) Begun(req mcp.Request, state string, answers mcp.InputResponseMap
 	c.within, c.withinOf = asker, withinRun{req, c.opened(), state, answers}
 }
 
-// Owe records the questions of a result that the handler must return.
+// Owe stores the questions of a result that the handler must return.
 func (c *Call) Owe(questions mcp.InputRequestMap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.owed, c.taken = questions, false
 }
 
-// Take records that the handler has taken the result that Owe recorded.
+// Take is called when the handler has taken the result whose questions Owe stored.
 func (c *Call) Take() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.taken = true
 }
 
-// Owes reports whether the handler still must return a result that Owe recorded. The
-// middleware checks this when the handler has returned a result that does not ask.
+// Owes reports whether the handler must still return the result whose questions Owe
+// stored. The middleware checks this when the handler has returned a result without
+// questions.
 func (c *Call) Owes() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.owed != nil
 }
 
-// Taken reports whether the handler has taken the result that it owes: if the handler
-// then fails, its error is what the client must get.
+// Taken reports whether the handler has taken the result that it must return. If the
+// handler fails after that, the client must get the handler's error.
 func (c *Call) Taken() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.taken
 }
 
-// Sends records that the SDK sends a question to an older client. If the handler owes
-// this question, it has returned it: the SDK runs the handler again with the answer.
+// Sends is called when the SDK sends a question to an older client. If Owe stored this
+// question, the handler has now returned it as it must, and owes nothing more: the SDK
+// will run the handler again with the answer.
 func (c *Call) Sends(question mcp.InputRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, owed := range c.owed {
-		if alike(owed, question) {
+		if areAlike(owed, question) {
 			c.owed, c.waits = nil, false
 			return
 		}
 	}
 }
 
-// alike reports whether two questions have the same kind, and, if the user reads them,
+// areAlike reports whether two questions have the same kind, and, if the user reads them,
 // the same message. The SDK changes other parts of some questions when it sends them.
-func alike(a, b mcp.InputRequest) bool {
+func areAlike(a, b mcp.InputRequest) bool {
 	if KindOf(a) != KindOf(b) {
 		return false
 	}
@@ -208,25 +210,26 @@ func (c *Call) Fail() bool {
 	return !before
 }
 
-// Lack records why Within returned an error that the handler must not swallow: if the
-// handler returns a result, it may have acted without an answer or against one. Only the
-// first reason is kept.
-func (c *Call) Lack(why string) {
+// Lack stores the reason why Within returned an error that the handler must not
+// swallow: if the handler returns a result, it may have acted without an answer or
+// against one. Only the first reason is kept.
+func (c *Call) Lack(reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lacks == "" {
-		c.lacks = why
+		c.lacks = reason
 	}
 }
 
-// Lacks returns the reason that Lack recorded, or "" if there is none.
+// Lacks returns the reason that Lack stored, or "" if there is none.
 func (c *Call) Lacks() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lacks
 }
 
-// Wait records that a handler with Within read an answer that is not there yet.
+// Wait is called when a handler that calls Within has read an answer that is not there
+// yet.
 func (c *Call) Wait() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -247,8 +250,8 @@ func (c *Call) Failed() bool {
 	return c.failed
 }
 
-// Wrote records the state that a run of elicit's handler returns, and the digests of the
-// run's questions, by key.
+// Wrote stores the state that a run of elicit's handler returns, and the digests of the
+// run's questions, by the keys of the questions.
 func (c *Call) Wrote(state string, wording map[string][16]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,8 +261,8 @@ func (c *Call) Wrote(state string, wording map[string][16]byte) {
 	c.wrote, c.asking = append(c.wrote, written{state, wording}), true
 }
 
-// Begin begins a round. The argument round is what the boundary read from the token that
-// came in. The caller must not change it afterwards.
+// Begin begins a round: the one that the boundary read from the token that came in. The
+// caller must not change the Round afterwards.
 func (c *Call) Begin(round *mcpseal.Round) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -278,11 +281,11 @@ type input struct {
 	promptArgs map[string]string // a copy of a prompt's arguments
 }
 
-// Keep stores the state and the answers that came in for elicit. The argument req is the
-// request that the handler gets. It has no state and no answers.
+// Keep stores the state and the answers that came in for elicit. The request is the one
+// that the handler gets: it has no state and no answers.
 func (c *Call) Keep(req mcp.Request, state string, answers mcp.InputResponseMap) {
 	in := &input{state: state, answers: answers, params: req.GetParams()}
-	target, arguments, promptArgs := called(req)
+	target, arguments, promptArgs := targetOf(req)
 	in.target, in.arguments, in.promptArgs = target, bytes.Clone(arguments), maps.Clone(promptArgs)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -299,15 +302,15 @@ func (c *Call) Input(req mcp.Request) (state string, answers mcp.InputResponseMa
 	if in == nil {
 		return "", nil, true
 	}
-	if in.params != req.GetParams() && !in.calls(req) {
+	if in.params != req.GetParams() && !in.matches(req) {
 		return "", nil, false
 	}
 	return in.state, in.answers, true
 }
 
-// calls reports whether req calls the same target with the same arguments.
-func (in *input) calls(req mcp.Request) bool {
-	target, arguments, promptArgs := called(req)
+// matches reports whether a request calls the same target with the same arguments.
+func (in *input) matches(req mcp.Request) bool {
+	target, arguments, promptArgs := targetOf(req)
 	return in.target == target && sameValue(in.arguments, arguments) && maps.Equal(in.promptArgs, promptArgs)
 }
 
@@ -316,8 +319,8 @@ func sameRequest(a, b mcp.Request) bool {
 	if a.GetParams() == b.GetParams() {
 		return true
 	}
-	target, arguments, promptArgs := called(a)
-	return (&input{target: target, arguments: arguments, promptArgs: promptArgs}).calls(b)
+	target, arguments, promptArgs := targetOf(a)
+	return (&input{target: target, arguments: arguments, promptArgs: promptArgs}).matches(b)
 }
 
 // sameValue reports whether a and b are the same JSON value. Their bytes may differ,
@@ -334,8 +337,9 @@ func sameValue(a, b []byte) bool {
 	return err == nil && one == other
 }
 
-// called returns what a request calls, and with which arguments.
-func called(req mcp.Request) (target string, arguments []byte, promptArgs map[string]string) {
+// targetOf returns the tool, prompt or resource that a request calls, and the
+// arguments.
+func targetOf(req mcp.Request) (target string, arguments []byte, promptArgs map[string]string) {
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
 		return "tool " + r.Params.Name, r.Params.Arguments, nil
@@ -380,7 +384,7 @@ func (c *Call) Wording(state string) (wording map[string][16]byte, ok bool) {
 // this call of an older client, because the SDK itself passes that state from one run of
 // the handler to the next.
 func (c *Call) Written(state string, wording map[string][16]byte) bool {
-	if c.passedOn(state) {
+	if c.isPassedOn(state) {
 		return true
 	}
 	round := c.opened()
@@ -399,9 +403,9 @@ func (c *Call) Written(state string, wording map[string][16]byte) bool {
 	return len(questions) > 0 && len(questions) == len(wording)
 }
 
-// passedOn reports whether elicit wrote the state earlier in this call of an older
+// isPassedOn reports whether elicit wrote the state earlier in this call of an older
 // client, so that the SDK itself passed it on to this run.
-func (c *Call) passedOn(state string) bool {
+func (c *Call) isPassedOn(state string) bool {
 	asked, _ := c.Wording(state)
 	return asked != nil && c.Older != nil
 }
