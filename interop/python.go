@@ -119,7 +119,7 @@ func pythonOne(p *peer, r *random, format mcpseal.Format, binding mcpseal.Bindin
 }
 
 // opensAs lets the peer open a token. It returns an error if the peer refuses, or if the
-// state in the token is not the text want.
+// state in the token is not the wanted text.
 func opensAs(p *peer, question any, want string) error {
 	a, err := p.ask(question)
 	if err != nil {

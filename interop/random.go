@@ -22,8 +22,8 @@ func (r *random) bytes(n int) []byte {
 
 func (r *random) oneOf(texts ...string) string { return texts[r.IntN(len(texts))] }
 
-// text returns a random text of valid UTF-8. It has at most as many characters as the
-// argument most says.
+// text returns a random text of valid UTF-8, which has at most the given number of
+// characters.
 func (r *random) text(most int) string {
 	var b strings.Builder
 	for range r.IntN(most + 1) {
@@ -78,7 +78,7 @@ type value struct {
 	scalar  string   // the JSON text, if the value is null, true, false or a number
 	text    *string  // the string, if the value is a string
 	items   []value  // the elements of an array, or the values of an object's members
-	names   []string // the names of an object's members, whose values are in items
+	names   []string // the names of an object's members, whose values are in the field items
 	isArray bool
 }
 

@@ -25,8 +25,8 @@ const (
 	attrStoreResult = "mcpseal.store.result"
 )
 
-// other is the value that an attribute gets if its true value must not be shown, because it is
-// not in a list of known values or there are too many values already.
+// other is the value that an attribute gets if its true value must not be shown. That is so if
+// the true value is not in a list of known values, or if there are too many values already.
 const other = "_OTHER"
 
 const (
@@ -34,14 +34,15 @@ const (
 	// operations below 2,000 series, the usual limit of the SDK for an instrument. Beyond
 	// that limit the SDK merges series, even if their reasons differ.
 	maxOwn = 600
-	// maxFormats is how many formats of tokens metrics name. Further formats become other.
+	// maxFormats is how many formats of tokens the metrics name. They show further formats as
+	// "_OTHER".
 	maxFormats = 8
 	// maxText is the maximum length of an attribute's value, in bytes. A longer text is shortened.
 	maxText = 128
 )
 
 // A list holds the values that an attribute may have. Any value that is not in the list is
-// replaced by the last one.
+// replaced by the last value of the list.
 type list []string
 
 func (l list) index(value string) int {
@@ -91,7 +92,7 @@ type labels struct {
 
 	mu      sync.RWMutex // guards all fields below
 	counts  map[kind][]metric.AddOption
-	own     int                                // how many entries of counts name a target
+	own     int                                // how many entries of the map counts name a target
 	formats map[string][][]metric.RecordOption // the key is the format, the index is the operation
 }
 
@@ -150,7 +151,7 @@ func targetAttr(method int, target string) attribute.KeyValue {
 }
 
 // target returns the target of an event in a form that spans may show. It returns "" if the
-// event has no target, if a client may have made the target up, or if targets are left out.
+// event has no target, if a client may have made the target up, or if no target may be named.
 func (l *labels) target(method int, target string) string {
 	if l.none || method >= len(targetAttrs) || target == "" || target == mcpseal.TargetUnknown {
 		return ""
@@ -181,8 +182,8 @@ func plainText(text string) string {
 	return text
 }
 
-// count returns the labels for the counter of operations. It replaces the target by other if
-// metrics may not name this target, or name too many already.
+// count returns the labels for the counter of operations. It replaces the target by "_OTHER" if
+// metrics may not name this target, or if they name too many targets already.
 func (l *labels) count(k kind) []metric.AddOption {
 	if k.target != "" && l.allowed != nil && !l.allowed[k.target] {
 		k.target = other

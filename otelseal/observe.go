@@ -60,7 +60,7 @@ func addToSpan(span trace.Span, k kind, e *mcpseal.Event) {
 		span.SetAttributes(flow)
 		attrs = append(attrs, flow, attribute.Int(attrRound, e.Round))
 	}
-	if e.KeyID != "" && genuine(e) {
+	if e.KeyID != "" && isGenuine(e) {
 		attrs = append(attrs, attribute.String(attrKey, plainText(e.KeyID)))
 	}
 	if e.Format != "" {
@@ -101,13 +101,13 @@ func spanEvent(e *mcpseal.Event) string {
 	return "mcpseal.other"
 }
 
-// genuine reports whether the event's token was certainly sealed with a key of this service,
+// isGenuine reports whether the event's token was certainly sealed with a key of this service,
 // so that its key id was not made up by a client.
-func genuine(e *mcpseal.Event) bool {
+func isGenuine(e *mcpseal.Event) bool {
 	switch {
 	case e.Reason == "" || e.Flow != "":
 		return true
-	case e.Op == cursor.OpOpen: // cursors have no flow; their age is checked last, so for these reasons the key was checked
+	case e.Op == cursor.OpOpen: // cursors have no flow; their key is checked before their age, so with these two reasons the key is genuine
 		return e.Reason == mcpseal.ReasonExpired || e.Reason == mcpseal.ReasonFromTheFuture
 	}
 	return false

@@ -18,8 +18,8 @@ type Config struct {
 	// Targets lists the targets that metrics may name, written as in [mcpseal.Event].Target:
 	// names of tools and prompts, and schemes of resources, such as "file:". Metrics show any
 	// other target as "_OTHER". Nil means that metrics may name every target. Once 600 series
-	// name a target, new series show "_OTHER" instead, with a list and without. If the list
-	// is empty but not nil, neither metrics nor spans show a target.
+	// name a target, new series show "_OTHER" instead. This limit applies with a list and
+	// without one. If the list is empty but not nil, neither metrics nor spans show a target.
 	Targets []string
 }
 
@@ -80,7 +80,7 @@ func New(config Config) (*Observer, error) {
 	return o, nil
 }
 
-// maker makes OpenTelemetry instruments, and collects the errors of making them.
+// maker makes OpenTelemetry instruments, and collects the errors that occur.
 type maker struct {
 	meter metric.Meter
 	errs  []error

@@ -14,12 +14,12 @@ import (
 	"github.com/mcpseal/mcpseal/replay"
 )
 
-// Store returns a store that passes every call to the given store, and measures its results
-// and how long it takes. Pass the returned store to mcpseal.Config.Replay. If the given store
-// is a [mcpseal.NonBlockingStore], so is the returned one, because OpenTelemetry demands that
-// a measurement does not block. If the given store has a method Level, as
-// [replay.SingleProcess] has, metrics also show how full it is. Store returns nil if store is
-// nil.
+// Store returns a store that passes every call to the given store, and measures the results
+// and the durations of these calls. Pass the returned store to mcpseal.Config.Replay. If the
+// given store is a [mcpseal.NonBlockingStore], so is the returned one, because OpenTelemetry
+// demands that a measurement does not block. If the given store has a method Level, as
+// [replay.SingleProcess] has, metrics also show how full it is. Store returns nil if the given
+// store is nil.
 func (o *Observer) Store(store mcpseal.ReplayStore) mcpseal.ReplayStore {
 	if store == nil {
 		return nil
@@ -34,7 +34,8 @@ func (o *Observer) Store(store mcpseal.ReplayStore) mcpseal.ReplayStore {
 	return observed
 }
 
-// cannotBlock reports whether the store's Spend cannot block. A boundary decides in the same way.
+// cannotBlock reports whether the store promises that its method Spend cannot block. A boundary
+// finds this out in the same way.
 func cannotBlock(store mcpseal.ReplayStore) (says bool) {
 	if s, ok := store.(mcpseal.NonBlockingStore); ok {
 		quietly(func() { says = s.NonBlocking() == store }) // the operator == panics if the store's type is not comparable
@@ -101,7 +102,7 @@ func resultOf(returned, first bool, err error) int {
 // nonBlockingStore is an observedStore whose Spend cannot block.
 type nonBlockingStore struct{ *observedStore }
 
-// NonBlocking returns s, which means that Spend of s cannot block.
+// NonBlocking returns s, which means that the method Spend of s cannot block.
 func (s *nonBlockingStore) NonBlocking() mcpseal.ReplayStore { return s }
 
 // quietly calls f. If f panics, quietly returns as if f had returned.

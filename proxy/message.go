@@ -20,16 +20,17 @@ const (
 	list              // a cursor
 )
 
-// kinds has the kind of each method that carries a state or a cursor. Other methods are plain.
+// kinds has the kind of each method that carries a state or a cursor. Other methods have the
+// kind plain.
 var kinds = map[string]kind{
 	"tools/call": call, "prompts/get": call, "resources/read": call,
 	"tools/list": list, "prompts/list": list, "resources/list": list, "resources/templates/list": list,
 	"tasks/list": list, // a method of protocol revision 2025-11-25
 }
 
-// The names of the members that the proxy reads, for each kind of JSON object. Where a name is
-// not listed, its other spellings are allowed too: for example, the params of a custom method
-// may have a member Name.
+// The names of the members that the proxy reads, for each kind of JSON object. If a name is
+// not in the list of an object, other spellings of this name are allowed too: for example, the
+// params of a custom method may have a member Name.
 var (
 	envelopeNames = namesOf("jsonrpc", "id", "method", "params", "result", "error")
 	callNames     = namesOf("name", "uri", "arguments", "requestState", "inputResponses", "_meta")
@@ -75,8 +76,8 @@ func (m *envelope) isNotification() bool { return m.method != "" && m.id == "" }
 func (m *envelope) isAnswer() bool       { return m.method == "" }
 
 // ID returns the same text for two spellings of the same id, since the other side may write a
-// string with other escapes. text is the JSON text of the id. An id that is not a string is
-// returned as it is. A carrier uses ID to find the exchange that an answer belongs to.
+// string with other escapes. The parameter text is the JSON text of the id. An id that is not a
+// string is returned as it is. A carrier uses ID to find the exchange that an answer belongs to.
 func ID(text string) string {
 	if !strings.HasPrefix(text, `"`) {
 		return text
@@ -88,9 +89,9 @@ func ID(text string) string {
 	return text
 }
 
-// readEnvelope reads a message. why says why the message must be refused; "" means that it is
-// accepted.
-func readEnvelope(text string) (m envelope, why string) {
+// readEnvelope reads a message. The result refusal says why the message must be refused; ""
+// means that it is accepted.
+func readEnvelope(text string) (m envelope, refusal string) {
 	m.text = text
 	o, ok := envelopeNames.read(text)
 	if !ok {
@@ -130,8 +131,9 @@ func readEnvelope(text string) (m envelope, why string) {
 	return m, ""
 }
 
-// quoted returns text as a JSON string. Where [jsonorder.AppendRune] wrote half of a surrogate
-// pair into text, quoted writes the escape from which it came. encoding/json would replace it.
+// quoted writes a text as a JSON string. Where [jsonorder.AppendRune] wrote half of a surrogate
+// pair into the text, quoted writes the escape from which this half came. encoding/json would
+// replace it.
 func quoted(text string) string {
 	out := append(make([]byte, 0, len(text)+2), '"')
 	for at := 0; at < len(text); {
@@ -164,8 +166,8 @@ var (
 	internalError  = mcpseal.WireError{Code: -32603, Message: "Internal error"}
 )
 
-// errorMessage returns a JSON-RPC answer with an error. id is the JSON text of the request's
-// id; "" means null.
+// errorMessage returns a JSON-RPC answer with an error. The parameter id is the JSON text of
+// the request's id; "" means null.
 func errorMessage(id string, e mcpseal.WireError) []byte {
 	if id == "" {
 		id = "null"
@@ -174,8 +176,8 @@ func errorMessage(id string, e mcpseal.WireError) []byte {
 	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"error":` + string(text) + `}`)
 }
 
-// resultMessage returns a JSON-RPC answer whose result is a tool's error with this text. id is
-// the JSON text of the request's id.
+// resultMessage returns a JSON-RPC answer whose result is a tool's error with this text. The
+// parameter id is the JSON text of the request's id.
 func resultMessage(id, text string) []byte {
 	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","content":[{"type":"text","text":` + quoted(text) + `}],"isError":true}}`)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
-// names lists the members that the proxy reads of one kind of JSON object.
+// names has the names of the members that the proxy reads in one kind of JSON object.
 type names struct {
 	list []string
 	set  exactjson.Names
@@ -22,7 +22,7 @@ func namesOf(list ...string) *names {
 	return n
 }
 
-// field is a member of a JSON object. present is false if the object does not have it.
+// field is a member of a JSON object. If the object does not have this member, present is false.
 type field struct {
 	jsonorder.Member
 	present bool
@@ -51,8 +51,8 @@ func (n *names) read(text string) (fields []field, ok bool) {
 	}
 }
 
-// misspelt reports whether some JSON parser could take name, which is not in n.list, for a name
-// that is.
+// misspelt reports whether some JSON parser could mistake the given name, which is not in
+// n.list, for a name that is in n.list.
 func (n *names) misspelt(name string) bool {
 	name, _, _ = strings.Cut(name, "\x00") // parsers in C may read a name only up to a zero byte
 	plain := alike.Replace(name)
@@ -61,13 +61,13 @@ func (n *names) misspelt(name string) bool {
 
 // alike removes differences between names that some JSON parsers ignore. pydantic's
 // populate_by_name accepts request_state, and Go's json/v2 can ignore dashes as well. The
-// letters equal an i or st when both are converted to another case; exactjson.Names does not
-// convert them.
+// four letters after the dash equal an i or the letters st when both are converted to another
+// case; exactjson.Names does not convert them.
 var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", "\ufb05", "st", "\ufb06", "st")
 
 // readAll returns all members of an object of questions or answers. It returns false if the
 // text is not one object, or has more members than a round can have questions. It also returns
-// false if a JSON parser could take two members for one, because they have the same name or
+// false if a JSON parser could mistake two members for one, because they have the same name or
 // because a name has half of a surrogate pair, which Go replaces.
 func readAll(text string) (list []field, ok bool) {
 	seen := map[string]bool{}
@@ -89,9 +89,9 @@ func readAll(text string) (list []field, ok bool) {
 // must be removed.
 type changes map[string]string
 
-// apply returns a copy of message in which the object, which begins at the offset base, has the
-// changes. The bytes outside the object stay the same, and so does the text of its other
-// members. It returns nil if there are no changes.
+// apply returns a copy of the message in which one object has the changes. The object begins at
+// the offset base. The bytes outside the object stay the same, and so does the text of the
+// object's other members. apply returns nil if there are no changes.
 func (c changes) apply(message string, base int, object string) []byte {
 	if len(c) == 0 {
 		return nil

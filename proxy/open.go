@@ -105,7 +105,7 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 		return
 	}
 	change := changes{}
-	foreign := adapter.PinsWording(&e.round) // gosdk/elicit sealed it, on a server with the same keys
+	foreign := adapter.PinsWording(&e.round) // true if gosdk/elicit sealed the token, on a server with the same keys
 	if plaintext, has := e.round.State(); has && !foreign {
 		change["requestState"] = quoted(plaintext)
 	} else if state.present {
@@ -119,7 +119,8 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 
 // declaredIn returns the capabilities that a request declares in its _meta. It returns nil if
 // the request has no such declaration: then it is of an older protocol revision. If two
-// parsers could read the declaration differently, declaredIn returns no capabilities, not nil.
+// parsers could read the declaration differently, the result is not nil, but has no
+// capabilities.
 func declaredIn(meta string) *adapter.Capabilities {
 	fields, ok := metaNames.read(meta)
 	if ok && !fields[0].present || !strings.HasPrefix(meta, "{") {
@@ -127,14 +128,14 @@ func declaredIn(meta string) *adapter.Capabilities {
 	}
 	var declared map[string]any
 	if ok {
-		json.Unmarshal([]byte(fields[0].Raw), &declared) // if it is not an object, no capability is declared
+		json.Unmarshal([]byte(fields[0].Raw), &declared) // if the declaration is not an object, it declares no capability
 	}
 	can := adapter.CapabilitiesIn(declared)
 	return &can
 }
 
 // reject sets the answer to a call whose token was rejected, or for which the boundary failed.
-// It logs why, unless why is "".
+// It logs the given reason, unless that is "".
 func (e *Exchange) reject(ctx context.Context, err error, why string) {
 	if why != "" {
 		e.proxy.logger().WarnContext(ctx, "proxy: a token was rejected", "method", mcpseal.PlainText(e.Method), "cause", why)
@@ -152,9 +153,9 @@ type answer struct {
 	kind mcpseal.Kind
 }
 
-// readAnswers reads the client's answers. why says why they must be refused; "" means that
-// they are accepted.
-func readAnswers(answers *field) (list []answer, why string) {
+// readAnswers reads the client's answers. The result refusal says why they must be refused; ""
+// means that they are accepted.
+func readAnswers(answers *field) (list []answer, refusal string) {
 	if !answers.present || answers.Raw == "null" {
 		return nil, ""
 	}
@@ -193,7 +194,7 @@ func kindOf(text string, fields []field) (kind mcpseal.Kind) {
 }
 
 // keepAnswers returns the JSON text of the answers that the server may see, or "" if it may
-// see none. all is true if the server may see all of them.
+// see none. The second result is true if the server may see all answers.
 func (e *Exchange) keepAnswers(ctx context.Context, text string, given []answer, foreign bool) (kept string, all bool) {
 	unsolicited := e.round.First() && e.Method == "tools/call" && e.proxy.unsolicited[e.Target]
 	drop := changes{}

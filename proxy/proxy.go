@@ -88,12 +88,12 @@ type Exchange struct {
 	can    *adapter.Capabilities // the questions that the client can answer; nil if the request does not say
 	round  mcpseal.Round
 	page   cursor.Page
-	done   bool // Seal has seen the answer
+	done   bool // true if Seal has seen the answer
 }
 
-// Open takes a message of the client. caller says which user sent it; nil means that no user
-// is known. Open never returns nil. Call Open for every message of the client. Then send
-// Forward to the server, or Reply to the client.
+// Open takes a message of the client. The parameter caller says which user sent it; nil means
+// that no user is known. Open never returns nil. Call Open for every message of the client.
+// Then send the exchange's field Forward to the server, or its field Reply to the client.
 func (p *Proxy) Open(ctx context.Context, message []byte, caller mcpseal.Principal) *Exchange {
 	e := &Exchange{proxy: p}
 	e.open(ctx, string(message), caller)

@@ -20,7 +20,7 @@ func (e *Exchange) seal(ctx context.Context, message []byte) []byte {
 		return e.proxy.drop(ctx, "a second answer to one request")
 	}
 	e.done = true
-	if why != "" { // this message may be the answer, and no other may follow
+	if why != "" { // this message may be the answer, and perhaps no other message follows
 		return e.fail(ctx, why)
 	}
 	if m.isError {
@@ -38,13 +38,15 @@ func (e *Exchange) seal(ctx context.Context, message []byte) []byte {
 	return message
 }
 
-// fail returns an internal error that replaces an answer that must not be sent. It logs why.
+// fail returns an internal error that replaces an answer that must not be sent. It logs the
+// given reason.
 func (e *Exchange) fail(ctx context.Context, why string) []byte {
 	e.proxy.logger().ErrorContext(ctx, "proxy: an answer of the server was refused", "method", mcpseal.PlainText(e.Method), "cause", why)
 	return e.Failed()
 }
 
-// drop returns nil, which means that the client does not get the message. It logs why.
+// drop returns nil, which means that the client does not get the message. It logs the given
+// reason.
 func (p *Proxy) drop(ctx context.Context, why string) []byte {
 	p.logger().WarnContext(ctx, "proxy: a message of the server was dropped", "cause", why)
 	return nil
@@ -102,9 +104,9 @@ func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []
 	return changes{"requestState": quoted(token)}.apply(m.text, m.result.From, m.result.Raw)
 }
 
-// readQuestions reads the questions of a result. why says why they must not be sent; "" means
-// that they may be sent. needs says what a client must be able to do to answer them.
-func readQuestions(asked *field) (questions []mcpseal.Question, needs []adapter.Need, why string) {
+// readQuestions reads the questions of a result. It also returns what a client must be able to
+// do to answer them, and why they must not be sent; "" means that they may be sent.
+func readQuestions(asked *field) (questions []mcpseal.Question, needs []adapter.Need, refusal string) {
 	if !asked.present || asked.Raw == "null" {
 		return nil, nil, ""
 	}
@@ -126,7 +128,7 @@ func readQuestions(asked *field) (questions []mcpseal.Question, needs []adapter.
 }
 
 // needOf returns what a client must be able to do to answer a question. The Kind of the result
-// is 0 if the question must not be sent. text is the JSON text of the question.
+// is 0 if the question must not be sent. The parameter text is the JSON text of the question.
 func needOf(text string) adapter.Need {
 	fields, ok := questionNames.read(text)
 	if !ok {

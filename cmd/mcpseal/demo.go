@@ -29,7 +29,7 @@ answered.
 Exit code 0 means that everything went as it must: with protection every attack is
 rejected, without it every attack succeeds. If an attack gets no answer, or an
 unexpected one, it could not be tried, and the exit code is 3.`,
-		Args:              exactly(),
+		Args:              exactArgs(),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
@@ -41,7 +41,8 @@ unexpected one, it could not be tried, and the exit code is 3.`,
 	return cmd
 }
 
-// demo first calls the tool of a server as an honest user, and then attacks the server.
+// demo is one run of the command mcpseal demo. The run first calls the tool of a server as an
+// honest user, and then attacks the server.
 type demo struct {
 	unprotected bool // attack only the server without protection
 	out         painter
@@ -52,12 +53,13 @@ type demo struct {
 // with it, and their users.
 type side struct {
 	protected          bool
-	main, brief, other *service // brief: tokens expire after a second; other: another service with the same keys
+	main, brief, other *service // the tokens of brief expire after a second; other is another service with the same keys
 	alice, bob         client
 	attacks            []attack
 }
 
-// lifetime is how long the tokens of side.brief live. It is short, but long enough for two rounds.
+// lifetime is how long the tokens of the server side.brief live. It is short, but long enough
+// for two rounds.
 const lifetime = time.Second
 
 func (d *demo) run(ctx context.Context) error {
@@ -80,7 +82,7 @@ func (d *demo) run(ctx context.Context) error {
 			return fmt.Errorf("without protection: %w", err)
 		}
 	}
-	return d.attack(ctx, bare, sealed)
+	return d.tryAttacks(ctx, bare, sealed)
 }
 
 // prepare starts the servers of one side, makes alice's honest call and prints it, and prepares
@@ -117,7 +119,7 @@ func (d *demo) prepare(ctx context.Context, s *side, out painter) error {
 		with = "without protection"
 	}
 	out.line("The tool deploy, %s, at %s\n", with, s.main.url)
-	states, err := s.honest(ctx, out)
+	states, err := s.callHonestly(ctx, out)
 	if err != nil {
 		return err
 	}
@@ -149,9 +151,9 @@ var (
 // deployed is the result of an honest call.
 const deployed = "deployed frontend 1.4.2 in eu, 10% of traffic"
 
-// honest makes alice's call as an honest client does, and prints it. It returns the two states
-// that she got: one with the first question, one with the second.
-func (s *side) honest(ctx context.Context, out painter) (states [2]string, err error) {
+// callHonestly makes alice's call as an honest client does, and prints it. It returns the two
+// states that she got: one with the first question, one with the second.
+func (s *side) callHonestly(ctx context.Context, out painter) (states [2]string, err error) {
 	wrote := []string{"step=1&traffic=10", "step=2&traffic=10"}
 	var answers mcp.InputResponseMap
 	state := ""
@@ -167,7 +169,7 @@ func (s *side) honest(ctx context.Context, out painter) (states [2]string, err e
 			out.line("  the tool asks      %s", q.(*mcp.ElicitParams).Message)
 		}
 		out.line("  the handler wrote  %s", wrote[i])
-		out.line("  the client saw     %s", short(result.RequestState))
+		out.line("  the client saw     %s", shorten(result.RequestState))
 		state, states[i] = result.RequestState, result.RequestState
 		answers = []mcp.InputResponseMap{confirmed, inEurope}[i]
 	}
@@ -182,8 +184,8 @@ func (s *side) honest(ctx context.Context, out painter) (states [2]string, err e
 	return states, nil
 }
 
-// short shortens a state to fit on a line of 80 columns.
-func short(state string) string {
+// shorten shortens a state to fit on a line of 80 columns.
+func shorten(state string) string {
 	const room = 48
 	if len(state) <= room {
 		return state

@@ -63,7 +63,7 @@ func (s *side) plan(ctx context.Context, states [2]string) ([]attack, error) {
 		return func(did action) string { return did.done + how }
 	}
 	return []attack{
-		{name: "one character changed", who: &s.alice, params: deploy(changed(asked), inEurope), harm: did(" without a confirmation")},
+		{name: "one character changed", who: &s.alice, params: deploy(changeOne(asked), inEurope), harm: did(" without a confirmation")},
 		{name: "the end cut off", who: &s.alice, params: deploy(confirmedState[:len(confirmedState)-len("&traffic=10")], inEurope),
 			harm: func(did action) string {
 				if did.traffic == agreed.traffic {
@@ -91,20 +91,20 @@ func (s *side) plan(ctx context.Context, states [2]string) ([]attack, error) {
 	}, nil
 }
 
-// attack tries every attack on both servers and prints a table of what happened. sealed is nil
-// if only the server without protection is attacked.
-func (d *demo) attack(ctx context.Context, bare, sealed *side) error {
+// tryAttacks tries every attack on both servers and prints a table of what happened. If only the
+// server without protection is attacked, the parameter sealed is nil.
+func (d *demo) tryAttacks(ctx context.Context, bare, sealed *side) error {
 	last := ""
 	if sealed != nil {
 		last = "with it, and why"
 	}
 	d.row(cell{text: "  "}, "attack", cell{text: "harm without protection"}, cell{text: last})
 	harmless, succeeded, untried := 0, 0, 0
-	broken := false // whether the server on which a token expires could not be attacked
-	var why error   // why the first of the attacks that could not be tried was not
+	broken := false // true if an attack on the protected server, or on the only server, could not be tried
+	var why error   // why an attack could not be tried; with several such attacks, why the first could not
 	var wire string // what a rejected client gets
 	for i, a := range bare.attacks {
-		if !broken { // if an attack could not be tried, the demo has failed, so do not wait
+		if !broken { // otherwise the demo has failed already, so it does not wait
 			time.Sleep(a.wait)
 		}
 		without, with := a.try(ctx), outcome{}
@@ -113,13 +113,13 @@ func (d *demo) attack(ctx context.Context, bare, sealed *side) error {
 		case without.err != nil:
 			first = untriedCell
 		case without.harm == "":
-			first, mark = cell{green, "none: " + without.brief()}, cell{green, "ok"}
+			first, mark = cell{green, "none: " + without.summary()}, cell{green, "ok"}
 			harmless++
 		}
 		if sealed != nil {
 			sealed.main.lastTold()
 			with = sealed.attacks[i].try(ctx)
-			second, mark = cell{green, cmp.Or(sealed.main.lastTold(), with.brief())}, cell{green, "ok"}
+			second, mark = cell{green, cmp.Or(sealed.main.lastTold(), with.summary())}, cell{green, "ok"}
 			switch {
 			case with.err != nil:
 				second = untriedCell
@@ -183,12 +183,12 @@ func (d *demo) row(mark cell, name string, harm, answer cell) {
 type outcome struct {
 	harm     string // what harm was done; "" if the server did not do what the attacker wanted
 	answer   string // what a rejected client got
-	rejected bool   // false if the client got the question again
+	rejected bool   // true if the server rejected the state; false if the client got the question again
 	err      error  // why the attack could not be tried
 }
 
-// brief describes the answer in at most two words.
-func (o outcome) brief() string {
+// summary describes the answer in at most two words.
+func (o outcome) summary() string {
 	if o.rejected {
 		return "rejected"
 	}
@@ -223,10 +223,10 @@ func (a *attack) try(ctx context.Context) outcome {
 	return outcome{err: fmt.Errorf("the tool answered %.80q", content(result))}
 }
 
-// stateOf calls the tool on the server one as alice. It returns the state that she gets after
+// stateOf calls the tool on the given server as alice. It returns the state that she gets after
 // she confirmed.
-func (s *side) stateOf(ctx context.Context, one *service) (string, error) {
-	alice, err := connect(ctx, one, "alice")
+func (s *side) stateOf(ctx context.Context, server *service) (string, error) {
+	alice, err := connect(ctx, server, "alice")
 	if err != nil {
 		return "", err
 	}
@@ -246,9 +246,9 @@ func (s *side) stateOf(ctx context.Context, one *service) (string, error) {
 	return params.RequestState, nil
 }
 
-// changed returns the state with one character changed. If the state is readable, the
+// changeOne returns the state with one character changed. If the state is readable, the
 // changed character is the number of the step.
-func changed(state string) string {
+func changeOne(state string) string {
 	if i := strings.Index(state, "step=1"); i >= 0 {
 		return strings.Replace(state, "step=1", "step=2", 1)
 	}

@@ -53,7 +53,7 @@ func durationVar(cmd *cobra.Command, d *time.Duration, name string, otherwise ti
 	cmd.Flags().Var((*durationFlag)(d), name, text)
 }
 
-// usual has the lifetime of tokens and the clock skew that services assume if their
+// usual holds the lifetime of tokens and the clock skew that services assume if their
 // keys.Options do not set them.
 var usual = keyfile.Room{TTL: keyfile.UsualTTL, Skew: keyfile.UsualSkew}
 
@@ -78,10 +78,10 @@ func (r *room) check() error {
 	return nil
 }
 
-// of returns the lifetime of tokens and the clock skew that a command uses when it changes
-// the file d. Each of the two is the larger of the value in the file and the value of the
-// flag, or the usual value if neither is set.
-func (r *room) of(d *keyfile.Document) keyfile.Room {
+// forChange returns the lifetime of tokens and the clock skew that a command uses when it
+// changes the key file. Each of the two is the larger of the value in the file and the value
+// of the flag, or the usual value if neither is set.
+func (r *room) forChange(d *keyfile.Document) keyfile.Room {
 	room := d.Room().AtLeast(r.Room)
 	if room.TTL == 0 {
 		room.TTL = usual.TTL
@@ -92,11 +92,11 @@ func (r *room) of(d *keyfile.Document) keyfile.Room {
 	return room
 }
 
-// loading returns the lifetime of tokens and the clock skew that services require when they
-// load the file d: its old keys must open for long enough for both. Each of the two is the
+// forLoading returns the lifetime of tokens and the clock skew that services require when they
+// load the key file: its old keys must open for long enough for both. Each of the two is the
 // value in the file, but at least the usual value. A flag replaces the usual value, for
 // services whose keys.Options set another one.
-func (r *room) loading(d *keyfile.Document) keyfile.Room {
+func (r *room) forLoading(d *keyfile.Document) keyfile.Room {
 	least := r.Room
 	if least.TTL == 0 {
 		least.TTL = usual.TTL
@@ -107,10 +107,10 @@ func (r *room) loading(d *keyfile.Document) keyfile.Room {
 	return d.Room().AtLeast(least)
 }
 
-// warnings returns a warning for each of --ttl and --skew if services refuse its value by
-// default, or if it has no effect because the file has a larger value.
+// warnings returns a warning for each of the flags --ttl and --skew if services refuse the
+// flag's value by default, or if the flag has no effect because the file has a larger value.
 func (r *room) warnings(d *keyfile.Document) (all []string) {
-	room := r.of(d)
+	room := r.forChange(d)
 	if room.TTL < usual.TTL {
 		all = append(all, fmt.Sprintf("services refuse a file for a TTL of less than %s, the lifetime of cursors, unless keys.Options.LongestTTL says %v", span(usual.TTL), room.TTL))
 	}
@@ -183,8 +183,8 @@ func (s *sizeFlag) Set(text string) error {
 	return errors.New("not a size such as 65536, 64KiB or 4MiB, below 2GiB")
 }
 
-// countFlag is the value of a flag that is a whole number, at least 1 and without leading zeros,
-// which some would read as octal.
+// countFlag is the value of a flag that is a whole number of at least 1. A leading zero is
+// refused, because some people would read the number as octal.
 type countFlag int
 
 func (c *countFlag) Type() string { return "number" }

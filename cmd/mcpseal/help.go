@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// columns is the width of the help in characters. A terminal with 80 columns does not break
-// its lines.
+// columns is the width of the help in characters: a terminal with 80 columns does not break the
+// lines of the help.
 const columns = 80
 
 // fitHelp makes the help of every command fit a terminal, including the commands that
@@ -32,8 +32,9 @@ func fitHelp(root *cobra.Command) {
 	fit(root)
 }
 
-// reflow breaks the lines of every paragraph anew, so that no line is longer than columns. It
-// does not change a paragraph with an indented line, because such a paragraph is an example.
+// reflow breaks the lines of every paragraph anew, so that no line has more than 80
+// characters. It does not change a paragraph with an indented line, because such a paragraph
+// is an example.
 func reflow(text string) string {
 	paragraphs := strings.Split(strings.ReplaceAll(text, "\t", "    "), "\n\n")
 	for i, p := range paragraphs {

@@ -21,7 +21,7 @@ import (
 // of this length.
 const maxToken = 16 << 20
 
-// inspection holds the flags of the command inspect.
+// inspection holds the flags of the command mcpseal inspect.
 type inspection struct {
 	keys           keyFlags
 	binding        inspect.Binding
@@ -64,7 +64,7 @@ give --issuer and --client too if the token has iss or client_id.
 			if len(args) == 0 {
 				return nil
 			}
-			return exactly("TOKEN")(cmd, args)
+			return exactArgs("TOKEN")(cmd, args)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -12,12 +12,12 @@ import (
 	"github.com/mcpseal/mcpseal/internal/b64u"
 )
 
-// foreign reports what it finds out about a token of another implementation. It may name two
-// implementations, because some write the same prefix.
-func (r *report) foreign(token string) error {
+// addForeign adds to the report what it finds out about a token of another implementation. It
+// may name two implementations, because some write the same prefix.
+func (r *report) addForeign(token string) error {
 	parts := strings.Split(token, ".")
 	switch {
-	case len(parts) == 3 && parts[0] == "v1" && r.signed(parts[1]):
+	case len(parts) == 3 && parts[0] == "v1" && r.addSigned(parts[1]):
 		return nil
 	case len(parts) == 2 && parts[0] == "v1":
 		if raw, err := b64u.Decode(nil, parts[1]); err == nil && len(raw) >= 12+16 {
@@ -35,15 +35,15 @@ func (r *report) foreign(token string) error {
 			r.add("readable", "readable", "its holder can read the length, nothing else", []string{"length"})
 			return nil
 		}
-	case len(parts) == 1 && r.atd(token):
+	case len(parts) == 1 && r.addATD(token):
 		return nil
 	}
-	return r.unknown(token)
+	return r.addUnknown(token)
 }
 
-// signed reports what it finds out about a token that is signed but not encrypted. It returns
-// false if body is not the body of such a token.
-func (r *report) signed(body string) bool {
+// addSigned adds to the report what it finds out about a token that is signed but not encrypted.
+// It returns false if the given text is not the body of such a token.
+func (r *report) addSigned(body string) bool {
 	raw, err := b64u.Decode(nil, body)
 	if err != nil {
 		return false
@@ -70,9 +70,9 @@ func (r *report) signed(body string) bool {
 	return true
 }
 
-// atd reports what it finds out about a cursor of the ATD runtime, which is CBOR with a
-// signature. It returns false if token is not such a cursor.
-func (r *report) atd(token string) bool {
+// addATD adds to the report what it finds out about a cursor of the ATD runtime, which is CBOR
+// with a signature. It returns false if the token is not such a cursor.
+func (r *report) addATD(token string) bool {
 	raw, err := b64u.Decode(nil, token)
 	if err != nil || len(raw) <= 32 {
 		return false
@@ -99,8 +99,9 @@ func (r *report) atd(token string) bool {
 	return true
 }
 
-// unknown reports that the token has an unknown format, and always returns an error.
-func (r *report) unknown(token string) error {
+// addUnknown adds to the report that the token has an unknown format, and always returns an
+// error.
+func (r *report) addUnknown(token string) error {
 	r.add("format", "format", "unknown", "unknown")
 	r.add("length", "length", fmt.Sprintf("%d characters", len(token)), len(token))
 	r.add("", "reason", "", string(mcpseal.ReasonMalformed))

@@ -95,7 +95,7 @@ func (k *keyFlags) fromFile(cmd *cobra.Command, at time.Time) (knownKeys, error)
 	if err != nil {
 		return knownKeys{}, failed("%w", fileError(k.file, err))
 	}
-	all, err := k.unwrap.all(cmd, d)
+	all, err := k.unwrap.decryptAll(cmd, d)
 	var exit *exitError
 	if errors.As(err, &exit) {
 		return knownKeys{}, err

@@ -22,8 +22,9 @@ import (
 // id, the nonce and the tag.
 const sealedOverhead = 4 + 12 + 16
 
-// native reports what it finds out about a token or cursor in mcpseal's own format.
-func (r *report) native(cmd *cobra.Command, token string, purpose mcpseal.Purpose, a asked) error {
+// addNative adds to the report what it finds out about a token or cursor in mcpseal's own
+// format.
+func (r *report) addNative(cmd *cobra.Command, token string, purpose mcpseal.Purpose, a asked) error {
 	ctx := cmd.Context()
 	name := map[mcpseal.Purpose]string{mcpseal.PurposeState: "mcpseal state", mcpseal.PurposeCursor: "mcpseal cursor"}[purpose]
 	r.add("format", "format", fmt.Sprintf("%s (%s)", name, purpose.Prefix()), name)
@@ -51,7 +52,7 @@ func (r *report) native(cmd *cobra.Command, token string, purpose mcpseal.Purpos
 	if !ok {
 		if known.file != nil {
 			if revoked := known.file.FindRevoked(id); revoked != nil {
-				r.add("revoked", "revoked", "its key was revoked, "+when(revoked.At, r.now), revoked.At)
+				r.add("revoked", "revoked", "its key was revoked, "+timeText(revoked.At, r.now), revoked.At)
 			}
 		}
 		return r.verdict(mcpseal.ReasonUnknownKey, "")
@@ -85,7 +86,7 @@ func (r *report) state(ctx context.Context, token string, payload []byte, all *m
 	r.add("flow", "flow", fmt.Sprintf("%s, round %d", flow, s.Round), flow)
 	r.add("", "round", "", s.Round)
 	r.time("flow began", "flow_start", s.FlowStart)
-	r.bound(s.Audience, s.User, "nobody")
+	r.addBound(s.Audience, s.User, "nobody")
 	var questions []string
 	asked := []map[string]any{}
 	for _, q := range s.Questions {
@@ -154,7 +155,7 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 	if c.Everybody {
 		who = "anybody"
 	}
-	r.bound(true, c.User, who)
+	r.addBound(true, c.User, who)
 	r.add("position", "position", fmt.Sprintf("%s: %s", count(len(c.Position), "byte"), quoted(string(c.Position))), c.Position)
 	if !a.verdict {
 		return nil
@@ -187,10 +188,10 @@ func (r *report) cursor(payload []byte, phase keyfile.Phase, a asked) error {
 
 const pagedHint = "for a paged tool, leave the cursor itself and the arguments in PageOptions.Unbound out of --args, and write the defaults of the schema"
 
-// bound reports what the token is bound to. It cannot show the names of the service and the
-// user, because the token holds only their digests. But the flags --audience and --user can
-// be compared with these digests.
-func (r *report) bound(audience, user bool, otherwise string) {
+// addBound adds to the report what the token is bound to. It cannot show the names of the
+// service and the user, because the token holds only their digests. But the flags --audience
+// and --user can be compared with these digests.
+func (r *report) addBound(audience, user bool, otherwise string) {
 	service, who := "no service", otherwise
 	if audience {
 		service = "a service (compare with --audience)"

@@ -24,8 +24,8 @@ type reportLine struct {
 	value       any
 }
 
-// add adds a line to the report. Without --json the line prints label and text; with --json
-// it prints name and value.
+// add adds a line to the report. Without the flag --json, the line shows the label and the text;
+// with the flag, it shows the name and the value.
 func (r *report) add(label, name, text string, value any) {
 	r.lines = append(r.lines, reportLine{label, name, text, value})
 }
@@ -36,7 +36,7 @@ func (r *report) time(label, name string, milli int64) {
 		r.add(label, name, "at a time that no calendar has", nil)
 		return
 	}
-	r.add(label, name, when(t, r.now), t)
+	r.add(label, name, timeText(t, r.now), t)
 }
 
 func (r *report) print(out io.Writer, asJSON bool) error {
@@ -63,16 +63,17 @@ func (r *report) print(out io.Writer, asJSON bool) error {
 }
 
 // inspect adds to the report what it can find out about the token. It returns an error if the
-// token would not be accepted, or if it cannot find out whether it would.
+// token would not be accepted, or if inspect cannot find out whether the token would be
+// accepted.
 func (r *report) inspect(cmd *cobra.Command, token string, a asked) error {
 	prefix, _, _ := strings.Cut(token, ".")
 	switch prefix + "." {
 	case mcpseal.PurposeState.Prefix():
-		return r.native(cmd, token, mcpseal.PurposeState, a)
+		return r.addNative(cmd, token, mcpseal.PurposeState, a)
 	case mcpseal.PurposeCursor.Prefix():
-		return r.native(cmd, token, mcpseal.PurposeCursor, a)
+		return r.addNative(cmd, token, mcpseal.PurposeCursor, a)
 	}
-	if err := r.foreign(token); err != nil {
+	if err := r.addForeign(token); err != nil {
 		return err
 	}
 	if a.keys.given() && !a.keys.implied {
@@ -81,8 +82,9 @@ func (r *report) inspect(cmd *cobra.Command, token string, a asked) error {
 	return nil
 }
 
-// verdict adds to the report whether the token would be accepted. If reason is "", it would.
-// Otherwise it would be rejected: verdict adds the reason too, and returns an error.
+// verdict adds to the report whether the token would be accepted. The reason "" means that it
+// would. Any other reason means that it would be rejected: verdict adds this reason too, and
+// returns an error.
 func (r *report) verdict(reason mcpseal.Reason, detail string) error {
 	if reason == "" {
 		r.add("accepted", "accepted", "yes"+detail, true)
@@ -106,7 +108,7 @@ func (r *report) anotherUser(a asked, bound bool) error {
 	return err
 }
 
-// whyNot explains in words each reason for a rejected token.
+// whyNot has, for each reason to reject a token, an explanation in words.
 var whyNot = map[mcpseal.Reason]string{
 	mcpseal.ReasonMalformed:     "this is not the text of a token; a part of it may be missing",
 	mcpseal.ReasonUnknownKey:    "its key is not among these keys, or no longer opens",

@@ -25,7 +25,7 @@ accepts the latter, for a key that was revoked. Exit code 3 means that there is 
 answer: secrets are encrypted and nothing was given to decrypt them, or the two files
 have no key in common.`,
 		Example:           `  mcpseal keys check new-keys --against /etc/release/keys`,
-		Args:              exactly("FILE"),
+		Args:              exactArgs("FILE"),
 		ValidArgsFunction: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.room.check(); err != nil {
@@ -52,7 +52,7 @@ have no key in common.`,
 	return cmd
 }
 
-// checking holds the flags of the command check.
+// checking holds the flags of the command mcpseal keys check.
 type checking struct {
 	room      room
 	unwrap    unwrap
@@ -72,9 +72,9 @@ func (c *checking) check(cmd *cobra.Command, path string) (fileView, error) {
 			view.warn("%s: %s", named(identity), how)
 		}
 	}
-	needed := c.room.loading(d)
+	needed := c.room.forLoading(d)
 	if err := d.Check(view.now, needed); err != nil {
-		return view, no("%s would not load: %s", named(path), repairable(path, err))
+		return view, no("%s would not load: %s", named(path), withRepair(path, err))
 	}
 	var lost []string
 	done := named(path) + " would load"
@@ -83,7 +83,7 @@ func (c *checking) check(cmd *cobra.Command, path string) (fileView, error) {
 		if err != nil {
 			return view, err
 		}
-		if err := c.refused(path, old, d, view.now); err != nil {
+		if err := c.refusal(path, old, d, view.now); err != nil {
 			return view, err
 		}
 		view.Changes, lost = differences(old, d, view.now, needed)
@@ -103,15 +103,15 @@ func (c *checking) check(cmd *cobra.Command, path string) (fileView, error) {
 	return view, nil
 }
 
-// refused returns why a service that uses the file old would refuse to load the file d, or
+// refusal returns why a service that uses the old file would refuse to load the new file d, or
 // nil if it would load d.
-func (c *checking) refused(path string, old, d *keyfile.Document, now time.Time) error {
+func (c *checking) refusal(path string, old, d *keyfile.Document, now time.Time) error {
 	keys, revoked := d.ByID()
 	oldKeys, oldRevoked := old.ByID()
 	common := false
 	for id := range keys {
 		if r := oldRevoked[id]; r != nil {
-			return no("%s would not load: key %s was revoked in %s (%s)", named(path), id, named(c.against), when(r.At, now))
+			return no("%s would not load: key %s was revoked in %s (%s)", named(path), id, named(c.against), timeText(r.At, now))
 		}
 		common = common || oldKeys[id] != nil
 	}
@@ -147,7 +147,7 @@ func (c *checking) checkSecrets(cmd *cobra.Command, path string, d *keyfile.Docu
 		return failed("the dates in %s are good, but the secrets are wrapped with %s and could not be looked at: give %s",
 			named(path), scheme, howToUnwrap(scheme))
 	}
-	keys, err := c.unwrap.some(cmd, needed)
+	keys, err := c.unwrap.decrypt(cmd, needed)
 	if err == nil {
 		_, err = mcpseal.NewRing(keys...)
 	}
@@ -158,9 +158,9 @@ func (c *checking) checkSecrets(cmd *cobra.Command, path string, d *keyfile.Docu
 	return no("%s would not load: %w", named(path), err)
 }
 
-// differences compares two files of keys. The result lines says what changes for a service
-// that loads d instead of old, one change in each line. The result lost has those of the lines
-// that make services reject valid tokens.
+// differences compares two files of keys. The first result has a text for each change that a
+// service sees if it loads the new file d instead of the old one. The second result has only
+// the texts of those changes that make services reject valid tokens.
 func differences(old, d *keyfile.Document, now time.Time, needed keyfile.Room) (lines, lost []string) {
 	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	loss := func(format string, args ...any) {

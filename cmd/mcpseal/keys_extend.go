@@ -30,7 +30,7 @@ command in its error. A key never ends earlier than before; to end one, revoke i
 			if len(args) == 2 {
 				return nil
 			}
-			return exactly("FILE")(cmd, args)
+			return exactArgs("FILE")(cmd, args)
 		},
 		ValidArgsFunction: completeID,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,10 +44,10 @@ command in its error. A key never ends earlier than before; to end one, revoke i
 				return extendOne(cmd, args[0], args[1], until)
 			}
 			return update(cmd, args[0], func(d *keyfile.Document, now time.Time, did *fileView) error {
-				needed := room.of(d)
+				needed := room.forChange(d)
 				did.Warnings = room.warnings(d)
 				d.Raise(room.Room)
-				did.extended(d.Extend(now, needed))
+				did.noteExtended(d.Extend(now, needed))
 				return d.Check(now, needed)
 			})
 		},
@@ -82,13 +82,13 @@ func extendOne(cmd *cobra.Command, path, name, until string) error {
 			return no("key %s opens until %s UTC; --until is not later than that and now", id, clock(k.OpensUntil))
 		}
 		k.OpensUntil = end.UTC().Truncate(time.Millisecond)
-		did.extended([]*keyfile.Key{k})
+		did.noteExtended([]*keyfile.Key{k})
 		return d.Check(now, keyfile.Room{})
 	})
 }
 
-// extended writes into the view which keys now open tokens for longer than before.
-func (v *fileView) extended(keys []*keyfile.Key) {
+// noteExtended writes into the view which keys now open tokens for longer than before.
+func (v *fileView) noteExtended(keys []*keyfile.Key) {
 	if len(keys) == 0 {
 		v.Done = "every key opens for long enough"
 		return

@@ -10,7 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/keyfile"
 )
 
-// maxSeals is how many values a key may seal for one purpose, states or cursors.
+// maxSeals is how many values a key may seal for one purpose. The purposes are states and
+// cursors.
 const maxSeals = 1 << 32
 
 func newKeysList() *cobra.Command {
@@ -28,7 +29,7 @@ A key is good for 2³² seals over the whole fleet. --rate says how many seals t
 fleet makes a second; a warning names a key that may have made half of its 2³².
 
 Exit code 1 means that services would not load the file.`,
-		Args:              exactly("FILE"),
+		Args:              exactArgs("FILE"),
 		ValidArgsFunction: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := room.check(); err != nil {
@@ -41,9 +42,9 @@ Exit code 1 means that services would not load the file.`,
 			if err != nil {
 				return err
 			}
-			problem := d.Check(view.now, room.loading(d))
+			problem := d.Check(view.now, room.forLoading(d))
 			if problem != nil {
-				view.OK, view.Problem = false, repairable(args[0], problem)
+				view.OK, view.Problem = false, withRepair(args[0], problem)
 			}
 			for _, k := range view.Keys {
 				if k.Phase != keyfile.Sealing {
@@ -67,7 +68,7 @@ Exit code 1 means that services would not load the file.`,
 	return cmd
 }
 
-// look reads the file at path. It returns a view of the file, with warnings, and the parsed
+// look reads the file of keys. It returns a view of the file, with warnings, and the parsed
 // file.
 func look(path string) (fileView, *keyfile.Document, error) {
 	d, err := keyfile.Read(path)
@@ -95,9 +96,9 @@ func userOf(path string) int {
 	return os.Geteuid()
 }
 
-// repairable returns the text of err. If a command can repair the file, the text ends with
+// withRepair returns the text of an error. If a command can repair the file, the text ends with
 // that command.
-func repairable(path string, err error) string {
+func withRepair(path string, err error) string {
 	var short *keyfile.TooShort
 	if errors.As(err, &short) {
 		return err.Error() + "; run: " + short.Repair(path)

@@ -30,9 +30,9 @@ or a secret store.`,
 		ValidArgsFunction: oneFile,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if onlyPrint {
-				return exactly()(cmd, args)
+				return exactArgs()(cmd, args)
 			}
-			return exactly("FILE")(cmd, args)
+			return exactArgs("FILE")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if key := mcpseal.GenerateKey(); onlyPrint && forProgram(cmd) {

@@ -16,7 +16,7 @@ func newKeysPrune() *cobra.Command {
 		Long: `Takes out keys that have expired by the clock of every replica, and the ids of keys
 that were revoked more than 30 days ago, unless an older key is still in the file. A
 key that still opens is never taken out: revoke does that.`,
-		Args:              exactly("FILE"),
+		Args:              exactArgs("FILE"),
 		ValidArgsFunction: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return update(cmd, args[0], func(d *keyfile.Document, now time.Time, did *fileView) error {

@@ -32,9 +32,9 @@ keys that were made after the leak must go too.`,
   mcpseal keys revoke keys 3f2a91c0 --replace     one key leaked, a moment ago`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if all {
-				return exactly("FILE")(cmd, args)
+				return exactArgs("FILE")(cmd, args)
 			}
-			return exactly("FILE", "ID")(cmd, args[:min(len(args), 2)])
+			return exactArgs("FILE", "ID")(cmd, args[:min(len(args), 2)])
 		},
 		ValidArgsFunction: completeID,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,7 +62,7 @@ keys that were made after the leak must go too.`,
 						ids = append(ids, k.ID)
 					}
 				}
-				return revoke(d, ids, now, did, room.of(d), successor, &secrets)
+				return revoke(d, ids, now, did, room.forChange(d), successor, &secrets)
 			})
 		},
 	}
@@ -73,8 +73,8 @@ keys that were made after the leak must go too.`,
 	return cmd
 }
 
-// revoke takes keys out of the file d. If one of these keys seals now, it also adds the key
-// successor. If successor is nil, it returns an error in that case.
+// revoke takes keys out of the key file. If one of these keys seals now, it also adds the
+// successor to the file, or returns an error if the successor is nil.
 func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileView, room keyfile.Room, successor *keyfile.Key, secrets *secrets) error {
 	sealing := d.Schedule().SealerAt(now)
 	var revoked, already []string
@@ -93,12 +93,12 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 			if err := secrets.add(d, successor); err != nil {
 				return err
 			}
-			did.added(successor)
+			did.noteAdded(successor)
 		}
 		d.Revoke(id, now)
 		revoked = append(revoked, id.String())
 	}
-	d.Extend(now, room) // without the revoked key, the key before it seals for longer, so it must also open for longer
+	d.Extend(now, room) // without the revoked key, the key before it seals for longer, so that key must also open for longer
 	did.Done = "revoked " + strings.Join(revoked, " ") + "; bring the file to every replica now"
 	if len(revoked) == 0 {
 		did.Done = strings.Join(already, " ") + ": revoked already"

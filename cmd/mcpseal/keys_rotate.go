@@ -20,7 +20,7 @@ func newKeysAdd() *cobra.Command {
 also sets when they end.`,
 		Example: `  mcpseal keys add keys --in 1h
   mcpseal keys add keys --stdin < key   a key that exists already`,
-		Args:              exactly("FILE"),
+		Args:              exactArgs("FILE"),
 		ValidArgsFunction: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := start.check(); err != nil {
@@ -35,7 +35,7 @@ also sets when they end.`,
 				if err := secrets.add(d, k); err != nil {
 					return err
 				}
-				did.added(k)
+				did.noteAdded(k)
 				did.Warnings = start.warnings(usual.Skew)
 				return d.Check(now, keyfile.Room{})
 			})
@@ -66,7 +66,7 @@ then the next one is refused, with exit code 1. To start over, revoke the key th
 is waiting.`,
 		Example: `  mcpseal keys rotate keys
   mcpseal keys rotate keys --in 30m --ttl 24h`,
-		Args:              exactly("FILE"),
+		Args:              exactArgs("FILE"),
 		ValidArgsFunction: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(start.check(), room.check()); err != nil {
@@ -81,16 +81,16 @@ is waiting.`,
 				for _, other := range schedule {
 					if schedule.Phase(other, now) == keyfile.Waiting {
 						return no("a rotation is under way: key %s takes over at %s; rotate again after that, or give up key %s first: mcpseal keys revoke %s %s",
-							other.ID, when(other.SealsFrom, now), other.ID, named(args[0]), other.ID)
+							other.ID, timeText(other.SealsFrom, now), other.ID, named(args[0]), other.ID)
 					}
 				}
-				if err := secrets.fit(d, k); err != nil {
+				if err := secrets.checkEncrypted(d, k); err != nil {
 					return err
 				}
 				k.Made, k.SealsFrom = now, now.Add(start.in)
-				needed := room.of(d)
+				needed := room.forChange(d)
 				did.Warnings = append(start.warnings(needed.Skew), room.warnings(d)...)
-				did.added(k)
+				did.noteAdded(k)
 				d.Raise(room.Room)
 				return d.Rotate(k, now, needed)
 			})
@@ -102,9 +102,9 @@ is waiting.`,
 	return cmd
 }
 
-// added notes two things in the view: the file's new key, and the time by which every
+// noteAdded notes two things in the view: the file's new key, and the time by which every
 // replica must have the file.
-func (v *fileView) added(k *keyfile.Key) {
+func (v *fileView) noteAdded(k *keyfile.Key) {
 	v.Added, v.DeliverBefore = k.ID.String(), &k.SealsFrom
 	v.Done = fmt.Sprintf("added key %s; bring the file to every replica before %s UTC", k.ID, clock(k.SealsFrom))
 	if k.SealsFrom.Equal(k.Made) {

@@ -62,17 +62,18 @@ func (s *secrets) make(cmd *cobra.Command) (*keyfile.Key, error) {
 	return k, err
 }
 
-// add adds k to the file d. It returns an error if k is not encrypted but another key in the
-// file is.
+// add adds the key k to the key file. It returns an error if the secret of k is not encrypted
+// but the secret of another key in the file is.
 func (s *secrets) add(d *keyfile.Document, k *keyfile.Key) error {
-	if err := s.fit(d, k); err != nil {
+	if err := s.checkEncrypted(d, k); err != nil {
 		return err
 	}
 	return d.Add(k)
 }
 
-// fit returns an error if k is not encrypted, but another key in the file is.
-func (s *secrets) fit(d *keyfile.Document, k *keyfile.Key) error {
+// checkEncrypted returns an error if the secret of the key k is not encrypted, but the secret of
+// another key in the file is.
+func (s *secrets) checkEncrypted(d *keyfile.Document, k *keyfile.Key) error {
 	for _, other := range d.Keys() {
 		if other.Secret.Wrapped() && !k.Secret.Wrapped() {
 			return no("the secrets in the file are encrypted with %s; encrypt the new one too, with --recipient, --recipients-file or --wrap", other.Secret.Scheme())
@@ -96,20 +97,19 @@ func readKey(cmd *cobra.Command) (mcpseal.Key, error) {
 	return key, nil
 }
 
-// readInput returns all of standard input, or an error if there are more bytes than the
-// argument most allows. If standard input is a terminal, it first tells the user that it
-// waits for input.
-func readInput(cmd *cobra.Command, most int64) (string, error) {
+// readInput returns all of standard input, or an error if standard input has more bytes than the
+// limit. If standard input is a terminal, it first tells the user that it waits for input.
+func readInput(cmd *cobra.Command, limit int64) (string, error) {
 	in := cmd.InOrStdin()
 	if isTerminal(in) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "reading from the terminal; end with Ctrl-D on a line of its own")
 	}
-	text, err := io.ReadAll(io.LimitReader(in, most+1))
+	text, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err != nil {
 		return "", failed("standard input: %w", err)
 	}
-	if int64(len(text)) > most {
-		return "", no("standard input has more than %d bytes", most)
+	if int64(len(text)) > limit {
+		return "", no("standard input has more than %d bytes", limit)
 	}
 	return string(text), nil
 }

@@ -22,7 +22,7 @@ type fileView struct {
 	DeliverBefore *time.Time `json:"deliver_before,omitempty"`
 	Changes       []string   `json:"changes,omitempty"` // how the file differs from the file that --against names
 
-	Lifetime string `json:"lifetime,omitempty"` // the longest lifetime of a token that the file states, such as 24h
+	Lifetime string `json:"lifetime,omitempty"` // the longest lifetime of a token, as the file states it, such as 24h
 	Skew     string `json:"skew,omitempty"`
 
 	Keys     []keyView     `json:"keys"`
@@ -97,8 +97,8 @@ func (v *fileView) warn(format string, args ...any) {
 	v.Warnings = append(v.Warnings, fmt.Sprintf(format, args...))
 }
 
-// did copies what a command has done from the argument into the view v.
-func (v *fileView) did(did fileView) {
+// copyDone copies what a command has done from another view into the view v.
+func (v *fileView) copyDone(did fileView) {
 	v.Done, v.Added, v.DeliverBefore = did.Done, did.Added, did.DeliverBefore
 	v.Warnings = append(v.Warnings, did.Warnings...)
 }
@@ -160,7 +160,7 @@ func (v *fileView) printKeys(out io.Writer) {
 	fmt.Fprintln(out, "\nNext:")
 	table = tabwriter.NewWriter(out, 2, 0, 2, ' ', 0)
 	for _, c := range v.Next {
-		fmt.Fprintf(table, "  %s\t%s %s\n", when(c.At, v.now), c.ID, c.What)
+		fmt.Fprintf(table, "  %s\t%s %s\n", timeText(c.At, v.now), c.ID, c.What)
 	}
 	table.Flush()
 }

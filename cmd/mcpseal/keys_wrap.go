@@ -17,8 +17,8 @@ import (
 
 const commandTimeout = time.Minute
 
-// filter runs a shell command that encrypts or decrypts a secret. The command gets input as
-// its standard input, and filter returns its standard output.
+// filter runs a shell command that encrypts or decrypts a secret. The command reads the given
+// input from its standard input, and filter returns what the command writes to standard output.
 func filter(cmd *cobra.Command, flag, command string, input []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeout)
 	defer cancel()
@@ -83,12 +83,12 @@ func (u commandUnwrapper) Unwrap(_ context.Context, wrapped []byte) ([]byte, err
 	return filter(u.cmd, "--unwrap", u.command, wrapped)
 }
 
-// all decrypts and returns all keys in the file d, including expired keys.
-func (u *unwrap) all(cmd *cobra.Command, d *keyfile.Document) ([]mcpseal.Key, error) {
-	return u.some(cmd, d.Keys())
+// decryptAll decrypts and returns all keys in the key file, including expired keys.
+func (u *unwrap) decryptAll(cmd *cobra.Command, d *keyfile.Document) ([]mcpseal.Key, error) {
+	return u.decrypt(cmd, d.Keys())
 }
 
-func (u *unwrap) some(cmd *cobra.Command, wanted []*keyfile.Key) (keys []mcpseal.Key, err error) {
+func (u *unwrap) decrypt(cmd *cobra.Command, wanted []*keyfile.Key) (keys []mcpseal.Key, err error) {
 	var unwrappers []keyfile.Unwrapper
 	if u.identity != "" {
 		unwrapper, err := agekeys.IdentityFile(u.identity)

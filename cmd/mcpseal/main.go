@@ -93,9 +93,9 @@ func mustHaveCommand(cmd *cobra.Command) {
 	}
 }
 
-// exactly returns a function that checks that the command line has exactly the named
+// exactArgs returns a function that checks that the command line has exactly the named
 // arguments.
-func exactly(names ...string) cobra.PositionalArgs {
+func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < len(names) {
 			return fmt.Errorf("%s is missing", names[len(args)])
@@ -116,8 +116,8 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// no returns an error with exit code 1, which means that the answer is no. Use failed if the
-// command could not find the answer.
+// no makes an error with exit code 1, which means that the answer is no. If the command could
+// not find the answer, use the function failed instead.
 func no(format string, args ...any) error {
 	return &exitError{exitNo, fmt.Errorf(format, args...)}
 }
@@ -126,7 +126,7 @@ func failed(format string, args ...any) error {
 	return &exitError{exitFailed, fmt.Errorf(format, args...)}
 }
 
-// usage returns an error with exit code 2. It is for a mistake in the command line that is
+// usage makes an error with exit code 2. It is for a mistake in the command line that is
 // noticed only while the command runs.
 func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}

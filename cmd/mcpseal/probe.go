@@ -16,7 +16,7 @@ import (
 	"github.com/mcpseal/mcpseal/probe"
 )
 
-// probing holds the flags of the command probe.
+// probing holds the flags of the command mcpseal probe.
 type probing struct {
 	options probe.Options
 	stdio   bool
@@ -90,13 +90,13 @@ func (p *probing) flags(cmd *cobra.Command) {
 	// Flags that say what is attacked.
 	f.BoolVar(&p.stdio, "stdio", false, "start the command after -- and speak to it over standard input and output")
 	f.StringArrayVar(&p.allowed, "allow-remote", nil, "a `HOST` that is not this machine and may be attacked")
-	f.Var(each{"NAME", target(&o.Targets, "tools/call")}, "tool", "a tool that asks; may be repeated")
-	f.Var(each{"NAME", target(&o.Targets, "prompts/get")}, "prompt", "a prompt that asks")
-	f.Var(each{"URI", target(&o.Targets, "resources/read")}, "resource", "a resource that asks")
-	f.Var(each{"NAME", target(&o.Paged, "tools/call")}, "paged-tool", "a tool that returns pages: it takes a cursor, and gives nextCursor")
-	f.Var(each{"JSON", of(func(t *probe.Target, text string) error { t.Arguments = text; return nil })}, "args", "arguments of the target before it (default {})")
-	f.Var(each{"JSON", of(func(t *probe.Target, text string) error { t.Others = text; return nil })}, "other-args", "other arguments that it takes as well")
-	f.Var(each{"KEY=JSON", of(func(t *probe.Target, text string) error {
+	f.Var(repeatable{"NAME", target(&o.Targets, "tools/call")}, "tool", "a tool that asks; may be repeated")
+	f.Var(repeatable{"NAME", target(&o.Targets, "prompts/get")}, "prompt", "a prompt that asks")
+	f.Var(repeatable{"URI", target(&o.Targets, "resources/read")}, "resource", "a resource that asks")
+	f.Var(repeatable{"NAME", target(&o.Paged, "tools/call")}, "paged-tool", "a tool that returns pages: it takes a cursor, and gives nextCursor")
+	f.Var(repeatable{"JSON", of(func(t *probe.Target, text string) error { t.Arguments = text; return nil })}, "args", "arguments of the target before it (default {})")
+	f.Var(repeatable{"JSON", of(func(t *probe.Target, text string) error { t.Others = text; return nil })}, "other-args", "other arguments that it takes as well")
+	f.Var(repeatable{"KEY=JSON", of(func(t *probe.Target, text string) error {
 		key, content, ok := strings.Cut(text, "=")
 		if !ok {
 			return errors.New(`not of the form KEY=JSON, such as confirm={"ok":true}`)
@@ -131,16 +131,16 @@ func (p *probing) flags(cmd *cobra.Command) {
 	f.StringVarP(&p.output, "output", "o", "", "write the report to a `FILE`")
 }
 
-// each is the value of a flag that may be repeated. It calls the function set for each value,
-// in the order of the command line.
-type each struct {
+// repeatable is the value of a flag that may be repeated. It calls its function set with each
+// value, in the order of the command line.
+type repeatable struct {
 	kind string
 	set  func(string) error
 }
 
-func (e each) String() string        { return "" }
-func (e each) Type() string          { return e.kind }
-func (e each) Set(text string) error { return e.set(text) }
+func (e repeatable) String() string        { return "" }
+func (e repeatable) Type() string          { return e.kind }
+func (e repeatable) Set(text string) error { return e.set(text) }
 
 func (p *probing) run(cmd *cobra.Command, args []string) error {
 	switch {

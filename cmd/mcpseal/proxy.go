@@ -19,7 +19,8 @@ import (
 	"github.com/mcpseal/mcpseal/proxy"
 )
 
-// proxying holds the settings of the command proxy, and the configurations made from them.
+// proxying holds the settings of the command mcpseal proxy, and the configurations made from
+// them.
 type proxying struct {
 	file     string
 	keys     proxyKeys
@@ -115,7 +116,7 @@ func (p *proxying) flags(cmd *cobra.Command) {
 	f.Var((*countFlag)(&p.boundary.MaxRounds), "max-rounds", "how many rounds a call may have")
 	p.used.flags(cmd)
 	f.StringArrayVar(&p.core.Unsolicited, "unsolicited", nil, "a `TOOL` that takes answers with its first call; may be repeated")
-	f.Var(each{"TEXT", p.rejectWith}, "rejected-text", "answer a tool call whose token is rejected with a text for the model; start-over is one that tells it to call again")
+	f.Var(repeatable{"TEXT", p.rejectWith}, "rejected-text", "answer a tool call whose token is rejected with a text for the model; start-over is one that tells it to call again")
 	f.Lookup("rejected-text").NoOptDefVal = startOver
 	p.boundary.MaxState, p.carrier.MaxRequest, p.carrier.MaxAnswer, p.budget = 64<<10, httpcarrier.DefaultMaxRequest, httpcarrier.DefaultMaxAnswer, httpcarrier.DefaultBudget
 	f.Var((*sizeFlag)(&p.boundary.MaxState), "max-state", "longest state of the server")
@@ -163,8 +164,8 @@ func (p *proxying) check(cmd *cobra.Command, args []string) error {
 	return p.checkFor(cmd, args)
 }
 
-// checkFor returns an error that says what is wrong with the settings, or nil. args is the
-// command that the proxy starts; it is empty if the proxy serves HTTP.
+// checkFor returns an error that says what is wrong with the settings, or nil. The list args
+// is the command that the proxy starts; it is empty if the proxy serves HTTP.
 func (p *proxying) checkFor(cmd *cobra.Command, args []string) error {
 	if err := checkValues(cmd.Flags()); err != nil {
 		return err

@@ -33,9 +33,10 @@ type part struct {
 	check func(context.Context) error
 }
 
-// need adds a part that the proxy needs. The function check returns why the part does not work
-// now. A nil check means that the part always works, so need does not add it.
-func (r *readiness) need(name string, check func(context.Context) error) {
+// addPart adds a part that the proxy needs. The function check returns an error that says why
+// the part does not work now. If check is nil, the part always works, and addPart does not add
+// it.
+func (r *readiness) addPart(name string, check func(context.Context) error) {
 	if check != nil {
 		r.parts = append(r.parts, part{name, check})
 	}
@@ -66,10 +67,10 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Write([]byte(body.String()))
 }
 
-// closing returns a handler that calls next. While the proxy is about to end, it also closes
-// the connection after each answer, so that the client connects again and reaches another
-// replica.
-func (r *readiness) closing(next http.Handler) http.Handler {
+// closeConnections returns a handler that calls the handler next. While the proxy is about to
+// end, the returned handler also closes the connection after each answer, so that the client
+// connects again and reaches another replica.
+func (r *readiness) closeConnections(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if r.draining.Load() {
 			w.Header().Set("Connection", "close")

@@ -26,7 +26,7 @@ for a proxy that starts a command, write the command after --; it is not started
 			if at := cmd.ArgsLenAtDash(); at >= 0 {
 				args = args[:at]
 			}
-			return exactly("FILE")(cmd, args)
+			return exactArgs("FILE")(cmd, args)
 		},
 	}
 	p.flags(cmd)

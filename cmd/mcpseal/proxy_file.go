@@ -164,8 +164,8 @@ func setField(flags *pflag.FlagSet, flag *pflag.Flag, value *yaml.Node) string {
 
 // isList reports whether a flag may be repeated.
 func isList(flag *pflag.Flag) bool {
-	_, each := flag.Value.(each)
-	return flag.Value.Type() == "stringArray" || each && flag.NoOptDefVal == ""
+	_, repeats := flag.Value.(repeatable)
+	return flag.Value.Type() == "stringArray" || repeats && flag.NoOptDefVal == ""
 }
 
 func kindOf(flag *pflag.Flag) string {

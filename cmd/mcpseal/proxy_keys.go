@@ -13,9 +13,9 @@ import (
 	"github.com/mcpseal/mcpseal/keys/agekeys"
 )
 
-// proxyKeys holds the flags that say where the keys of the proxy are. Its field unwrap is set
-// by --age-identity and not, as in other commands, by --identity, which here says how users
-// are known.
+// proxyKeys holds the flags that say where the keys of the proxy are. In other commands, the
+// flag --identity sets unwrap.identity. In this command, --identity says how users are known,
+// so --age-identity sets unwrap.identity.
 type proxyKeys struct {
 	file      string
 	unwrap    unwrap

@@ -35,7 +35,7 @@ func (l *proxyLog) check() error {
 }
 
 // open returns a logger, and a function that waits until the records of the logger are
-// written. Call it when the process ends.
+// written. Call that function when the process ends.
 func (l *proxyLog) open(to io.Writer) (logger *slog.Logger, flush func()) {
 	w := &logWriter{to: to, records: make(chan []byte, logRoom), flushing: make(chan struct{}), flushed: make(chan struct{})}
 	defer func() { go w.write() }()
@@ -64,7 +64,7 @@ func logRequest(ctx context.Context, logger *slog.Logger, r httpcarrier.Request)
 
 const (
 	logRoom    = 1000        // how many records may wait to be written
-	logTimeout = time.Second // how long the process waits for them when it ends
+	logTimeout = time.Second // how long the process waits for these records when it ends
 )
 
 // logWriter writes the log. No request waits until a record is written. If records come faster
@@ -88,7 +88,8 @@ func (w *logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// write writes the records that come in, until flush was called and none is left.
+// write writes the records that come in, until the method flush was called and no record is
+// left.
 func (w *logWriter) write() {
 	defer close(w.flushed)
 	for {

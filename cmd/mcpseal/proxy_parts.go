@@ -34,9 +34,9 @@ func (parts *proxyParts) close() {
 }
 
 // assemble makes the parts of a proxy from its settings, and serves nothing yet. After each
-// part, it calls the function made with the part's name, and with the error if the part could
-// not be made. assemble stops if made returns an error.
-func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slog.Logger, made func(part string, err error) error) (parts *proxyParts, err error) {
+// part, it calls the function partMade with the part's name, and with the error if the part
+// could not be made. assemble stops if partMade returns an error.
+func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slog.Logger, partMade func(part string, err error) error) (parts *proxyParts, err error) {
 	parts = new(proxyParts)
 	defer func() {
 		if err != nil {
@@ -62,11 +62,11 @@ func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slo
 	parts.ends = append(parts.ends, done)
 	if err == nil {
 		p.boundary.Keys = source
-		parts.ready.need(partKeys, keysReady(source))
+		parts.ready.addPart(partKeys, keysReady(source))
 	} else {
-		p.boundary.Keys = mcpseal.Ephemeral() // only proxy check goes on with these keys, to try the other parts: elsewhere made returns the error
+		p.boundary.Keys = mcpseal.Ephemeral() // only mcpseal proxy check goes on with these keys, to try the other parts; for mcpseal proxy, partMade returns the error
 	}
-	if err = made(partKeys, err); err != nil {
+	if err = partMade(partKeys, err); err != nil {
 		return parts, err
 	}
 
@@ -76,8 +76,8 @@ func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slo
 		if err == nil {
 			p.boundary.Replay = metrics.Store(store)
 		}
-		parts.ready.need(partStore, reachable)
-		if err := made(partStore, err); err != nil {
+		parts.ready.addPart(partStore, reachable)
+		if err := partMade(partStore, err); err != nil {
 			return parts, err
 		}
 	}
@@ -91,36 +91,36 @@ func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slo
 	if p.upstream == "" {
 		return parts, nil
 	}
-	return parts, p.assembleHTTP(ctx, parts, logger, made)
+	return parts, p.assembleHTTP(ctx, parts, logger, partMade)
 }
 
-func (p *proxying) assembleHTTP(ctx context.Context, parts *proxyParts, logger *slog.Logger, made func(string, error) error) error {
+func (p *proxying) assembleHTTP(ctx context.Context, parts *proxyParts, logger *slog.Logger, partMade func(string, error) error) error {
 	// This context does not end at a signal: while the proxy completes its last requests, it
 	// may still have to fetch keys of the issuer.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	parts.ends = append(parts.ends, end)
 	known, err := p.users.open(life, &p.carrier, logger)
 	if err != nil {
-		p.carrier.Identity = identity.Anonymous() // only proxy check goes on with this identity, to try the server: elsewhere made returns the error
+		p.carrier.Identity = identity.Anonymous() // only mcpseal proxy check goes on with this identity, to try the server; for mcpseal proxy, partMade returns the error
 	}
-	parts.ready.need(partIdentity, known)
-	if err := made(partIdentity, err); err != nil {
+	parts.ready.addPart(partIdentity, known)
+	if err := partMade(partIdentity, err); err != nil {
 		return err
 	}
-	if parts.tls, err = p.secure.server(logger); p.secure.cert != "" || err != nil {
-		if err := made(partCertificate, err); err != nil {
+	if parts.tls, err = p.secure.serverConfig(logger); p.secure.cert != "" || err != nil {
+		if err := partMade(partCertificate, err); err != nil {
 			return err
 		}
 	}
-	if p.carrier.TLS, err = p.secure.upstream(logger); err != nil {
-		return made(partUpstream, err)
+	if p.carrier.TLS, err = p.secure.upstreamConfig(logger); err != nil {
+		return partMade(partUpstream, err)
 	}
 	p.carrier.Proxy = parts.core
 	if parts.handler, err = httpcarrier.New(p.carrier); err != nil {
 		return usage("%w", err)
 	}
-	parts.ready.need(partUpstream, parts.handler.Look)
-	return made(partUpstream, nil)
+	parts.ready.addPart(partUpstream, parts.handler.Look)
+	return partMade(partUpstream, nil)
 }
 
 // The names of the parts that can fail.

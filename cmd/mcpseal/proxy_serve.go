@@ -54,7 +54,7 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 	defer runtime.KeepAlive(ballast)
 	requests, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	server := newServer(parts.ready.closing(parts.handler), logger)
+	server := newServer(parts.ready.closeConnections(parts.handler), logger)
 	server.BaseContext = func(net.Listener) context.Context { return requests }
 	listener = netutil.LimitListener(listener, p.connections)
 	scheme := "http"
@@ -73,10 +73,10 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 		admin.SetKeepAlivesEnabled(false) // otherwise idle clients could hold all connections, and health checks would fail
 		defer admin.Close()
 		go func() { ended <- admin.Serve(netutil.LimitListener(adminListener, 256)) }()
-		say(cmd.OutOrStdout(), "http", adminListener.Addr(), "", " for operators: /healthz, /readyz, /metrics")
+		printAddress(cmd.OutOrStdout(), "http", adminListener.Addr(), "", " for operators: /healthz, /readyz, /metrics")
 	}
 	go func() { ended <- server.Serve(listener) }()
-	say(cmd.OutOrStdout(), scheme, listener.Addr(), parts.handler.Path(), "")
+	printAddress(cmd.OutOrStdout(), scheme, listener.Addr(), parts.handler.Path(), "")
 	select {
 	case err := <-ended:
 		return failed("the proxy cannot serve: %w", err)
@@ -94,16 +94,17 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 	return nil
 }
 
-// say prints for the user the address at which the proxy serves. what is added to the line.
-func say(out io.Writer, scheme string, at net.Addr, path, what string) {
+// printAddress prints for the user the address at which the proxy serves, in one line with the
+// note.
+func printAddress(out io.Writer, scheme string, at net.Addr, path, note string) {
 	if at.Network() == "unix" {
 		if path != "" {
 			path = " at " + path
 		}
-		fmt.Fprintf(out, "serving unix:%s%s%s\n", at, path, what)
+		fmt.Fprintf(out, "serving unix:%s%s%s\n", at, path, note)
 		return
 	}
-	fmt.Fprintf(out, "serving %s://%s%s%s\n", scheme, at, path, what)
+	fmt.Fprintf(out, "serving %s://%s%s%s\n", scheme, at, path, note)
 }
 
 func newServer(handler http.Handler, logger *slog.Logger) *http.Server {
@@ -116,10 +117,10 @@ func newServer(handler http.Handler, logger *slog.Logger) *http.Server {
 	}
 }
 
-// shutDown stops listening, and waits for open requests, but no longer than wait. It reports
-// whether all of them have ended.
-func shutDown(server *http.Server, wait time.Duration) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
+// shutDown stops listening, and waits for open requests, but no longer than the limit. It
+// reports whether all of them have ended.
+func shutDown(server *http.Server, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	return server.Shutdown(ctx) == nil
 }

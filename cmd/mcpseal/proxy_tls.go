@@ -14,7 +14,7 @@ import (
 // proxyTLS holds the settings of TLS towards clients and towards the server.
 type proxyTLS struct {
 	cert, key, clientCA                     string
-	host                                    string // the host name that the certificate cert must be for; "" means any
+	host                                    string // the host name that the certificate in the file cert must be for; "" means any
 	upstreamCert, upstreamKey, upstreamRoot string
 }
 
@@ -42,9 +42,10 @@ func (s *proxyTLS) check(upstream *url.URL) error {
 	return nil
 }
 
-// server returns the settings of TLS with clients, or nil if the proxy does not use TLS with
-// them. They exclude HTTP/2, because one connection of HTTP/2 could hold hundreds of requests.
-func (s *proxyTLS) server(logger *slog.Logger) (*tls.Config, error) {
+// serverConfig returns the settings of TLS with clients, or nil if the proxy does not use TLS
+// with them. The settings exclude HTTP/2, because one connection of HTTP/2 could hold hundreds
+// of requests.
+func (s *proxyTLS) serverConfig(logger *slog.Logger) (*tls.Config, error) {
 	if s.cert == "" {
 		return nil, nil
 	}
@@ -62,8 +63,8 @@ func (s *proxyTLS) server(logger *slog.Logger) (*tls.Config, error) {
 	return config, nil
 }
 
-// upstream returns the settings of TLS with the server.
-func (s *proxyTLS) upstream(logger *slog.Logger) (*tls.Config, error) {
+// upstreamConfig returns the settings of TLS with the server.
+func (s *proxyTLS) upstreamConfig(logger *slog.Logger) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.upstreamRoot != "" {
 		pool, err := certs.Pool(s.upstreamRoot)

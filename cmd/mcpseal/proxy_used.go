@@ -41,7 +41,7 @@ func (u *proxyUsed) check() error {
 
 // open returns the store of used tokens, or nil if a token may be used more than once. The
 // function ready returns an error if the store cannot be reached; ready is nil if the store is
-// in this process. Call done when the store is no longer needed.
+// in this process. Call the function done when the store is no longer needed.
 func (u *proxyUsed) open(ctx context.Context, logger *slog.Logger) (store mcpseal.ReplayStore, ready func(context.Context) error, done func(), err error) {
 	done = func() {}
 	address := u.redis

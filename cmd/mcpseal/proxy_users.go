@@ -34,7 +34,7 @@ func (u *proxyUsers) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&u.identity, "identity", "", "how users are known: header, jwt, mtls or anonymous")
 	f.StringVar(&u.header, "header", "", "header: the `HEADER` that names the user")
-	f.Var(each{"NETWORK", u.trust}, "trust", "header: a network, such as 10.0.0.0/8, whose requests may name the user; may be repeated")
+	f.Var(repeatable{"NETWORK", u.trust}, "trust", "header: a network, such as 10.0.0.0/8, whose requests may name the user; may be repeated")
 	f.StringVar(&u.issuer, "jwt-issuer", "", "jwt: the `URL` of the issuer, as in the claim iss")
 	f.StringArrayVar(&u.audiences, "jwt-audience", nil, "jwt: another `AUDIENCE` than --resource that access tokens may be for; may be repeated")
 	f.StringArrayVar(&u.algorithms, "jwt-algorithm", nil, "jwt: an `ALGORITHM` that signs access tokens; may be repeated (default RS256, PS256, ES256 and EdDSA)")
@@ -55,7 +55,8 @@ func (u *proxyUsers) trust(text string) error {
 	return nil
 }
 
-// settings returns the flags that were given, for each --identity that they belong to.
+// settings returns the flags that were given. For each value of --identity, the map has the
+// flags that belong to it.
 func (u *proxyUsers) settings() map[string][]string {
 	given := make(map[string][]string)
 	for _, s := range []struct {
@@ -123,7 +124,8 @@ func (u *proxyUsers) check(p *proxying) (err error) {
 }
 
 // open sets the carrier's field Identity, and the fields about metadata that belong to it. The
-// function ready returns an error if users cannot be known now; nil means that they always can.
+// function ready returns an error if users cannot be known now. If ready is nil, they always
+// can.
 func (u *proxyUsers) open(ctx context.Context, carrier *httpcarrier.Config, logger *slog.Logger) (ready func(context.Context) error, err error) {
 	switch u.identity {
 	case "header":

@@ -18,9 +18,9 @@ import (
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // checkValues returns an error if the value of a flag is empty. The value may come from a
-// variable that is not set, and without it the proxy would silently protect less. checkValues
-// also refuses a secret where the name of a file or a variable belongs, so that no later
-// error repeats the secret.
+// variable that is not set, and without a value the proxy would silently protect less.
+// checkValues also refuses a secret where the name of a file or a variable belongs, so that no
+// later error repeats the secret.
 func checkValues(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		if err == nil {
@@ -34,7 +34,7 @@ func checkValue(f *pflag.Flag) error {
 	values := []string{f.Value.String()}
 	if list, ok := f.Value.(pflag.SliceValue); ok {
 		values = list.GetSlice()
-	} else if _, ok := f.Value.(each); ok {
+	} else if _, ok := f.Value.(repeatable); ok {
 		return nil // its function set has already refused an empty value
 	}
 	kind, _ := pflag.UnquoteUsage(f)

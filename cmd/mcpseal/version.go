@@ -40,8 +40,8 @@ var (
 	pseudo    = regexp.MustCompile(`^v[0-9].*[-.][0-9]{14}-([0-9a-f]{12})(\+.*)?$`) // a version that the go command made from a commit
 )
 
-// buildOf returns what info says about a build. Only a build of a published version shows a
-// release as its version. Every other build shows a development version.
+// buildOf returns what the build info says about a build. Only a build of a published version
+// shows a release as its version. Every other build shows a development version.
 func buildOf(info *debug.BuildInfo, commit string) build {
 	b := build{Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	for _, setting := range info.Settings {
@@ -92,7 +92,7 @@ built from. A build that is not a release has a version such as
 ` + releaseVersion + `-dev+0123456789ab.
 
 ` + exitCodes,
-		Args:              exactly(),
+		Args:              exactArgs(),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {

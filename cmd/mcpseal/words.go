@@ -41,8 +41,8 @@ func span(d time.Duration) string {
 
 const day = 24 * time.Hour
 
-// when returns the time t as text, and how long before or after now it is.
-func when(t, now time.Time) string {
+// timeText returns the time t as text, and how long before or after the time now it is.
+func timeText(t, now time.Time) string {
 	text := clock(t) + " UTC"
 	switch d := t.Sub(now).Round(time.Millisecond); {
 	case d > 0:
@@ -56,7 +56,7 @@ func when(t, now time.Time) string {
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
 
-// quoted returns the text in quotes, with control characters escaped so that it is safe to
+// quoted puts a text in quotes, and escapes control characters, so that the text is safe to
 // print on a terminal. It shortens a long text.
 func quoted(text string) string {
 	const most = 200
@@ -66,7 +66,7 @@ func quoted(text string) string {
 	return strconv.Quote(text[:most]) + " and more, which --json has"
 }
 
-// repeated returns a wrong argument in quotes, for an error message. It leaves out a long
+// repeated puts a wrong argument in quotes, for an error message. It leaves out a long
 // argument, because that may be a secret.
 func repeated(text string) string {
 	if len(text) > 24 {
@@ -75,7 +75,7 @@ func repeated(text string) string {
 	return strconv.Quote(text)
 }
 
-// named returns the name of a file in a form that is safe for a terminal.
+// named makes the name of a file safe to print on a terminal.
 func named(path string) string {
 	if path == "" || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(path)

@@ -1,5 +1,6 @@
-"""The Python SDK's request-state boundary, asked over standard input: one JSON
-object a line, answered by one."""
+"""Makes and opens tokens with the Python SDK's request-state boundary. The program
+reads one JSON object per line from standard input, and answers each with one JSON object
+on a line."""
 
 import asyncio
 import json

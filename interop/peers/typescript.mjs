@@ -1,5 +1,6 @@
-// The TypeScript SDK's request-state codec, asked over standard input: one JSON
-// object a line, answered by one.
+// Makes and opens tokens with the TypeScript SDK's request-state codec. The program reads
+// one JSON object per line from standard input, and answers each with one JSON object on a
+// line.
 import { createInterface } from 'node:readline';
 import { createRequestStateCodec } from '@modelcontextprotocol/server';
 

@@ -22,10 +22,10 @@ type source struct {
 	time   time.Time
 }
 
-// binaries writes the binaries of the command into dir, with a list of the modules in each
-// (SBOM), the licenses, and a file with the checksums of all of them. The same commit, version
-// and toolchain give the same bytes everywhere.
-func binaries(repo, version, dir string, wanted []string) error {
+// writeBinaries writes the binaries of the command into the directory dir. It also writes a
+// list of the modules in each binary (SBOM), the licenses, and a file with the checksums of
+// all these files. The same commit, version and toolchain give the same bytes everywhere.
+func writeBinaries(repo, version, dir string, wanted []string) error {
 	if err := checkVersion(repo, version); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func binaries(repo, version, dir string, wanted []string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, r.file("licenses.txt")), []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, r.fileName("licenses.txt")), []byte(text), 0o644); err != nil {
 		return err
 	}
 	return writeSums(dir)
@@ -85,8 +85,8 @@ func sourceOf(repo string) (s source, err error) {
 	return s, err
 }
 
-// file returns the name of a file of the release: mcpseal_0.1.0_linux_amd64, for example.
-func (r *release) file(what string) string {
+// fileName returns the name of a file of the release: mcpseal_0.1.0_linux_amd64, for example.
+func (r *release) fileName(what string) string {
 	return "mcpseal_" + strings.TrimPrefix(r.version, "v") + "_" + what
 }
 
@@ -122,7 +122,7 @@ func (r *release) writeBinary(dir, target string, from source) (*debug.BuildInfo
 	if err != nil {
 		return nil, err
 	}
-	name := r.file(system + "_" + arch)
+	name := r.fileName(system + "_" + arch)
 	bom, err := sbom(info, content, from.time)
 	if err != nil {
 		return nil, err
@@ -168,7 +168,8 @@ func (r *release) checkBinary(info *debug.BuildInfo, system, arch string) error 
 	return nil
 }
 
-// writeSums writes SHA256SUMS, which sha256sum -c reads, for all files in dir.
+// writeSums writes the file SHA256SUMS, which sha256sum -c reads, for all files in the
+// directory.
 func writeSums(dir string) error {
 	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {

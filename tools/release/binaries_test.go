@@ -137,11 +137,11 @@ func TestBinariesAreNotWrittenOverOtherFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "precious"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	err := binaries(filepath.Join("..", ".."), "v0.0.0-rehearsal", dir, nil)
+	err := writeBinaries(filepath.Join("..", ".."), "v0.0.0-rehearsal", dir, nil)
 	if err == nil || !strings.Contains(err.Error(), "not an empty directory") {
 		t.Errorf("the error is %v", err)
 	}
-	if err := binaries(filepath.Join("..", ".."), "v0.0.0-rehearsal", t.TempDir(), []string{"plan9/amd64"}); err == nil || !strings.Contains(err.Error(), "none of") {
+	if err := writeBinaries(filepath.Join("..", ".."), "v0.0.0-rehearsal", t.TempDir(), []string{"plan9/amd64"}); err == nil || !strings.Contains(err.Error(), "none of") {
 		t.Errorf("the error is %v", err)
 	}
 }

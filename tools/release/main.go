@@ -28,7 +28,7 @@ func main() {
 	case len(args) == 3 && args[0] == "rehearse":
 		err = rehearse(args[1], args[2])
 	case len(args) >= 4 && args[0] == "binaries":
-		err = binaries(args[1], args[2], args[3], args[4:])
+		err = writeBinaries(args[1], args[2], args[3], args[4:])
 	default:
 		fmt.Fprintln(os.Stderr, "usage: scripts/release VERSION, or scripts/binaries VERSION DIRECTORY [GOOS/GOARCH…]; VERSION is v0.1.0, for example")
 		os.Exit(2)

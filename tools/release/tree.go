@@ -39,9 +39,9 @@ func isOurs(module string) bool { return module == root || strings.HasPrefix(mod
 // writeTree writes the committed files of the repository into the tree. Each go.mod gets the
 // version of the release and loses its replace lines. Then it puts every module into the
 // local proxy. It returns the modules in such an order that each comes after the modules that
-// it requires. If only is not empty, it does this for the module with that path and for the
-// modules that it requires.
-func (r *release) writeTree(repo, only string) ([]*mod, error) {
+// it requires. If path is not empty, it does this only for the module with that path and for
+// the modules that it requires.
+func (r *release) writeTree(repo, path string) ([]*mod, error) {
 	changed, err := output(repo, nil, "git", "status", "--porcelain", "--untracked-files=no")
 	if err != nil {
 		return nil, err
@@ -66,8 +66,8 @@ func (r *release) writeTree(repo, only string) ([]*mod, error) {
 	if err != nil {
 		return nil, err
 	}
-	if only != "" {
-		modules = requiredBy(only, modules)
+	if path != "" {
+		modules = requiredBy(path, modules)
 	}
 	for _, m := range modules {
 		fmt.Printf("%s %s\n", m.path(), r.version)
@@ -129,7 +129,7 @@ func (r *release) readModules() (ordered []*mod, err error) {
 }
 
 // requiredBy returns the module with this path and the modules that it requires. It keeps the
-// order of modules, in which each comes after the modules that it requires.
+// order of the given modules, in which each comes after the modules that it requires.
 func requiredBy(path string, modules []*mod) []*mod {
 	needed := map[string]bool{path: true}
 	for _, m := range slices.Backward(modules) {

@@ -17,7 +17,7 @@ var programs embed.FS
 type sdk struct {
 	path    string
 	oldest  string // the first version with multi round-trip requests
-	program string // the name of a program that uses the SDK but not mcpseal; names of other programs start with it
+	program string // the name of a program that uses the SDK but not mcpseal; the names of the programs that use both start with this name
 	adapter string
 }
 
@@ -163,7 +163,8 @@ func (r *release) tryVersions([]*mod) error {
 }
 
 // tryAdding adds a module of mcpseal to a program that uses the oldest version of an SDK. It
-// returns an error if this adds other modules to the program, or raises their versions.
+// returns an error if this adds other modules to the program, or raises the version of
+// a module.
 func (r *release) tryAdding(s sdk, name, get string) error {
 	p, err := r.newProgram(name)
 	if err != nil {

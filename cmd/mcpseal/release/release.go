@@ -35,15 +35,15 @@ func handler(done string) mcp.ToolHandlerFor[Args, any] {
 			return nil, nil, fmt.Errorf("the state is broken")
 		}
 		answers := req.Params.InputResponses
-		ok, answered := answer[bool](answers, "confirm", "ok")
-		if refused(answers) || answered && !ok {
+		ok, answered := readAnswer[bool](answers, "confirm", "ok")
+		if userRefused(answers) || answered && !ok {
 			return text("nothing was done"), nil, nil
 		}
 		if !answered && state.Get("step") != "2" {
 			question := fmt.Sprintf("Really do this to %s %s?", args.Service, args.Version)
 			return ask("step=1&traffic=10", "confirm", question, "ok", "boolean"), nil, nil
 		}
-		region, _ := answer[string](answers, "region", "name")
+		region, _ := readAnswer[string](answers, "region", "name")
 		if strings.TrimSpace(region) == "" {
 			return ask("step=2&traffic=10", "region", "In which region?", "name", "string"), nil, nil
 		}
@@ -68,8 +68,8 @@ func ask(state, key, message, field, kind string) *mcp.CallToolResult {
 	}
 }
 
-// refused reports whether the user declined or cancelled a question.
-func refused(answers mcp.InputResponseMap) bool {
+// userRefused reports whether the user declined or cancelled a question.
+func userRefused(answers mcp.InputResponseMap) bool {
 	for _, answer := range answers {
 		if form, _ := answer.(*mcp.ElicitResult); form != nil && form.Action != "accept" {
 			return true
@@ -78,14 +78,14 @@ func refused(answers mcp.InputResponseMap) bool {
 	return false
 }
 
-// answer returns the value of the field named field in the user's answer to the question key.
-// answered is true if the user accepted and the answer has exactly this field, of type T. If
-// it is false, the handler asks again.
-func answer[T any](answers mcp.InputResponseMap, key, field string) (value T, answered bool) {
+// readAnswer returns the value of one field in the user's answer to the question with this
+// key. The result ok is true if the user accepted the question, and if the answer has this
+// field, of type T, and no other field. If ok is false, the handler asks again.
+func readAnswer[T any](answers mcp.InputResponseMap, key, field string) (value T, ok bool) {
 	form, _ := answers[key].(*mcp.ElicitResult)
 	if form == nil || form.Action != "accept" || len(form.Content) != 1 {
 		return value, false
 	}
-	value, answered = form.Content[field].(T)
-	return value, answered
+	value, ok = form.Content[field].(T)
+	return value, ok
 }

@@ -32,7 +32,7 @@ type Pair struct {
 
 	mu     sync.Mutex
 	loaded *tls.Certificate
-	stamp  string // the sizes and times that the files had when loaded was read
+	stamp  string // the sizes and times that the files had when the certificate was read
 	looked time.Time
 }
 
@@ -127,8 +127,8 @@ func (p *Pair) read() (*tls.Certificate, error) {
 	return &pair, p.verify(pair.Leaf, cert)
 }
 
-// verify returns an error if the certificate is not valid now or is for another host, or if
-// its file, whose text is given, ends with something that is not PEM.
+// verify returns an error if the certificate is not valid now or is for another host. It also
+// returns an error if the text of the certificate's file ends with something that is not PEM.
 func (p *Pair) verify(leaf *x509.Certificate, text []byte) error {
 	for block, rest := pem.Decode(text); ; block, rest = pem.Decode(rest) {
 		if block != nil {

@@ -24,7 +24,7 @@ type Authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// Leaf is what a certificate is for.
+// Leaf says for whom a certificate is issued, and when it is valid.
 type Leaf struct {
 	DNS      []string
 	URIs     []string
@@ -34,7 +34,7 @@ type Leaf struct {
 	NotBefore time.Time // the zero time means yesterday
 }
 
-// NewAuthority makes an authority of its own.
+// NewAuthority makes an authority with a new key. The authority signs its own certificate.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{key: newKey(t)}
@@ -54,8 +54,8 @@ func NewAuthority(t testing.TB) *Authority {
 	return a
 }
 
-// Issue returns a certificate and its key in PEM form, for servers and clients alike. A DNS
-// name that is an IP address becomes one.
+// Issue returns a certificate and its key in PEM form, for servers and clients alike. If
+// the field DNS lists an IP address, the certificate names it as an address, not as a host name.
 func (a *Authority) Issue(t testing.TB, leaf Leaf) (cert, key []byte) {
 	t.Helper()
 	if leaf.NotAfter.IsZero() {

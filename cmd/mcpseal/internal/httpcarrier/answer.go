@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// answers is a transport that sends a request to the server with next, and returns the answer
-// that the client gets.
+// answers is a transport that sends a request to the server through the transport next. It
+// returns the answer that the client gets.
 type answers struct{ next http.RoundTripper }
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -24,16 +24,16 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return callOf(r).take(res), nil
 }
 
-// take returns the answer that the client gets for the server's answer res. It is always a new
-// http.Response, so that nothing that the server adds later, such as trailers, reaches the
+// take turns the server's answer into the answer that the client gets. The result is always a
+// new http.Response, so that nothing that the server adds later, such as trailers, reaches the
 // client.
 func (c *call) take(res *http.Response) *http.Response {
 	media, status := mediaType(res.Header), res.StatusCode
 	switch {
 	case status == http.StatusSwitchingProtocols:
-		return c.instead(res, http.StatusBadGateway, "the server switches to another protocol")
+		return c.replace(res, http.StatusBadGateway, "the server switches to another protocol")
 	case isEncoded(res.Header):
-		return c.instead(res, http.StatusBadGateway, "the answer is encoded")
+		return c.replace(res, http.StatusBadGateway, "the answer is encoded")
 	case status == http.StatusAccepted || status == http.StatusNoContent:
 		return c.reply(res, status, res.Header, nil)
 	case media == "application/json" && (status == http.StatusOK || status >= 400):
@@ -41,9 +41,9 @@ func (c *call) take(res *http.Response) *http.Response {
 	case media == "text/event-stream" && status == http.StatusOK && !c.metadata:
 		return c.takeEvents(res)
 	case status < 300 && c.exchange != nil && c.exchange.ID != "":
-		return c.instead(res, http.StatusBadGateway, "the answer is neither JSON nor a stream of events")
+		return c.replace(res, http.StatusBadGateway, "the answer is neither JSON nor a stream of events")
 	default:
-		return c.instead(res, status, "the answer is neither JSON nor a stream of events")
+		return c.replace(res, status, "the answer is neither JSON nor a stream of events")
 	}
 }
 
@@ -52,19 +52,19 @@ func (c *call) takeJSON(res *http.Response) *http.Response {
 	message, err := readWhole(res.Body, c.config.MaxAnswer, res.ContentLength, &c.answer)
 	late.Stop()
 	if err != nil {
-		return c.instead(res, http.StatusBadGateway, "the answer cannot be read: "+cause(err))
+		return c.replace(res, http.StatusBadGateway, "the answer cannot be read: "+cause(err))
 	}
-	if c.metadata || len(message) == 0 && !c.waits() {
+	if c.metadata || len(message) == 0 && !c.clientWaits() {
 		return c.reply(res, res.StatusCode, res.Header, message)
 	}
 	sealed := c.seal(message)
 	switch {
-	case sealed == nil && !c.waits() && res.StatusCode < 300:
+	case sealed == nil && !c.clientWaits() && res.StatusCode < 300:
 		return c.reply(res, http.StatusAccepted, res.Header, nil)
 	case sealed == nil && res.StatusCode < 300:
-		return c.instead(res, http.StatusBadGateway, "the message is not for the client")
+		return c.replace(res, http.StatusBadGateway, "the message is not for the client")
 	case sealed == nil:
-		return c.instead(res, res.StatusCode, "the message is not for the client")
+		return c.replace(res, res.StatusCode, "the message is not for the client")
 	}
 	if !bytes.Equal(sealed, message) {
 		removeDigests(res.Header)
@@ -80,7 +80,7 @@ func (c *call) takeEvents(res *http.Response) *http.Response {
 		Body: &events{
 			from: res.Body, seal: c.seal, most: c.config.MaxAnswer, share: &c.answer,
 			last: func() []byte {
-				if !c.waits() || c.exchange.Answered() {
+				if !c.clientWaits() || c.exchange.Answered() {
 					return nil
 				}
 				c.log("an answer was replaced", "cause", "the stream ended before the answer")
@@ -91,8 +91,8 @@ func (c *call) takeEvents(res *http.Response) *http.Response {
 	}
 }
 
-// waits reports whether the client waits for the answer to a request.
-func (c *call) waits() bool { return c.exchange != nil && c.exchange.ID != "" }
+// clientWaits reports whether the client waits for the answer to a request.
+func (c *call) clientWaits() bool { return c.exchange != nil && c.exchange.ID != "" }
 
 // seal takes a message of the server. It returns the message that the client gets instead, or
 // nil if the client must get none.
@@ -120,10 +120,10 @@ func (c *call) reply(res *http.Response, status int, header http.Header, body []
 	}
 }
 
-// instead returns an answer of the proxy in place of the server's answer res, which the client
-// must not see. If the status stays the same, it copies the headers that tell the client what
-// to do next.
-func (c *call) instead(res *http.Response, status int, why string) *http.Response {
+// replace returns an answer of the proxy itself, because the client must not see the server's
+// answer res. If the status stays the same, it copies the headers of res that tell the client
+// what to do next.
+func (c *call) replace(res *http.Response, status int, why string) *http.Response {
 	c.log("an answer was replaced", "status", res.StatusCode, "cause", why)
 	header := make(http.Header)
 	if status == res.StatusCode {
@@ -136,20 +136,20 @@ func (c *call) instead(res *http.Response, status int, why string) *http.Respons
 	body := []byte("The server answered " + strconv.Itoa(res.StatusCode) + ".\n")
 	contentType := "text/plain; charset=utf-8"
 	switch {
-	case status == http.StatusNotModified || status < 300 && !c.waits():
+	case status == http.StatusNotModified || status < 300 && !c.clientWaits():
 		body = nil
-	case status == http.StatusBadGateway && c.waits():
+	case status == http.StatusBadGateway && c.clientWaits():
 		body, contentType = c.exchange.Failed(), "application/json"
 	}
 	header.Set("Content-Type", contentType)
 	return c.reply(res, status, header, body)
 }
 
-// unreachable answers the client if the server did not answer the request.
-func unreachable(w http.ResponseWriter, r *http.Request, err error) {
+// answerUnreachable answers the client if the server did not answer the request.
+func answerUnreachable(w http.ResponseWriter, r *http.Request, err error) {
 	c := callOf(r)
 	c.log("the server did not answer", "cause", cause(err))
-	if c.waits() {
+	if c.clientWaits() {
 		writeJSON(w, http.StatusBadGateway, c.exchange.Failed())
 		return
 	}

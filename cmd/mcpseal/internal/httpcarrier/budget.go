@@ -59,11 +59,12 @@ var (
 	errNoBudget = errors.New("too many bytes are in flight")
 )
 
-// readWhole reads a message up to its end. If it has more bytes than most, readWhole returns
-// errTooLong. expected is the likely length, or -1 if it is not known. The share grows with the
-// bytes that arrive, so a peer that announces a long message and does not send it uses little.
-func readWhole(from io.Reader, most int, expected int64, s *share) ([]byte, error) {
-	first := int(min(max(expected+1, 4<<10), mostExpected, int64(most)+1)) // the extra byte shows whether the message goes on
+// readWhole reads a message up to its end. If the message has more bytes than the limit,
+// readWhole returns errTooLong. The parameter expected is the likely length, or -1 if it is not
+// known. The share grows with the bytes that arrive, so a peer that announces a long message and
+// does not send it uses little of the budget.
+func readWhole(from io.Reader, limit int, expected int64, s *share) ([]byte, error) {
+	first := int(min(max(expected+1, 4<<10), mostExpected, int64(limit)+1)) // the extra byte shows whether the message goes on
 	if !s.resize(first) {
 		return nil, errNoBudget
 	}
@@ -72,7 +73,7 @@ func readWhole(from io.Reader, most int, expected int64, s *share) ([]byte, erro
 		n, err := from.Read(buffer[len(buffer):cap(buffer)])
 		buffer = buffer[:len(buffer)+n]
 		switch {
-		case len(buffer) > most:
+		case len(buffer) > limit:
 			return nil, errTooLong
 		case err == io.EOF:
 			return buffer, nil
@@ -80,7 +81,7 @@ func readWhole(from io.Reader, most int, expected int64, s *share) ([]byte, erro
 			return nil, err
 		}
 		if len(buffer) == cap(buffer) {
-			size := min(2*cap(buffer), most+1)
+			size := min(2*cap(buffer), limit+1)
 			if !s.resize(size) {
 				return nil, errNoBudget
 			}

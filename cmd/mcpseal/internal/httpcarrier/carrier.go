@@ -67,8 +67,8 @@ type Config struct {
 	// written to it. 0 means 1 minute.
 	ClientTimeout time.Duration
 	// TLS has the settings of TLS with the server: how its certificate is verified, and which
-	// certificate the proxy shows to it. Nil means that the authorities of the system verify
-	// it, and that the proxy shows none.
+	// certificate the proxy shows to it. If TLS is nil, the server's certificate must be from
+	// an authority that the system trusts, and the proxy shows no certificate.
 	TLS *tls.Config
 	// Metadata is the RFC 9728 document that the handler serves. Nil means that the handler
 	// forwards requests for the document to the server.
@@ -136,7 +136,7 @@ func New(config Config) (*Handler, error) {
 		Rewrite:      h.rewrite,
 		Transport:    answers{h.transport},
 		BufferPool:   copyBuffers{},
-		ErrorHandler: unreachable,
+		ErrorHandler: answerUnreachable,
 		ErrorLog:     log.New(io.Discard, "", 0), // the handler writes its own, better records
 	}
 	return h, nil
@@ -280,7 +280,7 @@ func (c *call) post(w http.ResponseWriter, r *http.Request, caller mcpseal.Princ
 	forward := c.exchange.Forward
 	switch {
 	case forward != nil:
-		if !agrees(r.Header, c.exchange) {
+		if !headersAgree(r.Header, c.exchange) {
 			c.log("a request was refused", "status", http.StatusBadRequest, "cause", "Mcp-Method or Mcp-Name differs from the message")
 			writeJSON(w, http.StatusBadRequest, headerMismatch(c.exchange.ID))
 			return
@@ -304,8 +304,8 @@ func (c *call) post(w http.ResponseWriter, r *http.Request, caller mcpseal.Princ
 	c.forward.ServeHTTP(w, r)
 }
 
-// read returns the body of a request, whose memory it takes from s. If it cannot read the
-// body, it refuses the request and returns false.
+// read returns the body of a request. The share s grows by the memory that the body uses. If
+// read cannot read the body, it refuses the request and returns false.
 func (c *call) read(w http.ResponseWriter, r *http.Request, s *share) (message []byte, ok bool) {
 	err := errTooLong
 	if r.ContentLength <= int64(c.config.MaxRequest) {
@@ -350,16 +350,16 @@ func (h *Handler) rewrite(r *httputil.ProxyRequest) {
 		out.URL.RawQuery = upstream.RawQuery
 	}
 	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
-		// If a request has such a header, package http sends it again when the server closes
-		// the connection. But the server may already have acted on it. Package http does not
-		// recognize the header if its name is in lower case.
+		// If a request has such a header, package http sends the request again when the server
+		// closes the connection. But the server may already have acted on the request. Package
+		// http does not recognize the header if its name is in lower case.
 		if values := out.Header[name]; values != nil {
 			delete(out.Header, name)
 			out.Header[strings.ToLower(name)] = values
 		}
 	}
 	for name := range out.Header {
-		if removed[name] || strings.HasPrefix(name, "Want-") || h.identifies(name) {
+		if removedHeaders[name] || strings.HasPrefix(name, "Want-") || h.namesUser(name) {
 			delete(out.Header, name)
 		}
 	}
@@ -372,9 +372,9 @@ func (h *Handler) rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-// identifies reports whether the server might read the header as one that tells who the user
+// namesUser reports whether the server might read the header as one that tells who the user
 // is. Many servers treat _ and - in the name of a header as the same.
-func (h *Handler) identifies(name string) bool {
+func (h *Handler) namesUser(name string) bool {
 	for _, of := range h.config.Identity.Headers() {
 		if strings.EqualFold(strings.ReplaceAll(name, "_", "-"), strings.ReplaceAll(of, "_", "-")) {
 			return true
@@ -383,10 +383,10 @@ func (h *Handler) identifies(name string) bool {
 	return false
 }
 
-// removed lists the request headers that the server does not get: headers that ask for an
+// removedHeaders lists the request headers that the server does not get: headers that ask for an
 // answer that could not be sealed, headers that would be wrong once the body has changed, and
 // headers that the proxy has dealt with itself.
-var removed = map[string]bool{
+var removedHeaders = map[string]bool{
 	"Accept-Encoding": true, "Last-Event-Id": true, "Range": true, "If-Range": true,
 	"Digest": true, "Content-Digest": true, "Repr-Digest": true, "Content-Md5": true,
 	"Content-Encoding": true, "Expect": true, "Te": true,
@@ -403,10 +403,10 @@ func (h *Handler) isMetadata(address *url.URL) bool {
 		h.config.Metadata != nil && of == strings.TrimSuffix(h.config.MetadataPath, "/")
 }
 
-// refuse answers a request with an error, instead of forwarding it to the server. It writes why
-// to the log; the client gets only a general reason.
-func (c *call) refuse(w http.ResponseWriter, status int, why string) {
-	c.log("a request was refused", "status", status, "cause", why)
+// refuse answers a request with an error, instead of forwarding it to the server. It writes the
+// given reason to the log; the client gets only a general one.
+func (c *call) refuse(w http.ResponseWriter, status int, reason string) {
+	c.log("a request was refused", "status", status, "cause", reason)
 	// Set a time limit, because package http reads the rest of the body before it answers, and
 	// sets no limit itself.
 	http.NewResponseController(w).SetReadDeadline(time.Now().Add(c.config.ClientTimeout))

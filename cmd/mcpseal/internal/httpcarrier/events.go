@@ -20,18 +20,18 @@ type events struct {
 	last  func() []byte
 	most  int // the maximum length of an event, in bytes
 	share *share
-	fault func(error) // called with the reason when the carrier ends the stream early
+	fault func(error) // called when the carrier ends the stream early; the error says why
 
 	chunk   []byte // the buffer for reading from the server
 	out     []byte // the bytes that the client gets next
 	start   []byte // the first bytes, while they may still become a byte order mark
 	begun   bool   // true if the search for a byte order mark is over
 	event   []byte // the lines of the incomplete event so far, as they came
-	line    int    // where the last line begins in event
+	line    int    // where the last line begins in the field event
 	cr      bool   // true if the last byte was a CR that ended a line
 	lf      fate   // what to do with an LF right after this CR
 	ended   bool
-	written int // how many bytes of out the client has got already
+	written int // how many bytes of the field out have gone to the client already
 }
 
 // fate says what to do with the LF of a line that ends with CR LF.
@@ -103,7 +103,7 @@ func (e *events) feed(chunk []byte) {
 			return
 		}
 		if last := len(e.event) - 1; last >= 0 && e.event[last] == '\r' && chunk[0] == '\n' {
-			e.event[last] = '\n' // a comment was between this CR and LF; without it, they would be a single line end
+			e.event[last] = '\n' // a comment was between this CR and this LF, so they end two lines; as CR LF they would end one
 		}
 		e.event = append(e.event, chunk[:n]...)
 		if last := chunk[n-1]; last == '\n' || last == '\r' {
@@ -276,7 +276,7 @@ func parseEvent(text []byte) event {
 			case 1:
 				parsed.data = f.value
 			case 2:
-				parsed.data = append(make([]byte, 0, len(text)), parsed.data...) // a copy, because data is part of text
+				parsed.data = append(make([]byte, 0, len(text)), parsed.data...) // a copy, because parsed.data is a part of the parameter text
 				fallthrough
 			default:
 				parsed.data = append(append(parsed.data, '\n'), f.value...)

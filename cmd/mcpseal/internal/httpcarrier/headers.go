@@ -44,10 +44,10 @@ const (
 	nameHeader   = "Mcp-Name"
 )
 
-// agrees reports whether the headers of a call, if it has them, give the same method and name
-// as its message. It does not compare other requests and returns true for them, because
-// clients send some of them with headers that differ.
-func agrees(header http.Header, e *proxy.Exchange) bool {
+// headersAgree reports whether the headers of a call, if it has them, give the same method and
+// name as its message. For requests that are not calls, it compares nothing and returns true,
+// because clients send some of these requests with headers that differ.
+func headersAgree(header http.Header, e *proxy.Exchange) bool {
 	switch e.Method {
 	case "tools/call", "prompts/get", "resources/read":
 	default:
@@ -73,15 +73,15 @@ func agrees(header http.Header, e *proxy.Exchange) bool {
 	return true
 }
 
-// headerMismatch returns the answer to a call whose headers differ from its message. id is the
-// JSON text of the request's id.
+// headerMismatch returns the answer to a call whose headers differ from its message. The
+// parameter id is the JSON text of the request's id.
 func headerMismatch(id string) []byte {
 	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32020,"message":"Header mismatch"}}`)
 }
 
 // allowsOrigin reports whether the web page that sent the request may send it. An attacker can
 // make the host name of a page resolve to this machine. So without a list of allowed origins,
-// it allows only IP addresses, which nobody resolves, and localhost.
+// allowsOrigin allows only IP addresses, which nobody resolves, and localhost.
 func (h *Handler) allowsOrigin(r *http.Request) bool {
 	values := r.Header["Origin"]
 	if len(values) == 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // discover is a request that every server of revision 2026-07-28 answers. A server of an
-// older revision answers it with an error, which also shows that it is there.
+// older revision answers it with an error, which also shows that the server is there.
 const discover = `{"jsonrpc":"2.0","id":"mcpseal","method":"server/discover","params":{"_meta":{` +
 	`"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 	`"io.modelcontextprotocol/clientInfo":{"name":"mcpseal","version":"0"},` +

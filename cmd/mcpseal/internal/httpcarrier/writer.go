@@ -18,7 +18,7 @@ type Request struct {
 	Target         string // the name of the tool or prompt; "" for resources, because a URI can hold secrets
 }
 
-// record calls Config.Ended for a request that began at start and has ended now.
+// record calls Config.Ended for a request that began at the time start and has ended now.
 func (c *call) record(w *hastyWriter, start time.Time) {
 	r := Request{
 		HTTPMethod: mcpseal.PlainText(c.request.Method), Status: w.status, Duration: time.Since(start),
@@ -47,8 +47,8 @@ type hastyWriter struct {
 	sent      int // how many bytes of the body were written
 }
 
-// hurry sets the write deadline to the timeout from now. It does nothing if it set the deadline
-// less than a second ago.
+// hurry sets the write deadline: the client has the time w.timeout, from now on. It does
+// nothing if it last set the deadline less than a second ago.
 func (w *hastyWriter) hurry() {
 	if now := time.Now(); now.Sub(w.hurried) >= time.Second {
 		w.hurried = now

@@ -45,15 +45,15 @@ func (anonymous) Headers() []string                               { return nil }
 const maxUser = 4096
 
 // FromHeader returns an Identity that takes the user's name from a header. Another proxy sets
-// this header after it has authenticated the user. It must replace or remove the header if
-// its own client sends one. Only requests over a Unix socket, or from an address in a trusted
-// network, are accepted.
+// this header after it has authenticated the user. That proxy must replace or remove the
+// header if its own client sends one. Only requests over a Unix socket, or from an address in
+// a trusted network, are accepted.
 func FromHeader(name string, trusted []netip.Prefix) (Identity, error) {
 	canonical := textproto.CanonicalMIMEHeaderKey(name)
 	switch {
 	case !isToken(name):
 		return nil, fmt.Errorf("%.40q is not the name of a header", name)
-	case unfit[canonical] || strings.HasPrefix(canonical, "Mcp-"):
+	case unfitHeaders[canonical] || strings.HasPrefix(canonical, "Mcp-"):
 		return nil, fmt.Errorf("%s does not hold the name of a user; name a header that only your own proxy sets", canonical)
 	}
 	for _, network := range trusted {
@@ -64,9 +64,9 @@ func FromHeader(name string, trusted []netip.Prefix) (Identity, error) {
 	return &header{name: canonical, trusted: append([]netip.Prefix(nil), trusted...)}, nil
 }
 
-// unfit lists headers that must not name the user: headers that clients send for other
+// unfitHeaders lists headers that must not name the user: headers that clients send for other
 // purposes, headers that hold credentials, and headers that httputil.ReverseProxy removes.
-var unfit = map[string]bool{
+var unfitHeaders = map[string]bool{
 	"Accept": true, "Accept-Encoding": true, "Accept-Language": true, "Authorization": true, "Connection": true,
 	"Content-Encoding": true, "Content-Length": true, "Content-Type": true, "Cookie": true, "Expect": true, "Forwarded": true,
 	"Host": true, "Keep-Alive": true, "Last-Event-Id": true, "Origin": true, "Proxy-Authorization": true, "Proxy-Connection": true,
@@ -87,7 +87,7 @@ type header struct {
 func (h *header) Headers() []string { return []string{h.name} }
 
 func (h *header) Caller(r *http.Request) (mcpseal.Principal, error) {
-	if !h.trusts(r) {
+	if !h.trustsPeer(r) {
 		return nil, errors.New("the peer is in no trusted network")
 	}
 	switch values := r.Header[h.name]; {
@@ -104,9 +104,9 @@ func (h *header) Caller(r *http.Request) (mcpseal.Principal, error) {
 	}
 }
 
-// trusts reports whether the peer that sent the request may say who the user is. Every peer
+// trustsPeer reports whether the peer that sent the request may say who the user is. Every peer
 // on a Unix socket may, because the permissions of the socket's file decide who can connect.
-func (h *header) trusts(r *http.Request) bool {
+func (h *header) trustsPeer(r *http.Request) bool {
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && local.Network() == "unix" {
 		return true
 	}

@@ -41,7 +41,7 @@ type JWTConfig struct {
 	// it, with limits on time, size and redirects. Nil means a new client.
 	Client *http.Client
 	// Logger gets a record when the keys cannot be fetched, at most once a minute, and when
-	// they can be fetched again or none is usable. Nil means [slog.Default].
+	// they can be fetched again, and when none of them is usable. Nil means [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -73,9 +73,9 @@ type Tokens struct {
 	patience   time.Duration
 }
 
-// asymmetric lists the algorithms that verify a signature with a public key. Tokens signed
-// with any other algorithm are refused.
-var asymmetric = []jose.SignatureAlgorithm{
+// asymmetricAlgorithms lists the algorithms that verify a signature with a public key. Tokens
+// signed with any other algorithm are refused.
+var asymmetricAlgorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
@@ -110,8 +110,8 @@ func newTokens(ctx context.Context, config JWTConfig, now func() time.Time) (*To
 	}
 	for _, name := range config.Algorithms {
 		algorithm := jose.SignatureAlgorithm(name)
-		if !slices.Contains(asymmetric, algorithm) {
-			return nil, fmt.Errorf("tokens must not be signed with %.40q; use some of %s", name, asymmetric)
+		if !slices.Contains(asymmetricAlgorithms, algorithm) {
+			return nil, fmt.Errorf("tokens must not be signed with %.40q; use some of %s", name, asymmetricAlgorithms)
 		}
 		t.algorithms = append(t.algorithms, algorithm)
 	}
@@ -134,7 +134,7 @@ func newTokens(ctx context.Context, config JWTConfig, now func() time.Time) (*To
 	if logger == nil {
 		logger = slog.Default()
 	}
-	provider := &provider{issuer: config.Issuer, jwks: config.JWKS, client: bounded(config.Client), algorithms: t.algorithms}
+	provider := &provider{issuer: config.Issuer, jwks: config.JWKS, client: withLimits(config.Client), algorithms: t.algorithms}
 	t.keys = &keySet{fetch: provider.keys, life: ctx, logger: logger, now: now}
 	return t, nil
 }
@@ -245,7 +245,8 @@ func checkHeader(header jose.Header) error {
 type claims struct {
 	jwt.Claims
 	Confirmation json.RawMessage `json:"cnf"`
-	// Access tokens do not have the following four. ID tokens and logout tokens may.
+	// Access tokens do not have the following four claims. ID tokens and logout tokens may
+	// have them.
 	AccessTokenHash json.RawMessage `json:"at_hash"`
 	CodeHash        json.RawMessage `json:"c_hash"`
 	StateHash       json.RawMessage `json:"s_hash"`

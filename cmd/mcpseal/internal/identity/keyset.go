@@ -22,9 +22,9 @@ const (
 	// refreshAfter is the age at which the keys are fetched again. Requests use the old keys
 	// meanwhile.
 	refreshAfter = 10 * time.Minute
-	// trustFor is the age of the keys from which on a request waits until they are fetched
-	// again. So it is also how long a key still works after the provider removed it, if the
-	// provider answers.
+	// trustFor is the age up to which requests use the keys without waiting. If the keys are
+	// older, a request waits until they are fetched again. So trustFor is also how long a key
+	// still works after the provider removed it, if the provider answers.
 	trustFor = 15 * time.Minute
 	// keepAtMost is the age up to which keys are used if the provider cannot be reached.
 	keepAtMost = 24 * time.Hour
@@ -41,8 +41,8 @@ type key struct {
 
 var errUnknownKey = errors.New("unknown key")
 
-// find returns the key in keys that has the id and is for the algorithm. If id is "", there
-// must be only one key. The error is errUnknownKey if no key has the id.
+// find returns the one of the given keys that has the id and is for the algorithm. If the id is
+// "", there must be only one key. The error is errUnknownKey if no key has the id.
 func find(keys []key, id string, algorithm jose.SignatureAlgorithm) (crypto.PublicKey, error) {
 	if id == "" && len(keys) > 1 {
 		return nil, errors.New("the token names no key, and the provider has more than one")
@@ -94,7 +94,7 @@ func (s *keySet) find(ctx context.Context, id string, algorithm jose.SignatureAl
 	if !errors.Is(err, errUnknownKey) {
 		return found, err
 	}
-	if flight := s.renew(); flight != nil && ended(ctx, flight) {
+	if flight := s.renew(); flight != nil && awaitFetch(ctx, flight) {
 		if keys, err = s.get(ctx); err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func (s *keySet) get(ctx context.Context) ([]key, error) {
 	// If the last fetch failed, a request waits only if there are no keys that it may use.
 	if flight != nil && (s.failures == 0 && !s.fresh(trustFor) || !s.fresh(keepAtMost)) {
 		s.mu.Unlock()
-		ended(ctx, flight)
+		awaitFetch(ctx, flight)
 		s.mu.Lock()
 	}
 	switch {
@@ -136,7 +136,7 @@ func (s *keySet) fresh(limit time.Duration) bool {
 	return !s.fetched.IsZero() && s.now().Sub(s.fetched) < limit
 }
 
-// renew begins a fetch, unless one runs already or the last one began too short a time ago.
+// renew begins a fetch, unless one runs already or the last one began only a short time ago.
 // It returns a channel that is closed when the running fetch ends, or nil if none runs.
 func (s *keySet) renew() <-chan struct{} {
 	s.mu.Lock()
@@ -167,7 +167,7 @@ func (s *keySet) run(began time.Time) {
 	ctx, cancel := context.WithTimeout(s.life, fetchTimeout)
 	defer cancel()
 	keys, err := s.fetchSafely(ctx)
-	s.tell(ctx, keys, err) // before the lock, because a logger may be slow
+	s.logFetch(ctx, keys, err) // before the lock, because a logger may be slow
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.flight)
@@ -189,9 +189,9 @@ func (s *keySet) fetchSafely(ctx context.Context) (keys []key, err error) {
 	return s.fetch(ctx)
 }
 
-// tell logs the result of a fetch. It needs no lock, because only a fetch changes the fields
-// that tell reads, and only one fetch runs at a time.
-func (s *keySet) tell(ctx context.Context, keys []key, err error) {
+// logFetch logs the result of a fetch. It needs no lock, because only a fetch changes the fields
+// that logFetch reads, and only one fetch runs at a time.
+func (s *keySet) logFetch(ctx context.Context, keys []key, err error) {
 	now := s.now()
 	switch {
 	case err == nil && len(keys) == 0:
@@ -209,8 +209,8 @@ func (s *keySet) tell(ctx context.Context, keys []key, err error) {
 	}
 }
 
-// ended waits until the fetch or the context ends. It reports whether the fetch has ended.
-func ended(ctx context.Context, flight <-chan struct{}) bool {
+// awaitFetch waits until the fetch or the context ends. It reports whether the fetch has ended.
+func awaitFetch(ctx context.Context, flight <-chan struct{}) bool {
 	select {
 	case <-flight:
 		return true

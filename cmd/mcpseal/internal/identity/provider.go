@@ -112,8 +112,8 @@ func (p *provider) discover(ctx context.Context) (string, error) {
 var errStatus = errors.New("the provider does not have it")
 
 // get fetches a JSON document of the provider, and decodes it into the value that the
-// pointer into points to.
-func (p *provider) get(ctx context.Context, address string, into any) error {
+// pointer target points to.
+func (p *provider) get(ctx context.Context, address string, target any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (p *provider) get(ctx context.Context, address string, into any) error {
 		return fmt.Errorf("%s cannot be read: %w", withoutQuery(address), err)
 	case len(text) > maxDocument:
 		return fmt.Errorf("%s has more than %d bytes", withoutQuery(address), maxDocument)
-	case json.Unmarshal(text, into) != nil:
+	case json.Unmarshal(text, target) != nil:
 		return fmt.Errorf("%s is not the JSON document that it should be", withoutQuery(address))
 	}
 	return nil
@@ -150,7 +150,7 @@ func withoutQuery(address string) string {
 }
 
 // read reads one key of a JSON Web Key Set. It returns false if the key cannot be used here.
-// RFC 7517 says to ignore such keys. It also ignores the members about certificates.
+// RFC 7517 says to ignore such keys. The members about certificates are ignored too.
 func (p *provider) read(text json.RawMessage) (k key, ok bool) {
 	var jwk struct {
 		Type       string   `json:"kty"`
@@ -212,9 +212,9 @@ func algorithmsOf(public any) []jose.SignatureAlgorithm {
 	return nil
 }
 
-// bounded returns a copy of client, or a new client if it is nil. The returned client has a
-// time limit, and follows only redirects to the same host.
-func bounded(client *http.Client) *http.Client {
+// withLimits returns a copy of the client, or a new client if the given one is nil. The returned
+// client has a time limit, and follows only redirects to the same host.
+func withLimits(client *http.Client) *http.Client {
 	var b http.Client
 	if client != nil {
 		b = *client

@@ -19,7 +19,7 @@ type child struct {
 func start(command []string, log io.Writer, grace time.Duration) (*child, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = log
-	cmd.WaitDelay = grace // a process that the server left behind may keep its standard error open
+	cmd.WaitDelay = grace // so that Wait ends even if a process that the server left behind keeps standard error open
 	inOwnGroup(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -60,8 +60,8 @@ func (c *child) Read(p []byte) (int, error) {
 	return c.stdout.Read(p)
 }
 
-// hurry limits how long the next read may take, and a read that is under way. On Windows it
-// has no effect.
+// hurry limits how long a read may take: a read that is under way, and the next read. On Windows
+// it has no effect.
 func (c *child) hurry() { c.stdout.SetReadDeadline(time.Now().Add(c.grace)) }
 
 // end ends the child, and on Unix also the processes that the child started. It returns false,

@@ -14,7 +14,7 @@ const (
 	maxServerLine = 16 << 20
 )
 
-// The reasons to refuse a line. The reader can then go on with the next line.
+// The reasons to refuse a line. After such an error the reader can go on with the next line.
 var (
 	errTooLong = errors.New("it is too long")
 	errSplit   = errors.New("it has a carriage return inside")
@@ -71,7 +71,7 @@ func (r *lineReader) line() ([]byte, error) {
 		return nil, err
 	}
 	// If the stream ends without a line feed, its last bytes are a line too. The next call then
-	// returns the error.
+	// returns the error with which the stream ended.
 	if len(line) > r.limit {
 		return nil, errTooLong
 	}

@@ -13,7 +13,7 @@ import (
 // The limits for requests that the server has not answered.
 const (
 	maxPending   = 1 << 10  // requests that are not cancelled
-	maxBytes     = 64 << 20 // total length of their messages
+	maxBytes     = 64 << 20 // total length of the messages of these requests, in bytes
 	maxCancelled = 1 << 16  // cancelled requests, of which only the id is kept
 	maxID        = 256      // length of an id in bytes
 )
@@ -31,9 +31,9 @@ var (
 // sealed for the other. So a request is refused while a request with a similar id is pending.
 type pending struct {
 	mu        sync.Mutex
-	requests  map[string]*request // the keys are the likeness of the ids
+	requests  map[string]*request // the key of a request is the likeness of its id (see the function likeness)
 	waiting   int                 // how many requests are not cancelled
-	bytes     int                 // the total length of their messages
+	bytes     int                 // the total length of the messages of these requests, in bytes
 	cancelled int                 // how many requests are cancelled
 	ended     bool
 }
@@ -41,12 +41,12 @@ type pending struct {
 type request struct {
 	id        string
 	bytes     int
-	exchange  *proxy.Exchange // nil before the message is opened, and after it is cancelled
+	exchange  *proxy.Exchange // nil before the message is opened, and after the request is cancelled
 	cancelled bool
 }
 
-// reserve marks an id as in use. bytes is the length of the request's message. It returns an
-// error if a similar id is in use or a limit is reached.
+// reserve marks an id as in use. The parameter bytes is the length of the request's message.
+// reserve returns an error if a similar id is in use or a limit is reached.
 func (p *pending) reserve(id string, bytes int) error {
 	if len(id) > maxID {
 		return errInUse
@@ -63,7 +63,7 @@ func (p *pending) reserve(id string, bytes int) error {
 	if p.requests == nil {
 		p.requests = map[string]*request{}
 	}
-	p.requests[key] = &request{id: strings.Clone(id), bytes: bytes} // a clone, so that id does not keep the whole message in memory
+	p.requests[key] = &request{id: strings.Clone(id), bytes: bytes} // a clone, so that the id does not keep the whole message in memory
 	p.waiting++
 	p.bytes += bytes
 	return nil
@@ -76,10 +76,10 @@ func (p *pending) release(id string) {
 	p.remove(id)
 }
 
-// forward records e as the exchange of a request whose id was reserved. It returns false if
-// the id is not reserved, or if the server gives no more answers. The carrier must not forward
-// the request then.
-func (p *pending) forward(e *proxy.Exchange) bool {
+// setExchange stores the exchange of a request whose id was reserved. It returns false if the id
+// is not reserved, or if the server gives no more answers. In these cases the carrier must not
+// forward the request.
+func (p *pending) setExchange(e *proxy.Exchange) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.requests[likeness(e.ID)]
@@ -91,8 +91,8 @@ func (p *pending) forward(e *proxy.Exchange) bool {
 }
 
 // cancel discards the exchange of a request that the client has cancelled. The id stays in use
-// until the server answers, even if it never does. Otherwise a later request with the same id
-// could get the answer to the cancelled one.
+// until the server answers. If the server never answers, the id stays in use for ever. Otherwise
+// a later request with the same id could get the answer to the cancelled one.
 func (p *pending) cancel(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,10 +106,10 @@ func (p *pending) cancel(id string) {
 	p.cancelled++
 }
 
-// answered returns the exchange of the request with this id, which the server has answered,
-// and frees the id. It returns nil if there is no such request, or if the client has cancelled
-// it.
-func (p *pending) answered(id string) *proxy.Exchange {
+// take frees the id of a request that gets its answer now, and returns the exchange of this
+// request. It returns nil if there is no such request, or if the client has cancelled the
+// request.
+func (p *pending) take(id string) *proxy.Exchange {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.requests[likeness(id)]
@@ -120,8 +120,8 @@ func (p *pending) answered(id string) *proxy.Exchange {
 	return r.exchange
 }
 
-// end returns the exchanges that the server has not answered and will not answer. After it,
-// reserve and forward refuse every request.
+// end returns the exchanges that the server has not answered and will not answer. After this
+// call, the methods reserve and setExchange refuse every request.
 func (p *pending) end() (left []*proxy.Exchange) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,12 +148,12 @@ func (p *pending) remove(id string) {
 	delete(p.requests, key)
 }
 
-// likeness returns the same text for all ids that a server could confuse, because it reads a
-// number as a float64, or a string of digits as a number. id is JSON text.
+// likeness returns the same text for all ids that a server could confuse, because the server
+// reads a number as a float64, or a string of digits as a number. The given id is JSON text.
 func likeness(id string) string {
 	text, digits := id, id
 	if strings.HasPrefix(id, `"`) {
-		json.Unmarshal([]byte(id), &text) // no error: id was already read as JSON
+		json.Unmarshal([]byte(id), &text) // no error: the id was already read as JSON
 		digits = strings.ReplaceAll(strings.TrimSpace(text), "_", "")
 	}
 	number, err := strconv.ParseFloat(digits, 64)

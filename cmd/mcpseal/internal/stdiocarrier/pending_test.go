@@ -148,7 +148,7 @@ func TestRequestsThatAreCancelledAndNeverAnsweredDoNotFillTheTable(t *testing.T)
 		if err := p.reserve(id, 1<<20); err != nil {
 			return err
 		}
-		if !p.forward(&proxy.Exchange{ID: id}) {
+		if !p.setExchange(&proxy.Exchange{ID: id}) {
 			t.Fatal("not forwarded")
 		}
 		return nil
@@ -174,7 +174,7 @@ func TestRequestsThatAreCancelledAndNeverAnsweredDoNotFillTheTable(t *testing.T)
 	if err := request("7"); !errors.Is(err, errInUse) {
 		t.Error(err)
 	}
-	if p.answered("7") != nil {
+	if p.take("7") != nil {
 		t.Error("a cancelled request has an exchange")
 	}
 	p.cancel(`"0 more"`) // in the place of 7
@@ -189,10 +189,10 @@ func TestAnAnswerBeforeItsRequestIsForwardedBelongsToNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.cancel("1")
-	if p.answered("1") != nil {
+	if p.take("1") != nil {
 		t.Error("an answer to a request that the server has not got")
 	}
-	if !p.forward(&proxy.Exchange{ID: "1"}) {
+	if !p.setExchange(&proxy.Exchange{ID: "1"}) {
 		t.Error("the id is free")
 	}
 	if left := p.end(); len(left) != 1 {

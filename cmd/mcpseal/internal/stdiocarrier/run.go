@@ -16,31 +16,32 @@ import (
 	"github.com/mcpseal/mcpseal/proxy"
 )
 
-// patience says how long Run waits before it goes on.
+// patience says how long Run waits at most.
 type patience struct {
-	answers time.Duration // for the server to end by itself, after its input or output has ended
-	grace   time.Duration // for the server to end after a signal, and for the last bytes of its output
+	answers time.Duration // how long until the server ends by itself, after its input or output has ended
+	grace   time.Duration // how long until the server ends after a signal, and until its last output has arrived
 }
 
-// Run starts a server with command, and seals what the server sends to the client. It reads
-// the client's messages from in and writes the messages for the client to out. log gets the
-// server's standard error and messages for the operator. caller says who the client is.
+// Run starts a server with the given command, and seals what the server sends to the client.
+// It reads the client's messages from the reader input, and writes the messages for the client
+// to the writer output. The writer log gets the server's standard error and messages for the
+// operator. The parameter caller says who the client is.
 //
 // When the server has ended, Run returns its exit code. On Unix, if a signal ended the server,
 // the code is 128 plus the number of the signal.
 //
-// When in ends, Run ends the server's input too. If the server does not exit within five
-// seconds, Run ends it. When ctx is done, Run ends the server at once and returns the cause of
-// ctx. A read of in may still be under way when Run returns.
-func Run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command []string, in io.Reader, out io.Writer, log io.Writer) (exitCode int, err error) {
-	return run(ctx, p, caller, command, in, out, log, patience{answers: 5 * time.Second, grace: 2 * time.Second})
+// When the client's input ends, Run ends the server's input too. If the server does not exit
+// within five seconds, Run ends it. When ctx is done, Run ends the server at once and returns
+// the cause of ctx. When Run returns, a read of the client's input may still be under way.
+func Run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command []string, input io.Reader, output io.Writer, log io.Writer) (exitCode int, err error) {
+	return run(ctx, p, caller, command, input, output, log, patience{answers: 5 * time.Second, grace: 2 * time.Second})
 }
 
 func run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command []string, in io.Reader, out io.Writer, log io.Writer, wait patience) (exitCode int, err error) {
 	if len(command) == 0 {
 		return 0, errors.New("there is no command to start")
 	}
-	if log = shared(log); ctx.Err() != nil {
+	if log = shareLog(log); ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
 	server, err := start(command, log, wait.grace)
@@ -54,7 +55,7 @@ func run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command 
 	go func() { input <- s.fromClient(ctx, in) }()
 	go func() {
 		err := s.fromServer(ctx, server)
-		s.client.close() // so that nothing is written to out after Run has returned
+		s.client.close() // so that nothing is written to the client after Run has returned
 		output <- err
 	}()
 
@@ -101,9 +102,9 @@ func run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command 
 	return exitCodeOf(server.cmd.ProcessState), nil
 }
 
-// shared returns a writer for log that the server's standard error and the carrier can use at
-// the same time.
-func shared(log io.Writer) io.Writer {
+// shareLog returns a writer to the log that the server's standard error and the carrier can use
+// at the same time.
+func shareLog(log io.Writer) io.Writer {
 	switch log := log.(type) {
 	case nil:
 		return io.Discard
@@ -113,7 +114,7 @@ func shared(log io.Writer) io.Writer {
 	return &oneByOne{stream: log}
 }
 
-// oneByOne makes the writer stream safe for concurrent use.
+// oneByOne makes a writer safe for concurrent use.
 type oneByOne struct {
 	mu     sync.Mutex
 	stream io.Writer

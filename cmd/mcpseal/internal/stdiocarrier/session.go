@@ -71,15 +71,15 @@ func (s *session) clientLine(ctx context.Context, line []byte) error {
 	}
 	e := s.proxy.Open(ctx, line, s.caller)
 	forward := e.Forward
-	e.Forward = nil // so that it does not stay in memory until the answer comes
+	e.Forward = nil // so that the message does not stay in memory until the answer comes
 	var awaits bool
 	switch {
 	case forward == nil:
 	case e.ID == "":
 		if e.Method == "notifications/cancelled" {
-			s.pending.cancel(cancelled(line))
+			s.pending.cancel(cancelledID(line))
 		}
-	case isRequest && e.ID == id && s.pending.forward(e):
+	case isRequest && e.ID == id && s.pending.setExchange(e):
 		awaits = true
 	default: // the server's answer could not be matched to this request
 		forward, e.Reply = nil, e.Failed()
@@ -90,7 +90,7 @@ func (s *session) clientLine(ctx context.Context, line []byte) error {
 	if forward == nil {
 		return s.reply(e.Reply)
 	}
-	if err := s.server.write(forward); err != nil && awaits && s.pending.answered(id) != nil {
+	if err := s.server.write(forward); err != nil && awaits && s.pending.take(id) != nil {
 		return s.reply(e.Failed()) // the server accepts no more input
 	}
 	return nil
@@ -150,7 +150,7 @@ func (s *session) exchangeOf(line []byte) *proxy.Exchange {
 	if id == "" || method { // a notification, or a request of the server with an id of its own
 		return nil
 	}
-	return s.pending.answered(id)
+	return s.pending.take(id)
 }
 
 // reply writes a message to the client, if there is one.
@@ -161,27 +161,29 @@ func (s *session) reply(message []byte) error {
 	return s.client.write(message)
 }
 
-// head returns the JSON text of a message's id, or "" if it has none. method is true if the
-// message has a method. ok is false if the line is not a JSON object. The carrier uses head
-// only to find the request to which a line belongs. The proxy decides whether to accept it.
-func head(line []byte) (id string, method, ok bool) {
+// head returns the JSON text of a message's id, or "" if it has none. It also returns whether
+// the message has a method. The result ok is false if the line is not a JSON object. The
+// carrier uses this function only to find the request to which a line belongs. The proxy
+// decides whether to accept the line.
+func head(line []byte) (id string, hasMethod, ok bool) {
 	members := jsonorder.ReadMembers(string(line))
 	for {
 		member, more := members.Next()
 		if !more {
-			return strings.Clone(id), method, members.Whole() // a clone, so that id does not keep the line in memory
+			return strings.Clone(id), hasMethod, members.Whole() // a clone, so that the id does not keep the line in memory
 		}
 		switch member.Name {
 		case "id":
 			id = member.Raw
 		case "method":
-			method = true
+			hasMethod = true
 		}
 	}
 }
 
-// anyHead does what head does, and also reads lines that are not UTF-8 or nest too deep.
-func anyHead(line []byte) (id string, method bool) {
+// anyHead does the same as the function head, and also reads lines that are not UTF-8 or nest
+// too deep.
+func anyHead(line []byte) (id string, hasMethod bool) {
 	var message struct{ ID, Method json.RawMessage }
 	if json.Unmarshal(line, &message) != nil {
 		return "", false
@@ -189,9 +191,9 @@ func anyHead(line []byte) (id string, method bool) {
 	return string(message.ID), message.Method != nil
 }
 
-// cancelled returns the JSON text of the id of the request that a notification cancels. It
+// cancelledID returns the JSON text of the id of the request that a notification cancels. It
 // returns "" if there is none.
-func cancelled(line []byte) string {
+func cancelledID(line []byte) string {
 	var notification struct {
 		Params struct {
 			RequestID json.RawMessage `json:"requestId"`
@@ -209,7 +211,8 @@ const (
 	internalError  = -32603
 )
 
-// failure returns an answer with an error. id is the JSON text of the request's id.
+// failure returns an answer with an error. The parameter id is the JSON text of the request's
+// id.
 func failure(id string, code int) []byte {
 	message := "Invalid Request"
 	if code == internalError {

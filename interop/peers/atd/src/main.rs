@@ -1,5 +1,5 @@
-//! The ATD runtime's cursors, asked over standard input: one JSON object a line,
-//! answered by one.
+//! Makes and opens cursors with the ATD runtime. The program reads one JSON object per
+//! line from standard input, and answers each with one JSON object on a line.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -26,9 +26,9 @@ fn main() {
     }
 }
 
-/// Verifies a cursor and issues the next, over and over. The first line is the
-/// case; every further line is a count, answered with the nanoseconds that this many
-/// took.
+/// Measures how long it takes to verify a cursor and to issue the next one. The first line of
+/// the input describes the cursor. Every further line is a number: bench does the work this
+/// many times, and answers with the nanoseconds that it took in all.
 fn bench() {
     let mut lines = std::io::stdin().lock().lines().map(Result::unwrap);
     let given: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
