@@ -67,7 +67,7 @@ func New(config Config) (*Boundary, error) {
 			if err := b.checkUnsealed(format); err != nil {
 				return nil, err
 			}
-			format.waives &^= ClaimSingleUse | ClaimWording // an unsealed format must waive every claim, but the boundary demands these two anyway
+			format.waives &^= ClaimSingleUse | ClaimWording // every claim must be waived for an unsealed format, but the boundary demands these two anyway
 		}
 	}
 	if err := b.outlast(); err != nil { // last, so that the key source is told the lifetime of tokens only if New accepts the config
@@ -76,8 +76,8 @@ func New(config Config) (*Boundary, error) {
 	return b, nil
 }
 
-// outlast tells the key source that seals tokens how long tokens live. It returns the
-// source's error, or nil if the source accepts that lifetime.
+// outlast tells the key source how long the tokens of the sealing format live. It returns
+// the source's error, or nil if the source accepts that lifetime or there is no source.
 func (b *Boundary) outlast() (err error) {
 	record := b.formats[0].record
 	if record == nil || record.ring == nil {
@@ -93,7 +93,7 @@ func (b *Boundary) outlast() (err error) {
 	return nil
 }
 
-// currentRing returns the current ring of a key source, or an error if it has no ring.
+// currentRing returns the current ring of a key source, or an error if the source has none.
 func currentRing(keys KeySource) (ring *Ring, err error) {
 	fail := guard(func() error { ring = keys.Ring(); return nil }, ReasonCodecFailed)
 	if fail != nil || ring == nil || ring.keys == nil {
@@ -126,9 +126,9 @@ func (b *Boundary) Codec(purpose Purpose) Codec {
 // boundary without that claim.
 func (b *Boundary) Missing(claims ClaimSet) ClaimSet { return b.formats[0].missing(claims) }
 
-// Config returns the config with its defaults filled in. Only Format, URLTTL and Logger
-// stay zero if they were zero. An adapter reads from it the limits and the logger of the
-// boundary.
+// Config returns the config with its defaults filled in, except in Format, URLTTL and
+// Logger: these stay zero if they were zero. An adapter reads the boundary's limits and
+// logger from this config.
 func (b *Boundary) Config() Config { return b.config }
 
 // alwaysDemanded returns the claims that this boundary demands of every token.

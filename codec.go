@@ -11,27 +11,28 @@ import (
 //
 // For each sealed value exactly one text opens; Open returns an error for any other text.
 // Nobody can read the payload from its text. A text has only characters of base64url and
-// full stops. A codec is called concurrently, honours the context, and keeps neither
-// payload nor dst after it returns. The payload's first two bytes name its purpose and
-// version, and the caller of Open checks them, so one codec can serve several purposes.
+// full stops. The methods of a codec are called concurrently and honour the context. After
+// they return, they do not keep the slices that they were passed. The payload's first two
+// bytes name its purpose and version, and the caller of Open checks them, so one codec can
+// serve several purposes.
 //
 // An error that wraps [ReasonMalformed], [ReasonUnknownKey] or [ReasonForged] means that
 // the text is not genuine. Any other error, or a panic, means that the codec failed. The
 // token is rejected either way.
 //
-// A codec may also have a method KeyID(text string) string. For the log, it returns the
-// id of the key that a text names, whether the text is genuine or not.
+// A codec may also have a method KeyID(text string) string, which returns the id of the
+// key that a text names, whether the text is genuine or not. The log shows this id.
 //
 // The suite sealtest.TestCodec checks that a codec does all this.
 type Codec interface {
-	// Seal appends to dst a text that carries payload.
+	// Seal appends to dst a text that carries the payload.
 	Seal(ctx context.Context, dst, payload []byte) (text []byte, err error)
-	// Open appends to dst the payload that text carries.
+	// Open appends to dst the payload that the text carries.
 	Open(ctx context.Context, dst []byte, text string) (payload []byte, err error)
 }
 
-// Purpose is what a token is for. Every purpose has its own keys, prefix and
-// first payload byte, so a ring never accepts a token of one purpose for another. Pass a
+// Purpose is what a token is for. Every purpose has its own keys, prefix and first payload
+// byte, so a ring never accepts a token of one purpose as a token of another. Pass a
 // Purpose to [RingCodec] or [Boundary.Codec].
 type Purpose uint8
 
@@ -65,7 +66,7 @@ func (p Purpose) Prefix() string {
 }
 
 // Mark returns the first byte of every payload of this purpose. Whoever opens a text with
-// a [Codec] compares the byte with the first byte of the payload.
+// a [Codec] must check that the payload begins with this byte.
 func (p Purpose) Mark() byte {
 	if !p.valid() {
 		return 0

@@ -24,10 +24,10 @@ type Config struct {
 	// Waive names claims that this config demands but Format cannot carry. The boundary does
 	// without these claims. Zero waives none.
 	Waive ClaimSet
-	// AlsoOpen lists further formats, whose tokens the boundary opens but never seals. Of
-	// these formats and Format, at most one may have no prefix. Cursors are sealed with the
-	// first ring or codec among Keys, Format and AlsoOpen, in this order. Nil means no
-	// further formats.
+	// AlsoOpen lists further formats, whose tokens the boundary opens but never seals. At
+	// most one format, whether in Format or in AlsoOpen, may have no prefix. Cursors are
+	// sealed with the first ring or codec among Keys, Format and AlsoOpen, in this order. Nil
+	// means no further formats.
 	AlsoOpen []Accepted
 
 	// Audience names this service, in at most 1024 bytes. Services with different names
@@ -62,8 +62,8 @@ type Config struct {
 	// ReplayTools limits single use to the tokens of these tools. Empty means that Replay
 	// makes the tokens of all requests work only once.
 	ReplayTools []string
-	// ReplayTimeout is how long the store Replay may take to answer. 0 means 2 seconds. It
-	// does not apply to a [NonBlockingStore].
+	// ReplayTimeout is how long the replay store may take to answer. 0 means 2 seconds. The
+	// timeout does not apply to a [NonBlockingStore].
 	ReplayTimeout time.Duration
 
 	// MaxState is the greatest length of a state, in bytes. 0 means 16 KiB.
@@ -73,13 +73,13 @@ type Config struct {
 	MaxToken int
 
 	// MaxArguments is the greatest length of a request's arguments, in bytes of JSON. The
-	// limit is for calls of paged tools, and for calls that send or receive a token or a
+	// limit applies to calls of paged tools, and to calls that send or receive a token or a
 	// cursor. Other calls may have longer arguments. 0 means 4 MiB.
 	MaxArguments int
 
 	// AskAgain says for which rejected tokens Open returns a first round instead of an
 	// error, so that the handler asks the user again. The log and the observer still get the
-	// rejection. Zero means for none: Open returns an error for every rejected token.
+	// rejection. Zero means that Open returns an error for every rejected token.
 	AskAgain AskAgain
 
 	// Logger gets one log record for each rejection. Nil means slog.Default().
@@ -182,8 +182,8 @@ func (c Config) withDefaults() (Config, error) {
 	)
 }
 
-// nilSource reports whether keys is nil or a *Ring without keys. A caller who ignores the
-// error of NewRing passes a nil *Ring.
+// nilSource reports whether a key source is nil or a *Ring without keys. A caller who
+// ignores the error of NewRing passes a nil *Ring.
 func nilSource(keys KeySource) bool {
 	ring, ok := keys.(*Ring)
 	return keys == nil || ok && (ring == nil || ring.keys == nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/callback"
 )
 
-// ErrRejected matches every rejected token: use errors.Is(err, ErrRejected) if you do
-// not need the reason.
+// ErrRejected matches the error of every rejected token: use errors.Is(err, ErrRejected)
+// if you do not need the reason.
 var ErrRejected = errors.New("mcpseal: token rejected")
 
 // RejectError means that [Boundary.Open] did not accept a token. Its text is the same
@@ -30,13 +30,13 @@ func (e *RejectError) Is(target error) bool { return target == ErrRejected }
 
 // Cause returns an error that explains the reason, such as how your codec or store
 // failed. It returns nil if there is no explanation. The text of the returned error is
-// safe to log. The error that it wraps is the original one, whose text may not be safe to
+// safe to log. The returned error wraps the original one, whose text may not be safe to
 // log. Log the returned error if you write your own record of the rejection.
 func (e *RejectError) Cause() error { return e.cause.OrNil() }
 
 // SealError means that [Boundary.Seal] did not seal a state. The service is at fault,
-// and the client sees an internal error. An adapter passes it to [Wire]; the log already
-// says why.
+// and the client sees an internal error. An adapter passes the SealError to [Wire]; the
+// log already says why the state was not sealed.
 type SealError struct {
 	Reason Reason // tells the operator why
 	cause  *callback.Error

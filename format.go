@@ -25,16 +25,16 @@ import (
 // An error that wraps one of the reasons from [ReasonMalformed] to [ReasonUser] says why
 // the token is refused. Any other error, or a panic, means that the format failed.
 //
-// A format may also have a method KeyID(token string) string. For the log, it returns the
-// id of the key that a token names, whether the token is genuine or not.
+// A format may also have a method KeyID(token string) string, which returns the id of the
+// key that a token names, whether the token is genuine or not. The log shows this id.
 //
 // A format whose tokens anybody can write, such as compat.Plaintext, must have a method
 // Unsealed() (tools []string, until time.Time). Such a format serves only calls
-// (tools/call) of these tools, and only before the time until. [New] accepts it only if
-// every claim is waived by name, the boundary also has a sealed format, and single use is
-// off for these tools; New then logs a warning. The package elicit refuses such a format.
-// A format that wraps such a format must have the method too: otherwise a wrapped
-// compat.Plaintext opens and seals nothing.
+// (tools/call) of the tools that Unsealed returns, and only before the time that Unsealed
+// returns. [New] accepts such a format, and logs a warning, only if every claim is waived
+// by name, the boundary also has a sealed format, and single use is off for these tools.
+// The package elicit refuses such a format. A format that wraps such a format must have
+// the method Unsealed too: otherwise a wrapped compat.Plaintext opens and seals nothing.
 //
 // The suite sealtest.TestFormat checks that a sealed format does all this.
 type Format interface {
@@ -53,13 +53,14 @@ type Format interface {
 	// [Binding.ArgumentsDigest], the client is at fault; any other error means that the
 	// format failed.
 	Digest(binding *Binding) ([]byte, error)
-	// Seal returns a token that holds claims and is bound to binding. The result of
-	// Digest is in claims.Arguments.
+	// Seal returns a token that holds these claims and is bound to this method, target, user
+	// and service. The result of Digest is in claims.Arguments.
 	Seal(ctx context.Context, binding *Binding, claims *Claims) (token string, err error)
-	// Open returns the claims of a genuine token that is bound to binding. Their field
-	// Arguments is the digest that was sealed; the boundary compares it with the digest of
-	// the request's arguments. Open itself digests these arguments only if it needs their
-	// digest to tell whether the token is genuine.
+	// Open returns the claims of a token that is genuine and bound to this method, target,
+	// user and service. The field Arguments of these claims is the digest that was sealed;
+	// the boundary compares it with the digest of the request's arguments. Open itself
+	// digests the request's arguments only if it needs their digest to tell whether the
+	// token is genuine.
 	Open(ctx context.Context, binding *Binding, token string) (Claims, error)
 }
 
@@ -73,7 +74,7 @@ type Accepted struct {
 	Waive ClaimSet
 }
 
-// acceptedFormat is a format with what the boundary found out about it.
+// acceptedFormat is a format, together with what the boundary found out about it.
 type acceptedFormat struct {
 	Format
 	prefix  string

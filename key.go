@@ -87,8 +87,8 @@ const howToMakeASecret = "a key is 32 random bytes, as openssl rand -hex 32 or o
 // fewer than 17.
 const leastVariety = 17
 
-// weakness returns why secret cannot be 32 random bytes, in a text that quotes nothing
-// from the secret. It returns "" if secret can be 32 random bytes.
+// weakness returns why a secret cannot be 32 random bytes, in a text that quotes nothing
+// from the secret. It returns "" if the secret can be 32 random bytes.
 func weakness(secret []byte) string {
 	switch n := len(secret); {
 	case n >= minSecret && allAlike(secret):

@@ -34,8 +34,8 @@ type Event struct {
 	// Method is the method of the request, as the adapter gave it.
 	Method string
 	// Target is the tool or the prompt, or the scheme of a resource's URI. It is
-	// [TargetUnknown] if a client may have made the name up, because no handler ran, and no
-	// token says that it was sealed for this target.
+	// [TargetUnknown] if no handler ran and no token says that it was sealed for this target,
+	// because a client may then have made the name up.
 	Target string
 
 	// Format is the prefix of the token's format, "unprefixed" for a format without a
@@ -95,8 +95,8 @@ func (b *Boundary) rejected(ctx context.Context, start time.Time, round *Round, 
 	}
 	// The target exists if a genuine token was sealed for it, even by another service
 	// or for another user.
-	known := round.named || fail.flow != [16]byte{} && fail.Reason != ReasonRequest
-	b.report(ctx, fail.Reason.Level(), "mcpseal: token rejected", &e, known, fail)
+	targetExists := round.named || fail.flow != [16]byte{} && fail.Reason != ReasonRequest
+	b.report(ctx, fail.Reason.Level(), "mcpseal: token rejected", &e, targetExists, fail)
 	return &RejectError{fail.Reason, fail.Cause}
 }
 
@@ -117,9 +117,9 @@ func (b *Boundary) notSealed(ctx context.Context, start time.Time, round *Round,
 	return &SealError{fail.Reason, fail.Cause}
 }
 
-// report completes the event and passes it to the log and the observer. known is true if
-// the target of the request certainly exists.
-func (b *Boundary) report(ctx context.Context, level slog.Level, message string, e *Event, known bool, fail *failure) {
+// report completes the event and passes it to the log and the observer. Pass true as
+// targetExists if the target of the request certainly exists.
+func (b *Boundary) report(ctx context.Context, level slog.Level, message string, e *Event, targetExists bool, fail *failure) {
 	e.Reason = fail.Reason
 	if fail.flow != [16]byte{} {
 		e.Flow, e.Round = hex.EncodeToString(fail.flow[:]), fail.round
@@ -134,19 +134,19 @@ func (b *Boundary) report(ctx context.Context, level slog.Level, message string,
 		slog.Int("token_bytes", e.TokenBytes),
 		slog.Int("state_bytes", e.StateBytes),
 	}
-	attrs = append(attrs, e.flow()...)
+	attrs = append(attrs, e.flowAttrs()...)
 	if fail.missing != 0 {
 		attrs = append(attrs, slog.String("claims", fail.missing.String()))
 	}
 	b.logContext(ctx, level, message, append(attrs, fail.Attrs()...)...)
-	if !known {
+	if !targetExists {
 		e.Target = TargetUnknown
 	}
 	b.observe(ctx, *e)
 }
 
-// flow returns the event's flow and round for the log, or nil if the flow is unknown.
-func (e *Event) flow() []slog.Attr {
+// flowAttrs returns the event's flow and round for the log, or nil if the flow is unknown.
+func (e *Event) flowAttrs() []slog.Attr {
 	if e.Flow == "" {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (r *Round) Dropped(ctx context.Context, n int) {
 	e.Dropped, e.StateBytes = n, 0
 	b.logContext(ctx, slog.LevelWarn, "mcpseal: answers dropped that nobody had asked for, or that were not whole", append([]slog.Attr{
 		slog.String("method", e.Method), slog.String("target", e.Target), slog.Int("answers", n),
-	}, e.flow()...)...)
+	}, e.flowAttrs()...)...)
 	if !r.named {
 		e.Target = TargetUnknown
 	}

@@ -41,7 +41,7 @@ func (b *Boundary) Open(ctx context.Context, request Request, token string) (rou
 	return round, nil
 }
 
-// begin makes r the first round of request. It sets the fields one by one instead of
+// begin makes r the first round of this request. It sets the fields one by one instead of
 // copying a Round, because a Round is large.
 func (r *Round) begin(b *Boundary, request *Request) {
 	r.boundary, r.caller = b, request.Principal
@@ -50,8 +50,8 @@ func (r *Round) begin(b *Boundary, request *Request) {
 	r.digests.audience, r.digests.audienceKnown = b.audience, true
 }
 
-// check opens the token into round. It returns the format of the token (nil if the token
-// belongs to no format) and why the token is rejected (nil if it is accepted).
+// check opens the token into the round. It returns the format of the token (nil if the
+// token belongs to no format) and why the token is rejected (nil if it is accepted).
 func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acceptedFormat, *failure) {
 	// 1. Do the checks that cost nothing.
 	if len(token) > b.config.MaxToken {
@@ -79,8 +79,8 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 		return format, fail
 	}
 	// 4. Check that the token has not expired, and that its flow is within the limits.
-	now, flows := time.Now().UnixMilli(), format.carries&ClaimFlow != 0
-	if reason := timeReason(now, &round.claims, flows, b.config.MaxFlow, b.config.MaxRounds); reason != "" {
+	now, hasFlow := time.Now().UnixMilli(), format.carries&ClaimFlow != 0
+	if reason := timeReason(now, &round.claims, hasFlow, b.config.MaxFlow, b.config.MaxRounds); reason != "" {
 		fail := failed(reason)
 		fail.merelyOld = b.config.AskAgain == AskAgainIfExpired && (reason == ReasonExpired || reason == ReasonFlowExpired) &&
 			format.waives == 0 && b.checkArguments(round, format) == nil
@@ -111,21 +111,21 @@ func (b *Boundary) check(ctx context.Context, round *Round, token string) (*acce
 // checkArguments compares the round's arguments with those that the token was sealed for.
 // It keeps the digest of the arguments in the round, for a later Seal.
 func (b *Boundary) checkArguments(round *Round, format *acceptedFormat) *failure {
-	if fail := format.digest(round); fail != nil {
+	if fail := format.digestArguments(round); fail != nil {
 		return fail
 	}
 	if !format.sameArguments(round) {
 		return failed(ReasonArguments)
 	}
 	if sealing := &b.formats[0]; sealing != format {
-		return sealing.digest(round)
+		return sealing.digestArguments(round)
 	}
 	return nil
 }
 
-// digest computes the digest of the round's arguments as this format defines it, and
-// keeps the digest in round.
-func (f *acceptedFormat) digest(round *Round) *failure {
+// digestArguments computes the digest of the round's arguments as this format defines it,
+// and keeps that digest in the round.
+func (f *acceptedFormat) digestArguments(round *Round) *failure {
 	return guardFormat(func() error {
 		if d := &round.digests; f.record != nil {
 			if d.plainKnown {
@@ -164,15 +164,15 @@ func (f *acceptedFormat) sameArguments(round *Round) bool {
 
 // timeReason returns why the token's times or its round are refused, or "" if they are
 // accepted. Each condition is written as !(what is accepted), so that a nonsense number
-// is refused. flows is true if the token's format carries [ClaimFlow].
-func timeReason(now int64, c *Claims, flows bool, maxFlow time.Duration, maxRounds int) Reason {
+// is refused. Pass true as hasFlow if the token's format carries [ClaimFlow].
+func timeReason(now int64, c *Claims, hasFlow bool, maxFlow time.Duration, maxRounds int) Reason {
 	if !(now < c.Expires) {
 		return ReasonExpired
 	}
 	if !(c.Issued <= now+clockSkew.Milliseconds()) {
 		return ReasonFromTheFuture
 	}
-	if !flows {
+	if !hasFlow {
 		return ""
 	}
 	if !(c.FlowStart <= now+clockSkew.Milliseconds()) {
@@ -187,8 +187,8 @@ func timeReason(now int64, c *Claims, flows bool, maxFlow time.Duration, maxRoun
 	return ""
 }
 
-// open opens the token into round, and removes the claims that the token's format cannot
-// prove.
+// open opens the token into the round, and removes the claims that the token's format
+// cannot prove.
 func (f *acceptedFormat) open(ctx context.Context, round *Round, token string) *failure {
 	var fail *failure
 	if f.record != nil {

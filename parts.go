@@ -15,8 +15,8 @@ import (
 
 // PlainError is an error whose text holds no secret. If a codec, a format, a store or a
 // principal returns or wraps a PlainError, the log shows its text. Of any other error the
-// log shows only the type. Return one from your own code to tell the operator what
-// failed.
+// log shows only the type. Return a PlainError from your own code to tell the operator
+// what failed.
 type PlainError = plain.Error
 
 // PlainText returns a client's text in a form that a log may show: quoted unless it
@@ -32,7 +32,7 @@ type PartError = callback.Error
 
 // Guard calls a part that a server's author supplied. It returns the part's error or
 // panic as a [*PartError], or nil if the part succeeded. Use Guard in an adapter, so that
-// a panic in code of the author does not end the process.
+// a panic in the author's code does not end the process.
 func Guard(part func() error) error {
 	var failed *PartError
 	panicked := callback.Guard(func() {
@@ -94,24 +94,23 @@ func lacking(claims ClaimSet) *failure {
 }
 
 func undigested(problem *argdigest.Error) *failure {
-	fail := failedBecause(ReasonInvalidParams, "%s", problem) // the text of problem quotes nothing from the arguments
+	fail := failedBecause(ReasonInvalidParams, "%s", problem) // the problem's text quotes nothing from the arguments
 	fail.params = problem
 	return fail
 }
 
-// guard calls a part that the server's author may have supplied, and returns its error or
-// panic as a failure. If the error wraps a reason that is in mayGive, the failure has
-// that reason. If not, the failure has the reason that was passed as the second
-// parameter.
-func guard(part func() error, otherwise Reason, mayGive ...Reason) *failure {
-	if checked := callback.Check(part, otherwise, mayGive...); checked != nil {
+// guard calls a part that the server's author may have supplied, and returns the part's
+// error or panic as a failure. If the error wraps one of the allowed reasons, the failure
+// has that reason. In all other cases, the failure has the default reason.
+func guard(part func() error, defaultReason Reason, allowed ...Reason) *failure {
+	if checked := callback.Check(part, defaultReason, allowed...); checked != nil {
 		return &failure{Failure: *checked}
 	}
 	return nil
 }
 
-// guardFormat calls a format. If the format returns a *failure, guardFormat returns it
-// unchanged. It turns any other error, or a panic, into a failure as guard does.
+// guardFormat calls a format. If the format returns a *failure, guardFormat returns that
+// failure unchanged. It turns any other error, or a panic, into a failure as guard does.
 func guardFormat(call func() error) (fail *failure) {
 	other := guard(func() error {
 		err := call()

@@ -76,9 +76,9 @@ func distinctKeys(questions []Question) bool {
 
 // Accepts reports whether an answer may reach the handler, that is, whether the previous
 // round asked a question with this key that takes an answer of this kind. An adapter
-// calls Accepts for each answer, and drops an answer for which it returns false. On a
-// first round it always returns false. If the operator waived [ClaimQuestions] for the
-// token's format, it returns true for every answer.
+// calls Accepts for each answer, and drops the answer if Accepts returns false. On a
+// first round, Accepts always returns false. If the operator waived [ClaimQuestions] for
+// the token's format, Accepts returns true for every answer.
 func (r *Round) Accepts(key string, kind Kind) bool {
 	if r.waived&ClaimQuestions != 0 {
 		return true
@@ -91,7 +91,7 @@ func (r *Round) Accepts(key string, kind Kind) bool {
 // encoded, and decodes them on demand without an allocation.
 type questionList struct {
 	text  string // the questions, in the order in which they were asked
-	order string // where each question begins in text, two bytes each, in the order of the keys
+	order string // two bytes for each question, sorted by key: where it begins in the field text
 }
 
 const flagQuestionDigest = 1 << 7
@@ -114,9 +114,10 @@ func appendQuestions(dst []byte, questions []Question) []byte {
 	return dst
 }
 
-// cutQuestions cuts n well-formed questions off the front of payload. ok is false if
-// payload does not begin with n well-formed questions, or if two of them have the same
-// key. One allocation holds both results.
+// cutQuestions cuts n well-formed questions off the front of a payload, and returns them
+// and the rest of the payload. One allocation holds both. cutQuestions returns false if
+// the payload does not begin with n well-formed questions, or if two of them have the
+// same key.
 func cutQuestions(payload []byte, n int) (list questionList, rest string, ok bool) {
 	var all strings.Builder
 	all.Grow(len(payload) + 2*n)
@@ -143,8 +144,8 @@ func cutQuestions(payload []byte, n int) (list questionList, rest string, ok boo
 	return list, rest, true
 }
 
-// cutQuestion decodes the well-formed question at the front of text, and returns the rest
-// of text after it. ok is false if there is no such question.
+// cutQuestion decodes the question at the front of a text, and also returns what comes
+// after it in the text. It returns false if there is no well-formed question.
 func cutQuestion(text string) (q Question, rest string, ok bool) {
 	if len(text) < 2 || len(text)-2 < int(text[1]) {
 		return q, "", false
@@ -164,8 +165,8 @@ func cutQuestion(text string) (q Question, rest string, ok bool) {
 	return q, rest, q.wellFormed()
 }
 
-// all yields the questions, in the order in which they were asked.
-func (l questionList) all(yield func(Question) bool) {
+// inOrder yields the questions, in the order in which they were asked.
+func (l questionList) inOrder(yield func(Question) bool) {
 	for text := l.text; text != ""; {
 		q, rest, ok := cutQuestion(text)
 		if !ok || !yield(q) {
@@ -175,7 +176,7 @@ func (l questionList) all(yield func(Question) bool) {
 	}
 }
 
-// kindOf returns the kind of the question with this key. ok is false if there is no such
+// kindOf returns the kind of the question with this key, and false if there is no such
 // question. kindOf uses a binary search, because reading all questions for each answer
 // takes long if there are many questions and answers.
 func (l questionList) kindOf(key string) (kind Kind, ok bool) {

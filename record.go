@@ -10,7 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// The version and the flags of the native record. docs/token.md defines every byte of it.
+// The version and the flags of the native record. docs/token.md defines every byte of the
+// record.
 const (
 	recordVersion = 1
 
@@ -62,7 +63,7 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 	binary.BigEndian.PutUint16(head[atRound:], uint16(c.Round))
 	copy(head[atFlow:], c.Flow[:])
 	copy(head[atRequest:], d.request[:])
-	arguments := d.masked(d.plain[:])
+	arguments := d.applyMask(d.plain[:])
 	copy(head[atArguments:], arguments[:])
 	dst = append(dst, head[:]...)
 	if flags&flagAudience != 0 {
@@ -76,8 +77,8 @@ func appendRecord(dst []byte, c *Claims, b *Binding, d *digests) ([]byte, bool) 
 	return append(dst, c.State...), true
 }
 
-// record is a payload, parsed up to the questions. Its slices point into the
-// payload.
+// record is a payload, parsed up to the questions. The slices in it are parts of the
+// payload, not copies.
 type record struct {
 	head           *[headSize]byte
 	audience, user []byte
@@ -94,8 +95,8 @@ func parseRecord(payload []byte) (record, Reason) {
 	}
 	rec := record{head: (*[headSize]byte)(payload), rest: payload[headSize:]}
 	flags := rec.head[atFlags]
-	short := !rec.digest(&rec.audience, flags&flagAudience != 0) ||
-		!rec.digest(&rec.user, flags&flagUser != 0) || len(rec.rest) == 0
+	short := !rec.cutDigest(&rec.audience, flags&flagAudience != 0) ||
+		!rec.cutDigest(&rec.user, flags&flagUser != 0) || len(rec.rest) == 0
 	if short || flags&^flagsKnown != 0 || rec.lifetime() == 0 || rec.round() == 0 || rec.rest[0] > MaxQuestions {
 		return record{}, ReasonMalformed
 	}
@@ -103,10 +104,10 @@ func parseRecord(payload []byte) (record, Reason) {
 	return rec, ""
 }
 
-// digest cuts a digest off the front of rec.rest and stores it in field. If present is
-// false, the record has no such digest, and nothing happens. digest returns false if
-// rec.rest is too short.
-func (rec *record) digest(field *[]byte, present bool) bool {
+// cutDigest cuts a digest off the front of rec.rest and stores it in *field. If the
+// parameter present is false, the record has no such digest: cutDigest then does nothing
+// and returns true. It returns false if rec.rest is too short.
+func (rec *record) cutDigest(field *[]byte, present bool) bool {
 	if !present {
 		return true
 	}
@@ -123,8 +124,8 @@ func (rec *record) age() int64      { return native.Span(rec.head[:], atAge) }
 func (rec *record) round() int      { return int(binary.BigEndian.Uint16(rec.head[atRound:])) }
 func (rec *record) flow() [16]byte  { return [16]byte(rec.head[atFlow:atRequest]) }
 
-// boundTo returns why the record is not bound to b, or "" if it is. It does not compare the
-// arguments: the boundary does that later.
+// boundTo returns why the record is not bound to the binding b, or "" if it is. It does not
+// compare the arguments: the boundary does that later.
 func (rec *record) boundTo(b *Binding, d *digests) Reason {
 	switch {
 	case !native.Same(rec.head[atRequest:atArguments], &d.request):
@@ -138,18 +139,18 @@ func (rec *record) boundTo(b *Binding, d *digests) Reason {
 }
 
 // sameClaim reports whether the record and the request have the same digest, or neither
-// has one. sealed is the record's digest, or nil if it has none. digest is the request's
-// digest, and means nothing if present is false.
-func sameClaim(sealed []byte, present bool, digest *[digestSize]byte) bool {
-	if !present {
-		return sealed == nil
+// has one. If the record has no digest, recordDigest is nil. If the request has no digest,
+// requestHasOne is false and requestDigest is ignored.
+func sameClaim(recordDigest []byte, requestHasOne bool, requestDigest *[digestSize]byte) bool {
+	if !requestHasOne {
+		return recordDigest == nil
 	}
-	return sealed != nil && native.Same(sealed, digest)
+	return recordDigest != nil && native.Same(recordDigest, requestDigest)
 }
 
-// claims returns the claims, and the questions in their encoded form. Both are copied
+// decode returns the claims, and the questions in their encoded form. Both are copied
 // from the payload in one allocation. The reason is "" if the record is well-formed.
-func (rec *record) claims() (Claims, questionList, Reason) {
+func (rec *record) decode() (Claims, questionList, Reason) {
 	issued := rec.issued()
 	c := Claims{
 		Issued:    issued,
@@ -169,7 +170,7 @@ func (rec *record) claims() (Claims, questionList, Reason) {
 
 const digestSize = native.DigestSize
 
-// digests holds the digests of one binding, as a native record holds them. Each is
+// digests holds the digests of one binding, as a native record holds them. Each digest is
 // computed when it is first needed, and kept for the round. The binding must not change.
 //
 // The flow's id salts the digests, so that nobody sees whether two flows have the same
@@ -179,15 +180,15 @@ type digests struct {
 	plain         [argdigest.Size]byte // the digest of the arguments, without salt
 	plainKnown    bool
 	audienceKnown bool
-	known         bool // true if the salted digests were computed, for the flow in the next field
+	known         bool // true if the salted digests were computed, for the flow in the field below
 	flow          [16]byte
 
 	request, mask, audience, user [digestSize]byte // mask salts the digest of the arguments
 }
 
-// salt computes all digests for flow except that of the arguments. It does nothing if the
-// last call was for the same flow.
-func (d *digests) salt(b *Binding, flow [16]byte) {
+// saltFor computes all digests that a token of this flow holds, except that of the
+// arguments. It does nothing if the last call was for the same flow.
+func (d *digests) saltFor(b *Binding, flow [16]byte) {
 	if d.known && d.flow == flow {
 		return
 	}
@@ -211,9 +212,9 @@ func (d *digests) salt(b *Binding, flow [16]byte) {
 	d.known, d.flow = true, flow
 }
 
-// masked combines the digest of the arguments with the mask by XOR. This salts the
-// digest. Doing it again removes the salt.
-func (d *digests) masked(arguments []byte) (masked [digestSize]byte) {
+// applyMask combines the digest of the arguments with the mask by XOR. This salts the
+// digest. A second call, with the salted digest, removes the salt.
+func (d *digests) applyMask(arguments []byte) (masked [digestSize]byte) {
 	for i := 0; i < digestSize; i += 8 {
 		binary.NativeEndian.PutUint64(masked[i:], binary.NativeEndian.Uint64(arguments[i:])^binary.NativeEndian.Uint64(d.mask[i:]))
 	}
@@ -232,7 +233,7 @@ func inspectState(payload []byte) (inspect.State, error) {
 	if reason != "" {
 		return inspect.State{}, reason
 	}
-	c, questions, reason := rec.claims()
+	c, questions, reason := rec.decode()
 	if reason != "" {
 		return inspect.State{}, reason
 	}
@@ -241,7 +242,7 @@ func inspectState(payload []byte) (inspect.State, error) {
 		Audience: rec.audience != nil, User: rec.user != nil,
 		State: c.State, HasState: c.HasState,
 	}
-	for q := range questions.all {
+	for q := range questions.inOrder {
 		s.Questions = append(s.Questions, inspect.Question{Key: q.Key, Kind: uint8(q.Kind), Worded: q.Digest != [digestSize]byte{}})
 	}
 	s.Limits = func(at time.Time, maxFlow time.Duration, maxRounds int) string {

@@ -37,7 +37,7 @@ func testDigests(t testing.TB, binding *Binding, flow [16]byte) *digests {
 		t.Fatal(err)
 	}
 	d := &digests{plain: plain, plainKnown: true}
-	d.salt(binding, flow)
+	d.saltFor(binding, flow)
 	return d
 }
 
@@ -47,7 +47,7 @@ func TestEveryTruncatedRecordIsRefusedOrShortensTheState(t *testing.T) {
 	for n := range payload {
 		rec, reason := parseRecord(payload[:n])
 		if reason == "" {
-			_, _, reason = rec.claims()
+			_, _, reason = rec.decode()
 		}
 		if inState := n >= len(payload)-len(claims.State); (reason == "") != inState {
 			t.Errorf("%d of %d bytes: %v", n, len(payload), reason)
@@ -79,7 +79,7 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 	} {
 		rec, reason := parseRecord(c.change(bytes.Clone(good)))
 		if reason == "" {
-			_, _, reason = rec.claims()
+			_, _, reason = rec.decode()
 		}
 		if reason != c.want {
 			t.Errorf("%s: %v, want %v", name, reason, c.want)
@@ -94,7 +94,7 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 	payload = bytes.Replace(payload, []byte("\x82\x00\x07"), []byte("\x82\x07confirm\x07"), 1)
 	if rec, reason := parseRecord(payload); reason != "" {
 		t.Error(reason)
-	} else if _, _, err := rec.claims(); err != ReasonMalformed {
+	} else if _, _, err := rec.decode(); err != ReasonMalformed {
 		t.Errorf("two questions of one key open: %v", err)
 	}
 }
@@ -104,7 +104,7 @@ func TestRecordsThatBreakARuleAreRefused(t *testing.T) {
 func TestTwoQuestionsOfOneKeyAreRefusedWhereverTheyAre(t *testing.T) {
 	opens := func(questions []Question) bool {
 		list, rest, ok := cutQuestions(append(appendQuestions(nil, questions), "state"...), len(questions))
-		return ok && rest == "state" && slices.Equal(slices.Collect(list.all), questions)
+		return ok && rest == "state" && slices.Equal(slices.Collect(list.inOrder), questions)
 	}
 	for _, n := range []int{1, 2, 3, 13, MaxQuestions} {
 		questions := make([]Question, n)
@@ -153,7 +153,7 @@ func TestDigestsAreComputedOnceARound(t *testing.T) {
 	d := testDigests(t, b, [16]byte{1})
 	want := *d
 	b.Target, b.User = "changed", "changed" // would show if they were looked at again
-	if d.salt(b, [16]byte{1}); *d != want {
+	if d.saltFor(b, [16]byte{1}); *d != want {
 		t.Error("computed again")
 	}
 	if other := testDigests(t, testBinding(), [16]byte{2}); other.request == want.request || other.mask == want.mask ||
@@ -318,11 +318,11 @@ func FuzzRecord(f *testing.F) {
 		if reason != "" {
 			return
 		}
-		claims, questions, reason := rec.claims()
+		claims, questions, reason := rec.decode()
 		if reason != "" {
 			return
 		}
-		claims.Questions = slices.Collect(questions.all)
+		claims.Questions = slices.Collect(questions.inOrder)
 		keys := map[string]bool{}
 		for _, q := range claims.Questions {
 			keys[q.Key] = true

@@ -9,8 +9,8 @@ import (
 )
 
 // RecordFormat returns a format that seals the native record with your own codec, for
-// [Config.Format]. Tokens begin with prefix: 2 to 16 lower-case letters and digits, then
-// a full stop. The prefix must not be one of mcpseal's own. Use RecordFormat if the
+// [Config.Format]. Tokens begin with the prefix: 2 to 16 lower-case letters and digits,
+// then a full stop. The prefix must not be one of mcpseal's own. Use RecordFormat if the
 // keys are in an HSM or a key service.
 func RecordFormat(prefix string, codec Codec) Format {
 	return newRecordFormat(prefix, codec)
@@ -26,7 +26,7 @@ func NativeFormat(keys KeySource) Format {
 type recordFormat struct {
 	prefix string
 	codec  Codec
-	ring   *ringCodec // the same as codec if that is a RingCodec, otherwise nil
+	ring   *ringCodec // the same value as the field codec if that is a RingCodec, otherwise nil
 	texts  native.Texts[Reason]
 }
 
@@ -65,7 +65,7 @@ func (f *recordFormat) Open(ctx context.Context, binding *Binding, token string)
 	if fail != nil {
 		return Claims{}, fail
 	}
-	claims.Questions, claims.Arguments = slices.Collect(questions.all), arguments[:]
+	claims.Questions, claims.Arguments = slices.Collect(questions.inOrder), arguments[:]
 	return claims, nil
 }
 
@@ -74,7 +74,7 @@ const errClaims = plainError("the claims do not fit the record")
 // seal does what Seal does, and reuses the digests in d. The digest of the arguments must
 // be in d already, and the questions must be well-formed.
 func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, claims *Claims) (string, *failure) {
-	d.salt(binding, claims.Flow)
+	d.saltFor(binding, claims.Flow)
 	s := native.Borrow()
 	defer s.Release()
 	payload, ok := appendRecord(s.Payload[:0], claims, binding, d)
@@ -90,7 +90,7 @@ func (f *recordFormat) seal(ctx context.Context, binding *Binding, d *digests, c
 }
 
 // open does what Open does, and reuses the digests in d. It returns the questions in
-// their encoded form, and the digest of the arguments that the token holds.
+// their encoded form. The result arguments is the digest of the arguments, from the token.
 func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, token string) (c Claims, questions questionList, arguments [digestSize]byte, fail *failure) {
 	text, ok := strings.CutPrefix(token, f.prefix)
 	if !ok {
@@ -106,20 +106,20 @@ func (f *recordFormat) open(ctx context.Context, binding *Binding, d *digests, t
 	if reason != "" {
 		return c, questions, arguments, failed(reason)
 	}
-	d.salt(binding, rec.flow())
+	d.saltFor(binding, rec.flow())
 	if reason := rec.boundTo(binding, d); reason != "" {
 		fail := failed(reason)
 		fail.flow, fail.round = rec.flow(), rec.round()
 		return c, questions, arguments, fail
 	}
-	c, questions, reason = rec.claims()
+	c, questions, reason = rec.decode()
 	if reason != "" {
 		return c, questions, arguments, failed(reason)
 	}
-	return c, questions, d.masked(rec.head[atArguments:]), nil
+	return c, questions, d.applyMask(rec.head[atArguments:]), nil
 }
 
-// KeyID returns the key id in a token, genuine or not, or "" if there is none.
+// KeyID returns the key id in a token, even in a forged one, or "" if there is none.
 func (f *recordFormat) KeyID(token string) string {
 	if f.ring == nil || !strings.HasPrefix(token, f.prefix) {
 		return ""

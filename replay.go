@@ -23,19 +23,20 @@ import (
 //
 // The suite sealtest.TestReplayStore checks that a store does this.
 //
-// A boundary calls Spend on another goroutine, so that it can stop waiting. For a store in
-// memory that costs more than Spend itself: such a store can be a [NonBlockingStore].
+// A boundary calls Spend on another goroutine, so that it can stop waiting. If the store
+// is in memory, that goroutine costs more than Spend itself. To avoid this cost, such a
+// store can be a [NonBlockingStore].
 type ReplayStore interface {
 	// Spend records the use of a token, and returns true if it is the first use of this
 	// token. A boundary calls it once for each token that is otherwise accepted.
 	Spend(ctx context.Context, use Use) (first bool, err error)
 }
 
-// NonBlockingStore is a [ReplayStore] whose Spend cannot block. It always returns soon,
-// although its context may have no deadline: it does not wait for a network, a file or
-// another goroutine, and holds its locks only for a short time. A boundary calls such a
-// store directly, so [Config.ReplayTimeout] and the limit of 2,000 calls do not apply.
-// Implement it if your store is in the memory of this process.
+// NonBlockingStore is a [ReplayStore] whose Spend cannot block. Its Spend always returns
+// soon, although the context may have no deadline: Spend does not wait for a network, a
+// file or another goroutine, and holds its locks only for a short time. A boundary calls
+// such a store directly, so [Config.ReplayTimeout] and the limit of 2,000 calls do not
+// apply. Implement a NonBlockingStore if your store is in the memory of this process.
 //
 // The suite sealtest.TestReplayStore checks this too, as far as a test can.
 type NonBlockingStore interface {
@@ -47,8 +48,8 @@ type NonBlockingStore interface {
 	NonBlocking() ReplayStore
 }
 
-// cannotBlock reports whether the store says that its Spend cannot block. It is false if
-// the method NonBlocking panics or returns another store.
+// cannotBlock reports whether the store says that its Spend cannot block. It returns false
+// if the method NonBlocking panics or returns another store.
 func cannotBlock(store ReplayStore) (says bool) {
 	if s, ok := store.(NonBlockingStore); ok {
 		callback.Quietly(func() { says = s.NonBlocking() == store }) // the operator == panics if the store's type is not comparable
@@ -83,7 +84,7 @@ func (b *Boundary) spend(ctx context.Context, round *Round) *failure {
 		Round:  round.claims.Round,
 		Issued: time.UnixMilli(round.claims.Issued),
 		Until:  time.UnixMilli(round.claims.Expires).Add(2 * clockSkew),
-		Owner:  b.owner(round.binding.User),
+		Owner:  b.ownerID(round.binding.User),
 	}
 	if b.spendDirectly {
 		return b.callStore(ctx, use)
@@ -118,9 +119,9 @@ func (b *Boundary) callStore(ctx context.Context, use Use) *failure {
 	}, ReasonStoreFailed, ReasonReplayed)
 }
 
-// owner returns an id for a user. The id is always the same at this boundary, and
-// different at any other boundary. It is zero if user is "".
-func (b *Boundary) owner(user string) (id [16]byte) {
+// ownerID returns an id for a user. The id is always the same at this boundary, and
+// different at any other boundary. It is zero if the user's name is "".
+func (b *Boundary) ownerID(user string) (id [16]byte) {
 	if user == "" {
 		return id
 	}

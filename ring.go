@@ -71,9 +71,9 @@ func (r *Ring) IDs() []KeyID {
 	return append([]KeyID(nil), r.keys.ids...)
 }
 
-// Seals returns how many values the key with this id has sealed for purpose in this
-// process, in all rings together. Add up the counts of all replicas: a key may make at
-// most 2³² seals.
+// Seals returns how many values the key with this id has sealed for the given purpose. It
+// counts the seals of this process, in all rings together. Add up the counts of all
+// replicas: a key may make at most 2³² seals.
 func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 	if r == nil || r.keys == nil || !purpose.valid() {
 		return 0
@@ -84,9 +84,9 @@ func (r *Ring) Seals(id KeyID, purpose Purpose) uint64 {
 	return 0
 }
 
-// KeySource returns the ring to use now. Ring is called for every token, so a source
-// that reloads its keys only has to return another ring. Ring must be fast, safe for
-// concurrent use, and never return nil. Implement a KeySource if your keys change while
+// KeySource returns the ring to use now. Its method Ring is called for every token, so a
+// source that reloads its keys only has to return another ring. Ring must be fast, safe
+// for concurrent use, and never return nil. Implement a KeySource if your keys change while
 // the process runs, and package keys cannot read them.
 //
 // A source may have a method Outlast(ttl time.Duration) error. New calls Outlast with the

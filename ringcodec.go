@@ -121,7 +121,7 @@ func (c *ringCodec) Room(payload int) int {
 	return b64u.EncodedLen(size) + size
 }
 
-// KeyID returns the key id at the start of a text, genuine or not, or "" if there is
+// KeyID returns the key id at the start of a text, even of a forged one, or "" if there is
 // none.
 func (c *ringCodec) KeyID(text string) string {
 	const chars = 8 // eight characters of base64url hold six bytes; the id is the first four

@@ -18,11 +18,11 @@ import (
 type Round struct {
 	boundary  *Boundary
 	binding   Binding
-	digests   digests          // the digests of binding
-	caller    Principal        // tells who is calling; nil once binding.User holds its result
+	digests   digests          // the digests of the binding above
+	caller    Principal        // tells who is calling; nil after its result was stored in binding.User
 	claims    Claims           // what the request's token asserts; zero on a first round
 	questions questionList     // the questions that the request's token holds
-	sealed    [digestSize]byte // the digest of the arguments that a native token holds
+	sealed    [digestSize]byte // the digest of the arguments, from the request's native token
 	arguments []byte           // the digest of the arguments, computed by a format that is not native; nil until it is known
 	waived    ClaimSet         // the claims that the operator waived for the token's format
 	expires   int64            // when the last token that this round sealed expires, in Unix milliseconds
@@ -50,24 +50,25 @@ func (r *Round) State() (state string, ok bool) { return r.claims.State, r.claim
 // so an adapter usually drops the answers.
 func (r *Round) First() bool { return !r.opened }
 
-// Questions returns the questions that the previous round asked. pinned is true if this
-// list is known to be complete. It is false if the operator waived [ClaimQuestions]
-// because the token's format cannot carry questions: then the questions are not known.
-// Use it to see what was asked; to check an answer, call [Round.Accepts].
+// Questions returns the questions that the previous round asked. The result pinned is true
+// if this list is known to be complete. It is false if the operator waived
+// [ClaimQuestions] because the token's format cannot carry questions: then the questions
+// are not known. Use Questions to see what was asked; to check an answer, call
+// [Round.Accepts].
 func (r *Round) Questions() (questions []Question, pinned bool) {
-	return slices.Collect(r.questions.all), r.waived&ClaimQuestions == 0
+	return slices.Collect(r.questions.inOrder), r.waived&ClaimQuestions == 0
 }
 
 // Asked yields the same questions as Questions, but makes no slice of them. Use it where
 // a call must not allocate:
 //
 //	for question := range round.Asked
-func (r *Round) Asked(yield func(Question) bool) { r.questions.all(yield) }
+func (r *Round) Asked(yield func(Question) bool) { r.questions.inOrder(yield) }
 
 // Waived returns the claims that the token's format cannot carry and the operator waived.
 // It is zero on a first round. For an unsealed format, such as compat.Plaintext, the
-// result never has [ClaimWording] and [ClaimSingleUse]. An adapter uses it to
-// decide what it must check itself.
+// result never has [ClaimWording] and [ClaimSingleUse]. An adapter calls Waived to find
+// out what it must check itself.
 func (r *Round) Waived() ClaimSet { return r.waived }
 
 // Expires returns the expiry of the last token that this round sealed, or the zero
@@ -104,8 +105,8 @@ type Request struct {
 	// Arguments is the JSON text of params.arguments as it arrived, without the cursor if
 	// there is one among them. Nil and null mean {}. If the request has a token, Open
 	// digests the arguments and Seal uses that digest. On a first round Seal reads the
-	// arguments, so they must not change before that: give Open a copy if a handler can
-	// change these bytes.
+	// arguments, so they must not change until Seal returns: give Open a copy if a
+	// handler can change these bytes.
 	Arguments []byte
 	// Principal tells who is calling; nil means that there is no user. The boundary calls it
 	// when it opens or seals a token: once a round, or twice if a token was rejected and
@@ -121,7 +122,7 @@ type Principal func(ctx context.Context) (string, error)
 
 // User returns a principal for a user that is already known. If id is empty, the
 // principal returns an error, because an authenticated caller without a name must not
-// pass as a call without a user. Use this principal if the user was verified before the
+// count as a caller without a user. Use this principal if the user was verified before the
 // request reached the adapter.
 func User(id string) Principal {
 	return func(context.Context) (string, error) {

@@ -10,11 +10,10 @@ import (
 	"github.com/mcpseal/mcpseal/internal/argdigest"
 )
 
-// Seal returns the token to send in place of state. Call it when a handler returns a
-// result that asks questions, and pass these questions. A nil
-// state means that the handler wrote none. Seal refuses whatever Open would refuse. The
-// error is a [*SealError], or a [*ParamsError] if this is a first round and the request's
-// arguments are malformed.
+// Seal returns the token to send in place of the state. Call it when a handler returns a
+// result that asks questions, and pass these questions. A nil state means that the handler
+// wrote none. Seal refuses whatever Open would refuse. The error is a [*SealError], or a
+// [*ParamsError] if this is a first round and the request's arguments are malformed.
 func (b *Boundary) Seal(ctx context.Context, round *Round, state *string, questions ...Question) (string, error) {
 	start := b.startEvent()
 	format := &b.formats[0]
@@ -62,7 +61,7 @@ func (b *Boundary) mint(ctx context.Context, round *Round, format *acceptedForma
 	if fail := b.bindArguments(round); fail != nil {
 		return "", fail
 	}
-	claims, reason := b.stamp(round, questions)
+	claims, reason := b.nextClaims(round, questions)
 	if reason != "" {
 		return "", failed(reason)
 	}
@@ -94,14 +93,15 @@ func (b *Boundary) bindArguments(round *Round) *failure {
 	if len(round.binding.Arguments) > b.config.MaxArguments {
 		return undigested(argdigest.Whole("longer than Config.MaxArguments"))
 	}
-	return sealing.digest(round)
+	return sealing.digestArguments(round)
 }
 
 const errNotItsToken = "the format sealed a token that would not come back to it: " +
 	"an empty one, one without its prefix, or one that begins with the prefix of another format"
 
-// seal returns the token for claims. It calls the native format directly, so that round,
-// claims and questions stay on the caller's stack. Other formats get copies.
+// seal returns the token for these claims. It calls the native format directly, so that
+// the round, the claims and the questions stay on the caller's stack. Other formats get
+// copies.
 func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims) (token string, fail *failure) {
 	if f.record != nil {
 		return f.record.seal(ctx, &round.binding, &round.digests, claims)
@@ -121,9 +121,9 @@ func (f *acceptedFormat) seal(ctx context.Context, round *Round, claims *Claims)
 	return token, fail
 }
 
-// stamp returns the claims of the round's next token, or the reason why the flow cannot
-// continue.
-func (b *Boundary) stamp(round *Round, questions []Question) (c Claims, reason Reason) {
+// nextClaims returns the claims of the round's next token, or the reason why the flow
+// cannot continue.
+func (b *Boundary) nextClaims(round *Round, questions []Question) (c Claims, reason Reason) {
 	now := time.Now().UnixMilli()
 	if round.claims.Flow == [16]byte{} {
 		rand.Read(round.claims.Flow[:]) // never fails

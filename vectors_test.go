@@ -104,7 +104,7 @@ func (v vector) binding() *Binding {
 func describeClaims(t *testing.T, c Claims, b *Binding) *vectorClaims {
 	t.Helper()
 	d := testDigests(t, b, c.Flow)
-	arguments := d.masked(d.plain[:])
+	arguments := d.applyMask(d.plain[:])
 	v := &vectorClaims{
 		Issued: c.Issued, Expires: c.Expires, FlowStart: c.FlowStart, Round: c.Round, Flow: hex.EncodeToString(c.Flow[:]),
 		Request: hex.EncodeToString(d.request[:]), Arguments: hex.EncodeToString(arguments[:]), Questions: []vectorQuestion{},
@@ -226,7 +226,7 @@ func mintVectors(t *testing.T) {
 			b := &Boundary{config: Config{TTL: 10 * time.Minute, URLTTL: 30 * time.Minute, MaxFlow: time.Hour, MaxRounds: 20}}
 			round := Round{boundary: b}
 			for n := range c.rounds {
-				claims, reason := b.stamp(&round, c.questions)
+				claims, reason := b.nextClaims(&round, c.questions)
 				if reason != "" {
 					t.Fatal(reason)
 				}

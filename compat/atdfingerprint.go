@@ -25,8 +25,8 @@ const (
 	signedExponents exponents = true  // writes 1e+16, as newer builds do
 )
 
-// ATDFingerprint returns the digest of a tool's arguments that is held in a cursor of the
-// ATD runtime. It is for package compat/atd. The arguments are JSON text; an empty text
+// ATDFingerprint returns the digest of a tool's arguments, as a cursor of the ATD runtime
+// holds it. It is for package compat/atd. The arguments are JSON text; an empty text
 // means {}. If plainExponents is true, the digest is that of older builds, which write large
 // floats as 1e16. If it is false, the digest is that of newer builds, which write 1e+16. An
 // error is the client's fault. Its text repeats nothing of the arguments.

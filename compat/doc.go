@@ -4,8 +4,8 @@
 // answer is lost in the move.
 //
 // Each constructor returns a [mcpseal.Format]. Set it as Config.Format to seal tokens that
-// the peer opens, or list it in Config.AlsoOpen to open tokens that the peer sealed while
-// new tokens are native. None of these formats carries all claims of a native token. A
+// the peer opens. Or list it in Config.AlsoOpen: then new tokens are native, but tokens that
+// the peer sealed still open. None of these formats carries all claims of a native token. A
 // boundary refuses a format that lacks a claim, unless the boundary's Config waives that
 // claim by name. docs/migration.md describes both steps.
 //
@@ -15,6 +15,6 @@
 //
 // This package is strict even where a peer is not. It accepts each token in exactly one
 // spelling, demands secrets of at least 32 bytes, and refuses a claim or an argument that
-// appears twice. States are in UTF-8. If a peer wrote a lone surrogate, it arrives as three
-// bytes, encoded by the same rule as other characters.
+// appears twice. States are in UTF-8. If a peer wrote a lone surrogate (half of a UTF-16
+// pair), that surrogate arrives as three bytes, encoded by the same rule as other characters.
 package compat

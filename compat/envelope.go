@@ -67,8 +67,8 @@ func (e *envelope) named(name string) *claim {
 
 func (c *claim) absent() bool { return c.Raw == "" }
 
-// none reports whether the claim is absent or null.
-func (c *claim) none() bool { return c.absent() || c.Kind == jsonvalue.Null }
+// isNone reports whether the claim is absent or null.
+func (c *claim) isNone() bool { return c.absent() || c.Kind == jsonvalue.Null }
 
 // text returns the claim as a string, and false if it is not a string.
 func (c *claim) text() (string, bool) { return c.Text, c.Kind == jsonvalue.String }
@@ -79,14 +79,14 @@ func (c *claim) utf8() (string, bool) {
 	return c.Text, c.Kind == jsonvalue.String && utf8.ValidString(c.Text)
 }
 
-// names reports whether the claim is a string equal to name. The time that the comparison
-// takes may reveal where the two differ, so name must not be secret.
-func (c *claim) names(name string) bool { return c.Kind == jsonvalue.String && c.Text == name }
+// equalsPublic reports whether the claim is a string equal to name. The time that the
+// comparison takes may reveal where the two differ, so the name must not be secret.
+func (c *claim) equalsPublic(name string) bool { return c.Kind == jsonvalue.String && c.Text == name }
 
-// is reports whether the claim is a string equal to want. The time that the comparison takes
-// does not reveal where the two differ. Unlike subtle.ConstantTimeCompare, it needs no
-// copies of the strings.
-func (c *claim) is(want string) bool {
+// equalsSecret reports whether the claim is a string equal to want. The time that the
+// comparison takes does not reveal where the two differ. Unlike subtle.ConstantTimeCompare,
+// equalsSecret needs no copies of the strings.
+func (c *claim) equalsSecret(want string) bool {
 	if c.Kind != jsonvalue.String || len(c.Text) != len(want) {
 		return false
 	}
@@ -120,8 +120,8 @@ func (c *claim) integer() (int64, bool) {
 const maxSeconds = math.MaxInt64/1000 - 1
 
 // throughSecond converts an expiry from seconds to milliseconds. A token is valid to the end
-// of the second exp, so the result is the end of that second. A time that is too late for an
-// int64 becomes the latest possible time.
+// of the second in which it expires, so the result is the end of that second. A time that is
+// too late for an int64 becomes the latest possible time.
 func throughSecond(exp int64) int64 {
 	if exp > maxSeconds {
 		return math.MaxInt64
@@ -131,7 +131,7 @@ func throughSecond(exp int64) int64 {
 
 // lastSecond returns the expiry to write for a peer that counts in whole seconds: the last
 // second that ends before the token expires. The peer accepts the token until the end of
-// that second. It returns an error if the token would expire at once.
+// that second. lastSecond returns an error if the token would expire at once.
 func lastSecond(c *mcpseal.Claims) (int64, error) {
 	exp := c.Expires/1000 - 1
 	if throughSecond(exp) <= c.Issued {

@@ -179,7 +179,7 @@ func FuzzRuby(f *testing.F) {
 		format := built[*rubyFormat](f)(Ruby(secret))
 		return fuzzed{format, func(payload []byte) string {
 			return format.sealer.seal(rubyPrefix, nil, payload, []byte(rubyPrefix))
-		}, format.payload}
+		}, format.open}
 	}, "ruby-aesgcm.json")
 }
 

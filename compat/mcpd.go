@@ -35,8 +35,8 @@ const (
 	BindNone                              // tokens are bound to nothing
 )
 
-// McpDOptions are the settings of the mcp.d servers whose tokens are opened or sealed,
-// except their secret. Copy them from those servers.
+// McpDOptions holds the settings, other than the secret, of the mcp.d servers whose tokens
+// are opened or sealed. Copy them from those servers.
 type McpDOptions struct {
 	// Bind is what tokens are bound to. Zero is BindSubject, the default of mcp.d.
 	Bind McpDBinding
@@ -49,8 +49,8 @@ type McpDOptions struct {
 
 // McpD returns the format of mcp.d as of its commit 7e2cbff, signed or encrypted; other
 // versions of mcp.d write different tokens. If the secret is empty, a random one is used, as
-// in mcp.d. It is lost when this process ends, and the log says so. Use this format while
-// a fleet moves from mcp.d to Go.
+// in mcp.d. A random secret is lost when this process ends, and the log says so. Use this
+// format while a fleet moves from mcp.d to Go.
 //
 // The format carries [mcpseal.ClaimUser], unless Bind is BindNone, and no other claim. With
 // BindSubjectAndTool, tokens are also bound to a name. But a tool and a prompt may have the
@@ -213,7 +213,7 @@ func (f *mcpdFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (
 	if !hasState || !hasExp {
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	}
-	if !e.bind.is(tag) {
+	if !e.bind.equalsSecret(tag) {
 		return mcpseal.Claims{}, mcpseal.ReasonUser
 	}
 	return mcpseal.Claims{Expires: throughSecond(exp), State: state, HasState: true}, nil

@@ -23,11 +23,11 @@ var started = time.Now()
 //
 // Anybody can read, write, repeat and pass on such a state, and every answer that a client
 // sends reaches the handler. So all claims must be waived by name. The format serves only
-// calls of the given tools, which must not have single use and must not use package elicit.
-// The parameter until is the time when the format ends, at most 24 hours after the start of
-// this process. Set it to a fixed date: a time that is computed at the start would move with
-// every restart. After that time, unsealed states are rejected as expired, and the format
-// seals nothing.
+// calls of the given tools. Single use must be off for these tools, and they must not use
+// package elicit. The parameter until is the time when the format ends, at most 24 hours
+// after the start of this process. Set it to a fixed date: a time that is computed at the
+// start would move with every restart. When the format has ended, unsealed states are
+// rejected as expired, and the format seals nothing.
 //
 // Sealing fails if a state is empty, or if it begins with the prefix of a native token or
 // cursor, or of another format that the boundary accepts.
@@ -54,7 +54,7 @@ type plaintextFormat struct {
 	tools []string
 	until time.Time     // when the format ends, by the wall clock
 	made  time.Time     // when the format was made; compared by the monotonic clock, which nobody can set back
-	left  time.Duration // the time from made to until
+	left  time.Duration // how long the format lasts, from the field made to the field until
 
 	// told is true after a boundary has called Unsealed. Until then the format opens and
 	// seals nothing. Otherwise, if a format without that method wraps this one, the boundary
@@ -87,7 +87,7 @@ func (f *plaintextFormat) Seal(_ context.Context, binding *mcpseal.Binding, clai
 		return "", plain.Error("unsealed states are allowed only for the tools that compat.Plaintext names")
 	case claims.State == "":
 		return "", plain.Error("an unsealed state must not be empty, because the client would send nothing back: have the tool write one")
-	case f.over():
+	case f.hasEnded():
 		return "", errPlaintextOver
 	}
 	return claims.State, nil
@@ -103,7 +103,7 @@ func (f *plaintextFormat) Open(_ context.Context, binding *mcpseal.Binding, toke
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
 	}
 	claims := mcpseal.Claims{State: token, HasState: true}
-	if !f.over() {
+	if !f.hasEnded() {
 		claims.Expires = f.until.UnixMilli()
 	}
 	return claims, nil // Expires is 0 if the format has ended, so the boundary rejects the token as expired
@@ -113,8 +113,8 @@ func (f *plaintextFormat) serves(binding *mcpseal.Binding) bool {
 	return binding.Method == "tools/call" && slices.Contains(f.tools, binding.Target)
 }
 
-// over reports whether the format has ended, by the wall clock or by the monotonic clock.
-func (f *plaintextFormat) over() bool {
+// hasEnded reports whether the format has ended, by the wall clock or by the monotonic clock.
+func (f *plaintextFormat) hasEnded() bool {
 	now := time.Now()
 	return !(now.Before(f.until) && now.Sub(f.made) < f.left)
 }

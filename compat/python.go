@@ -32,7 +32,7 @@ const (
 // PythonOptions holds the settings, other than keys, of the Python servers whose tokens are
 // opened or sealed. Copy them from those servers.
 type PythonOptions struct {
-	// ClaimEmpty is the set of claims that tokens hold even if they are empty:
+	// ClaimEmpty is the set of claims that tokens hold even if the claims are empty:
 	// ClaimAudience, ClaimUser or both. A Python server writes an empty claim if it was
 	// given "" instead of None. Zero means that tokens hold no empty claims.
 	ClaimEmpty mcpseal.ClaimSet
@@ -221,7 +221,7 @@ func (f *pythonFormat) Open(_ context.Context, b *mcpseal.Binding, token string)
 	switch {
 	case !hasState || !hasArguments || !hasIssued || !hasExpires:
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
-	case !e.method.names(b.Method) || !e.target.names(b.Target):
+	case !e.method.equalsPublic(b.Method) || !e.target.equalsPublic(b.Target):
 		return mcpseal.Claims{}, mcpseal.ReasonRequest
 	case !f.sameAudience(&e, b):
 		return mcpseal.Claims{}, mcpseal.ReasonAudience
@@ -250,8 +250,8 @@ func (f *pythonFormat) open(token string) (string, error) {
 }
 
 // millis converts a claim from seconds to milliseconds. It returns false if the claim is not
-// a time. Pass math.Ceil for iat and math.Floor for exp, so that rounding never makes a
-// token live longer.
+// a time. Pass math.Ceil for the claim iat and math.Floor for the claim exp, so that rounding
+// never makes a token live longer.
 func (c *claim) millis(round func(float64) float64) (int64, bool) {
 	if c.Kind == jsonvalue.Number {
 		if millis, ok := wholeMillis(c.Text); ok {
@@ -267,8 +267,8 @@ func (c *claim) millis(round func(float64) float64) (int64, bool) {
 }
 
 // wholeMillis converts a time from seconds to milliseconds. It is fast, but handles only the
-// usual texts: ten digits, and at most three more after a point. For other texts, ok is
-// false.
+// usual texts: ten digits, and at most three more after a point. It returns false for other
+// texts.
 func wholeMillis(text string) (millis int64, ok bool) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	if len(whole) != 10 || len(fraction) > 3 {
@@ -290,14 +290,14 @@ func wholeMillis(text string) (millis int64, ok bool) {
 
 func (f *pythonFormat) sameAudience(e *envelope, b *mcpseal.Binding) bool {
 	if !f.hasAudience(b) {
-		return e.audience.none()
+		return e.audience.isNone()
 	}
-	return e.audience.names(b.Audience)
+	return e.audience.equalsPublic(b.Audience)
 }
 
 func (f *pythonFormat) samePrincipal(e *envelope, b *mcpseal.Binding) bool {
 	if !f.hasPrincipal(b) {
-		return e.payload.none()
+		return e.payload.isNone()
 	}
 	text, ok := e.payload.text()
 	if !ok {

@@ -99,15 +99,15 @@ func rubyEnvelope(b *mcpseal.Binding, state string, exp int64, digest string) ([
 }
 
 func (f *rubyFormat) Open(_ context.Context, b *mcpseal.Binding, token string) (mcpseal.Claims, error) {
-	payload, err := f.payload(token)
+	payload, err := f.open(token)
 	if err != nil {
 		return mcpseal.Claims{}, err
 	}
 	return rubyClaims(payload, b)
 }
 
-// payload returns the payload of a token, or an error if the token is not genuine.
-func (f *rubyFormat) payload(token string) (string, error) {
+// open returns the payload of a token, or an error if the token is not genuine.
+func (f *rubyFormat) open(token string) (string, error) {
 	text, ok := strings.CutPrefix(token, rubyPrefix)
 	if !ok {
 		return "", mcpseal.ReasonMalformed
@@ -136,9 +136,9 @@ func rubyClaims(payload string, b *mcpseal.Binding) (mcpseal.Claims, error) {
 	switch {
 	case !hasState || !hasArguments || !hasExp:
 		return mcpseal.Claims{}, mcpseal.ReasonMalformed
-	case !e.method.names(b.Method) || !e.target.names(b.Target):
+	case !e.method.equalsPublic(b.Method) || !e.target.equalsPublic(b.Target):
 		return mcpseal.Claims{}, mcpseal.ReasonRequest
-	case b.Audience == "" && !e.audience.none(), b.Audience != "" && !e.audience.names(b.Audience):
+	case b.Audience == "" && !e.audience.isNone(), b.Audience != "" && !e.audience.equalsPublic(b.Audience):
 		return mcpseal.Claims{}, mcpseal.ReasonAudience
 	}
 	return mcpseal.Claims{Expires: throughSecond(exp), Arguments: []byte(arguments), State: state, HasState: true}, nil

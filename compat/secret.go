@@ -46,8 +46,8 @@ func newSealer(key []byte) (*sealer, error) {
 	return &sealer{aead}, nil
 }
 
-// seal returns a token. It is prefix, followed by one base64url text for head and the sealed
-// payload.
+// seal returns a token: the prefix, followed by one base64url text that holds the head and
+// the sealed payload.
 func (s *sealer) seal(prefix string, head, payload, additional []byte) string {
 	sealed := make([]byte, len(head), len(head)+nonceSize+len(payload)+tagSize)
 	copy(sealed, head)
@@ -56,7 +56,8 @@ func (s *sealer) seal(prefix string, head, payload, additional []byte) string {
 	return string(b64u.Append(text, sealed))
 }
 
-// open decrypts sealed and returns the payload, or ReasonForged if sealed is not genuine.
+// open decrypts a sealed payload and returns it, or ReasonForged if the sealed bytes are not
+// genuine.
 func (s *sealer) open(buf *scratch, sealed, additional []byte) (string, error) {
 	payload, err := s.aead.Open(buf.payload[:0], nil, sealed, additional)
 	if err != nil {
@@ -83,8 +84,8 @@ func (s *scratch) decode(text string, head int) bool {
 	return len(sealed) >= head+nonceSize+tagSize
 }
 
-// release clears the plaintext and returns the buffers to the pool, unless they are too
-// large.
+// release clears the plaintext and returns the buffers to the pool. If the buffers are too
+// large for the pool, release does nothing.
 func (s *scratch) release() {
 	const maxPooled = 256 << 10
 	if cap(s.sealed) > maxPooled || cap(s.payload) > maxPooled {

@@ -22,8 +22,8 @@ const (
 	typeScriptBindSize  = 16
 )
 
-// TypeScriptOptions are the settings of the TypeScript servers whose tokens are opened or
-// sealed, except their key. Copy them from those servers.
+// TypeScriptOptions holds the settings, other than the key, of the TypeScript servers whose
+// tokens are opened or sealed. Copy them from those servers.
 type TypeScriptOptions struct {
 	// Bind returns the text that the servers' bind option returns for the same request. Nil
 	// means that the servers do not set that option: tokens are then bound to nothing. If
@@ -35,9 +35,9 @@ type TypeScriptOptions struct {
 	// such as two names joined by a character that both may contain.
 	Binds mcpseal.ClaimSet
 	// Text is true if the payload of a token is a JSON string; a state is then the text of
-	// that string. If Text is false, a state is the JSON text of the payload, whatever its
-	// type. Then a handler must write only states that are JSON, without white space around
-	// them.
+	// that string. If Text is false, the payload is a JSON value of any type, and a state is
+	// the JSON text of that value. In that case, a handler must write only states that are
+	// JSON, without white space around them.
 	Text bool
 }
 
@@ -97,8 +97,9 @@ func checkBinds(options *TypeScriptOptions) error {
 	return nil
 }
 
-// alike reports whether bind returns the same text for two bindings. It returns an error if
-// bind fails for the first binding, and false if bind fails for the second one.
+// alike reports whether the function bind returns the same text for two bindings. It returns
+// an error if that function fails for the first binding, and false if it fails for the second
+// one.
 func alike(bind func(*mcpseal.Binding) (string, error), one, other mcpseal.Binding) (same bool, err error) {
 	var a, b string
 	var failed error
@@ -120,8 +121,9 @@ type typeScriptFormat struct {
 func (f *typeScriptFormat) Prefix() string            { return typeScriptPrefix }
 func (f *typeScriptFormat) Carries() mcpseal.ClaimSet { return f.options.Binds }
 
-// Digest returns the claim that binds a token to the text of Bind, and so to the arguments
-// if that text depends on them. It is nil if there is no Bind.
+// Digest returns the claim that binds a token to the text that the option Bind returns, and
+// so to the arguments if that text depends on them. Digest returns nil if the option is not
+// set.
 func (f *typeScriptFormat) Digest(b *mcpseal.Binding) ([]byte, error) {
 	if f.options.Bind == nil {
 		return nil, nil
@@ -212,7 +214,7 @@ func (f *typeScriptFormat) Open(_ context.Context, b *mcpseal.Binding, token str
 	if err != nil {
 		return mcpseal.Claims{}, err
 	}
-	if tag == nil && !e.bind.absent() || tag != nil && !e.bind.is(string(tag)) {
+	if tag == nil && !e.bind.absent() || tag != nil && !e.bind.equalsSecret(string(tag)) {
 		return mcpseal.Claims{}, f.notBound()
 	}
 	c := mcpseal.Claims{Expires: throughSecond(floorSeconds(exp)), Arguments: tag}

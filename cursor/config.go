@@ -25,9 +25,9 @@ type Config struct {
 	// Audience names this service, in at most 1024 bytes. Services with different names
 	// refuse each other's cursors even if they share keys. Required.
 	Audience string
-	// Epoch names the version of the data that positions refer to, in at most 1024 bytes.
-	// Change it, for example after a change of the schema, to make all cursors issued before
-	// invalid. The empty string is a valid epoch.
+	// Epoch names the version of the data that positions refer to, in at most 1024 bytes. A
+	// change of the epoch makes all earlier cursors invalid: change it, for example, after a
+	// change of the schema. The empty string is a valid epoch.
 	Epoch string
 	// RequireUser makes an issuer issue and open cursors only for calls with a user. Shared
 	// cursors are an exception: see [NextPage.Shared]. Set it if every caller signs in.
@@ -62,8 +62,8 @@ const (
 
 // ConfigOf returns a Config for cursors that takes its keys, Audience, RequireUser,
 // MaxArguments, Logger and Observer from a boundary. Boundaries without an audience that
-// share one [mcpseal.Ephemeral] ring accept each other's cursors. ok is false if the
-// boundary has neither a ring nor a codec. Use ConfigOf on a server that has a boundary,
+// share one [mcpseal.Ephemeral] ring accept each other's cursors. ConfigOf returns false if
+// the boundary has neither a ring nor a codec. Use ConfigOf on a server that has a boundary,
 // change what must differ, and pass the Config to [New].
 func ConfigOf(boundary *mcpseal.Boundary) (config Config, ok bool) {
 	codec := boundary.Codec(mcpseal.PurposeCursor)

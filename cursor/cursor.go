@@ -16,7 +16,7 @@ type Issuer interface {
 	// request, to this user, by this service; otherwise the error is ErrExpired or
 	// ErrInvalid. Pass the arguments without the cursor itself, which is different on
 	// every page. On a first page [Page.Next] reads the arguments, so they must not
-	// change until then.
+	// change until Next returns.
 	Open(ctx context.Context, request mcpseal.Request, cursor string) (Page, error)
 }
 

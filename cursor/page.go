@@ -34,7 +34,7 @@ type Page struct {
 	user      string
 	known     struct{ arguments, user bool }
 	binding   binding
-	bound     struct { // for whom the field binding was computed; known is false if it was not computed yet
+	bound     struct { // for whom the field binding was computed; the field known is false before that
 		known bool
 		who   byte
 	}
@@ -85,9 +85,9 @@ const (
 	errAmongArguments = plain.Error("the cursor is among the arguments: give Request.Arguments without the cursor, which is another on every page")
 )
 
-// Next returns the cursor of the next page. The cursor's TTL begins when this page was
-// opened or, on the first page, with the first call of Next. The error is an
-// *[IssueError]. Call it unless this page is the last.
+// Next returns the cursor of the next page. The cursor's TTL counts from when this page
+// was opened or, on the first page, from the first call of Next. The error is an
+// *[IssueError]. Call Next unless this page is the last.
 func (p *Page) Next(ctx context.Context, next NextPage) (string, error) {
 	if p.next != nil {
 		return p.next(ctx, next)
@@ -150,7 +150,7 @@ func (p *Page) open(ctx context.Context, cursor string) *failure {
 	return nil
 }
 
-// issue seals the cursor of the next page.
+// issue returns the sealed cursor of the next page, or why that cursor cannot be issued.
 func (p *Page) issue(ctx context.Context, next *NextPage) (string, *failure) {
 	config := &p.cursors.config
 	if len(next.Position) > config.MaxPosition {
@@ -182,7 +182,8 @@ func (p *Page) issue(ctx context.Context, next *NextPage) (string, *failure) {
 	return p.cursors.texts.Seal(ctx, s)
 }
 
-// digestArguments computes the digest of the arguments into p, unless p has it already.
+// digestArguments computes the digest of the arguments and keeps it in p, unless p has it
+// already.
 func (p *Page) digestArguments() *failure {
 	if p.known.arguments {
 		return nil
@@ -199,7 +200,7 @@ func (p *Page) digestArguments() *failure {
 	case panicked != nil:
 		return &failure{Reason: mcpseal.ReasonCodecFailed, Cause: panicked}
 	case problem != nil:
-		return failedBecause(mcpseal.ReasonInvalidParams, "%s", problem) // the text of problem quotes nothing from the arguments
+		return failedBecause(mcpseal.ReasonInvalidParams, "%s", problem) // the problem's text quotes nothing from the arguments
 	}
 	p.known.arguments = true
 	return nil

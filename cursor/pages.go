@@ -15,10 +15,11 @@ import (
 // row. The position is written as JSON, in at most Config.MaxPosition bytes. [Place.Next]
 // refuses a position that Open would not return unchanged: one with data in fields that
 // JSON does not carry, with text that is not UTF-8, or with a time.Time that would come
-// back as another instant. In a field of type any, it also refuses bytes, and numbers
-// that a float64 cannot hold exactly, such as most integers beyond 2^53. It trusts other
-// types with JSON methods of their own, even those that lose something: *big.Float, for
-// example, may come back rounded. Use it unless your positions are bytes already.
+// back as another instant. In a field of type any, Next also refuses bytes, and numbers
+// that a float64 cannot hold exactly, such as most integers beyond 2^53. Apart from
+// time.Time, Next trusts types with JSON methods of their own, even those that lose
+// something: *big.Float, for example, may come back rounded. Use Pages unless your
+// positions are bytes already.
 type Pages[T any] struct{ issuer Issuer }
 
 // For returns a Pages that opens and issues the cursors of an issuer. Call it once for
@@ -34,7 +35,7 @@ type Place[T any] struct {
 
 // Open does what [Issuer.Open] does, and decodes the position. If T has changed since the
 // cursor was issued, the position may have members that T lacks, or members of other
-// types than in T. Then the error is ErrInvalid. To be safe, change [Config.Epoch]
+// types than in T. In that case, the error is ErrInvalid. To be safe, change [Config.Epoch]
 // whenever T changes. Call Open for every request, also for the first page.
 func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor string) (Place[T], error) {
 	page, err := p.issuer.Open(ctx, request, cursor)
@@ -58,8 +59,8 @@ func (p Pages[T]) Open(ctx context.Context, request mcpseal.Request, cursor stri
 	return place, nil
 }
 
-// Next does what [Page.Next] does. The parameter after is the position where the next
-// page begins. Call it unless this page is the last.
+// Next does what [Page.Next] does. Pass the position where the next page begins, as a Go
+// value. Call Next unless this page is the last.
 func (p *Place[T]) Next(ctx context.Context, after T) (string, error) {
 	position, fail := encodePosition(after)
 	if fail != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/native"
 )
 
-// The version of a cursor's record, and the values of its field who. docs/token.md
-// defines every byte of the record.
+// The version of a cursor's record, and the values of the field that says who may use the
+// cursor. docs/token.md defines every byte of the record.
 const (
 	recordVersion = 1
 
@@ -51,7 +51,8 @@ func (r *record) fits() bool {
 		0 < r.lifetime && r.lifetime <= native.MaxSpan && 1 <= r.number && r.number <= maxNumber
 }
 
-// appendRecord appends r to dst in its encoded form, with the digests of b.
+// appendRecord appends the record r to dst in its encoded form, with the digests of the
+// binding b.
 func appendRecord(dst []byte, r *record, b *binding) []byte {
 	var head [headSize]byte
 	binary.BigEndian.PutUint32(head[atNumber:], uint32(r.number))
@@ -64,16 +65,16 @@ func appendRecord(dst []byte, r *record, b *binding) []byte {
 	copy(head[atHints+hintSize:], b.hints.user[:])
 	binary.BigEndian.PutUint16(head[atLength:], uint16(len(r.position)))
 	dst = append(append(dst, head[:]...), r.position...)
-	return append(dst, padding[:padded(len(r.position))]...)
+	return append(dst, padding[:paddingAfter(len(r.position))]...)
 }
 
 var padding [minSize]byte
 
-// padded returns how many zero bytes pad a record with a position of this length.
-func padded(length int) int { return max(0, minSize-headSize-length) }
+// paddingAfter returns how many zero bytes follow a position of this length in a record.
+func paddingAfter(length int) int { return max(0, minSize-headSize-length) }
 
-// parseRecord decodes the payload of a genuine cursor. reason is "", or says why the payload
-// cannot be decoded.
+// parseRecord decodes the payload of a genuine cursor. If the payload cannot be decoded, the
+// reason says why; otherwise it is "".
 func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal.Reason) {
 	if len(payload) < 2 || payload[0] != mcpseal.PurposeCursor.Mark() || payload[1] != recordVersion {
 		return r, nil, mcpseal.ReasonVersion
@@ -87,16 +88,16 @@ func parseRecord(payload []byte) (r record, head *[headSize]byte, reason mcpseal
 	r.lifetime = native.Span(head[:], atLifetime)
 	r.number = int64(binary.BigEndian.Uint32(head[atNumber:]))
 	length, rest := int(binary.BigEndian.Uint16(head[atLength:])), payload[headSize:]
-	if len(rest) != length+padded(length) || !r.fits() || !bytes.Equal(rest[length:], padding[:padded(length)]) {
+	if len(rest) != length+paddingAfter(length) || !r.fits() || !bytes.Equal(rest[length:], padding[:paddingAfter(length)]) {
 		return r, nil, mcpseal.ReasonMalformed
 	}
 	r.position = rest[:length]
 	return r, head, ""
 }
 
-// boundTo returns why the record is not bound to b, or "" if it is. The digest decides.
-// The hints only help to choose the reason: they decide nothing, because two users have
-// the same hint in one of 65,536 cases.
+// boundTo returns why the record is not bound to the binding b, or "" if it is. The digests
+// decide. The hints only help to choose the reason: they decide nothing, because two users
+// have the same hint in one of 65,536 cases.
 func boundTo(head *[headSize]byte, b *binding) mcpseal.Reason {
 	if !native.Same(head[atService:atDigest], b.service) {
 		return mcpseal.ReasonAudience
@@ -132,8 +133,8 @@ const (
 
 // binding is what a cursor is bound to, in the form that the record holds: a digest of
 // the service, one digest of everything else, and two hints. The digests decide whether a
-// cursor opens; the hints tell the operator what differs if it does not. Each page costs
-// one hash, over a single block of SHA-256 if the names are short.
+// cursor opens. If it does not open, the hints tell the operator what differs. Each page
+// costs one hash, over a single block of SHA-256 if the names are short.
 type binding struct {
 	service *[digestSize]byte
 	digest  [digestSize]byte
@@ -162,8 +163,8 @@ func bind(service *[digestSize]byte, request *mcpseal.Request, arguments *[sha25
 	return b
 }
 
-// hint returns a short hash of who and name. It hashes only the first and the last eight
-// bytes of a long name, because names usually differ there.
+// hint returns a short hash of a record's byte who and of the user's name. It hashes only
+// the first and the last eight bytes of a long name, because names usually differ there.
 func hint(who byte, name string) (h [hintSize]byte) {
 	sum := (uint64(len(name))<<8 | uint64(who)) * 0x9E3779B97F4A7C15
 	if n := len(name); n >= 8 {

@@ -15,5 +15,5 @@
 // A server that a client starts for itself alone does not need this package: see
 // [mcpseal.Ephemeral].
 //
-// docs/operations.md describes the file's format and how to rotate.
+// docs/operations.md describes the file's format and how to rotate keys.
 package keys

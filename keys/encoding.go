@@ -11,9 +11,9 @@ import (
 )
 
 // Encoding says how keys are written as text. You must always name the encoding, because many
-// texts are valid in two encodings and mean a different key in each. The zero value is not an
-// encoding, and functions return an error for it. Pass it to [FromText] or
-// [FromEnvironment].
+// texts are valid in two encodings and mean a different key in each. Pass an Encoding to
+// [FromText] or [FromEnvironment]. The zero value is not an encoding: these functions return
+// an error for it.
 type Encoding uint8
 
 const (
@@ -64,8 +64,8 @@ func ParseEncoding(name string) (Encoding, error) {
 // maxText limits the length of a text that is decoded. The text of a key is always shorter.
 const maxText = 2048
 
-// key decodes the text of one key. An error never contains the text or a part of it.
-func (e Encoding) key(text string) (mcpseal.Key, error) {
+// decodeKey decodes the text of one key. An error never contains the text or a part of it.
+func (e Encoding) decodeKey(text string) (mcpseal.Key, error) {
 	if len(text) > maxText {
 		return mcpseal.Key{}, fmt.Errorf("far too long, with %d characters", len(text))
 	}
@@ -98,11 +98,12 @@ func (e Encoding) key(text string) (mcpseal.Key, error) {
 	return key, nil
 }
 
-// hint returns a text to append to an error message. It names another encoding in which the
-// argument text is a valid key. hint returns "" if there is no such encoding.
+// hint is called with a text that is not a key in the encoding e. If the text is a key in
+// another encoding, hint returns words that name that encoding, to append to an error
+// message. Otherwise it returns "".
 func (e Encoding) hint(text string) string {
 	for other := MCPSeal; other.valid(); other++ {
-		if _, err := other.key(text); err == nil && other != e {
+		if _, err := other.decodeKey(text); err == nil && other != e {
 			return fmt.Sprintf("; it looks like %v: is %s meant?", other, encodings[other].constant)
 		}
 	}

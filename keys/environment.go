@@ -31,14 +31,14 @@ func FromEnvironment(name string, encoding Encoding) (*mcpseal.Ring, error) {
 	return ringOf(value, encoding, name)
 }
 
-// isName reports whether text can only be the name of a variable. Any other text may be a
+// isName reports whether a text can only be the name of a variable. Any other text may be a
 // secret that was passed by mistake, so an error must not contain it.
 func isName(text string) bool {
 	const shortestSecret = 32
 	return text != "" && len(text) < shortestSecret && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
-// FromText returns a ring of the keys in text. White space separates the keys; it may also
+// FromText returns a ring of the keys in a text. White space separates the keys; it may also
 // stand before the first and after the last key. The first key seals tokens, and all keys
 // open tokens. An error names the position of a bad key, and never contains the key
 // itself. Use FromText if your program reads the text itself, from a setting for example.
@@ -68,9 +68,9 @@ func FromBytes(secrets ...[]byte) (*mcpseal.Ring, error) {
 // maxKeys is how many keys a text may have at most. A file of keys has the same limit.
 const maxKeys = 1000
 
-// ringOf returns a ring of the keys in text. The argument where is the name of the text in
-// error messages.
-func ringOf(text string, encoding Encoding, where string) (*mcpseal.Ring, error) {
+// ringOf returns a ring of the keys in a text. The parameter textName is what error messages
+// call the text.
+func ringOf(text string, encoding Encoding, textName string) (*mcpseal.Ring, error) {
 	if !encoding.valid() {
 		return nil, errors.New("keys: say how the keys are encoded: keys.MCPSeal, keys.Hex, keys.Base64 or keys.Base64URL")
 	}
@@ -78,25 +78,25 @@ func ringOf(text string, encoding Encoding, where string) (*mcpseal.Ring, error)
 	switch {
 	case len(texts) == 0:
 		return nil, fmt.Errorf("keys: %s is empty or not set; set it to keys separated by spaces, "+
-			"the first of which seals; make one with %s", where, encodings[encoding].makes)
+			"the first of which seals; make one with %s", textName, encodings[encoding].makes)
 	case len(texts) > maxKeys:
-		return nil, fmt.Errorf("keys: %s has %d keys, more than %d", where, len(texts), maxKeys)
+		return nil, fmt.Errorf("keys: %s has %d keys, more than %d", textName, len(texts), maxKeys)
 	}
 	all := make([]mcpseal.Key, len(texts))
 	for i, text := range texts {
-		key, err := encoding.key(text)
+		key, err := encoding.decodeKey(text)
 		if err != nil {
-			return nil, fmt.Errorf("keys: key %d in %s is %w%s", i+1, where, err, encoding.hint(text))
+			return nil, fmt.Errorf("keys: key %d in %s is %w%s", i+1, textName, err, encoding.hint(text))
 		}
 		all[i] = key
 	}
-	return newRing(all, where)
+	return newRing(all, textName)
 }
 
-func newRing(all []mcpseal.Key, where string) (*mcpseal.Ring, error) {
+func newRing(all []mcpseal.Key, textName string) (*mcpseal.Ring, error) {
 	ring, err := mcpseal.NewRing(all...)
 	if err != nil {
-		return nil, fmt.Errorf("keys: %s: %w", where, withoutPackage(err))
+		return nil, fmt.Errorf("keys: %s: %w", textName, withoutPackage(err))
 	}
 	return ring, nil
 }

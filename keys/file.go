@@ -23,7 +23,7 @@ type File struct {
 	current atomic.Pointer[datedRing]
 	turn    sync.Mutex // held while the field current is replaced
 
-	loading    sync.Mutex                 // held while the file is loaded; guards the fields from here to reported
+	loading    sync.Mutex                 // held while the file is loaded; guards the fields below, down to the field reported
 	good       fileSum                    // the hash of the version of the file that is in use
 	since      time.Time                  // when the version of the file that is in use was loaded
 	sealed     lastSeals                  // the keys with which this process sealed; they still open its tokens if the file drops them
@@ -85,11 +85,12 @@ func (f *File) Ring() *mcpseal.Ring {
 }
 
 // Reload reads the file now, for example when the process gets a signal. It returns an error
-// if the file cannot be used. Then the last usable version of the file stays in use.
+// if the file cannot be used. In that case, the last usable version of the file stays in use.
 func (f *File) Reload() error { return f.refresh(true) }
 
 // refresh loads the file and reports the result to the log and the observer. If the secrets
-// could not be unwrapped a moment ago, it tries again only if force is true.
+// could not be unwrapped a moment ago, it tries to unwrap them again only if the parameter
+// force is true.
 func (f *File) refresh(force bool) error {
 	f.loading.Lock()
 	defer f.loading.Unlock()
@@ -100,10 +101,10 @@ func (f *File) refresh(force bool) error {
 	return err
 }
 
-// Outlast makes sure that each key opens for as long as tokens with this TTL live. It returns
-// an error if a key in the file stops opening earlier. From then on, a new version of the
-// file must allow this TTL too. A boundary calls Outlast with its longest TTL. Call it
-// yourself only for tokens that you seal without a boundary.
+// Outlast makes sure that each key opens tokens for as long as tokens with this TTL live. It
+// returns an error if a key in the file stops opening tokens earlier. If Outlast returns nil,
+// every later version of the file must allow this TTL too. A boundary calls Outlast with its
+// longest TTL. Call it yourself only for tokens that you seal without a boundary.
 func (f *File) Outlast(ttl time.Duration) error {
 	if ttl > keyfile.MaxTTL {
 		return fmt.Errorf("keys: a TTL of %v is longer than a file of keys can allow", ttl)
@@ -113,7 +114,7 @@ func (f *File) Outlast(ttl time.Duration) error {
 	room := f.options.room()
 	room.TTL = max(room.TTL, ttl)
 	if err := f.current.Load().schedule.document.Check(time.Now(), room); err != nil {
-		return f.refused(err)
+		return f.withPath(err)
 	}
 	f.options.LongestTTL = room.TTL
 	return nil
@@ -141,8 +142,8 @@ func (f *File) follow() {
 	}
 }
 
-// refused returns err, a problem with the file, as an error whose text has the file's path.
-func (f *File) refused(err error) error {
+// withPath returns a problem with the file as an error whose text has the file's path.
+func (f *File) withPath(err error) error {
 	return &fileError{f.path, err}
 }
 

@@ -13,12 +13,12 @@ type fileSum [sha256.Size]byte
 
 // load reads the file and puts it into use if its text changed. It first checks the whole
 // file, and then swaps one pointer. It compares the hash of the text and not the file's time
-// and size, because those can stay the same when a file is edited in place. If force is true,
-// it also tries a file whose secrets could not be unwrapped a moment ago.
+// and size, because those can stay the same when a file is edited in place. If the parameter
+// force is true, load also tries a file whose secrets could not be unwrapped a moment ago.
 func (f *File) load(force bool) error {
 	text, err := f.text()
 	if err != nil {
-		return f.refused(err)
+		return f.withPath(err)
 	}
 	defer clear(text)
 	sum := fileSum(sha256.Sum256(text))
@@ -26,36 +26,36 @@ func (f *File) load(force bool) error {
 		return nil
 	}
 	if err := f.unwrapping.tooSoon(sum); err != nil && !force {
-		return f.refused(err)
+		return f.withPath(err)
 	}
 	next, err := f.verify(text, sum)
 	if err != nil {
-		return f.refused(err)
+		return f.withPath(err)
 	}
 	f.good = sum
 	for _, r := range next.document.Revoked() {
 		f.revoked[r.ID] = struct{}{}
 	}
-	f.use(next)
+	f.install(next)
 	return nil
 }
 
-// use puts the schedule next into use. If this replica sealed tokens with an old key and they
+// install puts a new schedule into use. If this replica sealed tokens with an old key and they
 // have not expired, the old key can still open them.
-func (f *File) use(next *schedule) {
+func (f *File) install(next *schedule) {
 	f.turn.Lock()
 	defer f.turn.Unlock()
 	now := time.Now()
 	if before := f.current.Load(); before != nil {
-		f.sealed.note(before.schedule, f.since, now)
+		f.sealed.recordSeals(before.schedule, f.since, now)
 	}
 	f.since = now
-	next.late = f.sealed.late(next.document, f.revoked, now, f.options.room())
+	next.late = f.sealed.lateKeys(next.document, f.revoked, now, f.options.room())
 	f.current.Store(next.ringAt(now))
 }
 
 // verify parses the file's text and returns its schedule, or an error if the file cannot be
-// used. The argument sum is the hash of the text.
+// used. The parameter sum is the hash of the text.
 func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 	document, err := keyfile.Parse(text)
 	if err != nil {
@@ -75,15 +75,15 @@ func (f *File) verify(text []byte, sum fileSum) (*schedule, error) {
 			needed = append(needed, k) // every key except an expired one with a wrapped secret
 		}
 	}
-	if s.secrets, err = f.unwrapping.all(f.ctx, needed, sum); err != nil {
+	if s.secrets, err = f.unwrapping.secretsFor(f.ctx, needed, sum); err != nil {
 		return nil, err
 	}
 	_, err = mcpseal.NewRing(s.secretsOf(s.keys)...) // if a ring of all keys is valid, every later ring is too, because it has only some of them
 	return s, err
 }
 
-// verifyChange returns an error if the file next must not replace the file in use. This is so
-// if next contains a key that was revoked, or lacks a key that still opens tokens.
+// verifyChange returns an error if a new version of the file must not replace the version in
+// use, because it contains a key that was revoked, or lacks a key that still opens tokens.
 func (f *File) verifyChange(next *keyfile.Document, now time.Time) error {
 	keys, revoked := next.ByID()
 	for id := range keys {

@@ -42,13 +42,13 @@ const remindEvery = 10 * time.Minute
 type reported struct {
 	ring    *datedRing
 	err     string
-	at      time.Time // when err was reported
+	at      time.Time // when the error in the field err was reported
 	exposed string
 }
 
-// report tells the log and the observer what changed since the last call. While the file
-// stays unusable, it reports that again every remindEvery. err is why the file cannot be
-// used, or nil.
+// report tells the log and the observer what changed since the last call. The parameter err
+// says why the file cannot be used; nil means that it can. While the file stays unusable,
+// report repeats this each time that remindEvery has passed.
 func (f *File) report(err error) {
 	r := &f.reported
 	now := time.Now()
@@ -116,13 +116,13 @@ func (f *File) reportRing(before, p *datedRing, err error) {
 		}
 	}
 	if len(e.Removed) > 0 {
-		f.log(slog.LevelWarn, "keys: keys were revoked, their tokens no longer open", some("keys", e.Removed))
+		f.log(slog.LevelWarn, "keys: keys were revoked, their tokens no longer open", idsAttr("keys", e.Removed))
 	}
 	if len(e.Late) > 0 {
 		f.log(slog.LevelWarn, "keys: a key arrived after it was to seal: bring the file to every replica in time, or tokens are rejected",
-			some("keys", e.Late))
+			idsAttr("keys", e.Late))
 	}
-	attrs := []slog.Attr{slog.String("seals", e.Seals.String()), some("opens", e.Opens)}
+	attrs := []slog.Attr{slog.String("seals", e.Seals.String()), idsAttr("opens", e.Opens)}
 	if !e.Next.IsZero() {
 		attrs = append(attrs, slog.Time("next", e.Next))
 	}
@@ -138,9 +138,9 @@ func (f *File) event(p *datedRing, err error) Event {
 	return e
 }
 
-// some returns a log attribute with the first ten ids. If there are more than ten, the
+// idsAttr returns a log attribute with the first ten ids. If there are more than ten, the
 // attribute also says how many there are.
-func some(name string, ids []mcpseal.KeyID) slog.Attr {
+func idsAttr(name string, ids []mcpseal.KeyID) slog.Attr {
 	const most = 10
 	var all []string
 	for _, id := range ids[:min(len(ids), most)] {

@@ -11,7 +11,7 @@ import (
 // schedule is a file of keys that was read and checked, and whose secrets were unwrapped.
 type schedule struct {
 	document *keyfile.Document
-	keys     keyfile.Schedule // the keys in document, in the order in which they seal
+	keys     keyfile.Schedule // the keys of the document, in the order in which they seal
 	secrets  secretsOf
 	late     []lateKey
 }
@@ -19,7 +19,7 @@ type schedule struct {
 // secretsOf maps the id of each key in a file to the key with its secret.
 type secretsOf map[mcpseal.KeyID]mcpseal.Key
 
-// datedRing is a ring of keys with two times, since and until. The ring is valid between them.
+// datedRing is a ring of keys, with the two times between which the ring is valid.
 type datedRing struct {
 	schedule     *schedule
 	ring         *mcpseal.Ring // nil if all keys have expired; then no token can be sealed or opened
@@ -66,9 +66,9 @@ func contains(keys []mcpseal.Key, id mcpseal.KeyID) bool {
 }
 
 // secretsOf returns the secrets of the given keys. It leaves out a key that had already
-// expired when the file was loaded and was not unwrapped for that reason. The argument keys
-// contains such a key only if the clock was set back after the load, or if it has all keys of
-// the file.
+// expired when the file was loaded and was not unwrapped for that reason. Such a key is among
+// the given keys only if the clock was set back after the load, or if all keys of the file are
+// given.
 func (s *schedule) secretsOf(keys []*keyfile.Key) (secrets []mcpseal.Key) {
 	for _, k := range keys {
 		if secret, ok := s.secrets[k.ID]; ok {
@@ -91,9 +91,9 @@ type lastSeal struct {
 	at  time.Time
 }
 
-// note records which keys of the schedule s may have sealed while s was in use, from the time
-// since to the time until.
-func (l lastSeals) note(s *schedule, since, until time.Time) {
+// recordSeals records which keys of a schedule may have sealed while the schedule was in use,
+// that is, between the two given times.
+func (l lastSeals) recordSeals(s *schedule, since, until time.Time) {
 	if until.Before(since) {
 		since, until = until, since // the clock was set back
 	}
@@ -115,9 +115,9 @@ func (l lastSeals) note(s *schedule, since, until time.Time) {
 	}
 }
 
-// late returns the keys that must open tokens for longer than the file d says. It also removes
-// from l the keys that were revoked, and the keys whose tokens have all expired.
-func (l lastSeals) late(d *keyfile.Document, revoked map[mcpseal.KeyID]struct{}, now time.Time, room keyfile.Room) (late []lateKey) {
+// lateKeys returns the keys that must open tokens for longer than the new file says. It also
+// removes from l the keys that were revoked, and the keys whose tokens have all expired.
+func (l lastSeals) lateKeys(d *keyfile.Document, revoked map[mcpseal.KeyID]struct{}, now time.Time, room keyfile.Room) (late []lateKey) {
 	room = room.AtLeast(d.Room())
 	keys, _ := d.ByID()
 	for id, last := range l {

@@ -54,7 +54,7 @@ func TestSecretsThatLeftTheFileAreForgotten(t *testing.T) {
 		all = append(all, &keyfile.Key{ID: key.ID(), Secret: keyfile.Wrap("echo", []byte(key.Reveal()))})
 	}
 	for _, keys := range [][]*keyfile.Key{all[:2], all[1:]} {
-		if _, err := u.all(t.Context(), keys, fileSum{}); err != nil {
+		if _, err := u.secretsFor(t.Context(), keys, fileSum{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,7 +27,7 @@ type Unwrapper interface {
 	// Scheme returns the name that the file has before each secret of this unwrapper. It
 	// has 1 to 32 lower-case letters, digits and hyphens.
 	Scheme() string
-	// Unwrap decrypts the bytes in wrapped and returns the secret. It must return an error if
+	// Unwrap decrypts the wrapped bytes and returns the secret. It must return an error if
 	// these bytes were changed or were never encrypted. It must return when ctx ends, which
 	// is after 30 seconds; a call that has not returned by then counts as failed. The caller
 	// copies the result.
@@ -44,8 +44,9 @@ const (
 	errUnwrapStuck = plain.Error("an unwrapper has not returned since an earlier try")
 )
 
-// unwrapping decrypts the secrets of a file. It remembers secrets, so that it calls the
-// unwrappers as rarely as possible. It is not safe for concurrent use.
+// unwrapping holds what is needed to decrypt the secrets of a file. It also holds secrets that
+// were decrypted before, so that the unwrappers are called as rarely as possible. It is not
+// safe for concurrent use.
 type unwrapping struct {
 	unwrappers []keyfile.Unwrapper
 	files      []string      // the files that hold the unwrappers' own secrets
@@ -81,7 +82,7 @@ func newUnwrapping(unwrappers []Unwrapper) *unwrapping {
 }
 
 // tooSoon returns the last failure if it is too soon to try the same file again, or nil if
-// the file may be tried. sum is the hash of the file.
+// the file may be tried. The parameter sum is the hash of the file.
 func (u *unwrapping) tooSoon(sum fileSum) error {
 	if u.err != nil && u.sum == sum && time.Now().Before(u.retry) {
 		return u.err
@@ -89,15 +90,15 @@ func (u *unwrapping) tooSoon(sum fileSum) error {
 	return nil
 }
 
-// all returns the secrets of the given keys, and decrypts them if necessary. sum is the hash
-// of the file that holds the keys.
-func (u *unwrapping) all(ctx context.Context, keys []*keyfile.Key, sum fileSum) (secretsOf, error) {
+// secretsFor returns the secrets of the given keys, and decrypts them if necessary. The
+// parameter sum is the hash of the file that holds the keys.
+func (u *unwrapping) secretsFor(ctx context.Context, keys []*keyfile.Key, sum fileSum) (secretsOf, error) {
 	ctx, cancel := context.WithTimeout(ctx, unwrapTimeout)
 	defer cancel()
 	secrets, known := make(secretsOf), make(map[wrappedSum]mcpseal.Key)
 	for _, k := range keys {
 		wrapped := wrappedSum{k.ID, k.Secret.Sum()}
-		key, err := u.one(ctx, k, wrapped)
+		key, err := u.secretFor(ctx, k, wrapped)
 		if err != nil {
 			u.tried = known
 			u.failed(err, sum)
@@ -120,9 +121,9 @@ func (u *unwrapping) failed(err error, sum fileSum) {
 	u.err, u.sum, u.retry = err, sum, time.Now().Add(u.pause)
 }
 
-// one returns the secret of k. It calls an unwrapper only if the secret is wrapped and was
-// not unwrapped before.
-func (u *unwrapping) one(ctx context.Context, k *keyfile.Key, wrapped wrappedSum) (mcpseal.Key, error) {
+// secretFor returns the secret of the key k. It calls an unwrapper only if the secret is
+// wrapped and was not unwrapped before.
+func (u *unwrapping) secretFor(ctx context.Context, k *keyfile.Key, wrapped wrappedSum) (mcpseal.Key, error) {
 	if !k.Secret.Wrapped() {
 		return k.Open(ctx, nil)
 	}
@@ -131,12 +132,12 @@ func (u *unwrapping) one(ctx context.Context, k *keyfile.Key, wrapped wrappedSum
 			return key, nil
 		}
 	}
-	return u.ask(ctx, k)
+	return u.callUnwrapper(ctx, k)
 }
 
-// ask calls an unwrapper to decrypt the secret of k. It returns at the latest when ctx ends,
-// even if the unwrapper has not returned.
-func (u *unwrapping) ask(ctx context.Context, k *keyfile.Key) (mcpseal.Key, error) {
+// callUnwrapper lets an unwrapper decrypt the secret of the key k. It returns at the latest
+// when ctx ends, even if the unwrapper has not returned.
+func (u *unwrapping) callUnwrapper(ctx context.Context, k *keyfile.Key) (mcpseal.Key, error) {
 	select {
 	case u.busy <- struct{}{}:
 	default:

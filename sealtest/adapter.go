@@ -23,7 +23,7 @@ func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) Ad
 	for _, promise := range promises {
 		t.Run(promise.name, func(t *testing.T) {
 			failures := promise.run(t, start, limits)
-			entry := limits.entry(promise.name)
+			entry := limits.entryFor(promise.name)
 			if before, tried := kept[entry]; before || !tried {
 				kept[entry] = len(failures) == 0
 			}
@@ -36,7 +36,7 @@ func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) Ad
 		})
 	}
 	for entry, why := range limits.Cannot {
-		if !slices.ContainsFunc(promises, func(p adapterPromise) bool { return limits.entry(p.name) == entry }) {
+		if !slices.ContainsFunc(promises, func(p adapterPromise) bool { return limits.entryFor(p.name) == entry }) {
 			t.Errorf("%q is not a promise: take it out of the list of what the SDK cannot do", entry)
 		} else if kept[entry] {
 			t.Errorf("the adapter keeps the promise %q: take it out of the list of what the SDK cannot do (%s)", entry, why)
@@ -49,17 +49,17 @@ func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) Ad
 type AdapterLimits struct {
 	// Cannot maps the name of a promise to the reason why the adapter cannot keep it. A name
 	// that ends with * stands for all promises whose names begin with the text before the *.
-	// The promises of Cannot are still tested. A broken one is reported as skipped. If all
-	// promises of a name hold, TestAdapter fails, because the name does not belong in
-	// Cannot.
+	// The promises of Cannot are still tested. If one is broken, its test is reported as
+	// skipped. If all promises that a name stands for hold, TestAdapter fails, because the
+	// name does not belong in Cannot.
 	Cannot map[string]string
 	// InvalidCursor is the message of the error that refuses the cursor of a list. "" means
 	// the message that package cursor has for this error.
 	InvalidCursor string
 }
 
-// entry returns the name in Cannot that stands for a promise, or "" if there is none.
-func (l AdapterLimits) entry(promise string) string {
+// entryFor returns the name in Cannot that stands for a promise, or "" if there is none.
+func (l AdapterLimits) entryFor(promise string) string {
 	if _, ok := l.Cannot[promise]; ok {
 		return promise
 	}
@@ -77,7 +77,7 @@ type AdapterServer struct {
 	// Boundary is the boundary with which the adapter protects the server.
 	Boundary *mcpseal.Boundary
 	// Tools and Prompts map names to handlers. A tool takes any object as its arguments. A
-	// prompt has two optional arguments, which are called region and more.
+	// prompt has two optional arguments, which are called "region" and "more".
 	Tools, Prompts map[string]AdapterHandler
 	// Resources maps URIs to handlers. Templates maps URI templates to handlers.
 	Resources, Templates map[string]AdapterHandler
@@ -104,7 +104,7 @@ type AdapterHandler func(ctx context.Context, call AdapterCall) (AdapterResult, 
 // AdapterCall is what the SDK passed to a handler. Fill it in from the request of the
 // SDK, before you call an [AdapterHandler].
 type AdapterCall struct {
-	// State is the state that the handler got, opened. "" means that there is none.
+	// State is the opened state that the handler got. "" means that there is none.
 	State string
 	// Answers maps the key of each question to its answer, as JSON text.
 	Answers map[string]string
@@ -154,7 +154,8 @@ func forCarriers(carriers []adapterCarrier, name string, test func(*adapterTrial
 	return promises
 }
 
-// run tests the promise. It returns how the promise was broken, or nil if it was kept.
+// run calls the test of the promise. It returns how the promise was broken, or nil if it was
+// kept.
 func (p adapterPromise) run(t *testing.T, start func(*testing.T, AdapterServer) AdapterClient, limits AdapterLimits) (failures []string) {
 	a := &adapterTrial{t: t, start: start, limits: limits}
 	defer func() {

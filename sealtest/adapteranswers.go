@@ -44,7 +44,7 @@ var kindCases = []kindCase{
 }
 
 // asking returns a handler that asks one question of this kind. The question's key is
-// confirm.
+// "confirm".
 func asking(kind mcpseal.Kind) AdapterHandler {
 	return func(ctx context.Context, call AdapterCall) (AdapterResult, error) {
 		result, err := confirm(ctx, call)
@@ -55,18 +55,18 @@ func asking(kind mcpseal.Kind) AdapterHandler {
 	}
 }
 
-// keptFrom sends the request. It fails the trial if the request's answers reach the
-// handler. Either the handler runs and the client gets the question again, or the handler
-// does not run and the client gets an error.
+// keptFrom sends the request, and fails the trial if the request's answers reach the
+// handler. It accepts two outcomes: the handler runs and the client gets the question
+// again, or the handler does not run and the client gets an error.
 func (r *adapterRig) keptFrom(what string, request adapterRequest) {
-	before := r.runs()
+	before := r.runCount()
 	response := r.send(request)
 	switch {
-	case response.text() == "done" || r.runs() > before && len(r.last().answers) > 0:
-		r.failf("%s reached the handler: %v", what, r.last().answers)
-	case r.runs() > before && response.token() == "":
+	case response.text() == "done" || r.runCount() > before && len(r.lastCall().answers) > 0:
+		r.failf("%s reached the handler: %v", what, r.lastCall().answers)
+	case r.runCount() > before && response.token() == "":
 		r.failf("%s: the question does not come again: %.500s", what, response.raw)
-	case r.runs() == before && response.Error == nil:
+	case r.runCount() == before && response.Error == nil:
 		r.failf("%s: nothing ran: %.500s", what, response.raw)
 	}
 }
@@ -74,8 +74,8 @@ func (r *adapterRig) keptFrom(what string, request adapterRequest) {
 func firstAnswers(a *adapterTrial, c adapterCarrier) {
 	rig := a.serve(confirm)
 	rig.keptFrom("an answer of a first call", c.from("alice").answering(confirmedByAnswer))
-	if rig.runs() != 1 {
-		a.failf("the handler ran %d times", rig.runs())
+	if rig.runCount() != 1 {
+		a.failf("the handler ran %d times", rig.runCount())
 	}
 }
 
@@ -86,7 +86,7 @@ func unaskedAnswers(a *adapterTrial, c adapterCarrier) {
 		rig.keptFrom(answers, retry.answering(answers))
 	}
 	rig.completes(retry.answering(`{"other":` + accepted + `,"confirm":` + accepted + `}`))
-	if last := rig.last(); len(last.answers) != 1 || last.answers["confirm"] == "" {
+	if last := rig.lastCall(); len(last.answers) != 1 || last.answers["confirm"] == "" {
 		a.failf("the handler saw %v", last.answers)
 	}
 }
@@ -101,7 +101,7 @@ func earlierAnswers(a *adapterTrial, c adapterCarrier) {
 		}
 	}
 	rig.send(request.answering(`{"q1":` + accepted + `,"q2":` + accepted + `,"q3":` + accepted + `}`))
-	if last := rig.last(); len(last.answers) != 1 || last.answers["q2"] == "" {
+	if last := rig.lastCall(); len(last.answers) != 1 || last.answers["q2"] == "" {
 		a.failf("the handler saw %v", last.answers)
 	}
 }
@@ -135,7 +135,7 @@ func contentOfANo(a *adapterTrial, c adapterCarrier) {
 	for _, action := range []string{"decline", "cancel"} {
 		rig := a.serve(confirm)
 		rig.completes(rig.begin(c.from("alice")).answering(`{"confirm":{"action":"` + action + `","content":{"value":"hush"}}}`))
-		if answer := rig.last().answers["confirm"]; !strings.Contains(answer, action) || strings.Contains(answer, "hush") {
+		if answer := rig.lastCall().answers["confirm"]; !strings.Contains(answer, action) || strings.Contains(answer, "hush") {
 			a.failf("the handler saw %s", answer)
 		}
 	}
@@ -169,7 +169,8 @@ func (f wordedFormat) Seal(ctx context.Context, b *mcpseal.Binding, claims *mcps
 	return f.Format.Seal(ctx, b, &worded)
 }
 
-// pinnedWording sends back a token as elicit writes it, from a replica of the same service.
+// pinnedWording sends back a token like one that package elicit sealed on another replica of
+// the same service.
 func pinnedWording(a *adapterTrial, c adapterCarrier) {
 	rig := a.serve(confirm, func(config *mcpseal.Config, _ *AdapterServer) {
 		config.Format, config.Keys = wordedFormat{mcpseal.NativeFormat(config.Keys)}, nil
@@ -177,7 +178,7 @@ func pinnedWording(a *adapterTrial, c adapterCarrier) {
 	retry := rig.begin(c.from("alice"))
 	for _, request := range []adapterRequest{retry, retry.answering("")} {
 		rig.keptFrom("the answer to a question whose wording is pinned", request)
-		if state := rig.last().state; state != "" {
+		if state := rig.lastCall().state; state != "" {
 			a.failf("the handler got the state %q", state)
 		}
 	}

@@ -71,7 +71,7 @@ func twice(a *adapterTrial) {
 	rig.fails("a question for arguments with a member twice", rig.send(toolCarrier.from("alice").with(arguments)))
 }
 
-// spoil changes the region "eu" in arguments to "us", in place.
+// spoil changes the region "eu" in the arguments to "us", in place.
 func spoil(arguments any) {
 	v := reflect.ValueOf(arguments)
 	switch {
@@ -99,7 +99,7 @@ func whatArrived(a *adapterTrial, c adapterCarrier) {
 			a.stopf("round %d: %.500s", round, response.raw)
 		}
 		rig.rejects("what the handler made of the arguments", request.with(`{"region":"us"}`))
-		if last := rig.last(); !strings.Contains(last.arguments, `"eu"`) {
+		if last := rig.lastCall(); !strings.Contains(last.arguments, `"eu"`) {
 			a.failf("round %d: the handler saw %s", round, last.arguments)
 		}
 	}
@@ -119,11 +119,11 @@ func seenArguments(a *adapterTrial, c adapterCarrier) {
 		if response.token() == "" {
 			continue // the server refused the request
 		}
-		seen := rig.last().arguments
+		seen := rig.lastCall().arguments
 		for _, other := range []string{eu, us, `{}`} {
-			before := rig.runs()
+			before := rig.runCount()
 			rig.send(c.from("alice").with(other).bringing(response.token()).answering(confirmedByAnswer))
-			if again := rig.last().arguments; rig.runs() > before && regionIn(again) != regionIn(seen) {
+			if again := rig.lastCall().arguments; rig.runCount() > before && regionIn(again) != regionIn(seen) {
 				a.failf("%s: a state that was sealed for %s opened for %s", fields, seen, again)
 			}
 		}

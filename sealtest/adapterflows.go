@@ -46,11 +46,11 @@ func neverInPlaintext(a *adapterTrial, c adapterCarrier) {
 func handlerSeesItsState(a *adapterTrial, c adapterCarrier) {
 	rig := a.serve(confirm)
 	retry := rig.begin(c.from("alice"))
-	if first := rig.last(); first.state != "" || len(first.answers) != 0 {
+	if first := rig.lastCall(); first.state != "" || len(first.answers) != 0 {
 		a.failf("the first call of the handler had %+v", first)
 	}
 	rig.completes(retry)
-	second := rig.last()
+	second := rig.lastCall()
 	if second.state != secretState {
 		a.failf("the handler saw the state %q", second.state)
 	}
@@ -87,7 +87,7 @@ func severalRounds(a *adapterTrial, c adapterCarrier) {
 		request = request.bringing(response.token()).answering(`{"` + questionOf(round) + `":` + accepted + `}`)
 	}
 	rig.completes(request)
-	if last := rig.last(); last.state != "xxxx" || last.answers["q4"] == "" {
+	if last := rig.lastCall(); last.state != "xxxx" || last.answers["q4"] == "" {
 		a.failf("the handler saw %+v in the end", last)
 	}
 }
@@ -99,7 +99,7 @@ func questionWithoutState(a *adapterTrial, c adapterCarrier) {
 		return result, err
 	})
 	rig.completes(rig.begin(c.from("alice")))
-	if last := rig.last(); last.state != "" || last.answers["confirm"] == "" {
+	if last := rig.lastCall(); last.state != "" || last.answers["confirm"] == "" {
 		a.failf("the handler saw %+v", last)
 	}
 }
@@ -117,7 +117,7 @@ func stateWithoutQuestion(a *adapterTrial, c adapterCarrier) {
 		a.stopf("no token: %.500s", response.raw)
 	}
 	rig.completes(c.from("alice").bringing(response.token()))
-	if last := rig.last(); last.state != secretState {
+	if last := rig.lastCall(); last.state != secretState {
 		a.failf("the handler saw %+v", last)
 	}
 }

@@ -29,8 +29,8 @@ func handlerPanics(a *adapterTrial, c adapterCarrier) {
 	for range 2 {
 		rig.fails("a handler that panics", rig.send(retry))
 	}
-	if rig.begin(c.from("alice")); rig.runs() != 4 {
-		a.failf("the handler ran %d times", rig.runs())
+	if rig.begin(c.from("alice")); rig.runCount() != 4 {
+		a.failf("the handler ran %d times", rig.runCount())
 	}
 }
 
@@ -62,7 +62,7 @@ func longState(a *adapterTrial, c adapterCarrier) {
 		})
 		if size <= 16<<10 {
 			rig.completes(rig.begin(c.from("alice")))
-			if got := len(rig.last().state); got != size {
+			if got := len(rig.lastCall().state); got != size {
 				a.failf("a state of %d bytes came back with %d", size, got)
 			}
 			continue

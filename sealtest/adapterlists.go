@@ -33,7 +33,8 @@ func forLists(name string, test func(*adapterTrial, string)) []adapterPromise {
 	return promises
 }
 
-// listed gives the server 25 entries in every list, and pages of 10 entries.
+// listed is an option that gives the server 25 entries in every list, and pages of 10
+// entries.
 func listed(_ *mcpseal.Config, server *AdapterServer) {
 	server.PageSize = 10
 	fill := func(handlers map[string]AdapterHandler, name string) {

@@ -72,21 +72,21 @@ func spelling(a *adapterTrial, c adapterCarrier) {
 		for _, key := range []string{"inputResponses", "InputResponses"} {
 			// The server may refuse the request, treat it as a first call, or open the genuine
 			// state.
-			before := rig.runs()
+			before := rig.runCount()
 			response := rig.send(c.from("alice").more(fields + `,"` + key + `":` + confirmedByAnswer))
 			rig.tellsNothing(fields, response)
-			last := rig.last()
+			last := rig.lastCall()
 			opened := strings.Contains(fields, genuine) && last.state == secretState
-			if rig.runs() > before && !opened && (last.state != "" || len(last.answers) > 0) {
+			if rig.runCount() > before && !opened && (last.state != "" || len(last.answers) > 0) {
 				a.failf("%.300s: the handler saw %+v", fields, last)
 			}
 		}
 	}
 	// Another user cannot open the state, however the name requestState is spelt.
-	before := rig.runs()
+	before := rig.runCount()
 	rig.send(retry.as("bob").more(`"RequestState":` + genuine))
 	rig.send(retry.as("bob").more(`"RequestState":""`))
-	if last := rig.last(); rig.runs() > before && (last.state != "" || len(last.answers) > 0) {
+	if last := rig.lastCall(); rig.runCount() > before && (last.state != "" || len(last.answers) > 0) {
 		a.failf("the handler saw the state of another user: %+v", last)
 	}
 	rig.completes(retry)
@@ -117,7 +117,7 @@ func missingTarget(a *adapterTrial, c adapterCarrier) {
 	rig.rejects("a forged state at a target that does not exist", retry.to(c.missing).bringing("ms1.AAAA"))
 }
 
-// keyed returns an option with which a server has these keys.
+// keyed returns an option that gives a server these keys.
 func keyed(keys *mcpseal.Ring) rigOption {
 	return func(config *mcpseal.Config, _ *AdapterServer) { config.Keys = keys }
 }
@@ -222,7 +222,7 @@ func askedAgain(a *adapterTrial, c adapterCarrier) {
 	if response.token() == "" || response.token() == retry.token {
 		a.stopf("the question does not come again: %.500s", response.raw)
 	}
-	if last := rig.last(); last.state != "" || len(last.answers) != 0 {
+	if last := rig.lastCall(); last.state != "" || len(last.answers) != 0 {
 		a.failf("the handler saw %+v", last)
 	}
 	rig.completes(retry.as("bob").bringing(response.token()))
@@ -240,8 +240,8 @@ func rejectedText(a *adapterTrial) {
 				rig.rejects(c.name+": "+what, request)
 				continue
 			}
-			ran, response := rig.runs(), rig.send(request)
-			if response.Result == nil || !response.Result.IsError || response.text() != "start over" || rig.runs() != ran {
+			ran, response := rig.runCount(), rig.send(request)
+			if response.Result == nil || !response.Result.IsError || response.text() != "start over" || rig.runCount() != ran {
 				a.failf("%s: %.500s", what, response.raw)
 			}
 			if first == "" {

@@ -118,15 +118,15 @@ func (r *adapterRig) see(call AdapterCall) {
 	r.seen = append(r.seen, seenCall{call.State, textOf(call.Arguments), call.Answers})
 }
 
-// runs returns how often handlers ran.
-func (r *adapterRig) runs() int {
+// runCount returns how often handlers ran.
+func (r *adapterRig) runCount() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.seen)
 }
 
-// last returns what the last handler was given. It is zero if no handler ran.
-func (r *adapterRig) last() seenCall {
+// lastCall returns what the last handler was given, or the zero value if no handler ran.
+func (r *adapterRig) lastCall() seenCall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.seen) == 0 {
@@ -135,7 +135,7 @@ func (r *adapterRig) last() seenCall {
 	return r.seen[len(r.seen)-1]
 }
 
-// textOf returns arguments as JSON text, or "" if arguments is nil.
+// textOf returns the arguments as JSON text, or "" if they are nil.
 func textOf(arguments any) string {
 	if arguments == nil {
 		return ""
@@ -158,7 +158,7 @@ type adapterRequest struct {
 	fields                                        string // further members of params, as JSON text that is sent unchanged
 }
 
-// from returns a first request from this user, without a token.
+// from makes the first request of a user, without a token.
 func (c adapterCarrier) from(user string) adapterRequest {
 	r := adapterRequest{adapterCarrier: c, user: user, capabilities: everyCapability}
 	if c.takesArguments() {
@@ -289,19 +289,19 @@ func (r *adapterRig) completes(request adapterRequest) {
 // rejects sends the request. It fails the trial unless the response is the error that all
 // rejections share, and no handler runs.
 func (r *adapterRig) rejects(what string, request adapterRequest) {
-	before := r.runs()
+	before := r.runCount()
 	response := r.send(request)
 	r.isRefusal(what, response, mcpseal.Wire(mcpseal.ErrRejected))
-	if r.runs() != before {
+	if r.runCount() != before {
 		r.failf("%s: the handler ran", what)
 	}
 }
 
-// isRefusal fails the trial unless the response is an error with the message that the
-// parameter frozen has, and is identical to every earlier response with this message.
-func (r *adapterRig) isRefusal(what string, response *adapterResponse, frozen mcpseal.WireError) {
-	if response.Error == nil || response.Error.Message != frozen.Message || response.Error.Code != -32602 && response.Error.Code != -32603 {
-		r.failf("%s is not rejected with %q: %.500s", what, frozen.Message, response.raw)
+// isRefusal fails the trial unless the response is an error with the wanted message, and is
+// identical to every earlier response with this message.
+func (r *adapterRig) isRefusal(what string, response *adapterResponse, want mcpseal.WireError) {
+	if response.Error == nil || response.Error.Message != want.Message || response.Error.Code != -32602 && response.Error.Code != -32603 {
+		r.failf("%s is not rejected with %q: %.500s", what, want.Message, response.raw)
 		return
 	}
 	r.adapterTrial.mu.Lock()
@@ -309,9 +309,9 @@ func (r *adapterRig) isRefusal(what string, response *adapterResponse, frozen mc
 	if r.refusal == nil {
 		r.refusal = map[string]string{}
 	}
-	first, known := r.refusal[frozen.Message]
+	first, known := r.refusal[want.Message]
 	if !known {
-		r.refusal[frozen.Message] = response.raw
+		r.refusal[want.Message] = response.raw
 	} else if first != response.raw {
 		r.failures = append(r.failures, what+": the rejection differs from the others: "+response.raw+" and "+first)
 	}

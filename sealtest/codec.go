@@ -74,10 +74,10 @@ func TestCodec(t *testing.T, codec mcpseal.Codec) {
 	t.Run("OnlyOneTextOpens", func(t *testing.T) {
 		text := mustSeal(t, codec, payload)
 		for _, other := range mutations(text) {
-			refuse(t, codec, other)
+			mustRefuse(t, codec, other)
 		}
 		for _, junk := range []string{"", ".", "A", "AAAA", strings.Repeat("A", 100), strings.Repeat("A", 70_000), "\xff\xfe"} {
-			refuse(t, codec, junk)
+			mustRefuse(t, codec, junk)
 		}
 	})
 	t.Run("Concurrent", func(t *testing.T) {
@@ -120,8 +120,8 @@ func mustOpen(t *testing.T, codec mcpseal.Codec, text string) []byte {
 	return payload
 }
 
-// refuse fails the test unless the codec refuses text, which is not genuine.
-func refuse(t *testing.T, codec mcpseal.Codec, text string) {
+// mustRefuse fails the test unless the codec refuses this text, which is not genuine.
+func mustRefuse(t *testing.T, codec mcpseal.Codec, text string) {
 	t.Helper()
 	payload, err := codec.Open(context.Background(), nil, text)
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 // TestReplayStore tests a store against the contract of [mcpseal.ReplayStore], in
 // about two seconds. It cannot test what happens when the store's server hangs: the store's
 // own tests must check that Spend then returns by its context's deadline. If a store
-// refuses tokens for a while after it starts, wait for that long first. Call
-// TestReplayStore in a test of your own store.
+// refuses tokens for a while after it starts, wait for that long before you call
+// TestReplayStore. Call it in a test of your own store.
 //
 // If the store says that it cannot block (see [mcpseal.NonBlockingStore]), the suite also
 // checks that Spend does not wait for its context, a network, a channel or a timer. It does

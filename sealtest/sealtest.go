@@ -30,8 +30,9 @@ func Logger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }
 
-// mutations returns changed copies of text, none of which may open: text with each character
-// replaced, text cut at each length, and text changed in ways that lenient decoders accept.
+// mutations returns changed copies of a text, none of which may open. In some copies, one
+// character is replaced; others are cut, one at each length; and others are changed in ways
+// that lenient decoders accept.
 func mutations(text string) []string {
 	const others = "Az09-_.=+/ \n\x00é"
 	var all []string

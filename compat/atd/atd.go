@@ -42,7 +42,7 @@ const (
 	sessionLabel = "mcpseal/atd session"
 )
 
-// Options are the settings of an [Issuer] besides its key. The zero value suits servers
+// Options holds the settings of an [Issuer] other than its key. The zero value suits servers
 // of one service that share a key.
 type Options struct {
 	// Session is 8 bytes. Servers with the same key and session accept each other's
@@ -225,7 +225,7 @@ func (i *Issuer) verify(cursor string) (*payload, error) {
 	return decodePayload(body)
 }
 
-// boundAs reports whether p and want are for the same tool, caller and arguments.
+// boundAs reports whether two payloads are for the same tool, caller and arguments.
 func (p *payload) boundAs(want *payload) bool {
 	same := func(a, b *string) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 	return p.Tool == want.Tool && same(p.Caller, want.Caller) && slices.Equal(p.Fingerprint, want.Fingerprint)

@@ -35,9 +35,9 @@ const methodTool = "tools/call"
 
 func (c cursors) Open(ctx context.Context, request mcpseal.Request, text string) (cursor.Page, error) {
 	if text == "" {
-		return c.page(request, Page{}, nil), nil
+		return c.pageOf(request, Page{}, nil), nil
 	}
-	page, bound, reason := c.open(ctx, request, text)
+	page, requestPayload, reason := c.open(ctx, request, text)
 	if reason != "" {
 		var cause error
 		if reason == mcpseal.ReasonRequest && bytes.Contains(request.Arguments, []byte(text)) {
@@ -46,7 +46,7 @@ func (c cursors) Open(ctx context.Context, request mcpseal.Request, text string)
 		c.log(ctx, reason.Level(), "atd: cursor rejected", cause, "reason", string(reason), "tool", mcpseal.PlainText(request.Target), "cursor_bytes", len(text))
 		return cursor.Page{}, &cursor.RejectError{Reason: reason}
 	}
-	return c.page(request, page, bound), nil
+	return c.pageOf(request, page, requestPayload), nil
 }
 
 // log writes a record to the log, with the cause if that is not nil. The cause must hold no
@@ -66,10 +66,10 @@ func (c cursors) open(ctx context.Context, request mcpseal.Request, text string)
 	if err != nil {
 		return Page{}, nil, unknownCaller(ctx)
 	}
-	page, bound, err := c.Issuer.open(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, text)
+	page, requestPayload, err := c.Issuer.open(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, text)
 	switch {
 	case err == nil && page.Index > 0:
-		return page, bound, ""
+		return page, requestPayload, ""
 	case errors.Is(err, errSession):
 		return Page{}, nil, mcpseal.ReasonAudience
 	case errors.Is(err, ErrExpired):
@@ -100,11 +100,12 @@ func isParams(err error) bool {
 	return errors.As(err, &params)
 }
 
-// page converts a Page to a cursor.Page, which can issue the next cursor. In the payload
-// bound, the fields that depend on the request are set; bound is nil for a first page.
-func (c cursors) page(request mcpseal.Request, page Page, bound *payload) cursor.Page {
+// pageOf converts a Page to a cursor.Page, which can issue the next cursor. In the parameter
+// requestPayload, only the session and the fields that depend on the request are set; the
+// parameter is nil for a first page.
+func (c cursors) pageOf(request mcpseal.Request, page Page, requestPayload *payload) cursor.Page {
 	return cursor.NewPage(int(page.Index), page.State, func(ctx context.Context, next cursor.NextPage) (string, error) {
-		token, reason, cause := c.next(ctx, request, page, bound, next)
+		token, reason, cause := c.issueNext(ctx, request, page, requestPayload, next)
 		if reason != "" {
 			c.log(ctx, slog.LevelError, "atd: cursor not issued", cause, "reason", string(reason), "tool", mcpseal.PlainText(request.Target), "state_bytes", len(next.Position))
 			return "", &cursor.IssueError{Reason: reason}
@@ -121,9 +122,9 @@ var (
 	errAmongArguments = errors.New("the cursor is among the arguments: give Request.Arguments without the cursor, which is another on every page")
 )
 
-// next returns the cursor of the next page, or the reason why it is not issued. The error is
-// the cause to write to the log; it is nil if the cause may hold a secret.
-func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, bound *payload, next cursor.NextPage) (string, mcpseal.Reason, error) {
+// issueNext returns the cursor of the next page, or the reason why it is not issued. The error
+// is the cause to write to the log; it is nil if the cause may hold a secret.
+func (c cursors) issueNext(ctx context.Context, request mcpseal.Request, page Page, requestPayload *payload, next cursor.NextPage) (string, mcpseal.Reason, error) {
 	switch {
 	case next.Shared || next.Cached != 0:
 		return "", mcpseal.ReasonMisuse, errEverybody
@@ -132,16 +133,16 @@ func (c cursors) next(ctx context.Context, request mcpseal.Request, page Page, b
 	case page.Index == math.MaxUint32:
 		return "", mcpseal.ReasonTooLarge, errPages
 	}
-	if bound == nil {
+	if requestPayload == nil {
 		user, err := request.Principal.Identify(ctx)
 		if err != nil {
 			return "", unknownCaller(ctx), nil
 		}
-		if bound, err = c.payloadOf(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, c.plain); err != nil {
+		if requestPayload, err = c.payloadOf(Request{Tool: request.Target, Caller: user, Arguments: request.Arguments}, c.plain); err != nil {
 			return "", mcpseal.ReasonInvalidParams, err
 		}
 	}
-	token, err := c.issuePage(*bound, Page{page.Index + 1, next.Position})
+	token, err := c.issuePage(*requestPayload, Page{page.Index + 1, next.Position})
 	switch {
 	case err == nil:
 		return token, "", nil

@@ -34,7 +34,7 @@ func numbersOf(b []byte) numbers {
 	return n
 }
 
-// fits reports whether n has size elements, each of which fits into a byte.
+// fits reports whether n has exactly this number of elements, each of which fits into a byte.
 func (n numbers) fits(size int) bool {
 	return len(n) == size && !slices.ContainsFunc(n, func(b uint16) bool { return b > 0xFF })
 }

@@ -23,12 +23,12 @@ func (k macKey) sum(message []byte) []byte {
 	return h.Sum(nil)
 }
 
-// verify reports whether sum is the MAC of message. It compares in constant time.
+// verify reports whether sum is the MAC of the message. It compares in constant time.
 func (k macKey) verify(sum, message []byte) bool { return hmac.Equal(sum, k.sum(message)) }
 
 // decodeText decodes base64url, and reports whether the text is valid. The standard
 // library's decoder skips CR and LF. So decodeText encodes the result again, and accepts the
-// text only if it is the same.
+// text only if the new text is the same.
 func decodeText(text string) ([]byte, bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	return b, err == nil && base64.RawURLEncoding.EncodeToString(b) == text

@@ -1,5 +1,5 @@
-// Package agekeys keeps the secrets in a file of keys encrypted with age
-// (https://age-encryption.org). The file can then be stored and copied like any other
+// Package agekeys uses age (https://age-encryption.org) to encrypt and decrypt the secrets
+// in a file of keys. A file with encrypted secrets can be stored and copied like any other
 // file: only the holder of an age identity can use it.
 //
 //	unwrapper, err := agekeys.IdentityFile("/etc/release/identity")
@@ -132,8 +132,8 @@ func (u unwrapper) Unwrap(ctx context.Context, wrapped []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// Wrap encrypts the text of a key for the recipients. In a file of keys, write the result as
-// secret=age: followed by the base64 of the result. The command mcpseal keys new --recipient
+// Wrap encrypts the text of a key for the recipients. In a file of keys, write secret=age:
+// followed by the base64 of the result. The command mcpseal keys new --recipient
 // encrypts a new key and writes it to a file. Use Wrap if your own program writes the
 // file.
 func Wrap(key mcpseal.Key, recipients ...age.Recipient) ([]byte, error) {
