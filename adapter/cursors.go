@@ -18,9 +18,10 @@ func ListCursors(boundary *mcpseal.Boundary) cursor.Issuer {
 	return nativeCursors(boundary, maxListPosition)
 }
 
-// ToolCursors returns an issuer of cursors for paged tools. If the server's author set an
-// issuer, own, ToolCursors returns that one. If own is nil, it returns an issuer that
-// seals with the boundary's keys, or nil if the boundary has no keys. Either issuer obeys
+// ToolCursors returns an issuer of cursors for paged tools. The parameter own is the issuer
+// that the server's author set, or nil if the author set none. ToolCursors returns the
+// author's issuer if there is one. Otherwise it returns an issuer that seals with the
+// boundary's keys, or nil if the boundary has no keys. Either issuer obeys
 // [mcpseal.Config.RequireUser]. Call ToolCursors once for each boundary, and pass the
 // issuer to [ServePage].
 func ToolCursors(boundary *mcpseal.Boundary, own cursor.Issuer) cursor.Issuer {

@@ -8,8 +8,9 @@ import (
 
 // Table maps objects to values. The objects are, for example, the servers that an adapter
 // protects. A Table does not keep its objects from being garbage-collected. It keeps their
-// values: if a value refers to its object, the object is never collected. Use a
-// [weak.Pointer] as the value then, and let the object itself refer to what it points to.
+// values: if a value refers to its object, the object is never collected. In that
+// case, use a [weak.Pointer] as the value, and let the object itself refer to what the
+// pointer points to.
 // The zero Table is empty. A Table is safe for concurrent use. Use a Table to remember
 // something about a server whose type is not yours.
 type Table[K, V any] struct {
@@ -38,8 +39,8 @@ func (t *Table[K, V]) Add(object *K, value V) bool {
 	return true
 }
 
-// Get returns the value of an object. ok is false if the table does not have the object.
-// Use it, for example, to find out whether a server is protected.
+// Get returns the value of an object. The result ok is false if the table does not have
+// the object. Use it, for example, to find out whether a server is protected.
 func (t *Table[K, V]) Get(object *K) (value V, ok bool) {
 	if object == nil {
 		return value, false

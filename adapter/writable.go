@@ -9,11 +9,11 @@ import (
 
 // CheckWritable returns an error if a value cannot be written as JSON. Call it with each
 // question of a handler, before you seal the question. An SDK writes a result after the
-// adapter has returned: if this fails, the SDK may panic or leave the client without an
-// answer. The error's text is safe to log. CheckWritable is fast: it checks most values
-// without writing them.
+// adapter has returned. If the SDK cannot write it, the SDK may panic or leave the client
+// without an answer. The error's text is safe to log. CheckWritable is fast: it checks most
+// values without writing them.
 func CheckWritable(value any) error {
-	if plain(value, 0) {
+	if isPlain(value, 0) {
 		return nil
 	}
 	return mcpseal.Guard(func() error {
@@ -22,14 +22,14 @@ func CheckWritable(value any) error {
 	})
 }
 
-// maxPlainDepth is the depth at which the function plain gives up and returns false.
-// Without this limit, a map that contains itself would never end.
+// maxPlainDepth is the depth at which isPlain gives up and returns false. Without this
+// limit, isPlain would never return for a map that contains itself.
 const maxPlainDepth = 100
 
-// plain reports whether a value clearly can be written as JSON: the value, and everything
-// in it, is of a simple type. If plain returns false, CheckWritable must try to write the
+// isPlain reports whether a value clearly can be written as JSON: the value, and everything
+// in it, is of a simple type. If isPlain returns false, CheckWritable must try to write the
 // value.
-func plain(value any, depth int) bool {
+func isPlain(value any, depth int) bool {
 	if depth > maxPlainDepth {
 		return false
 	}
@@ -40,14 +40,14 @@ func plain(value any, depth int) bool {
 		return !math.IsNaN(v) && !math.IsInf(v, 0)
 	case map[string]any:
 		for _, member := range v {
-			if !plain(member, depth+1) {
+			if !isPlain(member, depth+1) {
 				return false
 			}
 		}
 		return true
 	case []any:
 		for _, item := range v {
-			if !plain(item, depth+1) {
+			if !isPlain(item, depth+1) {
 				return false
 			}
 		}

@@ -17,7 +17,7 @@ import (
 // Cut builds no Go value from the rest, so you can refuse the rest for its length before
 // you call [Read]. The error is [ErrMalformed] if the text is not JSON, or if the member
 // occurs twice or is not a string. Cut does not remove a member whose name differs from
-// name in upper and lower case: see [Names].
+// the given name in upper and lower case: see [Names].
 func Cut(text []byte, name string) (rest []byte, member string, err error) {
 	if len(text) == 0 {
 		return text, "", nil

@@ -43,7 +43,7 @@ func Same(a, b []byte) bool {
 type nameWalk struct {
 	text  string
 	at    int
-	names []string // the names read so far in the objects that enclose the position at
+	names []string // the names read so far in the objects that enclose the current position
 }
 
 // value moves past the next value, and reports whether the names in it are distinct.

@@ -5,7 +5,7 @@
 //	rest, token, err := exactjson.Cut(arguments, "cursor") // limit the length of rest now
 //	value, err := exactjson.Read(rest)                     // check value with the schema
 //	bound, err := exactjson.Text(value)                    // the cursor is bound to this text
-//	err = exactjson.Put(value, &in, known)                 // the handler gets in
+//	err = exactjson.Put(value, &input, known)              // the handler gets input
 //
 // encoding/json is less exact. It matches a name with a field even if they differ in
 // upper and lower case. Of two members with the same name, it takes the last. It rounds

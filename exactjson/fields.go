@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// Field is a field of a Go struct. The JSON member with the same name goes into this
-// field. [Fields] returns it.
+// Field is a field of a Go struct, found by the function [Fields]. The JSON member with the
+// same name goes into this field.
 type Field struct {
 	Type   reflect.Type // nil if several fields have this name: encoding/json fills none of them
 	Quoted bool         // true if the json tag has the option ",string"
@@ -21,8 +21,8 @@ type Field struct {
 	tagged bool
 }
 
-// Fields returns the fields of the struct t that encoding/json fills. The keys of the map
-// are their exact names in JSON. Use it to compare a type with a schema. It returns nil
+// Fields returns the fields of the struct type t that encoding/json fills. The keys of the
+// map are their exact names in JSON. Use it to compare a type with a schema. It returns nil
 // if t is not a struct.
 func Fields(t reflect.Type) map[string]Field {
 	if t == nil || t.Kind() != reflect.Struct {
@@ -83,7 +83,7 @@ func fieldsOf(t reflect.Type) *structFields {
 		}
 		for name, rivals := range found {
 			if _, hidden := fields.byName[name]; !hidden {
-				fields.byName[name] = dominant(rivals)
+				fields.byName[name] = dominantField(rivals)
 			}
 		}
 		level = below
@@ -97,10 +97,10 @@ func fieldsOf(t reflect.Type) *structFields {
 	return known.(*structFields)
 }
 
-// dominant returns the field that encoding/json chooses among fields with the same name
+// dominantField returns the field that encoding/json chooses among fields with the same name
 // on one level of embedding. It returns the zero field if encoding/json chooses none;
 // even then the name hides fields on deeper levels.
-func dominant(rivals []Field) Field {
+func dominantField(rivals []Field) Field {
 	tagged := slices.DeleteFunc(slices.Clone(rivals), func(f Field) bool { return !f.tagged })
 	if len(tagged) > 0 {
 		rivals = tagged
@@ -111,9 +111,9 @@ func dominant(rivals []Field) Field {
 	return rivals[0]
 }
 
-// scanStruct adds the fields of the struct s to found. If twice is true, s is embedded
-// more than once, and each field is added twice, which makes it ambiguous. scanStruct
-// returns the structs embedded in s, whose fields are promoted.
+// scanStruct adds the fields of the struct s to the map found. If twice is true, s is
+// embedded more than once, and each field is added twice, which makes it ambiguous.
+// scanStruct returns the structs embedded in s, whose fields are promoted.
 func scanStruct(s Field, twice bool, found map[string][]Field) (promoted []Field) {
 	for i := range s.Type.NumField() {
 		field := s.Type.Field(i)

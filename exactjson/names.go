@@ -32,12 +32,12 @@ func (s Names) Has(name string) bool { return s.names[name] }
 
 // Misspelt reports whether the set has this name only in another spelling, with other
 // upper- or lower-case letters. Refuse a member for which Misspelt returns true: another
-// parser would take it for the known one.
+// parser would read it as the member with the known name.
 func (s Names) Misspelt(name string) bool { return !s.Has(name) && len(s.folded[fold(name)]) > 0 }
 
-// twins reports whether the set has this name in several spellings, which differ only in
+// hasTwins reports whether the set has this name in several spellings, which differ only in
 // upper and lower case.
-func (s Names) twins(name string) bool { return len(s.folded[fold(name)]) > 1 }
+func (s Names) hasTwins(name string) bool { return len(s.folded[fold(name)]) > 1 }
 
 // fold returns the same text for two names if they differ only in upper and lower case,
 // as strings.EqualFold and encoding/json define it.

@@ -23,7 +23,7 @@ var (
 // encoding/json, Put either stores exactly the value that was written, or fails. It
 // accepts only one spelling of names, map keys and base64, and never rounds whole numbers
 // or changes the lengths of arrays. In an interface of type any, it stores a number as an
-// int64, a uint64 or a float64, and stores the maps and slices of value themselves, not
+// int64, a uint64 or a float64, and stores the maps and slices of the value themselves, not
 // copies. It ignores a member for which there is no field. Call Put after the schema has
 // accepted the value.
 //
@@ -49,7 +49,7 @@ func Put(value, target any, known Names) error {
 	if errors.Is(err, ErrMalformed) {
 		return err
 	}
-	return errors.New(short(err.Error()))
+	return errors.New(shorten(err.Error()))
 }
 
 type intoGo struct{ known Names }
@@ -162,7 +162,7 @@ func putUint(v uint64, target reflect.Value) bool {
 func (g *intoGo) putItems(items []any, target reflect.Value) error {
 	for i, item := range items {
 		if err := g.put(item, target.Index(i)); err != nil {
-			return within(strconv.Itoa(i), err)
+			return addName(strconv.Itoa(i), err)
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (g *intoGo) putStruct(members map[string]any, target reflect.Value) error {
 			err = g.put(members[name], place)
 		}
 		if err != nil {
-			return within(name, err)
+			return addName(name, err)
 		}
 	}
 	return nil
@@ -195,21 +195,21 @@ func (g *intoGo) putMap(members map[string]any, target reflect.Value) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		key := reflect.New(t.Key()).Elem()
 		if err := putKey(name, key); err != nil {
-			return within(name, err)
+			return addName(name, err)
 		}
 		if target.MapIndex(key).IsValid() {
-			return within(name, fmt.Errorf("another name is the same %s", t.Key()))
+			return addName(name, fmt.Errorf("another name is the same %s", t.Key()))
 		}
 		element := reflect.New(t.Elem()).Elem()
 		if err := g.put(members[name], element); err != nil {
-			return within(name, err)
+			return addName(name, err)
 		}
 		target.SetMapIndex(key, element)
 	}
 	return nil
 }
 
-// putKey sets a map key to the value that name spells. It accepts only one spelling of
+// putKey sets a map key to the value that a name spells. It accepts only one spelling of
 // each key, such as 1 and not 01: the schema checked the name as text, and two names must
 // not become one key.
 func putKey(name string, key reflect.Value) error {
@@ -243,7 +243,7 @@ func putKey(name string, key reflect.Value) error {
 }
 
 // unmarshal lets encoding/json set target to the value. Call it only if the value has no
-// names, or if unmistakable returned true for it.
+// names, or if the method unmistakable returned true for it.
 func unmarshal(value any, target reflect.Value) error {
 	text, err := Text(value)
 	if err != nil {
@@ -252,7 +252,7 @@ func unmarshal(value any, target reflect.Value) error {
 	return json.Unmarshal(text, target.Addr().Interface())
 }
 
-// unmistakable returns false if encoding/json could mistake a name in value for another
+// unmistakable returns false if encoding/json could mistake a name in a value for another
 // name that differs only in upper and lower case. This matters for a type with its own
 // UnmarshalJSON: such a type usually calls encoding/json, with fields that are not known
 // here.
@@ -268,7 +268,7 @@ func (g *intoGo) unmistakable(value any) bool {
 		var own Names
 		for name, member := range v {
 			own.Add(name)
-			if own.twins(name) || g.known.Misspelt(name) || g.known.twins(name) || !g.unmistakable(member) {
+			if own.hasTwins(name) || g.known.Misspelt(name) || g.known.hasTwins(name) || !g.unmistakable(member) {
 				return false
 			}
 		}
@@ -276,18 +276,18 @@ func (g *intoGo) unmistakable(value any) bool {
 	return true
 }
 
-// within adds the name of a member to an error about its value. The new error does not
-// wrap err. If err wraps ErrMalformed, within returns err unchanged.
-func within(name string, err error) error {
+// addName adds the name of a member, or the index of an item, to an error about its value.
+// The new error does not wrap err. If err wraps ErrMalformed, addName returns err unchanged.
+func addName(name string, err error) error {
 	if errors.Is(err, ErrMalformed) {
 		return err
 	}
-	return errors.New(short(strconv.Quote(short(name)) + ": " + err.Error()))
+	return errors.New(shorten(strconv.Quote(shorten(name)) + ": " + err.Error()))
 }
 
-// short cuts a text to its first 1024 bytes, because an error may quote all of the
+// shorten cuts a text to its first 1024 bytes, because an error may quote all of the
 // arguments.
-func short(text string) string {
+func shorten(text string) string {
 	const most = 1 << 10
 	if len(text) <= most {
 		return text

@@ -41,18 +41,18 @@ func Read(text []byte) (any, error) {
 	if err := decoder.Decode(&value); err != nil {
 		return nil, ErrMalformed
 	}
-	return exactly(value)
+	return replaceNumbers(value)
 }
 
-// exactly replaces every json.Number in a value with an int64, a uint64 or a float64.
-func exactly(value any) (any, error) {
+// replaceNumbers replaces every json.Number in a value with an int64, a uint64 or a float64.
+func replaceNumbers(value any) (any, error) {
 	var err error
 	switch v := value.(type) {
 	case json.Number:
 		return exactNumber(v.String())
 	case []any:
 		for i := range v {
-			if v[i], err = exactly(v[i]); err != nil {
+			if v[i], err = replaceNumbers(v[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -63,7 +63,7 @@ func exactly(value any) (any, error) {
 			if strings.ContainsRune(name, utf8.RuneError) {
 				return nil, ErrMalformed
 			}
-			if v[name], err = exactly(member); err != nil {
+			if v[name], err = replaceNumbers(member); err != nil {
 				return nil, err
 			}
 		}
@@ -87,8 +87,8 @@ func exactNumber(literal string) (any, error) {
 	return f, nil
 }
 
-// wholeDigits returns a whole number as digits, without point and exponent. ok is false
-// if the number is not whole or has more than 20 digits.
+// wholeDigits returns a whole number as digits, without point and exponent. The result
+// ok is false if the number is not whole or has more than 20 digits.
 func wholeDigits(literal string) (digits string, ok bool) {
 	unsigned, negative := strings.CutPrefix(literal, "-")
 	mantissa, power := unsigned, int64(0)

@@ -12,10 +12,10 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// keep returns the answers that the handler may see, in decoded form. In the first round
-// of a call nothing was asked before, so keep drops all answers, unless the tool is in
-// Options.Unsolicited. It also drops all answers to questions of gosdk/elicit.
-func (p *Protection) keep(ctx context.Context, round *mcpseal.Round, c *call) (kept mcp.InputResponses) {
+// keepAnswers returns the answers that the handler may see, in decoded form. In the first
+// round of a call nothing was asked before, so all answers are dropped, unless the tool is
+// in Options.Unsolicited. All answers to questions of gosdk/elicit are dropped too.
+func (p *Protection) keepAnswers(ctx context.Context, round *mcpseal.Round, c *call) (kept mcp.InputResponses) {
 	if len(c.answers) == 0 {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (p *Protection) keep(ctx context.Context, round *mcpseal.Round, c *call) (k
 		} else {
 			kind = kindAsked(round, key)
 		}
-		answer, ok := decoded(answer, kind)
+		answer, ok := decodeAnswer(answer, kind)
 		if !ok {
 			continue
 		}
@@ -58,13 +58,13 @@ func kindAsked(round *mcpseal.Round, key string) mcpseal.Kind {
 	return 0
 }
 
-// decoded decodes an answer to a question of this kind. In the result only the field of
+// decodeAnswer decodes an answer to a question of this kind. In the result only the field of
 // this kind is set, so a handler cannot read the answer as another kind. It returns false
-// if the answer is of another kind, not complete, or not exact.
-func decoded(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputResponse, bool) {
+// if the answer is of another kind, not complete, or not exact (see isExact).
+func decodeAnswer(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputResponse, bool) {
 	// If the client is an older one, mcp-go has already decoded the answer.
 	typed := answer.Elicitation != nil || answer.Sampling != nil || answer.Roots != nil
-	if kind == 0 || !typed && !exact(answer, kind) {
+	if kind == 0 || !typed && !isExact(answer, kind) {
 		return answer, false
 	}
 	switch kind {
@@ -72,7 +72,7 @@ func decoded(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputResponse, bo
 		if !typed && answer.DecodeFor(mcp.MethodElicitationCreate) != nil {
 			return answer, false
 		}
-		if a := sound(answer.Elicitation); a != nil {
+		if a := soundElicitation(answer.Elicitation); a != nil {
 			return mcp.InputResponse{Elicitation: a}, true
 		}
 	case mcpseal.KindSampling:
@@ -93,13 +93,13 @@ func decoded(answer mcp.InputResponse, kind mcpseal.Kind) (mcp.InputResponse, bo
 	return answer, false
 }
 
-// exact reports whether the JSON of an answer means the same to every reader. mcp-go reads
+// isExact reports whether the JSON of an answer means the same to every reader. mcp-go reads
 // a name in whatever case, and takes the last of two members with one name; another reader
-// may take the first, or ignore a name in another case. So exact returns false if an object
-// in the answer has two members with one name, or if a name differs only in case from one
-// that mcp-go reads. It also returns false if the JSON is not UTF-8, has more than 16 MiB,
-// or nests more than 128 levels deep.
-func exact(answer mcp.InputResponse, kind mcpseal.Kind) bool {
+// may take the first, or ignore a name in another case. So isExact returns false if an
+// object in the answer has two members with one name, or if a name differs only in case from
+// one that mcp-go reads. It also returns false if the JSON is not UTF-8, has more than
+// 16 MiB, or nests more than 128 levels deep.
+func isExact(answer mcp.InputResponse, kind mcpseal.Kind) bool {
 	text, err := answer.MarshalJSON() // the text that arrived, because the answer is not decoded yet
 	if err != nil {
 		return false
@@ -164,10 +164,10 @@ func kindOf(answer mcp.InputResponse) (kind mcpseal.Kind) {
 	return kind
 }
 
-// sound returns the answer to a form or a URL as a handler may see it. It returns nil if
-// the answer is malformed or has a null in it. If the user declined or cancelled, sound
+// soundElicitation returns the answer to a form or a URL as a handler may see it. It returns
+// nil if the answer is malformed or has a null in it. If the user declined or cancelled, it
 // leaves out the content of the answer, because that content means nothing.
-func sound(a *mcp.ElicitationResult) *mcp.ElicitationResult {
+func soundElicitation(a *mcp.ElicitationResult) *mcp.ElicitationResult {
 	if a == nil {
 		return nil
 	}
@@ -192,8 +192,8 @@ func sound(a *mcp.ElicitationResult) *mcp.ElicitationResult {
 	return nil
 }
 
-// wholeContent reports whether a sampled message has content, whether the content has a
-// type, and whether it is free of nulls.
+// wholeContent reports whether a sampled message has content, and the content has a type
+// and no nulls.
 func wholeContent(content any) bool {
 	switch v := content.(type) {
 	case map[string]any:

@@ -35,8 +35,9 @@ const errLost = mcpseal.PlainError("middleware from before Protect passed on a c
 const errRenamed = mcpseal.PlainError("middleware from before Protect changed Params.Name of a call, after mcp-go chose the handler: " +
 	"a token would be bound to another tool than the one that runs: add the middleware after Protect, or change the name in a hook")
 
-// settle brings both forms of the arguments into agreement, and records them in a. It
-// replaces a form, and never writes into it, because others may hold the same memory.
+// settle brings both forms of the arguments into agreement, and records the result in the
+// parameter a. It replaces a form as a whole and never writes into it, because others may
+// hold the same memory.
 func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	raw, value := params.RawArguments, params.Arguments
 	sameRaw, sameValue := bytes.Equal(raw, a.Settled), equalJSON(value, a.Decoded())
@@ -45,7 +46,7 @@ func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	}
 	written := bytes.Clone(a.Settled)
 	if !sameValue {
-		written = write(value, a.Settled) // nil if value has no JSON, so that nobody reads the old JSON
+		written = write(value, a.Settled) // nil if the value has no JSON, so that nobody reads the old JSON
 		sameValue = written != nil && meanSame(written, a.Settled)
 	}
 	switch {
@@ -89,17 +90,18 @@ func settleUnknown(params *mcp.CallToolParams) error {
 	return nil
 }
 
-// equalJSON reports whether value is equal to decoded, a value that encoding/json decoded
-// into an any. It goes no deeper than decoded, so value may contain itself.
-func equalJSON(value, decoded any) bool {
-	switch d := decoded.(type) {
+// equalJSON reports whether a value equals another value, which encoding/json decoded into an
+// any. It goes no deeper than the decoded value does, so it returns even if the first value
+// contains itself.
+func equalJSON(value, other any) bool {
+	switch d := other.(type) {
 	case map[string]any:
 		v, ok := value.(map[string]any)
 		if !ok || v == nil || len(v) != len(d) {
 			return false
 		}
 		for name, member := range d {
-			if other, ok := v[name]; !ok || !equalJSON(other, member) {
+			if found, ok := v[name]; !ok || !equalJSON(found, member) {
 				return false
 			}
 		}
@@ -117,10 +119,10 @@ func equalJSON(value, decoded any) bool {
 		v, ok := value.(bool)
 		return ok && v == d
 	}
-	return value == nil && decoded == nil
+	return value == nil && other == nil
 }
 
-// agree reports whether text is the JSON of value. An empty text agrees with nil.
+// agree reports whether a text is the JSON of a value. An empty text agrees with nil.
 func agree(text []byte, value any) bool {
 	again, ok := textOf(value, text)
 	return ok && meanSame(again, text)
@@ -137,8 +139,8 @@ func meanSame(text, other []byte) bool {
 	return err == nil && otherErr == nil && reflect.DeepEqual(one, two)
 }
 
-// textOf returns the JSON of a value. If the value is what text decodes to, textOf returns a
-// copy of text. ok is false if the value has no JSON.
+// textOf returns the JSON of a value. If the value is what the given text decodes to, textOf
+// returns a copy of that text. The result ok is false if the value has no JSON.
 func textOf(value any, text []byte) (written []byte, ok bool) {
 	var was any
 	if (len(text) == 0 || json.Unmarshal(text, &was) == nil) && equalJSON(value, was) {
@@ -148,9 +150,9 @@ func textOf(value any, text []byte) (written []byte, ok bool) {
 	return written, written != nil
 }
 
-// write returns the JSON of a value, or nil if the value has none. Numbers that have not
-// changed since text was decoded are written as in text, because a float64 does not hold
-// all their digits.
+// write returns the JSON of a value, or nil if the value has none. The value was decoded from
+// the given text and may have been changed. Numbers that have not changed are written as in
+// that text, because a float64 does not hold all their digits.
 func write(value any, text []byte) []byte {
 	numbers, _ := readNumbers(text)
 	written := jsonOf(keepNumbers(value, numbers))
@@ -175,29 +177,30 @@ func readNumbers(text []byte) (value any, err error) {
 	return value, err
 }
 
-// keepNumbers returns a copy of value. Every number that is equal to the number at the
-// same place in the parameter was is written as it is there. It goes no deeper than was.
-func keepNumbers(value, was any) any {
+// keepNumbers returns a copy of a value. Every number that is equal to the number at the
+// same place in the original is written as it is in the original. It goes no deeper than
+// the original does.
+func keepNumbers(value, original any) any {
 	switch v := value.(type) {
 	case float64:
-		if number, ok := was.(json.Number); ok {
+		if number, ok := original.(json.Number); ok {
 			if f, err := number.Float64(); err == nil && f == v {
 				return number
 			}
 		}
 	case map[string]any:
-		if was, ok := was.(map[string]any); ok && v != nil {
+		if members, ok := original.(map[string]any); ok && v != nil {
 			kept := make(map[string]any, len(v))
 			for name, member := range v {
-				kept[name] = keepNumbers(member, was[name])
+				kept[name] = keepNumbers(member, members[name])
 			}
 			return kept
 		}
 	case []any:
-		if was, ok := was.([]any); ok && len(was) == len(v) {
+		if items, ok := original.([]any); ok && len(items) == len(v) {
 			kept := make([]any, len(v))
 			for i, item := range v {
-				kept[i] = keepNumbers(item, was[i])
+				kept[i] = keepNumbers(item, items[i])
 			}
 			return kept
 		}
@@ -211,8 +214,8 @@ func keepNumbers(value, was any) any {
 // An entry is removed when its RequestProtocolInfo is garbage-collected.
 var arrivals sync.Map // maps a weak.Pointer[server.RequestProtocolInfo] to a *passage.Arguments
 
-// arrives remembers the arguments of a call before other hooks see them.
-func arrives(ctx context.Context, _ any, method mcp.MCPMethod, message any) {
+// recordArrival remembers the arguments of a call before other hooks see them.
+func recordArrival(ctx context.Context, _ any, method mcp.MCPMethod, message any) {
 	if method != mcp.MethodToolsCall {
 		return
 	}
@@ -227,9 +230,9 @@ func arrives(ctx context.Context, _ any, method mcp.MCPMethod, message any) {
 	runtime.AddCleanup(info, func(key weak.Pointer[server.RequestProtocolInfo]) { arrivals.Delete(key) }, key)
 }
 
-// arrived returns the arguments that the function arrives has remembered for a call, or
-// nil if there are none.
-func arrived(ctx context.Context) *passage.Arguments {
+// arrivalOf returns the arguments that recordArrival has remembered for a call, or nil if
+// there are none.
+func arrivalOf(ctx context.Context) *passage.Arguments {
 	info := server.RequestProtocolInfoFromContext(ctx)
 	if info == nil {
 		return nil
@@ -261,7 +264,7 @@ func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolPara
 		if string(params.RawArguments) == removed {
 			return nil, errParams
 		}
-		if !i.paged.any() {
+		if !i.paged.hasAny() {
 			return nil, nil
 		}
 		sent := bytes.Clone(params.RawArguments)
@@ -269,7 +272,7 @@ func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolPara
 	}
 	var now passage.Arguments
 	var err error
-	if a := arrived(ctx); a != nil && a.Refused != nil {
+	if a := arrivalOf(ctx); a != nil && a.Refused != nil {
 		return nil, a.Refused
 	} else if a != nil && a.Tool != params.Name {
 		err = errRenamed
@@ -277,7 +280,7 @@ func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolPara
 		if now = *a; i.outer {
 			err = settle(params, &now)
 		}
-	} else if i.othersSeeCalls() || i.paged.any() {
+	} else if i.othersSeeCalls() || i.paged.hasAny() {
 		err = errLost // the arguments may have been refused
 	} else {
 		now.Sent = bytes.Clone(params.RawArguments)
@@ -306,12 +309,12 @@ func settleInner(ctx context.Context, tool string, params *mcp.CallToolParams) (
 		sent, err = a.Sent, settle(params, &now)
 	} else {
 		if params.Arguments == nil { // a handler may set the text alone
-			json.Unmarshal(params.RawArguments, &params.Arguments) // if this fails, they disagree
+			json.Unmarshal(params.RawArguments, &params.Arguments) // if the text is not JSON, settleUnknown refuses the call
 		}
 		sent, err = params.RawArguments, settleUnknown(params)
 	}
 	if text = params.RawArguments; len(text) == 0 && params.Arguments != nil {
-		text = jsonOf(params.Arguments) // settle wrote no JSON, so this is a text that is not JSON
+		text = jsonOf(params.Arguments) // settle could write no JSON, so jsonOf returns a text that is not JSON
 	}
 	return sent, text, err
 }

@@ -50,17 +50,17 @@ func callOfTool(r *mcp.CallToolRequest) call {
 	return c
 }
 
-// bindSent binds the call to the arguments that the client sent as well, if a hook or
-// middleware has changed what they mean. It binds an array of both, because the protocol
-// allows only objects as arguments: the array is not the arguments of another call. Texts
-// that are longer than the limit in the parameter most are never digested, so they are not
-// compared.
-func (c *call) bindSent(sent []byte, most int) {
+// bindSent checks whether a hook or middleware has changed what the arguments mean. If so,
+// bindSent binds the call to two texts: the arguments that the client sent, and the changed
+// arguments. It puts both into an array. The protocol allows only objects as arguments, so
+// the array cannot be the arguments of another call. Texts that are longer than the limit
+// are never digested, so they are not compared.
+func (c *call) bindSent(sent []byte, limit int) {
 	text := c.arguments
 	if len(text) == 0 && c.others != nil {
 		return
 	}
-	if bytes.Equal(sent, text) || max(len(sent), len(text)) <= most && exactjson.Same(sent, text) {
+	if bytes.Equal(sent, text) || max(len(sent), len(text)) <= limit && exactjson.Same(sent, text) {
 		c.arguments = wrapArray(text)
 		return
 	}
@@ -69,8 +69,9 @@ func (c *call) bindSent(sent []byte, most int) {
 }
 
 // wrapArray returns the text to bind for unchanged arguments. mcp-go accepts an array as
-// arguments, although the protocol does not allow it. So wrapArray puts an array into
-// another one. That has a single item, so it is not an array that bindSent makes.
+// arguments, although the protocol does not allow it. So wrapArray puts such an array into
+// another array. The outer array has only one item, so it differs from the arrays that
+// bindSent makes, which have two.
 func wrapArray(text []byte) []byte {
 	if !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
 		return text
@@ -105,8 +106,8 @@ func callOfResource(r *mcp.ReadResourceRequest) call {
 	return c
 }
 
-// anyCall reads a request that a handler got. ok is false if req is not the request of a
-// tool, prompt or resource.
+// anyCall reads a request that a handler got. The result ok is false if the request is not
+// for a tool, prompt or resource.
 func anyCall(req any) (c call, ok bool) {
 	switch r := req.(type) {
 	case mcp.CallToolRequest:
@@ -128,11 +129,10 @@ func (c *call) handOver(params *mcp.MultiRoundTripParams) {
 // copyArguments replaces c.arguments with a copy that the handler cannot change, and
 // returns the copy. The copy is valid until it is released. copyArguments returns nil if
 // there is no copy to release: the call has no arguments, or their JSON was made just now,
-// or their JSON is longer than the limit in the parameter most. JSON over this limit is
-// never digested.
-func (c *call) copyArguments(most int) (kept *adapter.Arguments) {
+// or their JSON is longer than the limit. JSON over this limit is never digested.
+func (c *call) copyArguments(limit int) (kept *adapter.Arguments) {
 	switch {
-	case len(c.arguments) > most:
+	case len(c.arguments) > limit:
 		return nil
 	case len(c.arguments) > 0:
 		kept = adapter.CopyArguments(c.arguments)
@@ -170,23 +170,24 @@ func mayHaveReplaced(text []byte) bool {
 	return bytes.ContainsRune(text, utf8.RuneError) || bytes.Contains(text, []byte(`\ufffd`))
 }
 
-// isUTF8 reports whether all text that json.Marshal writes for a value is UTF-8. It returns
-// false if it cannot tell: if a struct, or a type with a text of its own, may have other text.
+// isUTF8 reports whether all text that json.Marshal writes for a value is UTF-8. For a
+// struct, and for a type that writes its own text, it cannot always tell; then it returns
+// false.
 func isUTF8(v reflect.Value) bool {
 	if !v.IsValid() {
 		return true
 	}
 	t := v.Type()
 	if t.Implements(jsonMarshaler) {
-		return true // its JSON is not changed, so the digest sees what is not UTF-8
+		return true // json.Marshal does not change the type's own JSON, so the digest sees what is not UTF-8
 	}
 	kind := v.Kind()
 	if kind == reflect.Pointer || kind == reflect.Interface {
-		return isUTF8(v.Elem()) // nil has no Elem
+		return isUTF8(v.Elem()) // for nil, Elem returns an invalid Value, which counts as UTF-8
 	}
 	if pointer := reflect.PointerTo(t); kind == reflect.Struct || pointer.Implements(jsonMarshaler) || pointer.Implements(textMarshaler) {
 		if v.CanAddr() {
-			v = v.Addr() // json.Marshal uses the methods of the pointer only then
+			v = v.Addr() // json.Marshal uses the methods of the pointer only if the value is addressable
 		}
 		text, err := json.Marshal(v.Interface())
 		return err == nil && !mayHaveReplaced(text)
@@ -233,7 +234,7 @@ func copyJSON(value any) any {
 	case nil, string, float64, bool:
 		return v
 	}
-	// A hook or middleware of the author may have put other maps and slices there.
+	// A hook or middleware of the author may have put other maps and slices into the arguments.
 	if t := reflect.PointerTo(reflect.TypeOf(value)); t.Implements(jsonMarshaler) || t.Implements(textMarshaler) {
 		return value
 	}
@@ -277,8 +278,9 @@ type asking struct {
 	asks      bool // true if mcp-go will send the result as one that needs input
 }
 
-// readResult reads the state and the questions of a result. ok is false if the result of a
-// tool or prompt is nil. The result of a resource has neither state nor questions.
+// readResult reads the state and the questions of what a handler returned. It returns
+// false if a tool or prompt returned nil. The result of a resource has neither state nor
+// questions.
 func readResult(result any) (a asking, ok bool) {
 	switch r := result.(type) {
 	case *mcp.CallToolResult:

@@ -8,8 +8,8 @@
 // that comes back is checked before any handler runs. Handlers still read and write plaintext.
 // Answers reach a handler only if the sealed state says that their questions were asked.
 // The cursors of the server's lists are sealed too. If a handler panics, its call fails
-// and the process goes on. So you need no server.WithRecovery: added after Protect, it sends
-// the panic's text to the client.
+// and the process goes on. So you need no server.WithRecovery. If you add it after Protect,
+// it sends the panic's text to the client.
 //
 // [SetState] writes a Go value into a result as its state, and [State] reads it in the
 // next round. [Sealed] tells a handler whether its request came through a boundary.

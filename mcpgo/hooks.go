@@ -33,8 +33,8 @@ type installation struct {
 }
 
 var (
-	// Options may refer to the server, so the table must not keep the installation. The
-	// server's own middleware keeps it.
+	// Options may refer to the server. So the table must not keep the installation in memory,
+	// or the server would never be garbage-collected. The server's own middleware keeps it.
 	servers adapter.Table[server.MCPServer, weak.Pointer[installation]]
 	hooked  adapter.Table[server.Hooks, *hookPlaces] // maps each Hooks value that contains our hooks to the places of ours
 )
@@ -59,20 +59,20 @@ func addHooks(h *server.Hooks) {
 	if !hooked.Add(h, ours) {
 		return
 	}
-	h.OnBeforeAny = append([]server.BeforeAnyHookFunc{arrives}, h.OnBeforeAny...)
+	h.OnBeforeAny = append([]server.BeforeAnyHookFunc{recordArrival}, h.OnBeforeAny...)
 	h.AddBeforeCallTool(beforeCall)
 	h.AddAfterCallTool(func(ctx context.Context, _ any, _ *mcp.CallToolRequest, result any) {
-		if r, ok := result.(*mcp.CallToolResult); ok && r != nil && unsealed(ctx, mcp.MethodToolsCall, r.NeedsInput(), &r.MultiRoundTripResult) {
+		if r, ok := result.(*mcp.CallToolResult); ok && r != nil && isUnsealed(ctx, mcp.MethodToolsCall, r.NeedsInput(), &r.MultiRoundTripResult) {
 			*r = mcp.CallToolResult{IsError: true, Content: []mcp.Content{mcp.NewTextContent(errInternal.Error())}}
 		}
 	})
 	h.AddAfterGetPrompt(func(ctx context.Context, _ any, _ *mcp.GetPromptRequest, r *mcp.GetPromptResult) {
-		if r != nil && unsealed(ctx, mcp.MethodPromptsGet, r.NeedsInput(), &r.MultiRoundTripResult) {
+		if r != nil && isUnsealed(ctx, mcp.MethodPromptsGet, r.NeedsInput(), &r.MultiRoundTripResult) {
 			*r = mcp.GetPromptResult{Messages: []mcp.PromptMessage{}}
 		}
 	})
 	h.AddAfterReadResource(func(ctx context.Context, _ any, _ *mcp.ReadResourceRequest, r *mcp.ReadResourceResult) {
-		if r != nil && unsealed(ctx, mcp.MethodResourcesRead, r.NeedsInput(), &r.MultiRoundTripResult) {
+		if r != nil && isUnsealed(ctx, mcp.MethodResourcesRead, r.NeedsInput(), &r.MultiRoundTripResult) {
 			*r = mcp.ReadResourceResult{Contents: []mcp.ResourceContents{}}
 		}
 	})
@@ -173,11 +173,11 @@ func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	sent := []byte(req.Params.RawArguments)
 	var a *passage.Arguments
 	if i.outer || i.othersSeeCalls() {
-		if a = arrived(ctx); a != nil {
-			sent, a.Tool = a.Sent, req.Params.Name // mcp-go calls the handler of this name, whatever outer middleware makes of it
+		if a = arrivalOf(ctx); a != nil {
+			sent, a.Tool = a.Sent, req.Params.Name // mcp-go calls the handler of this name, even if outer middleware changes the name
 		}
 	}
-	if i.paged.mayRefuse(sent) && i.paged.refuses(toolOf(ctx, req.Params.Name), sent) {
+	if i.paged.mayRefuse(sent) && i.paged.mustRefuse(toolOf(ctx, req.Params.Name), sent) {
 		req.Params.Arguments, req.Params.RawArguments = map[string]any{}, json.RawMessage(removed)
 		i.logger().WarnContext(ctx, "mcpgo: the arguments of a paged tool were refused", "tool", mcpseal.PlainText(req.Params.Name), "cause", errTooLong.Error())
 		if a != nil {
@@ -205,9 +205,9 @@ func stripTask(ctx context.Context, req *mcp.CallToolRequest) {
 	}
 }
 
-// runsAsTask reports whether mcp-go may run a call as a task. wanted says whether the
-// client asked for a task. For an ordinary tool that does not support tasks, mcp-go ignores
-// this wish, so runsAsTask returns false.
+// runsAsTask reports whether mcp-go may run a call as a task. The parameter wanted says
+// whether the client asked for a task. For an ordinary tool that does not support tasks,
+// mcp-go ignores this wish, so runsAsTask returns false.
 func runsAsTask(ctx context.Context, name string, wanted bool) bool {
 	if !wanted {
 		return false
@@ -244,10 +244,10 @@ func toolOf(ctx context.Context, name string) *mcp.Tool {
 	return nil
 }
 
-// unsealed reports whether a result must not be sent, because it asks questions or has a
+// isUnsealed reports whether a result must not be sent, because it asks questions or has a
 // state that our middleware did not seal. A hook that runs after a call cannot make the
-// call fail, so if unsealed returns true, the hook replaces the result.
-func unsealed(ctx context.Context, method mcp.MCPMethod, asks bool, r *mcp.MultiRoundTripResult) bool {
+// call fail, so if isUnsealed returns true, the hook replaces the result.
+func isUnsealed(ctx context.Context, method mcp.MCPMethod, asks bool, r *mcp.MultiRoundTripResult) bool {
 	if !asks && r.RequestState == "" && len(r.InputRequests) == 0 {
 		return false
 	}
@@ -272,10 +272,10 @@ func digest(token string) [32]byte {
 	return sha256.Sum256(append(room[:0], token...))
 }
 
-// refuse logs the reason for the operator; the parameter why holds the reason. It returns
-// an error that tells the client nothing about the reason.
-func (p *Protection) refuse(ctx context.Context, method, why string) error {
-	p.logger().ErrorContext(ctx, "mcpgo: "+why, "method", mcpseal.PlainText(method))
+// refuse logs the reason for the operator. It returns an error that tells the client nothing
+// about the reason.
+func (p *Protection) refuse(ctx context.Context, method, reason string) error {
+	p.logger().ErrorContext(ctx, "mcpgo: "+reason, "method", mcpseal.PlainText(method))
 	return errInternal
 }
 

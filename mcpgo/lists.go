@@ -12,8 +12,8 @@ import (
 )
 
 // addListHooks adds the hooks that give clients sealed cursors in place of mcp-go's
-// cursors. A hook that runs before a list opens the client's cursor. A hook that runs after
-// the list seals the cursor of the next page.
+// cursors. Before mcp-go serves a list, one hook opens the client's cursor. After that,
+// another hook seals the cursor of the next page.
 func addListHooks(h *server.Hooks) {
 	h.AddBeforeListTools(func(ctx context.Context, _ any, req *mcp.ListToolsRequest) {
 		openList(ctx, mcp.MethodToolsList, req, &req.Params.Cursor)
@@ -73,8 +73,8 @@ func openList(ctx context.Context, method mcp.MCPMethod, req any, text *mcp.Curs
 	}
 	page, err := i.lists.Open(ctx, i.listRequest(method), string(*text))
 	if err == nil {
-		// A server on another SDK may have the same keys. If mcp-go refused its position,
-		// nothing would take the page out again.
+		// A server on another SDK may have sealed the cursor with the same keys. mcp-go may
+		// refuse a position of that SDK, and then nothing would take the page out of i.pages.
 		_, err = base64.StdEncoding.DecodeString(string(page.Position()))
 	}
 	if err != nil {

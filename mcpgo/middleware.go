@@ -129,7 +129,7 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 		c.state, _ = of.Round.State()
 		of.State = c.state
 	}
-	c.kept = i.keep(ctx, &of.Round, c)
+	c.kept = i.keepAnswers(ctx, &of.Round, c)
 	if result, err = handler(of); err != nil {
 		return none, err
 	}
@@ -174,7 +174,7 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 		return "", wireError(err)
 	}
 	if !c.older {
-		i.issued.put(digest(token), struct{}{}) // for the function unsealed, which runs after the call
+		i.issued.put(digest(token), struct{}{}) // for the function isUnsealed, which runs after the call
 	}
 	return token, nil
 }

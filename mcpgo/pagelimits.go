@@ -9,9 +9,10 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// pagedTools has the limits of the paged tools of a server. A tool is known by the memory
-// of its output schema, which AddPagedTool made, because an author may register another
-// tool of the same name. The limits of a tool that is gone are forgotten.
+// pagedTools has the limits of the paged tools of a server. A tool is recognised by the
+// address of its output schema, which AddPagedTool made. Its name is not enough, because an
+// author may register another tool of the same name. The limits of a tool that is gone are
+// forgotten.
 type pagedTools struct {
 	limits adapter.Table[byte, PageOptions]
 	mu     sync.RWMutex
@@ -27,8 +28,8 @@ func (p *pagedTools) add(outputSchema []byte, names PageOptions) {
 	}
 }
 
-// any reports whether the server has a paged tool.
-func (p *pagedTools) any() bool {
+// hasAny reports whether the server has a paged tool.
+func (p *pagedTools) hasAny() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.least > 0
@@ -41,9 +42,9 @@ func (p *pagedTools) mayRefuse(arguments []byte) bool {
 	return p.least > 0 && len(arguments) > p.least
 }
 
-// refuses reports whether a tool is a paged one whose arguments, without the cursor, are
+// mustRefuse reports whether a tool is a paged one whose arguments, without the cursor, are
 // too long.
-func (p *pagedTools) refuses(tool *mcp.Tool, arguments []byte) bool {
+func (p *pagedTools) mustRefuse(tool *mcp.Tool, arguments []byte) bool {
 	if tool == nil || len(tool.RawOutputSchema) == 0 {
 		return false
 	}

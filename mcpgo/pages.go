@@ -158,7 +158,7 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	} else if err != nil {
 		return mcp.NewToolResultError(err.Error()), nil
 	}
-	if len(bound) > t.p.policy.MaxArguments { // bound may be longer than what the client sent: 1e19 becomes 20 digits
+	if len(bound) > t.p.policy.MaxArguments { // this text may be longer than the one that the client sent: 1e19 becomes 20 digits
 		return nil, t.refuse(ctx, "more than mcpseal.Config.MaxArguments")
 	}
 	page, err := adapter.ServePage(ctx, t.p.options.Cursors, mcpseal.Request{
@@ -170,8 +170,8 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	return &mcp.CallToolResult{StructuredContent: json.RawMessage(page), Content: []mcp.Content{mcp.NewTextContent(string(page))}}, nil
 }
 
-// read reads the JSON of a call's arguments. The result in holds the arguments for the
-// handler, bound is the JSON that the cursor is bound to, and token is the cursor.
+// read reads the JSON of a call's arguments. It returns the arguments for the handler, the
+// JSON that the cursor is bound to, and the cursor itself.
 func (t *pagedTool[In, At, Item]) read(text []byte) (in In, bound []byte, token string, err error) {
 	var none In
 	if len(text) > t.names.MaxArguments+adapter.CursorRoom {
@@ -195,7 +195,7 @@ func (t *pagedTool[In, At, Item]) read(text []byte) (in In, bound []byte, token 
 	if !ok || slices.ContainsFunc(keys(arguments), t.roots.Misspelt) {
 		return none, nil, "", errNames
 	}
-	if rounds(value) {
+	if wouldRound(value) {
 		return none, nil, "", errRounds
 	}
 	kept := make(map[string]any, len(arguments))
@@ -228,8 +228,8 @@ func keys(m map[string]any) []string {
 	return names
 }
 
-// rounds reports whether a value contains a whole number that a float64 would round.
-func rounds(value any) bool {
+// wouldRound reports whether a value contains a whole number that a float64 would round.
+func wouldRound(value any) bool {
 	switch v := value.(type) {
 	case int64:
 		f := float64(v)
@@ -238,10 +238,10 @@ func rounds(value any) bool {
 		f := float64(v)
 		return f >= math.MaxUint64 || uint64(f) != v
 	case []any:
-		return slices.ContainsFunc(v, rounds)
+		return slices.ContainsFunc(v, wouldRound)
 	case map[string]any:
 		for _, member := range v {
-			if rounds(member) {
+			if wouldRound(member) {
 				return true
 			}
 		}

@@ -129,7 +129,7 @@ var rootRules = []string{
 	"type", "properties", "required", "dependentRequired", "additionalProperties",
 }
 
-// addNames adds the names of all properties in a schema, at any depth.
+// addNames adds to a set the names of all properties in a schema, at any depth.
 func addNames(names *exactjson.Names, schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
@@ -152,10 +152,11 @@ func addNames(names *exactjson.Names, schema any) {
 // would lose an argument, the tool cannot be registered.
 type fitting struct {
 	inferred bool         // true if the schema is made from the type
-	seen     map[fit]bool // true for the pairs that were already checked, because a type may contain itself
+	seen     map[fit]bool // true for pairs that were already checked; a type may contain itself, so a pair can occur again
 }
 
-// fit is a Go type, and the address of the schema that it must fit; 0 if there is none.
+// fit is a Go type, and the address of the schema that the type must fit. The address is 0
+// if there is no schema.
 type fit struct {
 	typ    reflect.Type
 	schema uintptr

@@ -132,22 +132,24 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // [AddPagedTool].
 //
 // A hook usually reads decoded arguments, and a typed handler decodes them again, into a
-// struct. So on a server with hooks before calls, or with middleware from before Protect,
-// arguments that the two could read differently are refused, and the log says why. This
-// applies to an object with two equal names or with names that differ only in upper and
-// lower case. It also applies to changed arguments with a number that may have been rounded:
-// they had a whole number that a float64 does not hold exactly, and either Arguments was
-// changed and still has a number of 2^53 or more, or RawArguments was changed and has such a
-// number that was not there before. Pass long ids as strings.
+// struct. So on a server with hooks that run before calls, or with middleware from before
+// Protect, arguments are refused if the hooks or the middleware could read them
+// differently from the handler, and the log says why. This applies to an object with two
+// equal names or with names that differ only in upper and lower case. It also applies to
+// changed arguments with a number that may have been rounded. A number may have been
+// rounded if the arguments had a whole number that a float64 does not hold exactly, and
+// either Arguments was changed and still has a number of 2^53 or more, or RawArguments was
+// changed and has such a number that was not there before. Pass long ids as strings.
 //
-// Three differences remain. A single name is not refused, even if its case differs from that
-// of the handler's field: so a hook must not take a missing name for a harmless one. If
-// nobody changes the arguments, a typed handler reads all digits of a number, where a hook
-// has read the nearest float64. And a typed handler that reads an object into a map with
-// integer keys takes "0", "00", "-0" and "+0" for one key, but a hook reads four names: so a
-// hook that sets or checks one of them does not reach the others. Use maps with string keys,
-// or [AddPagedTool], which refuses such names. Keys with a method UnmarshalText, []byte and Go
-// arrays also read several texts as one value.
+// Three differences remain. First, a name that occurs only once is not refused, even if
+// its case differs from that of the handler's field: so a hook that does not find a name
+// must not conclude that the handler gets no value for it. Second, if nobody changes the
+// arguments, a typed handler reads all digits of a number, where a hook has read the
+// nearest float64. Third, a typed handler that reads an object into a map with integer
+// keys reads "0", "00", "-0" and "+0" as one key, but a hook reads four names: so a hook
+// that sets or checks one of them does not reach the others. Use maps with string keys, or
+// [AddPagedTool], which refuses such names. Map keys with a method UnmarshalText, values
+// of type []byte, and Go arrays also read several texts as one value.
 //
 // Add your own hooks before Protect, with server.WithHooks. If a hook that could change
 // results is added after Protect, or if the hooks are replaced after Protect, the server

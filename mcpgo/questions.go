@@ -71,7 +71,8 @@ func checkWritable(q *mcp.InputRequest) error {
 }
 
 // declaredBy returns the capabilities that the client declared in the request. An older
-// client declares none there: then declaredBy returns those from the client's handshake.
+// client declares none in its requests, so for such a client declaredBy returns those from
+// the handshake.
 func declaredBy(ctx context.Context) adapter.Capabilities {
 	var declared *mcp.ClientCapabilities
 	if info := server.RequestProtocolInfoFromContext(ctx); info != nil {

@@ -19,13 +19,15 @@ import (
 // arguments. A typed handler decodes the text again, into a struct, and can get other
 // values: this decoding ignores the case of names, and merges two objects with one name.
 // So if a hook or such middleware sees a call, the code in this file refuses arguments
-// with such names. It refuses them even if nothing was changed: a hook that reads the
-// value that it would set changes nothing, but relies on what it read.
+// with such names. It refuses them even if nothing was changed: a hook may find that a value
+// is already the one that it would set. Such a hook changes nothing, but relies on what it
+// read.
 //
 // A typed handler also reads all digits of a whole number, where the decoded form has a
-// float64. Such numbers pass: mcp-go's own middleware for recovery counts as one of the
-// others, and with it no long number could be sent. But if the arguments were changed, no
-// number may be one that was written anew from a float64.
+// float64. Such numbers are not refused. Otherwise no long number could be sent to a server
+// with mcp-go's own middleware for recovery, which is such middleware too. But if the
+// arguments were changed, a number is refused if it may have been written anew from a
+// float64.
 
 const (
 	errTwins = mcpseal.PlainError("an object in the arguments has two equal names, or names that differ only in upper and lower case: " +
@@ -50,7 +52,8 @@ func checkAlike(a *passage.Arguments) error {
 }
 
 // refuseArguments logs why the arguments of a call were refused, and returns the error for
-// the client. A disagreement and a lost arrival are the author's fault alone.
+// the client. For errDisagree, errLost and errRenamed, that is an internal error, because
+// only the author of the server can have caused them.
 func (p *Protection) refuseArguments(ctx context.Context, tool string, why error) error {
 	if why == errDisagree || why == errLost || why == errRenamed {
 		return p.refuse(ctx, string(mcp.MethodToolsCall), why.Error())
@@ -96,15 +99,16 @@ func hasLong(text []byte) bool {
 	return false
 }
 
-// mayBeRounded reports whether a number in a JSON text may be what a float64 has left of a
-// number in the text was. It may be, if was has a whole number that a float64 does not hold
-// exactly, and text has a long number that was does not have, or has it more often.
-func mayBeRounded(text, was []byte) bool {
-	if !hasLong(text) || !hasRounded(was) {
+// mayBeRounded reports whether a number in a JSON text may be a number of an earlier text
+// that a float64 has rounded. That is possible if the earlier text has a whole number that
+// a float64 does not hold exactly, and the new text has a long number that the earlier
+// text does not have, or has less often.
+func mayBeRounded(text, earlier []byte) bool {
+	if !hasLong(text) || !hasRounded(earlier) {
 		return false
 	}
 	left := make(map[string]int)
-	for number := range longNumbers(was) {
+	for number := range longNumbers(earlier) {
 		left[number]++
 	}
 	for number := range longNumbers(text) {
@@ -126,7 +130,7 @@ func hasRounded(text []byte) bool {
 				return true
 			}
 		} else if math.Abs(f) <= math.MaxUint64 {
-			if value, err := exactjson.Read([]byte(number)); err != nil || rounds(value) {
+			if value, err := exactjson.Read([]byte(number)); err != nil || wouldRound(value) {
 				return true
 			}
 		}

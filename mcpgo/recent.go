@@ -2,10 +2,11 @@ package mcpgo
 
 import "sync"
 
-// recent is a map from which each value is taken only once. Middleware and hooks use it to
-// pass values to each other, because mcp-go gives them no other way. If a request fails on
-// the way, its value is never taken. So recent holds only the values that were put in last,
-// and drops the oldest. The zero value is empty. A recent is safe for concurrent use.
+// recent is a map from which a value can be taken only as often as it was put in. Middleware
+// and hooks use it to pass values to each other, because mcp-go gives them no other way. If a
+// request fails on the way, its value is never taken. So recent holds only the values that
+// were put in last, and drops the oldest. The zero value is empty. A recent is safe for
+// concurrent use.
 type recent[K comparable, V any] struct {
 	mu       sync.Mutex
 	newer    map[K]held[V]
@@ -33,7 +34,8 @@ func (r *recent[K, V]) put(key K, value V) {
 }
 
 // take returns the value of a key. A value can be taken as often as it was put in, because
-// some formats give equal calls equal tokens. ok is false if there is no such value.
+// some formats give equal calls equal tokens. The result ok is false if there is no such
+// value.
 func (r *recent[K, V]) take(key K) (value V, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

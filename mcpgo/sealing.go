@@ -26,7 +26,7 @@ import (
 func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, error) {
 	c, ok := anyCall(req)
 	if tool, isTool := req.(mcp.CallToolRequest); isTool && len(c.arguments) > 0 {
-		sent := c.arguments // without Protect, the handler may read either form
+		sent := c.arguments // without Protect, the handler may read either form of the arguments
 		if text, written := textOf(tool.Params.Arguments, sent); written {
 			c.arguments = text
 			c.bindSent(sent, p.policy.MaxArguments)
@@ -61,7 +61,7 @@ func (p *Protection) Answers(ctx context.Context, round *mcpseal.Round, req any)
 	if !ok || round == nil {
 		return nil
 	}
-	return p.keep(ctx, round, &c)
+	return p.keepAnswers(ctx, round, &c)
 }
 
 // WireError returns the error to send to the client when [mcpseal.Boundary.Open] or

@@ -29,7 +29,7 @@ func unprotected(ctx context.Context) error {
 
 // Sealed reports whether a call came through a boundary. Pass the context that the handler
 // got. Call it before you read RequestState directly, so that the handler does not trust
-// the client when Protect was forgotten. Sealed knows only the call: a request that a
+// the client when Protect was forgotten. Sealed looks only at the context: a request that a
 // handler built itself has a state and answers that nobody has checked. The handler of a
 // task tool never gets a state.
 func Sealed(ctx context.Context) bool {
@@ -43,7 +43,7 @@ func Sealed(ctx context.Context) bool {
 // SetState writes value, as JSON, into a result with questions: a *mcp.CallToolResult or a
 // *mcp.GetPromptResult. [State] reads it back in the next round. Pass the context that the
 // handler got. Use SetState when a handler asks something and must remember a value until
-// the answer is there.
+// the answer arrives.
 func SetState(ctx context.Context, result, value any) error {
 	if !Sealed(ctx) {
 		return unprotected(ctx)

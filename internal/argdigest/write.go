@@ -41,30 +41,30 @@ func (w *writer) value() {
 	case '"':
 		raw, hasEscapes := w.String()
 		w.tag(tagString)
-		w.units(raw, hasEscapes)
+		w.writeUnits(raw, hasEscapes)
 	case '{':
 		var o jsonorder.Object
 		w.Object(&o)
 		w.tag(tagObject)
-		count := w.count(o.Len)
+		count := w.writeCount(o.Len)
 		for {
 			raw, hasEscapes, ok := w.Member(&o)
 			if !ok {
 				break
 			}
-			w.units(raw, hasEscapes)
+			w.writeUnits(raw, hasEscapes)
 			w.value()
 		}
-		w.correct(count, o.Len)
+		w.correctCount(count, o.Len)
 	case '[':
 		var a jsonorder.Array
 		w.Array(&a)
 		w.tag(tagArray)
-		count := w.count(a.Len)
+		count := w.writeCount(a.Len)
 		for w.Element(&a) {
 			w.value()
 		}
-		w.correct(count, a.Len)
+		w.correctCount(count, a.Len)
 	case 'n':
 		w.Scalar()
 		w.tag(tagNull)
@@ -76,7 +76,7 @@ func (w *writer) value() {
 		w.tag(tagTrue)
 	default:
 		if literal := w.Scalar(); len(literal) > 0 && !w.Lost {
-			w.number(literal)
+			w.writeNumber(literal)
 		}
 	}
 	w.Settle()
@@ -84,42 +84,43 @@ func (w *writer) value() {
 
 func (w *writer) tag(t byte) { w.Buf = append(w.Buf, t) }
 
-// count writes the number n, which is a count or a length, and returns its offset in Buf.
-func (w *writer) count(n int) int {
+// writeCount writes the number n, which is a count or a length, and returns its offset in
+// Buf.
+func (w *writer) writeCount(n int) int {
 	w.Buf = binary.BigEndian.AppendUint32(w.Buf, uint32(n))
 	return len(w.Buf) - 4
 }
 
-// correct overwrites the count at an offset in Buf with n. In the first reading, the count
-// of an array or object is known only at its end.
-func (w *writer) correct(at, n int) {
+// correctCount replaces the count at an offset in Buf with n. It does so only in the first
+// reading, where the count of an array or object is known only at its end.
+func (w *writer) correctCount(at, n int) {
 	if w.Drafting() {
 		binary.BigEndian.PutUint32(w.Buf[at:], uint32(n))
 	}
 }
 
-// frame writes the length of b, and then b.
-func (w *writer) frame(b []byte) {
+// writeFrame writes the length of b, and then b.
+func (w *writer) writeFrame(b []byte) {
 	const short = 64
 	if len(b) > short {
-		w.count(len(b))
+		w.writeCount(len(b))
 		w.Write(b)
 		return
 	}
 	w.Buf = append(binary.BigEndian.AppendUint32(w.Buf, uint32(len(b))), b...)
 }
 
-// units writes a string: its length, and then its code units in generalised UTF-8, which can
-// also encode lone surrogates.
-func (w *writer) units(raw []byte, hasEscapes bool) {
+// writeUnits writes a string: its length, and then its code units in generalised UTF-8, which
+// can also encode lone surrogates.
+func (w *writer) writeUnits(raw []byte, hasEscapes bool) {
 	switch {
 	case w.Lost:
 		return
 	case !hasEscapes:
-		w.frame(raw)
+		w.writeFrame(raw)
 		return
 	}
-	w.count(unitsLen(raw))
+	w.writeCount(unitsLen(raw))
 	for {
 		plain, escape := cutEscape(raw)
 		w.Write(plain)
@@ -149,7 +150,8 @@ func unitsLen(raw []byte) (n int) {
 	}
 }
 
-// cutEscape cuts raw before its first escape. The result escape is empty if raw has none.
+// cutEscape cuts a string before its first escape. If the string has no escape, the second
+// result is empty.
 func cutEscape(raw []byte) (plain, escape []byte) {
 	if i := bytes.IndexByte(raw, '\\'); i >= 0 {
 		return raw[:i], raw[i:]
@@ -157,10 +159,10 @@ func cutEscape(raw []byte) (plain, escape []byte) {
 	return raw, nil
 }
 
-// number writes a number as sign, digits and exponent: the value is
+// writeNumber writes a number as sign, digits and exponent: the value is
 // digits × 10^exponent, with no zero at either end of the digits. Zero has a sign,
 // no digits and exponent 0.
-func (w *writer) number(literal []byte) {
+func (w *writer) writeNumber(literal []byte) {
 	sign := byte('+')
 	if literal[0] == '-' {
 		sign, literal = '-', literal[1:]
@@ -168,7 +170,7 @@ func (w *writer) number(literal []byte) {
 	w.Buf = append(w.Buf, tagNumber, sign)
 	whole, rest := cutDigits(literal)
 	if len(rest) == 0 && whole[len(whole)-1] != '0' { // a short cut for most numbers: they are whole and do not end in zero
-		w.frame(whole)
+		w.writeFrame(whole)
 		w.exponent(0)
 		return
 	}
@@ -192,7 +194,7 @@ func (w *writer) number(literal []byte) {
 	if digits == 0 {
 		exponent = 0
 	}
-	w.count(digits)
+	w.writeCount(digits)
 	w.Write(first)
 	w.Write(last)
 	w.exponent(exponent)

@@ -52,10 +52,10 @@ func Append(dst, src []byte) []byte {
 	dst = slices.Grow(dst, end-start)[:end]
 	out := dst[start:]
 	for len(src) >= 26 && len(out) >= 32 { // each step encodes 24 bytes, but reads 26
-		binary.BigEndian.PutUint64(out, eight(binary.BigEndian.Uint64(src)))
-		binary.BigEndian.PutUint64(out[8:], eight(binary.BigEndian.Uint64(src[6:])))
-		binary.BigEndian.PutUint64(out[16:], eight(binary.BigEndian.Uint64(src[12:])))
-		binary.BigEndian.PutUint64(out[24:], eight(binary.BigEndian.Uint64(src[18:])))
+		binary.BigEndian.PutUint64(out, encodeEight(binary.BigEndian.Uint64(src)))
+		binary.BigEndian.PutUint64(out[8:], encodeEight(binary.BigEndian.Uint64(src[6:])))
+		binary.BigEndian.PutUint64(out[16:], encodeEight(binary.BigEndian.Uint64(src[12:])))
+		binary.BigEndian.PutUint64(out[24:], encodeEight(binary.BigEndian.Uint64(src[18:])))
 		src, out = src[24:], out[32:]
 	}
 	var bits uint
@@ -73,8 +73,8 @@ func Append(dst, src []byte) []byte {
 	return dst
 }
 
-// eight returns the eight characters that encode the upper six bytes of v.
-func eight(v uint64) uint64 {
+// encodeEight returns the eight characters that encode the upper six bytes of v.
+func encodeEight(v uint64) uint64 {
 	return uint64(pairs[v>>52])<<48 | uint64(pairs[v>>40&0xFFF])<<32 |
 		uint64(pairs[v>>28&0xFFF])<<16 | uint64(pairs[v>>16&0xFFF])
 }
@@ -89,10 +89,10 @@ func Decode(dst []byte, text string) ([]byte, error) {
 	dst = slices.Grow(dst, end-start)[:end]
 	out := dst[start:]
 	for len(text) >= 32 && len(out) >= 26 { // each step decodes 24 bytes, but writes 26
-		a, b, c, d := four(text), four(text[4:]), four(text[8:]), four(text[12:])
+		a, b, c, d := decodeFour(text), decodeFour(text[4:]), decodeFour(text[8:]), decodeFour(text[12:])
 		binary.BigEndian.PutUint64(out, uint64(a)<<40|uint64(b)<<16)
 		binary.BigEndian.PutUint64(out[6:], uint64(c)<<40|uint64(d)<<16)
-		e, f, g, h := four(text[16:]), four(text[20:]), four(text[24:]), four(text[28:])
+		e, f, g, h := decodeFour(text[16:]), decodeFour(text[20:]), decodeFour(text[24:]), decodeFour(text[28:])
 		binary.BigEndian.PutUint64(out[12:], uint64(e)<<40|uint64(f)<<16)
 		binary.BigEndian.PutUint64(out[18:], uint64(g)<<40|uint64(h)<<16)
 		if a|b|c|d|e|f|g|h < 0 {
@@ -119,8 +119,8 @@ func Decode(dst []byte, text string) ([]byte, error) {
 	return dst, nil
 }
 
-// four returns the 24 bits that the first four characters of text encode. It returns a
-// negative number if one of them is not in the alphabet.
-func four(text string) int32 {
+// decodeFour returns the 24 bits that the first four characters of a text encode. It returns
+// a negative number if one of them is not in the alphabet.
+func decodeFour(text string) int32 {
 	return values[0][text[0]] | values[1][text[1]] | values[2][text[2]] | values[3][text[3]]
 }

@@ -29,7 +29,7 @@ func Explain(format string, args ...any) *Error {
 	return &Error{kind: fmt.Sprintf(format, args...)}
 }
 
-// Failed returns an Error that wraps err. Err is an error of code that the server's author
+// Failed returns an Error that wraps err. That error comes from code that the server's author
 // supplied, such as a store or a codec.
 func Failed(err error) *Error { return &Error{kind: describe(err), err: &err} }
 
@@ -162,8 +162,9 @@ const (
 	errLongUser = plain.Error("the user's name is longer than 4096 bytes")
 )
 
-// Identify calls principal and returns the name of the calling user, or "" if principal is
-// nil. It returns an Error if principal fails, panics, or returns a name that is too long.
+// Identify calls the function principal and returns the name of the calling user, or "" if
+// the function is nil. It returns an Error if the function fails, panics, or returns a name
+// that is too long.
 func Identify(ctx context.Context, principal func(context.Context) (string, error)) (user string, failed *Error) {
 	if principal == nil {
 		return "", nil

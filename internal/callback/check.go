@@ -22,9 +22,9 @@ type Failure[R Reason] struct {
 
 // Check calls a function that the server's author may have supplied. It returns the error or
 // panic of that function as a Failure, or nil if the function succeeds. If the error wraps
-// one of the reasons in mayGive, the Failure has that reason. In all other cases it has the
-// reason in the parameter otherwise.
-func Check[R Reason](part func() error, otherwise R, mayGive ...R) (failed *Failure[R]) {
+// one of the reasons in mayGive, the Failure has that reason. In all other cases, the Failure
+// has the fallback reason.
+func Check[R Reason](part func() error, fallback R, mayGive ...R) (failed *Failure[R]) {
 	panicked := Guard(func() {
 		err := part()
 		if err == nil {
@@ -34,18 +34,18 @@ func Check[R Reason](part func() error, otherwise R, mayGive ...R) (failed *Fail
 			failed = &Failure[R]{Reason: reason}
 			return
 		}
-		failed = &Failure[R]{otherwise, Failed(err)}
+		failed = &Failure[R]{fallback, Failed(err)}
 	})
 	if panicked != nil {
-		failed = &Failure[R]{otherwise, panicked}
+		failed = &Failure[R]{fallback, panicked}
 	}
 	return failed
 }
 
-// Excuse changes the reason to canceled if a part failed because the caller cancelled the
-// call: then there is nothing to repair. It keeps the reason after a panic. It also keeps
-// the reason after a missed deadline: only the service sets deadlines, so the part may be
-// too slow.
+// Excuse changes the reason to canceled if the checked function failed because the caller
+// cancelled the call: in that case there is nothing to repair. Excuse keeps the reason after
+// a panic. It also keeps the reason after a missed deadline: only the service sets deadlines,
+// so the function may be too slow.
 func (f *Failure[R]) Excuse(ctx context.Context, canceled R) {
 	panicked := f.Cause != nil && f.Cause.stack != ""
 	if f.Reason.Level() == slog.LevelError && ctx.Err() == context.Canceled && !panicked {

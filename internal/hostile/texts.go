@@ -85,7 +85,7 @@ func array(element string, size int) string {
 	return "[" + strings.Repeat(element+",", size/(len(element)+1)) + element + "]"
 }
 
-// maxLevels is how deep an element of the outermost array nests. With that array around it,
+// maxLevels is how deep an element of the outermost array nests. Together with that array,
 // the text nests as deep as the strictest peer allows.
 const maxLevels = 98
 
@@ -102,7 +102,8 @@ func quoted(s string, size int) string { return `"` + strings.Repeat(s, size/len
 // letters are the ASCII characters that need no escape in a JSON string, in order.
 const letters = "!#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
-// names returns the n shortest names that letters can form, the shortest first.
+// names returns the n shortest names that consist of characters of the constant letters. The
+// names are sorted.
 func names(n int) []string {
 	list := make([]string, 1, max(n, 1)) // the first name is empty
 	for i := 0; len(list) < n; i++ {

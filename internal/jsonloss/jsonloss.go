@@ -34,7 +34,7 @@ func Of(v reflect.Value, text []byte) string {
 	back := reflect.New(v.Type())
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	decoder.UseNumber() // a number in an interface stays text, so that the function rounds can see whether a float64 would change it
+	decoder.UseNumber() // a number in an interface stays text, so that findRounded can see whether a float64 would change it
 	if decoder.Decode(back.Interface()) != nil {
 		return "it cannot be read back from its JSON"
 	}
@@ -94,7 +94,7 @@ func compare(a, b reflect.Value) []string {
 		case b.IsNil() && !sameJSON(a, b):
 			return []string{hidden}
 		case !b.IsNil():
-			if problem := rounds(b.Interface()); problem != nil {
+			if problem := findRounded(b.Interface()); problem != nil {
 				return problem
 			}
 		}
@@ -201,9 +201,9 @@ func lendsJSON(field reflect.StructField) bool {
 	return field.Anonymous && (readsItself(embedded) || writesItself(reflect.PointerTo(embedded)) || embedded.Kind() == reflect.Interface)
 }
 
-// rounds returns where a value has a number that a float64 would change, or nil if it has
-// none. The value was read back into an interface of type any.
-func rounds(value any) []string {
+// findRounded returns where a value has a number that a float64 would change, or nil if it
+// has none. The value was read back into an interface of type any.
+func findRounded(value any) []string {
 	switch value := value.(type) {
 	case json.Number:
 		if !isFloat(string(value)) {
@@ -211,13 +211,13 @@ func rounds(value any) []string {
 		}
 	case []any:
 		for i, item := range value {
-			if problem := rounds(item); problem != nil {
+			if problem := findRounded(item); problem != nil {
 				return append([]string{"[" + strconv.Itoa(i) + "]"}, problem...)
 			}
 		}
 	case map[string]any:
 		for _, member := range value {
-			if problem := rounds(member); problem != nil {
+			if problem := findRounded(member); problem != nil {
 				return append([]string{"[…]"}, problem...)
 			}
 		}
@@ -311,8 +311,8 @@ func inItsType(v reflect.Value) []string {
 	return nil
 }
 
-// keyText returns the JSON of a map key. compare uses it instead of ==, because two keys,
-// such as two times, may have the same JSON but not be equal.
+// keyText returns the JSON of a map key. The function compare compares keys by this JSON and
+// not with ==, because two keys, such as two times, may have the same JSON but not be equal.
 func keyText(key reflect.Value) string {
 	if key.Kind() == reflect.String {
 		return key.String() // encoding/json ignores the methods of a string key
@@ -369,38 +369,38 @@ func sameJSON(a, b reflect.Value) bool {
 var plainTypes sync.Map // caches the results of isPlain: the keys are of type reflect.Type, the values are bool
 
 // isPlain reports whether JSON keeps every value of type t, except text that is not UTF-8.
-// Values of such a type need not be read back and compared. within lists the types that
-// contain t.
-func isPlain(t reflect.Type, within []reflect.Type) bool {
+// Values of such a type need not be read back and compared. The parameter outer holds the
+// types that contain t.
+func isPlain(t reflect.Type, outer []reflect.Type) bool {
 	if known, ok := plainTypes.Load(t); ok {
 		return known.(bool)
 	}
-	if slices.Contains(within, t) {
+	if slices.Contains(outer, t) {
 		return true // t contains itself, so it is plain if its other parts are plain
 	}
-	within = append(within, t)
+	outer = append(outer, t)
 	plain := false
 	switch kind := t.Kind(); {
 	case kind == reflect.Pointer:
-		plain = t.Elem().Kind() != reflect.Pointer && isPlain(t.Elem(), within)
+		plain = t.Elem().Kind() != reflect.Pointer && isPlain(t.Elem(), outer)
 	case writesItself(t) || readsItself(t) || writesItself(reflect.PointerTo(t)):
 		plain = writesItself(t) && readsItself(t) && !borrowsJSON(t) && t != timeType
 	case kind == reflect.Struct:
-		plain = isPlainStruct(t, within)
+		plain = isPlainStruct(t, outer)
 	case kind == reflect.Slice, kind == reflect.Array:
-		plain = isPlain(t.Elem(), within)
+		plain = isPlain(t.Elem(), outer)
 	case kind == reflect.Map:
-		plain = t.Key().Kind() == reflect.String && !readsItself(t.Key()) && isPlain(t.Elem(), within)
+		plain = t.Key().Kind() == reflect.String && !readsItself(t.Key()) && isPlain(t.Elem(), outer)
 	default:
 		plain = kind <= reflect.Float64 || kind == reflect.String && t != reflect.TypeFor[json.Number]()
 	}
-	if len(within) == 1 { // cache only the result for the outermost type: that for an inner type may assume that an outer one is plain
+	if len(outer) == 1 { // cache only the result for the outermost type: the result for an inner type may assume that an outer one is plain
 		plainTypes.Store(t, plain)
 	}
 	return plain
 }
 
-func isPlainStruct(t reflect.Type, within []reflect.Type) bool {
+func isPlainStruct(t reflect.Type, outer []reflect.Type) bool {
 	names := map[string]bool{}
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -408,7 +408,7 @@ func isPlainStruct(t reflect.Type, within []reflect.Type) bool {
 		name, _, _ := strings.Cut(tag, ",")
 		name = cmp.Or(name, field.Name)
 		odd := strings.ContainsFunc(name, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-		if odd || !field.IsExported() || field.Anonymous || tag == "-" || strings.Contains(tag, "omitzero") || names[name] || !isPlain(field.Type, within) {
+		if odd || !field.IsExported() || field.Anonymous || tag == "-" || strings.Contains(tag, "omitzero") || names[name] || !isPlain(field.Type, outer) {
 			return false
 		}
 		names[name] = true

@@ -15,7 +15,7 @@ type Member struct {
 	Name string
 	Text string // the value: a string with its escapes resolved, or a number as it is written
 	Raw  string // the value as it is written
-	At   int    // where the name begins in the text, with its quotation mark
+	At   int    // where the name begins in the text: the position of its opening quotation mark
 	From int    // where the value begins in the text
 }
 
@@ -104,8 +104,8 @@ func (s *scanner[T]) colon() bool {
 	return true
 }
 
-// skip moves past the next value, and reports whether it is valid. level is how many arrays
-// and objects are around it.
+// skip moves past the next value, and reports whether it is valid. The parameter level is how
+// many arrays and objects are around it.
 func (s *scanner[T]) skip(level int) bool {
 	open := s.next()
 	if open != '[' && open != '{' {
@@ -140,7 +140,7 @@ func (s *scanner[T]) skip(level int) bool {
 }
 
 // end moves past the end of the object, and records whether more text follows. It always
-// returns false, which Next returns at the end of an object.
+// returns false, so that Next can return the same.
 func (m *Members) end() bool {
 	m.pos++
 	m.skipSpace()

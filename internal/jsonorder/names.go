@@ -37,8 +37,8 @@ func (r *Reader) piece(at int) (piece uint64, next int) {
 	return r.mixedPiece(at)
 }
 
-// mixedPiece does what piece does, but it also reads escapes and characters that are not
-// ASCII. It is slower.
+// mixedPiece does what the method piece does, but it also reads escapes and characters that
+// are not ASCII. It is slower.
 func (r *Reader) mixedPiece(at int) (piece uint64, next int) {
 	var scratch [utf8.UTFMax]byte
 	for taken := 0; ; {
@@ -143,9 +143,10 @@ func (r *Reader) sortKeys(keys []key) []key {
 // few keys.
 const fewKeys = 32
 
-// sortPieces sorts keys by their pieces, beginning with the byte whose lowest bit is number
-// shift. All more significant bytes must be equal in all pieces. This is a radix sort in place: it
-// groups the keys by the byte at shift, and then sorts each group by the bytes below it.
+// sortPieces sorts keys by their pieces. It begins with the byte whose lowest bit has the
+// number shift, and all more significant bytes must be equal in all pieces. This is a radix
+// sort in place: it groups the keys by that byte, and then sorts each group by the less
+// significant bytes.
 func sortPieces(keys []key, shift int) {
 	if len(keys) <= fewKeys {
 		for i := 1; i < len(keys); i++ {
@@ -162,7 +163,7 @@ func sortPieces(keys []key, shift int) {
 	for _, k := range keys {
 		end[byte(k.piece()>>shift)]++
 	}
-	if end[byte(keys[0].piece()>>shift)] == int32(len(keys)) { // all keys have the same byte at shift
+	if end[byte(keys[0].piece()>>shift)] == int32(len(keys)) { // this byte is the same in all keys
 		if shift > 0 {
 			sortPieces(keys, shift-8)
 		}

@@ -55,10 +55,10 @@ type Reader struct {
 	level    int
 	levels   int
 
-	// notes has a note for each array and object, in the order in which they open: how many
-	// elements or members it has. An object with members has a second note, which is used if
-	// the members are not in order in the text: the index of the member whose name is first
-	// in order.
+	// notes has a note for each array and object, in the order in which they begin in the
+	// text. The note says how many elements or members the array or object has. An
+	// object with members has a second note, which is used if the members are not in order in
+	// the text: the index of the member whose name is first in order.
 	notes      list[uint32]
 	note       int // in the second reading, the index of the next note
 	members    list[member]
@@ -87,7 +87,7 @@ const disorder = 1 << 31
 type member struct {
 	start uint32 // the position of the member's name in the text, after the opening quote
 	note  uint32 // the index of the note for the first array or object in the member's value
-	next  uint32 // the index of the next member: by their order in the text, or by name after they are sorted
+	next  uint32 // the index of the next member: in the order of the text, or, after sorting, in the order of the names
 }
 
 // Begin prepares r to read a text. The text must not change until [Reader.Release].
@@ -115,8 +115,9 @@ func firstInvalid(text []byte) (at int) {
 	}
 }
 
-// Check ends the first reading. again is true if the caller must read the value again from
-// the start. refusal says why the text is refused; it is nil if the text is accepted.
+// Check ends the first reading. The result again is true if the caller must read the value
+// again from the start. The result refusal says why the text is refused; it is nil if the
+// text is accepted.
 func (r *Reader) Check() (again bool, refusal *Refusal) {
 	if r.skipSpace(); r.pos < len(r.text) {
 		r.fail("text after the value")
@@ -126,7 +127,7 @@ func (r *Reader) Check() (again bool, refusal *Refusal) {
 	}
 	again = r.Lost
 	r.pos, r.level, r.note = 0, 0, 0
-	r.settled(again)
+	r.endFirst(again)
 	return again, nil
 }
 
@@ -262,8 +263,8 @@ type Object struct {
 	inOrder    bool
 	disordered int // the value of Reader.disordered when this object began
 
-	// If the members are not sorted in the text, the object is read a second time, in the
-	// order of their names. These fields are for the second reading.
+	// In the second reading, members that are not sorted in the text are read in the order
+	// of their names. The fields below are for that.
 	next    int // the index of the next member, in the order of the names
 	pos     int // the furthest position that was reached in the text
 	endNote int // the furthest note that was reached
@@ -421,8 +422,9 @@ func (r *Reader) less(a, b name) bool {
 	}
 }
 
-// Unescape returns the character that the escape at the start of raw stands for, and the rest
-// of raw. The character is a code point or half a surrogate pair.
+// Unescape reads the escape at the start of a string. It returns the character that the
+// escape stands for, and the rest of the string. The character is a code point or half a
+// surrogate pair.
 func Unescape(raw []byte) (r rune, rest []byte) {
 	r, end := unescape(raw, 0)
 	return r, raw[end:]

@@ -181,8 +181,8 @@ func (s *scanner[T]) str() form {
 	return broken
 }
 
-// escape reads one escape, or two that make a surrogate pair. It returns the form that this
-// gives the string: escaped or lone, or broken if the escape is not valid.
+// escape reads one escape, or two that make a surrogate pair. It returns the form of a string
+// with such an escape: escaped or lone, or broken if the escape is not valid.
 func (s *scanner[T]) escape() form {
 	if s.pos+1 < len(s.text) {
 		switch s.text[s.pos+1] {
@@ -205,8 +205,9 @@ func (s *scanner[T]) escape() form {
 	return broken
 }
 
-// unescape returns the character that the escape at a position stands for, and the position
-// after the escape. It reads two escapes that make a surrogate pair as one.
+// unescape reads the escape at a position. It returns the character that the escape stands
+// for, and the position after the escape. Two escapes that make a surrogate pair count as
+// one.
 func unescape[T string | []byte](text T, at int) (rune, int) {
 	c := text[at+1]
 	switch c {

@@ -37,8 +37,9 @@ func (s *Stream) begin() {
 	s.Buf, s.Lost, s.again = s.Buf[:0], false, false
 }
 
-// settled ends the first reading of the text. again is true if a second reading follows.
-func (s *Stream) settled(again bool) {
+// endFirst ends the first reading of the text. The parameter again says whether a second
+// reading follows.
+func (s *Stream) endFirst(again bool) {
 	if again {
 		s.most = max(s.most, len(s.Buf))
 		s.Buf, s.Lost, s.again = s.Buf[:0], false, true

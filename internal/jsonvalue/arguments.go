@@ -19,10 +19,11 @@ type Arguments struct{ jsonorder.Reader }
 
 var readers = sync.Pool{New: func() any { return new(Arguments) }}
 
-// SumArguments returns the SHA-256 of a request's arguments, in the form that the function
-// rewrite writes. It refuses what the native digest refuses, such as two members of the same
-// name: a peer may keep only the last of them, but encoding/json merges them. An empty text
-// means {}. An error is the client's fault, and is an *argdigest.Error.
+// SumArguments calls the function rewrite, which writes a request's arguments in another
+// form, and returns the SHA-256 of what the function wrote. SumArguments refuses what the
+// native digest refuses, such as two members of the same name: a peer may keep only the last
+// of them, but encoding/json merges them. An empty text means {}. An error is the client's
+// fault, and is an *argdigest.Error.
 //
 // SumArguments needs no more memory than the native digest. It may call rewrite twice.
 func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size]byte, err error) {
@@ -35,8 +36,9 @@ func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size
 	return sum, nil
 }
 
-// RewriteArguments returns a request's arguments in the form that the function rewrite
-// writes. It is for comparing with a peer, which may accept more than this module does.
+// RewriteArguments calls the function rewrite, which writes a request's arguments in another
+// form, and returns what the function wrote. Use RewriteArguments only to compare this module
+// with a peer: the peer may accept more than this module does.
 func RewriteArguments(text []byte, accept jsonorder.Lenience, rewrite func(*Arguments) error) ([]byte, error) {
 	a := &Arguments{Reader: jsonorder.Reader{Stream: jsonorder.Stream{Whole: true}}}
 	if err := a.rewrite(text, accept, rewrite); err != nil {

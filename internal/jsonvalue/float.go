@@ -28,10 +28,10 @@ func overflows(literal []byte) bool {
 	mantissa, exponent := literal, int64(0)
 	if i := bytes.IndexAny(literal, "eE"); i >= 0 {
 		mantissa = literal[:i]
-		exponent, _ = strconv.ParseInt(string(bytes.TrimPrefix(literal[i+1:], []byte("+"))), 10, 64) // there is no error: the reader allows at most 18 digits
+		exponent, _ = strconv.ParseInt(string(bytes.TrimPrefix(literal[i+1:], []byte("+"))), 10, 64) // there is no error: the reader allows an exponent of at most 18 digits
 	}
 	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))
-	// Make exponent the power of ten of the first digit that is not zero.
+	// Set exponent to the power of ten of the first digit that is not zero.
 	if whole = bytes.TrimLeft(whole, "0"); len(whole) > 0 {
 		exponent += int64(len(whole)) - 1
 	} else {

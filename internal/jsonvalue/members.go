@@ -47,7 +47,7 @@ type Member struct {
 func ReadMembers(text string) Members { return Members{jsonorder.ReadMembers(text)} }
 
 // Next returns the next member. It returns false at the end of the object, and also if the
-// text cannot be read; Whole tells these two cases apart.
+// text cannot be read; the method Whole tells these two cases apart.
 func (m *Members) Next() (v Member, ok bool) {
 	if v.Member, ok = m.Members.Next(); ok {
 		v.Kind = kindOf(v.Raw[0])

@@ -15,8 +15,8 @@ import (
 // are sorted by the code points of their names.
 type Style struct {
 	Strings StringStyle
-	// Number appends the number that literal denotes, as the peer writes it. It returns
-	// false if the peer refuses the number.
+	// Number reads a JSON number and appends it to dst in the form that the peer writes. It
+	// returns false if the peer refuses the number.
 	Number func(dst, literal []byte) ([]byte, bool)
 }
 
@@ -49,7 +49,7 @@ func (a *Arguments) Append(style *Style) bool {
 			}
 			a.Buf = append(a.Buf, ',')
 		}
-		a.end(']', array.Len)
+		a.writeEnd(']', array.Len)
 		return true
 	case '{':
 		a.Buf = append(a.Buf, '{')
@@ -69,7 +69,7 @@ func (a *Arguments) Append(style *Style) bool {
 			}
 			a.Buf = append(a.Buf, ',')
 		}
-		a.end('}', object.Len)
+		a.writeEnd('}', object.Len)
 		return true
 	case 'n', 'f', 't':
 		a.Write(a.Scalar())
@@ -87,9 +87,9 @@ func (a *Arguments) Append(style *Style) bool {
 	return ok
 }
 
-// end writes the bracket that closes an array or object of n values. Each value has a comma
-// after it, so end replaces the last comma with the bracket.
-func (a *Arguments) end(bracket byte, n int) {
+// writeEnd writes the bracket that closes an array or object of n values. Each value has a
+// comma after it, and the bracket replaces the last comma.
+func (a *Arguments) writeEnd(bracket byte, n int) {
 	if last := len(a.Buf) - 1; n > 0 && last >= 0 {
 		a.Buf[last] = bracket
 	} else {
@@ -98,12 +98,13 @@ func (a *Arguments) end(bracket byte, n int) {
 	a.Settle()
 }
 
-// run is the maximum number of bytes of a string that are appended at once. Escaping may turn
-// each of them into six bytes.
-const run = 1 << 10
+// maxRun is the maximum number of bytes of a string that are appended at once. Escaping may
+// turn each of them into six bytes.
+const maxRun = 1 << 10
 
-// appendString appends a string in the given style. raw is the string as it is written in
-// the text, between its quotes. It returns false if the style cannot write the string.
+// appendString appends a string in the given style. The parameter raw is the string as it is
+// written in the text, between its quotes. The result is false if the style cannot write the
+// string.
 func (a *Arguments) appendString(raw []byte, hasEscapes bool, style *Style) bool {
 	if a.Lost {
 		a.Settle()
@@ -131,12 +132,12 @@ func (a *Arguments) appendString(raw []byte, hasEscapes bool, style *Style) bool
 	return true
 }
 
-// cutRun cuts raw before its first escape, or after about 1024 bytes (the constant run) if
-// that is earlier.
+// cutRun cuts a string before its first escape, or after about maxRun bytes if that is
+// earlier.
 func cutRun(raw []byte, hasEscapes bool) (first, rest []byte) {
 	end := len(raw)
-	if end > run {
-		for end = run; !utf8.RuneStart(raw[end]); {
+	if end > maxRun {
+		for end = maxRun; !utf8.RuneStart(raw[end]); {
 			end--
 		}
 	}
@@ -153,15 +154,15 @@ const (
 	upperHex = "0123456789ABCDEF"
 )
 
-// AppendString appends text as a JSON string, with quotes. It returns false if the style
-// cannot write text, or if text is not UTF-8 as the package comment describes it.
+// AppendString appends a text as a JSON string, with quotes. It returns false if the style
+// cannot write the text, or if the text is not UTF-8 as the package comment describes it.
 func AppendString(dst []byte, text string, style *StringStyle) ([]byte, bool) {
 	dst, ok := appendText(append(dst, '"'), []byte(text), style)
 	return append(dst, '"'), ok
 }
 
-// appendText appends text as it is written between the quotes of a JSON string. It returns
-// false if the style cannot write text.
+// appendText appends a text as it is written between the quotes of a JSON string. It returns
+// false if the style cannot write the text.
 func appendText(dst, text []byte, style *StringStyle) ([]byte, bool) {
 	hex := lowerHex
 	if style.Upper {
@@ -216,8 +217,8 @@ func appendText(dst, text []byte, style *StringStyle) ([]byte, bool) {
 	return dst, true
 }
 
-// surrogate decodes the lone surrogate in the first three bytes of text. It returns false if
-// text does not begin with one.
+// surrogate decodes the lone surrogate in the first three bytes of a text. It returns false
+// if the text does not begin with a lone surrogate.
 func surrogate(text []byte) (rune, bool) {
 	if len(text) < 3 || text[0] != 0xED || text[1]&0xE0 != 0xA0 || text[2]&0xC0 != 0x80 {
 		return 0, false

@@ -31,8 +31,8 @@ func (d *Document) Rotate(k *Key, now time.Time, room Room) error {
 }
 
 // Extend lets every key open tokens until its last token has expired, and returns the keys
-// that it changed. An expired key opens tokens again if some of them may still be valid. The
-// last key opens tokens without end.
+// that it changed. An expired key opens tokens again if some of its tokens may still be
+// valid. The last key opens tokens without end.
 func (d *Document) Extend(now time.Time, room Room) (extended []*Key) {
 	s := d.Schedule()
 	if len(s) == 0 {

@@ -9,8 +9,9 @@ import (
 const maxLinks = 40
 
 // Exposed returns the ways in which other users can read, change or replace a file with
-// secrets: through its mode, its owner, its folder, or the folder of a link to it. uid is
-// the user that the file is for. All users except uid and root are other users.
+// secrets: through its mode, its owner, its folder, or the folder of a link to it. The
+// parameter uid is the user that the file is for. All users except uid and root are other
+// users.
 func Exposed(path string, uid int) (all []string) {
 	if info, err := os.Stat(path); err == nil && modesWork {
 		if mode := info.Mode().Perm(); mode&0o026 != 0 {
@@ -36,14 +37,15 @@ func Exposed(path string, uid int) (all []string) {
 			return all
 		}
 		if !filepath.IsAbs(target) {
-			target = filepath.Dir(path) + string(filepath.Separator) + target // not filepath.Join: it would remove a/.. from the path, but a may be a link
+			target = filepath.Dir(path) + string(filepath.Separator) + target // not filepath.Join: it would remove folder/.. from the path, but that folder may be a link
 		}
 		path = target
 	}
 	return all
 }
 
-// Owner returns the id of the user that owns a file. ok is false if the owner is not known.
+// Owner returns the id of the user that owns a file. The result ok is false if the owner is
+// not known.
 func Owner(path string) (uid int, ok bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -52,8 +54,8 @@ func Owner(path string) (uid int, ok bool) {
 	return owner(info)
 }
 
-// ownedByOther returns the owner of a file. foreign is true if the owner is neither uid nor
-// root.
+// ownedByOther returns the owner of a file. The result foreign is true if the owner is
+// neither uid nor root.
 func ownedByOther(info os.FileInfo, uid int) (id int, foreign bool) {
 	id, ok := owner(info)
 	return id, ok && id != uid && id != 0

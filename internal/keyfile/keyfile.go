@@ -244,9 +244,9 @@ func (d *Document) Add(k *Key) error {
 	return problem(d.checkUnique())
 }
 
-// remove removes the keys and revocations for which the function over returns true.
-func (d *Document) remove(over func(*Key, *Revocation) bool) {
+// remove removes the keys and revocations for which the function isOld returns true.
+func (d *Document) remove(isOld func(*Key, *Revocation) bool) {
 	d.lines = slices.DeleteFunc(d.lines, func(l line) bool {
-		return (l.key != nil || l.revoked != nil) && over(l.key, l.revoked)
+		return (l.key != nil || l.revoked != nil) && isOld(l.key, l.revoked)
 	})
 }

@@ -134,12 +134,12 @@ func newKey(id mcpseal.KeyID, fields map[string]string) (*Key, error) {
 	if k.Secret.Wrapped() {
 		return k, nil
 	}
-	return k, k.holds(k.Secret.key)
+	return k, k.checkSecret(k.Secret.key)
 }
 
-// holds returns an error if the id of key is not the id of k. key was made from the secret
-// that the file holds for k.
-func (k *Key) holds(key mcpseal.Key) error {
+// checkSecret returns an error if the secret that the file holds for k belongs to another
+// key. The parameter key was made from this secret.
+func (k *Key) checkSecret(key mcpseal.Key) error {
 	if key.ID() != k.ID {
 		return fmt.Errorf("the secret is that of another key, %s", key.ID())
 	}

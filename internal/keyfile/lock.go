@@ -36,7 +36,7 @@ func tryOpenLocked(path string) (opened *os.File, info os.FileInfo, err error) {
 		file, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	}
 	if err != nil {
-		return nil, nil, cannot("open the file", err)
+		return nil, nil, failedTo("open the file", err)
 	}
 	defer func() {
 		if opened == nil {
@@ -48,13 +48,13 @@ func tryOpenLocked(path string) (opened *os.File, info os.FileInfo, err error) {
 		return nil, nil, err
 	}
 	if info, err = file.Stat(); err != nil {
-		return nil, nil, cannot("read the file", err)
+		return nil, nil, failedTo("read the file", err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, nil, ErrNotRegular
 	}
-	// The previous holder of the lock may have replaced the file. Then the lock is on the
-	// old file, and the caller must try again.
+	// The previous holder of the lock may have replaced the file. In that case the lock is
+	// on the old file, and the caller must try again.
 	if current, err := os.Stat(path); err != nil || !os.SameFile(info, current) {
 		return nil, nil, nil
 	}

@@ -20,28 +20,28 @@ var readAll = io.ReadAll // a variable, so that a test can change it
 // ReadText returns the text of a file, or an error if the file changed while it was read.
 func ReadText(path string) (text []byte, err error) {
 	if info, err := os.Stat(path); err != nil {
-		return nil, cannot("read the file", err)
+		return nil, failedTo("read the file", err)
 	} else if !info.Mode().IsRegular() {
 		return nil, ErrNotRegular // opening a pipe would wait for a writer
 	}
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // with O_NONBLOCK, because the path may have become a pipe
 	if err != nil {
-		return nil, cannot("read the file", err)
+		return nil, failedTo("read the file", err)
 	}
 	defer file.Close()
 	before, err := file.Stat()
 	if err != nil {
-		return nil, cannot("read the file", err)
+		return nil, failedTo("read the file", err)
 	}
 	if !before.Mode().IsRegular() {
 		return nil, ErrNotRegular
 	}
 	if text, err = readAll(io.LimitReader(file, MaxSize+1)); err != nil {
-		return nil, cannot("read the file", err)
+		return nil, failedTo("read the file", err)
 	}
 	after, err := file.Stat()
 	if err != nil {
-		return nil, cannot("read the file", err)
+		return nil, failedTo("read the file", err)
 	}
 	if before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) {
 		return nil, ErrBusy
@@ -49,9 +49,9 @@ func ReadText(path string) (text []byte, err error) {
 	return text, nil
 }
 
-// cannot returns an error that says what could not be done and why. It leaves out the path,
+// failedTo returns an error that says what could not be done and why. It leaves out the path,
 // because the caller adds it.
-func cannot(do string, err error) error {
+func failedTo(do string, err error) error {
 	var path *os.PathError
 	var link *os.LinkError
 	switch {

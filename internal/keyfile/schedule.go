@@ -118,9 +118,9 @@ type endOfSealing struct {
 }
 
 // endsOfSealing returns when each key of s except the last stops sealing, and which key
-// seals from then on. The key that seals from then on is the next key in s. But it may be a
-// revoked key between the two, if that was revoked only after the next key in s began to
-// seal.
+// seals from then on. Usually that is the next key in s. But a revoked key may have begun to
+// seal between these two keys. If it was revoked only after the next key in s began to seal,
+// it is the key that seals from then on.
 func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 	revoked := d.Revoked()
 	slices.SortStableFunc(revoked, func(a, b Revocation) int { return a.SealsFrom.Compare(b.SealsFrom) })
@@ -212,7 +212,8 @@ const (
 // Phase returns what the key k does at the time t.
 func (s Schedule) Phase(k *Key, t time.Time) Phase { return PhaseOf(k, s.SealerAt(t), t) }
 
-// PhaseOf returns what the key k does at the time t. sealing is the key that seals at t.
+// PhaseOf returns what the key k does at the time t. The parameter sealing is the key that
+// seals at t.
 func PhaseOf(k, sealing *Key, t time.Time) Phase {
 	switch {
 	case !k.Opens(t):

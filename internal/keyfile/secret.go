@@ -16,7 +16,7 @@ import (
 const MaxWrapped = 8 << 10
 
 // Secret is the secret of a key, encrypted or not. Printing it reveals nothing: a
-// mcpseal.Key prints without its secret, and wrapped is encrypted.
+// mcpseal.Key prints without its secret, and the field wrapped is encrypted.
 type Secret struct {
 	key     mcpseal.Key
 	scheme  string // the name of the encryption method, such as "age"; "" if the secret is not encrypted
@@ -102,19 +102,20 @@ func (k *Key) Open(ctx context.Context, unwrappers []Unwrapper) (key mcpseal.Key
 			return mcpseal.Key{}, err
 		}
 		if matches {
-			return k.unwrapped(text)
+			return k.parseUnwrapped(text)
 		}
 	}
 	return mcpseal.Key{}, fmt.Errorf("key %s: its secret is wrapped with %s, and nothing was given that unwraps that", k.ID, k.Secret.scheme)
 }
 
-// unwrapped returns the key whose text was decrypted. The text may have a line end after it.
-func (k *Key) unwrapped(text []byte) (mcpseal.Key, error) {
+// parseUnwrapped returns the key in a decrypted text. The text may have a line end after the
+// key.
+func (k *Key) parseUnwrapped(text []byte) (mcpseal.Key, error) {
 	key, err := mcpseal.ParseKey(strings.TrimRight(string(text), "\r\n"))
 	if err != nil {
 		return mcpseal.Key{}, fmt.Errorf("key %s: what was wrapped is %s", k.ID, strings.TrimPrefix(err.Error(), "mcpseal: "))
 	}
-	if err := k.holds(key); err != nil {
+	if err := k.checkSecret(key); err != nil {
 		return mcpseal.Key{}, fmt.Errorf("key %s: %w", k.ID, err)
 	}
 	return key, nil

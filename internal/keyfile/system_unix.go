@@ -35,17 +35,17 @@ func tryLock(file *os.File) (bool, error) {
 	}
 }
 
-// keepOwner gives file the owner of the file that like describes. It does nothing if like is
-// nil.
-func keepOwner(file *os.File, like os.FileInfo) error {
-	if like == nil {
+// keepOwner gives a file the owner of another file, which old describes. It does nothing if
+// old is nil.
+func keepOwner(file *os.File, old os.FileInfo) error {
+	if old == nil {
 		return nil
 	}
 	info, err := file.Stat()
 	if err != nil {
 		return err
 	}
-	was, ok := like.Sys().(*syscall.Stat_t)
+	was, ok := old.Sys().(*syscall.Stat_t)
 	is, ok2 := info.Sys().(*syscall.Stat_t)
 	if !ok || !ok2 || was.Uid == is.Uid && was.Gid == is.Gid {
 		return nil

@@ -9,23 +9,23 @@ import (
 
 const fileMode = 0o600
 
-// modeLike returns the mode of a new file that replaces the file that like describes. The
-// owner may read and write the new file. The group may read it if the group, but not
-// everybody, could read the old file. Nobody else may read it.
-func modeLike(like os.FileInfo) os.FileMode {
-	if like != nil && like.Mode().Perm()&0o044 == 0o040 {
+// modeLike returns the mode of a new file that replaces an old file. The owner may read and
+// write the new file. The group may read it if the group, but not everybody, could read the
+// old file. Nobody else may read it. If old is nil, there is no old file.
+func modeLike(old os.FileInfo) os.FileMode {
+	if old != nil && old.Mode().Perm()&0o044 == 0o040 {
 		return fileMode | 0o040
 	}
 	return fileMode
 }
 
 // writeBeside writes text to a temporary file in the folder of path, and returns the name of
-// that file. If like is not nil, the temporary file gets the owner of the file that like
-// describes.
-func writeBeside(path string, text []byte, like os.FileInfo) (name string, err error) {
+// that file. If old is not nil, the temporary file will replace the file that old describes,
+// and gets its owner.
+func writeBeside(path string, text []byte, old os.FileInfo) (name string, err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), temporaryName(path))
 	if err != nil {
-		return "", cannot("write in its folder", err)
+		return "", failedTo("write in its folder", err)
 	}
 	defer func() {
 		if err != nil {
@@ -33,25 +33,25 @@ func writeBeside(path string, text []byte, like os.FileInfo) (name string, err e
 			os.Remove(file.Name())
 		}
 	}()
-	if err = keepOwner(file, like); err != nil {
-		return "", cannot("keep the file's owner: only they and root can change it", err)
+	if err = keepOwner(file, old); err != nil {
+		return "", failedTo("keep the file's owner: only they and root can change it", err)
 	}
-	if err = file.Chmod(modeLike(like)); err != nil {
-		return "", cannot("set the mode", err)
+	if err = file.Chmod(modeLike(old)); err != nil {
+		return "", failedTo("set the mode", err)
 	}
 	if _, err = file.Write(text); err != nil {
-		return "", cannot("write in its folder", err)
+		return "", failedTo("write in its folder", err)
 	}
 	if err = file.Sync(); err != nil {
-		return "", cannot("write in its folder", err)
+		return "", failedTo("write in its folder", err)
 	}
 	return file.Name(), file.Close()
 }
 
-// synced writes the folder to disk, so that a change in it survives a crash.
-func synced(folder *os.File) error {
+// syncFolder writes the folder to disk, so that a change in it survives a crash.
+func syncFolder(folder *os.File) error {
 	if err := ignoreUnsupported(folder.Sync()); err != nil {
-		return fmt.Errorf("the file was changed, but that may not survive a crash: %w", cannot("sync its folder", err))
+		return fmt.Errorf("the file was changed, but that may not survive a crash: %w", failedTo("sync its folder", err))
 	}
 	return nil
 }

@@ -38,26 +38,26 @@ func Create(path string, d *Document) error {
 	defer os.Remove(temporary)
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
-		return cannot("open its folder", err)
+		return failedTo("open its folder", err)
 	}
 	defer folder.Close()
 	if err := os.Link(temporary, path); errors.Is(err, os.ErrExist) {
 		return ErrExists
 	} else if err != nil {
-		return cannot("make the file", err)
+		return failedTo("make the file", err)
 	}
-	return synced(folder)
+	return syncFolder(folder)
 }
 
-// Update applies change to the document in the file and replaces the file with the result,
-// completely or not at all. Updates of the same file wait for each other. If something else
-// changes the file at the same time, Update returns an error. before and after are the modes
-// of the file before and after the change.
+// Update applies the function change to the document in the file and replaces the file with
+// the result, completely or not at all. Updates of the same file wait for each other. If
+// something else changes the file at the same time, Update returns an error. The results
+// before and after are the file's modes before and after the change.
 func Update(path string, change func(*Document) error) (before, after os.FileMode, err error) {
 	// If path is a link, it stays a link: the file that it leads to is replaced.
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return 0, 0, cannot("read the file", err)
+		return 0, 0, failedTo("read the file", err)
 	}
 	file, info, err := openLocked(target)
 	if err != nil {
@@ -66,7 +66,7 @@ func Update(path string, change func(*Document) error) (before, after os.FileMod
 	defer file.Close() // this also releases the lock
 	text, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
 	if err != nil {
-		return 0, 0, cannot("read the file", err)
+		return 0, 0, failedTo("read the file", err)
 	}
 	document, err := Parse(text)
 	if err != nil {
@@ -86,7 +86,7 @@ func Update(path string, change func(*Document) error) (before, after os.FileMod
 	defer os.Remove(temporary) // does nothing if the file was renamed
 	folder, err := os.Open(filepath.Dir(target))
 	if err != nil {
-		return 0, 0, cannot("open its folder", err)
+		return 0, 0, failedTo("open its folder", err)
 	}
 	defer folder.Close()
 	// Return an error if something else changed the file. A change between this check and
@@ -102,7 +102,7 @@ func Update(path string, change func(*Document) error) (before, after os.FileMod
 		file.Close() // some systems without locks cannot replace an open file
 	}
 	if err := os.Rename(temporary, target); err != nil {
-		return 0, 0, cannot("replace the file", err)
+		return 0, 0, failedTo("replace the file", err)
 	}
-	return info.Mode().Perm(), modeLike(info), synced(folder)
+	return info.Mode().Perm(), modeLike(info), syncFolder(folder)
 }

@@ -17,8 +17,8 @@ func Sum(b []byte) Digest {
 	return Digest(sum[:])
 }
 
-// Same reports whether sealed, a digest in a record, equals digest. Like
-// subtle.ConstantTimeCompare it takes constant time, but it compares eight bytes at a time.
+// Same reports whether a digest in a record equals another digest. Like
+// subtle.ConstantTimeCompare, it takes constant time, but it compares eight bytes at a time.
 func Same(sealed []byte, digest *Digest) bool {
 	other := (*Digest)(sealed)
 	difference := binary.NativeEndian.Uint64(other[:8]) ^ binary.NativeEndian.Uint64(digest[:8])

@@ -30,19 +30,19 @@ type AnyCodec interface {
 // pooled buffers to a codec of this module. It does not pass them to any other codec, which
 // might retain them.
 type Texts[R callback.Reason] struct {
-	Prefix  string
-	codec   AnyCodec
-	ours    Codec // the same as codec if that is a codec of this module, otherwise nil
-	failed  R     // the reason of the failure if the codec fails
-	mayGive []R   // the reasons that the codec itself may give for a text that it does not open
+	Prefix   string
+	codec    AnyCodec
+	ours     Codec // the same as codec if that is a codec of this module, otherwise nil
+	fallback R     // the reason of a failure for which the codec gives no reason in mayGive
+	mayGive  []R   // the reasons that the codec itself may give for a text that it does not open
 }
 
 // NewTexts returns a Texts for a prefix and a codec. If the codec returns an error that
-// wraps a reason in mayGive, Open fails with that reason; any other failure has the reason
-// in the parameter failed.
-func NewTexts[R callback.Reason](prefix string, codec AnyCodec, failed R, mayGive ...R) Texts[R] {
+// wraps a reason in mayGive, Open fails with that reason. Any other failure has the fallback
+// reason.
+func NewTexts[R callback.Reason](prefix string, codec AnyCodec, fallback R, mayGive ...R) Texts[R] {
 	ours, _ := codec.(Codec)
-	return Texts[R]{prefix, codec, ours, failed, mayGive}
+	return Texts[R]{prefix, codec, ours, fallback, mayGive}
 }
 
 const errText = plain.Error("the codec's text has characters that a token may not have")
@@ -52,7 +52,7 @@ func (t *Texts[R]) Seal(ctx context.Context, s *Scratch) (text string, failed *c
 	failed = callback.Check(func() (err error) {
 		text, err = t.seal(ctx, s)
 		return err
-	}, t.failed)
+	}, t.fallback)
 	return text, failed
 }
 
@@ -72,13 +72,13 @@ func (t *Texts[R]) seal(ctx context.Context, s *Scratch) (string, error) {
 	return t.Prefix + string(text), nil
 }
 
-// Open returns the payload of a text without its prefix. The payload is valid until s is
-// released.
+// Open returns the payload of a text from which the caller has cut the prefix. The payload
+// is valid until s is released.
 func (t *Texts[R]) Open(ctx context.Context, s *Scratch, text string) (payload []byte, failed *callback.Failure[R]) {
 	failed = callback.Check(func() (err error) {
 		payload, err = t.open(ctx, s, text)
 		return err
-	}, t.failed, t.mayGive...)
+	}, t.fallback, t.mayGive...)
 	return payload, failed
 }
 

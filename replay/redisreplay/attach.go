@@ -49,7 +49,7 @@ func (s *Store) introduce(ctx context.Context, client *redis.Client, unused bool
 		return errClone
 	}
 	level, text := slog.LevelInfo, "redisreplay: a restart of this Redis forgets no used token"
-	if !l.report.keeps(false) {
+	if !l.report.keepsTokens(false) {
 		level, text = slog.LevelWarn, "redisreplay: a restart of this Redis may forget used tokens, and users start over: "+
 			"set appendonly yes and appendfsync always to avoid that, if it has no replicas"
 	}

@@ -13,13 +13,13 @@
 // a process whose clock is further behind would accept the token again after the key is
 // gone.
 //
-// A server can forget used tokens: when it is restarted, flushed, replaced by a replica that
-// lacks the last writes, or evicts keys. The store notices this, and refuses tokens that
-// were issued before that moment or within a minute after it ([Config.Skew]). Users must
-// start over, but no token works twice. For this check, the store keeps a note in the
-// server, called the epoch. It checks the epoch twice a second and after every new
-// connection. Using a token still takes only one command. With a new server, the store
-// refuses all tokens for the first minute.
+// A server can forget used tokens: when it is restarted or flushed, when a replica that lacks
+// the last writes takes its place, or when it evicts keys. The store notices this, and
+// refuses tokens that were issued before that moment or within a minute after it
+// ([Config.Skew]). Users must start over, but no token works twice. For this check, the store
+// keeps a note in the server, called the epoch. It checks the epoch twice a second and after
+// every new connection. Using a token still takes only one command. With a new server, the
+// store refuses all tokens for the first minute.
 //
 // A flush, and a restart that a proxy hides, go unnoticed for up to a second. Users need not
 // start over after a restart of the server if it has the settings appendonly yes and

@@ -25,7 +25,7 @@ const epochFormat = "mcpseal-epoch-1"
 func newEpoch(now time.Time, r *report) epoch {
 	return epoch{
 		id: rand.Text(), made: now,
-		run: r.run, history: r.history, evicted: r.evicted, keeps: r.keeps(false),
+		run: r.run, history: r.history, evicted: r.evicted, keeps: r.keepsTokens(false),
 	}
 }
 
@@ -72,13 +72,13 @@ func isIdentity(text string) bool {
 }
 
 // follow returns the epoch that must replace e in the server that sent the report r. If the
-// server may have lost used tokens, next has a new id, and why says what happened. Otherwise
-// why is "".
-func (e epoch) follow(now time.Time, r *report) (next epoch, why string) {
+// server may have lost used tokens, this epoch has a new id, and the reason says what
+// happened. Otherwise the reason is "".
+func (e epoch) follow(now time.Time, r *report) (next epoch, reason string) {
 	switch {
 	case e.id == "":
 		return newEpoch(now, r), "it holds no epoch: it is new, or has lost all its keys"
-	case e.run != r.run && !(e.keeps && r.keeps(false)):
+	case e.run != r.run && !(e.keeps && r.keepsTokens(false)):
 		return newEpoch(now, r), "it was restarted, or a replica was promoted"
 	case e.run == r.run && e.history != r.history:
 		return newEpoch(now, r), "its replication changed"
@@ -86,6 +86,6 @@ func (e epoch) follow(now time.Time, r *report) (next epoch, why string) {
 		return newEpoch(now, r), "it has evicted keys"
 	}
 	next = e
-	next.run, next.history, next.evicted, next.keeps = r.run, r.history, r.evicted, r.keeps(e.keeps)
+	next.run, next.history, next.evicted, next.keeps = r.run, r.history, r.evicted, r.keepsTokens(e.keeps)
 	return next, ""
 }

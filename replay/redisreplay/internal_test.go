@@ -62,7 +62,7 @@ func TestALookCoversASecond(t *testing.T) {
 // TestWhenARestartLosesNothing changes one thing of a server that keeps every use.
 func TestWhenARestartLosesNothing(t *testing.T) {
 	keeping := report{aof: true, fsync: "always", alone: true}
-	if !keeping.keeps(false) {
+	if !keeping.keepsTokens(false) {
 		t.Fatal("a server that keeps every use does not")
 	}
 	for name, change := range map[string]func(*report){
@@ -75,11 +75,11 @@ func TestWhenARestartLosesNothing(t *testing.T) {
 	} {
 		r := keeping
 		change(&r)
-		if r.keeps(false) {
+		if r.keepsTokens(false) {
 			t.Errorf("%s: a restart keeps flows", name)
 		}
-		if r.keeps(true) != r.rewriting {
-			t.Errorf("%s: kept before, a restart keeps flows: %v", name, r.keeps(true))
+		if r.keepsTokens(true) != r.rewriting {
+			t.Errorf("%s: kept before, a restart keeps flows: %v", name, r.keepsTokens(true))
 		}
 	}
 }
@@ -115,7 +115,7 @@ func FuzzReport(f *testing.F) {
 	f.Add("", "", "")
 	f.Fuzz(func(t *testing.T, info, fsync, lazy string) {
 		r := newReport(info, map[string]string{"appendfsync": fsync, "no-appendfsync-on-rewrite": lazy})
-		if r.keeps(false) && (fsync != "always" || lazy != "no") {
+		if r.keepsTokens(false) && (fsync != "always" || lazy != "no") {
 			t.Error("a server keeps uses that does not say so")
 		}
 		if r.check() != nil {

@@ -28,11 +28,11 @@ func (s *server) settle(ctx context.Context, l *look) error {
 		}
 		if next == e {
 			l.report, l.epoch = r, e
-			s.bound(l)
+			s.setFrom(l)
 			return nil
 		}
-		// If several processes replace the epoch at once, only the first one succeeds. Then
-		// all of them read the epoch again.
+		// If several processes replace the epoch at once, only the first one succeeds. After
+		// that, all of them read the epoch again.
 		swapped, err := s.client.Eval(ctx, swap, []string{s.key}, text, next.String()).Bool()
 		if err != nil {
 			return err
@@ -47,10 +47,10 @@ func (s *server) settle(ctx context.Context, l *look) error {
 
 const swap = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[2]) return 1 end return 0`
 
-// bound sets l.from. Tokens issued before this time are refused. A token whose use was
-// forgotten was issued before the epoch was made. But another clock dated the token, so
-// bound adds the skew.
-func (s *server) bound(l *look) {
+// setFrom sets l.from. Tokens issued before this time are refused. A token whose use was
+// forgotten was issued before the epoch was made. But the date of the token comes from
+// another clock, so setFrom adds the skew.
+func (s *server) setFrom(l *look) {
 	now := time.Now()
 	switch last := s.seen.Load(); {
 	case last == nil:
@@ -70,8 +70,8 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // read returns the server's report and the text of its epoch, both read on one connection.
-// If there is no epoch, read writes a mark in its place. Trying to write also shows whether
-// the server accepts writes: a master that was replaced may refuse them.
+// If there is no epoch, it writes a mark in the place of the epoch. Trying to write also
+// shows whether the server accepts writes: a master that was replaced may refuse them.
 func (s *server) read(ctx context.Context) (report, string, error) {
 	var err error
 	for range 3 { // try again if a cluster is moving the slot to another server

@@ -36,8 +36,8 @@ const (
 		"so the store cannot notice when it forgets used tokens: use another server")
 )
 
-// newReport makes a report from the answers to INFO and to CONFIG GET *append*. config may
-// be empty.
+// newReport makes a report from the answers to INFO and to CONFIG GET *append*. The second
+// answer may be empty.
 func newReport(info string, config map[string]string) report {
 	said := map[string]string{}
 	for line := range strings.Lines(info) {
@@ -92,12 +92,12 @@ func (r *report) leapt(since *report) bool {
 		r.clock.Sub(since.clock)-r.asked.Sub(since.asked) > maxLeap
 }
 
-// keeps reports whether the server still has all used tokens after a restart. For that, the
-// server must write to its disk before it answers, and must have no replicas: a replica that
-// lacks used tokens may take its place. The parameter kept is the result for the previous
-// report. If it is true, the append-only file was complete then, and stays complete while it
-// is rewritten.
-func (r *report) keeps(kept bool) bool {
+// keepsTokens reports whether the server still has all used tokens after a restart. For that,
+// the server must write to its disk before it answers, and must have no replicas: a replica
+// that lacks used tokens may take its place. The parameter kept is the result for the
+// previous report. If it is true, the append-only file was complete at that time, and stays
+// complete while it is rewritten.
+func (r *report) keepsTokens(kept bool) bool {
 	return r.aof && r.fsync == "always" && !r.lazy && r.alone && (kept || !r.rewriting)
 }
 

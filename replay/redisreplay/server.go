@@ -40,7 +40,7 @@ type server struct {
 	now     *look // the check that is under way, or nil if there is none
 	watched bool
 
-	// Only the goroutine that does a check uses key and slot.
+	// Only the goroutine that does a check uses the fields key and slot.
 	key  string // the key that holds the epoch
 	slot int
 }
@@ -57,10 +57,10 @@ type look struct {
 	from   time.Time // tokens issued before this time are refused
 }
 
-// covers reports whether the check is still valid for an answer of the server. at is the
-// time when the answer came, and dials is how many connections the client had made by then.
-// A connection made after the check may lead to a server that was restarted, or to another
-// server.
+// covers reports whether the check is still valid for an answer of the server. The parameter
+// at is the time when the answer came, and dials is how many connections the client had made
+// by then. A connection made after the check may lead to a server that was restarted, or to
+// another server.
 func (l *look) covers(dials int64, at time.Time) bool {
 	if l == nil || l.dials < dials {
 		return false
@@ -88,8 +88,8 @@ func (s *server) vouch(ctx context.Context, issued time.Time) error {
 	return nil
 }
 
-// look waits for a check that covers an answer, and returns that check. It starts a check if
-// none is under way; concurrent callers share the same check.
+// look waits for a check that is valid for an answer (see [look.covers]), and returns that
+// check. It starts a check if none is under way; concurrent callers share the same check.
 func (s *server) look(ctx context.Context, dials int64, at time.Time) (*look, error) {
 	for {
 		s.mu.Lock()
@@ -167,7 +167,7 @@ func (s *server) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
-// ProcessHook records in each command of this store which server answers the command.
+// ProcessHook makes each command of this store record the server that answers it.
 func (s *server) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		s.answer(cmd)

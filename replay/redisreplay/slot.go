@@ -15,9 +15,9 @@ const (
 	errNoSlots = mcpseal.PlainError("a Redis of the cluster has no slots")
 )
 
-// ownSlot returns the lowest slot that the server owns, among the slots with the number from
-// or a higher one. Every process finds the same slot in this way.
-func ownSlot(ctx context.Context, server *redis.Client, from int) (int, error) {
+// ownSlot returns the lowest slot that the server owns and that has at least the number
+// minSlot. Every process finds the same slot in this way.
+func ownSlot(ctx context.Context, server *redis.Client, minSlot int) (int, error) {
 	id, err := server.Do(ctx, "cluster", "myid").Text()
 	if err != nil {
 		return 0, err
@@ -29,8 +29,8 @@ func ownSlot(ctx context.Context, server *redis.Client, from int) (int, error) {
 	}
 	first := slots
 	for _, r := range ranges {
-		if len(r.Nodes) > 0 && r.Nodes[0].ID == id && r.End >= from {
-			first = min(first, max(r.Start, from))
+		if len(r.Nodes) > 0 && r.Nodes[0].ID == id && r.End >= minSlot {
+			first = min(first, max(r.Start, minSlot))
 		}
 	}
 	if first < 0 || first >= slots {

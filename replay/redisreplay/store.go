@@ -88,7 +88,7 @@ func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 	if left <= 0 {
 		return nil, errOver
 	}
-	milliseconds := int64((keep(use, left)-1)/time.Millisecond) + 1
+	milliseconds := int64((keepFor(use, left)-1)/time.Millisecond) + 1
 	cmd := &command{StatusCmd: redis.NewStatusCmd(ctx, "set", s.key(use), "1", "nx", "px", milliseconds), store: s}
 	cmd.SetStepCount(1) // without this, a cluster client asks the server for the step count
 	switch err := s.client.Process(ctx, cmd); {
@@ -110,16 +110,16 @@ func (s *Store) spend(ctx context.Context, use *mcpseal.Use) (*server, error) {
 // maxLifetime is longer than any lifetime that a boundary allows.
 const maxLifetime = 11 * 365 * 24 * time.Hour
 
-// keep returns how long the server must remember a use. left is the time until use.Until by
-// the clock of this process. If that clock is ahead, left is too short, so keep returns at
-// least the token's whole lifetime. The result is a duration, so that the server's clock
-// need not agree with the clock of this process. The result is limited, so that no key stays
-// for ever.
-func keep(use *mcpseal.Use, left time.Duration) time.Duration {
+// keepFor returns how long the server must remember a use. The parameter remaining is the time
+// until use.Until by the clock of this process. If that clock is ahead, this time is too
+// short, so the result is at least the token's whole lifetime. The result is a duration, so
+// that the server's clock need not agree with the clock of this process. The result is
+// limited, so that no key stays for ever.
+func keepFor(use *mcpseal.Use, remaining time.Duration) time.Duration {
 	if lifetime := use.Until.Sub(use.Issued); lifetime <= maxLifetime {
-		return max(left, lifetime)
+		return max(remaining, lifetime)
 	}
-	return left // the lifetime makes no sense, so use.Issued is ignored
+	return remaining // the lifetime makes no sense, so use.Issued is ignored
 }
 
 func (s *Store) key(use *mcpseal.Use) string {

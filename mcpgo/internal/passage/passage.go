@@ -29,8 +29,8 @@ type Call struct {
 type Arguments struct {
 	Tool    string // the tool's name
 	Sent    []byte // what the client sent
-	Settled []byte // the JSON of the arguments when their two forms last agreed
-	Alike   bool   // true if it is known that every reader gets the same values from Sent, and from Settled
+	Settled []byte // the JSON of the arguments when their two forms, text and decoded value, last agreed
+	Alike   bool   // true if it is known that all readers get the same values from Sent, and that all get the same values from Settled
 	Refused error  // not nil if the arguments were refused after hooks had seen them
 
 	isDecoded bool
