@@ -1,4 +1,4 @@
-"""Attacks on the servers in e2e/backends, as raw requests. Standard library alone.
+"""Attacks on the servers in e2e/backends, as raw requests. It needs only the standard library.
 
   python attacks.py run RESULTS URL        sends every attack; CANARY and JOURNAL must be set
   python attacks.py run RESULTS COMMAND…   sends them to a server on stdio
@@ -45,7 +45,8 @@ class Target:
             connection.close()
 
     def send(self, method, params, user="alice", text=None, body=None, chunked=False, drop=(), **changed):
-        """Posts a request. text replaces the JSON text, body the bytes; changed are headers."""
+        """Posts a request. If text or body is given, it replaces the JSON text or the bytes of the
+        body. The keyword arguments in changed are HTTP headers."""
         params = {**params, "_meta": {
             "io.modelcontextprotocol/protocolVersion": REVISION,
             "io.modelcontextprotocol/clientInfo": {"name": "attacks", "version": "1"},
@@ -94,15 +95,16 @@ class Target:
 
 
 class Process(Target):
-    """A server on stdio. It has no headers, and one user, so that attacks with another header or
-    user are honest requests, or the same attack again."""
+    """A server on stdio. It has no headers and only one user. So an attack that uses another
+    header or user becomes an honest request here, or the same as another attack."""
 
     def __init__(self, command, journal):
         self.url, self.journal, self.received, self.count = None, journal, [], 0
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def post(self, body, headers, chunked=False):
-        """Sends a line, and a request after it. Returns what comes before that one's answer."""
+        """Sends the body as a line, and then another request. Returns what comes before the answer to
+        that other request."""
         self.count += 1
         end, meta = f"end {self.count}", {"io.modelcontextprotocol/protocolVersion": REVISION, "io.modelcontextprotocol/clientCapabilities": {}}
         last = {"jsonrpc": "2.0", "id": end, "method": "server/discover", "params": {"_meta": meta}}
@@ -144,13 +146,15 @@ def flip(token):
 
 
 def message(params, inside="", after="", method="tools/call", name="params"):
-    """Returns the text of a request whose params begin with the text inside, and that ends with after."""
+    """Returns the text of a request. Its params begin with the text in inside. The text in after
+    comes at its end, before the last brace."""
     text = json.dumps(params, ensure_ascii=False)
     return '{"jsonrpc":"2.0","id":1,"method":"%s","%s":{%s%s}%s' % (method, name, inside, text[1:-1], after) + "}"
 
 
 def renamed(name, genuine=False):
-    """A forged state under another spelling; with a genuine one before it, or alone."""
+    """A forged state in a member with another spelling. If genuine is true, a genuine state comes
+    before it."""
     def attack(t):
         params = call(t.token() if genuine else None)
         text = lambda p: '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":%s,"%s":"%s"}}' % (json.dumps(p)[:-1], name, FORGED)
@@ -225,7 +229,8 @@ def answers_escaped(t):
 
 
 def smuggled(t):
-    """A second request behind a body whose two lengths differ. Sent as it is, on one connection."""
+    """A second request behind a body for which two headers give different lengths. Both are sent as
+    raw bytes on one connection."""
     if t.url is None:
         return t.send("tools/call", call(FORGED))
     body = message(call(FORGED)).encode()
@@ -262,7 +267,8 @@ def two_answers(t):
     return t.send("tools/call", call(t.ask(STATE), YES, STATE), text=text)
 
 
-# name, attack, and what shows in the answer that it worked, if the journal does not
+# Each entry has the name of an attack, its function, and a text in the answer which shows that the
+# attack worked. If the text is None, the journal shows it.
 ATTACKS = [
     ("made up", forged(), None),
     ("changed", lambda t: t.send("tools/call", call(flip(t.token()))), None),

@@ -42,7 +42,8 @@ async def tap(url, file):
 
 
 def forms(text):
-    """Returns the text, and what is left of it in base64 at each of the three places where it can begin."""
+    """Returns the text, and its three forms in the base64 of a longer text. The form depends on the
+    place where the text begins."""
     yield text
     for shift in range(3):
         yield base64.b64encode(b"\0" * shift + text)[4 * bool(shift) : -4]

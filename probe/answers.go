@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The server chooses the questions. These limits bound how much the probe writes as answers.
+// The server chooses the questions, so the probe limits how much it writes as answers.
 const (
 	maxQuestions = 64       // questions that the server may ask at once
 	maxItems     = 100      // items that a schema may require of an array
@@ -37,9 +37,9 @@ func (p *probe) answers(t Target, r *reply) (all []member, err error) {
 	return all, nil
 }
 
-// answer returns the JSON text of an answer to a question. given is the answer that the
-// operator chose, or "" if the operator chose none.
-func answer(q question, given string, decline bool) (string, error) {
+// answer returns the JSON text of an answer to a question. fromOperator is the answer that the
+// operator chose, or "" if the operator chose none. If decline is true, a form is declined.
+func answer(q question, fromOperator string, decline bool) (string, error) {
 	if decline && (q.Method == "sampling/createMessage" || q.Method == "roots/list") {
 		return "", errors.New("it cannot be declined as a form can, so a call with declined answers would have an effect")
 	}
@@ -58,29 +58,29 @@ func answer(q question, given string, decline bool) (string, error) {
 		if params.Mode == "url" {
 			return `{"action":"accept"}`, nil
 		}
-		if given == "" {
+		if fromOperator == "" {
 			content, err := params.RequestedSchema.fill()
 			if err != nil {
 				return "", fmt.Errorf("%w; give one with --answer", err)
 			}
-			given = content
+			fromOperator = content
 		}
-		return `{"action":"accept","content":` + given + `}`, nil
+		return `{"action":"accept","content":` + fromOperator + `}`, nil
 	case "sampling/createMessage":
-		if given == "" {
-			given = `{"role":"assistant","content":{"type":"text","text":"Paris"},"model":"mcpseal-probe","stopReason":"endTurn"}`
+		if fromOperator == "" {
+			fromOperator = `{"role":"assistant","content":{"type":"text","text":"Paris"},"model":"mcpseal-probe","stopReason":"endTurn"}`
 		}
-		return given, nil
+		return fromOperator, nil
 	case "roots/list":
-		if given == "" {
-			given = `{"roots":[{"uri":"file:///mcpseal-probe","name":"probe"}]}`
+		if fromOperator == "" {
+			fromOperator = `{"roots":[{"uri":"file:///mcpseal-probe","name":"probe"}]}`
 		}
-		return given, nil
+		return fromOperator, nil
 	}
 	return "", fmt.Errorf("it is of a kind that is not known: %q", q.Method)
 }
 
-// accepts reports whether a message has an answer with the action accept.
+// accepts reports whether a message has an answer whose action is "accept".
 func accepts(m message) bool { return strings.Contains(m.value("inputResponses"), `"accept"`) }
 
 const (
@@ -105,8 +105,8 @@ type schema struct {
 	Pattern    string
 }
 
-// typeName is the type that a schema allows. If it allows several, typeName is the first one
-// that is not null.
+// typeName is the type that a schema allows. If the schema allows several types, typeName is
+// the first one that is not null.
 type typeName string
 
 func (t *typeName) UnmarshalJSON(text []byte) error {

@@ -10,13 +10,13 @@ type Attack struct {
 	Fix      string   `json:"fix"`      // what to do about a finding
 	Severity Severity `json:"severity"` // how bad a finding is
 	AtMost   int      `json:"atMost"`   // the maximum number of requests, honest ones included, for each target that asks once, or for each list
-	Honest   int      `json:"honest"`   // how many honest calls it completes for each target
+	Honest   int      `json:"honest"`   // how many honest calls the attack completes for each target
 
 	unsolicited bool // the attack also gets through if a tool accepts answers in its first call on purpose
 	honestState bool // the state is genuine and something else is wrong, so a refusal says nothing about the state
 	early       bool // the specification wants a refusal before the state is looked at
 	ranFirst    bool // a tool's error that differs from a refusal means that the tool ran
-	consent     bool // it is a finding only if the server went on as after the user's consent
+	consent     bool // a variant is a finding only if the server went on as it does after the user's consent
 	needs       need
 	try         func(*trial)
 }
@@ -53,13 +53,14 @@ var (
 )
 
 // tries returns the maximum number of requests that an attack with this many variants sends to
-// a target that asks once. It counts the honest calls before and after. If the server makes a
-// state invalid when it refuses it, at most 64 variants are sent again, each with a new state.
+// a target that asks once. The number includes the honest calls before and after the attack.
+// Some servers make a state invalid when they refuse it. To such a server, at most 64 variants
+// are sent again, each with a new state.
 func tries(variants int) int { return variants + 2*min(variants, 64) + 10 }
 
-// most returns the maximum number of requests that the attack sends. rounds is how many times
-// all targets together ask. books is how many lists and paged tools there are.
-func (a *Attack) most(rounds, books int) int {
+// maxRequests returns the maximum number of requests that the attack sends. rounds is how many
+// times all targets together ask questions. books is how many lists and paged tools there are.
+func (a *Attack) maxRequests(rounds, books int) int {
 	n := a.AtMost
 	if a.needs&needState != 0 {
 		n *= rounds

@@ -60,13 +60,13 @@ var answerAttacks = []Attack{
 	},
 }
 
-// variant2 is a list of answers that replace one honest answer. what says how they differ.
+// variant2 is a list of answers that replace one honest answer.
 type variant2 struct {
-	what    string
+	what    string // how these answers differ from the honest one
 	answers []member
 }
 
-// maxAltered is the maximum number of answers in one request that are replaced, one at a time.
+// maxAltered is how many answers of one request an attack replaces at most, one at a time.
 const maxAltered = 8
 
 // alterAnswers returns an attack that replaces the answers of the honest retry, one at a time.
@@ -109,7 +109,7 @@ func earlyAnswers(t *trial) {
 			t.unclear(err)
 			return
 		}
-		fresh := func() (*flow, error) { return t.first(target, target.arguments(), firstUser) }
+		fresh := func() (*flow, error) { return t.begin(target, target.arguments(), firstUser) }
 		f, err := fresh()
 		if err != nil {
 			t.unclear(err)
@@ -117,7 +117,7 @@ func earlyAnswers(t *trial) {
 		}
 		sent := t.tell(f.retry.with("inputResponses", object(whole.all)))
 		if sent.reply.outcome() == complete && t.through(f, sent.reply) {
-			t.found(target, "the answers of all rounds with the first state", append(f.before, sent)...)
+			t.recordFinding(target, "the answers of all rounds with the first state", append(f.before, sent)...)
 		}
 	}
 	if !tried {
@@ -140,7 +140,7 @@ func kindOf(answer string) string {
 	return ""
 }
 
-// nulls returns an answer in which every value of the content is null.
+// nulls returns a copy of an answer in which every value of the content is null.
 func nulls(answer string) string {
 	fields, _ := members(answer)
 	for i, m := range fields {

@@ -99,7 +99,8 @@ func (b book) page(cursor string, as user) message {
 	return b.tool.call(object(arguments)).sentBy(as)
 }
 
-// next returns the cursor for the next page that the page r carries, or "" if it has none.
+// next returns the cursor for the next page, which the reply r carries. It returns "" if the
+// reply carries no cursor.
 func (b book) next(r *reply) string {
 	result := r.message.Result
 	if result == nil || r.outcome() != complete {
@@ -115,10 +116,10 @@ func (b book) next(r *reply) string {
 	return ""
 }
 
-// lists has the protocol's methods that return lists.
+// lists are the methods of the protocol that return a list.
 var lists = []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list"}
 
-// findPages adds the lists and tools that issue a cursor to p.pages.
+// findPages finds the lists and tools that issue a cursor, and adds them to p.pages.
 func (p *probe) findPages() {
 	var all []book
 	for _, method := range lists {
@@ -134,7 +135,7 @@ func (p *probe) findPages() {
 	}
 }
 
-// walk reads the first two pages, and returns the cursor that leads to the second.
+// walk reads the first two pages of a book. It returns the cursor that leads to the second page.
 func (p *probe) walk(b book, as user) (cursor string, err error) {
 	first := p.send(b.page("", as)).reply
 	if cursor = b.next(first); cursor == "" {
@@ -146,9 +147,10 @@ func (p *probe) walk(b book, as user) (cursor string, err error) {
 	return cursor, nil
 }
 
-// eachBook sends other texts instead of a genuine cursor, for each book. list returns these
-// texts: the name of each says what it is, and the value is the text.
-func (t *trial) eachBook(list func(b book, cursor string) []member) {
+// eachBook attacks each book: it sends other texts instead of a genuine cursor. The function
+// makeTexts returns these texts as members: the name describes the text, and the value is the
+// text itself.
+func (t *trial) eachBook(makeTexts func(b book, cursor string) []member) {
 	for _, b := range t.pages {
 		cursor, err := t.walk(b, firstUser)
 		if err != nil {
@@ -156,26 +158,26 @@ func (t *trial) eachBook(list func(b book, cursor string) []member) {
 			return
 		}
 		found := 0
-		for _, other := range list(b, cursor) {
+		for _, other := range makeTexts(b, cursor) {
 			if found == enough || t.ended != nil {
 				break
 			}
-			if t.page(b, other.name, other.value, firstUser) {
+			if t.tryCursor(b, other.name, other.value, firstUser) {
 				found++
 			}
 		}
 	}
 }
 
-// page asks for a page with a cursor that the server must refuse. It returns true, and records
-// a finding, if the server does not refuse it.
-func (t *trial) page(b book, what, cursor string, as user) bool {
+// tryCursor asks for a page with a cursor that the server must refuse. If the server does not
+// refuse the cursor, tryCursor records a finding and returns true.
+func (t *trial) tryCursor(b book, what, cursor string, as user) bool {
 	sent := t.send(b.page(cursor, as))
 	t.result.Outcomes[sent.reply.outcome().String()]++
 	if sent.reply.outcome() != complete || t.Refusal != "" && strings.Contains(sent.reply.shown(), t.Refusal) {
 		return false
 	}
-	t.found(b.target(), what, sent)
+	t.recordFinding(b.target(), what, sent)
 	return true
 }
 
@@ -190,7 +192,7 @@ func cursorOtherList(t *trial) {
 		for _, to := range spread(t.pages, 12) {
 			if from.String() != to.String() {
 				tried = true
-				t.page(to, "with the cursor of "+from.String(), cursor, firstUser)
+				t.tryCursor(to, "with the cursor of "+from.String(), cursor, firstUser)
 			}
 		}
 		if from.tool == nil {
@@ -204,7 +206,7 @@ func cursorOtherList(t *trial) {
 				continue
 			}
 			tried = true
-			t.page(b, "with the cursor for other arguments: "+c.name, cursor, firstUser)
+			t.tryCursor(b, "with the cursor for other arguments: "+c.name, cursor, firstUser)
 			break
 		}
 	}
@@ -231,7 +233,7 @@ func cursorOtherUser(t *trial) {
 		case result.CacheScope == "public":
 			t.inform(b.target(), "the list is public, so its cursors are not of one user", sent)
 		default:
-			t.found(b.target(), "sent by the other user", sent)
+			t.recordFinding(b.target(), "sent by the other user", sent)
 		}
 	}
 }
@@ -250,9 +252,9 @@ func crossed(t *trial) {
 				return
 			}
 			if sent := t.tell(f.retry.with("requestState", quoted(cursor))); t.through(f, sent.reply) {
-				t.found(target, "with the cursor of "+b.String()+" as its state", sent)
+				t.recordFinding(target, "with the cursor of "+b.String()+" as its state", sent)
 			}
-			t.page(b, "with the state of "+target.String()+" as its cursor", f.state, firstUser)
+			t.tryCursor(b, "with the state of "+target.String()+" as its cursor", f.state, firstUser)
 		}
 	}
 }

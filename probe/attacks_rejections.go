@@ -30,16 +30,16 @@ var rejectionAttacks = []Attack{
 				sent := t.send(target.call(target.arguments()).with("_meta", meta(canNothing)))
 				t.result.Outcomes[sent.reply.outcome().String()]++
 				if sent.reply.outcome() == asked && len(sent.reply.keys()) > 0 {
-					t.found(target, "it asks all the same", sent)
+					t.recordFinding(target, "it asks all the same", sent)
 				}
 			}
 		},
 	},
 }
 
-// comparable reports whether the refusal of a request can be compared with other refusals. It
-// can if the request is well-formed, with arguments that the target accepts and a state that is
-// a string of ordinary size.
+// comparable reports whether the refusal of a request can be compared with other refusals. That
+// is so if the request is well-formed, with arguments that the target accepts and with a state
+// that is a string of ordinary size.
 func (p *probe) comparable(m message) bool {
 	value, names := m.value("requestState"), map[string]bool{}
 	for _, param := range m.params {
@@ -68,7 +68,7 @@ func oracle(t *trial) {
 			}
 			form := e.form(masks)
 			if !seen[form] && len(seen) > 0 && len(t.result.Findings) < enough {
-				t.found(target, "two refusals differ: "+first.reply.brief(first.form(masks), 160)+" and "+e.reply.brief(form, 160), *first, *e)
+				t.recordFinding(target, "two refusals differ: "+first.reply.brief(first.form(masks), 160)+" and "+e.reply.brief(form, 160), *first, *e)
 			}
 			seen[form] = true
 		}
@@ -76,23 +76,23 @@ func oracle(t *trial) {
 }
 
 // form returns a text with everything by which a client can tell two refusals apart. It leaves
-// out the state that the client sent. If masks is true, it also leaves out numbers and ids in
+// out the state that the client sent. If maskIDs is true, it also leaves out numbers and ids in
 // the message and the data.
-func (e exchange) form(masks bool) string {
+func (e exchange) form(maskIDs bool) string {
 	form := e.reply.form()
 	escaped, _ := json.Marshal(unquoted(e.message.value("requestState")))
 	for _, text := range []string{e.message.value("requestState"), string(escaped)} { // two ways to write the state
 		form = strings.ReplaceAll(form, text, "(the state)")
 	}
-	if head, rest, ok := strings.Cut(form, ", message "); masks && ok {
+	if head, rest, ok := strings.Cut(form, ", message "); maskIDs && ok {
 		form = head + ", message " + ids.ReplaceAllString(rest, "#")
-	} else if masks {
+	} else if maskIDs {
 		form = ids.ReplaceAllString(form, "#")
 	}
 	return form
 }
 
-// ids matches texts that may be the number of an error or of a trace.
+// ids is a pattern for texts that may be the number of an error or of a trace.
 var ids = regexp.MustCompile(`[0-9a-fA-F-]{6,}|[0-9]+`)
 
 func echoedState(t *trial) {
@@ -103,7 +103,7 @@ func echoedState(t *trial) {
 		}
 		t.result.Outcomes[e.reply.outcome().String()]++
 		if strings.Contains(string(e.reply.raw), text) {
-			t.found(Target{Method: e.message.method, Name: unquoted(e.message.value("name") + e.message.value("uri"))}, "the refusal repeats the state", e)
+			t.recordFinding(Target{Method: e.message.method, Name: unquoted(e.message.value("name") + e.message.value("uri"))}, "the refusal repeats the state", e)
 			return
 		}
 	}

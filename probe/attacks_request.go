@@ -122,7 +122,7 @@ func otherTarget(t *trial) {
 					m, what = m.with("arguments", arguments), "with the state and the arguments of "+from.String()
 				}
 				if sent := t.tell(m); t.through(f, sent.reply) {
-					t.found(to, what, append(slices.Clone(stolen.before), sent)...)
+					t.recordFinding(to, what, append(slices.Clone(stolen.before), sent)...)
 					break
 				}
 			}
@@ -145,7 +145,7 @@ func otherArguments(t *trial) {
 		var list []variant
 		for _, c := range spread(t.changedArguments(target), 24) {
 			// A refusal means something only if the target accepts these arguments in a new call.
-			if _, err := t.first(target, c.value, firstUser); err != nil {
+			if _, err := t.begin(target, c.value, firstUser); err != nil {
 				t.result.Outcomes[early.String()]++
 				continue
 			}
@@ -154,8 +154,9 @@ func otherArguments(t *trial) {
 				break
 			}
 		}
-		t.variants(f, list, func() (*flow, error) { return t.mint(target) })
-		// The tool does not know this extra member, so perhaps nothing on the server reads it.
+		t.tryVariants(f, list, func() (*flow, error) { return t.mint(target) })
+		// Send one more member, which the tool does not know. Perhaps nothing on the server
+		// reads it.
 		fresh, err := t.mint(target)
 		if err != nil {
 			t.unclear(err)
@@ -164,7 +165,7 @@ func otherArguments(t *trial) {
 		own, _ := members(target.arguments())
 		sent := t.tell(fresh.retry.with("arguments", object(append(slices.Clone(own), member{`"mcpseal_probe"`, quoted(canary)}))))
 		if tried = true; t.through(fresh, sent.reply) {
-			t.unknown(target, "one more member", sent, fresh.before)
+			t.recordUnknown(target, "one more member", sent, fresh.before)
 		}
 	}
 	if !tried {
@@ -172,19 +173,20 @@ func otherArguments(t *trial) {
 	}
 }
 
-// unknown records that a change got through in a member that the target does not know. It is a
-// finding only if the result shows that the server read the member, and otherwise information.
-func (t *trial) unknown(target Target, what string, sent exchange, before []exchange) {
+// recordUnknown is called if the server accepted a change in a member that the target does not
+// know. It records a finding if the result shows that the server read the member, and otherwise
+// information.
+func (t *trial) recordUnknown(target Target, what string, sent exchange, before []exchange) {
 	shown := append(slices.Clone(before), sent)
 	if strings.Contains(sent.reply.shown(), canary) {
-		t.found(target, what, shown...)
+		t.recordFinding(target, what, shown...)
 		return
 	}
 	t.inform(target, what+", which may be read by nobody", shown...)
 }
 
-// changedArguments returns arguments that differ from the target's own. For each of them, name
-// says what differs, and value is the JSON text of all arguments.
+// changedArguments returns arguments that differ from the target's own, as members: the name
+// says what differs, and the value is the JSON text of all arguments.
 func (p *probe) changedArguments(target Target) (all []member) {
 	if target.Others != "" {
 		all = append(all, member{"the other arguments", target.Others})
@@ -236,7 +238,7 @@ func rewrittenArguments(t *trial) {
 			case sent.reply.lost != nil:
 				t.unclear(t.not(target, sent.reply))
 			default:
-				t.found(target, v.name+": an honest retry was refused", append(f.before, sent)...)
+				t.recordFinding(target, v.name+": an honest retry was refused", append(f.before, sent)...)
 			}
 		}
 	}
@@ -258,8 +260,8 @@ func spaced(own []member) string {
 	return text.String()
 }
 
-// escaped writes the first letter of each name, and of each value that is a string, as an
-// escape.
+// escaped returns the JSON text of an object with these members. It writes the first letter of
+// each name, and of each value that is a string, as an escape.
 func escaped(own []member) string {
 	again := slices.Clone(own)
 	escape := func(text string) string {
@@ -274,12 +276,12 @@ func escaped(own []member) string {
 	return object(again)
 }
 
-// twin is a pair of arguments that a server must not treat as equal. The first is for the first
-// request, the other for the retry.
+// twin is a pair of JSON objects with arguments, which a server must not treat as equal. One is
+// for the first request, the other for the retry.
 type twin struct {
 	what, first, retry string
 	unknown            bool // the difference is in a member that the target does not know
-	visible            bool // it is a finding only if the results for the two differ
+	visible            bool // the attack is a finding only if the results for the two differ
 }
 
 // differs reports whether the result of the attack differs from the result of an honest call
@@ -289,8 +291,8 @@ func (t *trial) differs(target Target, pair twin, sent exchange) bool {
 	return err == nil && t.send(f.retry).reply.shown() != sent.reply.shown()
 }
 
-// twins returns an attack that sends the first request with the first arguments of each pair,
-// and the retry with the other arguments.
+// twins returns an attack. For each pair, the attack sends the first request with the first
+// arguments, and the retry with the other arguments.
 func twins(list func(t *trial, target Target) []twin) func(*trial) {
 	return func(t *trial) {
 		for _, target := range t.targets() {
@@ -311,9 +313,9 @@ func twins(list func(t *trial, target Target) []twin) func(*trial) {
 				switch {
 				case !t.through(f, sent.reply):
 				case pair.unknown || pair.visible && !t.differs(target, pair, sent):
-					t.unknown(target, pair.what, sent, f.before)
+					t.recordUnknown(target, pair.what, sent, f.before)
 				default:
-					t.found(target, pair.what, append(f.before, sent)...)
+					t.recordFinding(target, pair.what, append(f.before, sent)...)
 					found++
 				}
 			}
@@ -381,9 +383,9 @@ func typeOf(value string) string {
 func duplicateMembers(t *trial) {
 	for _, target := range t.targets() {
 		fresh := func() (*flow, error) { return t.mint(target) }
-		own, i, second, ok := t.echoed(target)
+		own, i, second, ok := t.findEchoed(target)
 		if ok {
-			t.show(target, fresh, doubled(own, i, second), func(sent exchange) bool { return strings.Contains(sent.reply.shown(), second) })
+			t.sendEach(target, fresh, doubled(own, i, second), func(sent exchange) bool { return strings.Contains(sent.reply.shown(), second) })
 		}
 		// Send the state twice in one request, genuine and changed, in both orders. Whichever
 		// copy the server reads, it must refuse one of the two requests.
@@ -396,7 +398,7 @@ func duplicateMembers(t *trial) {
 				return
 			}
 			values := []string{quoted(f.state), quoted(forged(f.state))}
-			m := f.retry.without("requestState").and(`"requestState"`, values[order[0]]).and(`"requestState"`, values[order[1]])
+			m := f.retry.without("requestState").adding(`"requestState"`, values[order[0]]).adding(`"requestState"`, values[order[1]])
 			sent := t.tell(m)
 			if t.through(f, sent.reply) {
 				both++
@@ -404,15 +406,15 @@ func duplicateMembers(t *trial) {
 			}
 		}
 		if both == len(orders) {
-			t.found(target, "a genuine and a changed state, in both orders", shown...)
+			t.recordFinding(target, "a genuine and a changed state, in both orders", shown...)
 		}
 	}
 }
 
-// echoed looks for an argument whose text the honest result shows. It returns the target's
+// findEchoed looks for an argument whose text the honest result shows. It returns the target's
 // arguments, the index of that argument, and another text for it that the target accepts. ok is
-// false if there is none: then nobody can see which of two values the handler read.
-func (t *trial) echoed(target Target) (own []member, i int, second string, ok bool) {
+// false if it finds no such argument: then nobody can see which of two values the handler read.
+func (t *trial) findEchoed(target Target) (own []member, i int, second string, ok bool) {
 	own, _ = members(target.arguments())
 	tried := 0
 	for i, m := range own {
@@ -429,7 +431,7 @@ func (t *trial) echoed(target Target) (own []member, i int, second string, ok bo
 				continue
 			}
 			tried++
-			if _, err := t.first(target, object(again), firstUser); err == nil {
+			if _, err := t.begin(target, object(again), firstUser); err == nil {
 				return own, i, unquoted(string(choice)), true
 			}
 		}
@@ -449,7 +451,7 @@ func doubled(own []member, i int, second string) []variant {
 	return []variant{
 		{m.name + " twice, the other value last", arguments(object(append(slices.Clone(own), twice)))},
 		{m.name + " twice, the other value first", arguments(object(append([]member{twice}, own...)))},
-		{"the arguments twice, the others last", func(f *flow) message { return f.retry.and(`"arguments"`, object(other)) }},
+		{"the arguments twice, the others last", func(f *flow) message { return f.retry.adding(`"arguments"`, object(other)) }},
 		{"the arguments twice, the others first", func(f *flow) message {
 			m := f.retry
 			m.params = append([]member{{`"arguments"`, object(other)}}, m.params...)
@@ -460,7 +462,8 @@ func doubled(own []member, i int, second string) []variant {
 	}
 }
 
-// twoParams returns a message with the member params twice: first from a, then from b.
+// twoParams returns a message that has the member "params" twice: first as in the message a,
+// then as in b.
 func twoParams(a, b message) message {
 	m := a
 	m.body = func(id int) string {
@@ -469,17 +472,18 @@ func twoParams(a, b message) message {
 	return m
 }
 
-// show sends each variant in a flow that fresh makes. A variant that gets through is a finding
-// only if shows returns true: then the answer shows that the handler read what was not checked.
-func (t *trial) show(target Target, fresh func() (*flow, error), list []variant, shows func(exchange) bool) {
+// sendEach sends each variant in a new flow, which newFlow returns. A variant that gets through
+// is a finding only if the function isProof returns true: then the answer shows that the handler
+// read what was not checked.
+func (t *trial) sendEach(target Target, newFlow func() (*flow, error), list []variant, isProof func(exchange) bool) {
 	for _, v := range list {
-		f, err := fresh()
+		f, err := newFlow()
 		if err != nil {
 			t.unclear(err)
 			return
 		}
-		if sent := t.tell(v.make(f)); t.through(f, sent.reply) && shows(sent) {
-			t.found(target, v.what, append(f.before, sent)...)
+		if sent := t.tell(v.make(f)); t.through(f, sent.reply) && isProof(sent) {
+			t.recordFinding(target, v.what, append(f.before, sent)...)
 		}
 	}
 }
@@ -497,11 +501,11 @@ func otherSpellings(t *trial) {
 		}
 		for _, name := range []string{`"RequestState"`, `"REQUESTSTATE"`, `"requestſtate"`, `"requeſtState"`, `"request\u0053tate"`, `"request_state"`} {
 			list = append(list, variant{"a made-up state as " + name, func(f *flow) message {
-				return f.retry.without("requestState").and(name, quoted(madeUp))
+				return f.retry.without("requestState").adding(name, quoted(madeUp))
 			}})
 		}
-		t.show(target, fresh, list, func(exchange) bool { return true })
-		own, i, second, ok := t.echoed(target)
+		t.sendEach(target, fresh, list, func(exchange) bool { return true })
+		own, i, second, ok := t.findEchoed(target)
 		if !ok {
 			continue
 		}
@@ -514,7 +518,7 @@ func otherSpellings(t *trial) {
 				}})
 			}
 		}
-		t.show(target, fresh, list, func(sent exchange) bool { return strings.Contains(sent.reply.shown(), second) })
+		t.sendEach(target, fresh, list, func(sent exchange) bool { return strings.Contains(sent.reply.shown(), second) })
 	}
 }
 
@@ -528,7 +532,7 @@ func otherMethods(t *trial) {
 				return m
 			}})
 		}
-		t.show(target, func() (*flow, error) { return t.mint(target) }, list, func(sent exchange) bool { return sent.reply.shown() != "" })
+		t.sendEach(target, func() (*flow, error) { return t.mint(target) }, list, func(sent exchange) bool { return sent.reply.shown() != "" })
 	}
 }
 
@@ -545,7 +549,7 @@ func otherCase(name string) string {
 	return name + "X"
 }
 
-// unquoted returns the text of a JSON string, or "" if text is not one.
+// unquoted returns the text of a JSON string. It returns "" for every other text.
 func unquoted(text string) (plain string) {
 	json.Unmarshal([]byte(text), &plain)
 	return plain

@@ -28,7 +28,7 @@ var stateAttacks = []Attack{
 			}
 			for _, n := range append(cuts, len(f.state)/2) {
 				if n > 0 && n < len(f.state) {
-					list = append(list, state(fmt.Sprintf("without its last %s", counted(n, "character", "characters")), func(s string) string { return s[:max(0, len(s)-n)] }))
+					list = append(list, withState(fmt.Sprintf("without its last %s", counted(n, "character", "characters")), func(s string) string { return s[:max(0, len(s)-n)] }))
 				}
 			}
 			return list
@@ -40,9 +40,9 @@ var stateAttacks = []Attack{
 		Fix:    "Refuse a state that is not exactly as long as it says.",
 		AtMost: tries(11), Honest: 2, needs: needState, try: alter(func(f *flow) (list []variant) {
 			for _, more := range []string{"A", "AAAA", ".", ".AAAA", "-tampered", "tampered", "_x", "\x00", "&x=1", f.state} {
-				list = append(list, state(fmt.Sprintf("with %q after it", clip(more, 12)), func(s string) string { return s + more }))
+				list = append(list, withState(fmt.Sprintf("with %q after it", clip(more, 12)), func(s string) string { return s + more }))
 			}
-			return append(list, state(`with "A" before it`, func(s string) string { return "A" + s }))
+			return append(list, withState(`with "A" before it`, func(s string) string { return "A" + s }))
 		}),
 	},
 	{
@@ -74,7 +74,7 @@ var stateAttacks = []Attack{
 				madeUp, "test", "debug", "admin", "{}", "[]", "null", "true", "0", "1", "AAAA", "e30", "e30=", "undefined",
 				"eyJhbGciOiJub25lIn0.e30.", strings.Repeat("A", 64), strings.Repeat("0", 32),
 			} {
-				list = append(list, state("the text "+quoted(clip(text, 24)), func(string) string { return text }))
+				list = append(list, withState("the text "+quoted(clip(text, 24)), func(string) string { return text }))
 			}
 			return list
 		}),
@@ -118,15 +118,16 @@ func alter(list func(f *flow) []variant) func(*trial) {
 	return func(t *trial) { t.eachTarget(list) }
 }
 
-// state returns a variant that sends the result of change instead of the genuine state.
-func state(what string, change func(state string) string) variant {
+// withState returns a variant that replaces the genuine state by the result of the function
+// change.
+func withState(what string, change func(state string) string) variant {
 	return variant{what, func(f *flow) message { return f.retry.with("requestState", quoted(change(f.state))) }}
 }
 
 // emptyState sends a state that is "" or null.
 func emptyState(t *trial) {
 	t.eachTarget(func(f *flow) []variant {
-		list := []variant{state(`"requestState": ""`, func(string) string { return "" })}
+		list := []variant{withState(`"requestState": ""`, func(string) string { return "" })}
 		// If the server accepts answers without a state, null is only another way to send no state.
 		if !t.through(f, t.send(f.retry.without("requestState")).reply) {
 			list = append(list, variant{`"requestState": null`, func(f *flow) message { return f.retry.with("requestState", "null") }})
@@ -139,7 +140,7 @@ func emptyState(t *trial) {
 func editState(t *trial) {
 	t.eachTarget(func(f *flow) (list []variant) {
 		for _, e := range edits(f.state) {
-			list = append(list, state(e.what, func(s string) string {
+			list = append(list, withState(e.what, func(s string) string {
 				for _, again := range edits(s) {
 					if again.what == e.what {
 						return again.text
@@ -161,11 +162,13 @@ const maxPositions = 1024
 func changedCharacter(t *trial) {
 	t.eachTarget(func(f *flow) (list []variant) {
 		most := maxPositions
+		// The last state of the first target shows how states are protected. All other states
+		// only show whether they are protected in the same way, so a few characters suffice.
 		if f.target.String() != t.targets()[0].String() || f.round < len(t.honest[f.target.String()].asks) {
-			most = 48 // the first state shows how states are protected; these only whether others differ
+			most = 48
 		}
 		for _, i := range positions(f.state, most) {
-			list = append(list, state(fmt.Sprintf("character %d of %d changed", i+1, len(f.state)), func(s string) string { return changedAt(s, i) }))
+			list = append(list, withState(fmt.Sprintf("character %d of %d changed", i+1, len(f.state)), func(s string) string { return changedAt(s, i) }))
 		}
 		return list
 	})
@@ -201,8 +204,9 @@ func positions(text string, n int) (all []int) {
 	return slices.Sorted(maps.Keys(chosen))
 }
 
-// changedAt returns text with another character at index i. A character of base64 changes in
-// its highest bit, because the lowest bits of a last character may be unused.
+// changedAt returns a copy of the text with another character at index i. In a character of
+// base64 it changes the highest bit, because the lowest bits of the last character may be
+// unused.
 func changedAt(text string, i int) string {
 	if text == "" {
 		return "A"
@@ -223,7 +227,7 @@ func changedAt(text string, i int) string {
 func respelled(f *flow) (list []variant) {
 	add := func(what string, change func(string) string) {
 		if change(f.state) != f.state {
-			list = append(list, state(what, change))
+			list = append(list, withState(what, change))
 		}
 	}
 	add("with padding", func(s string) string { return strings.TrimRight(s, "=") + strings.Repeat("=", 4-len(s)%4) })
@@ -244,13 +248,13 @@ func respelled(f *flow) (list []variant) {
 	return spread(list, 32)
 }
 
-// setUnusedBits changes the lowest bit of the last character of each part of s that has size
-// characters.
-func setUnusedBits(s string, size int) string {
+// setUnusedBits changes each part of s that has the given length: in the last character of that
+// part, it changes the lowest bit.
+func setUnusedBits(s string, length int) string {
 	parts := strings.Split(s, ".")
 	for i, part := range parts {
 		body := strings.TrimRight(part, "=")
-		if len(part) != size || body == "" {
+		if len(part) != length || body == "" {
 			continue
 		}
 		for _, alphabet := range []string{

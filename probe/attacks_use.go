@@ -54,12 +54,12 @@ func otherUsers(t *trial) {
 	})
 }
 
-// twice records that a state worked more than once: as a finding if Options.SingleUse is true,
-// and otherwise as information.
-func (t *trial) twice(f *flow, what string, sent ...exchange) {
+// recordReuse records that a state worked more than once: as a finding if Options.SingleUse is
+// true, and otherwise as information.
+func (t *trial) recordReuse(f *flow, what string, sent ...exchange) {
 	shown := append(slices.Clone(f.before), sent...)
 	if t.SingleUse {
-		t.found(f.target, what, shown...)
+		t.recordFinding(f.target, what, shown...)
 		return
 	}
 	t.inform(f.target, what+"; the specification demands single use only where it matters", shown...)
@@ -77,7 +77,7 @@ func usedAgain(t *trial) {
 			return
 		}
 		if sent := t.tell(f.retry); t.through(f, sent.reply) {
-			t.twice(f, "it worked a second time", sent)
+			t.recordReuse(f, "it worked a second time", sent)
 			continue
 		}
 		for range 3 {
@@ -110,7 +110,7 @@ func (t *trial) atOnce(target Target) bool {
 		t.unclear(t.not(target, all[0].reply))
 	}
 	if len(passed) > 1 {
-		t.twice(f, "it worked for more than one of eight requests at once", passed[:2]...)
+		t.recordReuse(f, "it worked for more than one of eight requests at once", passed[:2]...)
 	}
 	return len(passed) != 1
 }
@@ -136,7 +136,7 @@ func forked(t *trial) {
 			continue // the server did not take the other answer, so there is no fork
 		}
 		if sent := t.tell(f.retry); t.through(f, sent.reply) {
-			t.twice(f, "first a refusal, then the consent", other, sent)
+			t.recordReuse(f, "first a refusal, then the consent", other, sent)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func expired(t *trial) {
 	}
 	sent := t.tell(t.old.retry)
 	if t.through(t.old, sent.reply) {
-		t.found(t.old.target, "it still works after "+t.MaxAge.String(), append(slices.Clone(t.old.before), sent)...)
+		t.recordFinding(t.old.target, "it still works after "+t.MaxAge.String(), append(slices.Clone(t.old.before), sent)...)
 	}
 }
 
@@ -202,7 +202,7 @@ func oversized(t *trial) {
 		sent := t.send(v.make(f))
 		t.result.Outcomes[sent.reply.outcome().String()]++
 		if t.through(f, sent.reply) && strings.HasPrefix(v.what, "a state") {
-			t.found(target, v.what, append(f.before, sent)...)
+			t.recordFinding(target, v.what, append(f.before, sent)...)
 		}
 		alive := false
 		for range 3 {
@@ -213,7 +213,7 @@ func oversized(t *trial) {
 			t.sleep(200 * time.Millisecond)
 		}
 		if !alive {
-			t.found(target, v.what+", and then no honest call worked any more: "+err.Error(), append(f.before, sent)...)
+			t.recordFinding(target, v.what+", and then no honest call worked any more: "+err.Error(), append(f.before, sent)...)
 			return
 		}
 	}

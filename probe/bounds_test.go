@@ -14,11 +14,11 @@ func keepsBounds(t *testing.T, report *Report, options Options) {
 	sent := 0
 	for _, result := range report.Results {
 		sent += result.Requests
-		if most := result.most(report.rounds, len(report.Cursors)); result.Requests > most {
+		if most := result.maxRequests(report.rounds, len(report.Cursors)); result.Requests > most {
 			t.Errorf("%s sent %d requests, and says at most %d", result.ID, result.Requests, most)
 		}
 	}
-	if looked, most := report.Requests-sent, looks(report.rounds, len(options.Paged)); looked > most {
+	if looked, most := report.Requests-sent, maxLookRequests(report.rounds, len(options.Paged)); looked > most {
 		t.Errorf("%d requests to look at the server, at most %d", looked, most)
 	}
 	if asks := report.rounds; report.Requests > options.Requests("", max(1, asks)) {

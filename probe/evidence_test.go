@@ -71,7 +71,7 @@ func TestShellReadsBackWhatWasQuoted(t *testing.T) {
 		if strings.Contains(text, "\x00") {
 			continue // no argument of a command can have one
 		}
-		out, err := exec.Command(bash, "-c", "printf %s "+shell(text)).Output()
+		out, err := exec.Command(bash, "-c", "printf %s "+shellQuote(text)).Output()
 		if err != nil || string(out) != text {
 			t.Errorf("%q became %q, %v", text, out, err)
 		}

@@ -201,7 +201,7 @@ func TestEventsMayHaveAnyLineEnds(t *testing.T) {
 			"data: {\"method\":\"x\"}\n\nid: 7\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n",
 		} {
 			stream := strings.ReplaceAll(text, "\n", end)
-			event, err := lastEvent(strings.NewReader(stream))
+			event, err := answerEvent(strings.NewReader(stream))
 			if err != nil || !strings.Contains(string(event), `"id":1`) {
 				t.Errorf("%q: %q, %v", stream, event, err)
 			}

@@ -39,26 +39,26 @@ type honest struct {
 	madeUp     string   // the form of the answer with which the server refuses a made-up state
 }
 
-// first sends the first request of a call. It returns an error if the server does not answer
+// begin sends the first request of a call. It returns an error if the server does not answer
 // with questions.
-func (p *probe) first(t Target, arguments string, as user) (f *flow, err error) {
+func (p *probe) begin(t Target, arguments string, as user) (f *flow, err error) {
 	f = &flow{target: t, round: 1, retry: t.call(arguments).sentBy(as)}
-	err = p.next(f, false)
+	err = p.advance(f, false)
 	if err == nil {
 		p.valid[f.retry.call()] = true
 	}
 	return f, err
 }
 
-// next sends the flow's retry. If the server asks again, next prepares the retry that answers
-// these questions. If the call ends instead, next returns nil if finish is true, and otherwise
-// an error.
-func (p *probe) next(f *flow, finish bool) error {
+// advance sends the flow's retry. If the server asks again, advance prepares the retry that
+// answers these questions. If the call ends instead, advance returns nil if mayEnd is true, and
+// otherwise an error.
+func (p *probe) advance(f *flow, mayEnd bool) error {
 	sent := p.send(f.retry)
 	f.before = append(f.before, sent)
 	r := sent.reply
 	switch got := r.outcome(); {
-	case finish && (got == complete || got == failed):
+	case mayEnd && (got == complete || got == failed):
 		return nil
 	case got != asked:
 		return fmt.Errorf("%s: %s%s", f.target, notAnswered, r)
@@ -94,9 +94,9 @@ func (p *probe) mintAs(t Target, arguments string, as user) (*flow, error) {
 
 // mintAt makes an honest call up to the given round. It does not send the retry of that round.
 func (p *probe) mintAt(t Target, arguments string, as user, round int) (*flow, error) {
-	f, err := p.first(t, arguments, as)
+	f, err := p.begin(t, arguments, as)
 	for err == nil && f.round < round {
-		err = p.next(f, false)
+		err = p.advance(f, false)
 		f.round++
 	}
 	if err != nil {
@@ -108,13 +108,13 @@ func (p *probe) mintAt(t Target, arguments string, as user, round int) (*flow, e
 // control makes a whole honest call. It returns the keys of each round's questions, and the
 // last reply.
 func (p *probe) control(t Target, as user) (asks []string, last *reply, err error) {
-	f, err := p.first(t, t.arguments(), as)
+	f, err := p.begin(t, t.arguments(), as)
 	if err != nil {
 		return nil, nil, err
 	}
 	for range maxRounds {
 		asks = append(asks, strings.Join(f.keys, "\n"))
-		if err := p.next(f, true); err != nil {
+		if err := p.advance(f, true); err != nil {
 			return nil, nil, err
 		}
 		if last = f.before[len(f.before)-1].reply; last.outcome() != asked {
@@ -178,13 +178,13 @@ func (p *probe) learn(t Target) (err error) {
 	return nil
 }
 
-// refusals returns the answers of the honest retry, but with refusal as the answer to every
+// refusals returns the answers of the honest retry, but with formAnswer as the answer to every
 // form. ok is false if there is no form.
-func refusals(f *flow, refusal string) (answers string, ok bool) {
+func refusals(f *flow, formAnswer string) (answers string, ok bool) {
 	all, _ := members(f.retry.value("inputResponses"))
 	for i, m := range all {
 		if kindOf(m.value) == "elicitation" {
-			all[i].value, ok = refusal, true
+			all[i].value, ok = formAnswer, true
 		}
 	}
 	return object(all), ok

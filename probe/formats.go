@@ -31,7 +31,7 @@ func Formats() (names []string) {
 	return names
 }
 
-// Write writes the report in the given format, one of [Formats]. Only the format text can have
+// Write writes the report in the given format, one of [Formats]. Only the format "text" can have
 // colours. Use Write if the format is a setting of your program.
 func (r *Report) Write(w io.Writer, format string, colour bool) error {
 	for _, f := range formats {
@@ -45,7 +45,7 @@ func (r *Report) Write(w io.Writer, format string, colour bool) error {
 // The limits of a report for people. The JSON report has everything.
 const (
 	maxFindings = 3   // findings of one attack
-	maxNames    = 12  // targets, and also cursors, and also notes
+	maxNames    = 12  // targets; the same limit holds for cursors, and for notes
 	maxLine     = 600 // bytes of a text that is one line
 )
 
@@ -64,9 +64,9 @@ type shown struct {
 	Summary string // one line that says what got through, or why the result is unclear
 }
 
-// view returns the report as people see it. answer is the maximum length of each answer of the
-// server, in bytes.
-func (r *Report) view(answer int) *view {
+// view returns the report as people see it, with at most maxBytes bytes of each answer of the
+// server.
+func (r *Report) view(maxBytes int) *view {
 	v := &view{Report: *r}
 	for _, text := range []*string{&v.Server, &v.ServerName, &v.Transport, &v.Date, &v.Problem, &v.Report.Verdict} {
 		*text = oneLine(*text)
@@ -86,7 +86,7 @@ func (r *Report) view(answer int) *view {
 		for _, f := range result.Findings[:len(result.Findings)-s.More] {
 			seen := Finding{Target: oneLine(f.Target), What: oneLine(f.What)}
 			for _, e := range f.Exchanges {
-				text, left := cut(e.Answer, answer)
+				text, left := cut(e.Answer, maxBytes)
 				seen.Exchanges = append(seen.Exchanges, Exchange{Curl: printable(e.Curl), Status: e.Status, Answer: printable(text), Cut: e.Cut + left})
 			}
 			s.Findings = append(s.Findings, seen)
@@ -97,8 +97,8 @@ func (r *Report) view(answer int) *view {
 	return v
 }
 
-// orNothing removes the list of attacks if none could be tried because of a problem. Then the
-// reader needs only the problem.
+// orNothing removes the list of attacks if a problem kept the probe from trying any of them.
+// Then the reader needs to know only the problem.
 func (v *view) orNothing() *view {
 	if v.Problem != "" && len(v.having(NotTried)) == len(v.Results) {
 		v.Results = nil
@@ -154,7 +154,7 @@ func (v *view) parts() (all []part) {
 	return all
 }
 
-// reason is why some attacks could not be tried.
+// reason groups the attacks that could not be tried for one reason.
 type reason struct {
 	Why     string
 	Attacks []shown
@@ -172,7 +172,7 @@ func (v *view) untried() (all []reason) {
 	return all
 }
 
-// tally is how many attacks have a verdict.
+// tally is the number of attacks that have one verdict.
 type tally struct {
 	Verdict Verdict
 	Count   int

@@ -11,7 +11,7 @@ import (
 func FuzzServer(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"eyJzdGVwIjoxfQ","inputRequests":{"a":{"method":"elicitation/create","params":{"requestedSchema":{"type":"object","properties":{"b":{"type":["null","string"],"minLength":9}}}}}}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if event, err := lastEvent(bytes.NewReader(text)); err == nil && !answers(event) {
+		if event, err := answerEvent(bytes.NewReader(text)); err == nil && !isAnswer(event) {
 			t.Errorf("%q is no answer", event)
 		}
 		r := &reply{status: 200}

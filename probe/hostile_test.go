@@ -31,7 +31,7 @@ func TestAnAttackThatPanicsIsUnclearAndTheReportIsKept(t *testing.T) {
 	if result := p.attempt(a, &Report{}); result.Verdict != Unclear || result.Why != "the probe itself failed: index out of range" {
 		t.Errorf("%s: %s", result.Verdict, result.Why)
 	}
-	a.try = func(tr *trial) { tr.found(deploy[0], "it got through"); panic("then") }
+	a.try = func(tr *trial) { tr.recordFinding(deploy[0], "it got through"); panic("then") }
 	if result := p.attempt(a, &Report{}); result.Verdict != Found || len(result.Findings) != 1 {
 		t.Errorf("a finding before the panic is lost: %s", result.Verdict)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // WriteJSON writes the report as JSON, with everything that the run kept. The number in the
-// member format changes whenever programs that read the report must change. Use WriteJSON
+// member "format" changes whenever programs that read the report must change. Use WriteJSON
 // for a report that a program reads.
 func (r *Report) WriteJSON(w io.Writer) error {
 	document := struct {

@@ -25,7 +25,7 @@ type message struct {
 	header map[string]string   // HTTP headers that replace the usual ones; "" leaves the header out
 	body   func(id int) string // if it is not nil, it returns the whole body
 
-	userHeader string // the header for the user's name; "" means an access token
+	userHeader string // the header for the user's name; if "", the request carries an access token instead
 }
 
 // user says whose bearer token a request carries.
@@ -37,8 +37,8 @@ const (
 	noUser
 )
 
-// with returns a copy of m in which the member called name has the given value. A new
-// member comes last.
+// with returns a copy of m in which the member of the given name has the given value. If m has
+// no such member, the copy gets it as its last one.
 func (m message) with(name, value string) message {
 	name = quoted(name)
 	m.params = slices.Clone(m.params)
@@ -52,20 +52,21 @@ func (m message) with(name, value string) message {
 	return m
 }
 
-// without returns a copy of m that lacks the member called name.
+// without returns a copy of m that lacks the member of the given name.
 func (m message) without(name string) message {
 	m.params = slices.DeleteFunc(slices.Clone(m.params), func(p member) bool { return p.name == quoted(name) })
 	return m
 }
 
-// and adds a member to a copy of m, even if m already has a member of that name. Both name and
-// value are JSON text.
-func (m message) and(name, value string) message {
+// adding returns a copy of m with one more member, even if m already has a member of that name.
+// The name and the value are both JSON texts.
+func (m message) adding(name, value string) message {
 	m.params = append(slices.Clone(m.params), member{name, value})
 	return m
 }
 
-// value returns the JSON text of the member called name, or "" if m has no such member.
+// value returns the value of the member of the given name, as JSON text. It returns "" if m has
+// no such member.
 func (m message) value(name string) string {
 	for _, p := range m.params {
 		if p.name == quoted(name) {
@@ -75,8 +76,8 @@ func (m message) value(name string) string {
 	return ""
 }
 
-// saying returns a copy of m with another value for an HTTP header. If value is "", the copy is
-// sent without the header.
+// saying returns a copy of m with another value for an HTTP header. If the value is "", the copy
+// is sent without the header.
 func (m message) saying(header, value string) message {
 	all := map[string]string{header: value}
 	for name, value := range m.header {
@@ -88,7 +89,7 @@ func (m message) saying(header, value string) message {
 	return m
 }
 
-// sentBy returns a copy of m that is sent with the bearer token of the user who.
+// sentBy returns a copy of m that is sent with the bearer token of the given user.
 func (m message) sentBy(who user) message { m.as = who; return m }
 
 func (m message) text(id int) string {
@@ -145,8 +146,8 @@ func object(members []member) string {
 	return text.String()
 }
 
-// members returns the members of a JSON object in their order. ok is false if text is not an
-// object.
+// members returns the members of a JSON object in their order. ok is false if the text is not
+// a JSON object.
 func members(text string) (all []member, ok bool) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	if first, err := decoder.Token(); err != nil || first != json.Delim('{') {

@@ -12,8 +12,9 @@ import (
 
 // Options say what the probe calls, as which users, and how many requests it may send.
 type Options struct {
-	// Targets are the tools, prompts and resources that the probe calls. The calls have their
-	// effects. A target must ask the user something, or there is no state to attack.
+	// Targets are the tools, prompts and resources that the probe calls. The calls have real
+	// effects on the server. A target must ask the user something, or there is no state to
+	// attack.
 	Targets []Target
 	// Paged are tools that return pages: they have an argument called cursor, and their
 	// structured result has a member nextCursor.
@@ -22,8 +23,8 @@ type Options struct {
 	// report shows them.
 	Bearer, OtherBearer string
 	// UserHeader is for a server behind a gateway that puts the user's name into a header. If
-	// it names that header, Bearer and OtherBearer are the names of two users, are sent in
-	// it, and are shown in reports.
+	// UserHeader names that header, Bearer and OtherBearer are the names of two users. The
+	// probe sends them in that header, and reports show them.
 	UserHeader string
 	// Unsolicited has the names of tools that accept answers in their first call on purpose.
 	// The probe reports this as an accepted risk.
@@ -78,8 +79,8 @@ func (t Target) String() string {
 	return strings.TrimSuffix(kind, "s") + " " + t.Name
 }
 
-// Progress says how far the probe is. [Options].Progress gets it, to show that the run
-// goes on.
+// Progress says how far the probe is. The function in [Options].Progress gets it, to show
+// that the run goes on.
 type Progress struct {
 	Attack   string // the id of the current attack
 	Number   int    // the number of the current attack, from 1
@@ -144,18 +145,18 @@ func (o *Options) Check() error {
 
 // Requests returns the maximum number of requests that the attack with this id sends. If id is
 // "", it returns the maximum for the whole run, with the requests that come before the first
-// attack. asks is how many times each target asks. Use Requests to tell the owner of the
-// server what to expect.
+// attack. asks is how many times each target asks questions. Use Requests to tell the owner of
+// the server what to expect.
 func (o *Options) Requests(id string, asks int) (n int) {
 	rounds, books := max(1, len(o.Targets))*asks, len(lists)+len(o.Paged)
 	for i := range attacks {
 		a := &attacks[i]
 		if a.ID == id || id == "" && (o.Only == nil || slices.Contains(o.Only, a.ID)) {
-			n += a.most(rounds, books)
+			n += a.maxRequests(rounds, books)
 		}
 	}
 	if id == "" {
-		n += looks(rounds, len(o.Paged))
+		n += maxLookRequests(rounds, len(o.Paged))
 	}
 	return n
 }

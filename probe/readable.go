@@ -22,7 +22,7 @@ import (
 type layer struct {
 	how   string              // how it was decoded, such as "base64url of part 1"
 	text  []byte              // the decoded text
-	write func([]byte) []byte // returns the state with another text in the place of this one
+	write func([]byte) []byte // returns the state with another text in the place of this layer's
 	jwt   bool                // text is the header of a JWT, which reveals nothing
 }
 
@@ -154,14 +154,14 @@ func readState(t *trial) {
 				break
 			}
 			if i == 1 {
-				t.found(target, shows, f.before...)
+				t.recordFinding(target, shows, f.before...)
 			}
 		}
 	}
 }
 
-// shows says what can be read in the state. It returns "" if nothing can. hide removes access
-// tokens from a text.
+// shows says what can be read in the state. It returns "" if nothing can be read. The function
+// hide removes access tokens from a text.
 func (f *flow) shows(hide func(string) string) string {
 	known := f.words()
 	for i, l := range layers(f.state) {
@@ -198,11 +198,11 @@ func (f *flow) words() (all []string) {
 }
 
 // readable says what a person can read in a layer. It returns "" if a person can read nothing.
-// known has words that make a text readable. asIs is true for the state before any decoding,
-// where many letters in a row mean nothing.
-func (l layer) readable(known []string, asIs bool, hide func(string) string) string {
+// A text that contains one of the words in knownWords is readable. asIs is true for the state
+// before any decoding, where many letters in a row mean nothing.
+func (l layer) readable(knownWords []string, asIs bool, hide func(string) string) string {
 	lower := bytes.ToLower(l.text)
-	for _, word := range known {
+	for _, word := range knownWords {
 		if bytes.Contains(lower, []byte(word)) {
 			return fmt.Sprintf("the word %q: %s", word, quoted(clip(hide(printable(string(l.text))), 80)))
 		}
@@ -246,10 +246,13 @@ func isNumber(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-// edit is a state in which one readable value was changed. what says which one.
-type edit struct{ what, text string }
+// edit is a state in which one readable value was changed.
+type edit struct {
+	what string // which value was changed, and how
+	text string // the changed state
+}
 
-// edits returns at most 24 copies of state, each with one readable value changed.
+// edits returns at most 24 copies of the state, each with one readable value changed.
 func edits(state string) (all []edit) {
 	for i, l := range layers(state) {
 		text := string(l.text)
@@ -266,7 +269,8 @@ func edits(state string) (all []edit) {
 				}
 			}
 		} else if utf8.ValidString(text) && len(text) < 4096 && !strings.Contains(text, "=") && l.readable(nil, i == 0, strings.Clone) != "" {
-			// In a list of numbers or words, each edit makes one number greater or smaller by one.
+			// This is a readable text without JSON and without "=". Each edit makes one of its
+			// numbers greater or smaller by one.
 			for i, at := range numbers.FindAllStringIndex(text, 8) {
 				n, err := strconv.ParseInt(text[at[0]:at[1]], 10, 64)
 				for by, other := range map[string]int64{"one more": n + 1, "one less": n - 1} {
@@ -293,8 +297,8 @@ func edits(state string) (all []edit) {
 
 var numbers = regexp.MustCompile(`[0-9]{1,18}`)
 
-// forged returns a state that the server did not issue, but that is very similar to state. If
-// state has a readable value, forged changes this value, and otherwise one character.
+// forged returns a state that the server did not issue, but that is very similar to the given
+// state. It differs in a readable value if there is one, and otherwise in one character.
 func forged(state string) string {
 	if all := edits(state); len(all) > 0 {
 		return all[0].text
@@ -302,8 +306,8 @@ func forged(state string) string {
 	return changedAt(state, len(state)/2)
 }
 
-// noSignature returns JWTs with the payload of state, and with headers that say that they need
-// no signature.
+// noSignature returns copies of a state that is a JWT. They have the same payload, no signature,
+// and a header that says that none is needed.
 func noSignature(state string) (all []edit) {
 	parts := strings.Split(state, ".")
 	if len(parts) < 3 {

@@ -40,8 +40,8 @@ func secretsOf(o *Options) (all []secret) {
 		for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
 			whole := e.EncodeToString([]byte(s.text))
 			texts = append(texts, whole, strings.TrimRight(whole, "="))
-			// In the base64 of a longer text that contains the token, the token looks like one
-			// of these.
+			// A longer text may contain the token. In the base64 of that text, the token looks
+			// like one of the following.
 			for before, skip := range []int{0, 2, 3} {
 				shifted := e.EncodeToString([]byte(strings.Repeat("\x00", before) + s.text))
 				texts = append(texts, shifted[skip:(before+len(s.text))*8/6])
@@ -115,8 +115,9 @@ func (s secret) length(text string) int {
 	for i := range len(s.text) {
 		size := spelled(text[at:], s.text[i])
 		if size == 0 {
-			// The mark "…" shows that the text was cut here. Without it, the text may look
-			// like the beginning of the secret by coincidence, so more must match.
+			// The mark "…" shows that the text was cut here. Without the mark, the text
+			// may look like the beginning of the secret by coincidence, so more characters must
+			// match.
 			if strings.HasPrefix(text[at:], "…") && i >= 3 || at == len(text) && i >= 8 {
 				return at
 			}
@@ -127,7 +128,7 @@ func (s secret) length(text string) int {
 	return at
 }
 
-// spelled returns how many bytes the character char takes at the beginning of a text, with or
+// spelled returns how many bytes the given character takes at the beginning of a text, with or
 // without an escape. It returns 0 if the text begins with another character.
 func spelled(text string, char byte) int {
 	if text == "" {
@@ -176,7 +177,8 @@ func spelled(text string, char byte) int {
 }
 
 // exposes reports whether the server put an access token into a state or a cursor. This matters
-// because attacks change characters of the state, and redact does not find a changed token.
+// because attacks change characters of the state, and the method redact does not find a changed
+// token.
 func (p *probe) exposes(r *reply) bool {
 	result := r.message.Result
 	if result == nil {

@@ -14,7 +14,7 @@ import (
 type reply struct {
 	status int                 // the HTTP status; 0 over stdio
 	raw    []byte              // the body, or the line
-	left   int                 // how many bytes of raw were dropped
+	left   int                 // how many bytes of the body or line were dropped
 	lost   error               // why there is no answer; nil if there is one
 	page   bool                // whether the answer is an HTML page
 	token  bool                // whether the request had an access token
@@ -35,7 +35,7 @@ type rpcError struct {
 	Data    json.RawMessage
 }
 
-// result has the members of a result that the probe reads, for all methods.
+// result has those members of a result that the probe reads. It is used for all methods.
 type result struct {
 	ResultType        string
 	IsError           bool
@@ -201,8 +201,8 @@ func (r *reply) keys() (keys []string) {
 	return keys
 }
 
-// read decodes a JSON-RPC answer. If text is not one, read sets r.lost, unless the HTTP status
-// is an error.
+// read decodes a JSON-RPC answer. If the text is not such an answer, it sets r.lost, unless the
+// HTTP status is an error.
 func (r *reply) read(text []byte) {
 	r.message = rpcReply{}
 	if err := json.Unmarshal(text, &r.message); err != nil {
@@ -227,8 +227,8 @@ const (
 	maxCompared = 8 << 10  // bytes of a state whose refusal is compared
 )
 
-// shrink drops most of a refusal that is long. Two refusals with different forms still have
-// different forms afterwards.
+// shrink drops most of a refusal that is long. If a client could tell two refusals apart before,
+// the method form still tells them apart afterwards.
 func (r *reply) shrink() {
 	m := &r.message
 	if len(r.raw) <= maxKept || r.lost != nil || m.Error == nil && m.Result != nil && !m.Result.IsError {

@@ -20,7 +20,7 @@ const (
 	AcceptedRisk Verdict = "accepted-risk"            // it got through, and the operator said that this is accepted
 	Information  Verdict = "information"              // something worth knowing, but no hole by itself
 	NotTried     Verdict = "not-tried"                // it could not be tried
-	Early        Verdict = "refused-before-the-check" // the server refused for another reason before it checked, which proves nothing
+	Early        Verdict = "refused-before-the-check" // the server refused for another reason before it checked the state, which proves nothing
 	Refused      Verdict = "refused"                  // the server refused every variant
 )
 
@@ -50,7 +50,7 @@ type Report struct {
 	Results    []Result `json:"results"`        // worst first
 
 	rounds  int    // how many times all targets together ask
-	failure string // which target of the operator the probe could not use, and why
+	failure string // which target that the operator named cannot be attacked, and why; "" if all can
 }
 
 // Result is one attack and how it ended. [Report].Results has one for each attack.
@@ -79,9 +79,9 @@ type Exchange struct {
 	Cut    int    `json:"cut,omitempty"`    // how many bytes of the answer were left out
 }
 
-// judge sets the verdict and the exit code of the whole run, and sorts the results. require has
+// judge sets the verdict and the exit code of the whole run, and sorts the results. required has
 // the ids of attacks that must have been tried.
-func (r *Report) judge(require []string) {
+func (r *Report) judge(required []string) {
 	severity := []Severity{High, Medium, Low}
 	slices.SortStableFunc(r.Results, func(a, b Result) int {
 		if d := slices.Index(worstFirst, a.Verdict) - slices.Index(worstFirst, b.Verdict); d != 0 {
@@ -92,7 +92,7 @@ func (r *Report) judge(require []string) {
 	count := r.Count()
 	tried := len(r.Results) - count[NotTried] - count[Early]
 	var missing []string
-	for _, id := range require {
+	for _, id := range required {
 		i := slices.IndexFunc(r.Results, func(result Result) bool { return result.ID == id })
 		if i < 0 || r.Results[i].Verdict == NotTried || r.Results[i].Verdict == Early {
 			missing = append(missing, id)
@@ -103,21 +103,21 @@ func (r *Report) judge(require []string) {
 		r.Exit = ExitFinding
 		r.Verdict = fmt.Sprintf("%s got through.", counted(count[Found], "class of attacks", "classes of attacks"))
 	case r.Problem != "":
-		r.untold(r.Problem)
+		r.setUnclear(r.Problem)
 	case r.failure != "":
-		r.untold(r.failure)
+		r.setUnclear(r.failure)
 	case len(r.Targets) == 0 && slices.ContainsFunc(r.Results, func(x Result) bool { return x.needs&needState != 0 }):
-		r.untold(append([]string{"the server issued no state"}, r.Notes...)...)
+		r.setUnclear(append([]string{"the server issued no state"}, r.Notes...)...)
 	case count[Unclear] > 0:
 		r.Exit, r.Verdict = ExitUnclear, fmt.Sprintf("It could not be told for %s.", counted(count[Unclear], "class of attacks", "classes of attacks"))
 	case len(missing) > 0:
-		r.untold("required and not tried: " + strings.Join(missing, ", "))
+		r.setUnclear("required and not tried: " + strings.Join(missing, ", "))
 	case tried == 0:
 		why := []string{"no attack was tried"}
 		for _, result := range r.Results {
 			why = append(why, result.Why)
 		}
-		r.untold(why...)
+		r.setUnclear(why...)
 	default:
 		r.Exit, r.Verdict = ExitNothing, fmt.Sprintf("Nothing got through of %s that were tried.", counted(tried, "class of attacks", "classes of attacks"))
 		if risks := count[AcceptedRisk]; risks > 0 {
@@ -126,9 +126,9 @@ func (r *Report) judge(require []string) {
 	}
 }
 
-// untold sets the verdict that the result is unclear, with the first two of the reasons in why.
-func (r *Report) untold(why ...string) {
-	r.Exit, r.Verdict = ExitUnclear, "It could not be told: "+strings.Join(why[:min(2, len(why))], ": ")
+// setUnclear sets the verdict that the result is unclear, with at most two of the reasons.
+func (r *Report) setUnclear(reasons ...string) {
+	r.Exit, r.Verdict = ExitUnclear, "It could not be told: "+strings.Join(reasons[:min(2, len(reasons))], ": ")
 	if !strings.HasSuffix(r.Verdict, "?") && !strings.HasSuffix(r.Verdict, "…") {
 		r.Verdict += "."
 	}
@@ -185,7 +185,7 @@ func cut(text string, n int) (head string, left int) {
 	return text[:n], len(text) - n
 }
 
-// maxShown is the longest body that a report repeats in full.
+// maxShown is the length in bytes of the longest body that a report repeats in full.
 const maxShown = 16 << 10
 
 // curl returns the shell command that repeats a request. Over stdio it returns the line that
@@ -193,23 +193,25 @@ const maxShown = 16 << 10
 func (p *probe) curl(e exchange) string {
 	body := e.message.text(e.id)
 	if len(body) > maxShown {
-		return fmt.Sprintf("# a body of %d bytes, which begins with %s", len(body), shell(clip(p.redact(body), 256)))
+		return fmt.Sprintf("# a body of %d bytes, which begins with %s", len(body), shellQuote(clip(p.redact(body), 256)))
 	}
 	if p.server.kind() != "http" {
 		return p.redact(printable(body))
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "curl -sS %s", shell(p.server.name()))
+	fmt.Fprintf(&text, "curl -sS %s", shellQuote(p.server.name()))
 	header := e.message.headers()
 	for _, name := range slices.Sorted(keysOf(header)) {
-		fmt.Fprintf(&text, " \\\n  -H %s", shell(name+": "+header.Get(name)))
+		fmt.Fprintf(&text, " \\\n  -H %s", shellQuote(name+": "+header.Get(name)))
 	}
 	if user := [...]string{p.Bearer, p.OtherBearer, ""}[e.message.as]; p.UserHeader != "" && user != "" {
-		fmt.Fprintf(&text, " \\\n  -H %s", shell(p.UserHeader+": "+user))
+		fmt.Fprintf(&text, " \\\n  -H %s", shellQuote(p.UserHeader+": "+user))
 	} else if variable := [...]string{BearerVariable, OtherBearerVariable, ""}[e.message.as]; variable != "" && [...]string{p.Bearer, p.OtherBearer, ""}[e.message.as] != "" {
 		fmt.Fprintf(&text, " \\\n  -H \"Authorization: Bearer $%s\"", variable)
 	}
-	fmt.Fprintf(&text, " \\\n  --data-binary %s", shell(p.redact(body))) // redact first: it would not find a token in which shell escaped a quote
+	// The body is redacted before it is quoted, because redact would not find a token in which
+	// shellQuote has escaped a quote.
+	fmt.Fprintf(&text, " \\\n  --data-binary %s", shellQuote(p.redact(body)))
 	return p.redact(text.String())
 }
 
@@ -223,9 +225,9 @@ func keysOf(header http.Header) func(func(string) bool) {
 	}
 }
 
-// shell quotes a text for a shell. If the text is not printable, shell writes it with escapes
+// shellQuote quotes a text for a shell. If the text is not printable, the result has escapes
 // that bash understands.
-func shell(text string) string {
+func shellQuote(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, moves) {
 		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 	}

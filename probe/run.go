@@ -20,10 +20,10 @@ type probe struct {
 	schema map[string]schema // from the name of a tool to the schema of its arguments
 	burns  bool              // whether the server makes a state invalid when it refuses it
 	old    *flow             // a flow that was begun before all attacks, for the attack "expired"
-	born   time.Time         // when old was begun
+	born   time.Time         // when the flow in the field old was begun
 
 	prepare sync.Once
-	secrets []secret // the ways to write the access tokens, for redact
+	secrets []secret // the ways to write the access tokens, for the method redact
 	exposed bool     // whether the server put an access token into a state or a cursor
 
 	notes      []string        // what the reader of the report must know
@@ -45,8 +45,8 @@ const (
 )
 
 // Run attacks a server and reports which attacks got through. It returns an error only if the
-// options are wrong. All other problems are in the report. The calls have their effects,
-// so run the probe against a test system.
+// options are wrong. All other problems are in the report. The calls have real effects on
+// the server, so run the probe against a test system.
 func Run(ctx context.Context, server Server, options Options) (*Report, error) {
 	if err := options.Check(); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (p *probe) look(report *Report) {
 	if result := hello.message.Result; result != nil {
 		report.ServerName = strings.TrimSpace(clip(p.redact(result.ServerInfo.Name), 80) + " " + clip(p.redact(result.ServerInfo.Version), 40))
 	}
-	p.list()
+	p.readTools()
 	named := len(p.Targets) > 0
 	if !named {
 		p.Targets = p.fixtures()
@@ -117,7 +117,7 @@ func (p *probe) look(report *Report) {
 	}
 	for _, t := range p.Targets {
 		if err := p.learn(t); err != nil {
-			report.fails(p.brief(p.failure(t, err)), named)
+			report.noteFailure(p.brief(p.failure(t, err)), named)
 			continue
 		}
 		report.Targets = append(report.Targets, t.String())
@@ -130,7 +130,7 @@ func (p *probe) look(report *Report) {
 			continue
 		}
 		if _, err := p.walk(b, firstUser); err != nil { // once more, to get the reason
-			report.fails(p.brief(err), true)
+			report.noteFailure(p.brief(err), true)
 		} else {
 			p.pages = append(p.pages, b)
 		}
@@ -148,9 +148,9 @@ func (p *probe) look(report *Report) {
 	}
 }
 
-// fails adds a note that says why a target or a list cannot be attacked. If the operator named
-// it, the verdict says so too.
-func (r *Report) fails(why string, named bool) {
+// noteFailure adds a note that says why a target or a list cannot be attacked. If named is true,
+// the operator named this target or list, and the verdict gives the reason too.
+func (r *Report) noteFailure(why string, named bool) {
 	r.Notes = append(r.Notes, why)
 	if named && r.failure == "" {
 		r.failure = why
@@ -176,15 +176,15 @@ func (p *probe) failure(t Target, err error) error {
 	return fmt.Errorf("the honest call of %s failed: %s", t, text)
 }
 
-// looks returns the maximum number of requests that look sends. rounds is how many times all
-// targets together ask. paged is how many paged tools there are.
-func looks(rounds, paged int) int { return 2 + maxPages + 11*rounds + len(lists) + 3*paged }
+// maxLookRequests returns the maximum number of requests that the method look sends. rounds is
+// how many times all targets together ask questions. paged is how many paged tools there are.
+func maxLookRequests(rounds, paged int) int { return 2 + maxPages + 11*rounds + len(lists) + 3*paged }
 
 // maxPages is the maximum number of pages of the list of tools that the probe reads.
 const maxPages = 50
 
-// list reads the list of tools, and keeps the schemas of their arguments.
-func (p *probe) list() {
+// readTools reads the list of tools, and keeps the schemas of their arguments.
+func (p *probe) readTools() {
 	m := message{method: "tools/list"}.with("_meta", meta(canEverything))
 	size := 0
 	for range maxPages {
@@ -203,8 +203,8 @@ func (p *probe) list() {
 	}
 }
 
-// fixturePrefix begins the names of the tools with which the official conformance suite
-// tests multi round-trip requests.
+// fixturePrefix is the beginning of the names of the tools with which the official conformance
+// suite tests multi round-trip requests.
 const fixturePrefix = "test_input_required_result_"
 
 // fixtures returns the tools of the conformance suite that the server has.

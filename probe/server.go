@@ -33,8 +33,8 @@ type Server interface {
 }
 
 // HTTP returns the server at a URL. The probe talks to it over streamable HTTP. The server must
-// be on this machine, unless allowed lists its host. Use HTTP for a server that is
-// already running.
+// be on this machine or on one of the allowed hosts. Use HTTP for a server that is already
+// running.
 func HTTP(address string, allowed ...string) (Server, error) {
 	u, err := url.Parse(address)
 	if strings.Contains(address, "@") && (err != nil || u.Host == "" || u.User != nil) {
@@ -108,7 +108,7 @@ func (w *web) send(ctx context.Context, m message, id int, bearer string) *reply
 	media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	r.page = media == "text/html"
 	if media == "text/event-stream" {
-		r.raw, err = lastEvent(body)
+		r.raw, err = answerEvent(body)
 	} else {
 		r.raw, err = io.ReadAll(body)
 	}
@@ -142,9 +142,9 @@ func noAnswer(ctx context.Context, err error) error {
 	return fmt.Errorf("the connection failed: %w", err)
 }
 
-// lastEvent returns the data of the first event that is an answer. Events with notifications
+// answerEvent returns the data of the first event that is an answer. Events with notifications
 // may come before it.
-func lastEvent(body io.Reader) ([]byte, error) {
+func answerEvent(body io.Reader) ([]byte, error) {
 	reader := bufio.NewReader(body)
 	var data []byte
 	for first, lastCR := true, false; ; first = false {
@@ -162,7 +162,7 @@ func lastEvent(body io.Reader) ([]byte, error) {
 			}
 			data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
 		}
-		if (len(line) == 0 || err == io.EOF) && answers(data) {
+		if (len(line) == 0 || err == io.EOF) && isAnswer(data) {
 			return data, nil
 		}
 		if len(line) == 0 {
@@ -193,8 +193,8 @@ func eventLine(reader *bufio.Reader, afterCR bool) (line []byte, cr bool, err er
 	}
 }
 
-// answers reports whether a message is an answer, that is, has a result or an error.
-func answers(text []byte) bool {
+// isAnswer reports whether a message is an answer, that is, has a result or an error.
+func isAnswer(text []byte) bool {
 	var r reply
 	if len(text) == 0 {
 		return false

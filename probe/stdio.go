@@ -16,8 +16,8 @@ import (
 )
 
 // Stdio starts a command that is an MCP server, and returns that server. The probe talks to it
-// over the command's standard input and output. The command's standard error goes to log, which
-// may be nil. Close ends the process. Use Stdio for a server that its client starts.
+// over the command's standard input and output. The command's standard error goes to the writer
+// log, which may be nil. Close ends the process. Use Stdio for a server that its client starts.
 func Stdio(log io.Writer, command ...string) (Server, error) {
 	if len(command) == 0 {
 		return nil, errors.New("there is no command to start")
@@ -40,19 +40,19 @@ func Stdio(log io.Writer, command ...string) (Server, error) {
 	}
 	p := newPipe(strings.Join(command, " "), in, out)
 	p.end = func() error {
-		in.Close()           // a server ends when its input ends
-		if !within(p.done) { // the command still runs, or a process that it started keeps its output open
+		in.Close()            // a server ends when its input ends
+		if !waitFor(p.done) { // the command still runs, or a process that it started keeps its output open
 			killGroup(cmd)
-			within(p.done)
+			waitFor(p.done)
 		}
 		waited := make(chan struct{})
 		go func() {
 			cmd.Wait() // closes the output, even if another process keeps it open
 			close(waited)
 		}()
-		if !within(waited) {
+		if !waitFor(waited) {
 			killGroup(cmd)
-			if !within(waited) {
+			if !waitFor(waited) {
 				return errors.New("the server's process does not end")
 			}
 		}
@@ -64,9 +64,9 @@ func Stdio(log io.Writer, command ...string) (Server, error) {
 // patience is how long each step of ending a command may take.
 const patience = 2 * time.Second
 
-// within waits until the channel is closed, but no longer than patience. It returns false if
-// the channel is not closed by then.
-func within(done <-chan struct{}) bool {
+// waitFor waits until the channel is closed, but at most for the time in patience. It returns
+// false if the channel is not closed by then.
+func waitFor(done <-chan struct{}) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {

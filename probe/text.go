@@ -161,12 +161,12 @@ func (t *terminal) row(verdict, attack, title string) {
 	}
 }
 
-// brief writes a text into the last column of the table. most is the maximum number of lines.
-func (t *terminal) brief(text string, most int) {
+// brief writes a text into the last column of the table, in at most maxLines lines.
+func (t *terminal) brief(text string, maxLines int) {
 	lines := wrap(text, t.width-tableIndent)
-	if len(lines) > most {
-		lines = lines[:most]
-		lines[most-1] = wrap(lines[most-1], t.width-tableIndent-2)[0] + " …"
+	if len(lines) > maxLines {
+		lines = lines[:maxLines]
+		lines[maxLines-1] = wrap(lines[maxLines-1], t.width-tableIndent-2)[0] + " …"
 	}
 	for _, line := range lines {
 		fmt.Fprintln(t.out, strings.Repeat(" ", tableIndent)+t.style(dim, line))

@@ -18,10 +18,11 @@ type trial struct {
 	busy   int // how often the server said that it is too busy
 }
 
-// variant is one way to do an attack. what describes it. make returns the message to send, a
-// changed copy of the honest retry of f. It must not change f.
+// variant is one way to do an attack.
 type variant struct {
-	what string
+	what string // describes the variant
+	// make returns the message to send, a changed copy of the honest retry of the flow f. It
+	// must not change f.
 	make func(f *flow) message
 }
 
@@ -35,9 +36,9 @@ func (t *trial) targets() (all []Target) {
 	return all
 }
 
-// eachTarget tries the variants that list returns on each target: in the last round and, if the
-// target asks more than once, also in the first round.
-func (t *trial) eachTarget(list func(f *flow) []variant) {
+// eachTarget tries the variants that makeVariants returns. It tries them on each target: in the
+// last round and, if the target asks more than once, also in the first round.
+func (t *trial) eachTarget(makeVariants func(f *flow) []variant) {
 	for _, target := range t.targets() {
 		rounds := []int{len(t.honest[target.String()].asks)}
 		if rounds[0] > 1 {
@@ -50,15 +51,15 @@ func (t *trial) eachTarget(list func(f *flow) []variant) {
 				t.unclear(err)
 				return
 			}
-			t.variants(f, list(f), fresh)
+			t.tryVariants(f, makeVariants(f), fresh)
 		}
 	}
 }
 
-// variants tries each variant of the list on the flow f. fresh returns a new flow that has
-// reached the same round.
-func (t *trial) variants(f *flow, list []variant, fresh func() (*flow, error)) {
-	if t.Decline { // an answer that accepts would have an effect
+// tryVariants tries each variant of the list on the flow f. The function newFlow returns another
+// flow that has reached the same round.
+func (t *trial) tryVariants(f *flow, list []variant, newFlow func() (*flow, error)) {
+	if t.Decline { // a request in which the user accepts would have an effect on the server
 		list = slices.DeleteFunc(slices.Clone(list), func(v variant) bool { return accepts(v.make(f)) })
 	}
 	found, used := 0, false
@@ -68,7 +69,7 @@ func (t *trial) variants(f *flow, list []variant, fresh func() (*flow, error)) {
 		}
 		if used || t.burns && i > 0 {
 			var err error
-			if f, err = fresh(); err != nil {
+			if f, err = newFlow(); err != nil {
 				t.unclear(err)
 				return
 			}
@@ -78,7 +79,7 @@ func (t *trial) variants(f *flow, list []variant, fresh func() (*flow, error)) {
 		h := t.honest[f.target.String()]
 		if t.through(f, sent.reply) && !(t.attack.consent && (sent.reply.shown() == h.refusal || sent.reply.shown() == h.unanswered)) {
 			used = true
-			t.found(f.target, v.what, append(slices.Clone(f.before), sent)...)
+			t.recordFinding(f.target, v.what, append(slices.Clone(f.before), sent)...)
 			if found++; found == enough && i < len(list)-1 {
 				return
 			}
@@ -92,8 +93,8 @@ func (t *trial) variants(f *flow, list []variant, fresh func() (*flow, error)) {
 	// The refusals mean something only if the state is still valid after them.
 	if r := t.send(f.retry).reply; !t.through(f, r) && !t.repeats(f) {
 		t.burns = true
-		t.variants(f, spread(list, 64), fresh)
-		if again, err := fresh(); err != nil || !t.through(again, t.send(again.retry).reply) {
+		t.tryVariants(f, spread(list, 64), newFlow)
+		if again, err := newFlow(); err != nil || !t.through(again, t.send(again.retry).reply) {
 			t.unclear(fmt.Errorf("%s: the state that was attacked no longer worked for an honest retry: %s", f.target, r))
 		}
 	}
@@ -124,8 +125,8 @@ func (t *trial) tell(m message) exchange {
 	return sent
 }
 
-// found records a finding, with the requests that show it.
-func (t *trial) found(target Target, what string, shown ...exchange) {
+// recordFinding records a finding, with the requests that show it.
+func (t *trial) recordFinding(target Target, what string, shown ...exchange) {
 	if t.stopped() {
 		return // the probe did not send the attack, or did not wait for the answer
 	}
@@ -150,7 +151,7 @@ func (t *trial) unclear(err error) {
 	t.verdict(Unclear)
 }
 
-// skip says why the attack could not be tried.
+// skip records why the attack could not be tried.
 func (t *trial) skip(why string) {
 	if t.result.Verdict == "" {
 		t.result.Why = why

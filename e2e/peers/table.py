@@ -12,7 +12,8 @@ WORDS = {
     "finding": "**yes**", "unclear": "?", "accepted-risk": "risk", "information": "info",
     "not-tried": "–", "refused-before-the-check": "early", "refused": "no",
 }
-# These got through only by what the SDK does and its documentation does not describe.
+# These attacks got through only because the SDK does something that its documentation does not
+# describe.
 # Reason: not documented by that SDK.
 NOT_SHOWN = {
     ("cursor-changed", "go-sdk"),

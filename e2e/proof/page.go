@@ -47,7 +47,7 @@ type outcome struct {
 	What    string // what the attack sent, or why it was not tried
 	Said    string // the answer of the tool: what it did, or a question
 	Steps   []step // the requests that got through, with their answers
-	Answer  string // an answer of the server that rejects a token
+	Answer  string // an answer with which the server rejects a token
 }
 
 // step is a request of an attack and its answer.
@@ -75,7 +75,7 @@ func (s *side) outcome(r probe.Result) outcome {
 	o := outcome{Verdict: r.Verdict, What: r.Why}
 	switch {
 	case len(r.Findings) > 0:
-		f := telling(r.Findings)
+		f := mostTelling(r.Findings)
 		o.What = f.Target + ": " + f.What
 		if r.Verdict != probe.Found || len(f.Exchanges) == 0 {
 			break
@@ -97,9 +97,9 @@ func (s *side) outcome(r probe.Result) outcome {
 	return o
 }
 
-// telling returns the finding that shows most: the first one in which the tool acted, or
-// the first of all if there is none.
-func telling(all []probe.Finding) probe.Finding {
+// mostTelling returns the finding that shows most: the first one in which the tool acted. If the
+// tool acted in none, it returns the first finding.
+func mostTelling(all []probe.Finding) probe.Finding {
 	for _, f := range all {
 		if n := len(f.Exchanges); n > 0 && read(f.Exchanges[n-1].Answer).Result.ResultType == "complete" {
 			return f

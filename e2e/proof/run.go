@@ -47,14 +47,14 @@ func probeBoth(ctx context.Context) (without, with *side, err error) {
 			return
 		}
 		server := release.NewServer()
-		gosdk.Protect(server, boundary, nil) // the same call as on the page
+		gosdk.Protect(server, boundary, nil) // the page shows this call
 		errs[1] = with.probe(ctx, server)
 	})
 	both.Wait()
 	return without, with, errors.Join(errs[:]...)
 }
 
-// probe serves the server on loopback, and attacks it.
+// probe starts the server on a loopback address, and attacks it.
 func (s *side) probe(ctx context.Context, server *mcp.Server) error {
 	handler := gosdk.Handler(func(*http.Request) *mcp.Server { return server }, nil)
 	mux := http.NewServeMux()

@@ -1,5 +1,5 @@
-// Command proxydiff sends mutated messages through the proxy's core. Readers, programs in other
-// languages, read the messages that the proxy passes on. The command fails if a reader sees a
+// Command proxydiff sends mutated messages through the proxy's core. Programs in other languages,
+// the readers, read the messages that the proxy passes on. The command fails if a reader sees a
 // state, a cursor or an answer that the proxy did not accept.
 //
 // A reader gets one message per line, in base64. It answers with a line of JSON: null if it

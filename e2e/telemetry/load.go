@@ -74,13 +74,13 @@ func (t asUser) RoundTrip(request *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(request)
 }
 
-// client connects as a user. If answers is true, the client answers questions by itself;
-// otherwise the caller gets every round.
-func (f *fleet) client(ctx context.Context, user string, answers bool) (*mcp.ClientSession, error) {
+// client connects as a user. If automatic is true, the client answers questions by itself;
+// otherwise the caller gets the questions of every round.
+func (f *fleet) client(ctx context.Context, user string, automatic bool) (*mcp.ClientSession, error) {
 	options := &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		return answer(request.Params.Message), nil
 	}}
-	if !answers {
+	if !automatic {
 		options.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true}
 	}
 	return mcp.NewClient(&mcp.Implementation{Name: "telemetry", Version: "1.0.0"}, options).Connect(ctx, &mcp.StreamableClientTransport{

@@ -58,7 +58,7 @@ var prices = map[bool]map[string]int{
 
 // book is the handler of the tool. It runs from its beginning in every round. A question that
 // the user has answered returns the answer at once. At the first question without an answer,
-// book returns an error, which makes elicit ask the user.
+// book returns an error, which makes the package elicit ask the user.
 func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 	stay, err := elicit.Form[Stay](ask, "stay", "How long will you stay in "+in.City+"?").Value()
 	if err != nil {
@@ -92,7 +92,7 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 			}
 		}
 	}
-	// Once generates the number in this round. In later rounds it returns the same number.
+	// In this round, elicit.Once generates the number. In later rounds it returns the same number.
 	number, err := elicit.Once(ask, "number", func() (string, error) { return rand.Text()[:8], nil })
 	if err != nil {
 		return Booking{}, err

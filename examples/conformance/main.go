@@ -63,8 +63,9 @@ type settings struct {
 	unprotected bool
 }
 
-// unsolicited lists the tools that accept answers to questions that they did not ask. The
-// scenario ignore-extra-params requires this, because it sends answers with the first call.
+// unsolicited has the names of the tools that accept answers to questions that they did not
+// ask. The scenario ignore-extra-params requires this, because it sends answers with the first
+// call.
 var unsolicited = []string{prefix + "elicitation"}
 
 // newHandler returns an HTTP handler that serves the server at /mcp.

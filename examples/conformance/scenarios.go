@@ -54,14 +54,14 @@ var tools = map[string]func(round) reply{
 	"capabilities":    capabilities,
 }
 
-// nothing is the text of the result if the user declined or cancelled a question.
-const nothing = "nothing was done"
+// nothingDone is the text of the result if the user declined or cancelled a question.
+const nothingDone = "nothing was done"
 
 // play runs a scenario for one round and returns its reply. If the user declined or cancelled
-// a question, play returns the text of the constant nothing instead.
+// a question, the reply is the text nothingDone instead.
 func play(scenario func(round) reply, r round) reply {
 	if r.refused() {
-		return text(nothing)
+		return text(nothingDone)
 	}
 	return scenario(r)
 }
@@ -93,8 +93,9 @@ func (q question) schema() map[string]any {
 }
 
 // accepted returns the value of one field in the user's answer to a question. key is the
-// key of the question, and field is the name of the field. ok is true if the user accepted
-// and the answer has exactly this field, of type T. If ok is false, the scenarios ask again.
+// key of the question, and field is the name of the field. ok is true if the user accepted,
+// and the answer has this field, with a value of type T, and no other field. If ok is false, the
+// scenarios ask again.
 func accepted[T any](r round, key, field string) (value T, ok bool) {
 	content, ok := r.form(key)
 	if !ok || len(content) != 1 {
@@ -135,7 +136,7 @@ func listRoots(r round) reply {
 func requestState(r round) reply {
 	if yes, ok := accepted[bool](r, "confirm", "ok"); ok && r.state == "asked" {
 		if !yes {
-			return text(nothing)
+			return text(nothingDone)
 		}
 		return text("state-ok")
 	}
@@ -166,8 +167,8 @@ func multiRound(r round) reply {
 	return ask("step 1", map[string]question{"step1": form("Step 1: What is your name?", "name", "string")})
 }
 
-// capabilities asks only questions of the kinds that the client declared it can answer. It
-// asks these questions again until all are answered.
+// capabilities is a scenario that asks only questions of the kinds that the client declared it
+// can answer. It asks these questions again until all are answered.
 func capabilities(r round) reply {
 	questions, answered := map[string]question{}, true
 	if r.elicitation {

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// drive simulates the other service, which stores the files. Bearer tokens are for that
-// service, and only it knows which user a token belongs to.
+// drive simulates the other service, which stores the files. The bearer tokens are for
+// that service, and only it knows which user a token belongs to.
 type drive struct {
 	mu    sync.Mutex
-	files map[string]string // the content of each file, by folder/path
+	files map[string]string // from a path such as "alice/photo.jpg" to the content of the file
 }
 
 func newDrive() *drive {
@@ -37,8 +37,8 @@ func (d *drive) folderOf(authorization string) string {
 	return map[string]string{"Bearer token-of-alice": "alice", "Bearer token-of-bob": "bob"}[authorization]
 }
 
-// usersOnly refuses requests with unknown bearer tokens, as a gateway would do. Without it, a
-// client could invent any number of tokens and be a new user with each of them.
+// usersOnly refuses requests with unknown bearer tokens, as a gateway would do. Without this
+// check, a client could invent any number of tokens and be a new user with each of them.
 func (d *drive) usersOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if d.folderOf(r.Header.Get("Authorization")) == "" {

@@ -59,8 +59,8 @@ func protected(shape string) func(testing.TB) attacks.Fleet {
 // trusting is the sealer of a server without mcpseal.
 type trusting struct{ plaintext }
 
-func (trusting) Open(_ context.Context, req *mcp.CallToolRequest) (opened, error) {
-	return opened{state: req.Params.RequestState, answers: req.Params.InputResponses}, nil
+func (trusting) Open(_ context.Context, req *mcp.CallToolRequest) (openedRound, error) {
+	return openedRound{state: req.Params.RequestState, answers: req.Params.InputResponses}, nil
 }
 
 func unprotected(t testing.TB) attacks.Fleet {

@@ -1,5 +1,5 @@
-// Metrics is a small server that serves its metrics to Prometheus. Boundary, cursors, keys and
-// the store of used tokens are observed.
+// Metrics is a small server that serves its metrics to Prometheus. The metrics are about the
+// boundary, the cursors, the keys and the store of used tokens.
 //
 //	go run ./examples/metrics -keys keys     MCP on port 8080, metrics on port 9464
 //	curl http://127.0.0.1:9464/metrics

@@ -40,10 +40,11 @@ func OpenOrders(path string) (*Orders, error) {
 	return &Orders{db}, err
 }
 
-// Page returns at most limit orders that follow the key after, or the first orders if after
-// is nil. If there are more, next is the key of the last order on the page; otherwise next is
-// nil. Because a page starts at a key and not at an offset, no row is skipped or repeated
-// when other rows are added or deleted, and every page costs the same.
+// Page returns the orders that come after the given key, or the first orders if the key is nil.
+// limit is the maximum number of orders on the page. If more orders follow, next is the key of
+// the last order on the page; otherwise next is nil. Because a page starts at a key
+// and not at an offset, no row is skipped or repeated when other rows are added or deleted, and
+// every page costs the same.
 func (o *Orders) Page(ctx context.Context, status string, after *Key, limit int) (page []Order, next *Key, err error) {
 	if after == nil {
 		after = &Key{Placed: -1 << 62}
@@ -62,7 +63,7 @@ func (o *Orders) Page(ctx context.Context, status string, after *Key, limit int)
 		if err := rows.Scan(&order.ID, &order.Placed, &order.Status, &order.Article); err != nil {
 			return nil, nil, err
 		}
-		if len(page) == limit { // the query asked for limit+1 orders, and this one is on the next page
+		if len(page) == limit { // the query asked for limit+1 orders, and this one belongs to the next page
 			last := page[limit-1]
 			return page, &Key{last.Placed, last.ID}, nil
 		}

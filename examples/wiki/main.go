@@ -52,8 +52,8 @@ func confirm(ctx context.Context, req *mcp.CallToolRequest, key, message string)
 	return err
 }
 
-// asking is an error that carries a question from confirm up to the SDK. Every function in
-// between returns this error at once, and runs again when the client sends the answer.
+// asking is an error that carries a question from the function confirm up to the SDK. Every
+// function in between returns this error at once, and runs again when the client sends the answer.
 type asking struct{ result *mcp.CallToolResult }
 
 func (*asking) Error() string { return "the user was not asked yet" }

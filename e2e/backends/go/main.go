@@ -1,9 +1,9 @@
 // Command go is an MCP server on the official Go SDK, without mcpseal. The tests of the proxy
-// put the proxy in front of it. It has the tools and the prompt that the input-required-result
-// scenarios of the conformance suite call, a resource that asks the user, and lists of several
+// put the proxy in front of it. It has the tools and the prompt for the input-required-result
+// scenarios of the conformance suite, a resource that asks the user, and lists of several
 // pages. Its handlers believe every state.
 //
-// Every state and cursor has a random part, and the text in the environment variable CANARY.
+// Every state and cursor contains a random part and the text of the environment variable CANARY.
 // For each state and cursor that the server issues or gets, it writes a line of JSON to the
 // file that the environment variable JOURNAL names.
 package main
@@ -60,12 +60,11 @@ type round struct {
 	can     *mcp.ClientCapabilities
 }
 
-// reply is the result of a round: a text, or questions. value is the first part of the next
-// state; "" means that there is none.
+// reply is the result of a round: a text, or questions.
 type reply struct {
 	text      string
 	questions mcp.InputRequestMap
-	value     string
+	value     string // the first part of the next state; "" if there is no next state
 }
 
 func (r round) form(key, field string) any {
@@ -182,8 +181,8 @@ func play(r round) reply {
 
 var journalMutex sync.Mutex
 
-// journal writes a line about a state or cursor to the file of JOURNAL. event is issued or got;
-// request says which call the state is for.
+// journal writes a line about a state or cursor to the file that JOURNAL names. The event is
+// "issued" or "got". The request says which call the state is for.
 func journal(event, kind, text, method, request string, extra *mcp.RequestExtra) {
 	path := os.Getenv("JOURNAL")
 	if path == "" {
@@ -207,10 +206,12 @@ func journal(event, kind, text, method, request string, extra *mcp.RequestExtra)
 	file.Write(append(line, '\n'))
 }
 
-// secret returns a text that begins with value and ends with a random part and the canary.
+// secret returns a text that begins with the given value and ends with a random part and the
+// canary.
 func secret(value string) string { return value + "|" + rand.Text() + "|" + os.Getenv("CANARY") }
 
-// serve runs one round. It returns the reply, and the next state or "" if there is none.
+// serve runs one round. It returns the reply and the next state; "" means that there is no next
+// state.
 func serve(method, name string, arguments any, state string, answers mcp.InputResponseMap, can *mcp.ClientCapabilities, extra *mcp.RequestExtra) (r reply, next string) {
 	given, _ := json.Marshal(arguments)
 	request := name + " " + string(given)

@@ -1,11 +1,12 @@
 // Command stub is an MCP server without an SDK, written as people often write one by hand. It
 // reads whatever encoding/json reads, and no headers but Content-Encoding and X-User. It accepts
-// batches, several messages in one body, and compressed bodies. It lists the tools of ../go, but
-// all of them except multi_round only ask for a confirmation, and so do its prompt and its
-// resource. It keeps the same journal as ../go.
+// batches, several messages in one body, and compressed bodies. It lists the same tools as the
+// server in ../go, but all of them except multi_round only ask for a confirmation, and so do its
+// prompt and its resource. It keeps the same journal as the server in ../go.
 //
-// The flag answers says how it answers: with json or with sse; with sse-cr, where lines end
-// with CR alone and every byte is sent by itself; or with gzip, though no client asked for it.
+// The flag -answers gives the form of its answers. With "json" and "sse" they have the usual
+// forms. With "sse-cr", lines end with CR alone, and every byte is sent by itself. With "gzip",
+// answers are compressed, though no client asked for it.
 package main
 
 import (
@@ -123,7 +124,7 @@ func write(w http.ResponseWriter, as string, said [][]byte) {
 	}
 }
 
-// tools has the names of the tools that tools/list returns, three on each page.
+// tools are the names of the tools that tools/list returns, three on each page.
 var tools = []string{"capabilities", "elicitation", "list_roots", "multi_round", "multiple_inputs", "request_state", "sampling", "tampered_state"}
 
 func (m *message) result(user string) any {
@@ -193,13 +194,14 @@ func (m *message) call(user string) any {
 	return ask("asked", "confirm", "Please confirm", "ok", "boolean")
 }
 
-// secret returns a text that begins with value and ends with a random part and the canary.
+// secret returns a text that begins with the given value and ends with a random part and the
+// canary.
 func secret(value string) string { return value + "|" + rand.Text() + "|" + os.Getenv("CANARY") }
 
 var journalMutex sync.Mutex
 
-// journal writes a line about a state or cursor to the file of JOURNAL. event is issued or got;
-// request says which call the state is for.
+// journal writes a line about a state or cursor to the file that JOURNAL names. The event is
+// "issued" or "got". The request says which call the state is for.
 func journal(event, kind, text, method, request, user string) {
 	line, _ := json.Marshal(map[string]string{"event": event, "kind": kind, "text": text, "method": method, "request": request, "user": user})
 	journalMutex.Lock()

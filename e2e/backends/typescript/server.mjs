@@ -100,7 +100,7 @@ function journal(event, kind, text, ctx, request) {
 
 const secret = (value) => `${value}|${crypto.randomUUID()}|${process.env.CANARY ?? ''}`;
 
-// serve plays one round, and returns its result; complete makes a result of a text.
+// serve plays one round, and returns its result. The function complete makes a result of a text.
 function serve(ctx, server, name, given, complete) {
   const request = `${name} ${JSON.stringify(given ?? null)}`;
   const state = ctx.mcpReq.requestState();

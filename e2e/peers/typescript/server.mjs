@@ -34,8 +34,8 @@ const codec = {
 const Confirmation = z.object({ ok: z.boolean() });
 const text = (said) => ({ content: [{ type: 'text', text: said }] });
 
-// remembered returns what the handler wrote into the state. The codec's hook hands over its
-// payload, after it checked it; without the hook it is the text as it came.
+// remembered returns what the handler wrote into the state. The codec's hook checks the state
+// and then hands over its payload. Without the hook, the state is the text as it came.
 function remembered(ctx) {
   const state = ctx.mcpReq.requestState();
   return typeof state === 'string' ? JSON.parse(state) : state;

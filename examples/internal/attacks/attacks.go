@@ -62,7 +62,7 @@ var all = []attack{
 // AreRefused fails the test if an attack makes the server act. It also fails the test if the
 // server does not answer as it must: with the error for a rejected state or, if the state is
 // missing, with the question. After an attack, the server must still accept the honest
-// confirmation, unless it was used before.
+// confirmation, unless this confirmation was used before.
 func AreRefused(t *testing.T, target Target) { each(t, target, true) }
 
 // Work fails the test if an attack does not make the server act.

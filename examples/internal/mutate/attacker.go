@@ -109,7 +109,7 @@ func (a *attacker) send(ctx context.Context, s *shot, with *answerer) (session s
 	if !ok {
 		return ""
 	}
-	a.judge.reply(what, s.honest, r)
+	a.judge.checkReply(what, s.honest, r)
 	return r.session
 }
 
@@ -146,7 +146,7 @@ func (a *attacker) olderSession(ctx context.Context) {
 	if a.chance(97) {
 		initialized := message{revision: Older, session: session, method: "notifications/initialized"}
 		if r, ok := a.post(ctx, c.user, initialized.method, initialized.header(), initialized.body(), nil); ok {
-			a.judge.reply(initialized.method, false, r)
+			a.judge.checkReply(initialized.method, false, r)
 		}
 	} else {
 		ready = false
@@ -168,7 +168,7 @@ func (a *attacker) olderCall(ctx context.Context, c olderCall, session string, s
 	answer := func(body []byte) (status int) {
 		r, ok := a.post(ctx, c.user, "an answer", header, body, nil)
 		if ok {
-			a.judge.reply("an answer", false, r)
+			a.judge.checkReply("an answer", false, r)
 		}
 		return r.status
 	}

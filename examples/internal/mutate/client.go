@@ -112,8 +112,8 @@ func (c *Client) Call(ctx context.Context, call Call) (Outcome, error) {
 }
 
 // callNewer makes a call with the newer protocol revision: one request for each round and for
-// each page. It returns the params of all these requests in sent.
-func (c *Client) callNewer(ctx context.Context, call Call) (outcome Outcome, sent []json.RawMessage, err error) {
+// each page. sentParams has the params of all these requests.
+func (c *Client) callNewer(ctx context.Context, call Call) (outcome Outcome, sentParams []json.RawMessage, err error) {
 	params := map[string]any{"_meta": meta(Everything)}
 	for name, value := range call.Params {
 		params[name] = value
@@ -129,7 +129,7 @@ func (c *Client) callNewer(ctx context.Context, call Call) (outcome Outcome, sen
 		if err != nil {
 			return Outcome{}, nil, err
 		}
-		sent = append(sent, text)
+		sentParams = append(sentParams, text)
 		outcome = Outcome{}
 		if err := json.Unmarshal(reply.last, &outcome); err != nil {
 			return Outcome{}, nil, fmt.Errorf("%d %s: %w", reply.status, reply.body, err)
@@ -147,7 +147,7 @@ func (c *Client) callNewer(ctx context.Context, call Call) (outcome Outcome, sen
 			continue
 		}
 		if result.ResultType != "input_required" {
-			return outcome, sent, nil
+			return outcome, sentParams, nil
 		}
 		answers := make(map[string]any)
 		for key, question := range result.InputRequests {
@@ -162,9 +162,10 @@ func (c *Client) callNewer(ctx context.Context, call Call) (outcome Outcome, sen
 }
 
 // callOlder makes a call with the older protocol revision. It opens a session, makes the
-// call, answers questions while the call runs, and closes the session. It returns in sent the
-// params of the request for each page, and in answers the answer to each question.
-func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sent []json.RawMessage, answers map[string]json.RawMessage, err error) {
+// call, answers questions while the call runs, and closes the session. sentParams has the params
+// of the request for each page. The map answers leads from the message of each question to its
+// answer.
+func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sentParams []json.RawMessage, answers map[string]json.RawMessage, err error) {
 	session, err := c.open(ctx, Everything)
 	if err != nil {
 		return Outcome{}, nil, nil, err
@@ -182,7 +183,7 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sen
 		if err != nil {
 			return Outcome{}, nil, nil, err
 		}
-		sent = append(sent, text)
+		sentParams = append(sentParams, text)
 		m := message{revision: Older, session: session, id: "1", method: call.Method, params: params}
 		reply, err := c.post(ctx, m.header(), m.body(), &answerer{stream, func(id, question json.RawMessage) error {
 			var q Question
@@ -214,7 +215,7 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sen
 		}
 		params["arguments"] = withMember(params["arguments"], "cursor", result.StructuredContent.NextCursor)
 	}
-	return outcome, sent, answers, nil
+	return outcome, sentParams, answers, nil
 }
 
 // open begins a session of the older protocol revision, and returns its id.
@@ -350,8 +351,8 @@ func (c *Client) post(ctx context.Context, header map[string]string, body []byte
 	return c.do(ctx, http.MethodPost, header, body, ask)
 }
 
-// do sends an HTTP request and reads the reply. If the reply is an event stream, do calls ask
-// for each question in it.
+// do sends an HTTP request and reads the reply. If the reply is an event stream, the function
+// ask is called for each question in it.
 func (c *Client) do(ctx context.Context, method string, header map[string]string, body []byte, ask asking) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -53,10 +53,10 @@ func (j *judge) reset() {
 	j.accepted.Store(0)
 }
 
-// seen records whether the server accepted the token of one request.
-type seen struct{ accepted atomic.Bool }
+// acceptance records whether the server accepted the token of one request.
+type acceptance struct{ accepted atomic.Bool }
 
-type seenKey struct{}
+type acceptanceKey struct{}
 
 // watch is the outermost middleware. It counts the requests whose token was accepted, and the
 // requests that reached a handler. A request with a result that is not an error did reach a
@@ -64,8 +64,8 @@ type seenKey struct{}
 // have reached a handler too, but is not counted.
 func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		carried, s := carriesToken(req), new(seen)
-		result, err := next(context.WithValue(ctx, seenKey{}, s), method, req)
+		carried, s := carriesToken(req), new(acceptance)
+		result, err := next(context.WithValue(ctx, acceptanceKey{}, s), method, req)
 		if carried && s.accepted.Load() {
 			j.accepted.Add(1)
 		}
@@ -80,7 +80,7 @@ func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
 // came with the request is rejected, the request ends. So an accepted token shows that the
 // request's own token was accepted.
 func (j *judge) observe(ctx context.Context, e mcpseal.Event) {
-	if s, ok := ctx.Value(seenKey{}).(*seen); ok && (e.Op == mcpseal.OpOpen || e.Op == cursor.OpOpen) && e.Reason == "" && e.TokenBytes > 0 {
+	if s, ok := ctx.Value(acceptanceKey{}).(*acceptance); ok && (e.Op == mcpseal.OpOpen || e.Op == cursor.OpOpen) && e.Reason == "" && e.TokenBytes > 0 {
 		s.accepted.Store(true)
 	}
 }
@@ -128,22 +128,22 @@ func (j *judge) Handle(_ context.Context, r slog.Record) error {
 	if strings.Contains(text, "panic") {
 		j.fail("the log tells of a panic: %.2000s", text)
 	}
-	j.hides("the log", text)
+	j.checkSecrets("the log", text)
 	return nil
 }
 
 func (j *judge) WithAttrs(attrs []slog.Attr) slog.Handler {
 	for _, a := range attrs {
-		j.hides("the log", a.String())
+		j.checkSecrets("the log", a.String())
 	}
 	return j
 }
 
 func (j *judge) WithGroup(string) slog.Handler { return j }
 
-// hides records a failure if the text contains a secret. The argument where says in which
-// output the text was found.
-func (j *judge) hides(where, text string) {
+// checkSecrets records a failure if the text contains a secret. The argument where names the
+// output in which the text was found.
+func (j *judge) checkSecrets(where, text string) {
 	for _, secret := range j.secrets {
 		if strings.Contains(text, secret) {
 			j.fail("%s shows %q: %.300q", where, secret, text)
@@ -151,9 +151,9 @@ func (j *judge) hides(where, text string) {
 	}
 }
 
-// reply checks the server's reply to a request. If the request was honest, the reply must be
-// a result.
-func (j *judge) reply(what string, honest bool, r reply) {
+// checkReply checks the server's reply to a request. If the request was honest, the reply must
+// be a result.
+func (j *judge) checkReply(what string, honest bool, r reply) {
 	j.mu.Lock()
 	j.counts[r.status]++
 	j.mu.Unlock()
@@ -162,13 +162,13 @@ func (j *judge) reply(what string, honest bool, r reply) {
 	}
 	answered := false
 	for _, text := range r.messages {
-		result, err := j.message(text)
+		result, err := j.checkMessage(text)
 		if err != nil {
 			bad("not JSON-RPC: %v", err)
 		}
 		answered = answered || result
 	}
-	j.hides("an answer", string(r.body))
+	j.checkSecrets("an answer", string(r.body))
 	switch {
 	case r.status >= 500:
 		bad("the server failed")
@@ -181,8 +181,8 @@ func (j *judge) reply(what string, honest bool, r reply) {
 	}
 }
 
-// message checks one JSON-RPC message, and reports whether it is a result.
-func (j *judge) message(text json.RawMessage) (isResult bool, err error) {
+// checkMessage checks one JSON-RPC message, and reports whether it is a result.
+func (j *judge) checkMessage(text json.RawMessage) (isResult bool, err error) {
 	var m struct {
 		Version       string          `json:"jsonrpc"`
 		ID            json.RawMessage `json:"id"`
@@ -207,29 +207,29 @@ func (j *judge) message(text json.RawMessage) (isResult bool, err error) {
 			j.internal.Add(1)
 		}
 	}
-	return m.Result != nil, j.texts("", decode(text))
+	return m.Result != nil, j.checkTexts("", decode(text))
 }
 
-// texts checks every string in a decoded message. A string must not contain a secret, and a
-// state or a cursor must be sealed. The argument member is the name under which an object
+// checkTexts checks every string in a decoded message. A string must not contain a secret, and
+// a state or a cursor must be sealed. The argument member is the name under which an object
 // holds the value.
-func (j *judge) texts(member string, value any) error {
+func (j *judge) checkTexts(member string, value any) error {
 	switch v := value.(type) {
 	case map[string]any:
 		for name, member := range v {
-			j.hides("an answer", name)
-			if err := j.texts(name, member); err != nil {
+			j.checkSecrets("an answer", name)
+			if err := j.checkTexts(name, member); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for _, element := range v {
-			if err := j.texts("", element); err != nil {
+			if err := j.checkTexts("", element); err != nil {
 				return err
 			}
 		}
 	case string:
-		j.hides("an answer", v)
+		j.checkSecrets("an answer", v)
 		prefix := map[string]string{"requestState": mcpseal.PurposeState.Prefix(), "nextCursor": mcpseal.PurposeCursor.Prefix()}[member]
 		if prefix == "" {
 			return nil
@@ -239,7 +239,7 @@ func (j *judge) texts(member string, value any) error {
 		if !ok || err != nil {
 			return fmt.Errorf("the %s %.60q is not sealed", member, v)
 		}
-		j.hides("a token", string(payload))
+		j.checkSecrets("a token", string(payload))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // options must be passed first, because in mcp-go the middleware that was added first runs
 // first.
 func (j *judge) watchMCPGo() []server.ServerOption {
-	count := func(ctx context.Context, state string, s *seen, result bool) {
+	count := func(ctx context.Context, state string, s *acceptance, result bool) {
 		if state != "" && !server.IsModernRequest(ctx) {
 			return // a later round of a request of an older protocol revision, which was already counted
 		}
@@ -25,16 +25,16 @@ func (j *judge) watchMCPGo() []server.ServerOption {
 	return []server.ServerOption{
 		server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 			return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				s := new(seen)
-				result, err := next(context.WithValue(ctx, seenKey{}, s), req)
+				s := new(acceptance)
+				result, err := next(context.WithValue(ctx, acceptanceKey{}, s), req)
 				count(ctx, req.Params.RequestState, s, err == nil && result != nil && !result.IsError)
 				return result, err
 			}
 		}),
 		server.WithPromptHandlerMiddleware(func(next server.PromptHandlerFunc) server.PromptHandlerFunc {
 			return func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-				s := new(seen)
-				result, err := next(context.WithValue(ctx, seenKey{}, s), req)
+				s := new(acceptance)
+				result, err := next(context.WithValue(ctx, acceptanceKey{}, s), req)
 				count(ctx, req.Params.RequestState, s, err == nil && result != nil)
 				return result, err
 			}

@@ -119,7 +119,8 @@ var (
 	}
 )
 
-// junk returns an odd value. It returns a copy, because a later mutation may change it.
+// junk returns an odd value. It returns a copy of it, because a later mutation may change the
+// copy.
 func (a *attacker) junk() any { return cloned(pick(a, oddValues)) }
 
 func cloned(value any) any {
@@ -147,7 +148,7 @@ func (a *attacker) name() any {
 	return a.junk()
 }
 
-// token returns where the request s has a token. If s has none, it adds one.
+// token returns the place of a token in the request s. If s has no token, it adds one.
 func (a *attacker) token(s *shot) place {
 	if held := tokens(s.members); len(held) > 0 {
 		return pick(a, held)
@@ -172,7 +173,7 @@ func (a *attacker) changed(token string) string {
 	return token[:at] + char + token[at:]
 }
 
-// answer returns where the request s has an answer. If s has none, it adds one.
+// answer returns the place of an answer in the request s. If s has no answer, it adds one.
 func (a *attacker) answer(s *shot) place {
 	answers, ok := s.members["inputResponses"].(map[string]any)
 	if !ok || len(answers) == 0 {
@@ -190,8 +191,8 @@ func (a *attacker) otherAnswer() any {
 	return pick(a, kinds)
 }
 
-// badAnswer returns a message of the older protocol revision that answers the question id in
-// a wrong way.
+// badAnswer returns a message of the older protocol revision. The message answers the question
+// with the given id in a wrong way.
 func (a *attacker) badAnswer(id, recorded json.RawMessage) []byte {
 	text := func(value any) json.RawMessage {
 		text, err := json.Marshal(value)
@@ -275,8 +276,8 @@ func nodes(value any) (all []node) {
 	return all
 }
 
-// twist changes one place inside the value and returns the value, or it returns an odd value
-// in its place.
+// twist either changes one place inside the value and returns the value, or it returns an odd
+// value instead.
 func (a *attacker) twist(value any) any {
 	inside := nodes(value)
 	if len(inside) == 0 || a.chance(10) {
@@ -321,10 +322,10 @@ func (a *attacker) twistObject(value map[string]any) map[string]any {
 	return map[string]any{}
 }
 
-// systematic returns functions that make the requests to send first, which a random choice
-// might miss. Each request changes one place in the answers or the arguments of a recorded
-// round: the place is removed, or gets null or a value of another type.
-func systematic(r *recording) (shots []func(*attacker) *shot) {
+// systematicShots returns functions that make the requests to send first. A random choice might
+// miss these requests. Each request changes one place in the answers or the arguments of a
+// recorded round: the place is removed, or gets null or a value of another type.
+func systematicShots(r *recording) (shots []func(*attacker) *shot) {
 	replacements := []any{nil, false, 0, "", []any{}, map[string]any{}, []any{nil}}
 	for _, round := range r.rounds {
 		for _, member := range []string{"inputResponses", "arguments"} {

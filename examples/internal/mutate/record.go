@@ -58,7 +58,7 @@ func (r *recording) call(ctx context.Context, client *Client, user string, call 
 	}
 	for _, params := range sent {
 		r.rounds = append(r.rounds, round{user, call.Method, params})
-		r.keep(params)
+		r.collect(params)
 	}
 	outcome, sent, answers, err := client.callOlder(ctx, call)
 	if err == nil && outcome.Error != nil {
@@ -66,14 +66,14 @@ func (r *recording) call(ctx context.Context, client *Client, user string, call 
 	}
 	for _, params := range sent {
 		r.calls = append(r.calls, olderCall{user, call.Method, params, answers})
-		r.keep(params)
+		r.collect(params)
 	}
 	return err
 }
 
-// keep records the name, the answers and the tokens in the params of a request, so that
+// collect stores the name, the answers and the tokens in the params of a request, so that
 // mutations can put them into other requests.
-func (r *recording) keep(text json.RawMessage) {
+func (r *recording) collect(text json.RawMessage) {
 	params := decode(text).(map[string]any)
 	if name, ok := params["name"].(string); ok && !slices.Contains(r.names, name) {
 		r.names = append(r.names, name)
@@ -101,7 +101,7 @@ func (p place) text() string {
 	return text
 }
 
-// tokens returns the places in params that hold a token.
+// tokens returns the places in the params of a request that hold a token.
 func tokens(params map[string]any) (places []place) {
 	arguments, _ := params["arguments"].(map[string]any)
 	for _, p := range []place{{params, "requestState"}, {params, "cursor"}, {arguments, "cursor"}} {

@@ -14,14 +14,14 @@ import (
 type stream struct {
 	stop func()
 
-	mu  sync.Mutex // protects ask, because the stream and the response to a call may ask at the same time
+	mu  sync.Mutex // protects the field ask, because the stream and the response to a call may ask at the same time
 	ask asking
 }
 
-// asking is called for each question that the server asks, and answers it.
+// asking is a function that is called for each question of the server, and answers it.
 type asking func(id, question json.RawMessage) error
 
-// listen opens the stream of a session. It opens none if c.Listens is false or the server has
+// listen opens the stream of a session. It opens no stream if c.Listens is false or the server has
 // no such stream.
 func (c *Client) listen(ctx context.Context, session string) *stream {
 	s := &stream{stop: func() {}}
@@ -60,9 +60,9 @@ type answerer struct {
 	ask    asking
 }
 
-// begin makes a.ask answer the questions on the stream, until end is called. The function safe
-// answers the questions in the response to the call. It calls a.ask too, but never at the
-// same time as the stream.
+// begin makes a.ask answer the questions on the stream, until the function end is called. The
+// function safe answers the questions in the response to the call. It calls a.ask too, but never
+// at the same time as the stream.
 func (a *answerer) begin() (safe asking, end func()) {
 	if a == nil {
 		return nil, func() {}

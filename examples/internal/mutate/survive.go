@@ -51,8 +51,8 @@ type Target struct {
 	Path  string   // the path of the server's URL
 	Users []string // the access tokens of the users; nil means that the server has no users
 	Calls []Call   // honest calls, which each user makes with both protocol revisions
-	// Secrets are texts in states and in cursors' positions. No response and no log record may
-	// contain one of them.
+	// Secrets are texts in states and in the positions that cursors hold. No response and no
+	// log record may contain one of them.
 	Secrets []string
 }
 
@@ -116,7 +116,8 @@ func (r *report) shortcomings() (all []string) {
 	return all
 }
 
-// run starts the target, records honest calls, and sends count requests, mutated or not.
+// run starts the target, records honest calls, and sends the given number of requests, mutated
+// or not.
 func run(ctx context.Context, target Target, count int64, seed uint64) (*report, error) {
 	j := &judge{secrets: target.Secrets, counts: make(map[int]int)}
 	before := slog.Default()
@@ -150,7 +151,7 @@ func run(ctx context.Context, target Target, count int64, seed uint64) (*report,
 	for i := range attackers {
 		attackers[i] = &attacker{judge: j, recorded: recorded, client: client, rand: rand.New(rand.NewPCG(seed, uint64(i))), applied: make(map[string]bool)}
 	}
-	for i, shot := range systematic(recorded) {
+	for i, shot := range systematicShots(recorded) {
 		a := attackers[i%workers]
 		a.first = append(a.first, shot)
 	}
@@ -206,11 +207,11 @@ func (target *Target) start(j *judge) (http.Handler, error) {
 }
 
 // settle returns the bytes of live heap and the number of goroutines. Sessions end a little
-// after their last request. So settle measures again while one of the two numbers is above
-// its limit, at most as many times as looks says.
-func settle(looks int, enoughHeap int64, enoughGoroutines int) (heap int64, goroutines int) {
-	for look := range looks {
-		if look > 0 {
+// after their last request, so settle measures again while one of the two numbers is above its
+// limit. It measures at most maxTries times.
+func settle(maxTries int, enoughHeap int64, enoughGoroutines int) (heap int64, goroutines int) {
+	for try := range maxTries {
+		if try > 0 {
 			time.Sleep(20 * time.Millisecond)
 		}
 		runtime.GC()

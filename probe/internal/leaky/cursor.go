@@ -79,8 +79,8 @@ func (v value) without(name string) value {
 	return v
 }
 
-// list answers the methods that carry no state.
-func (s *Server) list(method, user string, cursor value) (any, *fault) {
+// answerStateless returns the result of a method that carries no state.
+func (s *Server) answerStateless(method, user string, cursor value) (any, *fault) {
 	result := map[string]any{"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 	if method == "server/discover" {
 		result["supportedVersions"] = []string{version}

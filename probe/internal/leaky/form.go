@@ -11,7 +11,8 @@ import (
 
 var hs256 = b64([]byte(`{"alg":"HS256"}`))
 
-// writeState returns the text of a new state, for the question of c.run with the index round.
+// writeState returns the text of a new state, for one question of the target c.run. round is the
+// index of that question.
 func (s *Server) writeState(c *call, round int) string {
 	q := c.run.questions[round]
 	rec := record{Purpose: "state", Target: c.run.id(), Digest: c.digest, User: c.user, ID: rand.Text(),
@@ -48,9 +49,9 @@ func (s *Server) writeState(c *call, round int) string {
 	return s.seal(rec)
 }
 
-// readState returns the record in a text that writeState wrote. why says why the text is not
-// accepted; "" means that it is.
-func (s *Server) readState(c *call, text string) (rec record, why string) {
+// readState returns the record in a text that writeState wrote. reason says why the text is not
+// accepted; "" means that it is accepted.
+func (s *Server) readState(c *call, text string) (rec record, reason string) {
 	switch {
 	case s.hole("short-mac"):
 		payload, tag, _ := strings.Cut(text, ".")
@@ -102,7 +103,7 @@ func (s *Server) readState(c *call, text string) (rec record, why string) {
 	return s.unseal(text, "state")
 }
 
-// set stores one field of a state that is not sealed in the record.
+// set stores in the record one field of a state that is not sealed.
 func (rec *record) set(name, text string) {
 	if name == "step" {
 		step, _ := strconv.Atoi(text)

@@ -103,7 +103,7 @@ func (s *Server) run(method string, params value, user string, header http.Heade
 	}
 	naming := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}[method]
 	if header != nil && !s.hole("headers-unchecked") {
-		if !says(header, "Mcp-Method", method) || naming != "" && !says(header, "Mcp-Name", params.first(naming).text) {
+		if !headerIs(header, "Mcp-Method", method) || naming != "" && !headerIs(header, "Mcp-Name", params.first(naming).text) {
 			return nil, &fault{status: 400, code: -32020, message: "The headers do not match the message"}
 		}
 	}
@@ -114,7 +114,7 @@ func (s *Server) run(method string, params value, user string, header http.Heade
 		method, naming, c.unchecked = "tools/call", "name", true
 	}
 	if naming == "" {
-		return s.list(method, user, params.get("cursor"))
+		return s.answerStateless(method, user, params.get("cursor"))
 	}
 	c.checked, c.run = find(method, params.first(naming)), find(method, params.get(naming))
 	if c.checked == nil || c.run == nil {
@@ -129,16 +129,16 @@ func (s *Server) run(method string, params value, user string, header http.Heade
 	return s.do(c)
 }
 
-// says reports whether the header key occurs once and has the value want, as plain text or in
-// base64.
-func says(header http.Header, key, want string) bool {
-	values := header.Values(key)
+// headerIs reports whether the header of the given name occurs exactly once and has the given
+// value, as plain text or in base64.
+func headerIs(header http.Header, name, value string) bool {
+	values := header.Values(name)
 	if len(values) != 1 {
 		return false
 	}
 	if inner, ok := strings.CutPrefix(values[0], "=?base64?"); ok && strings.HasSuffix(inner, "?=") {
 		decoded, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(inner, "?="))
-		return err == nil && string(decoded) == want
+		return err == nil && string(decoded) == value
 	}
-	return values[0] == want
+	return values[0] == value
 }

@@ -46,7 +46,7 @@ func kindOf(v value) (kind string) {
 	return kind
 }
 
-// keep returns the answers to the questions that were asked. It drops all others.
+// keep returns the answers to the questions that were asked. It drops all other answers.
 func (s *Server) keep(c *call, rec record) map[string]answer {
 	asked, kept := rec.Asked, map[string]answer{}
 	if s.hole("later-answers") {

@@ -100,16 +100,16 @@ func hangUp(w http.ResponseWriter) {
 
 var errKilled = errors.New("leaky: a message without limits killed the server")
 
-// Serve reads messages from in, one per line, and writes the answers to out. It answers messages
-// concurrently. It returns when in ends or ctx is done. If ctx is done, also close in, because
-// otherwise a pending read does not end.
-func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+// Serve reads messages from the input, one per line, and writes the answers to the output. It
+// answers messages concurrently. It returns when the input ends or ctx is done. If ctx is done,
+// also close the input, because otherwise a pending read does not end.
+func (s *Server) Serve(ctx context.Context, input io.Reader, output io.Writer) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var running sync.WaitGroup
 	defer running.Wait()
 	lines, slots := make(chan []byte), make(chan struct{}, 64)
-	go func() { stop(readLines(ctx, in, lines)) }()
+	go func() { stop(readLines(ctx, input, lines)) }()
 	var writing sync.Mutex
 	for {
 		var line []byte
@@ -140,17 +140,18 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			text, _ := json.Marshal(answer)
 			writing.Lock()
 			defer writing.Unlock()
-			if _, err := out.Write(append(text, '\n')); err != nil {
+			if _, err := output.Write(append(text, '\n')); err != nil {
 				stop(err)
 			}
 		})
 	}
 }
 
-// readLines sends the lines of in to the channel lines. If a line is longer than maxBody, it
-// sends only the beginning, which is still longer than maxBody. It returns io.EOF when in ends.
-func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
-	buffered := bufio.NewReader(in)
+// readLines sends the lines of the input to the channel. If a line is longer than maxBody, it
+// sends only the beginning, which is still longer than maxBody. It returns io.EOF when the input
+// ends.
+func readLines(ctx context.Context, input io.Reader, lines chan<- []byte) error {
+	buffered := bufio.NewReader(input)
 	var line []byte
 	for {
 		part, err := buffered.ReadSlice('\n')

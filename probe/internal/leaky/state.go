@@ -48,7 +48,7 @@ func (s *Server) openState(c *call) (rec record, ok bool, f *fault) {
 		if rec.Purpose == "cursor" && s.hole("one-token") && rec.User == c.user && !s.expired(rec) {
 			return c.run.trusted(), true, nil
 		}
-		why = s.bound(c, rec)
+		why = s.checkBinding(c, rec)
 	}
 	if why != "" {
 		return record{}, false, s.rejected(state, why)
@@ -56,9 +56,9 @@ func (s *Server) openState(c *call) (rec record, ok bool, f *fault) {
 	return rec, true, nil
 }
 
-// bound checks that a genuine record was made for this call. why says why it was not; "" means
-// that it was.
-func (s *Server) bound(c *call, rec record) (why string) {
+// checkBinding checks that a genuine record was made for this call. reason says why it was not;
+// "" means that it was.
+func (s *Server) checkBinding(c *call, rec record) (reason string) {
 	if rec.Purpose != "state" {
 		return "purpose"
 	}
@@ -85,7 +85,7 @@ func (s *Server) expired(rec record) bool {
 }
 
 // spend records that a state was used, and returns a fault if it was used before. The caller
-// must call done after the handler.
+// must call done after the handler has run.
 func (s *Server) spend(c *call, rec record) (done func(), f *fault) {
 	done = func() {}
 	if rec.ID == "" || s.hole("reusable") { // a record without an id comes from a state that was not checked
@@ -106,7 +106,8 @@ func (s *Server) spend(c *call, rec record) (done func(), f *fault) {
 	return done, nil
 }
 
-// rejected returns the error for a rejected state. Without holes it is the same for all states.
+// rejected returns the error for a rejected state. On a server without holes, the error is the
+// same for all states.
 func (s *Server) rejected(state value, why string) *fault {
 	f := &fault{code: codeParams, message: "Invalid or expired requestState"}
 	if s.hole("oracle") {

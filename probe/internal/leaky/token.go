@@ -22,7 +22,7 @@ type record struct {
 	Asked   map[string]string `json:"asked,omitempty"`   // from the key of a question that was asked to its kind
 	Offset  int               `json:"offset,omitempty"`  // in a cursor, the index at which the page starts
 
-	args map[string]string // overrides the arguments; only in a state that is not sealed
+	args map[string]string // override the arguments; set only for a state that is not sealed
 }
 
 const (
@@ -32,16 +32,16 @@ const (
 	tokenLength = len(prefix) + ((recordSize+overhead)*8+5)/6
 )
 
-// seal encrypts a record, and authenticates it with the prefix.
+// seal encrypts a record. The authentication tag covers the record and the prefix.
 func (s *Server) seal(rec record) string {
 	text, _ := json.Marshal(rec) // cannot fail: strings, numbers and a map of strings
 	text = append(text, bytes.Repeat([]byte(" "), max(0, recordSize-len(text)))...)
 	return prefix + b64(s.aead.Seal(nil, nil, text, []byte(prefix)))
 }
 
-// unseal opens the token of a state or a cursor. why says why the token is not accepted; ""
-// means that it is.
-func (s *Server) unseal(token, purpose string) (rec record, why string) {
+// unseal opens the token of a state or a cursor. reason says why the token is not accepted; ""
+// means that it is accepted.
+func (s *Server) unseal(token, purpose string) (rec record, reason string) {
 	state, cursor := purpose == "state", purpose == "cursor"
 	if state && s.hole("suffix-ignored") {
 		if len(token) > tokenLength && strings.ContainsAny(token[tokenLength:tokenLength+1], ".-") {

@@ -20,8 +20,9 @@ type param struct {
 	required   bool
 }
 
-// call is one call of a target. checked is the target for which the state is checked, and run
-// is the target that is run. They differ only on a server that accepts duplicate members.
+// call is one call of a target. The field checked is the target for which the state is checked,
+// and the field run is the target that is run. The two differ only on a server that accepts
+// duplicate members.
 type call struct {
 	user         string
 	params       value
@@ -94,7 +95,7 @@ func find(method string, name value) *target {
 	return nil
 }
 
-// readArguments stores the arguments that the handler reads in c.read. It returns false if the
+// readArguments stores in c.read the arguments that the handler reads. It returns false if the
 // arguments do not fit the target's parameters.
 func (s *Server) readArguments(c *call) bool {
 	if c.arguments.kind != '{' {

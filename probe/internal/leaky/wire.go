@@ -25,8 +25,8 @@ type member struct {
 	value
 }
 
-// first returns the first member of this name, and get returns the last one. The results differ
-// only on a server that accepts duplicate members.
+// first returns the first member of this name, and the method get returns the last one. The
+// results differ only on a server that accepts duplicate members.
 func (v value) first(name string) value {
 	for _, m := range v.members {
 		if m.name == name {
@@ -45,7 +45,7 @@ func (v value) get(name string) value {
 	return value{}
 }
 
-// misspelt returns a member whose name differs from name only in upper and lower case.
+// misspelt returns a member whose name differs from the given name only in upper and lower case.
 func (v value) misspelt(name string) value {
 	for _, m := range slices.Backward(v.members) {
 		if m.name != name && strings.EqualFold(m.name, name) {
@@ -114,23 +114,23 @@ func read(dec *json.Decoder, data string) (value, error) {
 	return v, nil
 }
 
-// repeats looks for members that occur twice in an object inside v. same is true if two members
-// have the same name. misspelt is true if the names of two members differ only in upper and
-// lower case.
-func (v value) repeats() (same, misspelt bool) {
+// repeats looks for members that occur twice in an object inside v. sameName is true if two
+// members have the same name. misspelt is true if the names of two members differ only in upper
+// and lower case.
+func (v value) repeats() (sameName, misspelt bool) {
 	seen, folded := map[string]bool{}, map[string]bool{}
 	for _, m := range v.members {
-		same = same || seen[m.name]
+		sameName = sameName || seen[m.name]
 		misspelt = misspelt || folded[fold(m.name)] && !seen[m.name]
 		seen[m.name], folded[fold(m.name)] = true, true
 		s, d := m.repeats()
-		same, misspelt = same || s, misspelt || d
+		sameName, misspelt = sameName || s, misspelt || d
 	}
 	for _, item := range v.items {
 		s, d := item.repeats()
-		same, misspelt = same || s, misspelt || d
+		sameName, misspelt = sameName || s, misspelt || d
 	}
-	return same, misspelt
+	return sameName, misspelt
 }
 
 // fold returns the same text for all names that strings.EqualFold treats as equal.
@@ -152,7 +152,7 @@ func (v value) hasNull() bool {
 }
 
 // canonical returns the same text for v however the client wrote it. The function number
-// converts the text of a number. Of duplicate members, canonical writes only the first.
+// converts the text of a number. Of duplicate members, the text has only the first.
 func (v value) canonical(number func(string) string) string {
 	var b strings.Builder
 	v.write(&b, number)

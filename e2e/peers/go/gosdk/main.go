@@ -73,8 +73,9 @@ type state struct {
 	Env  string `json:"env"`
 }
 
-// confirmed returns a handler that asks the user to confirm. done is its text for success.
-func confirmed(done string) mcp.ToolHandlerFor[arguments, any] {
+// confirmed returns a handler that asks the user to confirm. If the user does, the result begins
+// with the text doneText.
+func confirmed(doneText string) mcp.ToolHandlerFor[arguments, any] {
 	return func(_ context.Context, req *mcp.CallToolRequest, args arguments) (*mcp.CallToolResult, any, error) {
 		answer, ok := req.Params.InputResponses["confirm"].(*mcp.ElicitResult)
 		if !ok {
@@ -92,7 +93,7 @@ func confirmed(done string) mcp.ToolHandlerFor[arguments, any] {
 			}
 			env = remembered.Env
 		}
-		return text(fmt.Sprintf("%s %s build %d", done, env, args.Build)), nil, nil
+		return text(fmt.Sprintf("%s %s build %d", doneText, env, args.Build)), nil, nil
 	}
 }
 

@@ -69,8 +69,9 @@ type state struct {
 	Env  string `json:"env"`
 }
 
-// confirmed returns a handler that asks the user to confirm. done is its text for success.
-func confirmed(done string) server.ToolHandlerFunc {
+// confirmed returns a handler that asks the user to confirm. If the user does, the result begins
+// with the text doneText.
+func confirmed(doneText string) server.ToolHandlerFunc {
 	return func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var (
 			env   = req.GetString("env", "")
@@ -94,7 +95,7 @@ func confirmed(done string) server.ToolHandlerFunc {
 			}
 			env = remembered.Env
 		}
-		return mcp.NewToolResultText(fmt.Sprintf("%s %s build %d", done, env, build)), nil
+		return mcp.NewToolResultText(fmt.Sprintf("%s %s build %d", doneText, env, build)), nil
 	}
 }
 
