@@ -3,6 +3,7 @@ package exactjson
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -15,7 +16,13 @@ import (
 // or has two names that differ only in upper and lower case. encoding/json puts two such
 // members into one field of a struct, but may keep both in a map, so two readers may see
 // different values. For an empty text, which has no names, Distinct returns true.
-func Distinct(text []byte) bool {
+func Distinct(text []byte) bool { return DistinctWithin(text, math.MaxInt) }
+
+// DistinctWithin does the same as Distinct, but compares only the names in the outer levels
+// of a text. The outermost value is level 1, and its members or items are level 2. With two
+// levels, DistinctWithin compares the names in a JSON-RPC message and in its params, but not
+// those in the arguments.
+func DistinctWithin(text []byte, levels int) bool {
 	if len(text) == 0 {
 		return true
 	}
@@ -23,7 +30,7 @@ func Distinct(text []byte) bool {
 		return false
 	}
 	w := nameWalk{text: string(text)}
-	return w.value()
+	return w.value(levels)
 }
 
 // Same reports whether two JSON texts mean the same: if they do, a token or cursor that is
@@ -46,8 +53,9 @@ type nameWalk struct {
 	names []string // the names read so far in the objects that enclose the current position
 }
 
-// value moves past the next value, and reports whether the names in it are distinct.
-func (w *nameWalk) value() bool {
+// value moves past the next value, and reports whether the names in its outer levels are
+// distinct.
+func (w *nameWalk) value(levels int) bool {
 	switch w.next() {
 	case '{':
 		first := len(w.names)
@@ -59,12 +67,12 @@ func (w *nameWalk) value() bool {
 			w.names = append(w.names, w.name())
 			w.next()
 			w.at++ // skip the colon
-			if !w.value() {
+			if !w.value(levels - 1) {
 				return false
 			}
 		}
 		w.at++
-		twins := haveTwins(w.names[first:])
+		twins := levels > 0 && haveTwins(w.names[first:])
 		w.names = w.names[:first]
 		return !twins
 	case '[':
@@ -72,7 +80,7 @@ func (w *nameWalk) value() bool {
 			if w.text[w.at] == ',' {
 				w.at++
 			}
-			if !w.value() {
+			if !w.value(levels - 1) {
 				return false
 			}
 		}

@@ -31,6 +31,21 @@ func TestNamesThatEncodingJSONTreatsAsOneAreNotDistinct(t *testing.T) {
 	}
 }
 
+func TestNamesBelowTheOuterLevelsAreNotCompared(t *testing.T) {
+	for text, want := range map[string]int{ // the first level at which two names are the same, or 9
+		`{"a":1,"A":1}`: 1, `{"a":{"b":1,"b":1}}`: 2, `[{"a":1,"a":1}]`: 2, `{"a":{"b":[{"x":1,"X":2}]}}`: 4, `{"a":{"b":1,"c":1}}`: 9, `{"a":{"a":{"b":1,"b":2}},"b":{"x":1,"X":2}}`: 2,
+	} {
+		for levels := range 6 {
+			if got := exactjson.DistinctWithin([]byte(text), levels); got != (levels < want) {
+				t.Errorf("%s within %d levels: %t", text, levels, got)
+			}
+		}
+	}
+	if exactjson.DistinctWithin([]byte(`{`), 1) {
+		t.Error("a text that is not JSON is distinct")
+	}
+}
+
 func TestTextsAreTheSameIfTheyMeanTheSame(t *testing.T) {
 	for _, pair := range []struct {
 		a, b string

@@ -52,7 +52,7 @@ func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	switch {
 	case sameRaw && sameValue:
 	case sameRaw || len(raw) == 0: // if RawArguments is empty, mcp-go also reads Arguments
-		if hasLong(written) && hasRounded(a.Settled) {
+		if hasLong(written) && hasFragile(a.Settled) {
 			return errMoved
 		}
 		params.RawArguments = written

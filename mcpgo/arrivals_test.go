@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"math/big"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,7 +79,7 @@ func FuzzSettle(f *testing.F) {
 			"removed": {Arguments: other},
 		} {
 			a := &passage.Arguments{Sent: []byte(sent), Settled: []byte(sent)}
-			if err := settle(&params, a); err == errMoved && hasRounded([]byte(sent)) && hasLong([]byte(changed)) {
+			if err := settle(&params, a); err == errMoved && hasFragile([]byte(sent)) && hasLong([]byte(changed)) {
 				continue
 			} else if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -95,12 +98,66 @@ func FuzzSettle(f *testing.F) {
 			if !bytes.Equal(a.Settled, params.RawArguments) {
 				t.Fatalf("%s: %s is recorded in place of %s", name, a.Settled, params.RawArguments)
 			}
-			isLong := hasRounded(params.RawArguments) // a typed handler reads all digits of a long number
+			isLong := hasFragile(params.RawArguments) // a typed handler reads all digits of a long number
 			if checkAlike(a) == nil && !isLong && !readAlike(params.RawArguments) {
 				t.Fatalf("%s: a typed handler reads %s otherwise", name, params.RawArguments)
 			}
 		}
 	})
+}
+
+// FuzzRewrittenText writes arguments anew from their decoded form, after a member was set, as
+// a hook may do. A whole number that reaches the handler must be the one that was sent.
+func FuzzRewrittenText(f *testing.F) {
+	f.Fuzz(func(t *testing.T, sent string) {
+		var value map[string]any
+		if json.Unmarshal([]byte(sent), &value) != nil || value == nil || !exactjson.Distinct([]byte(sent)) {
+			t.Skip()
+		}
+		set := maps.Clone(value)
+		set["tenant"] = "own"
+		text, err := json.Marshal(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, params := range map[string]mcp.CallToolParams{
+			"raw":     {Arguments: value, RawArguments: text},
+			"decoded": {Arguments: set, RawArguments: json.RawMessage(sent)},
+			"both":    {Arguments: set, RawArguments: text},
+		} {
+			if settle(&params, &passage.Arguments{Sent: []byte(sent), Settled: []byte(sent)}) != nil {
+				continue
+			}
+			was, _ := readNumbers([]byte(sent))
+			now, _ := readNumbers(params.RawArguments)
+			delete(was.(map[string]any), "tenant")
+			delete(now.(map[string]any), "tenant")
+			if !equalWhole(was, now) {
+				t.Fatalf("%s: %s became %s", name, sent, params.RawArguments)
+			}
+		}
+	})
+}
+
+// equalWhole reports whether all whole numbers of up to 64 bits are the same in two values.
+func equalWhole(a, b any) bool {
+	switch a := a.(type) {
+	case json.Number:
+		one, ok := new(big.Rat).SetString(string(a))
+		number, _ := b.(json.Number)
+		other, otherOK := new(big.Rat).SetString(string(number))
+		return ok && otherOK && (one.Cmp(other) == 0 || !one.IsInt() || one.Num().BitLen() > 64)
+	case map[string]any:
+		for name, member := range a {
+			if other, ok := b.(map[string]any); !ok || !equalWhole(member, other[name]) {
+				return false
+			}
+		}
+	case []any:
+		other, ok := b.([]any)
+		return ok && slices.EqualFunc(a, other, equalWhole)
+	}
+	return true
 }
 
 // readAlike reports whether a typed handler reads the names and numbers of a text as they

@@ -83,12 +83,16 @@ func addHooks(h *server.Hooks) {
 	}
 	ours.code = hooksOf(h, ours.before)
 	object := weak.Make(h) // a weak pointer, because h holds the function below
-	h.AddOnRequestInitialization(func(ctx context.Context, _ any, _ any) error {
-		if h := object.Value(); h == nil || ours.intact(h) {
+	h.AddOnRequestInitialization(func(ctx context.Context, _ any, message any) error {
+		h, i := object.Value(), installed(ctx)
+		if h == nil || i == nil {
 			return nil
 		}
-		if i := installed(ctx); i != nil {
+		if !ours.intact(h) {
 			return i.refuse(ctx, "", hooksChanged)
+		}
+		if len(h.OnRequestInitialization) > 1 {
+			return i.checkRequest(ctx, message)
 		}
 		return nil
 	})

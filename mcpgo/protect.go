@@ -135,11 +135,15 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // struct. So on a server with hooks that run before calls, or with middleware from before
 // Protect, arguments are refused if the hooks or the middleware could read them
 // differently from the handler, and the log says why. This applies to an object with two
-// equal names or with names that differ only in upper and lower case. It also applies to
-// changed arguments with a number that may have been rounded. A number may have been
-// rounded if the arguments had a whole number that a float64 does not hold exactly, and
-// either Arguments was changed and still has a number of 2^53 or more, or RawArguments was
-// changed and has such a number that was not there before. Pass long ids as strings.
+// equal names or with names that differ only in upper and lower case. If the server has
+// hooks for whole requests, it also applies to such names in the request itself and in its
+// params.
+//
+// Changed arguments are also refused if a number in them may have been rounded. This is so
+// if they had a fragile number: a whole number of 2^53 or more that encoding/json decodes
+// into a float64 and then writes differently. Then Arguments, if it was changed, may have no
+// number of 2^53 or more left. RawArguments, if it was changed, may have such numbers only
+// if it keeps all digits of the fragile ones. Pass long ids as strings.
 //
 // Three differences remain. First, a name that occurs only once is not refused, even if
 // its case differs from that of the handler's field: so a hook that does not find a name

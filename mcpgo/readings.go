@@ -3,6 +3,8 @@ package mcpgo
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"iter"
 	"math"
 	"strconv"
@@ -49,6 +51,17 @@ func checkAlike(a *passage.Arguments) error {
 	}
 	a.Alike = true
 	return nil
+}
+
+// checkRequest returns an error if a hook for whole requests may have read another method,
+// tool or value from a request than mcp-go.
+func (p *Protection) checkRequest(ctx context.Context, message any) error {
+	text, ok := message.(json.RawMessage)
+	if !ok || exactjson.DistinctWithin(text, 2) { // the names in the message, and those in its params
+		return nil
+	}
+	p.logger().WarnContext(ctx, "mcpgo: a request was refused: it has two equal names, or names that differ only in upper and lower case, so a hook could read it differently from mcp-go")
+	return errParams
 }
 
 // refuseArguments logs why the arguments of a call were refused, and returns the error for
@@ -99,16 +112,17 @@ func hasLong(text []byte) bool {
 	return false
 }
 
-// mayBeRounded reports whether a number in a JSON text may be a number of an earlier text
-// that a float64 has rounded. That is possible if the earlier text has a whole number that
-// a float64 does not hold exactly, and the new text has a long number that the earlier
-// text does not have, or has less often.
-func mayBeRounded(text, earlier []byte) bool {
-	if !hasLong(text) || !hasRounded(earlier) {
+// mayBeRounded reports whether a number in a JSON text may be what a float64 has left of a
+// number in the older text. This is so if the older text has a fragile number, the text has
+// a long number, and one of two things happened: a long number was added, or a fragile one
+// is gone. Equal numbers are counted, so a client cannot send a second number that hides
+// the first.
+func mayBeRounded(text, older []byte) bool {
+	if !hasLong(text) || !hasFragile(older) {
 		return false
 	}
 	left := make(map[string]int)
-	for number := range longNumbers(earlier) {
+	for number := range longNumbers(older) {
 		left[number]++
 	}
 	for number := range longNumbers(text) {
@@ -116,26 +130,41 @@ func mayBeRounded(text, earlier []byte) bool {
 			return true
 		}
 	}
-	return false
-}
-
-// hasRounded reports whether a JSON text has a whole number that a float64 does not hold
-// exactly. A number of more than 64 bits counts only if it is written without a point and
-// an exponent, because no integer type of Go can read it in another form.
-func hasRounded(text []byte) bool {
-	for number := range longNumbers(text) {
-		f := floatOf(number)
-		if !strings.ContainsAny(number, ".eE") {
-			if strconv.FormatFloat(f, 'f', 0, 64) != number {
-				return true
-			}
-		} else if math.Abs(f) <= math.MaxUint64 {
-			if value, err := exactjson.Read([]byte(number)); err != nil || wouldRound(value) {
-				return true
-			}
+	for number, missing := range left {
+		if missing > 0 && isFragile(number) {
+			return true
 		}
 	}
 	return false
+}
+
+// hasFragile reports whether a JSON text has a fragile number.
+func hasFragile(text []byte) bool {
+	for number := range longNumbers(text) {
+		if isFragile(number) {
+			return true
+		}
+	}
+	return false
+}
+
+// isFragile reports whether a long number is a whole number that is written as another one
+// after encoding/json has decoded it into a float64. This can happen even if the float64
+// holds the number exactly, because encoding/json writes only as many digits as the float64
+// needs. A number of more than 64 bits counts only if it is written without a point and an
+// exponent, because no integer type of Go can read it in another form.
+func isFragile(number string) bool {
+	if strings.ContainsAny(number, ".eE") {
+		if math.Abs(floatOf(number)) > math.MaxUint64 {
+			return false
+		}
+		value, err := exactjson.Read([]byte(number))
+		if _, fraction := value.(float64); err != nil || fraction {
+			return err != nil
+		}
+		number = fmt.Sprint(value)
+	}
+	return strconv.FormatFloat(floatOf(number), 'f', -1, 64) != number
 }
 
 // floatOf returns the float64 that encoding/json reads for a number. The result is

@@ -212,7 +212,7 @@ func TestANumberThatMayBeRoundedIsNotTakenFromRawArguments(t *testing.T) {
 			req.Params.RawArguments = json.RawMessage(text(req.GetArguments()))
 		}
 	}
-	fromDecoded := func(args map[string]any) string { return jsonText(args) }
+	fromDecoded := func(args map[string]any) string { args["tenant"] = "own"; return jsonText(args) }
 	const exact, rounded = "9007199254740992", "9007199254740993"
 	changes := map[string]changeFunc{
 		"both forms": func(ctx context.Context, req *mcp.CallToolRequest) {
@@ -233,8 +233,11 @@ func TestANumberThatMayBeRoundedIsNotTakenFromRawArguments(t *testing.T) {
 			l := new(log)
 			srv := protected(t, l, option(change))
 			addOrders(srv)
-			for _, ids := range []string{rounded, "-" + rounded, "5," + rounded, exact + "," + rounded, rounded + ".0", "9.007199254740993e15"} {
+			for _, ids := range []string{rounded, "-" + rounded, "5," + rounded, exact + "," + rounded, rounded + ".0", "9.007199254740993e15", "19000000000000112"} {
 				isInvalid(t, place+" "+how+" "+ids, call(srv, `{"ids":[`+ids+`]}`))
+				// A client cannot hide the rounded number behind an equal one that is dropped.
+				isInvalid(t, place+" "+how+" "+ids+" and a decoy", call(srv, `{"ids":[`+ids+`],"tenant":`+exact+`}`))
+				isInvalid(t, place+" "+how+" "+ids+" and decoys", call(srv, `{"ids":[`+ids+`],"tenant":{"a":[`+exact+`,-`+exact+`,`+exact+`]}}`))
 			}
 			has(t, l, "pass long ids as strings")
 			if r := call(srv, `{"ids":[`+exact+`]}`); !strings.Contains(r.text(), "IDs:["+exact+"]") {
@@ -269,7 +272,9 @@ func TestANumberThatMayBeRoundedIsNotTakenFromRawArguments(t *testing.T) {
 
 	// Middleware that is added after Protect is seen by paged tools.
 	l = new(log)
-	isInvalid(t, "inner middleware", second(page(as(t.Context(), "alice"), t, pagedForms(t, l, raw(fromDecoded)), `{"id":`+rounded+`}`)))
+	paged := pagedForms(t, l, raw(func(args map[string]any) string { delete(args, "other"); return jsonText(args) }))
+	isInvalid(t, "inner middleware", second(page(as(t.Context(), "alice"), t, paged, `{"id":`+rounded+`}`)))
+	isInvalid(t, "inner middleware and a decoy", second(page(as(t.Context(), "alice"), t, paged, `{"id":`+rounded+`,"other":`+exact+`}`)))
 	has(t, l, "pass long ids as strings")
 }
 
@@ -434,6 +439,65 @@ func TestArgumentsWithTwoReadingsAreRefusedIfAHookDecidesByTheRequest(t *testing
 	}
 	isInvalid(t, "two names", send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":{"tenant":"own","Tenant":"evil"}`))
 	has(t, l, "differ only in upper and lower case")
+}
+
+// A hook for whole requests may decode them in any way.
+func TestARequestWithTwoReadingsIsRefusedIfAHookDecidesByTheRequest(t *testing.T) {
+	const own, evil = `{"tenant":"own"}`, `{"tenant":"evil"}`
+	call := func(srv *server.MCPServer, members string) reply {
+		return message(as(t.Context(), "alice"), t, srv, `{"jsonrpc":"2.0","id":1,`+members+`}`)
+	}
+	params := func(members string) string { return `"params":{` + meta + `,"name":"order",` + members + `}` }
+	for name, hook := range map[string]func(message json.RawMessage) (method string, tenant any){
+		"into a struct": func(message json.RawMessage) (string, any) {
+			var m struct {
+				Method string
+				Params struct{ Arguments map[string]any }
+			}
+			json.Unmarshal(message, &m)
+			return m.Method, m.Params.Arguments["tenant"]
+		},
+		"into a map": func(message json.RawMessage) (string, any) {
+			var m map[string]any
+			json.Unmarshal(message, &m)
+			method, _ := m["method"].(string)
+			params, _ := m["params"].(map[string]any)
+			arguments, _ := params["arguments"].(map[string]any)
+			return method, arguments["tenant"]
+		},
+	} {
+		l, hooks := new(log), new(server.Hooks)
+		hooks.AddOnRequestInitialization(func(_ context.Context, _ any, message any) error {
+			if method, tenant := hook(message.(json.RawMessage)); method == string(mcp.MethodToolsCall) && tenant != "own" {
+				return errors.New("forbidden")
+			}
+			return nil
+		})
+		srv := protected(t, l, server.WithHooks(hooks))
+		addOrders(srv)
+		if r := call(srv, `"method":"tools/call",`+params(`"arguments":`+own)); r.Error != nil {
+			t.Errorf("%s: %s", name, r.raw)
+		}
+		for _, members := range []string{
+			`"method":"tools/call",` + params(`"arguments":`+own+`,"arguments":`+evil),
+			`"method":"tools/call",` + params(`"arguments":`+own+`,"arguments":{}`),
+			`"method":"tools/call",` + params(`"arguments":`+own+`,"Arguments":`+evil),
+			`"method":"tools/call",` + params(`"arguments":`+own+`,"argument\u017f":`+evil),
+			`"method":"tools/call",` + params(`"arguments":`+own) + `,` + params(`"arguments":`+evil),
+			`"method":"tools/call",` + params(`"arguments":`+own) + `,"P` + params(`"arguments":` + evil)[2:],
+			`"method":"tools/list","Method":"tools/call",` + params(`"arguments":`+evil),
+			`"method":"tools/call",` + params(`"arguments":`+own+`,"Name":"order"`),
+		} {
+			if r := call(srv, members); r.Error == nil {
+				t.Errorf("%s: %s ran: %s", name, members, r.raw)
+			}
+		}
+		has(t, l, "a request was refused")
+		// Below that level the client may choose names, for example those of an answer.
+		if r := call(srv, `"method":"tools/call",`+params(`"inputResponses":{"a":{"action":"accept","content":{"a":"b","A":"b"}}},"arguments":`+own)); r.Error != nil {
+			t.Errorf("%s: %s", name, r.raw)
+		}
+	}
 }
 
 // mcp-go chooses the handler before middleware runs.
