@@ -244,7 +244,7 @@ func playRole() {
 			forward.ServeHTTP(w, r)
 		})
 	}
-	ballast = nil // the command mcpseal has no ballast either
+	ballast = nil // as in the command mcpseal, so that both proxies have heaps of the same size
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
 	fmt.Printf("serving http://%s/mcp\n", listener.Addr())

@@ -34,8 +34,8 @@ type Page struct {
 	user      string
 	known     struct{ arguments, user bool }
 	binding   binding
-	bound     struct { // for whom the field binding was computed; the field known is false before that
-		known bool
+	bound     struct { // what binding was computed from
+		known bool // false if binding was not computed yet
 		who   byte
 	}
 }

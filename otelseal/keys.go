@@ -31,7 +31,7 @@ type files struct {
 
 type file struct {
 	seals    mcpseal.KeyID
-	since    time.Time // when this process began to seal with the key in the field seals
+	since    time.Time // when this process began to seal with that key
 	opens    int
 	unusable bool
 	next     time.Time

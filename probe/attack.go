@@ -6,7 +6,7 @@ type Attack struct {
 	ID       string   `json:"id"`       // the name of the attack in --require and in reports
 	Title    string   `json:"title"`    // what is sent
 	Means    string   `json:"means"`    // what it means if the attack gets through
-	Section  Section  `json:"section"`  // the section of the specification that it is about
+	Section  Section  `json:"section"`  // the section of the specification that the attack is about
 	Fix      string   `json:"fix"`      // what to do about a finding
 	Severity Severity `json:"severity"` // how bad a finding is
 	AtMost   int      `json:"atMost"`   // the maximum number of requests, honest ones included, for each target that asks once, or for each list

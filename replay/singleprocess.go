@@ -81,10 +81,10 @@ func NewSingleProcess(config Config) (*SingleProcess, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, err
 	}
-	before := time.Now()
-	time.Sleep(time.Millisecond) // so that tokens issued from now on have a date after the time in the variable before
+	called := time.Now()
+	time.Sleep(time.Millisecond) // so that all tokens issued from now on are dated after the call
 	s := newSingleProcess(config, time.Now(), shards)
-	s.oldest.Store(before.UnixMilli() + 1)
+	s.oldest.Store(called.UnixMilli() + 1)
 	return s, nil
 }
 

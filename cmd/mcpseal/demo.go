@@ -52,10 +52,12 @@ type demo struct {
 // side is one of the two sides that the demo compares: servers without protection, or servers
 // with it, and their users.
 type side struct {
-	protected          bool
-	main, brief, other *service // the tokens of brief expire after a second; other is another service with the same keys
-	alice, bob         client
-	attacks            []attack
+	protected  bool
+	main       *service
+	brief      *service // like main, but its tokens expire after a second
+	other      *service // another service with the same keys
+	alice, bob client
+	attacks    []attack
 }
 
 // lifetime is how long the tokens of the server side.brief live. It is short, but long enough

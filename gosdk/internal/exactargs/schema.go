@@ -152,8 +152,9 @@ func inferredSchema(t reflect.Type) (*jsonschema.Schema, error) {
 	}})
 }
 
-// keepEmpty returns an error for an empty list that no value satisfies, such as an empty
-// enum. The JSON of a schema leaves empty lists out, so this rule would be lost.
+// keepEmpty returns an error if a schema has an empty list that no value satisfies, such as
+// an empty enum. The JSON of a schema leaves empty lists out, so the schema would then allow
+// every value.
 func keepEmpty(schema *jsonschema.Schema) error {
 	v := reflect.ValueOf(schema).Elem()
 	for i := range v.NumField() {

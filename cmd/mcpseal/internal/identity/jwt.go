@@ -82,7 +82,7 @@ var asymmetricAlgorithms = []jose.SignatureAlgorithm{
 // JWT returns an Identity that takes the user from the bearer token of a request. The token
 // must be a JSON Web Token that the issuer made for this service. The issuer and the token's
 // subject together name the user. JWT cannot read opaque tokens. For those, use [FromHeader],
-// and let another proxy ask the issuer whose token it is.
+// and let another proxy ask the issuer for the name of the user.
 //
 // JWT itself fetches nothing. The keys are fetched by [Tokens.Ready], which tells whether the
 // provider answers, or else by the first request. When ctx ends, fetches end too.

@@ -107,8 +107,8 @@ func (p *Provider) Newest() string {
 	return p.newest
 }
 
-// Answer makes the handler answer all requests for the path from now on. A nil handler means
-// that the provider answers them again itself.
+// Answer makes the handler answer all requests for the path from now on. With a nil
+// handler, the provider answers them itself, as it did in the beginning.
 func (p *Provider) Answer(path string, handler http.HandlerFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
