@@ -40,6 +40,16 @@ func commandLines(page string) (lines []string) {
 	return lines
 }
 
+// pageFiles returns the files of all pages that may have commands.
+func pageFiles(t *testing.T) []string {
+	t.Helper()
+	names, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%d pages, %v", len(names), err)
+	}
+	return append(names, "../../README.md", "../../CONTRIBUTING.md", "../../SECURITY.md")
+}
+
 // words splits a command line as a shell does, up to a comment, a pipe or another command.
 func words(line string) (all []string) {
 	word, quoted, any := "", rune(0), false
@@ -77,12 +87,8 @@ var ours = regexp.MustCompile(`(?:^|[\s(;&|])(?:mcpseal|go run \./cmd/mcpseal) `
 // TestEveryCommandInThePagesExists reads every command line of ours in the pages as the command
 // would: the subcommand, its flags and the number of its arguments must be right.
 func TestEveryCommandInThePagesExists(t *testing.T) {
-	names, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := 0
-	for _, name := range append(names, "../../README.md", "../../CONTRIBUTING.md", "../../SECURITY.md") {
+	for _, name := range pageFiles(t) {
 		page, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

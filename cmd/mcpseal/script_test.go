@@ -30,7 +30,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"mcpseal": main, "release-server": releaseServer})
+	testscript.Main(m, map[string]func(){"mcpseal": main, "release-server": releaseServer, "page-tool": pageTool})
 }
 
 // releaseServer serves the demo's tools over standard input and output, sealed if the first
