@@ -65,7 +65,7 @@ func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	case !agree(raw, value):
 		return errDisagree
 	}
-	if mayBeRounded(params.RawArguments, a.Settled) || mayBeRounded(params.RawArguments, a.Sent) {
+	if mayBeRounded(params.RawArguments, a.Settled) || !bytes.Equal(a.Sent, a.Settled) && mayBeRounded(params.RawArguments, a.Sent) {
 		return errMoved
 	}
 	a.Settle(params.RawArguments)
@@ -211,7 +211,8 @@ func keepNumbers(value, original any) any {
 // arrivals has the original arguments of calls that hooks or other middleware may change
 // before our middleware runs. The key is the RequestProtocolInfo of the request: mcp-go
 // makes one for every request, and every context derived from that of the request has it.
-// An entry is removed when its RequestProtocolInfo is garbage-collected.
+// An entry is removed when its RequestProtocolInfo is garbage-collected. mcp-go keeps that
+// of a task for as long as the client wants, so entries of tasks are removed earlier.
 var arrivals sync.Map // maps a weak.Pointer[server.RequestProtocolInfo] to a *passage.Arguments
 
 // recordArrival remembers the arguments of a call before other hooks see them.
@@ -228,6 +229,13 @@ func recordArrival(ctx context.Context, _ any, method mcp.MCPMethod, message any
 	key := weak.Make(info)
 	arrivals.Store(key, &passage.Arguments{Sent: sent, Settled: sent})
 	runtime.AddCleanup(info, func(key weak.Pointer[server.RequestProtocolInfo]) { arrivals.Delete(key) }, key)
+}
+
+// forgetArrival removes the arguments that recordArrival has remembered for a call.
+func forgetArrival(ctx context.Context) {
+	if info := server.RequestProtocolInfoFromContext(ctx); info != nil {
+		arrivals.Delete(weak.Make(info))
+	}
 }
 
 // arrivalOf returns the arguments that recordArrival has remembered for a call, or nil if

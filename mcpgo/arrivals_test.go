@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math"
 	"math/big"
@@ -44,6 +45,46 @@ func TestTheArgumentsOfACallAreForgotten(t *testing.T) {
 		runtime.Gosched()
 	}
 	t.Errorf("%d of 100 are held for ever", arrivalsHeld()-before)
+}
+
+// mcp-go keeps the context of a task after its end, for ever if the client sets no time to
+// live.
+func TestTheArgumentsOfAFinishedTaskAreForgotten(t *testing.T) {
+	hooks := new(server.Hooks)
+	hooks.AddBeforeCallTool(func(context.Context, any, *mcp.CallToolRequest) {})
+	for name, option := range map[string]server.ServerOption{"hooks": server.WithHooks(hooks), "outer middleware": server.WithRecovery()} {
+		boundary, err := mcpseal.New(mcpseal.Config{Keys: mcpseal.Ephemeral(), Audience: "test", Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := server.NewMCPServer("test", "1", option, server.WithTaskCapabilities(true, true, true))
+		Protect(srv, boundary, &Options{AllowAnonymous: true, Logger: slog.New(slog.DiscardHandler)})
+		srv.AddTool(mcp.NewTool("either", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText("done"), nil
+		})
+		srv.AddTaskTool(mcp.NewTool("task", mcp.WithTaskSupport(mcp.TaskSupportRequired)), func(context.Context, mcp.CallToolRequest) (*mcp.CreateTaskResult, error) {
+			return &mcp.CreateTaskResult{}, nil
+		})
+		before := map[any]bool{}
+		arrivals.Range(func(key, _ any) bool { before[key] = true; return true })
+		for _, tool := range []string{"either", "task"} {
+			message, _ := json.Marshal(srv.HandleMessage(context.Background(), json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`","task":{},"arguments":{"a":1}}}`)))
+			var created struct {
+				Result struct{ Task struct{ TaskID string } }
+			}
+			if err := json.Unmarshal(message, &created); err != nil || created.Result.Task.TaskID == "" {
+				t.Fatalf("%s, %s: %s, %v", name, tool, message, err)
+			}
+			srv.HandleMessage(context.Background(), json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tasks/result","params":{"taskId":"`+created.Result.Task.TaskID+`"}}`)) // waits
+		}
+		arrivals.Range(func(key, value any) bool {
+			if !before[key] {
+				t.Errorf("%s: the arguments of a finished task are held: %s", name, value.(*passage.Arguments).Tool)
+			}
+			return true
+		})
+		runtime.KeepAlive(srv)
+	}
 }
 
 func arrivalsHeld() (n int) {

@@ -174,6 +174,9 @@ func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	if i == nil {
 		return
 	}
+	if req.Params.Task != nil && toolOf(ctx, req.Params.Name) == nil { // a task tool, which runs without our middleware
+		defer forgetArrival(ctx)
+	}
 	sent := []byte(req.Params.RawArguments)
 	var a *passage.Arguments
 	if i.outer || i.othersSeeCalls() {

@@ -17,6 +17,9 @@ import (
 // tool is the middleware for calls of tools.
 func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if runsAsTask(ctx, req.Params.Name, req.Params.Task != nil) {
+			defer forgetArrival(ctx)
+		}
 		arrived, err := i.settleOuter(ctx, &req.Params)
 		if err != nil {
 			return nil, err

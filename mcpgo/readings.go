@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -158,11 +158,11 @@ func isFragile(number string) bool {
 		if math.Abs(floatOf(number)) > math.MaxUint64 {
 			return false
 		}
-		value, err := exactjson.Read([]byte(number))
-		if _, fraction := value.(float64); err != nil || fraction {
+		exact, _, err := big.ParseFloat(number, 10, 256, big.ToNearestEven)
+		if err != nil || !exact.IsInt() {
 			return err != nil
 		}
-		number = fmt.Sprint(value)
+		number = exact.Text('f', 0)
 	}
 	return strconv.FormatFloat(floatOf(number), 'f', -1, 64) != number
 }
