@@ -17,8 +17,8 @@ type Config struct {
 	// after the store was below 70 %. Nil means slog.Default().
 	Logger *slog.Logger
 	// Observer gets the store's level after every call that changed it, for metrics. It may
-	// be called by several goroutines at once, and a later level may arrive before an
-	// earlier one. So for a gauge, call [SingleProcess.Level] instead. With an observer, each
+	// be called by several goroutines at once, a later level may arrive before an earlier
+	// one, and a level may count a few uses that have expired. So for a gauge, call [SingleProcess.Level] instead. With an observer, each
 	// use takes longer, because the observer may block: see [SingleProcess.NonBlocking]. Nil
 	// means no observer.
 	Observer func(Level)

@@ -28,12 +28,13 @@
 //     that start.
 //   - When the clock is set back, a token whose use was forgotten may be valid again.
 //     Such tokens are refused. If the clock was set back by more than a token's
-//     lifetime, new tokens are refused too, until the clock has caught up or the process
+//     lifetime, new tokens may be refused too, until the clock has caught up or the process
 //     is restarted.
 //
 // A use is kept until both the wall clock and the monotonic clock are past its expiry. A use
 // takes less than 100 bytes of memory while the number of uses grows, and less than 120
 // while it shrinks: the memory of removed uses goes back to the garbage collector.
-// [SingleProcess.Spend] removes at most 64 expired uses, and more only if there is no room.
+// [SingleProcess.Spend] removes at most 64 expired uses, and more only if there seems to be
+// no room, or little room.
 // [SingleProcess.Level] removes all expired uses.
 package replay

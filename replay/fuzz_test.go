@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"iter"
 	"log/slog"
 	"slices"
 	"testing"
@@ -95,6 +96,14 @@ func FuzzSingleProcess(f *testing.F) {
 	})
 }
 
+// in returns the entries of a bucket.
+func (u *uses) in(bucket int) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for at := u.buckets[bucket].first; at != 0 && yield(&u.entries[at-1]); at = u.entries[at-1].next {
+		}
+	}
+}
+
 // check looks at what must hold between any two uses.
 func check(t *testing.T, s *SingleProcess) {
 	t.Helper()
@@ -102,8 +111,8 @@ func check(t *testing.T, s *SingleProcess) {
 	for i := range s.shards {
 		used := &s.shards[i].used
 		held := 0
-		for _, b := range used.queue {
-			for _, c := range b.entries {
+		for b := range used.buckets {
+			for c := range used.in(b) {
 				if !used.has(c.token) {
 					t.Fatal("a token is queued that is not held")
 				}
@@ -111,7 +120,7 @@ func check(t *testing.T, s *SingleProcess) {
 				held++
 			}
 		}
-		if held != len(used.tokens.entries) || !slices.IsSortedFunc(used.queue, func(a, b bucket) int { return cmp.Compare(a.due, b.due) }) {
+		if held != len(used.tokens.entries) || !slices.IsSortedFunc(used.buckets, func(a, b bucket) int { return cmp.Compare(a.due, b.due) }) {
 			t.Fatalf("a shard holds %d tokens, and %d are queued", len(used.tokens.entries), held)
 		}
 		queued += held

@@ -23,10 +23,8 @@ func (s *SingleProcess) Level() Level {
 
 func (s *SingleProcess) removeExpired(now moment) {
 	s.watch(now)
-	for i := range s.shards {
-		for more := true; more; {
-			_, more = s.sweep(&s.shards[i], now) // a few at a time, so that other calls can run in between
-		}
+	for more := true; more; {
+		_, more = s.sweepAll(now) // a few at a time, so that other calls can run in between
 	}
 }
 
@@ -34,9 +32,14 @@ func (s *SingleProcess) level() Level { return Level{int(s.held.Load()), s.confi
 
 // report passes the level to the log and to the observer. Call it without holding a lock,
 // because it calls code that this package does not control.
-func (s *SingleProcess) report(level Level) {
+func (s *SingleProcess) report(now moment) {
+	level := s.level()
+	if level.isHigh() && !s.warned.Load() {
+		s.sweepAll(now) // a warning must not count uses that have expired
+		level = s.level()
+	}
 	switch {
-	case level.Held*10 >= level.Capacity*8:
+	case level.isHigh():
 		if s.warned.CompareAndSwap(false, true) && s.warning.TryLock() {
 			s.warn(level)
 		}
@@ -47,6 +50,8 @@ func (s *SingleProcess) report(level Level) {
 		mcpseal.Guard(func() error { s.config.Observer(level); return nil })
 	}
 }
+
+func (l Level) isHigh() bool { return l.Held*10 >= l.Capacity*8 }
 
 // logTimeout is how long Spend waits until the log has written a warning.
 const logTimeout = time.Second

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -100,6 +101,48 @@ func TestTheLogWarnsOnceUntilTheLevelFell(t *testing.T) {
 			t.Error("the warning does not say what to do")
 		}
 	})
+}
+
+// Expired uses of other shards are removed before a warning counts them.
+func TestAStoreThatIsHalfFullDoesNotWarn(t *testing.T) {
+	for _, capacity := range []int{40, 100, 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			store := newStore(t, replay.Config{Capacity: capacity, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			for i := range uint64(5 * capacity) {
+				spend(t, store, use(i, 0, time.Duration(capacity)*5*time.Second), true)
+				time.Sleep(10 * time.Second)
+			}
+			if log.Len() > 0 {
+				t.Errorf("a store of %d: %s", capacity, log.String())
+			}
+		})
+	}
+}
+
+// In such a store, a call may find that others have already removed what is over.
+func TestNoUseIsRefusedByAStoreInWhichAllIsOver(t *testing.T) {
+	for name, limits := range map[string]struct{ capacity, owner, uses uint64 }{"store": {64, 0, 64}, "user": {640, 7, 64}} {
+		synctest.Test(t, func(t *testing.T) {
+			store := newStore(t, replay.Config{Capacity: int(limits.capacity)})
+			var refused atomic.Int32
+			for turn := range uint64(1000) {
+				var group sync.WaitGroup
+				for i := range limits.uses {
+					group.Go(func() {
+						if first, _ := store.Spend(context.Background(), use(turn<<8|i, limits.owner, time.Minute)); !first {
+							refused.Add(1)
+						}
+					})
+				}
+				group.Wait()
+				time.Sleep(62 * time.Second)
+			}
+			if refused.Load() > 0 {
+				t.Errorf("%s: %d tokens were refused", name, refused.Load())
+			}
+		})
+	}
 }
 
 type panickingHandler struct{ slog.Handler }

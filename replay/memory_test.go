@@ -67,6 +67,34 @@ func TestAUseTakesLessThan100Bytes(t *testing.T) {
 	}
 }
 
+// TestAUseTakesLessThan100BytesAtAnyRate has uses come slowly, so that many of them are alone
+// in their second.
+func TestAUseTakesLessThan100BytesAtAnyRate(t *testing.T) {
+	for _, rate := range []int{2, 10, 40} { // uses per second, each remembered for 12 minutes
+		before := heap()
+		c := newClocks(t, 100_000)
+		n, worst := 0, 0.0
+		for second := range 720 {
+			for range rate {
+				n++
+				u := c.useAt(uint64(n))
+				binary.BigEndian.PutUint64(u.Owner[:], uint64(n))
+				u.Issued = u.Issued.Add(time.Second)
+				c.mustSpend(t, u, true)
+			}
+			c.pass(1)
+			if n >= 1000 && second%20 == 0 {
+				worst = max(worst, float64(heap()-before)/float64(n))
+			}
+		}
+		t.Logf("%d uses a second: %.1f bytes a use", rate, worst)
+		if worst >= 100 {
+			t.Errorf("%d uses a second: %.1f bytes a use", rate, worst)
+		}
+		runtime.KeepAlive(c)
+	}
+}
+
 // TestAUseTakesLessThan120BytesWhileOthersExpire comes down from several peaks:
 // a table that has just grown shrinks at other levels than a full one.
 func TestAUseTakesLessThan120BytesWhileOthersExpire(t *testing.T) {

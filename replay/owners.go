@@ -3,19 +3,19 @@ package replay
 import "sync"
 
 // owners counts how many used tokens each user has in the store.
-type owners [shards]struct {
+type owners []struct {
 	mu   sync.Mutex // guards held
 	held shrinking[owner, int32]
 	_    [40]byte // fills the cache line, so that no two parts share one
 }
 
-// take counts one more token of the user who. It returns false if the user has most tokens
-// already. Tokens without a user are not counted.
-func (o *owners) take(who owner, most int) bool {
+// take counts one more token of a user. It returns false if the user already has as many as
+// most. Tokens without a user are not counted.
+func (o owners) take(who owner, most int) bool {
 	if who == 0 {
 		return true
 	}
-	part := &o[who%shards]
+	part := &o[uint64(who)%uint64(len(o))]
 	part.mu.Lock()
 	defer part.mu.Unlock()
 	held, _ := part.held.get(who)
@@ -26,12 +26,12 @@ func (o *owners) take(who owner, most int) bool {
 	return true
 }
 
-// release counts one token less of the user who.
-func (o *owners) release(who owner) {
+// release counts one token less of a user.
+func (o owners) release(who owner) {
 	if who == 0 {
 		return
 	}
-	part := &o[who%shards]
+	part := &o[uint64(who)%uint64(len(o))]
 	part.mu.Lock()
 	defer part.mu.Unlock()
 	if held, _ := part.held.get(who); held > 1 {

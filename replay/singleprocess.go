@@ -42,7 +42,7 @@ type shard struct {
 	// expiry or an earlier one may have been used, so it is refused. Such a token can arrive
 	// only after the wall clock was set back.
 	forgotten int64
-	_         [8]byte // fills the cache line, so that no two shards share one
+	_         [40]byte // fills the cache line, so that no two shards share one
 }
 
 var (
@@ -89,7 +89,7 @@ func NewSingleProcess(config Config) (*SingleProcess, error) {
 }
 
 func newSingleProcess(config Config, start time.Time, shards int) *SingleProcess {
-	s := &SingleProcess{config: config, start: start, seed: maphash.MakeSeed(), shards: make([]shard, shards)}
+	s := &SingleProcess{config: config, start: start, seed: maphash.MakeSeed(), owners: make(owners, shards), shards: make([]shard, shards)}
 	s.oldest.Store(start.UnixMilli())
 	return s
 }
@@ -126,18 +126,17 @@ func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) 
 	case until >= never || due >= never:
 		return false, errTooFar
 	}
-	// 2. Spend the token. If there is no room, remove expired uses of all shards and try again.
+	// 2. Spend the token. If there is no room, remove expired uses everywhere and try again.
 	c := s.newEntry(&use, until)
 	first, removed, err := s.decide(ctx, now, c, due, use.Issued)
-	for i := 0; i < len(s.shards) && (err == ErrFull || err == ErrOwnerFull); i++ {
-		if n, _ := s.sweep(&s.shards[i], now); n > 0 {
-			removed += n
-			first, n, err = s.decide(ctx, now, c, due, use.Issued)
-			removed += n
-		}
+	if err == ErrFull || err == ErrOwnerFull {
+		swept, _ := s.sweepAll(now)
+		var more int
+		first, more, err = s.decide(ctx, now, c, due, use.Issued)
+		removed += swept + more
 	}
 	if first || removed > 0 {
-		s.report(s.level())
+		s.report(now)
 	}
 	return first, err
 }
@@ -145,7 +144,7 @@ func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) 
 // decide spends the token if that is allowed. first and err are what Spend returns. decide
 // also sweeps the token's shard, and removed is how many expired uses that removed.
 func (s *SingleProcess) decide(ctx context.Context, now moment, c entry, due int64, issued time.Time) (first bool, removed int, err error) {
-	shard := &s.shards[uint64(c.token)%uint64(len(s.shards))]
+	shard := &s.shards[uint64(c.token[0])%uint64(len(s.shards))]
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -182,8 +181,17 @@ func (s *SingleProcess) takeRoom() bool {
 	}
 }
 
-// sweep removes some expired uses of a shard. removed is how many, and more is true if any
-// are left.
+// sweepAll removes some expired uses of each shard. removed is how many, and more is true if
+// any are left.
+func (s *SingleProcess) sweepAll(now moment) (removed int, more bool) {
+	for i := range s.shards {
+		n, left := s.sweep(&s.shards[i], now)
+		removed, more = removed+n, more || left
+	}
+	return removed, more
+}
+
+// sweep does the same as sweepAll, for one shard.
 func (s *SingleProcess) sweep(shard *shard, now moment) (removed int, more bool) {
 	shard.mu.Lock()
 	defer shard.mu.Unlock()

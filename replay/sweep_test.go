@@ -3,7 +3,6 @@ package replay
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -45,10 +44,13 @@ func TestOneUseDoesNotLookAtAllThatWait(t *testing.T) {
 	}
 	c.pass(1000)
 	c.wall -= 900
+	now := c.running
 	due := func() (n int) {
-		for _, b := range s.used.queue {
-			if b.due <= c.running {
-				n += len(b.entries)
+		for i, b := range s.used.buckets {
+			if int64(b.due) <= now {
+				for range s.used.in(i) {
+					n++
+				}
 			}
 		}
 		return n
@@ -71,23 +73,24 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 	c.pass(1000)
 	c.wall -= 900
-	list := s.used.queue[0].entries
-	for i := 0; i < len(list); i += 100 {
-		list[i].until = 1
+	for i := 0; i < len(s.used.entries); i += 100 {
+		s.used.entries[i].until = 1
 	}
 	for range 2 * 20_000 / budget {
 		c.sweep(s, c.moment)
 		c.pass(1)
 	}
-	for _, b := range s.used.queue {
-		if slices.ContainsFunc(b.entries, func(c entry) bool { return c.until == 1 }) {
-			t.Fatal("an expired use is still held")
+	for i := range s.used.buckets {
+		for c := range s.used.in(i) {
+			if c.until == 1 {
+				t.Fatal("an expired use is still held")
+			}
 		}
 	}
 }
 
-// TestRoomIsFoundBehindUsesThatWait fills a store so that only the last look at the last
-// shard meets a use that does not wait for a clock.
+// TestRoomIsFoundBehindUsesThatWait fills a store with uses that wait for a clock. Only one of
+// them, in the last shard, does not wait.
 func TestRoomIsFoundBehindUsesThatWait(t *testing.T) {
 	const capacity = 1000
 	c := newClocks(t, capacity)
@@ -96,7 +99,7 @@ func TestRoomIsFoundBehindUsesThatWait(t *testing.T) {
 	}
 	c.pass(1000)
 	c.wall -= 900
-	c.shards[shards-1].used.queue[0].entries[0].until = 1 // a list is looked at from its end
+	c.shards[shards-1].used.entries[0].until = 1 // a list is looked at from its end
 	c.mustSpend(t, c.useAt(capacity), true)
 	c.refuse(t, capacity+1, c.wall, ErrFull)
 }
