@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -34,6 +35,9 @@ const errLost = mcpseal.PlainError("middleware from before Protect passed on a c
 
 const errRenamed = mcpseal.PlainError("middleware from before Protect changed Params.Name of a call, after mcp-go chose the handler: " +
 	"a token would be bound to another tool than the one that runs: add the middleware after Protect, or change the name in a hook")
+
+const errRepeated = mcpseal.PlainError("middleware from before Protect ran a task a second time, or ten minutes after the call: " +
+	"its arguments were forgotten, so nothing tells whether hooks and the handler read the same")
 
 // settle brings both forms of the arguments into agreement, and records the result in the
 // parameter a. It replaces a form as a whole and never writes into it, because others may
@@ -212,7 +216,8 @@ func keepNumbers(value, original any) any {
 // before our middleware runs. The key is the RequestProtocolInfo of the request: mcp-go
 // makes one for every request, and every context derived from that of the request has it.
 // An entry is removed when its RequestProtocolInfo is garbage-collected. mcp-go keeps that
-// of a task for as long as the client wants, so entries of tasks are removed earlier.
+// of a task for as long as the client wants, so the arguments of a task are forgotten
+// earlier.
 var arrivals sync.Map // maps a weak.Pointer[server.RequestProtocolInfo] to a *passage.Arguments
 
 // recordArrival remembers the arguments of a call before other hooks see them.
@@ -231,10 +236,25 @@ func recordArrival(ctx context.Context, _ any, method mcp.MCPMethod, message any
 	runtime.AddCleanup(info, func(key weak.Pointer[server.RequestProtocolInfo]) { arrivals.Delete(key) }, key)
 }
 
-// forgetArrival removes the arguments that recordArrival has remembered for a call.
-func forgetArrival(ctx context.Context) {
-	if info := server.RequestProtocolInfoFromContext(ctx); info != nil {
-		arrivals.Delete(weak.Make(info))
+// taskTimeout is when the arguments of a task are forgotten at the latest. Middleware from
+// before Protect may answer for the task, and then ours does not learn that it has run.
+const taskTimeout = 10 * time.Minute
+
+// forgetTaskLater makes sure that the arguments of a task are forgotten. They are forgotten
+// at once if the task is that of a task tool, because it runs without our middleware.
+func forgetTaskLater(ctx context.Context, isTaskTool bool) {
+	key := weak.Make(server.RequestProtocolInfoFromContext(ctx))
+	if isTaskTool {
+		forgetTask(key)
+	} else {
+		time.AfterFunc(taskTimeout, func() { forgetTask(key) })
+	}
+}
+
+// forgetTask forgets the arguments that recordArrival has remembered for a task.
+func forgetTask(key weak.Pointer[server.RequestProtocolInfo]) {
+	if a, ok := arrivals.Load(key); ok {
+		arrivals.CompareAndSwap(key, a, &passage.Arguments{Tool: a.(*passage.Arguments).Tool, IsTask: true, IsForgotten: true})
 	}
 }
 
@@ -282,6 +302,8 @@ func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolPara
 	var err error
 	if a := arrivalOf(ctx); a != nil && a.Refused != nil {
 		return nil, a.Refused
+	} else if a != nil && a.IsForgotten {
+		err = errRepeated
 	} else if a != nil && a.Tool != params.Name {
 		err = errRenamed
 	} else if a != nil {

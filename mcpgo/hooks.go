@@ -174,14 +174,14 @@ func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	if i == nil {
 		return
 	}
-	if req.Params.Task != nil && toolOf(ctx, req.Params.Name) == nil { // a task tool, which runs without our middleware
-		defer forgetArrival(ctx)
-	}
 	sent := []byte(req.Params.RawArguments)
 	var a *passage.Arguments
 	if i.outer || i.othersSeeCalls() {
 		if a = arrivalOf(ctx); a != nil {
 			sent, a.Tool = a.Sent, req.Params.Name // mcp-go calls the handler of this name, even if outer middleware changes the name
+			if a.IsTask = runsAsTask(ctx, req.Params.Name, req.Params.Task != nil); a.IsTask {
+				defer forgetTaskLater(ctx, toolOf(ctx, req.Params.Name) == nil)
+			}
 		}
 	}
 	if i.paged.mayRefuse(sent) && i.paged.mustRefuse(toolOf(ctx, req.Params.Name), sent) {

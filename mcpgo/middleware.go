@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -17,8 +18,10 @@ import (
 // tool is the middleware for calls of tools.
 func (i *installation) tool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if runsAsTask(ctx, req.Params.Name, req.Params.Task != nil) {
-			defer forgetArrival(ctx)
+		if i.outer || i.othersSeeCalls() {
+			if a := arrivalOf(ctx); a != nil && a.IsTask {
+				defer forgetTask(weak.Make(server.RequestProtocolInfoFromContext(ctx)))
+			}
 		}
 		arrived, err := i.settleOuter(ctx, &req.Params)
 		if err != nil {

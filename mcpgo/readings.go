@@ -57,7 +57,18 @@ func checkAlike(a *passage.Arguments) error {
 // tool or value from a request than mcp-go.
 func (p *Protection) checkRequest(ctx context.Context, message any) error {
 	text, ok := message.(json.RawMessage)
-	if !ok || exactjson.DistinctWithin(text, 2) { // the names in the message, and those in its params
+	if !ok {
+		return nil
+	}
+	var request struct {
+		Method mcp.MCPMethod `json:"method"`
+	}
+	json.Unmarshal(text, &request) // if this fails, mcp-go refuses the request
+	levels := 2                    // the names in the message, and those in its params
+	if request.Method == mcp.MethodPromptsGet {
+		levels = 3 // and those in the arguments, which for a tool checkAlike compares
+	}
+	if exactjson.DistinctWithin(text, levels) {
 		return nil
 	}
 	p.logger().WarnContext(ctx, "mcpgo: a request was refused: it has two equal names, or names that differ only in upper and lower case, so a hook could read it differently from mcp-go")
@@ -68,7 +79,7 @@ func (p *Protection) checkRequest(ctx context.Context, message any) error {
 // the client. For errDisagree, errLost and errRenamed, that is an internal error, because
 // only the author of the server can have caused them.
 func (p *Protection) refuseArguments(ctx context.Context, tool string, why error) error {
-	if why == errDisagree || why == errLost || why == errRenamed {
+	if why == errDisagree || why == errLost || why == errRenamed || why == errRepeated {
 		return p.refuse(ctx, string(mcp.MethodToolsCall), why.Error())
 	}
 	p.logger().WarnContext(ctx, "mcpgo: the arguments of a call were refused", "tool", mcpseal.PlainText(tool), "cause", why.Error())
@@ -157,6 +168,9 @@ func isFragile(number string) bool {
 	if strings.ContainsAny(number, ".eE") {
 		if math.Abs(floatOf(number)) > math.MaxUint64 {
 			return false
+		}
+		if len(number) > 64 {
+			return true // nobody writes such numbers, and reading one exactly takes quadratic time
 		}
 		exact, _, err := big.ParseFloat(number, 10, 256, big.ToNearestEven)
 		if err != nil || !exact.IsInt() {

@@ -493,11 +493,66 @@ func TestARequestWithTwoReadingsIsRefusedIfAHookDecidesByTheRequest(t *testing.T
 			}
 		}
 		has(t, l, "a request was refused")
+		prompt := func(arguments string) string {
+			return `"method":"prompts/get","params":{` + meta + `,"name":"p","arguments":` + arguments + `}`
+		}
+		srv.AddPrompt(mcp.NewPrompt("p"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return mcp.NewGetPromptResult("ran", nil), nil
+		})
+		if r := call(srv, prompt(own)); r.Error != nil {
+			t.Errorf("%s: %s", name, r.raw)
+		}
+		if r := call(srv, prompt(`{"tenant":"own","Tenant":"evil"}`)); r.Error == nil {
+			t.Errorf("%s: a prompt ran: %s", name, r.raw)
+		}
 		// Below that level the client may choose names, for example those of an answer.
 		if r := call(srv, `"method":"tools/call",`+params(`"inputResponses":{"a":{"action":"accept","content":{"a":"b","A":"b"}}},"arguments":`+own)); r.Error != nil {
 			t.Errorf("%s: %s", name, r.raw)
 		}
 	}
+}
+
+// A task that a client asks for, and does not get, must not make the server forget a refusal.
+func TestARenamedCallStaysRefusedIfMiddlewareTriesAgain(t *testing.T) {
+	rename := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			req.Params.Name = strings.TrimPrefix(req.Params.Name, "v1_")
+			return next(ctx, req)
+		}
+	}
+	again := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if result, err := next(ctx, req); err == nil {
+				return result, nil
+			}
+			return next(ctx, req)
+		}
+	}
+	srv := protected(t, new(log), server.WithTaskCapabilities(true, true, true), server.WithToolHandlerMiddleware(again), server.WithToolHandlerMiddleware(rename))
+	for _, tool := range []mcp.Tool{mcp.NewTool("pay", mcp.WithTaskSupport(mcp.TaskSupportOptional)), mcp.NewTool("v1_pay")} {
+		srv.AddTool(tool, func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if req.Params.RequestState == "" {
+				return question().ToolResult(), nil
+			}
+			return mcp.NewToolResultText("paid"), nil
+		})
+	}
+	alice := as(t.Context(), "alice")
+	state := send(alice, t, srv, "tools/call", `"name":"pay","arguments":{}`).Result.RequestState
+	for _, task := range []string{"", `,"task":{}`} {
+		answer := `,"requestState":` + quote(state) + `,"inputResponses":{"ok":{"action":"accept","content":{"yes":true}}}`
+		if r := send(alice, t, srv, "tools/call", `"name":"v1_pay","arguments":{}`+task+answer); r.Error == nil || state == "" {
+			t.Errorf("%q: %s", task, r.raw)
+		}
+	}
+}
+
+func TestALongNumberTakesLinearTime(t *testing.T) {
+	// Reading such a number exactly would take the test a minute.
+	srv := protected(t, new(log), asHook(setDecoded("tenant", "own")))
+	addOrders(srv)
+	number := "9007199254740992." + strings.Repeat("0", 4<<20)
+	isInvalid(t, "a long number", send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":{"amount":`+number+`}`))
 }
 
 // mcp-go chooses the handler before middleware runs.

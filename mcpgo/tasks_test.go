@@ -19,6 +19,25 @@ func result(ctx context.Context, t *testing.T, srv *server.MCPServer, params str
 	return send(ctx, t, srv, "tasks/result", `"taskId":`+quote(created.Result.Task.TaskId)) // waits for the task
 }
 
+func TestATaskThatMiddlewareRepeatsIsRefused(t *testing.T) {
+	l, ran := new(log), 0
+	srv := protected(t, l, server.WithTaskCapabilities(true, true, true), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			next(ctx, req)
+			return next(ctx, req)
+		}
+	}))
+	srv.AddTool(mcp.NewTool("either", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		ran++
+		return mcp.NewToolResultText("done"), nil
+	})
+	result(as(t.Context(), "alice"), t, srv, `"name":"either","task":{},"arguments":{}`)
+	if ran != 1 {
+		t.Errorf("the handler ran %d times", ran)
+	}
+	has(t, l, "ran a task a second time")
+}
+
 // mcp-go calls the handlers of task tools without any middleware.
 func TestATaskToolGetsNeitherStateNorAnswers(t *testing.T) {
 	l := new(log)

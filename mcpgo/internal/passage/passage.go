@@ -33,6 +33,9 @@ type Arguments struct {
 	Alike   bool   // true if it is known that all readers get the same values from Sent, and that all get the same values from Settled
 	Refused error  // not nil if the arguments were refused after hooks had seen them
 
+	IsTask      bool // true if the call runs as a task
+	IsForgotten bool // true if the texts were removed, because the task has run
+
 	isDecoded bool
 	decoded   any
 }
