@@ -81,7 +81,7 @@ func (t *trial) alteredAnswers(f *flow, change func(m member) []variant2) (list 
 	answers, _ := members(f.retry.value("inputResponses"))
 	for _, m := range spread(answers, maxAltered) {
 		i := slices.Index(answers, m)
-		// If the server goes on even without this answer, replacing the answer shows nothing.
+		// If the server goes on even without this answer, replacing the answer proves nothing.
 		if fresh, err := t.mintAt(f.target, f.target.arguments(), firstUser, f.round); err != nil ||
 			t.through(fresh, t.send(fresh.retry.with("inputResponses", object(slices.Delete(slices.Clone(answers), i, i+1)))).reply) {
 			t.result.Outcomes[early.String()]++

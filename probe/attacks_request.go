@@ -492,8 +492,8 @@ func otherSpellings(t *trial) {
 	for _, target := range t.targets() {
 		fresh := func() (*flow, error) { return t.mint(target) }
 		var list []variant
-		// If the server accepts answers without a state, or with any state, then another
-		// spelling of the member's name shows nothing.
+		// If the server accepts answers without a state, or with any state, it proves nothing
+		// that it also accepts a state under another spelling of requestState.
 		if f, err := fresh(); err != nil || t.through(f, t.send(f.retry.without("requestState")).reply) ||
 			t.through(f, t.send(f.retry.with("requestState", quoted(madeUp))).reply) {
 			t.result.Outcomes[early.String()]++

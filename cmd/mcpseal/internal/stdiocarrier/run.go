@@ -19,7 +19,7 @@ import (
 // patience says how long Run waits at most.
 type patience struct {
 	answers time.Duration // how long until the server ends by itself, after its input or output has ended
-	grace   time.Duration // how long until the server ends after a signal, and until its last output has arrived
+	grace   time.Duration // how long until the server ends after a signal; then again, how long until its last output arrives
 }
 
 // Run starts a server with the given command, and seals what the server sends to the client.
