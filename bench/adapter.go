@@ -84,7 +84,7 @@ func round(session *mcp.ClientSession) func() {
 }
 
 // adapterComparisons measure what the middleware adds to two calls: one that asks a question,
-// and its retry with the answer. In the first row, the middleware does nothing.
+// and its retry with the answer. Each comparison begins with middleware that does nothing.
 func adapterComparisons() []comparison {
 	const about = "the adapter for the official SDK, a round of a tool: two calls"
 	user := &mcp.RequestExtra{

@@ -19,7 +19,7 @@ import (
 // and mcpgo do the same.
 func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) AdapterClient, limits AdapterLimits) {
 	promises := adapterPromises()
-	kept := make(map[string]bool) // true for an entry of limits.Cannot if all its promises that were tested hold
+	kept := make(map[string]bool) // maps each entry of limits.Cannot to true, unless a promise that it excuses fails
 	for _, promise := range promises {
 		t.Run(promise.name, func(t *testing.T) {
 			failures := promise.run(t, start, limits)

@@ -57,7 +57,7 @@ func (f *fitting) check(schema *jsonschema.Schema, t reflect.Type) error {
 	for _, sub := range subschemas(schema) {
 		inner := t
 		switch {
-		case sub.keyword == "not": // the keyword "not" describes refused values, which no Go type gets
+		case sub.keyword == "not": // the keyword "not" describes values that are refused, so they need not fit the Go type
 			continue
 		case sub.keyword == "properties":
 			inner = memberType(t, sub.key)
