@@ -233,7 +233,7 @@ func recordArrival(ctx context.Context, _ any, method mcp.MCPMethod, message any
 	sent := bytes.Clone(req.Params.RawArguments)
 	key := weak.Make(info)
 	arrivals.Store(key, &passage.Arguments{Sent: sent, Settled: sent})
-	runtime.AddCleanup(info, func(key weak.Pointer[server.RequestProtocolInfo]) { arrivals.Delete(key) }, key)
+	runtime.AddCleanup(info, removeArrival, key)
 }
 
 // taskTimeout is when the arguments of a task are forgotten at the latest. Middleware from
@@ -247,14 +247,41 @@ func forgetTaskLater(ctx context.Context, isTaskTool bool) {
 	if isTaskTool {
 		forgetTask(key)
 	} else {
-		time.AfterFunc(taskTimeout, func() { forgetTask(key) })
+		if a := arrivalOf(ctx); a != nil {
+			a.Timeout = time.AfterFunc(taskTimeout, func() { dropTexts(key) })
+		}
 	}
 }
 
 // forgetTask forgets the arguments that recordArrival has remembered for a task.
 func forgetTask(key weak.Pointer[server.RequestProtocolInfo]) {
-	if a, ok := arrivals.Load(key); ok {
-		arrivals.CompareAndSwap(key, a, &passage.Arguments{Tool: a.(*passage.Arguments).Tool, IsTask: true, IsForgotten: true})
+	if a := dropTexts(key); a != nil {
+		stop(a.Timeout)
+	}
+}
+
+// dropTexts replaces an entry by one without texts, and returns the old entry, or nil if
+// there is none.
+func dropTexts(key weak.Pointer[server.RequestProtocolInfo]) *passage.Arguments {
+	entry, ok := arrivals.Load(key)
+	if !ok {
+		return nil
+	}
+	a := entry.(*passage.Arguments)
+	arrivals.CompareAndSwap(key, a, &passage.Arguments{Tool: a.Tool, IsTask: true, IsForgotten: true})
+	return a
+}
+
+// removeArrival removes what is left of a call when its RequestProtocolInfo is gone.
+func removeArrival(key weak.Pointer[server.RequestProtocolInfo]) {
+	if entry, ok := arrivals.LoadAndDelete(key); ok {
+		stop(entry.(*passage.Arguments).Timeout)
+	}
+}
+
+func stop(timer *time.Timer) {
+	if timer != nil {
+		timer.Stop()
 	}
 }
 

@@ -61,14 +61,13 @@ func (p *Protection) checkRequest(ctx context.Context, message any) error {
 		return nil
 	}
 	var request struct {
-		Method mcp.MCPMethod `json:"method"`
+		Method mcp.MCPMethod
+		Params struct{ Arguments json.RawMessage }
 	}
-	json.Unmarshal(text, &request) // if this fails, mcp-go refuses the request
-	levels := 2                    // the names in the message, and those in its params
-	if request.Method == mcp.MethodPromptsGet {
-		levels = 3 // and those in the arguments, which for a tool checkAlike compares
-	}
-	if exactjson.DistinctWithin(text, levels) {
+	json.Unmarshal(text, &request)                      // if this fails, mcp-go refuses the request
+	isAlike := request.Method == mcp.MethodToolsCall || // checkAlike compares the arguments of a tool
+		exactjson.Distinct(request.Params.Arguments)
+	if exactjson.DistinctWithin(text, 2) && isAlike { // two levels: the names in the message, and those in its params
 		return nil
 	}
 	p.logger().WarnContext(ctx, "mcpgo: a request was refused: it has two equal names, or names that differ only in upper and lower case, so a hook could read it differently from mcp-go")
@@ -107,13 +106,18 @@ func longNumbers(text []byte) iter.Seq[string] {
 				if len(literal) < len("9007199254740992") && !bytes.ContainsAny(literal, "eE") {
 					continue
 				}
-				if number := string(literal); math.Abs(floatOf(number)) >= 1<<53 && !yield(number) {
+				isTooLong := len(literal) > maxExact && bytes.ContainsAny(literal, ".eE") // strconv may misread it
+				if number := string(literal); (isTooLong || math.Abs(floatOf(number)) >= 1<<53) && !yield(number) {
 					return
 				}
 			}
 		}
 	}
 }
+
+// maxExact is the length up to which a number with a point or an exponent is read exactly. A
+// longer one counts as long and as fragile.
+const maxExact = 64
 
 // hasLong reports whether a JSON text has a number of 2^53 or more.
 func hasLong(text []byte) bool {
@@ -166,11 +170,11 @@ func hasFragile(text []byte) bool {
 // exponent, because no integer type of Go can read it in another form.
 func isFragile(number string) bool {
 	if strings.ContainsAny(number, ".eE") {
+		if len(number) > maxExact {
+			return true // nobody writes such numbers, and reading one exactly takes quadratic time
+		}
 		if math.Abs(floatOf(number)) > math.MaxUint64 {
 			return false
-		}
-		if len(number) > 64 {
-			return true // nobody writes such numbers, and reading one exactly takes quadratic time
 		}
 		exact, _, err := big.ParseFloat(number, 10, 256, big.ToNearestEven)
 		if err != nil || !exact.IsInt() {

@@ -505,6 +505,9 @@ func TestARequestWithTwoReadingsIsRefusedIfAHookDecidesByTheRequest(t *testing.T
 		if r := call(srv, prompt(`{"tenant":"own","Tenant":"evil"}`)); r.Error == nil {
 			t.Errorf("%s: a prompt ran: %s", name, r.raw)
 		}
+		if r := call(srv, `"method":"prompts/get","params":{`+meta+`,"name":"p","inputResponses":{"x":{"action":"accept"},"X":{"action":"accept"}},"arguments":`+own+`}`); r.Error != nil {
+			t.Errorf("%s: a prompt that asked two questions: %s", name, r.raw)
+		}
 		// Below that level the client may choose names, for example those of an answer.
 		if r := call(srv, `"method":"tools/call",`+params(`"inputResponses":{"a":{"action":"accept","content":{"a":"b","A":"b"}}},"arguments":`+own)); r.Error != nil {
 			t.Errorf("%s: %s", name, r.raw)
@@ -551,8 +554,9 @@ func TestALongNumberTakesLinearTime(t *testing.T) {
 	// Reading such a number exactly would take the test a minute.
 	srv := protected(t, new(log), asHook(setDecoded("tenant", "own")))
 	addOrders(srv)
-	number := "9007199254740992." + strings.Repeat("0", 4<<20)
-	isInvalid(t, "a long number", send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":{"amount":`+number+`}`))
+	for _, number := range []string{"9007199254740992." + strings.Repeat("0", 4<<20), "0." + strings.Repeat("0", 1<<18) + "1e262161"} {
+		isInvalid(t, "a long number", send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"order","arguments":{"amount":`+number+`}`))
+	}
 }
 
 // mcp-go chooses the handler before middleware runs.

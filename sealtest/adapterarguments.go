@@ -18,6 +18,7 @@ var argumentPromises = slices.Concat(
 	[]adapterPromise{
 		{"tool: arguments of every type are bound", everyType},
 		{"tool: numbers that a float64 cannot tell apart are told apart", largeNumbers},
+		{"tool: numbers that Go misreads are refused", misreadNumbers},
 		{"tool: arguments that name a member twice are refused", twice},
 	},
 	forCarriers(withArguments, "what arrived is bound, whatever the handler does to its arguments", whatArrived),
@@ -62,6 +63,14 @@ func largeNumbers(a *adapterTrial) {
 	retry := rig.begin(toolCarrier.from("alice").with(`{"account":9007199254740993}`))
 	rig.rejects("the number before", retry.with(`{"account":9007199254740992}`))
 	rig.completes(retry)
+}
+
+func misreadNumbers(a *adapterTrial) {
+	rig := a.serve(confirm)
+	// strconv reads this number as 0.01, though it is 1000.
+	misread := `{"amount":1000` + strings.Repeat("0", 801) + `e-801}`
+	rig.fails("a question for a number that Go misreads", rig.send(toolCarrier.from("alice").with(misread)))
+	rig.rejects("a number that Go misreads", rig.begin(toolCarrier.from("alice").with(`{"amount":1000}`)).with(misread))
 }
 
 func twice(a *adapterTrial) {

@@ -211,6 +211,7 @@ function streamOf(bytes) {
       while (text[at] >= '0' && text[at] <= '9') at++;
       return text.slice(from, at) || refuse(`not JSON: no digit at ${at}`);
     };
+    const start = at;
     const sign = accept('-') ? '-' : '+';
     const whole = digits();
     if (whole.length > 1 && whole[0] === '0') refuse('not JSON: a leading zero');
@@ -222,6 +223,7 @@ function streamOf(bytes) {
       if (written.length > 18) refuse('the exponent has more than 18 digits');
       exponent = minus ? -BigInt(written) : BigInt(written);
     }
+    if (at - start > 800 && /[.eE]/.test(text.slice(start, at))) refuse('the number has more than 800 characters');
     const all = whole + fraction;
     let first = 0, end = all.length;
     while (first < end && all[first] === '0') first++;

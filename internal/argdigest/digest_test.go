@@ -1,8 +1,11 @@
 package argdigest
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -161,6 +164,7 @@ func TestRefusedTexts(t *testing.T) {
 		`{} {}`, `1 2`, `nul`, `nulll`, `True`, `NaN`, `Infinity`, `-`, `+1`, `01`, `-01`, `00`, `1.`, `.5`, `1.e5`, `1e`, `1e+`,
 		`1e1.5`, `0x10`, `1_000`, `- 1`, `--1`, "\"\n\"", "\"\t\"", "\"\x00\"", "\v1", "\u00a01", `1,`, `/**/1`, `//`,
 		`1e1234567890123456789`, `1e-1234567890123456789`, `0e1234567890123456789`, `1e0000000000000000001`,
+		"1000" + strings.Repeat("0", 801) + "e-801", "-1000" + strings.Repeat("0", 801) + ".0E-801", "1." + strings.Repeat("0", 799), "0." + strings.Repeat("0", 99_999) + "1e100003", "0e" + strings.Repeat("0", 799),
 		strings.Repeat("[", 129) + strings.Repeat("]", 129),
 		strings.Repeat(`{"a":`, 129) + "1" + strings.Repeat("}", 129),
 		strings.Repeat(`[{"a":`, 64) + "[[" + "]]" + strings.Repeat("}]", 64),
@@ -182,8 +186,53 @@ func TestRefusedTexts(t *testing.T) {
 	}
 }
 
+// TestNumbersWithOneDigestAreReadAsOne holds numbers to what a handler reads: strconv loses
+// digits of very long numbers, so texts with equal values could be read as different ones.
+func TestNumbersWithOneDigestAreReadAsOne(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	digits := func(most int) string {
+		text := make([]byte, 1+random.IntN(most))
+		for i := range text {
+			text[i] = '0' + byte(random.IntN(10)*random.IntN(2))
+		}
+		return string(text)
+	}
+	accepted := 0
+	for range 20_000 {
+		whole := strings.TrimLeft(digits(1000), "0")
+		text := cmp.Or(whole, "0")
+		if random.IntN(2) == 0 {
+			text += "." + digits(400)
+		}
+		if random.IntN(3) > 0 {
+			text += fmt.Sprintf("e%d", random.IntN(2400)-1600)
+		}
+		value, ok := (&referenceParser{rest: text}).number()
+		if _, err := Sum([]byte(text)); (err == nil) != ok {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if !ok {
+			continue
+		}
+		accepted++
+		n := value.(referenceNumber)
+		plain := fmt.Sprintf("%se%d", cmp.Or(n.digits, "0"), n.exponent)
+		if strings.ContainsAny(text, ".e") && len(plain) < 700 {
+			one, oneErr := strconv.ParseFloat(text, 64)
+			other, otherErr := strconv.ParseFloat(plain, 64)
+			if one != other || (oneErr == nil) != (otherErr == nil) {
+				t.Fatalf("%s is read as %v, and %s as %v", text, one, plain, other)
+			}
+		}
+	}
+	if accepted < 5000 {
+		t.Errorf("only %d numbers were accepted", accepted)
+	}
+}
+
 func TestSizesAtTheLimit(t *testing.T) {
 	for _, text := range []string{
+		"1." + strings.Repeat("0", 798), "1e-" + strings.Repeat("0", 17) + "1", strings.Repeat("1", 5000),
 		strings.Repeat("[", 128) + strings.Repeat("]", 128),
 		strings.Repeat(`{"b":1,"a":`, 128) + "1" + strings.Repeat("}", 128),
 		`"` + strings.Repeat("x", MaxText-2) + `"`,

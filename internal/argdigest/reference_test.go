@@ -217,6 +217,9 @@ func (p *referenceParser) number() (any, bool) {
 	if sign == "" {
 		sign = "+"
 	}
+	if strings.ContainsAny(token, ".eE") && len(token) > 800 {
+		return nil, false
+	}
 	// The limit is on how it is written: leading zeros count, the sign does not.
 	if len(strings.TrimLeft(written, "+-")) > 18 {
 		return nil, false

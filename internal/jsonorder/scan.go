@@ -10,6 +10,10 @@ import (
 // int64 even after the number is normalised.
 const maxExponentDigits = 18
 
+// maxNumber limits the length of a number with a point or an exponent. strconv.ParseFloat
+// miscounts the digits of longer ones, so a handler could read a value that is not theirs.
+const maxNumber = 800
+
 // scanner reads JSON (RFC 8259) from a text that is valid UTF-8. A method returns false if
 // what it should read is missing or not allowed. After such a problem nothing more is read.
 type scanner[T string | []byte] struct {
@@ -97,6 +101,7 @@ func (s *scanner[T]) word(w string) bool {
 }
 
 func (s *scanner[T]) number() bool {
+	start := s.pos
 	s.take('-')
 	if !s.take('0') && s.digits() == 0 {
 		return s.fail("a malformed number")
@@ -117,6 +122,9 @@ func (s *scanner[T]) number() bool {
 		case n > maxExponentDigits:
 			return s.fail("an exponent of more than 18 digits")
 		}
+	}
+	if s.pos-start > maxNumber {
+		return s.fail("a number with a point or an exponent, and more than 800 characters")
 	}
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/mark3labs/mcp-go/server"
 
@@ -33,8 +34,9 @@ type Arguments struct {
 	Alike   bool   // true if it is known that all readers get the same values from Sent, and that all get the same values from Settled
 	Refused error  // not nil if the arguments were refused after hooks had seen them
 
-	IsTask      bool // true if the call runs as a task
-	IsForgotten bool // true if the texts were removed, because the task has run
+	IsTask      bool        // true if the call runs as a task
+	IsForgotten bool        // true if the texts were removed, because the task has run
+	Timeout     *time.Timer // removes the texts of a task in any case; nil if there is none
 
 	isDecoded bool
 	decoded   any
