@@ -246,10 +246,8 @@ func forgetTaskLater(ctx context.Context, isTaskTool bool) {
 	key := weak.Make(server.RequestProtocolInfoFromContext(ctx))
 	if isTaskTool {
 		forgetTask(key)
-	} else {
-		if a := arrivalOf(ctx); a != nil {
-			a.Timeout = time.AfterFunc(taskTimeout, func() { dropTexts(key) })
-		}
+	} else if a := arrivalOf(ctx); a != nil {
+		a.Timeout = time.AfterFunc(taskTimeout, func() { dropTexts(key) })
 	}
 }
 

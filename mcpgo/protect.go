@@ -137,7 +137,7 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // differently from the handler, and the log says why. This applies to an object with two
 // equal names or with names that differ only in upper and lower case. If the server has
 // hooks for whole requests, it also applies to such names in the request itself, in its
-// params and in the arguments of a prompt.
+// params, and in the arguments of a prompt or resource.
 //
 // Changed arguments are also refused if a number in them may have been rounded. This is so
 // if they had a fragile number: a whole number of 2^53 or more that encoding/json decodes

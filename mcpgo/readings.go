@@ -64,10 +64,12 @@ func (p *Protection) checkRequest(ctx context.Context, message any) error {
 		Method mcp.MCPMethod
 		Params struct{ Arguments json.RawMessage }
 	}
-	json.Unmarshal(text, &request)                      // if this fails, mcp-go refuses the request
-	isAlike := request.Method == mcp.MethodToolsCall || // checkAlike compares the arguments of a tool
-		exactjson.Distinct(request.Params.Arguments)
-	if exactjson.DistinctWithin(text, 2) && isAlike { // two levels: the names in the message, and those in its params
+	json.Unmarshal(text, &request)                  // if this fails, mcp-go refuses the request
+	isDistinct := exactjson.DistinctWithin(text, 2) // the names in the message, and those in its params
+	if request.Method != mcp.MethodToolsCall {      // checkAlike compares the arguments of a tool
+		isDistinct = isDistinct && exactjson.Distinct(request.Params.Arguments)
+	}
+	if isDistinct {
 		return nil
 	}
 	p.logger().WarnContext(ctx, "mcpgo: a request was refused: it has two equal names, or names that differ only in upper and lower case, so a hook could read it differently from mcp-go")
