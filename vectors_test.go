@@ -233,6 +233,9 @@ func mintVectors(t *testing.T) {
 				if c.state != nil {
 					claims.State, claims.HasState = *c.state, true
 				}
+				if claims.Arguments, err = format.Digest(v.binding()); err != nil {
+					t.Fatal(err)
+				}
 				if v.Token, err = format.Seal(ctx, v.binding(), &claims); err != nil {
 					t.Fatal(err)
 				}
@@ -297,6 +300,9 @@ func mintVectors(t *testing.T) {
 		`{"\ud83d\ude00":1,"a":"\ud83d"}`, `{"b":{"d":[null,-0.0],"c":"\u0000"},"a\u0000":1,"a":2}`,
 		`{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `{"\ud801":1000000,"\ud800":1}`, `{"\ud800":1,"\ud801":1000000}`, `{"a":[{"x\udc00":1}]}`, `{"\ud83d\n":1}`, `{`, ` `, `01`, `1e0000000000000000001`, `"\x"`, `[1,]`, "\"\t\"", "\ufeff{}",
 		strings.Repeat("[", 129) + strings.Repeat("]", 129),
+		`{"to":1,"To":2}`, `{"To":2,"to":1}`, `{"b":[{"A":1,"a":2}],"a":0}`, `{"ſ":1,"a":0,"s":2}`, `{"\u212a":1,"K":2}`, `{"É":1,"\u00e9":2}`, `{"aB":1,"ab_":2}`,
+		`{"01":1,"1":2}`, `{"1":2,"01":1}`, `{"-0":1,"+0":2}`, `{"-1":1,"1":2,"":3,"0":4}`,
+		`{"to":1,"To":2,"to":3}`, "1000" + strings.Repeat("0", 801) + "e-801", "0." + strings.Repeat("1", 798), "0." + strings.Repeat("1", 799), strings.Repeat("1", 801),
 	} {
 		set.Digests = append(set.Digests, digestOf(digestVector{Text: &text}, []byte(text)))
 	}

@@ -115,8 +115,7 @@ func (c *claim) integer() (int64, bool) {
 	return n, err == nil
 }
 
-// maxSeconds is the latest time, in seconds, that fits into an int64 after it is converted
-// to milliseconds.
+// maxSeconds is the latest second whose end, in milliseconds, fits into an int64.
 const maxSeconds = math.MaxInt64/1000 - 1
 
 // throughSecond converts an expiry from seconds to milliseconds. A token is valid to the end

@@ -130,8 +130,8 @@ const (
 // Digest returns nil, because tokens of mcp.d are not bound to the arguments.
 func (f *mcpdFormat) Digest(*mcpseal.Binding) ([]byte, error) { return nil, nil }
 
-// bindTag returns the claim that binds a token to what f.options.Bind says: the user, the name
-// of the tool or prompt, or nothing.
+// bindTag returns the claim that binds a token to what f.options.Bind says: only the user, the
+// user and the name of the tool or prompt together, or nothing.
 func (f *mcpdFormat) bindTag(b *mcpseal.Binding) (string, error) {
 	subject, name := b.User, b.Target
 	if b.Method == methodReadResource {

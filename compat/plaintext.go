@@ -54,11 +54,11 @@ type plaintextFormat struct {
 	tools []string
 	until time.Time     // when the format ends, by the wall clock
 	made  time.Time     // when the format was made; compared by the monotonic clock, which nobody can set back
-	left  time.Duration // how long the format lasts, from the field made to the field until
+	left  time.Duration // how long the format lasts (until - made)
 
 	// told is true after a boundary has called Unsealed. Until then the format opens and
-	// seals nothing. Otherwise, if a format without that method wraps this one, the boundary
-	// would believe that states are sealed.
+	// seals nothing: another format may wrap this one and lack the method Unsealed, and the
+	// boundary would then believe that states are sealed.
 	told atomic.Bool
 }
 

@@ -11,8 +11,9 @@ import (
 // Cut removes the member with this name, whose value must be a string, from the text of a
 // JSON object. It returns the rest of the text, and the string. The string is "" if the
 // member is missing or null. If the text is not an object, Cut returns it unchanged. Use
-// Cut to take the cursor out of a tool's arguments. The schema has no rules for the cursor,
-// limits of length do not count it, and the next cursor is not bound to it.
+// Cut to take the cursor out of a tool's arguments before you use them: the schema has no
+// rules for the cursor, limits of length do not count it, and the next cursor is not bound
+// to it.
 //
 // Cut builds no Go value from the rest, so you can refuse the rest for its length before
 // you call [Read]. The error is [ErrMalformed] if the text is not JSON, or if the member

@@ -1,6 +1,7 @@
 // Package exactjson reads the JSON of a tool's arguments exactly. So the value that a
-// schema checks is also the value that a handler gets and that a cursor is bound to. This
-// package is for authors of adapters; gosdk and mcpgo use it for paged tools.
+// schema checks is also the value that a handler gets and that a cursor is bound to. The
+// only exception is a float32, which gets the nearest float32: see [Put]. This package is
+// for authors of adapters; gosdk and mcpgo use it for paged tools.
 //
 //	rest, token, err := exactjson.Cut(arguments, "cursor") // limit the length of rest now
 //	value, err := exactjson.Read(rest)                     // check value with the schema

@@ -22,8 +22,9 @@ type Field struct {
 }
 
 // Fields returns the fields of the struct type t that encoding/json fills. The keys of the
-// map are their exact names in JSON. Use it to compare a type with a schema. It returns nil
-// if t is not a struct.
+// map are their exact names in JSON. The map also has each name for which encoding/json
+// fills no field, because several fields share it; its Field has a nil Type. Use Fields to
+// compare a type with a schema. It returns nil if t is not a struct.
 func Fields(t reflect.Type) map[string]Field {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil
@@ -51,7 +52,7 @@ func (f *Field) In(v reflect.Value) (reflect.Value, error) {
 	return v, nil
 }
 
-// structFields are the fields of a struct that encoding/json fills.
+// structFields has the fields of a struct, as the function Fields returns them.
 type structFields struct {
 	byName map[string]Field
 	names  Names // the names in byName, without those that several fields share

@@ -2,7 +2,8 @@ package exactjson
 
 import (
 	"strings"
-	"unicode"
+
+	"github.com/mcpseal/mcpseal/internal/jsonorder"
 )
 
 // Names is a set of names. It also finds misspelt names: those that differ from a name in
@@ -41,14 +42,4 @@ func (s Names) hasTwins(name string) bool { return len(s.folded[fold(name)]) > 1
 
 // fold returns the same text for two names if they differ only in upper and lower case,
 // as strings.EqualFold and encoding/json define it.
-func fold(name string) string {
-	return strings.Map(func(r rune) rune {
-		for {
-			next := unicode.SimpleFold(r)
-			if next <= r {
-				return next // the smallest of the runes that differ only in upper and lower case
-			}
-			r = next
-		}
-	}, name)
-}
+func fold(name string) string { return strings.Map(jsonorder.Fold, name) }

@@ -20,12 +20,13 @@ var (
 )
 
 // Put puts a value of [Read] into the Go value that target points to. Unlike
-// encoding/json, Put either stores exactly the value that was written, or fails. It
-// accepts only one spelling of names, map keys and base64, and never rounds whole numbers
-// or changes the lengths of arrays. In an interface of type any, it stores a number as an
-// int64, a uint64 or a float64, and stores the maps and slices of the value themselves, not
-// copies. It ignores a member for which there is no field. Call Put after the schema has
-// accepted the value.
+// encoding/json, Put either stores exactly the value, or fails, with one exception: for a
+// float32, a number is rounded to the nearest float32. Put fails if this rounding turns a
+// fraction into a whole number. It accepts only one spelling of names, map keys and base64,
+// and never rounds whole numbers or changes the lengths of arrays. In an interface of type
+// any, it stores a number as an int64, a uint64 or a float64, and stores the maps and slices
+// of the value themselves, not copies. It ignores a member for which there is no field. Call
+// Put after the schema has accepted the value.
 //
 // The parameter known holds the names in the schema of the value. A type with its own
 // UnmarshalJSON may look for any of these names. So Put fails if the value for such a
@@ -108,8 +109,8 @@ func (g *intoGo) put(value any, target reflect.Value) error {
 			target.SetString(v)
 		} else if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 			decoded, err := base64.StdEncoding.DecodeString(v)
-			// Accept only the standard base64 text of these bytes, because the schema checked the
-			// text, not the bytes.
+			// Several base64 texts decode to the same bytes. Accept only the standard one: the schema
+			// has checked the text, not the bytes, so another text could get around its rules.
 			if ok = err == nil && base64.StdEncoding.EncodeToString(decoded) == v; ok {
 				target.SetBytes(decoded)
 			}
@@ -125,6 +126,8 @@ func (g *intoGo) put(value any, target reflect.Value) error {
 	case float64:
 		if ok = target.CanFloat() && !target.OverflowFloat(v); ok {
 			target.SetFloat(v)
+			// Rounding to a float32 can turn a fraction into a whole number, which the schema may forbid.
+			ok = isWhole(v) || !isWhole(target.Float())
 		}
 	}
 	if !ok {

@@ -251,6 +251,40 @@ func agree(got, given any) bool {
 	return reflect.DeepEqual(got, given)
 }
 
+// A schema may forbid the whole number, for example with exclusiveMinimum 0.
+func TestAFractionThatAFloat32MakesWholeIsRefused(t *testing.T) {
+	type rate float32
+	for _, text := range []string{"1e-50", "-1e-50", "0.99999999999", "1.00000000001", "-0.99999999999", "16777216.5", "16777217.25", "4503599627370495.5"} {
+		value, err := Read([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range []any{new(float32), new(rate), new(*float32), new([1]float32)} {
+			given := value
+			if reflect.TypeOf(target).Elem().Kind() == reflect.Array {
+				given = []any{value}
+			}
+			if err := Put(given, target, Names{}); err == nil || !reflect.ValueOf(target).Elem().IsZero() {
+				t.Errorf("%s into a %T: %v, %v", text, target, reflect.ValueOf(target).Elem(), err)
+			}
+		}
+		var exact float64
+		if err := Put(value, &exact, Names{}); err != nil || exact != value {
+			t.Errorf("%s into a float64: %v, %v", text, exact, err)
+		}
+	}
+	for text, want := range map[string]float32{"0.1": 0.1, "-2.5": -2.5, "1e-45": 1e-45, "0.9999999": 0.9999999, "8388607.5": 8388607.5, "1": 1, "0": 0, "16777216": 16777216} {
+		value, err := Read([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got float32
+		if err := Put(value, &got, Names{}); err != nil || got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+}
+
 func TestNothingIsPutBesideAnError(t *testing.T) {
 	in := fuzzIn{ID: 7}
 	value, err := Read([]byte(`{"id":1,"size":300}`))

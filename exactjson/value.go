@@ -81,11 +81,13 @@ func exactNumber(literal string) (any, error) {
 		}
 	}
 	f, err := strconv.ParseFloat(literal, 64)
-	if err != nil || f == math.Trunc(f) {
+	if err != nil || isWhole(f) {
 		return nil, errNumber // a whole number of more than 64 bits, or a number that rounding made whole
 	}
 	return f, nil
 }
+
+func isWhole(f float64) bool { return f == math.Trunc(f) }
 
 // wholeDigits returns a whole number as digits, without point and exponent. The result
 // ok is false if the number is not whole or has more than 20 digits.

@@ -266,14 +266,21 @@ function streamOf(bytes) {
     }
     if (!accept('{')) return number();
     const members = list('}', depth + 1, () => member(depth + 1));
-    members.sort((a, b) => Buffer.compare(a.name, b.name));
-    if (members.some((m, i) => i > 0 && m.name.equals(members[i - 1].name))) refuse('two members of one name');
-    return cat('o', u32(members.length), members.map((m) => m.stream));
+    const sorted = members.toSorted((a, b) => Buffer.compare(a.name, b.name));
+    if (sorted.some((m, i) => i > 0 && m.name.equals(sorted[i - 1].name))) refuse('two members of one name');
+    const alike = members.some((m, i) => members.some((n, k) => k < i && areAlike(m.name.toString(), n.name.toString())));
+    return cat(alike ? 'O' : 'o', u32(members.length), (alike ? members : sorted).map((m) => m.stream));
   }
 
   const stream = value(0);
   return at === text.length ? stream : refuse(`not JSON: text after the value, at ${at}`);
 }
+
+// areAlike says whether two names are the same whole number, or equal but for upper and lower
+// case. Of the flags, i ignores case, and u makes it the simple case folding of Unicode.
+const whole = (name) => /^[+-]?[0-9]+$/.test(name) ? BigInt(name.replace('+', '')) : undefined;
+const areAlike = (a, b) => whole(a) !== undefined && whole(a) === whole(b) ||
+  new RegExp(`^${a.replace(/[^\p{L}\p{M}\p{N}]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`)}$`, 'iu').test(b);
 
 // wtf8 writes UTF-16 code units as UTF-8, and a surrogate without a partner in
 // the three bytes of its code point. Iterating joins the pairs.

@@ -112,7 +112,7 @@ func (i *Issuer) String() string { return "atd.Issuer" }
 func (i *Issuer) Format(s fmt.State, _ rune) { io.WriteString(s, i.String()) }
 
 // Request is the call that a cursor is bound to. The cursor opens only for the same tool,
-// caller and arguments. Pass it to Issue and Open.
+// caller and arguments. Pass a Request to Issue and Open.
 type Request struct {
 	Tool      string // the name of the tool
 	Caller    string // "" means no caller

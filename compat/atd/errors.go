@@ -6,8 +6,8 @@ import (
 )
 
 // The errors that say why a cursor is not issued or not accepted. The ATD runtime also has
-// the first five. It has no [ErrMismatch]: programs that use the runtime compare tool,
-// caller and arguments themselves.
+// the first five. It has no [ErrMismatch]: a program that uses the runtime must check by
+// itself that the tool, the caller and the arguments are those of the cursor.
 var (
 	// ErrExpired means that the cursor is too old, or belongs to another session. The client
 	// must start again at the first page.

@@ -1,6 +1,7 @@
 package argdigest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,7 +10,9 @@ import (
 
 func TestHostileTextsBuyFourTimesTheirLengthAtMost(t *testing.T) {
 	for _, size := range []int{1_000, 20_000, 1 << 17} {
-		texts := append(hostile.Texts(size), hostile.Text{Name: "one long number", JSON: strings.Repeat("1", size)})
+		texts := append(hostile.Texts(size), hostile.Text{Name: "one long number", JSON: strings.Repeat("1", size)},
+			hostile.Text{Name: "names that differ only in case", JSON: alikeNames(size)},
+			hostile.Text{Name: "objects of names that differ only in case", JSON: "[" + strings.Repeat(`{"b":0,"B":0,"a":0},`, size/20) + "0]"})
 		for _, text := range texts {
 			raw := []byte(text.JSON)
 			var sum [Size]byte
@@ -27,6 +30,15 @@ func TestHostileTextsBuyFourTimesTheirLengthAtMost(t *testing.T) {
 			}
 		}
 	}
+}
+
+// alikeNames returns an object in which every name has another one that differs only in case.
+func alikeNames(size int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < size; i++ {
+		fmt.Fprintf(&b, `"k%d":0,"K%d":0,`, i, i)
+	}
+	return "{" + b.String() + `"":0}`
 }
 
 func TestRefusedTextsBuyNoMore(t *testing.T) {

@@ -2,11 +2,14 @@
 // have the same digest if and only if they have the same value.
 //
 // White space, member order, escapes and the spelling of a number do not change the digest;
-// everything else does. Numbers are compared by their exact decimal value, and are never
-// converted to a float. Strings are sequences of UTF-16 code units. Each value
-// is written to a stream of bytes: first a tag for its type, then its length if values of this
-// type differ in length, then its content (see docs/token.md). The digest is the SHA-256 of
-// that stream.
+// everything else does. The order of members counts only in an object with names that a
+// handler may read as one: see [jsonorder.Object.Alike]. Numbers are compared by their exact
+// decimal value, and are never converted to a float. Strings are sequences of UTF-16 code
+// units.
+//
+// Each value is written to a stream of bytes: first a tag for its type, then its length if
+// values of this type differ in length, then its content (see docs/token.md). The digest is
+// the SHA-256 of that stream.
 package argdigest
 
 import (
@@ -58,7 +61,7 @@ func Sum(text []byte) (sum [Size]byte, err error) {
 	}
 	w := writers.Get().(*writer)
 	defer w.release()
-	w.Begin(text, 0)
+	w.Begin(text, jsonorder.AlikeNames)
 	w.root()
 	again, refusal := w.Check()
 	if refusal != nil {

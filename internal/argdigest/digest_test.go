@@ -2,8 +2,10 @@ package argdigest
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -120,6 +122,31 @@ var pairs = []struct {
 	{`{"😀":1,"\uffff":2}`, `{"\uffff":2,"\ud83d\ude00":1}`, true},
 	{" {\t\"a\" :\r\n1 , \"b\": [ 1 , 2 ] } ", `{"a":1,"b":[1,2]}`, true},
 
+	// Names that differ only in upper and lower case: encoding/json reads them into one field,
+	// and the last one wins.
+	{`{"a":1,"A":2}`, `{"A":2,"a":1}`, false},
+	{`{"A":1,"a":2}`, `{"a":2,"A":1}`, false},
+	{`{"a":1,"A":2,"b":3}`, `{"a":1,"b":3,"A":2}`, false},
+	{`{"a":1,"A":2,"b":{"d":1,"c":2}}`, `{"a":1,"\u0041":2.0, "b":{"c":2,"d":1}}`, true},
+	{`{"x":[{"to":1,"To":2}]}`, `{"x":[{"To":2,"to":1}]}`, false},
+	{`{"s":1,"ſ":2}`, `{"ſ":2,"s":1}`, false},
+	{`{"s":1,"\u017f":2}`, `{"s":1,"ſ":2}`, true},
+	{`{"k":1,"\u212a":2}`, `{"\u212a":2,"k":1}`, false},
+	{`{"É":1,"é":2}`, `{"é":2,"É":1}`, false},
+	{`{"userName":1,"userId":2}`, `{"userId":2,"userName":1}`, true},
+	{`{"_a":1,"A":2}`, `{"A":2,"_a":1}`, true},
+
+	// Names that are the same whole number: encoding/json reads them into one element of a
+	// map[int]string.
+	{`{"1":1,"01":2}`, `{"01":2,"1":1}`, false},
+	{`{"-0":1,"0":2}`, `{"0":2,"-0":1}`, false},
+	{`{"+7":1,"7":2}`, `{"7":2,"+7":1}`, false},
+	{`{"\u0030":1,"0\u0030":2}`, `{"00":2,"0":1}`, false},
+	{`{"-1":1,"1":2}`, `{"1":2,"-1":1}`, true},
+	{`{"":1,"0":2,"-":3,"+":4}`, `{"+":4,"-":3,"0":2,"":1}`, true},
+	{`{"10":1,"100":2,"1":3,"0":4}`, `{"0":4,"1":3,"10":1,"100":2}`, true},
+	{`{"01a":1,"1a":2,"0x1":3}`, `{"0x1":3,"1a":2,"01a":1}`, true},
+
 	// Nothing at all.
 	{``, `{}`, true},
 	{`null`, `{}`, true},
@@ -156,7 +183,7 @@ func TestRefusedTexts(t *testing.T) {
 	for _, text := range []string{
 		`{"a":1,"a":1}`, `{"a":1,"b":2,"a":3}`, `{"a":1,"\u0061":2}`, `{"b":0,"a":1,"\u0061":2}`, `{"é":1,"\u00e9":2}`,
 		`{"\ud801":1000000,"\ud800":1}`, `{"\ud800":1}`, `{"x\udc00":1}`, `{"\ude00\ud83d":1}`, `{"a":[{"\ud83d\n":1}]}`, "{\"\ufffd\":1,\"\\ud800\":2}",
-		`[{"x":{"a":1,"a":2}}]`, `{"":1,"":2}`, `{"\ud83d\ude00":1,"😀":2}`,
+		`[{"x":{"a":1,"a":2}}]`, `{"":1,"":2}`, `{"A":1,"a":2,"A":3}`, `{"a":1,"A":2,"z":[],"A":3}`, `{"ab":1,"AB":2,"\u0061b":3}`, `{"\ud83d\ude00":1,"😀":2}`,
 		"\"\xff\"", "\"\xc0\x80\"", "\"\xed\xa0\x80\"", "{\"\xe9\":1}", "\"\xf4\x90\x80\x80\"", "\"a\xe2\x82\"",
 		"\xef\xbb\xbf{}", "\xff", "{}\xff",
 		` `, "\n", `{`, `}`, `[`, `]`, `{]`, `[}`, `"`, `"a`, `"\`, `"\u`, `"\u12`, `"\u123g"`, `"\x41"`, `"\'"`, `'a'`,
@@ -182,6 +209,116 @@ func TestRefusedTexts(t *testing.T) {
 		}
 		if _, ok := referenceSum([]byte(text)); ok {
 			t.Errorf("%.40q: the reference accepts", text)
+		}
+	}
+}
+
+// TestTextsWithOneDigestAreReadAsOne shuffles members whose names are alike, and reads them as
+// most handlers do.
+func TestTextsWithOneDigestAreReadAsOne(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	names := []string{"to", "To", "TO", "amount", "Amount", "tas\u212a", "Task", "task", "ta\u017fk", "x", "y1"}
+	same, alike := 0, 0
+	for range 5000 {
+		random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		members := make([]string, 1+random.IntN(5))
+		for i := range members {
+			members[i] = fmt.Sprintf("%q:%d", names[i], i)
+		}
+		texts, values := [2]string{}, [2]struct{ To, Amount, Task, X, Y1 int }{}
+		var sums [2][Size]byte
+		for i := range texts {
+			texts[i] = "{" + strings.Join(members, ",") + "}"
+			if random.IntN(3) == 0 { // of another length, and so read twice
+				texts[i] = "{" + strings.Join(members, ",") + `,"zz":"` + strings.Repeat("z", 9000) + `"}`
+			}
+			random.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+			var err error
+			if sums[i], err = Sum([]byte(texts[i])); err != nil {
+				t.Fatal(err)
+			}
+			if want, _ := referenceSum([]byte(texts[i])); want != sums[i] {
+				t.Fatalf("%.200s: the reference differs", texts[i])
+			}
+			if err := json.Unmarshal([]byte(texts[i]), &values[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if sums[0] == sums[1] && values[0] != values[1] {
+			t.Fatalf("%.200s and %.200s have one digest and two values", texts[0], texts[1])
+		}
+		if sums[0] == sums[1] && texts[0] != texts[1] {
+			same++
+		}
+		if values[0] != values[1] {
+			alike++
+		}
+	}
+	if same < 100 || alike < 100 {
+		t.Errorf("only %d texts were the same, and %d were read as different values", same, alike)
+	}
+}
+
+// TestNumbersAsNamesAreReadAsOne does the same for maps with numbers as keys.
+func TestNumbersAsNamesAreReadAsOne(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	names := []string{"0", "-0", "+0", "00", "1", "01", "-1", "-01", "12", "+12", "012"}
+	same, other := 0, 0
+	for range 5000 {
+		random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		members := make([]string, 1+random.IntN(3))
+		for i := range members {
+			members[i] = fmt.Sprintf("%q:%d", names[i], i)
+		}
+		values, sums := [2]map[int]int{}, [2][Size]byte{}
+		for i := range values {
+			text := []byte("{" + strings.Join(members, ",") + "}")
+			random.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+			var err error
+			if sums[i], err = Sum(text); err != nil {
+				t.Fatal(err)
+			}
+			if want, _ := referenceSum(text); want != sums[i] {
+				t.Fatalf("%s: the reference differs", text)
+			}
+			if err := json.Unmarshal(text, &values[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if sums[0] != sums[1] {
+			other++
+		} else if same++; !maps.Equal(values[0], values[1]) {
+			t.Fatalf("%v have one digest and two values", members)
+		}
+	}
+	if same < 100 || other < 100 {
+		t.Errorf("%d texts were the same, and %d were not", same, other)
+	}
+}
+
+// TestManyAlikeNamesAreFound has objects that are sorted in another way than small ones.
+func TestManyAlikeNamesAreFound(t *testing.T) {
+	for _, n := range []int{2, 31, 32, 33, 1000, 20_000} {
+		members := make([]string, n)
+		for i := range members {
+			members[i] = fmt.Sprintf(`"name%dX":%d`, i, i)
+		}
+		sum := func(more ...string) (sum [Size]byte) {
+			text := []byte("{" + strings.Join(append(more, members...), ",") + "}")
+			sum, err := Sum(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want, _ := referenceSum(text); want != sum {
+				t.Errorf("%d members: the reference differs", n)
+			}
+			return sum
+		}
+		if sum(`"a":1`, `"B":2`) != sum(`"B":2`, `"a":1`) {
+			t.Errorf("%d members: the order of different names counts", n)
+		}
+		if sum(`"b":1`, `"B":2`) == sum(`"B":2`, `"b":1`) {
+			t.Errorf("%d members: the order of names that are alike does not count", n)
 		}
 	}
 }

@@ -3,10 +3,12 @@ package argdigest
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -292,11 +294,15 @@ func referenceStream(out []byte, value any) []byte {
 		}
 		return out
 	case referenceObject:
-		// Go compares strings by their bytes, which is the order asked for.
-		slices.SortFunc(v, func(a, b referenceMember) int {
-			return strings.Compare(a.name.utf8(), b.name.utf8())
-		})
-		out = append(out, "o"...)
+		if referenceAlike(v) {
+			out = append(out, "O"...)
+		} else {
+			// Go compares strings by their bytes, which is the order asked for.
+			slices.SortFunc(v, func(a, b referenceMember) int {
+				return strings.Compare(a.name.utf8(), b.name.utf8())
+			})
+			out = append(out, "o"...)
+		}
 		out = binary.BigEndian.AppendUint32(out, uint32(len(v)))
 		for _, member := range v {
 			out = referenceFrame(out, member.name.utf8())
@@ -305,4 +311,30 @@ func referenceStream(out []byte, value any) []byte {
 		return out
 	}
 	panic("not a value")
+}
+
+var referenceWhole = regexp.MustCompile(`^[+-]?[0-9]+$`)
+
+// referenceAlike reports whether two names differ only in upper and lower case, or are the same
+// whole number.
+func referenceAlike(object referenceObject) bool {
+	seen := map[string]bool{}
+	for _, member := range object {
+		folded := strings.Map(func(r rune) rune {
+			folded := r
+			for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+				folded = max(folded, other)
+			}
+			return folded
+		}, member.name.utf8())
+		if referenceWhole.MatchString(folded) {
+			number, _ := new(big.Int).SetString(folded, 10)
+			folded = number.String()
+		}
+		if seen[folded] {
+			return true
+		}
+		seen[folded] = true
+	}
+	return false
 }

@@ -18,6 +18,7 @@ const (
 	tagString = 's'
 	tagArray  = 'a'
 	tagObject = 'o'
+	tagAlike  = 'O' // an object with alike names, whose members are in the order of the text
 )
 
 // emptyObject is the stream that is hashed for {}.
@@ -46,6 +47,9 @@ func (w *writer) value() {
 		var o jsonorder.Object
 		w.Object(&o)
 		w.tag(tagObject)
+		if o.Alike {
+			w.Buf[len(w.Buf)-1] = tagAlike
+		}
 		count := w.writeCount(o.Len)
 		for {
 			raw, hasEscapes, ok := w.Member(&o)
@@ -56,6 +60,9 @@ func (w *writer) value() {
 			w.value()
 		}
 		w.correctCount(count, o.Len)
+		if o.Alike && w.Drafting() {
+			w.Buf[count-1] = tagAlike
+		}
 	case '[':
 		var a jsonorder.Array
 		w.Array(&a)

@@ -99,8 +99,10 @@ func aroundLong(size int) string {
 
 func quoted(s string, size int) string { return `"` + strings.Repeat(s, size/len(s)) + `"` }
 
-// letters are the ASCII characters that need no escape in a JSON string, in order.
-const letters = "!#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~"
+// letters are ASCII characters that need no escape in a JSON string, in order. Lower-case
+// letters, the two signs + and -, and 0 are left out, so that no two names are alike: see
+// [jsonorder.Object.Alike].
+const letters = "!#$%&'()*,./123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`{|}~"
 
 // names returns the n shortest names that consist of characters of the constant letters. The
 // names are sorted.

@@ -22,8 +22,8 @@ import (
 // Of returns a message that says which part of v is lost in its JSON text, or "" if nothing
 // is lost. It reads the text back and compares the result with v. A time.Time must come back
 // as the same instant. Other types that have their own JSON methods are trusted. A value in
-// an interface of type any may come back with another type, and is not lost: for example, a
-// number that comes back as a float64 with the same value.
+// an interface of type any may come back with another type. The new type alone is no loss:
+// an int, for example, may come back as a float64 with the same value.
 func Of(v reflect.Value, text []byte) string {
 	// For text that is not UTF-8, encoding/json writes \ufffd. With GOEXPERIMENT=jsonv2 it
 	// writes the character U+FFFD itself.
@@ -57,17 +57,18 @@ const (
 	rounded   = " holds a number in an any, which comes back as a float64 and another value: give it a field of its type, or write it as text"
 )
 
-// compare returns where and how b, the value read back, differs from the original a. It
-// returns nil if nothing is lost.
+// compare compares a value a with b, which was read back from a's JSON text. It returns nil
+// if nothing is lost. Otherwise it returns the path to a part that is lost, and what is
+// wrong there.
 func compare(a, b reflect.Value) []string {
 	t := a.Type()
 	switch {
 	case a.IsZero() && b.IsZero():
 		return nil
 	case hasOwnJSON(a):
-		// This type has its own JSON methods. Those of time.Time are checked, because they
-		// drop the seconds of a zone's offset. All others are trusted, so their values are
-		// lost only if the JSON around them leaves them out.
+		// This type has its own JSON methods. The methods of time.Time are checked, because
+		// they drop the seconds of a zone's offset. The methods of other types are trusted: a
+		// value of such a type counts as lost only if the JSON around the value leaves it out.
 		switch {
 		case b.IsZero() && !sameJSON(a, b):
 			return []string{hidden}
@@ -155,12 +156,12 @@ func compare(a, b reflect.Value) []string {
 	return nil
 }
 
-// besides is about a struct that embeds a type with its own JSON methods. The struct inherits
-// these methods, and they do not write its other fields. besides returns a field that is lost
-// in this way, or nil if none is.
+// besides compares the other fields of a struct that embeds a type with its own JSON methods.
+// The struct inherits these methods, and they do not write the other fields. The arguments and
+// the result are as for compare.
 func besides(a, b reflect.Value) []string {
 	t := a.Type()
-	carried, hides := false, ""
+	carried, hiddenField := false, ""
 	for i := 0; borrowsJSON(t) && i < t.NumField(); i++ {
 		field := t.Field(i)
 		switch {
@@ -173,7 +174,7 @@ func besides(a, b reflect.Value) []string {
 			}
 		case !field.IsExported() || field.Tag.Get("json") == "-":
 			if !a.Field(i).IsZero() && b.Field(i).IsZero() {
-				hides = "." + field.Name
+				hiddenField = "." + field.Name
 			}
 		case compare(a.Field(i), b.Field(i)) != nil:
 			return []string{"." + field.Name, beside}
@@ -181,8 +182,10 @@ func besides(a, b reflect.Value) []string {
 			carried = true
 		}
 	}
-	if hides != "" && !carried { // if another field came back (carried), the struct has methods of its own, which leave this field out on purpose
-		return []string{hides, beside}
+	// If carried is true, another field came back. So the struct did not inherit its methods: it
+	// has methods of its own, and they leave hiddenField out on purpose.
+	if hiddenField != "" && !carried {
+		return []string{hiddenField, beside}
 	}
 	return nil
 }
@@ -202,7 +205,7 @@ func lendsJSON(field reflect.StructField) bool {
 }
 
 // findRounded returns where a value has a number that a float64 would change, or nil if it
-// has none. The value was read back into an interface of type any.
+// has none. The value was decoded from JSON into an any, with every number as a json.Number.
 func findRounded(value any) []string {
 	switch value := value.(type) {
 	case json.Number:
@@ -294,8 +297,8 @@ func inAny(v reflect.Value) []string {
 	return nil
 }
 
-// inItsType returns what JSON loses of a value that is read back as its own type, or nil if
-// it loses nothing.
+// inItsType writes a value as JSON, and reads this JSON back into the value's own type. It
+// returns what was lost, or nil if nothing was lost.
 func inItsType(v reflect.Value) []string {
 	written := v.Interface()
 	if v.CanAddr() {

@@ -140,7 +140,7 @@ func (s *scanner[T]) skip(level int) bool {
 }
 
 // end moves past the end of the object, and records whether more text follows. It always
-// returns false, so that Next can return the same.
+// returns false, which Next then returns too.
 func (m *Members) end() bool {
 	m.pos++
 	m.skipSpace()

@@ -3,21 +3,24 @@ package jsonorder
 import (
 	"cmp"
 	"encoding/binary"
+	"hash/maphash"
 	"math/bits"
 	"slices"
+	"unicode"
 	"unicode/utf8"
 )
 
 // A piece is up to seven bytes of a name, with escapes resolved. It is stored in the upper
-// bytes of a uint64, and the lowest byte says how many bytes the piece has. So comparing
-// pieces as numbers compares the names. Names are sorted piece by piece. So each piece is
-// read from the text only once, however often its name is compared.
+// bytes of a uint64. The lowest byte is the number of bytes in the piece if the name ends
+// with this piece. If another piece follows, the lowest byte is the constant notLast. So
+// comparing pieces as numbers compares the names. Names are sorted piece by piece. So each
+// piece is read from the text only once, however often its name is compared.
 const (
 	pieceSize = 7
-	more      = pieceSize + 1 // the lowest byte of a piece, if the name has another piece after it
+	notLast   = pieceSize + 1 // the lowest byte of a piece, if the name has another piece after it
 )
 
-func isLast(piece uint64) bool { return byte(piece) != more }
+func isLast(piece uint64) bool { return byte(piece) != notLast }
 
 // piece returns the piece of a name that starts at a position in the text, and the position
 // of the next piece. A piece always starts with a whole character. If its last character
@@ -28,7 +31,7 @@ func (r *Reader) piece(at int) (piece uint64, next int) {
 		v := binary.BigEndian.Uint64(r.text[at:])
 		plain := bits.TrailingZeros64(notPlain(bits.ReverseBytes64(v))) / 8
 		if plain == 8 {
-			return v&^0xFF | more, at + pieceSize
+			return v&^0xFF | notLast, at + pieceSize
 		}
 		if r.text[at+plain] == '"' {
 			return v>>(64-8*plain)<<(64-8*plain) | uint64(plain), at
@@ -58,7 +61,7 @@ func (r *Reader) mixedPiece(at int) (piece uint64, next int) {
 		}
 		for _, b := range char {
 			if taken == pieceSize {
-				return piece | more, at
+				return piece | notLast, at
 			}
 			piece |= uint64(b) << (56 - 8*taken)
 			taken++
@@ -69,10 +72,11 @@ func (r *Reader) mixedPiece(at int) (piece uint64, next int) {
 
 // key is a member of the object that is being sorted, with a piece of its name. The piece is
 // stored as two halves, high and low, so that a key takes 12 bytes and not 16. During the
-// sort, the field next of the member holds the position of the name's next piece.
+// sort, member.next is not an index: it holds the position in the text at which the following
+// piece of the name starts.
 type key struct {
 	high, low uint32
-	member    uint32
+	member    uint32 // the index of the member: see the type member
 }
 
 func (k key) piece() uint64 { return uint64(k.high)<<32 | uint64(k.low) }
@@ -80,14 +84,8 @@ func (k key) piece() uint64 { return uint64(k.high)<<32 | uint64(k.low) }
 // sort links the members of an object in the order of their names, and returns them in this
 // order. It returns nil if two members have the same name and the Reader refuses that.
 func (r *Reader) sort(o *Object) []key {
-	count := o.Len
-	if cap(r.keys) < count {
-		r.keys = make([]key, count)
-		r.keysUsed = 0
-	}
-	r.keysUsed = max(r.keysUsed, count)
-	keys := r.keys[:count]
-	for i, m := 0, uint32(o.first); i < count; i++ {
+	keys := r.keysFor(o)
+	for i, m := 0, uint32(o.first); i < o.Len; i++ {
 		at := r.members.at(int(m))
 		keys[i].member = m
 		m, at.next = at.next, at.start
@@ -103,9 +101,19 @@ func (r *Reader) sort(o *Object) []key {
 	return keys
 }
 
-// sortKeys sorts members whose names are equal in all pieces that were read before, and
-// returns them. Of members with the same name it returns only the last one, or it returns
-// nil if the Reader refuses such members.
+func (r *Reader) keysFor(o *Object) []key {
+	if cap(r.keys) < o.Len {
+		r.keys = make([]key, o.Len)
+		r.keysUsed = 0
+	}
+	r.keysUsed = max(r.keysUsed, o.Len)
+	return r.keys[:o.Len]
+}
+
+// sortKeys sorts the given members by their names, and returns them. It reads each name only
+// from member.next on (see the type key): what comes before must be the same in all names. Of
+// members with the same name it returns only the last one, or it returns nil if the Reader
+// refuses such members.
 func (r *Reader) sortKeys(keys []key) []key {
 	for differ := false; !differ; {
 		for i := range keys {
@@ -143,10 +151,10 @@ func (r *Reader) sortKeys(keys []key) []key {
 // few keys.
 const fewKeys = 32
 
-// sortPieces sorts keys by their pieces. It begins with the byte whose lowest bit has the
-// number shift, and all more significant bytes must be equal in all pieces. This is a radix
-// sort in place: it groups the keys by that byte, and then sorts each group by the less
-// significant bytes.
+// sortPieces sorts keys by their pieces. It begins with one byte of the pieces: the first if
+// shift is 56, the second if it is 48, and so on. All bytes before this one must be equal in
+// all pieces. This is a radix sort in place: it groups the keys by this byte, and then sorts
+// each group by the bytes after it.
 func sortPieces(keys []key, shift int) {
 	if len(keys) <= fewKeys {
 		for i := 1; i < len(keys); i++ {
@@ -207,4 +215,109 @@ func (r *Reader) lastOf(keys []key) []key {
 		return nil
 	}
 	return keys[len(keys)-1:]
+}
+
+// mayBeAlike is a quick test. Two names can be alike only if mayBeAlike returns true for at
+// least one of them: see [Object.Alike]. The name must be written without escapes.
+func mayBeAlike(name []byte) bool {
+	for _, c := range name {
+		if 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf {
+			return true
+		}
+	}
+	return len(name) > 1 && (name[0] == '0' || name[0] == '+' || name[0] == '-')
+}
+
+// foldSeed is random, so that nobody can choose names with the same hash.
+var foldSeed = maphash.MakeSeed()
+
+// hasAlike reports whether two names of an object are equal or alike. It compares hashes of
+// the names. Call it before the members are sorted.
+func (r *Reader) hasAlike(o *Object) bool {
+	keys := r.keysFor(o)
+	for i, m := 0, uint32(o.first); i < o.Len; i++ {
+		at := r.members.at(int(m))
+		hash := r.foldedHash(int(at.start))
+		keys[i] = key{uint32(hash >> 32), uint32(hash), m}
+		m = at.next
+	}
+	sortPieces(keys, 56)
+	for i := 1; i < len(keys); i++ {
+		if keys[i].piece() == keys[i-1].piece() {
+			return true
+		}
+	}
+	return false
+}
+
+// foldedHash returns the hash of the name that starts at a position in the text. Names that
+// are alike have the same hash.
+func (r *Reader) foldedHash(at int) uint64 {
+	var h maphash.Hash
+	h.SetSeed(foldSeed)
+	if digits, negative, ok := r.wholeNumber(at); ok {
+		at = digits
+		if negative {
+			h.WriteByte('-')
+		}
+	}
+	for r.text[at] != '"' {
+		var c rune
+		if c, at = r.character(at); c < utf8.RuneSelf {
+			if 'a' <= c && c <= 'z' {
+				c -= 'a' - 'A'
+			}
+			h.WriteByte(byte(c))
+			continue
+		}
+		var char [utf8.UTFMax]byte
+		h.Write(utf8.AppendRune(char[:0], Fold(c)))
+	}
+	return h.Sum64()
+}
+
+// wholeNumber reports whether the name that starts at a position in the text is a whole
+// number. If so, digits is the position of the first digit after leading zeros.
+func (r *Reader) wholeNumber(at int) (digits int, negative, ok bool) {
+	zero := true
+	for first := true; r.text[at] != '"'; first = false {
+		c, next := r.character(at)
+		switch {
+		case first && (c == '-' || c == '+'):
+			negative = c == '-'
+		case '0' <= c && c <= '9':
+			if zero {
+				digits, zero = at, c == '0'
+			}
+			ok = true
+		default:
+			return 0, false, false
+		}
+		at = next
+	}
+	return digits, negative && !zero, ok
+}
+
+// character returns the character at a position in a string, and the position after it.
+func (r *Reader) character(at int) (c rune, next int) {
+	switch b := r.text[at]; {
+	case b == '\\':
+		return unescape(r.text, at)
+	case b < utf8.RuneSelf:
+		return rune(b), at + 1
+	}
+	c, size := utf8.DecodeRune(r.text[at:])
+	return c, at + size
+}
+
+// Fold returns the smallest of the characters that differ from c only in upper and
+// lower case, as in strings.EqualFold and encoding/json.
+func Fold(c rune) rune {
+	for {
+		next := unicode.SimpleFold(c)
+		if next <= c {
+			return next
+		}
+		c = next
+	}
 }

@@ -25,8 +25,9 @@ const (
 	MaxText = 16 << 20
 )
 
-// Lenience is the set of things that a [Reader] exceptionally accepts. It is only for
-// comparing with peers that accept these things, never for a request's arguments.
+// Lenience is a set of exceptions: things that a [Reader] accepts if they are in the set, and
+// refuses otherwise. AnyNames and Constants are only for comparing with peers that accept
+// these things, never for a request's arguments.
 type Lenience uint8
 
 const (
@@ -35,6 +36,8 @@ const (
 	AnyNames Lenience = 1 << iota
 	// Constants accepts NaN, Infinity and -Infinity as numbers.
 	Constants
+	// AlikeNames accepts objects with alike names: see [Object.Alike].
+	AlikeNames
 )
 
 // Refusal says why a text is refused, and where. It never repeats the text.
@@ -51,14 +54,15 @@ type Refusal struct {
 type Reader struct {
 	scanner[[]byte]
 	Stream
-	anyNames bool
-	level    int
-	levels   int
+	anyNames   bool
+	alikeNames bool
+	level      int
+	levels     int
 
 	// notes has a note for each array and object, in the order in which they begin in the
-	// text. The note says how many elements or members the array or object has. An
-	// object with members has a second note, which is used if the members are not in order in
-	// the text: the index of the member whose name is first in order.
+	// text. The note says how many elements or members the array or object has. An object
+	// with members has a second note. If the members are not sorted in the text, it is the
+	// index of the member whose name sorts first.
 	notes      list[uint32]
 	note       int // in the second reading, the index of the next note
 	members    list[member]
@@ -78,9 +82,11 @@ type draft struct{ start, end uint16 }
 // member takes five bytes.
 const maxDrafts = chunk / 5
 
-// disorder is a bit that is set in the note of an object whose members are not in order in
-// the text.
-const disorder = 1 << 31
+// Two bits of an object's note. The other bits of the note are the number of members.
+const (
+	disorder = 1 << 31 // set if the members are not in order in the text
+	alike    = 1 << 30 // set if Object.Alike is true
+)
 
 // member is a member of an object. Members are kept while their object is being read,
 // and longer if the text does not have them in order.
@@ -94,7 +100,7 @@ type member struct {
 func (r *Reader) Begin(text []byte, accept Lenience) {
 	r.text, r.pos, r.problem = text, 0, ""
 	r.constants = accept&Constants != 0
-	r.anyNames = accept&AnyNames != 0
+	r.anyNames, r.alikeNames = accept&AnyNames != 0, accept&AlikeNames != 0
 	r.level, r.levels, r.disordered = 0, 0, 0
 	r.notes.len, r.members.len = 0, 0
 	r.begin()
@@ -115,20 +121,20 @@ func firstInvalid(text []byte) (at int) {
 	}
 }
 
-// Check ends the first reading. The result again is true if the caller must read the value
-// again from the start. The result refusal says why the text is refused; it is nil if the
-// text is accepted.
-func (r *Reader) Check() (again bool, refusal *Refusal) {
+// Check ends the first reading. If mustReread is true, the caller must read the value a
+// second time, from the start. The result refusal says why the text is refused; it is nil if
+// the text is accepted.
+func (r *Reader) Check() (mustReread bool, refusal *Refusal) {
 	if r.skipSpace(); r.pos < len(r.text) {
 		r.fail("text after the value")
 	}
 	if r.problem != "" {
 		return false, &Refusal{r.problemAt, r.problem}
 	}
-	again = r.Lost
+	mustReread = r.Lost
 	r.pos, r.level, r.note = 0, 0, 0
-	r.endFirst(again)
-	return again, nil
+	r.endFirst(mustReread)
+	return mustReread, nil
 }
 
 // Refused reports whether the part of the text that was read has something that is not JSON
@@ -254,14 +260,21 @@ func (r *Reader) Element(a *Array) bool {
 
 // Object is an object that is being read.
 type Object struct {
-	Len        int // the number of members; 0 until the object has been read once
+	Len int // the number of members; 0 until the object has been read once
+	// Alike is true if two names are alike: they differ only in upper and lower case, or are
+	// the same whole number, such as 1 and 01. Go reads such members into the same field of a
+	// struct, or the same element of a map, and the last one wins. So the members are not
+	// sorted, but stay in the order of the text. Alike is false until the object has been
+	// read once.
+	Alike      bool
 	read       int
 	note       int
 	first      int  // the index of the first member
 	last       int  // the index of the member that was read last
 	before     name // the name of the member that was read last
 	inOrder    bool
-	disordered int // the value of Reader.disordered when this object began
+	mayBeAlike bool // true if one of the names may be alike to another one
+	disordered int  // the value of Reader.disordered when this object began
 
 	// In the second reading, members that are not sorted in the text are read in the order
 	// of their names. The fields below are for that.
@@ -283,8 +296,8 @@ func (r *Reader) Object(o *Object) {
 	note := *r.notes.at(r.note)
 	r.note++
 	if note > 0 {
-		o.Len = int(note &^ disorder)
-		o.inOrder = note&disorder == 0
+		o.Len = int(note &^ (disorder | alike))
+		o.inOrder, o.Alike = note&disorder == 0, note&alike != 0
 		o.next = int(*r.notes.at(r.note))
 		r.note++
 	}
@@ -353,6 +366,7 @@ func (r *Reader) addMember(o *Object, this name) {
 		r.notes.add(0)
 	}
 	m := r.members.add(member{start: uint32(this.start), note: uint32(r.notes.len)})
+	o.mayBeAlike = o.mayBeAlike || this.form != literal || mayBeAlike(r.text[this.start:this.end])
 	if o.read > 0 {
 		r.members.at(o.last).next = uint32(m)
 		o.inOrder = o.inOrder && r.less(o.before, this)
@@ -372,11 +386,23 @@ func (r *Reader) addMember(o *Object, this name) {
 }
 
 // endObject sorts the object's members by name, in Buf and in the notes for the second
-// reading.
+// reading. If names are alike, the members stay as they are.
 func (r *Reader) endObject(o *Object) {
 	o.Len = o.read
+	note := uint32(o.Len)
+	if o.mayBeAlike && !r.anyNames && r.hasAlike(o) {
+		if !o.inOrder && len(r.sort(o)) == 0 {
+			return // two names are equal, so sort has refused the text
+		}
+		if !r.alikeNames {
+			r.fail("an object with two names that differ only in upper and lower case, or are the same number")
+			return
+		}
+		o.Alike, o.inOrder = true, true
+		note |= alike
+	}
 	if o.inOrder {
-		*r.notes.at(o.note) = uint32(o.Len)
+		*r.notes.at(o.note) = note
 		if r.disordered == o.disordered {
 			r.members.len = o.first // this object's members are no longer needed
 		}

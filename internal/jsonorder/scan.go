@@ -11,7 +11,7 @@ import (
 const maxExponentDigits = 18
 
 // maxNumber limits the length of a number with a point or an exponent. strconv.ParseFloat
-// miscounts the digits of longer ones, so a handler could read a value that is not theirs.
+// miscounts the digits of a longer number, so a handler could read a wrong value.
 const maxNumber = 800
 
 // scanner reads JSON (RFC 8259) from a text that is valid UTF-8. A method returns false if
@@ -298,9 +298,9 @@ func SkipPlain[T string | []byte](text T, i int) int {
 // IsPlain reports whether c is printable ASCII and neither a quote nor a backslash.
 func IsPlain(c byte) bool { return ' ' <= c && c < 0x7F && c != '"' && c != '\\' }
 
-// notPlain returns 0 if all eight bytes of its argument are plain. Otherwise the lowest bit
-// that is set in the result is the highest bit of the lowest byte that is not plain. The
-// bits above it mean nothing.
+// notPlain returns 0 if all eight bytes of its argument are plain. Otherwise, find the
+// lowest bit that is set in the result: the byte that has this bit is the lowest byte that
+// is not plain. The bits above it mean nothing.
 func notPlain(eight uint64) uint64 {
 	quote, backslash := eight^(everyByte*'"'), eight^(everyByte*'\\')
 	return ((eight - everyByte*' ') | (quote - everyByte) | (backslash - everyByte) | (eight + everyByte) | eight) & everyHigh

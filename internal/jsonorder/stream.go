@@ -6,8 +6,10 @@ import (
 )
 
 const (
-	// chunk is how many bytes of a stream are hashed at once. If the whole stream is longer
-	// than one chunk, the text must be read a second time.
+	// chunk is how many bytes of a stream are hashed at once. In a stream, the members of
+	// each object are in the order of their names. A stream of less than one chunk is sorted
+	// in the buffer. For a longer stream, the text is read twice: the first reading finds the
+	// order of the names, and the second reads the members in that order.
 	chunk = 8 << 10
 	// maxStream is the size of the largest buffer that is kept for reuse, in bytes.
 	maxStream = 2 * chunk
@@ -19,8 +21,9 @@ type Stream struct {
 	// Buf is the buffer to which the caller appends the bytes. Call [Stream.Settle] after
 	// each value.
 	Buf []byte
-	// Lost is true if the stream is too long for the first reading. What the caller writes
-	// after that is not used, so it need not write anything.
+	// Lost is true if the first reading has found that the stream does not fit in one chunk,
+	// so a second reading must follow. What the caller writes in the rest of the first
+	// reading is not used, so it need not write anything.
 	Lost bool
 	// Whole, if true, makes Buf keep the whole stream. It is for tests.
 	Whole bool

@@ -37,11 +37,12 @@ func SumArguments(text []byte, rewrite func(*Arguments) error) (sum [sha256.Size
 }
 
 // RewriteArguments calls the function rewrite, which writes a request's arguments in another
-// form, and returns what the function wrote. Use RewriteArguments only to compare this module
-// with a peer: the peer may accept more than this module does.
-func RewriteArguments(text []byte, accept jsonorder.Lenience, rewrite func(*Arguments) error) ([]byte, error) {
+// form, and returns what the function wrote. With a lenience, RewriteArguments accepts texts
+// that SumArguments refuses. So use it only in tests that compare this module with a peer
+// that also accepts them.
+func RewriteArguments(text []byte, lenience jsonorder.Lenience, rewrite func(*Arguments) error) ([]byte, error) {
 	a := &Arguments{Reader: jsonorder.Reader{Stream: jsonorder.Stream{Whole: true}}}
-	if err := a.rewrite(text, accept, rewrite); err != nil {
+	if err := a.rewrite(text, lenience, rewrite); err != nil {
 		return nil, err
 	}
 	return a.Buf, nil

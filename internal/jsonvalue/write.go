@@ -155,14 +155,15 @@ const (
 )
 
 // AppendString appends a text as a JSON string, with quotes. It returns false if the style
-// cannot write the text, or if the text is not UTF-8 as the package comment describes it.
+// cannot write the text, or if the text does not have the form that the package comment
+// defines: UTF-8, in which a lone surrogate is encoded in three bytes.
 func AppendString(dst []byte, text string, style *StringStyle) ([]byte, bool) {
 	dst, ok := appendText(append(dst, '"'), []byte(text), style)
 	return append(dst, '"'), ok
 }
 
 // appendText appends a text as it is written between the quotes of a JSON string. It returns
-// false if the style cannot write the text.
+// false in the same cases as AppendString.
 func appendText(dst, text []byte, style *StringStyle) ([]byte, bool) {
 	hex := lowerHex
 	if style.Upper {
