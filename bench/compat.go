@@ -28,7 +28,7 @@ func peerComparisons() (all []comparison) {
 	request := mcpseal.Request{Method: "tools/call", Target: target, Arguments: []byte(deployArguments), Principal: mcpseal.User(principal)}
 	state := strings.Repeat("s", size)
 	key := []byte(strings.Repeat("0123456789abcdef", 2))
-	given := map[string]string{
+	params := map[string]string{
 		"key": hex.EncodeToString(key), "audience": audience, "principal": principal, "target": target,
 		"arguments": string(deployArguments), "state": state,
 	}
@@ -36,7 +36,7 @@ func peerComparisons() (all []comparison) {
 	python, err := compat.Python([][]byte{key}, compat.PythonOptions{})
 	check(err)
 	bind := func(b *mcpseal.Binding) (string, error) { return b.Method + " " + b.Target + " " + b.User, nil }
-	given["bind"], err = bind(&mcpseal.Binding{Method: request.Method, Target: request.Target, User: principal})
+	params["bind"], err = bind(&mcpseal.Binding{Method: request.Method, Target: request.Target, User: principal})
 	check(err)
 	typeScript, err := compat.TypeScript(key, compat.TypeScriptOptions{Text: true, Bind: bind, Binds: mcpseal.ClaimUser})
 	check(err)
@@ -60,8 +60,8 @@ func peerComparisons() (all []comparison) {
 		check(err)
 		token, err := boundary.Seal(ctx, &round, &state)
 		check(err)
-		given["token"] = token
-		nanos, err := startPeer(peer.program, peer.script, given)
+		params["token"] = token
+		nanos, err := startPeer(peer.program, peer.script, params)
 		if err != nil {
 			err = fmt.Errorf("%s is not installed (interop/run installs it): %w", peer.name, err)
 		}
@@ -81,9 +81,10 @@ func peerComparisons() (all []comparison) {
 	return all
 }
 
-// startPeer starts a script of another SDK, which opens the token in given. It first copies
-// the script to the directory that holds the SDK's modules.
-func startPeer(program, script string, given map[string]string) (func() float64, error) {
+// startPeer starts a script of another SDK, and sends it the map params. The script opens
+// the token in this map. startPeer first copies the script to the directory that holds the
+// SDK's modules.
+func startPeer(program, script string, params map[string]string) (func() float64, error) {
 	source, err := os.ReadFile(filepath.Join("peers", script))
 	if err != nil {
 		return nil, err
@@ -95,13 +96,14 @@ func startPeer(program, script string, given map[string]string) (func() float64,
 	if err := os.WriteFile(copied, source, 0o644); err != nil {
 		return nil, err
 	}
-	return startProgram(program, []string{copied}, given)
+	return startProgram(program, []string{copied}, params)
 }
 
-// startProgram starts another process that repeats a job as often as it is told. It returns
-// a function that measures how long one job takes there, in nanoseconds. The other process
-// ends when its input ends, at the latest when the benchmark ends.
-func startProgram(program string, args []string, given map[string]string) (func() float64, error) {
+// startProgram starts another process and sends it the map params. After that, the process
+// reads numbers: each says how often to run a job. startProgram returns a function that
+// measures how long one job takes there, in nanoseconds. The other process ends when its input
+// ends, at the latest when the benchmark ends.
+func startProgram(program string, args []string, params map[string]string) (func() float64, error) {
 	if _, err := os.Stat(program); err != nil {
 		return nil, err
 	}
@@ -119,7 +121,7 @@ func startProgram(program string, args []string, given map[string]string) (func(
 		return nil, err
 	}
 	answers := bufio.NewReader(stdout)
-	first, err := json.Marshal(given)
+	first, err := json.Marshal(params)
 	if err != nil {
 		return nil, err
 	}

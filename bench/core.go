@@ -10,7 +10,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// coreComparisons measure what single use, an observer and many questions add to a token.
+// coreComparisons measure how much single use and an observer slow down a retry, and how
+// much many questions slow down the opening of a token.
 func coreComparisons() []comparison {
 	return []comparison{
 		{title: "a retry with single use in memory; 256 B of state; target: at most 1.7 times the first row", contenders: []contender{

@@ -25,8 +25,8 @@ func cursorComparison() comparison {
 		title:      fmt.Sprintf("a page: open its cursor, issue the next; %d B of position", size),
 		contenders: []contender{floor(position), nativeCursor(position), jwtCursor(position), goATDCursor(position)},
 	}
-	given := map[string]string{"key": hex.EncodeToString(secret), "tool": target, "caller": principal, "state": hex.EncodeToString([]byte(position))}
-	nanos, err := startProgram(filepath.Join(cache, "peers/target/release/atd-peer"), []string{"bench"}, given)
+	params := map[string]string{"key": hex.EncodeToString(secret), "tool": target, "caller": principal, "state": hex.EncodeToString([]byte(position))}
+	nanos, err := startProgram(filepath.Join(cache, "peers/target/release/atd-peer"), []string{"bench"}, params)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "left out, the ATD runtime is not installed (interop/run installs it): %v\n", err)
 		return c

@@ -36,7 +36,7 @@ var chosen = map[string]any{"region": "eu-west", "canary": true, "replicas": 3}
 
 func regions() elicit.FormOption { return elicit.Enum("region", "eu-west", "eu-north", "us-east") }
 
-// answeredByHand does what a handler without elicit would do at least: it computes a digest
+// answeredByHand does the least that a handler without elicit must do: it computes a digest
 // of a question whose schema it has as text, and decodes the answer without checking it.
 func answeredByHand() contender {
 	schema := []byte(`{"type":"object","properties":{"region":{"type":"string","description":"where to deploy","enum":["eu-west","eu-north","us-east"]},` +

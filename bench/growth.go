@@ -24,9 +24,9 @@ type growth struct {
 	Sizes    [3]int     `json:"sizes"`
 	Nanos    [3]float64 `json:"ns"`
 	Exponent float64    `json:"exponent"` // 1 means that the time is proportional to the size
-	Most     float64    `json:"most"`     // the target for the exponent
+	Most     float64    `json:"most"`     // the highest exponent that is allowed
 	Met      bool       `json:"met"`
-	Why      string     `json:"why,omitempty"` // why the target is more than linear
+	Why      string     `json:"why,omitempty"` // why the exponent may be more than 1
 }
 
 // growing is a job whose growth is measured.
@@ -38,8 +38,9 @@ type growing struct {
 	job   func(n int) (nanos func() float64) // returns a function that measures one run with data of size n
 }
 
-// The targets for exponents. An exponent may exceed its target by the constant slack,
-// because access to larger data is slower, and because times have noise.
+// The highest exponents that are allowed. The exponent is k if the time grows as n to the
+// power of k. A measured exponent may be higher by slack, because access to larger data is
+// slower, and because times have noise.
 const (
 	constant  = 0.0
 	lookup    = 0.5 // the time is constant, except that a map of 100,000 entries does not fit into the fastest caches
@@ -48,7 +49,8 @@ const (
 	slack     = 0.1
 )
 
-// nLogN returns the exponent of n log n between two sizes.
+// nLogN returns the exponent k for which n to the power of k grows as much as n log n
+// between two sizes. It is slightly more than 1.
 func nLogN(from, to int) float64 {
 	a, b := math.Log(float64(from)), math.Log(float64(to))
 	return 1 + math.Log(b/a)/(b-a)
@@ -77,8 +79,8 @@ func growths(budget time.Duration) (all []growth) {
 	return all
 }
 
-// judged sets the exponent and compares it with the target. The exponent is that of the last
-// step, because at the smaller sizes fixed costs hide growth.
+// judged sets the exponent and compares it with the highest that is allowed. The exponent is
+// that of the last step, because at the smaller sizes fixed costs hide growth.
 func (g growth) judged() growth {
 	g.Exponent = math.Log(g.Nanos[2]/g.Nanos[1]) / math.Log(float64(g.Sizes[2])/float64(g.Sizes[1]))
 	g.Met = g.Exponent <= g.Most+slack
@@ -116,7 +118,8 @@ func printTarget(w io.Writer, target string, missed []string) {
 }
 
 func growingJobs() []growing {
-	// The largest sizes are the limits of a boundary, or the default limits, where there are such limits.
+	// Most of the largest sizes are close to a limit of a boundary or a store: a fixed limit,
+	// or the default of a limit that can be set.
 	var (
 		states    = [3]int{160, 1_600, 16_000}
 		texts     = [3]int{40_000, 400_000, 4_000_000}
@@ -165,7 +168,7 @@ func timed(run func()) func() float64 {
 			for range count {
 				run()
 			}
-			if took := cpuTime() - before; took >= slice {
+			if took := cpuTime() - before; took >= turnTime {
 				return float64(took) / float64(count)
 			}
 			count *= 2
@@ -239,8 +242,8 @@ func readFile(n int) func() float64 {
 	})
 }
 
-// recordUses makes a new store for each measurement. The time to make the store is not
-// measured.
+// recordUses returns a function that measures the CPU time to record n uses in a new store.
+// The time to make the store does not count.
 func recordUses(n int) func() float64 {
 	return func() float64 {
 		spend := spendOne("", memoryStore(), time.Hour, 0)
@@ -301,8 +304,9 @@ func interviewer() *mcp.ClientSession {
 	return inMemory(server, sdkClient(false))
 }
 
-// interviewCall makes one call of the tool with so many rounds, and returns the tokens and
-// the last request, which has the answer to the last question.
+// interviewCall calls the tool, and answers its questions until the call is complete. The
+// parameter rounds says in how many rounds the tool must ask. interviewCall returns the tokens
+// and the last request, which has the answer to the last question.
 func interviewCall(session *mcp.ClientSession, rounds int) (tokens []string, last *mcp.CallToolParams) {
 	answer := &mcp.ElicitResult{Action: "accept", Content: map[string]any{"text": strings.Repeat("x", answerSize)}}
 	params := &mcp.CallToolParams{Name: target, Arguments: interview{rounds}}

@@ -35,8 +35,8 @@ type table struct {
 
 // verdict says whether the last row of a table meets its target for allocations.
 type verdict struct {
-	Most float64 `json:"most"` // how many more allocations than the first row are allowed
-	More float64 `json:"more"` // how many more allocations than the first row were counted
+	Most float64 `json:"most"` // the highest value of More that is allowed
+	More float64 `json:"more"` // how many more allocations the last row has than the first row
 	Met  bool    `json:"met"`
 }
 
@@ -86,12 +86,15 @@ type comparison struct {
 	most       float64 // the target: how many more allocations the last row may make than the first; 0 means no target
 	contenders []contender
 	remotes    []remote
-	missing    error                                // why the comparison cannot be made on this machine; nil if it can
-	sizes      func() []size                        // measures sizes instead of times; may be nil
-	rows       func(budget time.Duration) []row     // measures times instead of the function measure; may be nil
-	growth     func(budget time.Duration) []growth  // measures growth instead of times; may be nil
-	scaling    func(budget time.Duration) []scaling // measures scaling instead of times; may be nil
-	hops       func(budget time.Duration) []hop     // compares proxies; may be nil
+	missing    error // why the comparison cannot be made on this machine; nil if it can
+
+	// At most one of these functions is set. If all are nil, the function measure takes the
+	// times of the contenders and remotes.
+	sizes   func() []size
+	rows    func(budget time.Duration) []row // measures times in its own way
+	growth  func(budget time.Duration) []growth
+	scaling func(budget time.Duration) []scaling
+	hops    func(budget time.Duration) []hop
 }
 
 func (c comparison) table(budget time.Duration) table {
@@ -128,7 +131,7 @@ func retryTitle(size int) string {
 
 func comparisons() []comparison {
 	var all []comparison
-	for _, size := range []int{64, 256, 273, 1024, 4096} { // 273 too, because 256 happens to fit the block sizes of the contender "floor", and flatters it
+	for _, size := range []int{64, 256, 273, 1024, 4096} { // 273 too, because 256 happens to fit the block sizes of the contender "floor", so that this contender looks too fast
 		all = append(all, comparison{
 			title:      retryTitle(size),
 			contenders: tokenContenders(size),

@@ -36,8 +36,8 @@ type size struct {
 	Bytes float64 `json:"bytes"`
 }
 
-// slice is how long one contender runs before the next has its turn.
-const slice = 2 * time.Millisecond
+// turnTime is how long one contender runs before the next has its turn.
+const turnTime = 2 * time.Millisecond
 
 // measure runs all contenders in turn, again and again until the budget is spent. A row has
 // the median of the contender's times. Its ratio is also a median: each turn gives one ratio,
@@ -82,15 +82,15 @@ func measure(contenders []contender, remotes []remote, budget time.Duration) []r
 	return rows
 }
 
-// calibrate returns how many runs together take about as long as the duration slice.
+// calibrate returns how many runs together take about as long as turnTime.
 func calibrate(run func()) int {
 	for n := 1; ; n *= 2 {
 		start := time.Now()
 		for range n {
 			run()
 		}
-		if took := time.Since(start); took >= slice {
-			return max(1, int(float64(n)*float64(slice)/float64(took)))
+		if took := time.Since(start); took >= turnTime {
+			return max(1, int(float64(n)*float64(turnTime)/float64(took)))
 		}
 	}
 }

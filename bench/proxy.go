@@ -26,8 +26,8 @@ type hop struct {
 	Plain   float64 `json:"plain"`
 	Sealing float64 `json:"sealing"`
 	Ratio   float64 `json:"ratio"`
-	Most    float64 `json:"most,omitempty"`  // the target of a time
-	Least   float64 `json:"least,omitempty"` // the target of a rate
+	Most    float64 `json:"most,omitempty"`  // the highest Ratio that is allowed, if the figures are times; 0 means no limit
+	Least   float64 `json:"least,omitempty"` // the lowest Ratio that is allowed, if the figures are rates
 }
 
 func (h hop) met() bool { return h.Ratio >= h.Least && (h.Most == 0 || h.Ratio <= h.Most) }
@@ -35,11 +35,11 @@ func (h hop) met() bool { return h.Ratio >= h.Least && (h.Most == 0 || h.Ratio <
 // proxyWorkers is how many clients send calls at the same time when rates are measured.
 const proxyWorkers = 8
 
-// proxiedJob is what a client does through a proxy, with the targets of its ratios.
+// proxiedJob is what a client does through a proxy, with the limits for its ratios.
 type proxiedJob struct {
 	name         string
-	json, events float64 // the targets for the ratio of times, which must not be higher
-	rate         float64 // the target for the ratio of rates, which must not be lower
+	json, events float64 // the highest ratios of times that are allowed, for answers in JSON and for answers as events
+	rate         float64 // the lowest ratio of rates that is allowed
 	run          func(c *proxyClient) error
 }
 
@@ -60,7 +60,8 @@ func proxyComparisons() []comparison {
 	}
 }
 
-// hopTimes lets the two proxies take turns after each job.
+// hopTimes measures the median time of each job through both proxies. The proxies take turns
+// after each job.
 func hopTimes(budget time.Duration) (all []hop) {
 	jobs, proxies := proxiedJobs(), startProxies()
 	for _, accept := range []string{"application/json", "text/event-stream"} {
@@ -88,7 +89,8 @@ func hopTimes(budget time.Duration) (all []hop) {
 	return all
 }
 
-// hopRates lets the two proxies take turns, and compares their rates in each turn.
+// hopRates measures how often per second the clients can do each job through each proxy. The
+// proxies take turns, and each turn gives one ratio of their rates.
 func hopRates(budget time.Duration) (all []hop) {
 	jobs, proxies := proxiedJobs(), startProxies()
 	for _, job := range jobs {
@@ -211,11 +213,10 @@ func startServing(cmd *exec.Cmd, environment ...string) (address string) {
 	return address
 }
 
-// The environment variables that make a process of the benchmark the server, or the plain
-// proxy in front of it.
+// Two environment variables tell a process of the benchmark to serve.
 const (
-	proxyRole     = "MCPSEAL_BENCH_ROLE"
-	proxyUpstream = "MCPSEAL_BENCH_UPSTREAM"
+	proxyRole     = "MCPSEAL_BENCH_ROLE"     // "server", or "proxy" for the plain proxy in front of the server
+	proxyUpstream = "MCPSEAL_BENCH_UPSTREAM" // for the proxy: the address of the server
 )
 
 // playRole serves HTTP and never returns, if the process was started as the server or as
@@ -244,7 +245,7 @@ func playRole() {
 			forward.ServeHTTP(w, r)
 		})
 	}
-	ballast = nil // as in the command mcpseal, so that both proxies have heaps of the same size
+	ballast = nil // the server and the plain proxy run without it; mcpseal proxy makes a ballast of its own
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
 	fmt.Printf("serving http://%s/mcp\n", listener.Addr())
@@ -308,9 +309,10 @@ func (p proxyPair) clients(accept string) (both [2]*proxyClient) {
 	return both
 }
 
-// call calls a tool. more has members of the params, each after a comma.
-func (c *proxyClient) call(tool, more string) error {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":%q,"arguments":%s%s}}`, toolCall, tool, deployArguments, more)
+// call calls a tool. The parameter members is JSON text that is added to the params: each
+// member after a comma, or "" for none.
+func (c *proxyClient) call(tool, members string) error {
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":%q,"arguments":%s%s}}`, toolCall, tool, deployArguments, members)
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, c.address, strings.NewReader(body))
 	if err != nil {
 		return err

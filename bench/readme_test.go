@@ -26,10 +26,10 @@ const (
 var figures = []figure{
 	{"opens a token of the Python SDK about # times as fast", "open a token of the Python SDK", "the Python SDK", "ratio"},
 	{"a token of the TypeScript SDK more than # times as fast", "open a token of the TypeScript SDK", "the TypeScript SDK", "ratio"},
-	{"issue the cursor of the next page takes about # times as long", "a page: open its cursor", "mcpseal/cursor", "ratio"},
-	{"To open a token takes no longer with # keys than with # key", "open, by the number of keys", "1000 keys", "ratio"},
-	{"To record a used token in Redis takes as long as a `SET NX` through the same client", "a use in Redis", "mcpseal", "ratio"},
-	{"a used token takes # to # bytes", "memory of one use that is held", "100000 uses, few users", "bytes"},
+	{"issuing the cursor of the next page together take about # times as long", "a page: open its cursor", "mcpseal/cursor", "ratio"},
+	{"Opening a token takes no longer with # keys than with # key", "open, by the number of keys", "1000 keys", "ratio"},
+	{"Recording a used token in Redis takes as long as a `SET NX` through the same client", "a use in Redis", "mcpseal", "ratio"},
+	{"a used token takes # to # bytes while the store fills", "memory of one use that is held", "100000 uses, few users", "bytes"},
 	{"The middleware takes less than # % of the time of these # calls", adapterTitle, "of which the middleware", "ratio"},
 	{"For a call that never asks, the middleware makes # allocation", adapterTitle, "the middleware, a call that never asks", "allocations"},
 	{"a call that never asks makes # allocations more with `mcpgo` than with empty middleware", mcpgoSilence, "protected", "allocations"},
@@ -155,7 +155,7 @@ func TestAFigureThatNothingPrintsIsFound(t *testing.T) {
 		"a new word":        {unprinted(section+"It is twice as fast.\n", measured()), "lacks: twice"},
 		"a new column":      {unprinted(strings.Replace(section, "| go-paseto |", "| another |", 1), measured()), "no row for another with ratio"},
 		"a new row":         {unprinted(strings.Replace(section, "| 256 B |", "| 300 B |", 1), measured()), "300 B of state"},
-		"a reworded figure": {unprinted(strings.Replace(section, "page takes about", "page takes around", 1), measured()), "not say once: issue the cursor"},
+		"a reworded figure": {unprinted(strings.Replace(section, "together take about", "together take around", 1), measured()), "not say once: issuing the cursor"},
 		"a table less":      {unprinted(section, without), "no row mcpseal/cursor with ratio"},
 	} {
 		if !strings.Contains(strings.Join(c.problems, "\n"), c.want) {

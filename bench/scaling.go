@@ -16,29 +16,32 @@ import (
 // scaling is how much more work two goroutines on two cores do than one goroutine.
 // Measured by the CPU time of a job, it shows how much the goroutines slow each other
 // down. Measured by the clock, it also shows how long they sleep while they wait for each
-// other. Both figures are meaningless if the goroutines never run at the same time. So
-// only those turns count in which other programs left both cores to the benchmark.
+// other. The figures are medians over many turns; in each turn, first one goroutine works
+// and then two. Both figures are meaningless if the goroutines never run at the same time.
+// So only undisturbed turns count: turns in which other programs left both cores to the
+// benchmark.
 type scaling struct {
 	Name  string  `json:"name"`
-	One   float64 `json:"one_ns"` // the CPU time of a job with one goroutine
-	Two   float64 `json:"two_ns"` // the CPU time of a job with two goroutines
-	CPU   float64 `json:"by_cpu"` // twice One divided by Two
-	Clock float64 `json:"by_clock"`
-	Turns int     `json:"turns"`           // how many turns count
-	Least float64 `json:"least,omitempty"` // the target for both CPU and Clock; 0 means none
+	One   float64 `json:"one_ns"`          // the CPU time of a job with one goroutine
+	Two   float64 `json:"two_ns"`          // the CPU time of a job with two goroutines
+	CPU   float64 `json:"by_cpu"`          // the scaling by CPU time: 2 * One / Two, the median over the turns
+	Clock float64 `json:"by_clock"`        // the scaling by elapsed time, the median over the turns
+	Turns int     `json:"turns"`           // the number of undisturbed turns
+	Least float64 `json:"least,omitempty"` // the lowest CPU and Clock that are allowed; 0 means no limit
 }
 
 func (s scaling) measured() bool { return s.Turns >= fewestTurns }
 func (s scaling) met() bool      { return s.measured() && min(s.CPU, s.Clock) >= s.Least }
 
-// fewestTurns is how many turns must count, so that their median means something.
+// fewestTurns is the smallest number of undisturbed turns whose median means something.
 const fewestTurns = 10
 
 // leastSpeedUp is the target for two goroutines.
 const leastSpeedUp = 1.8
 
-// parallel is a job that several goroutines do at the same time. The function job returns the
-// job of one goroutine, which uses what all goroutines of a server share.
+// parallel is a job that two goroutines do at the same time. The function job returns what
+// one goroutine runs. Both goroutines use the same boundary, store or server, as the
+// goroutines of a real server do.
 type parallel struct {
 	name  string
 	least float64
@@ -65,13 +68,14 @@ type cost struct {
 	disturbed  bool // true if the system interrupted a thread to run another
 }
 
-// measureScaling lets one goroutine and two goroutines take turns until the budget is spent.
+// measureScaling runs the job in one goroutine and then in two, and repeats this until the
+// budget is spent.
 func measureScaling(jobs [2]func(), budget time.Duration) (s scaling) {
 	var counted, all [][2]cost
 	count, deadline := 1, time.Now().Add(budget)
 	for len(all) == 0 || time.Now().Before(deadline) {
 		one, two := costOf(jobs[:1], count), costOf(jobs[:], count)
-		if one.cpu*float64(count) < float64(slice) {
+		if one.cpu*float64(count) < float64(turnTime) {
 			count *= 2
 			continue
 		}
@@ -98,7 +102,8 @@ func measureScaling(jobs [2]func(), budget time.Duration) (s scaling) {
 	return s
 }
 
-// costOf runs each job count times, all jobs at the same time.
+// costOf runs all jobs at the same time, each in its own goroutine, and repeats each job as
+// often as count says. It returns what one run of a job costs.
 func costOf(jobs []func(), count int) cost {
 	var cpu time.Duration
 	var switches int64
@@ -108,7 +113,7 @@ func costOf(jobs []func(), count int) cost {
 	var done sync.WaitGroup
 	for _, job := range jobs {
 		done.Go(func() {
-			for range count/8 + 1 { // a warm-up, as in measure
+			for range count/8 + 1 { // a warm-up, as in the function measure
 				job()
 			}
 			if int(arrived.Add(1)) == len(jobs) {
@@ -178,7 +183,7 @@ func parallelJobs() []parallel {
 		{"spend, a naive store: a map and a mutex", 0, func(g int) func() { return spendFrom(g, naive) }},
 		{"spend, the store in memory alone", leastSpeedUp, func(g int) func() { return spendFrom(g, store) }},
 		{"spend, with the retry that it belongs to", leastSpeedUp, func(g int) func() {
-			boundary := single.user(g)
+			boundary := single.getter(g)
 			return func() { retry(boundary(), state) }
 		}},
 		{"a call with a question, unprotected", 0, func(int) func() { return round(inMemory(open, sdkClient(true))) }},
@@ -186,9 +191,9 @@ func parallelJobs() []parallel {
 	}
 }
 
-// renewed is a store, or a boundary with a store, that is replaced by an empty one now and
-// then. So the store never holds many more used tokens than a store does by default, however
-// many tokens a benchmark spends.
+// renewed holds a store, or a boundary with a store, and replaces it with an empty one now and
+// then. So a store never holds many more than 100,000 used tokens, the default capacity of a
+// replay.SingleProcess, however many tokens a benchmark spends.
 type renewed[T any] struct {
 	open    func() T
 	current atomic.Pointer[T]
@@ -201,9 +206,9 @@ func renew[T any](open func() T) *renewed[T] {
 	return r
 }
 
-// user returns a function that returns what one goroutine uses now. The first goroutine
-// replaces it.
-func (r *renewed[T]) user(goroutine int) func() T {
+// getter returns a function with which one goroutine gets the current store or boundary. In
+// goroutine 0, every 50,000th call of this function first makes a new one.
+func (r *renewed[T]) getter(goroutine int) func() T {
 	uses := 0
 	return func() T {
 		if uses++; goroutine == 0 && uses%50_000 == 0 {
@@ -214,9 +219,10 @@ func (r *renewed[T]) user(goroutine int) func() T {
 	}
 }
 
-// spendFrom spends tokens that no other goroutine spends.
+// spendFrom returns a function that spends a new token in each call. No two goroutines spend
+// the same token.
 func spendFrom(goroutine int, stores *renewed[mcpseal.ReplayStore]) func() {
-	store, n := stores.user(goroutine), uint64(goroutine)<<32
+	store, n := stores.getter(goroutine), uint64(goroutine)<<32
 	return func() {
 		n++
 		first, err := store().Spend(context.Background(), newUse(n, lifetime, 0))

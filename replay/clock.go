@@ -15,8 +15,8 @@ func (s *SingleProcess) now() moment {
 	}
 }
 
-// maxLeap is how many seconds further than the monotonic clock the wall clock may go between
-// two calls. If it goes further, the method watch makes the store refuse all older tokens.
+// maxLeap is by how many seconds the wall clock may get ahead of the monotonic clock between
+// two calls. If it gets further ahead, the store refuses all older tokens.
 const maxLeap = 60
 
 // watch notices when the wall clock leaps ahead, and makes the store refuse all tokens that
@@ -37,8 +37,8 @@ func (s *SingleProcess) watch(now moment) {
 	s.offset.Store(offset)
 }
 
-// lookAgain is for a use that has expired by the monotonic clock, but not by the wall clock.
-// Such a use is checked again after at most this many seconds.
+// lookAgain is for a used token that has expired by the monotonic clock, but not yet by the
+// wall clock. The store keeps the token, and checks it again after at most lookAgain seconds.
 const lookAgain = 60
 
 func floorSeconds(d time.Duration) int64 {

@@ -22,19 +22,19 @@
 //   - A token that was issued before the store started is refused, because it may have been
 //     used. A user who had not yet answered a question when the process restarted must start
 //     over.
-//   - Users must also start over when the clock leaps ahead by more than a minute, or when
-//     the machine slept for longer than a minute. The clock may have been behind when the
-//     store started, and then tokens of the previous process would seem to be issued after
-//     that start.
-//   - When the clock is set back, a token whose use was forgotten may be valid again.
-//     Such tokens are refused. If the clock was set back by more than a token's
+//   - Users must also start over when the clock leaps ahead by more than a minute. The
+//     reason is that the clock may have been behind when the store started. If so, tokens of
+//     the previous process may look newer than the store. If the machine sleeps for more than
+//     a minute, the store sees this as such a leap.
+//   - The store forgets a used token when it has expired. If the clock is then set back, the
+//     token is no longer expired, but the store refuses it all the same. If the clock was set back by more than a token's
 //     lifetime, new tokens may be refused too, until the clock has caught up or the process
 //     is restarted.
 //
 // A use is kept until both the wall clock and the monotonic clock are past its expiry. A use
 // takes less than 100 bytes of memory while the number of uses grows, and less than 120
-// while it shrinks: the memory of removed uses goes back to the garbage collector.
-// [SingleProcess.Spend] removes at most 64 expired uses, and more only if there seems to be
-// no room, or little room.
-// [SingleProcess.Level] removes all expired uses.
+// while it shrinks. The memory of removed uses is freed.
+// [SingleProcess.Spend] removes at most 64 expired uses. It removes more only if it finds no
+// room for a use, or if the store seems to be at least 80% full. [SingleProcess.Level]
+// removes all expired uses.
 package replay

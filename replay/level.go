@@ -57,8 +57,8 @@ func (l Level) isHigh() bool { return l.Held*10 >= l.Capacity*8 }
 const logTimeout = time.Second
 
 // warn writes a warning to the log. It returns after logTimeout even if the log hangs,
-// because Spend must not block. Call it only while holding s.warning, so that at most one
-// goroutine waits for the log.
+// because Spend must not block. The caller holds the lock s.warning, and warn releases it when
+// the warning is written. So at most one goroutine waits for the log.
 func (s *SingleProcess) warn(level Level) {
 	written := make(chan struct{})
 	go func() {

@@ -68,11 +68,11 @@ func TestAUseTakesLessThan100Bytes(t *testing.T) {
 }
 
 // TestAUseTakesLessThan100BytesAtAnyRate has uses come slowly, so that many of them are alone
-// in their second.
+// in their second. An empty store is not counted.
 func TestAUseTakesLessThan100BytesAtAnyRate(t *testing.T) {
 	for _, rate := range []int{2, 10, 40} { // uses per second, each remembered for 12 minutes
-		before := heap()
 		c := newClocks(t, 100_000)
+		before := heap()
 		n, worst := 0, 0.0
 		for second := range 720 {
 			for range rate {

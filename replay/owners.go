@@ -2,41 +2,43 @@ package replay
 
 import "sync"
 
-// owners counts how many used tokens each user has in the store.
-type owners []struct {
-	mu   sync.Mutex // guards held
-	held shrinking[owner, int32]
-	_    [40]byte // fills the cache line, so that no two parts share one
+// owners counts how many used tokens each user has in the store. Each user has two counters,
+// and shares each of them with other users. The smaller of the two is the user's count. It is
+// never too small, and too large only if others add to both counters. So if one user has
+// reached the limit, about one of two million other users is refused too.
+type owners [shards]struct {
+	mu   sync.Mutex // guards rows
+	rows [2][counters]int32
 }
 
-// take counts one more token of a user. It returns false if the user already has as many as
-// most. Tokens without a user are not counted.
-func (o owners) take(who owner, most int) bool {
-	if who == 0 {
-		return true
-	}
-	part := &o[uint64(who)%uint64(len(o))]
-	part.mu.Lock()
-	defer part.mu.Unlock()
-	held, _ := part.held.get(who)
-	if int(held) >= most {
-		return false
-	}
-	part.held.set(who, held+1)
-	return true
+// counters is how many counters a row has. All rows together take 64 KiB.
+const counters = 256
+
+// take adds one to the number of tokens that a user has. It returns false if the user has
+// already reached the limit. Tokens without a user are not counted.
+func (o *owners) take(who owner, limit int) (ok bool) {
+	ok = true
+	o.change(who, func(a, b *int32) {
+		if ok = int(min(*a, *b)) < limit; ok {
+			*a++
+			*b++
+		}
+	})
+	return ok
 }
 
-// release counts one token less of a user.
-func (o owners) release(who owner) {
+// release subtracts one from the number of tokens that a user has.
+func (o *owners) release(who owner) {
+	o.change(who, func(a, b *int32) { *a--; *b-- })
+}
+
+// change runs f with the two counters of a user.
+func (o *owners) change(who owner, f func(a, b *int32)) {
 	if who == 0 {
 		return
 	}
-	part := &o[uint64(who)%uint64(len(o))]
+	part := &o[who%shards]
 	part.mu.Lock()
 	defer part.mu.Unlock()
-	if held, _ := part.held.get(who); held > 1 {
-		part.held.set(who, held-1)
-	} else {
-		part.held.remove(who)
-	}
+	f(&part.rows[0][who/shards%counters], &part.rows[1][who/shards/counters%counters])
 }

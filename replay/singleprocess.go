@@ -42,14 +42,14 @@ type shard struct {
 	// expiry or an earlier one may have been used, so it is refused. Such a token can arrive
 	// only after the wall clock was set back.
 	forgotten int64
-	_         [40]byte // fills the cache line, so that no two shards share one
+	_         [64]byte // so that no two shards share a cache line
 }
 
 var (
 	// ErrFull means that a token was refused because the store is full.
 	ErrFull error = plain.Error("the store of used tokens is full: raise replay.Config.Capacity, or lower the boundary's TTL")
-	// ErrOwnerFull means that a token was refused because tokens of its user already fill
-	// a tenth of the store.
+	// ErrOwnerFull means that a token was refused because tokens of its user, at the same
+	// boundary, already fill a tenth of the store.
 	ErrOwnerFull error = plain.Error("this user holds a tenth of the store of used tokens: " +
 		"limit how many calls a user can make, or raise replay.Config.Capacity")
 )
@@ -69,8 +69,8 @@ const (
 	// budget is how many expired uses one sweep removes at most, so that no request has to
 	// wait until all of them are removed.
 	budget = 64
-	// shards is the number of shards. A call that finds no room sweeps each shard once before
-	// it refuses the token.
+	// shards is the number of shards. A call that finds no room sweeps all of them before it
+	// refuses the token.
 	shards = 32
 )
 
@@ -89,7 +89,7 @@ func NewSingleProcess(config Config) (*SingleProcess, error) {
 }
 
 func newSingleProcess(config Config, start time.Time, shards int) *SingleProcess {
-	s := &SingleProcess{config: config, start: start, seed: maphash.MakeSeed(), owners: make(owners, shards), shards: make([]shard, shards)}
+	s := &SingleProcess{config: config, start: start, seed: maphash.MakeSeed(), shards: make([]shard, shards)}
 	s.oldest.Store(start.UnixMilli())
 	return s
 }
@@ -103,9 +103,9 @@ func (s *SingleProcess) Spend(ctx context.Context, use mcpseal.Use) (first bool,
 	return s.spend(ctx, s.now(), use)
 }
 
-// NonBlocking returns s, because Spend cannot block: see [mcpseal.NonBlockingStore]. If the
-// store has an observer, NonBlocking returns nil, because Spend calls the observer, which may
-// block. Spend also writes a warning to the log, but waits for the log for a second at most.
+// NonBlocking returns s: see [mcpseal.NonBlockingStore]. Spend waits only for the log: at
+// most one second, and only when it writes a warning. If the store has an observer,
+// NonBlocking returns nil, because Spend calls the observer, which may block.
 func (s *SingleProcess) NonBlocking() mcpseal.ReplayStore {
 	if s.config.Observer != nil {
 		return nil
@@ -123,17 +123,17 @@ func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) 
 		return false, errBadRound
 	case until <= now.wall:
 		return false, errExpired
-	case until >= never || due >= never:
+	case until >= never:
 		return false, errTooFar
 	}
 	// 2. Spend the token. If there is no room, remove expired uses everywhere and try again.
-	c := s.newEntry(&use, until)
-	first, removed, err := s.decide(ctx, now, c, due, use.Issued)
-	if err == ErrFull || err == ErrOwnerFull {
-		swept, _ := s.sweepAll(now)
-		var more int
-		first, more, err = s.decide(ctx, now, c, due, use.Issued)
-		removed += swept + more
+	token, entry := s.newEntry(&use, until)
+	first, removed, err := s.decide(ctx, now, token, entry, due, use.Issued)
+	for more := true; more && (err == ErrFull || err == ErrOwnerFull); {
+		var swept, removedToo int
+		swept, more = s.sweepAll(now)
+		first, removedToo, err = s.decide(ctx, now, token, entry, due, use.Issued)
+		removed += swept + removedToo
 	}
 	if first || removed > 0 {
 		s.report(now)
@@ -142,29 +142,29 @@ func (s *SingleProcess) spend(ctx context.Context, now moment, use mcpseal.Use) 
 }
 
 // decide spends the token if that is allowed. first and err are what Spend returns. decide
-// also sweeps the token's shard, and removed is how many expired uses that removed.
-func (s *SingleProcess) decide(ctx context.Context, now moment, c entry, due int64, issued time.Time) (first bool, removed int, err error) {
-	shard := &s.shards[uint64(c.token[0])%uint64(len(s.shards))]
+// also sweeps the token's shard; removed is how many expired uses the sweep removed.
+func (s *SingleProcess) decide(ctx context.Context, now moment, t token, e entry, due int64, issued time.Time) (first bool, removed int, err error) {
+	shard := &s.shards[uint64(t)%uint64(len(s.shards))]
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return false, 0, err // the caller gave up while this call waited for the lock
 	}
 	removed, _ = s.sweepLocked(shard, now)
-	switch {
-	case shard.used.has(c.token):
+	switch _, used := shard.used.entries[t]; {
+	case used:
 		return false, removed, nil
 	case issued.UnixMilli() < s.oldest.Load():
 		return false, removed, errTooOld
-	case int64(c.until) <= shard.forgotten:
+	case int64(e.until) <= shard.forgotten:
 		return false, removed, errSetBack
-	case !s.owners.take(c.owner, max(1, s.config.Capacity/10)):
+	case !s.owners.take(e.owner, max(1, s.config.Capacity/10)):
 		return false, removed, ErrOwnerFull
 	case !s.takeRoom():
-		s.owners.release(c.owner)
+		s.owners.release(e.owner)
 		return false, removed, ErrFull
 	}
-	shard.used.add(c, due)
+	shard.used.add(t, e, due)
 	return true, removed, nil
 }
 
@@ -181,8 +181,8 @@ func (s *SingleProcess) takeRoom() bool {
 	}
 }
 
-// sweepAll removes some expired uses of each shard. removed is how many, and more is true if
-// any are left.
+// sweepAll removes some expired uses of each shard. It returns how many it removed, and true
+// if any are left.
 func (s *SingleProcess) sweepAll(now moment) (removed int, more bool) {
 	for i := range s.shards {
 		n, left := s.sweep(&s.shards[i], now)
@@ -200,9 +200,9 @@ func (s *SingleProcess) sweep(shard *shard, now moment) (removed int, more bool)
 
 // sweepLocked does what sweep does. The caller holds the shard's lock.
 func (s *SingleProcess) sweepLocked(shard *shard, now moment) (removed int, more bool) {
-	more = shard.used.expire(now, budget, func(c entry) {
-		shard.forgotten = max(shard.forgotten, int64(c.until))
-		s.owners.release(c.owner)
+	more = shard.used.expire(now, budget, func(e entry) {
+		shard.forgotten = max(shard.forgotten, int64(e.until))
+		s.owners.release(e.owner)
 		s.held.Add(-1)
 		removed++
 	})

@@ -73,16 +73,20 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 	c.pass(1000)
 	c.wall -= 900
-	for i := 0; i < len(s.used.entries); i += 100 {
-		s.used.entries[i].until = 1
+	i := 0
+	for t, e := range s.used.entries {
+		if i++; i%100 == 0 {
+			e.until = 1
+			s.used.entries[t] = e
+		}
 	}
 	for range 2 * 20_000 / budget {
 		c.sweep(s, c.moment)
 		c.pass(1)
 	}
 	for i := range s.used.buckets {
-		for c := range s.used.in(i) {
-			if c.until == 1 {
+		for _, e := range s.used.in(i) {
+			if e.until == 1 {
 				t.Fatal("an expired use is still held")
 			}
 		}
@@ -99,9 +103,36 @@ func TestRoomIsFoundBehindUsesThatWait(t *testing.T) {
 	}
 	c.pass(1000)
 	c.wall -= 900
-	c.shards[shards-1].used.entries[0].until = 1 // a list is looked at from its end
+	last := &c.shards[shards-1].used
+	for t, e := range last.in(0) {
+		if e.next == 0 {
+			e.until = 1
+			last.entries[t] = e
+		}
+	}
 	c.mustSpend(t, c.useAt(capacity), true)
 	c.refuse(t, capacity+1, c.wall, ErrFull)
+}
+
+// TestAUserIsNotRefusedForWhatIsOverBehindOthers has much that expired before what the user holds.
+func TestAUserIsNotRefusedForWhatIsOverBehindOthers(t *testing.T) {
+	const capacity = 100_000
+	c, n := newClocks(t, capacity), uint64(0)
+	for ; n < capacity*8/10; n++ {
+		u := c.useAt(n)
+		u.Owner[0], u.Owner[1] = byte(2+n%200), 7
+		c.mustSpend(t, u, true)
+	}
+	c.pass(5)
+	for ; n < capacity*9/10; n++ {
+		u := c.useAt(n)
+		u.Owner[0] = 1
+		c.mustSpend(t, u, true)
+	}
+	c.pass(100_000)
+	u := c.useAt(n)
+	u.Owner[0] = 1
+	c.mustSpend(t, u, true)
 }
 
 // TestAUserIsNotRefusedForWhatIsOver has all that a user holds expire.

@@ -19,7 +19,7 @@ type Config struct {
 	// plus Skew are refused. 0 means 1 minute; a shorter time is only for tests on one
 	// machine.
 	Skew time.Duration
-	// Logger gets a record that says whether the server still has all used tokens after a
+	// Logger gets a record that says whether the server would still have all used tokens after a
 	// restart, and a warning whenever the server may have forgotten some. Nil means
 	// slog.Default().
 	Logger *slog.Logger

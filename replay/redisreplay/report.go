@@ -25,7 +25,7 @@ type report struct {
 	aof       bool
 	rewriting bool   // true if the append-only file is being rewritten, and so may not be complete
 	fsync     string // the setting appendfsync; "" if the server does not say
-	lazy      bool   // true unless the server says that the setting no-appendfsync-on-rewrite is no
+	lazy      bool   // true if the server may delay writing to disk during a rewrite, or does not say: see no-appendfsync-on-rewrite
 }
 
 const (
@@ -62,7 +62,7 @@ func newReport(info string, config map[string]string) report {
 	}
 	r.evicted, _ = strconv.ParseUint(said["evicted_keys"], 10, 64)
 	if said["role"] == "" {
-		r.run = "" // if run is empty, the method check refuses the server, which may be a replica
+		r.run = "" // makes r.check refuse the server, because it may be a replica
 	}
 	return r
 }

@@ -113,8 +113,8 @@ const maxLifetime = 11 * 365 * 24 * time.Hour
 // keepFor returns how long the server must remember a use. The parameter remaining is the time
 // until use.Until by the clock of this process. If that clock is ahead, this time is too
 // short, so the result is at least the token's whole lifetime. The result is a duration, so
-// that the server's clock need not agree with the clock of this process. The result is
-// limited, so that no key stays for ever.
+// that the server's clock need not agree with the clock of this process. A lifetime
+// longer than maxLifetime is ignored, so that no key of Redis stays for ever.
 func keepFor(use *mcpseal.Use, remaining time.Duration) time.Duration {
 	if lifetime := use.Until.Sub(use.Issued); lifetime <= maxLifetime {
 		return max(remaining, lifetime)
