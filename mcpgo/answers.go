@@ -117,7 +117,7 @@ func isExact(answer mcp.InputResponse, kind mcpseal.Kind) bool {
 		!slices.ContainsFunc(answered.Roots, func(root json.RawMessage) bool { return !exactjson.Unmistakable(root, rootNames) })
 }
 
-// The names that mcp-go reads of an answer of any kind, and of a root.
+// The names of the members that mcp-go reads in an answer of any kind, and in a root.
 var (
 	answerNames = namesOf("_meta", "resultType", "action", "content", "role", "model", "stopReason", "roots")
 	rootNames   = namesOf("_meta", "uri", "name")
@@ -192,13 +192,35 @@ func soundElicitation(a *mcp.ElicitationResult) *mcp.ElicitationResult {
 	return nil
 }
 
+// hasNull reports whether a content of a sampled message has a null. Some members may hold
+// any JSON, such as the arguments of a tool call: nulls in these do not count.
+func hasNull(content any) bool {
+	switch v := content.(type) {
+	case nil:
+		return true
+	case []any:
+		return slices.ContainsFunc(v, hasNull)
+	case map[string]any:
+		for name, member := range v {
+			switch name {
+			case "input", "structuredContent", "_meta", "annotations":
+			default:
+				if hasNull(member) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // wholeContent reports whether a sampled message has content, and the content has a type
 // and no nulls.
 func wholeContent(content any) bool {
 	switch v := content.(type) {
 	case map[string]any:
 		kind, _ := v["type"].(string)
-		return kind != "" && !adapter.HasNull(v)
+		return kind != "" && !hasNull(v)
 	case []any:
 		return len(v) > 0 && !slices.ContainsFunc(v, func(item any) bool {
 			_, nested := item.([]any)

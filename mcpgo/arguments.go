@@ -50,12 +50,12 @@ func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	}
 	written := bytes.Clone(a.Settled)
 	if !sameValue {
-		written = write(value, a.Settled) // nil if the value has no JSON, so that nobody reads the old JSON
+		written = write(value, a.Settled) // nil if the value cannot be written as JSON: then the old JSON must not be used either
 		sameValue = written != nil && meanSame(written, a.Settled)
 	}
 	switch {
 	case sameRaw && sameValue:
-	case sameRaw || len(raw) == 0: // if RawArguments is empty, mcp-go also reads Arguments
+	case sameRaw || len(raw) == 0: // only Arguments was changed; if RawArguments is empty, mcp-go reads Arguments
 		if hasLong(written) && hasFragile(a.Settled) {
 			return errMoved
 		}
@@ -96,7 +96,7 @@ func settleUnknown(params *mcp.CallToolParams) error {
 
 // equalJSON reports whether a value equals another value, which encoding/json decoded into an
 // any. It goes no deeper than the decoded value does, so it returns even if the first value
-// contains itself.
+// is cyclic: a map or slice that contains itself.
 func equalJSON(value, other any) bool {
 	switch d := other.(type) {
 	case map[string]any:
@@ -144,7 +144,8 @@ func meanSame(text, other []byte) bool {
 }
 
 // textOf returns the JSON of a value. If the value is what the given text decodes to, textOf
-// returns a copy of that text. The result ok is false if the value has no JSON.
+// returns a copy of that text. The result ok is false if the value cannot be written as
+// JSON.
 func textOf(value any, text []byte) (written []byte, ok bool) {
 	var was any
 	if (len(text) == 0 || json.Unmarshal(text, &was) == nil) && equalJSON(value, was) {
@@ -154,9 +155,9 @@ func textOf(value any, text []byte) (written []byte, ok bool) {
 	return written, written != nil
 }
 
-// write returns the JSON of a value, or nil if the value has none. The value was decoded from
-// the given text and may have been changed. Numbers that have not changed are written as in
-// that text, because a float64 does not hold all their digits.
+// write returns the JSON of a value, or nil if the value cannot be written as JSON. The value
+// was decoded from the given text and may have been changed. Numbers that have not changed
+// are written as in that text, because a float64 does not hold all their digits.
 func write(value any, text []byte) []byte {
 	numbers, _ := readNumbers(text)
 	written := jsonOf(keepNumbers(value, numbers))
@@ -181,19 +182,22 @@ func readNumbers(text []byte) (value any, err error) {
 	return value, err
 }
 
-// keepNumbers returns a copy of a value. Every number that is equal to the number at the
-// same place in the original is written as it is in the original. It goes no deeper than
-// the original does.
-func keepNumbers(value, original any) any {
+// keepNumbers returns a copy of a value with exact numbers. The value was decoded from a JSON
+// text, so its numbers may be rounded, and it may have been changed since. The source is
+// what readNumbers decoded from the same text: its numbers have all digits. Where both have
+// an equal number at the same place, the copy has that of the source. Where the source has
+// nothing, the value is not copied but used as it is. So keepNumbers returns even if the value
+// contains itself.
+func keepNumbers(value, source any) any {
 	switch v := value.(type) {
 	case float64:
-		if number, ok := original.(json.Number); ok {
+		if number, ok := source.(json.Number); ok {
 			if f, err := number.Float64(); err == nil && f == v {
 				return number
 			}
 		}
 	case map[string]any:
-		if members, ok := original.(map[string]any); ok && v != nil {
+		if members, ok := source.(map[string]any); ok && v != nil {
 			kept := make(map[string]any, len(v))
 			for name, member := range v {
 				kept[name] = keepNumbers(member, members[name])
@@ -201,7 +205,7 @@ func keepNumbers(value, original any) any {
 			return kept
 		}
 	case []any:
-		if items, ok := original.([]any); ok && len(items) == len(v) {
+		if items, ok := source.([]any); ok && len(items) == len(v) {
 			kept := make([]any, len(v))
 			for i, item := range v {
 				kept[i] = keepNumbers(item, items[i])
@@ -214,10 +218,10 @@ func keepNumbers(value, original any) any {
 
 // arrivals has the original arguments of calls that hooks or other middleware may change
 // before our middleware runs. The key is the RequestProtocolInfo of the request: mcp-go
-// makes one for every request, and every context derived from that of the request has it.
-// An entry is removed when its RequestProtocolInfo is garbage-collected. mcp-go keeps that
-// of a task for as long as the client wants, so the arguments of a task are forgotten
-// earlier.
+// makes one for every request and stores it in the request's context, so every derived
+// context has it too. An entry is removed when its RequestProtocolInfo is
+// garbage-collected. mcp-go keeps the RequestProtocolInfo of a task for as long as the
+// client wants, so the arguments of a task are forgotten earlier.
 var arrivals sync.Map // maps a weak.Pointer[server.RequestProtocolInfo] to a *passage.Arguments
 
 // recordArrival remembers the arguments of a call before other hooks see them.
@@ -236,12 +240,13 @@ func recordArrival(ctx context.Context, _ any, method mcp.MCPMethod, message any
 	runtime.AddCleanup(info, removeArrival, key)
 }
 
-// taskTimeout is when the arguments of a task are forgotten at the latest. Middleware from
-// before Protect may answer for the task, and then ours does not learn that it has run.
+// taskTimeout is how long the arguments of a task are kept at most. Middleware from before
+// Protect may return a result without running the task. Our middleware, which forgets the
+// arguments after the task has run, is then never called.
 const taskTimeout = 10 * time.Minute
 
-// forgetTaskLater makes sure that the arguments of a task are forgotten. They are forgotten
-// at once if the task is that of a task tool, because it runs without our middleware.
+// forgetTaskLater makes sure that the arguments of a task are forgotten. For a task tool,
+// they are forgotten at once: it runs without our middleware, so nothing needs them.
 func forgetTaskLater(ctx context.Context, isTaskTool bool) {
 	key := weak.Make(server.RequestProtocolInfoFromContext(ctx))
 	if isTaskTool {
@@ -296,9 +301,9 @@ func arrivalOf(ctx context.Context) *passage.Arguments {
 }
 
 // settleHooks settles the arguments of a call after all hooks have seen the call. If it
-// refuses the arguments, the middleware will refuse the call. mcp-go runs a task tool
-// without middleware, so settleHooks also makes the call an ordinary one, and a task tool
-// refuses that.
+// refuses the arguments, the middleware will refuse the call. But mcp-go runs a task tool
+// without middleware. So if settleHooks refuses the arguments, it also turns the call into
+// an ordinary call, which a task tool refuses.
 func (i *installation) settleHooks(ctx context.Context, params *mcp.CallToolParams, a *passage.Arguments) {
 	err := settle(params, a)
 	if err == nil {
@@ -314,14 +319,14 @@ func (i *installation) settleHooks(ctx context.Context, params *mcp.CallToolPara
 // It returns how the arguments arrived, or nil if nobody needs to know that.
 func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolParams) (*passage.Arguments, error) {
 	if !i.outer && !i.othersSeeCalls() {
-		if string(params.RawArguments) == removed {
+		if string(params.RawArguments) == notJSON {
 			return nil, errParams
 		}
 		if !i.paged.hasAny() {
 			return nil, nil
 		}
 		sent := bytes.Clone(params.RawArguments)
-		return &passage.Arguments{Tool: params.Name, Sent: sent, Settled: sent}, nil // for inner middleware
+		return &passage.Arguments{Tool: params.Name, Sent: sent, Settled: sent}, nil // settleInner needs this if inner middleware changes the arguments of a paged tool
 	}
 	var now passage.Arguments
 	var err error
@@ -336,7 +341,7 @@ func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolPara
 			err = settle(params, &now)
 		}
 	} else if i.othersSeeCalls() || i.paged.hasAny() {
-		err = errLost // the arguments may have been refused
+		err = errLost // nothing tells whether settleHooks has refused the arguments
 	} else {
 		now.Sent = bytes.Clone(params.RawArguments)
 		if err = settleUnknown(params); err == nil && hasLong(params.RawArguments) {
@@ -354,22 +359,25 @@ func (i *installation) settleOuter(ctx context.Context, params *mcp.CallToolPara
 	return &now, nil
 }
 
-// settleInner settles the arguments of a call of the named tool after inner middleware
-// has seen the call. It returns the JSON that the client sent, and the JSON that the
-// handler must get. If the handler of another tool makes the call, it is not known what
-// the client sent, so settleInner returns the arguments of this call.
+// settleInner makes both forms of the arguments agree, as settle does, after inner
+// middleware has seen a call of the named tool. It returns the JSON that the client sent,
+// and the JSON that the handler must get. If the handler of another tool makes the call,
+// nobody knows what the client sent; then the first result is RawArguments of this call.
 func settleInner(ctx context.Context, tool string, params *mcp.CallToolParams) (sent, text []byte, err error) {
 	if a := passage.From(ctx).Arguments; a != nil && a.Tool == tool {
 		now := *a
 		sent, err = a.Sent, settle(params, &now)
 	} else {
-		if params.Arguments == nil { // a handler may set the text alone
-			json.Unmarshal(params.RawArguments, &params.Arguments) // if the text is not JSON, settleUnknown refuses the call
+		if params.Arguments == nil { // a handler may have set RawArguments and left Arguments nil
+			json.Unmarshal(params.RawArguments, &params.Arguments) // if this is not JSON, settleUnknown refuses the call
 		}
-		sent, err = params.RawArguments, settleUnknown(params)
+		err = settleUnknown(params) // may set params.RawArguments
+		sent = params.RawArguments
 	}
 	if text = params.RawArguments; len(text) == 0 && params.Arguments != nil {
-		text = jsonOf(params.Arguments) // settle could write no JSON, so jsonOf returns a text that is not JSON
+		// If err is nil, RawArguments is empty here only because Arguments cannot be written as
+		// JSON. Then jsonOf returns a text that is refused later.
+		text = jsonOf(params.Arguments)
 	}
 	return sent, text, err
 }

@@ -50,11 +50,12 @@ func callOfTool(r *mcp.CallToolRequest) call {
 	return c
 }
 
-// bindSent checks whether a hook or middleware has changed what the arguments mean. If so,
-// bindSent binds the call to two texts: the arguments that the client sent, and the changed
-// arguments. It puts both into an array. The protocol allows only objects as arguments, so
-// the array cannot be the arguments of another call. Texts that are longer than the limit
-// are never digested, so they are not compared.
+// bindSent sets c.arguments to the text that the token is bound to. If no hook or middleware
+// has changed what the arguments mean, this is the text of the arguments (see wrapArray).
+// Otherwise it is an array of two texts: the arguments that the client sent, and the changed
+// arguments. The protocol allows only objects as arguments, so this array cannot be the
+// arguments of another call. Texts longer than the limit are never digested, so bindSent
+// compares only their bytes.
 func (c *call) bindSent(sent []byte, limit int) {
 	text := c.arguments
 	if len(text) == 0 && c.others != nil {
@@ -79,8 +80,9 @@ func wrapArray(text []byte) []byte {
 	return slices.Concat([]byte("["), text, []byte("]"))
 }
 
-// orEmpty returns the text of arguments. It returns {} if the text is empty or null:
-// arguments that are null mean the same as {}, but a null inside another text does not.
+// orEmpty returns the text of arguments, for the array of bindSent. If the text is empty or
+// null, it returns {}. Arguments that are null mean the same as {}, but a null in an array
+// does not.
 func orEmpty(text []byte) []byte {
 	if len(text) == 0 || string(bytes.TrimSpace(text)) == "null" {
 		return []byte("{}")
@@ -149,8 +151,8 @@ func (c *call) copyArguments(limit int) (kept *adapter.Arguments) {
 }
 
 // jsonOf returns the JSON of a value. If the value cannot be written as JSON, or has text
-// that is not UTF-8, jsonOf returns a text that is not JSON, so that the digest of the
-// arguments refuses it.
+// that is not UTF-8, jsonOf returns notJSON, so that the digest of the arguments refuses
+// it.
 func jsonOf(value any) (text []byte) {
 	if mcpseal.Guard(func() (err error) {
 		if text, err = json.Marshal(value); err == nil && mayHaveReplaced(text) && !isUTF8(reflect.ValueOf(value)) {
@@ -158,28 +160,30 @@ func jsonOf(value any) (text []byte) {
 		}
 		return err
 	}) != nil {
-		return []byte("!")
+		return []byte(notJSON)
 	}
 	return text
 }
 
 // mayHaveReplaced reports whether json.Marshal may have replaced text that is not UTF-8, so
-// that two values would have one text. Depending on GOEXPERIMENT, it writes the character
-// U+FFFD or its escape.
+// that two different values would get the same JSON. json.Marshal replaces such text with the
+// character U+FFFD or with the escape of this character, depending on GOEXPERIMENT.
 func mayHaveReplaced(text []byte) bool {
 	return bytes.ContainsRune(text, utf8.RuneError) || bytes.Contains(text, []byte(`\ufffd`))
 }
 
-// isUTF8 reports whether all text that json.Marshal writes for a value is UTF-8. For a
-// struct, and for a type that writes its own text, it cannot always tell; then it returns
-// false.
+// isUTF8 reports whether all text in a value is UTF-8, so that json.Marshal replaces none of
+// it. It does not look into a struct, into a type with a method MarshalText, or into a type
+// that has a method MarshalJSON only on its pointer: it searches their JSON for U+FFFD. If
+// it finds one, it returns false, even if that U+FFFD was in the value and json.Marshal
+// replaced nothing.
 func isUTF8(v reflect.Value) bool {
 	if !v.IsValid() {
 		return true
 	}
 	t := v.Type()
 	if t.Implements(jsonMarshaler) {
-		return true // json.Marshal does not change the type's own JSON, so the digest sees what is not UTF-8
+		return true // json.Marshal replaces nothing in the type's own JSON, and the digest refuses JSON that is not UTF-8
 	}
 	kind := v.Kind()
 	if kind == reflect.Pointer || kind == reflect.Interface {
@@ -214,7 +218,7 @@ func isUTF8(v reflect.Value) bool {
 
 // copyJSON returns a deep copy of a value that was decoded from JSON, or that can be
 // written as JSON. A value that has its own methods for JSON is not copied: json.Marshal
-// did not look into this value, so it may contain itself.
+// did not look into this value, so the value may be cyclic.
 func copyJSON(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -66,7 +66,7 @@ func ExampleOptions_gateway() {
 	mcpgo.Protect(srv, boundary, &mcpgo.Options{Principal: userOfCall})
 	srv.AddTool(mcp.NewTool("archive"), archive)
 	web := httptest.NewServer(server.NewStreamableHTTPServer(srv,
-		server.WithStateLess(true), // without sessions, so nobody can use the session of another user
+		server.WithStateLess(true), // nobody can use the session of another user; clients of older revisions are not asked
 		server.WithHTTPContextFunc(fromGateway)))
 	defer web.Close()
 

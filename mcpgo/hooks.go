@@ -8,6 +8,7 @@ import (
 	"iter"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -27,16 +28,18 @@ import (
 // was protected.
 type installation struct {
 	*Protection
-	hooks weak.Pointer[server.Hooks]
-	outer bool // true if the server had middleware for tools before it was protected
-	paged pagedTools
+	hooks  weak.Pointer[server.Hooks]
+	places *atomic.Pointer[hookPlaces] // the places of our hooks among the server's hooks
+	outer  bool                        // true if the server had middleware for tools before it was protected
+	paged  pagedTools
 }
 
 var (
 	// Options may refer to the server. So the table must not keep the installation in memory,
-	// or the server would never be garbage-collected. The server's own middleware keeps it.
+	// or the server would never be garbage-collected. The installation stays in memory because
+	// the server's own middleware refers to it.
 	servers adapter.Table[server.MCPServer, weak.Pointer[installation]]
-	hooked  adapter.Table[server.Hooks, *hookPlaces] // maps each Hooks value that contains our hooks to the places of ours
+	hooked  adapter.Table[server.Hooks, *atomic.Pointer[hookPlaces]] // for each Hooks value that got our hooks: their places in it
 )
 
 // installed returns the installation of the server that a context belongs to. It returns
@@ -51,14 +54,19 @@ func installed(ctx context.Context) *installation {
 // some of them.
 var addingHooks sync.Mutex
 
-// addHooks adds our hooks to h, unless h has them already.
-func addHooks(h *server.Hooks) {
+// addHooks adds our hooks to h, unless h has them already. It returns the places of our
+// hooks.
+func addHooks(h *server.Hooks) *atomic.Pointer[hookPlaces] {
 	addingHooks.Lock()
 	defer addingHooks.Unlock()
-	ours := new(hookPlaces)
-	if !hooked.Add(h, ours) {
-		return
+	known, ok := hooked.Get(h)
+	if !ok {
+		known = new(atomic.Pointer[hookPlaces])
+		hooked.Add(h, known)
+	} else if !known.Load().allGone(h) {
+		return known
 	}
+	clip(h)
 	h.OnBeforeAny = append([]server.BeforeAnyHookFunc{recordArrival}, h.OnBeforeAny...)
 	h.AddBeforeCallTool(beforeCall)
 	h.AddAfterCallTool(func(ctx context.Context, _ any, _ *mcp.CallToolRequest, result any) {
@@ -77,25 +85,48 @@ func addHooks(h *server.Hooks) {
 		}
 	})
 	addListHooks(h)
+	h.AddOnRegisterSession(stdioBegins)
+	h.AddOnUnregisterSession(stdioEnds)
+	h.AddOnRequestInitialization(beforeRequest)
 
-	ours.before = [...]int{
-		len(h.OnBeforeListTools) - 1, len(h.OnBeforeListPrompts) - 1, len(h.OnBeforeListResources) - 1, len(h.OnBeforeListResourceTemplates) - 1, len(h.OnBeforeListTasks) - 1,
+	places := &hookPlaces{
+		request:  len(h.OnRequestInitialization) - 1,
+		sessions: [...]int{len(h.OnRegisterSession) - 1, len(h.OnUnregisterSession) - 1},
+		lists: [...]int{
+			len(h.OnBeforeListTools) - 1, len(h.OnBeforeListPrompts) - 1, len(h.OnBeforeListResources) - 1, len(h.OnBeforeListResourceTemplates) - 1, len(h.OnBeforeListTasks) - 1,
+		},
 	}
-	ours.code = hooksOf(h, ours.before)
-	object := weak.Make(h) // a weak pointer, because h holds the function below
-	h.AddOnRequestInitialization(func(ctx context.Context, _ any, message any) error {
-		h, i := object.Value(), installed(ctx)
-		if h == nil || i == nil {
-			return nil
+	places.code = places.codeIn(h)
+	known.Store(places)
+	return known
+}
+
+// clip removes the spare capacity of the slices in h. Copies of a Hooks value may share the
+// memory of their slices, so without clip, adding a hook to one of them could overwrite a
+// hook of another.
+func clip(h *server.Hooks) {
+	fields := reflect.ValueOf(h).Elem()
+	for i := range fields.NumField() {
+		if field := fields.Field(i); field.Kind() == reflect.Slice {
+			field.SetCap(field.Len())
 		}
-		if !ours.intact(h) {
-			return i.refuse(ctx, "", hooksChanged)
-		}
-		if len(h.OnRequestInitialization) > 1 {
-			return i.checkRequest(ctx, message)
-		}
+	}
+}
+
+// beforeRequest refuses every request if our hooks were changed.
+func beforeRequest(ctx context.Context, _ any, message any) error {
+	countRequest(ctx)
+	i := installed(ctx)
+	if i == nil {
 		return nil
-	})
+	}
+	if !i.intact(ctx) {
+		return i.refuse(ctx, "", hooksChanged)
+	}
+	if len(i.hooks.Value().OnRequestInitialization) > 1 {
+		return i.checkRequest(ctx, message)
+	}
+	return nil
 }
 
 const hooksChanged = "a hook was added after Protect, or one of Protect was removed: states and cursors could leave in plaintext. " +
@@ -104,24 +135,38 @@ const hooksChanged = "a hook was added after Protect, or one of Protect was remo
 // hookPlaces has the places of our hooks among the hooks of a server, and the addresses
 // of their code.
 type hookPlaces struct {
-	before [5]int
-	code   [15]uintptr
+	request  int    // the place among the hooks for whole requests
+	sessions [2]int // the places among the hooks for sessions that begin, and for those that end
+	lists    [5]int // the places among the hooks that run before a list, for each of the five kinds of lists
+	code     [18]uintptr
 }
 
 // intact reports whether our hooks are still at the places where they were added.
-func (p *hookPlaces) intact(h *server.Hooks) bool { return hooksOf(h, p.before) == p.code }
+func (p *hookPlaces) intact(h *server.Hooks) bool { return p.codeIn(h) == p.code }
 
-// hooksOf returns the addresses of the hooks at the places where ours must be. Our hook
-// must be the last of the hooks that can change a result, and the last of the hooks
-// before a call, because a later one could turn the call into a task. Our hook must be
-// the first of the hooks before any request, because another one may change what arrived.
-// Among the hooks before a list, others may follow ours, so the parameter before has the
-// places of ours.
-func hooksOf(h *server.Hooks, before [5]int) [15]uintptr {
+// allGone reports whether none of our hooks is at the place where it was added. This happens
+// if the author of a server empties a Hooks value and uses it again for another server.
+func (p *hookPlaces) allGone(h *server.Hooks) bool {
+	for i, code := range p.codeIn(h) {
+		if code == p.code[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// codeIn returns the addresses of the hooks at the places where ours must be. Our hook
+// must be the last of the hooks that can change a result. It must also be the last of the
+// hooks that run before a call, because a later one could turn the call into a task. It must
+// be the first of the hooks that run before any request, because another one may change what
+// arrived. Other hooks for whole requests, for sessions, and before a list may follow ours,
+// so p says where ours are.
+func (p *hookPlaces) codeIn(h *server.Hooks) [18]uintptr {
 	return [...]uintptr{
-		codeAt(h.OnBeforeAny, 0),
-		codeAt(h.OnBeforeListTools, before[0]), codeAt(h.OnBeforeListPrompts, before[1]), codeAt(h.OnBeforeListResources, before[2]),
-		codeAt(h.OnBeforeListResourceTemplates, before[3]), codeAt(h.OnBeforeListTasks, before[4]),
+		codeAt(h.OnRequestInitialization, p.request), codeAt(h.OnBeforeAny, 0),
+		codeAt(h.OnRegisterSession, p.sessions[0]), codeAt(h.OnUnregisterSession, p.sessions[1]),
+		codeAt(h.OnBeforeListTools, p.lists[0]), codeAt(h.OnBeforeListPrompts, p.lists[1]), codeAt(h.OnBeforeListResources, p.lists[2]),
+		codeAt(h.OnBeforeListResourceTemplates, p.lists[3]), codeAt(h.OnBeforeListTasks, p.lists[4]),
 		codeAt(h.OnBeforeCallTool, len(h.OnBeforeCallTool)-1),
 		codeAt(h.OnAfterCallTool, len(h.OnAfterCallTool)-1), codeAt(h.OnAfterGetPrompt, len(h.OnAfterGetPrompt)-1),
 		codeAt(h.OnAfterReadResource, len(h.OnAfterReadResource)-1), codeAt(h.OnAfterListTools, len(h.OnAfterListTools)-1),
@@ -139,21 +184,23 @@ func codeAt[F any](hooks []F, index int) uintptr {
 }
 
 // intact reports whether the server still has the hooks that it had when it was protected.
-// If server.WithHooks is applied later, it replaces all hooks.
+// If server.WithHooks is applied later, it replaces all hooks. It returns false for a copy of
+// the server too: a copy has our middleware, but our hooks do not know it.
 func (i *installation) intact(ctx context.Context) bool {
 	srv := server.ServerFromContext(ctx)
-	if srv == nil || srv.GetHooks() == nil || srv.GetHooks() != i.hooks.Value() {
+	if srv == nil || installed(ctx) != i {
 		return false
 	}
-	ours, ok := hooked.Get(srv.GetHooks())
-	return ok && ours.intact(srv.GetHooks())
+	h := srv.GetHooks()
+	return h != nil && h == i.hooks.Value() && i.places.Load().intact(h)
 }
 
-const hooksLost = "the hooks of Protect are gone, because server.WithHooks was applied after it, or the hooks were assigned: set them before"
+const hooksLost = "the hooks of Protect are gone, because server.WithHooks was applied after it, or the hooks were assigned: set them before. " +
+	"Or the server is a copy of the one that Protect got: use a pointer to it"
 
 // whileIntact returns a filter for the tools or prompts of a server. If our hooks are gone,
-// the filter hides all of them: without the hooks nothing seals the cursors of lists, and
-// task tools would get states that nobody checked.
+// the filter hides every tool or prompt: without the hooks nothing seals the cursors of
+// lists, and task tools would get states that nobody checked.
 func whileIntact[T any](i *installation) func(context.Context, []T) []T {
 	return func(ctx context.Context, items []T) []T {
 		if i.intact(ctx) {
@@ -185,19 +232,20 @@ func beforeCall(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 		}
 	}
 	if i.paged.mayRefuse(sent) && i.paged.mustRefuse(toolOf(ctx, req.Params.Name), sent) {
-		req.Params.Arguments, req.Params.RawArguments = map[string]any{}, json.RawMessage(removed)
+		req.Params.Arguments, req.Params.RawArguments = map[string]any{}, json.RawMessage(notJSON)
 		i.logger().WarnContext(ctx, "mcpgo: the arguments of a paged tool were refused", "tool", mcpseal.PlainText(req.Params.Name), "cause", errTooLong.Error())
 		if a != nil {
-			a.Refused = errParams // outer middleware may replace the text that stands for removed arguments
+			a.Refused = errParams // refuses the call even if outer middleware sets new arguments
 		}
 	} else if a != nil && i.othersSeeCalls() {
 		i.settleHooks(ctx, &req.Params, a)
 	}
 }
 
-// removed stands for arguments that were removed. It is not JSON, so a client cannot send
-// it. The middleware refuses a call with it.
-const removed = "!"
+// notJSON stands for arguments that were removed, or that cannot be written as JSON. It is
+// not JSON itself, so a client cannot send it. The middleware refuses a call whose
+// RawArguments were replaced with it, and no token can be sealed for it.
+const notJSON = "!"
 
 // stripTask removes the state and the answers from a call that runs as a task. mcp-go calls
 // the handlers of task tools without any middleware, so nothing would check the state and
@@ -227,11 +275,14 @@ func runsAsTask(ctx context.Context, name string, wanted bool) bool {
 	return execution != nil && (execution.TaskSupport == mcp.TaskSupportOptional || execution.TaskSupport == mcp.TaskSupportRequired)
 }
 
-// othersSeeCalls reports whether the author has hooks that get a tool call before it is
-// served, and so may change its arguments, or refuse the call because of them.
+// othersSeeCalls reports whether the author has hooks that get a tool call. Before the call
+// is served, a hook may change its arguments, or refuse the call because of them. After
+// that, a hook may log the arguments. Each of the first four lists below has one hook of
+// ours, so a second hook in such a list is the author's.
 func (i *installation) othersSeeCalls() bool {
 	h := i.hooks.Value()
-	return h != nil && (len(h.OnRequestInitialization) > 1 || len(h.OnBeforeAny) > 1 || len(h.OnBeforeCallTool) > 1)
+	return h != nil && (len(h.OnRequestInitialization) > 1 || len(h.OnBeforeAny) > 1 || len(h.OnBeforeCallTool) > 1 ||
+		len(h.OnAfterCallTool) > 1 || len(h.OnSuccess) > 0 || len(h.OnError) > 0)
 }
 
 // toolOf returns the ordinary tool that mcp-go calls for a name, or nil if there is none.

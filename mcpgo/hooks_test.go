@@ -2,6 +2,7 @@ package mcpgo_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -261,6 +262,13 @@ func TestAServerStaysProtectedAfterGarbageCollection(t *testing.T) {
 // The fields of Hooks are exported, so an author may assign to them.
 func TestRemovingAHookOfProtectIsRefused(t *testing.T) {
 	for name, remove := range map[string]func(*server.Hooks){
+		"init": func(h *server.Hooks) { h.OnRequestInitialization = nil },
+		"init, for another": func(h *server.Hooks) {
+			h.OnRequestInitialization = []server.OnRequestInitializationFunc{func(context.Context, any, any) error { return nil }}
+		},
+		"init, and before lists": func(h *server.Hooks) {
+			h.OnRequestInitialization, h.OnBeforeListResources, h.OnBeforeListResourceTemplates, h.OnBeforeListTasks = nil, nil, nil, nil
+		},
 		"after a list": func(h *server.Hooks) {
 			h.OnAfterListTools = []server.OnAfterListToolsFunc{func(context.Context, any, *mcp.ListToolsRequest, *mcp.ListToolsResult) {}}
 		},
@@ -275,21 +283,164 @@ func TestRemovingAHookOfProtectIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := new(log)
-			srv := protected(t, l, server.WithTaskCapabilities(true, true, true))
+			srv := protected(t, l, server.WithTaskCapabilities(true, true, true), server.WithPaginationLimit(1))
 			srv.AddTaskTool(mcp.NewTool("task", mcp.WithTaskSupport(mcp.TaskSupportRequired)), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CreateTaskResult, error) {
 				t.Errorf("a task tool ran with the state %q", req.Params.RequestState)
 				return &mcp.CreateTaskResult{}, nil
 			})
 			remove(srv.GetHooks())
-			if r := send(as(t.Context(), "alice"), t, srv, "tools/list", ""); r.Error == nil && len(r.Result.Tools) > 0 {
-				t.Errorf("got %s", r.raw)
-			}
-			if r := send(as(t.Context(), "alice"), t, srv, "tools/call", `"name":"task","task":{},"requestState":"forged"`); r.Error == nil {
-				t.Errorf("got %s", r.raw)
-			}
-			if text := l.String(); !strings.Contains(text, "one of Protect was removed") && !strings.Contains(text, "the hooks of Protect are gone") {
-				t.Errorf("the log: %s", text)
-			}
+			refusesEverything(t, srv, l)
 		})
+	}
+}
+
+// refusesEverything fails the test if a server whose hooks were changed still serves a call,
+// a prompt, a resource, or a page of a list that another page follows.
+func refusesEverything(t *testing.T, srv *server.MCPServer, l *log) {
+	t.Helper()
+	alice := as(t.Context(), "alice")
+	for method, params := range map[string]string{
+		"tools/call": `"name":"echo"`, "prompts/get": `"name":"ask"`, "resources/read": `"uri":"test://r"`,
+	} {
+		if r := send(alice, t, srv, method, params); r.Error == nil {
+			t.Errorf("%s: %s", method, r.raw)
+		}
+	}
+	if r := send(alice, t, srv, "tools/call", `"name":"task","task":{},"requestState":"forged"`); r.Error == nil {
+		t.Errorf("a task tool: %s", r.raw)
+	}
+	for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "tasks/list"} {
+		r := send(alice, t, srv, method, "")
+		if r.Error == nil && (len(r.Result.Tools)+len(r.Result.Prompts) > 0 || r.Result.NextCursor != "" && r.Result.NextCursor != "unavailable") {
+			t.Errorf("%s: %s", method, r.raw)
+		}
+	}
+	if text := l.String(); !strings.Contains(text, "one of Protect was removed") && !strings.Contains(text, "the hooks of Protect are gone") {
+		t.Errorf("the log: %s", text)
+	}
+}
+
+// Without the hook for whole requests, only the hook before a list can refuse the list.
+func TestRemovingTheHookForRequestsIsRefusedInEveryList(t *testing.T) {
+	for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "tasks/list"} {
+		l := new(log)
+		srv := protected(t, l, server.WithTaskCapabilities(true, true, true))
+		srv.GetHooks().OnRequestInitialization = nil
+		if r := send(as(t.Context(), "alice"), t, srv, method, ""); r.Error == nil {
+			t.Errorf("%s: %s", method, r.raw)
+		}
+		has(t, l, "one of Protect was removed")
+	}
+}
+
+// A copy of a Hooks value shares the memory of its slices. So a hook that is added to the
+// copy could overwrite one of Protect.
+func TestACopyOfTheHooksCannotOverwriteAHookOfProtect(t *testing.T) {
+	l := new(log)
+	base := new(server.Hooks)
+	for range 3 { // the slice then has room for one more
+		base.AddOnRequestInitialization(func(context.Context, any, any) error { return nil })
+	}
+	one, two := *base, *base
+	srv := protected(t, l, server.WithHooks(&one), server.WithPaginationLimit(1))
+	two.AddOnRequestInitialization(func(context.Context, any, any) error { return errors.New("of the copy") })
+	alice := as(t.Context(), "alice")
+	if r := retry(alice, t, srv, token(alice, t, srv)); r.text() != accepted {
+		t.Errorf("got %s", r.raw)
+	}
+}
+
+func TestServersMayHaveCopiesOfHooks(t *testing.T) {
+	l := new(log)
+	base := new(server.Hooks)
+	for range 3 {
+		base.AddOnRequestInitialization(func(context.Context, any, any) error { return nil })
+	}
+	one, two := *base, *base
+	a, b := protected(t, l, server.WithHooks(&one)), protected(t, l, server.WithHooks(&two))
+	alice := as(t.Context(), "alice")
+	for _, srv := range []*server.MCPServer{a, b} {
+		if r := retry(alice, t, srv, token(alice, t, srv)); r.text() != accepted {
+			t.Errorf("got %s", r.raw)
+		}
+	}
+	one.OnAfterReadResource = nil
+	if r := send(alice, t, a, "resources/list", ""); r.Error == nil {
+		t.Errorf("the hooks of the other server were checked: %s", r.raw)
+	}
+	if r := send(alice, t, b, "resources/list", ""); r.Error != nil {
+		t.Errorf("got %s", r.raw)
+	}
+}
+
+// TestProtectKeepsTheHooksOfCopies has two copies of hooks, whose slices share memory, and an
+// author who adds hooks to one of them.
+func TestProtectKeepsTheHooksOfCopies(t *testing.T) {
+	for n := range 9 {
+		for _, first := range []string{"the copy without them", "the copy with them", "only the copy without them"} {
+			l := new(log)
+			base := new(server.Hooks)
+			ran := map[string]int{}
+			add := func(h *server.Hooks, name string) {
+				h.AddBeforeCallTool(func(context.Context, any, *mcp.CallToolRequest) { ran[name]++ })
+				h.AddAfterCallTool(func(context.Context, any, *mcp.CallToolRequest, any) { ran[name]++ })
+				h.AddAfterListTools(func(context.Context, any, *mcp.ListToolsRequest, *mcp.ListToolsResult) { ran[name]++ })
+				h.AddOnRequestInitialization(func(context.Context, any, any) error { ran[name]++; return nil })
+			}
+			for range n {
+				add(base, "base")
+			}
+			one, two := *base, *base
+			add(&one, "added")
+			var a *server.MCPServer
+			switch first {
+			case "the copy without them":
+				protected(t, l, server.WithHooks(&two))
+				a = protected(t, l, server.WithHooks(&one))
+			case "the copy with them":
+				a = protected(t, l, server.WithHooks(&one))
+				protected(t, l, server.WithHooks(&two))
+			default:
+				a = server.NewMCPServer("unprotected", "1", server.WithHooks(&one))
+				addHandlers(a)
+				protected(t, l, server.WithHooks(&two))
+			}
+			alice := as(t.Context(), "alice")
+			for _, r := range []reply{send(alice, t, a, "tools/call", `"name":"echo"`), send(alice, t, a, "tools/list", "")} {
+				if r.Error != nil {
+					t.Errorf("%d hooks, Protect of %s: %s", n, first, r.raw)
+				}
+			}
+			if ran["added"] != 5 { // both requests have a hook before them
+				t.Errorf("%d hooks, Protect of %s: %d of the author's hooks ran", n, first, ran["added"])
+			}
+		}
+	}
+}
+
+// TestHooksThatAreFilledAnewAreProtectedAnew makes a server a second time, with the same
+// variable for its hooks.
+func TestHooksThatAreFilledAnewAreProtectedAnew(t *testing.T) {
+	var hooks server.Hooks
+	var servers []*server.MCPServer
+	for n := range 3 {
+		l := new(log)
+		hooks = server.Hooks{}
+		for range n {
+			hooks.AddOnError(func(context.Context, any, mcp.MCPMethod, any, error) {})
+			hooks.AddOnRequestInitialization(func(context.Context, any, any) error { return nil })
+		}
+		servers = append(servers, protected(t, l, server.WithHooks(&hooks), server.WithPaginationLimit(1)))
+		for _, srv := range servers { // the earlier ones too
+			alice := as(t.Context(), "alice")
+			if r := retry(alice, t, srv, token(alice, t, srv)); r.text() != accepted {
+				t.Errorf("got %s", r.raw)
+			}
+			for _, list := range []string{"resources/list", "tools/list", "prompts/list"} {
+				if r := send(alice, t, srv, list, ""); !strings.HasPrefix(r.Result.NextCursor, "mc1.") {
+					t.Errorf("%s: %s", list, r.raw)
+				}
+			}
+		}
 	}
 }

@@ -22,7 +22,7 @@ func addListHooks(h *server.Hooks) {
 		if i := installed(ctx); i != nil {
 			number := i.sealList(ctx, mcp.MethodToolsList, req, &r.NextCursor)
 			if i.lists == nil && req.Params.Cursor != "" {
-				return // the client may have made the cursor up
+				return // without sealed cursors, nobody knows which page this is: the client may have made the cursor up
 			}
 			i.unlisted.Page(ctx, number, r.NextCursor == "", names(r.Tools, func(t *mcp.Tool) string { return t.Name }), i.logger)
 		}
@@ -68,13 +68,22 @@ const (
 // was sealed in it. It replaces a rejected cursor with a cursor that mcp-go refuses.
 func openList(ctx context.Context, method mcp.MCPMethod, req any, text *mcp.Cursor) {
 	i := installed(ctx)
-	if i == nil || i.lists == nil || *text == "" {
+	if i == nil {
+		return
+	}
+	if !i.intact(ctx) { // beforeRequest did not run: it would have refused the request
+		i.refuse(ctx, string(method), hooksChanged)
+		*text = refusedCursor
+		return
+	}
+	if i.lists == nil || *text == "" {
 		return
 	}
 	page, err := i.lists.Open(ctx, i.listRequest(method), string(*text))
 	if err == nil {
-		// A server on another SDK may have sealed the cursor with the same keys. mcp-go may
-		// refuse a position of that SDK, and then nothing would take the page out of i.pages.
+		// mcp-go refuses a position that is not base64, and then nothing would take the page
+		// out of i.pages. A cursor may have such a position if a server on another SDK sealed
+		// it with the same keys.
 		_, err = base64.StdEncoding.DecodeString(string(page.Position()))
 	}
 	if err != nil {
@@ -93,13 +102,19 @@ func sealList(ctx context.Context, method mcp.MCPMethod, req any, next *mcp.Curs
 	}
 }
 
-// sealList does the same as the function sealList. It also returns the number of the page;
-// the first page is 0.
-func (p *Protection) sealList(ctx context.Context, method mcp.MCPMethod, req any, next *mcp.Cursor) int {
-	if p.lists == nil {
+// The method sealList does the work of the function sealList. It returns the number of the
+// page. The number is 0 for the first page, and also if nobody knows the number: if cursors
+// are not sealed, or if our hooks were changed.
+func (i *installation) sealList(ctx context.Context, method mcp.MCPMethod, req any, next *mcp.Cursor) int {
+	if !i.intact(ctx) && *next != "" { // beforeRequest and openList did not run, so nobody has checked the cursor of this page
+		i.refuse(ctx, string(method), hooksChanged)
+		*next = unusableCursor
 		return 0
 	}
-	page, ok := p.pages.take(req)
+	if i.lists == nil {
+		return 0
+	}
+	page, ok := i.pages.take(req)
 	number := 0
 	if ok {
 		number = page.Number()
@@ -108,7 +123,7 @@ func (p *Protection) sealList(ctx context.Context, method mcp.MCPMethod, req any
 		return number
 	}
 	if !ok {
-		first, err := p.lists.Open(ctx, p.listRequest(method), "")
+		first, err := i.lists.Open(ctx, i.listRequest(method), "")
 		if err != nil {
 			*next = unusableCursor
 			return number

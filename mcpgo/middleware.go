@@ -126,12 +126,17 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 		return none, wireError(err)
 	}
 	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
+	if len(c.answers) > 0 && sharesStdio(ctx) { // another client may have answered
+		return none, i.refuse(ctx, c.method, stdioShared)
+	}
 	c.declared = declaredBy(ctx)
-	// Arguments that have no JSON are not copied, because they may contain themselves.
-	// The copy is not needed: no token can be sealed for such arguments, so mcp-go does
-	// not ask.
-	c.copies = c.older && len(c.arguments) <= i.policy.MaxArguments && string(c.arguments) != removed && c.declared != (adapter.Capabilities{})
-	if !adapter.PinsWording(&of.Round) { // otherwise gosdk/elicit wrote the state, on a server of the official SDK
+	// Arguments that cannot be written as JSON are not copied, because such a value may be
+	// cyclic. They need no copy: no token can be sealed for such arguments, so mcp-go does not
+	// ask.
+	c.copies = c.older && len(c.arguments) <= i.policy.MaxArguments && string(c.arguments) != notJSON && c.declared != (adapter.Capabilities{})
+	// If PinsWording returns true, gosdk/elicit wrote the state, on a server of the official
+	// SDK. This handler must not get such a state.
+	if !adapter.PinsWording(&of.Round) {
 		c.state, _ = of.Round.State()
 		of.State = c.state
 	}

@@ -1,12 +1,16 @@
 package mcpgo_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -261,4 +265,52 @@ func TestTypedValuesThatAHookPutInAreCopiedToo(t *testing.T) {
 	if r := older(t, srv, `"name":"t","arguments":{}`); r.text() != "done" || seen[0] != seen[1] {
 		t.Errorf("got %s, seen %q", r.raw, seen)
 	}
+}
+
+// All older clients of a stateless server share one session, so its capabilities are those of
+// whoever came last.
+func TestAnOlderClientOfAStatelessServerIsNotAsked(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l)
+	srv.EnableSampling()
+	srv.AddTool(mcp.NewTool("summarise"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		user, _ := userFromContext(ctx)
+		return server.NewInputRequestBuilder(secret).Sample("s", mcp.CreateMessageParams{MaxTokens: 5,
+			Messages: []mcp.SamplingMessage{{Role: "user", Content: mcp.NewTextContent("private data of " + user)}}}).ToolResult(), nil
+	})
+	url := listening(t, server.NewStreamableHTTPServer(srv, server.WithStateLess(true), server.WithHTTPContextFunc(fromHeader)))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	do := func(verb, user, body string) *http.Response {
+		request, err := http.NewRequestWithContext(ctx, verb, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-User", user)
+		request.Header.Set("Content-Type", "application/json")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response
+	}
+	stream := do(http.MethodGet, "bob", "")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for lines := bufio.NewScanner(stream.Body); lines.Scan(); {
+			if strings.Contains(lines.Text(), "alice") {
+				t.Errorf("bob got %s", lines.Text())
+				cancel()
+			}
+		}
+	}()
+	io.Copy(io.Discard, do(http.MethodPost, "bob", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",`+
+		`"clientInfo":{"name":"x","version":"1"},"capabilities":{"sampling":{}}}}`).Body)
+	answer := do(http.MethodPost, "alice", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"summarise"}}`)
+	if body, _ := io.ReadAll(answer.Body); !strings.Contains(string(body), "Missing required client capabilities") {
+		t.Errorf("alice got %s", body)
+	}
+	cancel()
+	<-done
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/mcpseal/mcpseal/exactjson"
 )
 
-// PageHandler returns one page. The argument after is the position where the previous
-// page ended, which the handler returned as next with that page. It is nil for the first
-// page. The result next is the position where this page ends. It is nil for the last
-// page. Pass a PageHandler to [AddPagedTool].
+// PageHandler returns the items of one page, and the position where this page ends, or
+// nil if it is the last page. To get the next page, the handler is called with that
+// position. For the first page, it is called with nil in place of a position. Pass a
+// PageHandler to [AddPagedTool].
 type PageHandler[In, At, Item any] func(ctx context.Context, req mcp.CallToolRequest, in In, after *At) (items []Item, next *At, err error)
 
 // PageOptions sets the names of what [AddPagedTool] adds to arguments and results, and
@@ -43,15 +43,17 @@ type PageOptions = adapter.PageOptions
 // the cursor is bound to. Names are case-sensitive: a name that differs from a field's
 // name only in case is refused. A whole number arrives exactly or is refused. It is also
 // refused if a float64 cannot hold it exactly, because server.WithInputSchemaValidation
-// checks numbers as float64. So pass long ids as strings. mcp-go checks the arguments
+// checks numbers as float64. So pass long ids as strings. A float32 field gets the nearest
+// float32; a fraction is refused if this float32 is whole. mcp-go checks the arguments
 // against the schema only with server.WithInputSchemaValidation, and never fills in
 // defaults.
 //
 // If the tool has no input schema, AddPagedTool makes one from In, as mcp.WithInputSchema
 // does. AddPagedTool panics when the tool cannot be registered. Reasons are: the tool has
-// an output schema, the tool can run as a task, a name clashes with the name of an
-// argument, a name in Unbound is not an argument, or the schema has a rule at its root
-// that may apply to the cursor, such as maxProperties or oneOf.
+// an output schema, the tool can run as a task, two arguments (the cursor is one)
+// have the same name or names that differ only in case, a name in Unbound is not an
+// argument, or the schema has a rule at its root that may apply to the cursor, such as
+// maxProperties or oneOf.
 //
 // If a hook or middleware changes the arguments, in Params.Arguments or in
 // Params.RawArguments, the handler gets the changed arguments in both, and the cursor is
@@ -77,7 +79,7 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 		return err
 	}
 	names.Unbound = slices.Clone(names.Unbound)
-	t := &pagedTool[In, At, Item]{p: p.protection.Protection, name: tool.Name, names: names, handler: handler}
+	t := &pagedTool[In, At, Item]{p: p.protection, name: tool.Name, names: names, handler: handler}
 	if tool.Execution != nil && tool.Execution.TaskSupport != "" && tool.Execution.TaskSupport != mcp.TaskSupportForbidden {
 		return errors.New("a paged tool cannot run as a task, because mcp-go does not check the arguments of tasks")
 	}
@@ -126,7 +128,7 @@ func addPagedTool[In, At, Item any](p *Protected, tool mcp.Tool, handler PageHan
 
 // pagedTool is a tool that AddPagedTool registered.
 type pagedTool[In, At, Item any] struct {
-	p       *Protection
+	p       *installation // of the server on which the tool was registered
 	name    string
 	names   PageOptions
 	known   exactjson.Names // the names of all properties in the schema, at any depth, and of the cursor
@@ -142,7 +144,7 @@ func (t *pagedTool[In, At, Item]) refuse(ctx context.Context, why string) error 
 }
 
 func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if !Sealed(ctx) {
+	if !Sealed(ctx) || installed(ctx) != t.p {
 		return nil, t.p.refuse(ctx, string(mcp.MethodToolsCall), "a call of a paged tool has not come through the middleware of its server")
 	}
 	sent, text, err := settleInner(ctx, t.name, &req.Params)
@@ -214,7 +216,7 @@ func (t *pagedTool[In, At, Item]) read(text []byte) (in In, bound []byte, token 
 }
 
 var (
-	errParams  = mcpseal.WireError{Code: -32602, Message: "Invalid params"} // mcp-go sends the message alone
+	errParams  = mcpseal.WireError{Code: -32602, Message: "Invalid params"} // mcp-go sends the message, but not this code
 	errTooLong = fmt.Errorf("%w: more than PageOptions.MaxArguments", exactjson.ErrMalformed)
 	errNames   = fmt.Errorf("%w: not an object, or a name differs from an argument's in case alone", exactjson.ErrMalformed)
 	errRounds  = errors.New("a whole number is too large for a float64 to hold exactly: pass it as a string")

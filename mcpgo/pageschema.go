@@ -88,8 +88,8 @@ func (t *pagedTool[In, At, Item]) cursorSchema() map[string]any {
 }
 
 // checkApplied returns an error if mcp-go cannot compile a schema. In that case, mcp-go
-// applies no rule of the schema, and reports nothing. So checkApplied adds a rule that
-// must refuse a call, and tries whether mcp-go applies it.
+// applies no rule of the schema, and reports nothing. So checkApplied adds a rule, and makes
+// a call that breaks it: if mcp-go does not refuse this call, it could not compile the schema.
 func checkApplied(schema json.RawMessage) error {
 	var root map[string]json.RawMessage
 	var required []string

@@ -182,6 +182,28 @@ func TestAStateOnACompleteResultIsDropped(t *testing.T) {
 	if shared.RequestState != secret {
 		t.Error("the handler's own result was changed")
 	}
+	has(t, l, "ResultType mcp.ResultTypeInputRequired (mcp-go)")
+}
+
+// This is what the log says if a handler returns a state and does not ask.
+func TestAHandlerAsksWithoutQuestionsThroughItsResultType(t *testing.T) {
+	srv, alice := protected(t, new(log)), as(t.Context(), "alice")
+	for name, questions := range map[string]mcp.InputRequests{"none": nil, "empty": {}} {
+		srv.AddTool(mcp.NewTool(name), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if req.Params.RequestState != "" {
+				return mcp.NewToolResultText(answered(req.Params.RequestState, req.Params.InputResponses)), nil
+			}
+			return &mcp.CallToolResult{Result: mcp.Result{ResultType: mcp.ResultTypeInputRequired},
+				MultiRoundTripResult: mcp.MultiRoundTripResult{InputRequests: questions, RequestState: secret}}, nil
+		})
+		asked := send(alice, t, srv, "tools/call", `"name":"`+name+`"`)
+		if asked.Result.ResultType != "input_required" || !strings.HasPrefix(asked.Result.RequestState, "ms1.") {
+			t.Fatalf("%s: %s", name, asked.raw)
+		}
+		if r := send(alice, t, srv, "tools/call", `"name":"`+name+`","requestState":`+quote(asked.Result.RequestState)); r.text() != `state="`+secret+`" answers=0` {
+			t.Errorf("%s: %s", name, r.raw)
+		}
+	}
 }
 
 func TestQuestionsOnACompleteResultAreRefused(t *testing.T) {

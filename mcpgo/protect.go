@@ -25,6 +25,10 @@ type Options struct {
 	// an error, unless AllowAnonymous is set. A nil Principal is allowed only if
 	// AllowAnonymous is set.
 	//
+	// Principal must return the same name during a whole call. In a call without a token,
+	// it is called only after the handler has returned questions. So if it reads something
+	// that changes during the call, the token belongs to the user that it names then.
+	//
 	// Older clients have sessions. mcp-go finds a session by its id alone, and does not
 	// check the user. So check that whoever uses a session (POST, GET or DELETE) is the
 	// user who opened it, as examples/deploy does.
@@ -132,18 +136,19 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // [AddPagedTool].
 //
 // A hook usually reads decoded arguments, and a typed handler decodes them again, into a
-// struct. So on a server with hooks that run before calls, or with middleware from before
-// Protect, arguments are refused if the hooks or the middleware could read them
-// differently from the handler, and the log says why. This applies to an object with two
-// equal names or with names that differ only in upper and lower case. If the server has
-// hooks for whole requests, it also applies to such names in the request itself, in its
-// params, and in the arguments of a prompt or resource.
+// struct. So on a server with hooks that get tool calls, before or after a call is served,
+// or with middleware from before Protect, arguments are refused if the hooks or the
+// middleware could read them differently from the handler, and the log says why. This
+// applies to an object with two equal names or with names that differ only in upper and
+// lower case. If the server has hooks for whole requests, it also applies to such names in
+// the request itself, in its params, and in the arguments of a prompt or resource.
 //
-// Changed arguments are also refused if a number in them may have been rounded. This is so
-// if they had a fragile number: a whole number of 2^53 or more that encoding/json decodes
-// into a float64 and then writes differently. Then Arguments, if it was changed, may have no
-// number of 2^53 or more left. RawArguments, if it was changed, may have such numbers only
-// if it keeps all digits of the fragile ones. Pass long ids as strings.
+// Changed arguments are also refused if a number in them may have been rounded. This rule
+// applies if the arguments had a fragile number before the change: a whole number of 2^53 or
+// more that encoding/json decodes into a float64 and then writes differently. In that case, a
+// changed Arguments must not contain any number of 2^53 or more. A changed RawArguments may
+// contain such numbers only if it still has every fragile number with all its digits, and has
+// no new number of 2^53 or more. Pass long ids as strings.
 //
 // Three differences remain. First, a name that occurs only once is not refused, even if
 // its case differs from that of the handler's field: so a hook that does not find a name
@@ -156,8 +161,8 @@ func Prepare(boundary *mcpseal.Boundary, options *Options) *Protection {
 // of type []byte, and Go arrays also read several texts as one value.
 //
 // Add your own hooks before Protect, with server.WithHooks. If a hook that could change
-// results is added after Protect, or if the hooks are replaced after Protect, the server
-// refuses requests and logs why.
+// results is added after Protect, or if hooks are replaced or removed after Protect, the
+// server refuses requests and logs why.
 func Protect(srv *server.MCPServer, boundary *mcpseal.Boundary, options *Options) *Protected {
 	return Prepare(boundary, options).Install(srv)
 }
@@ -172,12 +177,10 @@ func (p *Protection) Install(srv *server.MCPServer) *Protected {
 	if hooks == nil {
 		hooks = new(server.Hooks)
 	}
-	i := &installation{Protection: p, hooks: weak.Make(hooks)}
+	i := &installation{Protection: p, hooks: weak.Make(hooks), places: addHooks(hooks), outer: hasMiddleware(srv)}
 	if !servers.Add(srv, weak.Make(i)) {
 		panic("mcpgo: the server is protected already: call Protect or Install once for each server")
 	}
-	i.outer = hasMiddleware(srv)
-	addHooks(hooks)
 	server.WithHooks(hooks)(srv)
 	srv.Use(i.tool)
 	server.WithPromptHandlerMiddleware(i.prompt)(srv)

@@ -25,6 +25,9 @@ func (p *Protection) questions(ctx context.Context, declared adapter.Capabilitie
 	if len(questions) == 0 {
 		return nil, nil
 	}
+	if sharesStdio(ctx) {
+		return nil, p.refuse(ctx, "", stdioShared)
+	}
 	sealed := make([]mcpseal.Question, 0, len(questions))
 	missing := false
 	for key, question := range questions {
@@ -72,7 +75,9 @@ func checkWritable(q *mcp.InputRequest) error {
 
 // declaredBy returns the capabilities that the client declared in the request. An older
 // client declares none in its requests, so for such a client declaredBy returns those from
-// the handshake.
+// the handshake. On a stateless server, all older clients share one session, whose id is "":
+// one of them would get the questions of another, and no answer could arrive. So declaredBy
+// returns no capabilities for this session, and the client is not asked.
 func declaredBy(ctx context.Context) adapter.Capabilities {
 	var declared *mcp.ClientCapabilities
 	if info := server.RequestProtocolInfoFromContext(ctx); info != nil {
@@ -81,7 +86,7 @@ func declaredBy(ctx context.Context) adapter.Capabilities {
 	if declared != nil {
 		return capabilities(*declared)
 	}
-	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
+	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok && session.SessionID() != "" {
 		return capabilities(session.GetClientCapabilities())
 	}
 	return adapter.Capabilities{}

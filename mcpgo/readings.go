@@ -25,11 +25,11 @@ import (
 // is already the one that it would set. Such a hook changes nothing, but relies on what it
 // read.
 //
-// A typed handler also reads all digits of a whole number, where the decoded form has a
-// float64. Such numbers are not refused. Otherwise no long number could be sent to a server
-// with mcp-go's own middleware for recovery, which is such middleware too. But if the
-// arguments were changed, a number is refused if it may have been written anew from a
-// float64.
+// A typed handler also reads all digits of a whole number, but the decoded form has only the
+// nearest float64. The code does not refuse a number just because the two differ. Otherwise
+// no long number could be sent to a server with mcp-go's own middleware for recovery, which
+// is also added before Protect. But if the arguments were changed, the code refuses a number
+// that may have been written anew from a float64.
 
 const (
 	errTwins = mcpseal.PlainError("an object in the arguments has two equal names, or names that differ only in upper and lower case: " +
@@ -38,8 +38,8 @@ const (
 	errMoved = mcpseal.PlainError("a hook or middleware changed arguments that have a number of 2^53 or more, and the number may have been rounded: pass long ids as strings")
 )
 
-// checkAlike returns an error if a hook or middleware may have read other values from the
-// arguments than the handler. If the arguments were changed, it checks both what the
+// checkAlike returns an error if a hook or middleware and the handler may read different
+// values from the same arguments. If the arguments were changed, it checks both what the
 // client sent and what the handler gets.
 func checkAlike(a *passage.Arguments) error {
 	if a.Alike {
@@ -53,8 +53,8 @@ func checkAlike(a *passage.Arguments) error {
 	return nil
 }
 
-// checkRequest returns an error if a hook for whole requests may have read another method,
-// tool or value from a request than mcp-go.
+// checkRequest returns an error if mcp-go and a hook that gets whole requests may read
+// different methods, tools or values from the same request.
 func (p *Protection) checkRequest(ctx context.Context, message any) error {
 	text, ok := message.(json.RawMessage)
 	if !ok {
@@ -66,7 +66,7 @@ func (p *Protection) checkRequest(ctx context.Context, message any) error {
 	}
 	json.Unmarshal(text, &request)                  // if this fails, mcp-go refuses the request
 	isDistinct := exactjson.DistinctWithin(text, 2) // the names in the message, and those in its params
-	if request.Method != mcp.MethodToolsCall {      // checkAlike compares the arguments of a tool
+	if request.Method != mcp.MethodToolsCall {      // for a tool, checkAlike checks the arguments
 		isDistinct = isDistinct && exactjson.Distinct(request.Params.Arguments)
 	}
 	if isDistinct {
@@ -77,8 +77,8 @@ func (p *Protection) checkRequest(ctx context.Context, message any) error {
 }
 
 // refuseArguments logs why the arguments of a call were refused, and returns the error for
-// the client. For errDisagree, errLost and errRenamed, that is an internal error, because
-// only the author of the server can have caused them.
+// the client. For errDisagree, errLost, errRenamed and errRepeated, that is an internal error,
+// because only the author of the server can have caused them.
 func (p *Protection) refuseArguments(ctx context.Context, tool string, why error) error {
 	if why == errDisagree || why == errLost || why == errRenamed || why == errRepeated {
 		return p.refuse(ctx, string(mcp.MethodToolsCall), why.Error())
@@ -117,8 +117,9 @@ func longNumbers(text []byte) iter.Seq[string] {
 	}
 }
 
-// maxExact is the length up to which a number with a point or an exponent is read exactly. A
-// longer one counts as long and as fragile.
+// maxExact is the greatest length, in characters, of a number with a point or an exponent
+// that is still read exactly. A longer one is not read: it counts as a number of 2^53 or
+// more, and as fragile (see isFragile).
 const maxExact = 64
 
 // hasLong reports whether a JSON text has a number of 2^53 or more.
@@ -129,20 +130,21 @@ func hasLong(text []byte) bool {
 	return false
 }
 
-// mayBeRounded reports whether a number in a JSON text may be what a float64 has left of a
-// number in the older text. This is so if the older text has a fragile number, the text has
-// a long number, and one of two things happened: a long number was added, or a fragile one
-// is gone. Equal numbers are counted, so a client cannot send a second number that hides
-// the first.
-func mayBeRounded(text, older []byte) bool {
-	if !hasLong(text) || !hasFragile(older) {
+// mayBeRounded compares an older and a newer JSON text. It reports whether the newer text may
+// have a rounded number: a number of the older text that was decoded into a float64 and
+// written again. It returns true if the older text has a fragile number (see isFragile), the
+// newer text has a number of 2^53 or more, and one of two things happened: a number of 2^53
+// or more was added, or a fragile number is gone. Each number is counted as often as it
+// occurs, so a client cannot send a number twice to hide that one of the two is gone.
+func mayBeRounded(newer, older []byte) bool {
+	if !hasLong(newer) || !hasFragile(older) {
 		return false
 	}
 	left := make(map[string]int)
 	for number := range longNumbers(older) {
 		left[number]++
 	}
-	for number := range longNumbers(text) {
+	for number := range longNumbers(newer) {
 		if left[number]--; left[number] < 0 {
 			return true
 		}
@@ -165,11 +167,12 @@ func hasFragile(text []byte) bool {
 	return false
 }
 
-// isFragile reports whether a long number is a whole number that is written as another one
-// after encoding/json has decoded it into a float64. This can happen even if the float64
-// holds the number exactly, because encoding/json writes only as many digits as the float64
-// needs. A number of more than 64 bits counts only if it is written without a point and an
-// exponent, because no integer type of Go can read it in another form.
+// isFragile reports whether a number of 2^53 or more is a whole number that changes if
+// encoding/json decodes it into a float64 and writes it again. This can happen even if the
+// float64 holds the number exactly, because encoding/json writes only as many digits as the
+// float64 needs. A number of more than 64 bits is not fragile if it is written with a point or
+// an exponent, in at most maxExact characters: no integer type of Go, not even big.Int, reads
+// such a number from JSON.
 func isFragile(number string) bool {
 	if strings.ContainsAny(number, ".eE") {
 		if len(number) > maxExact {

@@ -91,6 +91,33 @@ func TestArgumentsWithTwoReadingsAreRefusedIfOthersSeeTheCall(t *testing.T) {
 	}
 }
 
+// Hooks that run after a call often write the log of what was done.
+func TestArgumentsWithTwoReadingsAreRefusedIfAHookSeesTheCallAfterwards(t *testing.T) {
+	for name, add := range map[string]func(*server.Hooks){
+		"after a call": func(h *server.Hooks) { h.AddAfterCallTool(func(context.Context, any, *mcp.CallToolRequest, any) {}) },
+		"on success":   func(h *server.Hooks) { h.AddOnSuccess(func(context.Context, any, mcp.MCPMethod, any, any) {}) },
+		"on an error":  func(h *server.Hooks) { h.AddOnError(func(context.Context, any, mcp.MCPMethod, any, error) {}) },
+	} {
+		l, hooks := new(log), new(server.Hooks)
+		add(hooks)
+		srv := protected(t, l, server.WithHooks(hooks))
+		addOrders(srv)
+		alice := as(t.Context(), "alice")
+		for _, arguments := range twoReadings {
+			isInvalid(t, name+": "+arguments, send(alice, t, srv, "tools/call", `"name":"order","arguments":`+arguments))
+		}
+		has(t, l, "differ only in upper and lower case")
+		for _, arguments := range []string{`{"tenant":"own","amount":9007199254740993}`, `{}`, `{"filter":{"tenant":"own"},"ids":[1,2]}`} {
+			if r := send(alice, t, srv, "tools/call", `"name":"order","arguments":`+arguments); r.Error != nil || r.Result.IsError {
+				t.Errorf("%s: %s: %s", name, arguments, r.raw)
+			}
+		}
+		if r := retry(alice, t, srv, token(alice, t, srv)); r.text() != accepted {
+			t.Errorf("%s: %s", name, r.raw)
+		}
+	}
+}
+
 func TestATaskToolRefusesArgumentsWithTwoReadings(t *testing.T) {
 	for _, change := range []changeFunc{look, setDecoded("tenant", "own")} {
 		l := new(log)

@@ -2,11 +2,11 @@ package mcpgo
 
 import "sync"
 
-// recent is a map from which a value can be taken only as often as it was put in. Middleware
-// and hooks use it to pass values to each other, because mcp-go gives them no other way. If a
-// request fails on the way, its value is never taken. So recent holds only the values that
-// were put in last, and drops the oldest. The zero value is empty. A recent is safe for
-// concurrent use.
+// recent is a map in which taking a value also removes it. A value that was put in twice can
+// be taken twice. Middleware and hooks use the map to pass values to each other, because
+// mcp-go gives them no other way. If a request fails on the way, its value is never taken. So
+// recent holds only the values that were put in last, and drops the oldest. The zero value is
+// empty. A recent is safe for concurrent use.
 type recent[K comparable, V any] struct {
 	mu       sync.Mutex
 	newer    map[K]held[V]
@@ -19,7 +19,8 @@ type held[V any] struct {
 	times int // how many times the value can still be taken
 }
 
-// maxRecent is how many of the last values are always held. At most twice as many are held.
+// maxRecent limits how many values are held. The last maxRecent values that were put in are
+// never dropped. Older values may be dropped: at most 2*maxRecent values are held.
 const maxRecent = 1 << 15
 
 // put stores a value under a key, until it is taken or dropped.

@@ -11,12 +11,12 @@ import (
 )
 
 // The functions below are for handlers that seal their own states, on a server without
-// [Protect]. Such a handler gets the token, so a handler that forgets to open the token
-// has no state at all. The price is three calls in each handler that asks questions. Such
-// a handler must not change its arguments before it asks an older client: mcp-go calls the
-// handler again with the same arguments. If a replica serves the same tool with
-// gosdk/elicit, call [adapter.PinsWording] after Open: if it returns true, elicit wrote
-// the state, so the handler must not read it, and must ask anew.
+// [Protect]. The advantage: such a handler gets only the token, so if it forgets to open the
+// token, it has no state at all, and cannot trust an unchecked one. The price: three calls in
+// each handler that asks questions. Such a handler must not change its arguments before it
+// asks an older client: mcp-go calls the handler again with the same arguments. If a replica
+// serves the same tool with gosdk/elicit, call [adapter.PinsWording] after Open: if it returns
+// true, elicit wrote the state, so the handler must not read it, and must ask anew.
 
 // Request returns what [mcpseal.Boundary.Open] needs to know about the request that a
 // handler got: method, target, arguments and user. It fails on a protected server,
@@ -26,12 +26,14 @@ import (
 func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, error) {
 	c, ok := anyCall(req)
 	if tool, isTool := req.(mcp.CallToolRequest); isTool && len(c.arguments) > 0 {
-		sent := c.arguments // without Protect, the handler may read either form of the arguments
+		// Without Protect, the handler may read RawArguments or Arguments. If they differ,
+		// the token is bound to both.
+		sent := c.arguments
 		if text, written := textOf(tool.Params.Arguments, sent); written {
 			c.arguments = text
 			c.bindSent(sent, p.policy.MaxArguments)
 		} else {
-			c.arguments = []byte(removed) // no token can be bound to it
+			c.arguments = []byte(notJSON) // no token can be bound to it
 		}
 	}
 	if !ok {

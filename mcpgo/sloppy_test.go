@@ -97,16 +97,19 @@ func TestAnswersWithoutAQuestionMustBeOfOneKind(t *testing.T) {
 	mcpgo.Protect(srv, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Unsolicited: []string{"echo"}, Logger: l.logger()})
 	addHandlers(srv)
 	for answer, want := range map[string]string{
-		`{"action":"decline","content":{"yes":true}}`:                                   `state="" answers=1 action=decline content=<nil>`,
-		`{"action":"accept","content":{"yes":true}}`:                                    `state="" answers=1 action=accept content=map[yes:true]`,
-		`{"action":"accept","content":{"a":null},"roots":[]}`:                           `state="" answers=0`,
-		`{"action":"accept","content":{"a":null}}`:                                      `state="" answers=0`,
-		`{"roots":[{"uri":"file:///"}]}`:                                                `state="" answers=1`,
-		`{"role":"user","model":"m","content":{"type":"text","text":"x"}}`:              `state="" answers=1`,
-		`{"role":"user","model":"m","content":{"type":"text","text":null}}`:             `state="" answers=0`,
-		`{"role":"user","model":"m","content":{"type":"tool_result","content":[null]}}`: `state="" answers=0`,
-		`{"role":"user","model":"m","content":[[{"type":"text","text":"x"}]]}`:          `state="" answers=0`,
-		`{"role":"user","model":"m","content":{"type":""}}`:                             `state="" answers=0`,
+		`{"action":"decline","content":{"yes":true}}`:                                                          `state="" answers=1 action=decline content=<nil>`,
+		`{"action":"accept","content":{"yes":true}}`:                                                           `state="" answers=1 action=accept content=map[yes:true]`,
+		`{"action":"accept","content":{"a":null},"roots":[]}`:                                                  `state="" answers=0`,
+		`{"action":"accept","content":{"a":null}}`:                                                             `state="" answers=0`,
+		`{"roots":[{"uri":"file:///"}]}`:                                                                       `state="" answers=1`,
+		`{"role":"user","model":"m","content":{"type":"text","text":"x"}}`:                                     `state="" answers=1`,
+		`{"role":"user","model":"m","content":{"type":"text","text":null}}`:                                    `state="" answers=0`,
+		`{"role":"user","model":"m","content":{"type":"tool_use","id":"1","name":"n","input":{"after":null}}}`: `state="" answers=1`,
+		`{"role":"user","model":"m","content":[{"type":"tool_result","content":[{"type":"text","text":"x","_meta":null}],"structuredContent":{"a":[null]}}]}`: `state="" answers=1`,
+		`{"role":"user","model":"m","content":[{"type":"tool_result","content":[{"type":"text","text":null}]}]}`:                                              `state="" answers=0`,
+		`{"role":"user","model":"m","content":{"type":"tool_result","content":[null]}}`:                                                                       `state="" answers=0`,
+		`{"role":"user","model":"m","content":[[{"type":"text","text":"x"}]]}`:                                                                                `state="" answers=0`,
+		`{"role":"user","model":"m","content":{"type":""}}`:                                                                                                   `state="" answers=0`,
 		`{}`: `state="" answers=0`, `null`: `state="" answers=0`, `7`: `state="" answers=0`,
 	} {
 		if r := send(t.Context(), t, srv, "tools/call", `"name":"echo","inputResponses":{"ok":`+answer+`}`); r.text() != want {
@@ -576,5 +579,47 @@ func TestTheNamesOfAnswersAreKnown(t *testing.T) {
 		if got := strings.Join(slices.Sorted(maps.Keys(names)), " "); got != want {
 			t.Errorf("mcp-go reads %s, not %s: tell the function exact", got, want)
 		}
+	}
+}
+
+// TestAPagedToolServesOnlyItsOwnServer mounts a paged tool on another protected server, whose
+// users and names it does not know.
+func TestAPagedToolServesOnlyItsOwnServer(t *testing.T) {
+	mounts := map[string]func(main, sub *server.MCPServer){
+		"its handler": func(main, sub *server.MCPServer) {
+			for _, tool := range sub.ListTools() {
+				main.AddTool(tool.Tool, tool.Handler)
+			}
+		},
+		"its handler under another name": func(main, sub *server.MCPServer) {
+			tool := *sub.GetTool("rows")
+			tool.Tool.Name = "a_rows"
+			main.AddTools(tool)
+		},
+		"a handler that calls it": func(main, sub *server.MCPServer) {
+			main.AddTool(mcp.NewTool("rows"), sub.GetTool("rows").Handler)
+		},
+	}
+	for name, mount := range mounts {
+		l := new(log)
+		sub := server.NewMCPServer("sub", "1")
+		p := mcpgo.Protect(sub, boundary(t, l, nil), &mcpgo.Options{AllowAnonymous: true, Logger: l.logger()})
+		mcpgo.AddPagedTool(p, mcp.NewTool("rows"), func(context.Context, mcp.CallToolRequest, map[string]any, *string) ([]string, *string, error) {
+			next := "position"
+			return []string{}, &next, nil
+		}, nil)
+		main := server.NewMCPServer("main", "1")
+		mcpgo.Protect(main, boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
+		mount(main, sub)
+		alice := as(t.Context(), "alice")
+		if r := send(alice, t, sub, "tools/call", `"name":"rows"`); r.Error != nil {
+			t.Errorf("%s: its own server: %s", name, r.raw)
+		}
+		for tool := range main.ListTools() {
+			if r := send(alice, t, main, "tools/call", `"name":`+quote(tool)); r.Error == nil {
+				t.Errorf("%s: %s", name, r.raw)
+			}
+		}
+		has(t, l, "a call of a paged tool has not come through the middleware of its server")
 	}
 }

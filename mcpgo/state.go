@@ -15,9 +15,9 @@ import (
 
 // ErrNotProtected is returned by [State] and [SetState] in a call that came through no
 // boundary. In such a call, State would return whatever the client sent, and the client
-// could read what SetState writes. State also returns it for a request with a state that
-// came through no boundary: one that a handler built, for example from its own arguments.
-// State and SetState also log this error, to slog.Default().
+// could read what SetState writes. State also returns it for a request that a handler built
+// itself, for example from its own arguments, if the state in that request came through no
+// boundary. State and SetState also log this error, to slog.Default().
 var ErrNotProtected = errors.New("mcpgo: the call has not come through a boundary: call Protect on its server, " +
 	"and pass the context and the request that the handler got; in a test, pass mcpgotest.Context")
 

@@ -2,9 +2,12 @@ package mcpgo_test
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 )
@@ -67,5 +70,63 @@ func TestAToolThatRunsAsATaskCannotAsk(t *testing.T) {
 	has(t, l, "a tool that runs as a task cannot ask")
 	if r := send(alice, t, srv, "tools/call", `"name":"both"`); r.Result.ResultType != "input_required" {
 		t.Errorf("without a task: %s", r.raw)
+	}
+}
+
+// The threat model warns of this limit of mcp-go. If this test fails, mcp-go has changed:
+// correct the threat model.
+func TestAnyClientReachesTheTasksOfOthers(t *testing.T) {
+	srv := protected(t, new(log), server.WithTaskCapabilities(true, true, true))
+	srv.AddTool(mcp.NewTool("report", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		user, _ := userFromContext(ctx)
+		return mcp.NewToolResultText("of " + user), nil
+	})
+	ended := make(chan struct{})
+	t.Cleanup(func() { close(ended) })
+	srv.AddTool(mcp.NewTool("slow", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		<-ended
+		return mcp.NewToolResultText("done"), nil
+	})
+	url := listening(t, server.NewStreamableHTTPServer(srv, server.WithHTTPContextFunc(fromHeader)))
+	onSession := func(user string) func(method string, params any) string {
+		c := dial(t, srv, "streamable HTTP with sessions", user, new(yes), client.WithProtocolVersion("2025-11-25"))
+		if c.GetSessionId() == "" {
+			t.Fatal("no session")
+		}
+		return func(method string, params any) string {
+			t.Helper()
+			response, err := c.GetTransport().SendRequest(t.Context(), transport.JSONRPCRequest{JSONRPC: "2.0", ID: mcp.NewRequestId(method), Method: method, Params: params})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(response.Result)
+		}
+	}
+	idIn := func(created string) string {
+		t.Helper()
+		id := regexp.MustCompile(`"taskId":"([^"]+)"`).FindStringSubmatch(created)
+		if id == nil {
+			t.Fatalf("no task: %s", created)
+		}
+		return id[1]
+	}
+	alice, eve := onSession("alice"), onSession("eve")
+
+	// A task of a call without a session belongs to every session.
+	report, slow := idIn(post(t, url, "alice", "tools/call", "report", `"task":{}`)), idIn(post(t, url, "alice", "tools/call", "slow", `"task":{}`))
+	if list := eve("tasks/list", nil); !strings.Contains(list, report) || !strings.Contains(list, slow) {
+		t.Errorf("the list lacks a task of alice: %s", list)
+	}
+	if result := eve("tasks/result", mcp.TaskResultParams{TaskId: report}); !strings.Contains(result, "of alice") {
+		t.Errorf("the result: %s", result)
+	}
+	if cancelled := eve("tasks/cancel", mcp.CancelTaskParams{TaskId: slow}); !strings.Contains(cancelled, `"status":"cancelled"`) {
+		t.Errorf("the cancelled task: %s", cancelled)
+	}
+
+	// A request without a session reaches the tasks of all sessions.
+	slow = idIn(alice("tools/call", map[string]any{"name": "slow", "task": map[string]any{}}))
+	if cancelled := post(t, url, "eve", "tasks/cancel", slow, `"taskId":`+quote(slow)); !strings.Contains(cancelled, `"status":"cancelled"`) {
+		t.Errorf("the cancelled task of a session: %s", cancelled)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// Call is the context of a call whose state and answers have passed a boundary. A Call is
-// itself a context, so marking a context takes only one allocation.
+// Call is a context that marks a call whose state and answers have passed a boundary. It is
+// the context and the mark in one value, so that both take only one allocation.
 type Call struct {
 	context.Context
 	Server *server.MCPServer // nil in tests of handlers
@@ -35,8 +35,8 @@ type Arguments struct {
 	Refused error  // not nil if the arguments were refused after hooks had seen them
 
 	IsTask      bool        // true if the call runs as a task
-	IsForgotten bool        // true if the texts were removed, because the task has run
-	Timeout     *time.Timer // removes the texts of a task in any case; nil if there is none
+	IsForgotten bool        // true if the texts of a task were removed
+	Timeout     *time.Timer // removes the texts of a task ten minutes after the call, if they are still there; nil if no timer was started
 
 	isDecoded bool
 	decoded   any

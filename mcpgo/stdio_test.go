@@ -1,0 +1,199 @@
+package mcpgo_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal/mcpgo"
+)
+
+// connection is what a client has of a daemon that starts a stdio server for each connection.
+type connection struct {
+	net.Conn
+	lines *bufio.Scanner
+	ended chan struct{} // closed when the server has ended
+}
+
+func connect(t *testing.T, protection *mcpgo.Protection, user string) *connection {
+	t.Helper()
+	srv := server.NewMCPServer("daemon", "1")
+	protection.Install(srv)
+	addHandlers(srv)
+	return listen(t, srv, user)
+}
+
+func listen(t *testing.T, srv *server.MCPServer, user string) *connection {
+	t.Helper()
+	here, there := net.Pipe()
+	stdio := server.NewStdioServer(srv)
+	stdio.SetContextFunc(func(ctx context.Context) context.Context { return as(ctx, user) })
+	c := &connection{here, bufio.NewScanner(here), make(chan struct{})}
+	go func() {
+		defer close(c.ended)
+		stdio.Listen(t.Context(), there, there)
+	}()
+	t.Cleanup(c.end)
+	c.write(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}}`)
+	c.read(t)
+	return c
+}
+
+func (c *connection) write(message string) { fmt.Fprintln(c, message) }
+
+func (c *connection) end() {
+	c.Close()
+	<-c.ended
+}
+
+func (c *connection) read(t *testing.T) (text string, id json.RawMessage) {
+	t.Helper()
+	if !c.lines.Scan() {
+		t.Fatal("the connection has ended")
+	}
+	var message struct{ ID json.RawMessage }
+	if err := json.Unmarshal(c.lines.Bytes(), &message); err != nil {
+		t.Fatal(err)
+	}
+	return c.lines.Text(), message.ID
+}
+
+const (
+	askOverStdio = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ask","arguments":{"x":1}}}`
+	answering    = `{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"yes":true}}}`
+)
+
+func TestAnOlderClientIsNotAskedIfStdioServersShareASession(t *testing.T) {
+	l := new(log)
+	protection := mcpgo.Prepare(boundary(t, l, nil), &mcpgo.Options{Principal: userFromContext, Logger: l.logger()})
+	t.Cleanup(mcpgo.ForgetSharedStdio)
+
+	// One server after the other is no problem.
+	for range 2 {
+		alone := connect(t, protection, "alice")
+		alone.write(askOverStdio)
+		_, id := alone.read(t)
+		alone.write(fmt.Sprintf(answering, id))
+		if text, _ := alone.read(t); !strings.Contains(text, "action=accept") {
+			t.Errorf("got %s", text)
+		}
+		alone.end()
+	}
+
+	// The client of another server can neither be asked in place of alice, nor answer for her.
+	alice := connect(t, protection, "alice")
+	alice.write(askOverStdio)
+	_, id := alice.read(t)
+	bob := connect(t, protection, "bob")
+	bob.write(fmt.Sprintf(answering, id))
+	if text, _ := alice.read(t); !strings.Contains(text, "Internal error") {
+		t.Errorf("bob answered for alice: %s", text)
+	}
+	alice.write(askOverStdio)
+	if text, _ := alice.read(t); !strings.Contains(text, "Internal error") {
+		t.Errorf("alice was asked: %s", text)
+	}
+	bob.end()
+	alice.write(askOverStdio)
+	if text, _ := alice.read(t); !strings.Contains(text, "Internal error") {
+		t.Errorf("alice was asked: %s", text)
+	}
+	has(t, l, "two connections were served over stdio in this process")
+}
+
+// TestASharedStdioSessionIsNoticedInEveryWay ends the session while its connection is still
+// open, which lets mcp-go accept a second one.
+func TestASharedStdioSessionIsNoticedInEveryWay(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, srv *server.MCPServer){
+		"by the author": func(t *testing.T, srv *server.MCPServer) { srv.UnregisterSession(context.Background(), "stdio") },
+		"by an HTTP client": func(t *testing.T, srv *server.MCPServer) {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, listening(t, server.NewStreamableHTTPServer(srv)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Mcp-Session-Id", "stdio")
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(mcpgo.ForgetSharedStdio)
+			l := new(log)
+			srv := protected(t, l)
+			alice := listen(t, srv, "alice")
+			end(t, srv)
+			listen(t, srv, "bob")
+			alice.write(askOverStdio)
+			if text, _ := alice.read(t); !strings.Contains(text, "Internal error") {
+				t.Errorf("alice was asked: %s", text)
+			}
+		})
+	}
+}
+
+// TestARequestOfAHandlerIsNoSecondConnection has a handler call a tool through HandleMessage.
+func TestARequestOfAHandlerIsNoSecondConnection(t *testing.T) {
+	for name, own := range map[string]bool{"on its own server": true, "on another server": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(mcpgo.ForgetSharedStdio)
+			l := new(log)
+			srv := protected(t, l)
+			backend := srv
+			if !own {
+				backend = protected(t, l)
+			}
+			srv.AddTool(mcp.NewTool("compose"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				backend.HandleMessage(ctx, json.RawMessage(`{"jsonrpc":"2.0","id":99,"method":"tools/call","params":{"name":"echo"}}`))
+				return mcp.NewToolResultText("composed"), nil
+			})
+			alice := listen(t, srv, "alice")
+			alice.write(`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"compose"}}`)
+			alice.read(t)
+			alice.write(askOverStdio)
+			if text, _ := alice.read(t); !strings.Contains(text, "elicitation/create") {
+				t.Errorf("alice was not asked: %s", text)
+			}
+		})
+	}
+}
+
+func TestRemovingTheHooksForSessionsIsRefused(t *testing.T) {
+	for name, remove := range map[string]func(*server.Hooks){
+		"begin": func(h *server.Hooks) { h.OnRegisterSession = nil },
+		"end":   func(h *server.Hooks) { h.OnUnregisterSession = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := new(log)
+			srv := protected(t, l, server.WithPaginationLimit(1))
+			remove(srv.GetHooks())
+			refusesEverything(t, srv, l)
+		})
+	}
+}
+
+// TestACopyOfAServerIsRefused copies a server with reflect, because go vet finds other copies.
+func TestACopyOfAServerIsRefused(t *testing.T) {
+	l := new(log)
+	srv := protected(t, l)
+	copied := reflect.New(reflect.TypeFor[server.MCPServer]())
+	copied.Elem().Set(reflect.ValueOf(srv).Elem())
+	alice := as(t.Context(), "alice")
+	for _, params := range []string{`"name":"ask"`, `"name":"echo"`} {
+		if r := send(alice, t, copied.Interface().(*server.MCPServer), "tools/call", params); r.Error == nil {
+			t.Errorf("got %s", r.raw)
+		}
+	}
+	has(t, l, "use a pointer to it")
+}
