@@ -26,7 +26,7 @@ func FuzzLines(f *testing.F) {
 		var out bytes.Buffer
 		s := &session{proxy: p, caller: mcpseal.User("alice"), client: newLineWriter(&out), server: newLineWriter(stdin), log: io.Discard}
 
-		var lists []string // the ids of requests for lists
+		lists := map[string]bool{} // by the likeness of an id: whether each request with it was for a list
 		go func() {
 			defer output.Close()
 			answers := bytes.SplitAfter(bytes.ReplaceAll(fromServer, []byte("#"), []byte(canary)), []byte("\n"))
@@ -44,11 +44,9 @@ func FuzzLines(f *testing.F) {
 					break
 				}
 				if got, method, ok := head(line); ok && method && got != "" {
-					if id = got; !isList(line) {
-						lists = slices.DeleteFunc(lists, func(list string) bool { return list == id })
-					} else if !slices.Contains(lists, id) {
-						lists = append(lists, id)
-					}
+					id = got
+					always, used := lists[likeness(id)]
+					lists[likeness(id)] = isList(line) && (always || !used)
 				}
 				answer()
 			}
@@ -79,12 +77,12 @@ func FuzzLines(f *testing.F) {
 func isList(line []byte) bool {
 	var m struct{ Method string }
 	json.Unmarshal(line, &m)
-	return strings.HasSuffix(m.Method, "/list") && m.Method != "roots/list"
+	return slices.Contains([]string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "tasks/list"}, m.Method)
 }
 
 // leaks reports whether a message has the canary as its state, or as its cursor if it answers
 // a list. It takes every member of either name for one, in any case.
-func leaks(line []byte, lists []string) bool {
+func leaks(line []byte, lists map[string]bool) bool {
 	var head struct{ ID json.RawMessage }
 	json.Unmarshal(line, &head)
 	for _, place := range members(line) {
@@ -93,7 +91,7 @@ func leaks(line []byte, lists []string) bool {
 		}
 		for _, member := range members(place.value) {
 			state := strings.EqualFold(member.name, "requestState")
-			cursor := strings.EqualFold(member.name, "nextCursor") && slices.Contains(lists, string(head.ID))
+			cursor := strings.EqualFold(member.name, "nextCursor") && lists[likeness(string(head.ID))]
 			if (state || cursor) && bytes.Contains(member.value, []byte(canary)) {
 				return true
 			}
