@@ -133,8 +133,8 @@ func (b *Boundary) Config() Config { return b.config }
 
 // alwaysDemanded returns the claims that this boundary demands of every token.
 func (b *Boundary) alwaysDemanded() ClaimSet {
-	// ClaimUser is always demanded: a token without this claim would also open for callers
-	// that have no user name.
+	// ClaimUser is demanded even if the service has no users: a token without this claim
+	// would open for every caller, with or without a user name.
 	demanded := ClaimRequest | ClaimArguments | ClaimUser | ClaimQuestions
 	if b.config.Audience != "" {
 		demanded |= ClaimAudience

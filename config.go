@@ -21,8 +21,8 @@ type Config struct {
 	// format of another MCP implementation or of your own service. Nil means native tokens,
 	// sealed with Keys.
 	Format Format
-	// Waive names claims that this config demands but Format cannot carry. The boundary does
-	// without these claims. Zero waives none.
+	// Waive is a set of claims that this config demands but Format cannot carry. The boundary
+	// does without these claims. Zero waives none.
 	Waive ClaimSet
 	// AlsoOpen lists further formats, whose tokens the boundary opens but never seals. At
 	// most one format, whether in Format or in AlsoOpen, may have no prefix. Cursors are
@@ -45,8 +45,8 @@ type Config struct {
 	// keeps its expiry even if TTL is lowered later.
 	TTL time.Duration
 	// URLTTL replaces TTL for the token of a round that asks the user to open a URL, even if
-	// the round asks other things too. 0 means the same as TTL. Set it if what users do
-	// at the URL takes longer than TTL, such as a payment.
+	// the round asks other things too. 0 means the same as TTL. Set it if what users do at
+	// the URL, such as a payment, takes longer than TTL.
 	URLTTL time.Duration
 	// MaxFlow is how long all rounds of a flow may take together, counted from when its
 	// first token was sealed. 0 means 1 hour, NoLimit means no limit.
@@ -56,8 +56,8 @@ type Config struct {
 	MaxRounds int
 
 	// Replay is the store that makes each token work only once. Nil means that a token works
-	// any number of times until it expires. Set it if it does harm to run a handler twice
-	// with the same answers.
+	// any number of times until it expires. Set Replay if running a handler twice with the
+	// same answers does harm.
 	Replay ReplayStore
 	// ReplayTools limits single use to the tokens of these tools. Empty means that Replay
 	// makes the tokens of all requests work only once.
@@ -99,8 +99,8 @@ type AskAgain uint8
 const (
 	// AskAgainIfExpired is for tokens that are too old but otherwise right: genuine, and
 	// sealed for this request, user and service. So only the rightful user learns that a
-	// token has expired, which they could also tell from a clock. If a claim was waived for
-	// the token's format, Open still returns an error.
+	// token has expired, which they could also tell from a clock. Open still returns an
+	// error for an expired token if a claim was waived for its format.
 	AskAgainIfExpired AskAgain = iota + 1
 	// AskAgainAlways is for every rejected token, whatever the reason. Servers built on
 	// mcp.d, another MCP implementation, behave like this. A server with AskAgainAlways

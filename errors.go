@@ -95,9 +95,10 @@ func Wire(err error) WireError {
 // A Reason is an error, so that a [Codec] or a [Format] can return it.
 type Reason string
 
-// The reasons why a token is rejected, or a state is not sealed. The first four are about
-// tokens that were not shown to be genuine; the others are about genuine tokens, about
-// the request, or about the service itself.
+// The reasons why a token is rejected, or a state is not sealed. The first three mean
+// that the token was not verified as genuine. ReasonTooLarge means the same if it is
+// about a token that came in. The others are about genuine tokens, about the request, or
+// about the service itself.
 const (
 	ReasonMalformed  Reason = "malformed"   // the text does not have the form of a token
 	ReasonUnknownKey Reason = "unknown_key" // the token was sealed with a key that is not in the ring
@@ -117,7 +118,7 @@ const (
 	ReasonClaimMissing  Reason = "claim_missing"   // the token's format cannot carry a claim that the config demands
 
 	ReasonCodecFailed     Reason = "codec_failed"     // the codec, format or key source failed
-	ReasonPrincipalFailed Reason = "principal_failed" // the principal could not tell who is calling
+	ReasonPrincipalFailed Reason = "principal_failed" // the function Request.Principal could not tell who is calling
 	ReasonStoreFailed     Reason = "store_failed"     // the replay store failed or took too long
 
 	ReasonCanceled Reason = "canceled" // the caller canceled the request while the token was checked; the token may count as used
@@ -127,9 +128,10 @@ const (
 	ReasonMisuse        Reason = "misuse"         // the Round passed to Seal comes from another boundary, or from none
 )
 
-// Level returns the log level for a rejection: error if the service failed and its
-// operator must act, warning if the cause is what a client sent. Use Level if you log
-// rejections yourself.
+// Level returns the log level for a rejection with this reason. It is error for
+// [ReasonCodecFailed], [ReasonPrincipalFailed] and [ReasonStoreFailed], because then the
+// service failed and its operator must act. For every other reason it is warning. Use
+// Level if you log rejections yourself.
 func (r Reason) Level() slog.Level {
 	switch r {
 	case ReasonCodecFailed, ReasonPrincipalFailed, ReasonStoreFailed:

@@ -17,10 +17,11 @@ import (
 //
 // A format checks that a token is genuine. It also checks that the token is bound to this
 // method and target, user and service, as far as the format carries those claims. The
-// boundary checks everything else, the arguments included. For each sealed token exactly
-// one text opens. A format is called concurrently and keeps neither the binding nor the
-// claims. It refuses a token with a user if the request has no user, and a token without
-// a user if the request has one; the same goes for the service.
+// boundary checks everything else, the arguments included. Each sealed token has exactly
+// one text: a format refuses any other text, even one that decodes to the same bytes. A
+// format is called concurrently and keeps neither the binding nor the claims. It refuses
+// a token with a user if the request has no user, and a token without a user if the
+// request has one; the same goes for the service.
 //
 // An error that wraps one of the reasons from [ReasonMalformed] to [ReasonUser] says why
 // the token is refused. Any other error, or a panic, means that the format failed.

@@ -182,7 +182,7 @@ func (r *Round) Completed(ctx context.Context) {
 	}
 	e := b.event(OpSeal, time.Time{}, r, nil, "")
 	b.logContext(ctx, slog.LevelError, "mcpseal: a complete result has a state, which was removed: "+
-		"a handler that asks without questions sets inputRequests to an empty object",
+		"a result that asks without questions needs an InputRequests that is empty and not nil (official SDK), or the ResultType mcp.ResultTypeInputRequired (mcp-go)",
 		slog.String("method", e.Method), slog.String("target", e.Target))
 }
 

@@ -163,8 +163,8 @@ func (f *acceptedFormat) sameArguments(round *Round) bool {
 }
 
 // timeReason returns why the token's times or its round are refused, or "" if they are
-// accepted. Each condition is written as !(what is accepted), so that a nonsense number
-// is refused. Pass true as hasFlow if the token's format carries [ClaimFlow].
+// accepted. Each condition has the form !(what is accepted), so that everything else is
+// refused. Pass true as hasFlow if the token's format carries [ClaimFlow].
 func timeReason(now int64, c *Claims, hasFlow bool, maxFlow time.Duration, maxRounds int) Reason {
 	if !(now < c.Expires) {
 		return ReasonExpired

@@ -19,9 +19,10 @@ import (
 // what failed.
 type PlainError = plain.Error
 
-// PlainText returns a client's text in a form that a log may show: quoted unless it
-// is plain ASCII, and cut at 128 bytes. Use PlainText for every text from a client that
-// your adapter logs.
+// PlainText returns a client's text in a form that a log may show. A text of at most 128
+// bytes stays as it is if it has only printable ASCII characters, and neither " nor \. Any
+// other text is quoted as in Go source, in ASCII, and cut at 128 bytes. Use PlainText for
+// every text from a client that your adapter logs.
 func PlainText(text string) string { return plain.Text(text) }
 
 // PartError is the error or panic of a part that a server's author supplied, such as a
@@ -110,7 +111,9 @@ func guard(part func() error, defaultReason Reason, allowed ...Reason) *failure 
 }
 
 // guardFormat calls a format. If the format returns a *failure, guardFormat returns that
-// failure unchanged. It turns any other error, or a panic, into a failure as guard does.
+// failure unchanged. It turns an error that says why the arguments have no digest into the
+// failure that undigested returns. It turns any other error, or a panic, into a failure as
+// guard does.
 func guardFormat(call func() error) (fail *failure) {
 	other := guard(func() error {
 		err := call()

@@ -38,7 +38,8 @@ type ReplayStore interface {
 // such a store directly, so [Config.ReplayTimeout] and the limit of 2,000 calls do not
 // apply. Implement a NonBlockingStore if your store is in the memory of this process.
 //
-// The suite sealtest.TestReplayStore checks this too, as far as a test can.
+// The suite sealtest.TestReplayStore also checks, as far as a test can, that Spend does not
+// block.
 type NonBlockingStore interface {
 	ReplayStore
 	// NonBlocking returns the store itself, or nil if its Spend can block after all. A
@@ -119,8 +120,8 @@ func (b *Boundary) callStore(ctx context.Context, use Use) *failure {
 	}, ReasonStoreFailed, ReasonReplayed)
 }
 
-// ownerID returns an id for a user. The id is always the same at this boundary, and
-// different at any other boundary. It is zero if the user's name is "".
+// ownerID returns an id for a user. A user always has the same id at this boundary, and
+// another id at any other boundary. The id is zero if the user's name is "".
 func (b *Boundary) ownerID(user string) (id [16]byte) {
 	if user == "" {
 		return id

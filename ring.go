@@ -19,10 +19,11 @@ type ringKeys struct {
 	ephemeral bool
 }
 
-// NewRing makes a ring of keys that your program read itself; package keys reads them
-// from a file or from the environment. To rotate, first add the new key at the end of the
-// ring on every replica. Then move it to the front. Drop the old key when its last token
-// or cursor has expired: after TTL, URLTTL or the TTL of cursors, whichever is longest.
+// NewRing makes a ring of keys that your program has read itself. To read keys from a file
+// or from the environment, use package keys instead. To rotate, first add the new key at
+// the end of the ring on every replica. Then move it to the front. Drop the old key when
+// its last token or cursor has expired: after TTL, URLTTL or the TTL of cursors, whichever
+// is longest.
 func NewRing(keys ...Key) (*Ring, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("mcpseal: a ring needs at least one key; " + howToMakeAKey)

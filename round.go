@@ -67,8 +67,8 @@ func (r *Round) Asked(yield func(Question) bool) { r.questions.inOrder(yield) }
 
 // Waived returns the claims that the token's format cannot carry and the operator waived.
 // It is zero on a first round. For an unsealed format, such as compat.Plaintext, the
-// result never has [ClaimWording] and [ClaimSingleUse]. An adapter calls Waived to find
-// out what it must check itself.
+// result has neither [ClaimWording] nor [ClaimSingleUse], even if the operator waived
+// them. An adapter calls Waived to find out what it must check itself.
 func (r *Round) Waived() ClaimSet { return r.waived }
 
 // Expires returns the expiry of the last token that this round sealed, or the zero
@@ -110,7 +110,8 @@ type Request struct {
 	Arguments []byte
 	// Principal tells who is calling; nil means that there is no user. The boundary calls it
 	// when it opens or seals a token: once a round, or twice if a token was rejected and
-	// [Config.AskAgain] is set.
+	// [Config.AskAgain] is set. On a first round only Seal calls it, so its result must not
+	// change until Seal returns.
 	Principal Principal
 }
 

@@ -1,6 +1,9 @@
 package adapter
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Arguments is a copy of a call's arguments as JSON. Make it when the call arrives:
 // handlers and inner middleware may change the arguments before anything is sealed. The
@@ -47,18 +50,22 @@ func (a *Arguments) Release() {
 	argumentsPool.Put(a)
 }
 
-// AppendStrings appends members to dst as a JSON object. The order of the members is
-// random; the digest of the arguments does not depend on their order. Use AppendStrings
-// if you keep the memory of the copy yourself; otherwise use [CopyStrings].
+// AppendStrings appends members to dst as a JSON object, sorted by name, so that the same
+// members always have the same digest. Use AppendStrings if you have a buffer of your own for
+// the copy; otherwise use [CopyStrings].
 func AppendStrings(dst []byte, members map[string]string) []byte {
+	var room [16]string // on the stack, and enough for most requests
+	names := room[:0]
+	for name := range members {
+		names = append(names, name)
+	}
+	slices.Sort(names)
 	dst = append(dst, '{')
-	first := true
-	for name, value := range members {
-		if !first {
+	for i, name := range names {
+		if i > 0 {
 			dst = append(dst, ',')
 		}
-		first = false
-		dst = appendString(append(appendString(dst, name), ':'), value)
+		dst = appendString(append(appendString(dst, name), ':'), members[name])
 	}
 	return append(dst, '}')
 }

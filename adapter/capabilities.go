@@ -80,8 +80,9 @@ func MissingCapabilities(needs ...Need) mcpseal.WireError {
 	return mcpseal.WireError{Code: -32021, Message: "Missing required client capabilities", Data: data}
 }
 
-// CapabilityNames returns a sorted list of the capabilities that questions need, such as
-// elicitation.form. Use it with an SDK that cannot send the data of an error.
+// CapabilityNames returns the names of the capabilities that questions need, sorted and
+// separated by commas, such as "elicitation.form, roots". Use it with an SDK that cannot
+// send the data of an error.
 func CapabilityNames(needs ...Need) string { return strings.Join(names(needs), ", ") }
 
 func names(needs []Need) (names []string) {

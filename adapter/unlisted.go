@@ -31,8 +31,8 @@ func (u *Unlisted) Expect(option string, tools []string) {
 
 // Page checks which tools are on one page of the list of tools. The first page has number
 // 0. After the last page, Page logs a warning, once, about each tool that was on no page.
-// Another replica may have served some of the pages. So Page warns only if it has seen a
-// page with every number. Call Page for each result of tools/list.
+// Another replica may have served some of the pages. So Page warns only if it has seen
+// all pages, from number 0 to the last. Call Page for each result of tools/list.
 func (u *Unlisted) Page(ctx context.Context, number int, last bool, tools iter.Seq[string], logger func() *slog.Logger) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -109,7 +109,9 @@ func (c *Config) setDefaults() error {
 	}
 	chosen := c.TTL != 0
 	if !chosen {
-		c.TTL = defaultTTL // Outlast is not called for this default: a key source allows one hour unless it was set to less
+		// Outlast is not called for the default TTL, which is one hour: a key source of package
+		// keys keeps its keys for at least that long, unless keys.Options.LongestTTL is lower.
+		c.TTL = defaultTTL
 	}
 	if c.TTL < time.Second || c.TTL > maxTTL {
 		return fmt.Errorf("cursor: Config.TTL is %v, not between 1s and %v", c.TTL, maxTTL)

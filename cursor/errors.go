@@ -45,8 +45,8 @@ func (e *RejectError) Is(target error) bool { return target == e.kind() }
 // Log the returned error if you write your own record of the rejection.
 func (e *RejectError) Cause() error { return e.cause.OrNil() }
 
-// IssueError means that a cursor was not issued. Send the client what [Wire] returns,
-// because the text of an IssueError has the reason.
+// IssueError means that a cursor was not issued. Its text has the reason, which the client
+// must not see: send the client what [Wire] returns.
 type IssueError struct {
 	Reason mcpseal.Reason // tells the operator why
 	cause  *callback.Error

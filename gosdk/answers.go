@@ -12,8 +12,8 @@ import (
 )
 
 // keep returns the answers that a handler may see. It drops an answer if screenAnswer
-// returns nil for it, or if the function accepts returns false for its key and kind. If
-// all answers stay as they are, keep returns the map that it got, not a copy.
+// returns nil for it, or if accepts(key, kind) is false for its key and kind. If all
+// answers stay as they are, keep returns the map that it got, not a copy.
 func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) mcp.InputResponseMap {
 	if len(answers) > 0 && allFit(answers, accepts) {
 		return answers
@@ -30,7 +30,7 @@ func keep(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Ki
 	return kept
 }
 
-// allFit reports whether keep leaves all answers as they are.
+// allFit reports whether the function keep may return all answers unchanged.
 func allFit(answers mcp.InputResponseMap, accepts func(key string, kind mcpseal.Kind) bool) bool {
 	for key, answer := range answers {
 		if answer == nil || screenAnswer(answer) != answer || !accepts(key, passage.KindOfAnswer(answer)) {

@@ -42,7 +42,7 @@ func (call *passing) handOver(round *mcpseal.Round, req mcp.Request, state strin
 // because handlers and inner middleware may change the request before anything is
 // sealed.
 type caller struct {
-	request   mcp.Request // the request for Options.Principal; nil if that option is not set
+	request   mcp.Request // the request that Options.Principal gets; nil if that option is not set
 	hasHeader bool
 	hasToken  bool
 	onSession bool // true if the request is on an older client's session over HTTP

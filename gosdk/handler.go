@@ -48,9 +48,9 @@ type HandlerOptions struct {
 	//
 	// Set both HandlerOptions.Principal and Options.Principal or neither, and let both
 	// return the same name for a user. If the names differ on a session of an older
-	// client, calls on that session can neither ask questions nor use cursors. If such
-	// calls could ask, another user could answer: anyone to whom
-	// HandlerOptions.Principal gives the same name as the caller.
+	// client, calls on that session can neither ask questions nor use cursors. Different
+	// names may mean that HandlerOptions.Principal gives one name to two users. These
+	// users share their sessions, so one could answer the other's questions.
 	Principal func(*http.Request) (string, error)
 	// MaxSessions is how many sessions may be open at once. 0 means 10,000.
 	MaxSessions int
@@ -186,7 +186,7 @@ func (h *handler) openSession(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(ctx)
 	answer := &answer{ResponseWriter: w, before: func(status int) {
 		h.sessions.link(opening, w.Header().Get(sessionHeader), server)
-		if opening != nil && status < 300 && hasMessage(body, "notifications/initialized", false) { // the notification came in the same batch
+		if opening != nil && status < 300 && hasMessage(body, "notifications/initialized", false) { // the batch with the initialize request also has this notification
 			h.sessions.markInitialized(opening)
 		}
 	}}
@@ -297,7 +297,7 @@ type (
 type sessionMark struct {
 	named     bool   // true if HandlerOptions.Principal is set, and so names the owners of sessions
 	onSession bool   // true if the request is on a session of an older client
-	owner     string // the name of the user who opened the session; "" if the user has none
+	owner     string // the name of the user who opened the session; "" for a user without a name
 
 	alive func() context.Context // returns a context that is done when the session ends; nil for a request without a session
 }
@@ -321,14 +321,14 @@ func whileOpen(ctx context.Context, req mcp.Request) (context.Context, context.C
 // markNamed is the mark of requests without a session, if HandlerOptions.Principal is set.
 var markNamed = &sessionMark{named: true}
 
-// noteServer wraps getServer. The wrapper also stores the server that getServer
-// returned, for openSession: it stores the server in the variable to which the value of
-// serverKey in the request's context points.
+// noteServer wraps getServer, so that openSession learns which server getServer returned.
+// openSession puts a pointer to a variable into the request's context, with the key
+// serverKey. The wrapper stores the server in that variable.
 func noteServer(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
 	return func(r *http.Request) *mcp.Server {
 		server := getServer(r)
-		if note, ok := r.Context().Value(serverKey{}).(**mcp.Server); ok {
-			*note = server
+		if variable, ok := r.Context().Value(serverKey{}).(**mcp.Server); ok {
+			*variable = server
 		}
 		return server
 	}

@@ -181,7 +181,9 @@ func (p *Protection) checkWithin(ctx *passing, c call, result mcp.Result, err er
 		return nil
 	}
 	if err != nil {
-		return err // the handler's own error: the SDK has not sent the questions yet, so this is no error about an answer
+		// The SDK has not sent the questions yet, so this error is the handler's own, not
+		// the SDK's error about an answer that does not fit.
+		return err
 	}
 	if a, _ := readResult(result); a.questions != nil || failure != nil && ctx.Taken() {
 		return nil

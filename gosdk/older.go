@@ -282,8 +282,7 @@ func askOne(ctx context.Context, session *mcp.ServerSession, question mcp.InputR
 }
 
 // withTools converts a sampling question to the type for questions with tools, but adds
-// no tools. The answer may then hold several contents, like the answers that the SDK
-// gives to handlers.
+// no tools. Only the type of the answer to such a question has room for several contents.
 func withTools(q *mcp.CreateMessageParams) *mcp.CreateMessageWithToolsParams {
 	messages := make([]*mcp.SamplingMessageV2, len(q.Messages))
 	for i, m := range q.Messages {

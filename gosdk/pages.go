@@ -51,7 +51,8 @@ type PageOptions = adapter.PageOptions
 //     is refused; -0 arrives as 0. In a field of type any, a whole number is an int64,
 //     or a uint64 if it is too large for an int64.
 //   - Any other number is a float64, and is refused if rounding made it whole. A float32
-//     field gets the nearest float32, although the schema checked the float64.
+//     field gets the nearest float32, although the schema checked the float64. The number
+//     is refused if this float32 is whole.
 //   - A Go array accepts exactly as many items as its length.
 //   - The schema's bounds must be less than 2^53 in magnitude, and a multipleOf must
 //     also be whole: the schema library calculates with doubles. If the schema has a

@@ -30,8 +30,9 @@ func (p *Protection) principal(ctx context.Context, c *caller) (principal string
 }
 
 // checkOwner returns an error if Options.Principal gives the caller another name than
-// HandlerOptions.Principal gave the owner of the session. Without this check, another
-// user with the owner's name could answer for the caller.
+// HandlerOptions.Principal gave the owner of the session. Different names may mean that
+// HandlerOptions.Principal gives one name to two users. These users share their sessions,
+// so one could answer the other's questions.
 func (p *Protection) checkOwner(ctx context.Context, c *caller, principal string) error {
 	mark, ok := c.markIn(ctx)
 	switch {

@@ -616,7 +616,7 @@ func TestLoadSheddingAndStrayStatesAreHandled(t *testing.T) {
 		t.Errorf("load shedding: %+v, %v", result, err)
 	}
 	result, err = callTool(t, session, &mcp.CallToolParams{Name: "stray"})
-	if err != nil || result.RequestState != "" || text(result) != "done" || !strings.Contains(b.String(), "complete result has a state") {
+	if err != nil || result.RequestState != "" || text(result) != "done" || !strings.Contains(b.String(), "an InputRequests that is empty and not nil (official SDK)") {
 		t.Errorf("a stray state: %+v, %v\n%s", result, err, b)
 	}
 	if shed.RequestState != "later" || stray.RequestState != "a secret" {

@@ -29,6 +29,10 @@ type Options struct {
 	// user from them. The context comes from the request that opened the session or the
 	// connection, even if another user now sends requests on it.
 	//
+	// Principal must return the same name during a whole call. In a call without a token,
+	// it is called only after the handler has returned questions. So if it reads something
+	// that changes during the call, the token belongs to the user that it names then.
+	//
 	// Over the older SSE transport GetExtra has neither headers nor token. In front of
 	// that transport, check that whoever posts to a session is the user that opened it.
 	// With that check in place, set a Principal that takes the user from the context.
@@ -45,9 +49,10 @@ type Options struct {
 	// name from Principal is an error, and that the log warns once when an HTTP server
 	// authenticates nobody. Set it if callers do not sign in.
 	AllowAnonymous bool
-	// Unsolicited names tools that get answers that were not asked for: the answers in a
-	// call without a state. If the call has a state, its answers are checked as usual.
-	// Nil means none. List a tool here if clients send its answers in the first call.
+	// Unsolicited is a list of tools that also get the answers in a call without a
+	// state, although no question was asked. If the call has a state, its answers are
+	// checked as usual. Nil means no tools. List a tool here if clients send its answers
+	// in the first call.
 	Unsolicited []string
 	// RejectedText is a text for tool calls with a rejected token; [StartOver], for
 	// example. Such a call gets a tool result with this text, marked as an error. Set it
@@ -233,7 +238,7 @@ func (p *Protection) pair(ctx context.Context, method string, req mcp.Request) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithValue(ctx, pairKey{}, p))
-	cancel() // a ping that is not caught then fails at once, and does not wait for the client
+	cancel() // before the ping, so that a ping that is not caught fails at once and does not wait for the client
 	if errors.Is(session.Ping(ctx, nil), errCaught) {
 		p.paired.Store(true)
 	}

@@ -12,11 +12,13 @@ import (
 )
 
 // The functions below are for handlers that seal their own states, on a server without
-// [Protect]. Such a handler gets the token, so a handler that forgets to open the token
-// has no state at all. The price is three calls in each handler that asks questions. On
-// such a server only the SDK asks older clients, and only for one round. If a replica
-// serves the same tool with elicit, call [adapter.PinsWording] after Open: if it returns
-// true, elicit wrote the state, so the handler must not read it, and must ask anew.
+// [Protect]. The advantage is that such a handler cannot use a state that was not checked:
+// it gets only the token, and must open it. The price is three calls in each handler that
+// asks questions. On such a server, mcpseal does not send questions to older clients. The SDK
+// does, but only one round of questions in each call.
+//
+// Another replica may serve the same tool with elicit. Then call [adapter.PinsWording] after
+// Open. If it returns true, the state is one of elicit: do not read it, and ask anew.
 
 // Request returns what [mcpseal.Boundary.Open] needs to know about the request that a
 // handler got: method, target, arguments and user. It fails on a protected server,

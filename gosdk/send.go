@@ -89,11 +89,11 @@ func screenResult(result mcp.Result, err error) (mcp.Result, error) {
 }
 
 // sdkRound is a round whose questions the SDK asks by itself, between two runs of the
-// handler. The round begins with its first question and ends with its last answer. This
-// package cannot tell a question that the handler asks directly from the SDK's
-// questions: during the round such a question is part of the round, and after the round
-// it is part of no round. The round is sealed without the handler's state, because the
-// SDK itself passes the state from the first run to the second.
+// handler. The round begins with its first question and ends with its last answer. If the
+// handler asks a question directly, this package takes it for a question of the SDK: during
+// the round it is part of the round, and after the round it is part of no round. The round is
+// sealed without the handler's state, because the SDK itself passes the state from the first
+// run to the second.
 type sdkRound struct {
 	kind    mcpseal.Kind // decides how long the round lives
 	token   string

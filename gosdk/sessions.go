@@ -29,7 +29,7 @@ type sessions struct {
 type crowd struct {
 	name  string // the name of the option that sets the limit
 	limit int    // negative means no limit
-	count int    // how many sessions there are; each counts from before the SDK makes it until the SDK has closed it
+	count int    // how many sessions there are; a session is counted from just before the SDK makes it until the SDK has closed it
 	// spare has the sessions that may be displaced, the longest unused first.
 	spare list.List
 }

@@ -125,8 +125,8 @@ const (
 
 // FirstOf returns a Users that asks each of the given Users in turn, until one returns a
 // name or an error. So in the example below, a verified token without a user id is an
-// error: BearerUsers does not name its user instead. Two kinds of Users never return the
-// same name. Use FirstOf if requests may carry either of two kinds of proof.
+// error: after this error, FirstOf does not ask BearerUsers. Two kinds of Users never
+// return the same name. Use FirstOf if requests may carry either of two kinds of proof.
 //
 //	users := gosdk.FirstOf(gosdk.VerifiedUsers(), gosdk.BearerUsers(key))
 //

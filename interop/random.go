@@ -110,10 +110,11 @@ func (r *random) object(depth int) value {
 	seen := map[string]bool{}
 	for range r.IntN(6) {
 		name := r.text(5)
-		if seen[name] {
+		alike := strings.ToLower(strings.ToUpper(strings.TrimLeft(name, "+-0"))) // names that are alike are refused
+		if seen[alike] {
 			continue
 		}
-		seen[name] = true
+		seen[alike] = true
 		v.names = append(v.names, name)
 		v.items = append(v.items, r.value(depth-1))
 	}

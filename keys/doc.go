@@ -9,8 +9,9 @@
 // keys at the same time.
 //
 // The other functions read keys that never change while the process runs. [FromEnvironment],
-// [FromText] and [FromBytes] are for keys that you already have. Such a key is a number of
-// random bytes, which may also be written in hex or in base64. [Environment] reads keys that `mcpseal keys new --print` made.
+// [FromText] and [FromBytes] are for keys that you already have. Such a key consists of
+// random bytes, which may also be written in hex or in base64. [Environment] reads keys that
+// `mcpseal keys new --print` made.
 //
 // A server that a client starts for itself alone does not need this package: see
 // [mcpseal.Ephemeral].

@@ -23,7 +23,7 @@ type File struct {
 	current atomic.Pointer[datedRing]
 	turn    sync.Mutex // held while the field current is replaced
 
-	loading    sync.Mutex                 // held while the file is loaded; guards the fields below, down to the field reported
+	loading    sync.Mutex                 // held while the file is loaded; guards the fields from good to reported
 	good       fileSum                    // the hash of the version of the file that is in use
 	since      time.Time                  // when the version of the file that is in use was loaded
 	sealed     lastSeals                  // the keys with which this process sealed; they still open its tokens if the file drops them
@@ -142,7 +142,6 @@ func (f *File) follow() {
 	}
 }
 
-// withPath returns a problem with the file as an error whose text has the file's path.
 func (f *File) withPath(err error) error {
 	return &fileError{f.path, err}
 }
@@ -154,7 +153,7 @@ type fileError struct {
 
 func (e *fileError) Error() string { return fmt.Sprintf("keys: %q: %v", e.path, e.cause()) }
 
-// cause returns the text of the problem, without the file's path. If a command can repair the
+// cause returns the text of the error without the file's path. If a command can repair the
 // file, the text ends with that command.
 func (e *fileError) cause() string {
 	var short *keyfile.TooShort

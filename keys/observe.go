@@ -47,8 +47,8 @@ type reported struct {
 }
 
 // report tells the log and the observer what changed since the last call. The parameter err
-// says why the file cannot be used; nil means that it can. While the file stays unusable,
-// report repeats this each time that remindEvery has passed.
+// says why the file cannot be used; nil means that it can. While err stays the same, it is
+// reported again each time that remindEvery has passed.
 func (f *File) report(err error) {
 	r := &f.reported
 	now := time.Now()

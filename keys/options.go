@@ -12,9 +12,9 @@ import (
 
 // Options changes how [OpenFile] treats its file. The zero value suits most services.
 type Options struct {
-	// LongestTTL is the longest lifetime of a token or cursor sealed with these keys. After
-	// its successor begins to seal, a key must still open tokens for at least LongestTTL plus
-	// twice Skew. A file with a key that stops earlier is refused. 0 means 1 hour, the default
+	// LongestTTL is the longest lifetime of a token or cursor sealed with these keys. A key
+	// must still open tokens for at least LongestTTL plus twice Skew after the next key begins
+	// to seal. A file with a key that stops earlier is refused. 0 means 1 hour, the default
 	// lifetime of cursors. A boundary with a longer TTL or URLTTL raises LongestTTL by itself.
 	LongestTTL time.Duration
 	// Skew is how far a replica's clock may be off. 0 means 1 minute.

@@ -65,10 +65,10 @@ func contains(keys []mcpseal.Key, id mcpseal.KeyID) bool {
 	return false
 }
 
-// secretsOf returns the secrets of the given keys. It leaves out a key that had already
-// expired when the file was loaded and was not unwrapped for that reason. Such a key is among
-// the given keys only if the clock was set back after the load, or if all keys of the file are
-// given.
+// secretsOf returns the secrets of the given keys. If a key had already expired when the
+// file was loaded, its secret may still be wrapped. Then secretsOf leaves the key out. Such a
+// key is among the given keys only if the clock was set back after the load, or if all keys
+// of the file are given.
 func (s *schedule) secretsOf(keys []*keyfile.Key) (secrets []mcpseal.Key) {
 	for _, k := range keys {
 		if secret, ok := s.secrets[k.ID]; ok {

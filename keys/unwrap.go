@@ -24,8 +24,9 @@ import (
 // that hold its own secrets. The log warns if other users can read or change these files, as
 // it does for the file of keys.
 type Unwrapper interface {
-	// Scheme returns the name that the file has before each secret of this unwrapper. It
-	// has 1 to 32 lower-case letters, digits and hyphens.
+	// Scheme returns the name that is written before each secret of this unwrapper: the
+	// SCHEME in secret=SCHEME:BASE64. The name consists of 1 to 32 lower-case letters,
+	// digits and hyphens.
 	Scheme() string
 	// Unwrap decrypts the wrapped bytes and returns the secret. It must return an error if
 	// these bytes were changed or were never encrypted. It must return when ctx ends, which

@@ -51,8 +51,8 @@ func (f *files) keep(e *keys.Event) {
 }
 
 // collect reports the gauges over all files: how many keys open tokens, how many files cannot
-// be used, when a sealing key was last replaced, and when a key begins to seal or stops
-// opening next.
+// be used, when a sealing key was last replaced, and the next time at which a key begins to
+// seal or stops opening tokens.
 func (f *files) collect(to metric.Observer) {
 	f.mu.Lock()
 	var all file

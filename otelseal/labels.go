@@ -34,8 +34,8 @@ const (
 	// operations below 2,000 series, the usual limit of the SDK for an instrument. Beyond
 	// that limit the SDK merges series, even if their reasons differ.
 	maxOwn = 600
-	// maxFormats is how many formats of tokens the metrics name. They show further formats as
-	// "_OTHER".
+	// maxFormats is how many formats of tokens appear in metrics under their own names. All
+	// others appear as "_OTHER".
 	maxFormats = 8
 	// maxText is the maximum length of an attribute's value, in bytes. A longer text is shortened.
 	maxText = 128
@@ -92,7 +92,7 @@ type labels struct {
 
 	mu      sync.RWMutex // guards all fields below
 	counts  map[kind][]metric.AddOption
-	own     int                                // how many entries of the map counts name a target
+	own     int                                // how many entries of the map above name a target other than "_OTHER"
 	formats map[string][][]metric.RecordOption // the key is the format, the index is the operation
 }
 
@@ -126,8 +126,8 @@ func record(attrs ...attribute.KeyValue) []metric.RecordOption {
 	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attrs...))}
 }
 
-// kindAttrs returns the attributes of a kind. There is no attribute for the method if its
-// index is -1, for the reason if its index is 0, and for the target if it is "".
+// kindAttrs returns the attributes of a kind. It leaves out the method if k.method is
+// -1, the reason if k.reason is 0, and the target if k.target is "".
 func kindAttrs(k kind) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{attribute.String(attrOperation, operations[k.operation])}
 	if k.method >= 0 {
@@ -171,8 +171,8 @@ func isScheme(text string) bool {
 }
 
 // plainText returns a text of printable ASCII characters unchanged if it has at most maxText
-// bytes. It quotes and shortens any other text. Events of a boundary have only texts that
-// stay unchanged.
+// bytes. It quotes and shortens any other text. The texts in the events of a boundary already
+// have this form, so plainText does not change them.
 func plainText(text string) string {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || i == maxText {

@@ -9,14 +9,14 @@ type Attack struct {
 	Section  Section  `json:"section"`  // the section of the specification that the attack is about
 	Fix      string   `json:"fix"`      // what to do about a finding
 	Severity Severity `json:"severity"` // how bad a finding is
-	AtMost   int      `json:"atMost"`   // the maximum number of requests, honest ones included, for each target that asks once, or for each list
+	AtMost   int      `json:"atMost"`   // the maximum number of requests, honest ones included, for each round in which a target asks questions, or for each list or paged tool
 	Honest   int      `json:"honest"`   // how many honest calls the attack completes for each target
 
-	unsolicited bool // the attack also gets through if a tool accepts answers in its first call on purpose
-	honestState bool // the state is genuine and something else is wrong, so a refusal says nothing about the state
-	early       bool // the specification wants a refusal before the state is looked at
-	ranFirst    bool // a tool's error that differs from a refusal means that the tool ran
-	consent     bool // a variant is a finding only if the server went on as it does after the user's consent
+	unsolicited bool // true if the attack also gets through on a tool that is meant to accept answers in its first call
+	honestState bool // true if the state is genuine and something else is wrong, so a refusal says nothing about the state
+	early       bool // true if the specification wants a refusal before the server looks at the state
+	ranFirst    bool // true if the probe takes a tool's error as proof that the tool ran; an error that a made-up state gets too is no proof
+	consent     bool // true if a variant is a finding only when the server went on as it does after the user's consent
 	needs       need
 	try         func(*trial)
 }
@@ -53,9 +53,9 @@ var (
 )
 
 // tries returns the maximum number of requests that an attack with this many variants sends to
-// a target that asks once. The number includes the honest calls before and after the attack.
-// Some servers make a state invalid when they refuse it. To such a server, at most 64 variants
-// are sent again, each with a new state.
+// a target that asks questions in one round. The number includes the honest calls before and
+// after the attack. Some servers make a state invalid when they refuse it. To such a server, at
+// most 64 variants are sent again, each with a new state.
 func tries(variants int) int { return variants + 2*min(variants, 64) + 10 }
 
 // maxRequests returns the maximum number of requests that the attack sends. rounds is how many

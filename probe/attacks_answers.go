@@ -66,10 +66,11 @@ type variant2 struct {
 	answers []member
 }
 
-// maxAltered is how many answers of one request an attack replaces at most, one at a time.
+// maxAltered is the maximum number of answers of one request that an attack tries to replace.
+// Each variant replaces only one of them.
 const maxAltered = 8
 
-// alterAnswers returns an attack that replaces the answers of the honest retry, one at a time.
+// alterAnswers returns an attack that replaces one answer of the honest retry in each variant.
 // The server must not accept a replacement as the answer.
 func alterAnswers(change func(m member) []variant2) func(*trial) {
 	return func(t *trial) {

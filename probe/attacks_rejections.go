@@ -53,7 +53,7 @@ func oracle(t *trial) {
 	for _, target := range t.targets() {
 		var first *exchange
 		seen := map[string]bool{}
-		masks := false
+		maskIDs := false
 		for i := range t.rejections {
 			e := &t.rejections[i]
 			if !t.comparable(e.message) || !e.message.goesTo(target) {
@@ -62,13 +62,14 @@ func oracle(t *trial) {
 			t.result.Outcomes[e.reply.outcome().String()]++
 			if first == nil {
 				first = e
-				// A difference between two answers to the same request reveals nothing.
+				// If the same request gets a different refusal the second time, the difference
+				// reveals nothing about the state: it may be the id of a trace, for example.
 				again := t.send(e.message)
-				masks = again.reply.outcome() == e.reply.outcome() && again.form(false) != e.form(false)
+				maskIDs = again.reply.outcome() == e.reply.outcome() && again.form(false) != e.form(false)
 			}
-			form := e.form(masks)
+			form := e.form(maskIDs)
 			if !seen[form] && len(seen) > 0 && len(t.result.Findings) < enough {
-				t.recordFinding(target, "two refusals differ: "+first.reply.brief(first.form(masks), 160)+" and "+e.reply.brief(form, 160), *first, *e)
+				t.recordFinding(target, "two refusals differ: "+first.reply.brief(first.form(maskIDs), 160)+" and "+e.reply.brief(form, 160), *first, *e)
 			}
 			seen[form] = true
 		}

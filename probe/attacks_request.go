@@ -492,8 +492,8 @@ func otherSpellings(t *trial) {
 	for _, target := range t.targets() {
 		fresh := func() (*flow, error) { return t.mint(target) }
 		var list []variant
-		// If the server accepts answers without a state, or with any state, it proves nothing
-		// that it also accepts a state under another spelling of requestState.
+		// If the server accepts answers without a state, or with any state, it also accepts
+		// them with another spelling of requestState. So this attack would prove nothing.
 		if f, err := fresh(); err != nil || t.through(f, t.send(f.retry.without("requestState")).reply) ||
 			t.through(f, t.send(f.retry.with("requestState", quoted(madeUp))).reply) {
 			t.result.Outcomes[early.String()]++

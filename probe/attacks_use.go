@@ -88,8 +88,9 @@ func usedAgain(t *trial) {
 	}
 }
 
-// atOnce sends one state eight times at the same moment. It returns false if exactly one of
-// these requests got through, as it should.
+// atOnce sends one state eight times at the same moment. It returns true if the caller need
+// not try again, because none or several of the requests got through, or because the server
+// issued no state. It returns false if exactly one request got through, as it should.
 func (t *trial) atOnce(target Target) bool {
 	f, err := t.mint(target)
 	if err != nil {
@@ -133,7 +134,7 @@ func forked(t *trial) {
 		other := t.send(f.retry.with("inputResponses", answers))
 		if got := other.reply.outcome(); got != complete && got != failed {
 			t.result.Outcomes[got.String()]++
-			continue // the server did not take the other answer, so there is no fork
+			continue // the server did not accept the refusal, so the state is not used with two different answers
 		}
 		if sent := t.tell(f.retry); t.through(f, sent.reply) {
 			t.recordReuse(f, "first a refusal, then the consent", other, sent)
@@ -173,7 +174,10 @@ func oversized(t *trial) {
 	target := t.targets()[0]
 	levels := 9_000
 	if t.server.kind() != "http" {
-		levels = 900 // many servers exit at a line that they cannot read; over stdio that harms only the client that sent it
+		// Many servers exit at a line that they cannot read. Over stdio, this harms only the
+		// client that sent the line, and must not become a finding. So send fewer levels,
+		// which common JSON parsers can read.
+		levels = 900
 	}
 	action := "accept"
 	if t.Decline {

@@ -30,13 +30,13 @@ type flow struct {
 
 // honest is what the probe learned from honest calls of a target.
 type honest struct {
-	asks       []string // for each round, the keys of its questions
+	asks       []string // for each round, the keys of its questions, joined with line breaks
 	shown      string   // what the last result shows
 	same       bool     // whether two calls showed the same result
 	failed     bool     // whether an honest call ends with a tool's error
 	refusal    string   // what a result shows if the user refuses
 	unanswered string   // what a result shows if there is no answer
-	madeUp     string   // the form of the answer with which the server refuses a made-up state
+	madeUp     string   // the server's reply to a made-up state, as a text that reply.form returned
 }
 
 // begin sends the first request of a call. It returns an error if the server does not answer
@@ -105,8 +105,8 @@ func (p *probe) mintAt(t Target, arguments string, as user, round int) (*flow, e
 	return f, nil
 }
 
-// control makes a whole honest call. It returns the keys of each round's questions, and the
-// last reply.
+// control makes a whole honest call. It returns, for each round, the keys of its questions,
+// joined with line breaks. It also returns the last reply.
 func (p *probe) control(t Target, as user) (asks []string, last *reply, err error) {
 	f, err := p.begin(t, t.arguments(), as)
 	if err != nil {
@@ -141,7 +141,9 @@ func (p *probe) learn(t Target) (err error) {
 		h.asks, h.shown, h.failed = asks, last.shown(), last.outcome() == failed
 	}
 	p.honest[t.String()] = h
-	// The following calls are no attacks. They show which results do not mean consent.
+	// The following calls are no attacks. They show how the target replies to a made-up state,
+	// to a refusal by the user, and to a retry without answers, so that the probe can later
+	// tell such a reply from a success.
 	try := func(change func(f *flow) message) (*reply, error) {
 		f, err := p.mint(t)
 		if err != nil {
@@ -200,7 +202,8 @@ func (p *probe) through(f *flow, r *reply) bool {
 	shown := r.shown()
 	switch r.outcome() {
 	case asked:
-		// A server that starts over asks the first questions again.
+		// A server that starts over asks the first questions again. So these questions do not
+		// show that the request got through.
 		return f.round < len(h.asks) && h.asks[f.round] != h.asks[0] && strings.Join(r.keys(), "\n") == h.asks[f.round]
 	case complete:
 		if p.Refusal != "" && strings.Contains(shown, p.Refusal) || shown != "" && shown == h.refusal && shown != h.shown {

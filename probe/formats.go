@@ -154,7 +154,7 @@ func (v *view) parts() (all []part) {
 	return all
 }
 
-// reason groups the attacks that could not be tried for one reason.
+// reason says why the results of some attacks are not known.
 type reason struct {
 	Why     string
 	Attacks []shown
@@ -283,7 +283,8 @@ func (e Exchange) answered() string {
 	return text
 }
 
-// writeAll writes a finished report. A report that could not be finished is not written at all.
+// writeAll writes a finished report. Callers build the whole report in memory first: if
+// they cannot build it, nothing is written.
 func writeAll(w io.Writer, text *bytes.Buffer) error {
 	_, err := w.Write(text.Bytes())
 	return err

@@ -69,7 +69,7 @@ type Target struct {
 	Name      string            // the name, or the URI of a resource
 	Arguments string            // a JSON object; "" means {}
 	Others    string            // other valid arguments, a JSON object; if "", the probe makes some up
-	Answers   map[string]string // from the key of a question to its answer, a JSON text; the probe makes up missing answers
+	Answers   map[string]string // maps the key of a question to its answer, a JSON text; the probe makes up missing answers
 }
 
 // String returns the target as a person reads it, such as "tool deploy". Reports name

@@ -22,11 +22,12 @@ import (
 type layer struct {
 	how   string              // how it was decoded, such as "base64url of part 1"
 	text  []byte              // the decoded text
-	write func([]byte) []byte // returns the state with another text in the place of this layer's
-	jwt   bool                // text is the header of a JWT, which reveals nothing
+	write func([]byte) []byte // returns the state with the given text in place of this layer's text
+	jwt   bool                // true if text is the header of a JWT, which reveals nothing
 }
 
-// layers returns the state itself and what it decodes to, at most four decodings deep.
+// layers returns the state itself, what it decodes to, what that decodes to, and so on, for
+// up to four decodings, one inside the other. It stops earlier if it has decoded 64 layers.
 func layers(state string) (all []layer) {
 	queue := []layer{{how: "the text", text: []byte(state), write: func(b []byte) []byte { return b }}}
 	for depth := 0; depth < 4 && len(queue) > 0 && len(all) < 64; depth++ {
@@ -199,7 +200,7 @@ func (f *flow) words() (all []string) {
 
 // readable says what a person can read in a layer. It returns "" if a person can read nothing.
 // A text that contains one of the words in knownWords is readable. asIs is true for the state
-// before any decoding, where many letters in a row mean nothing.
+// before any decoding: there, many letters in a row may be base64, and do not count as readable.
 func (l layer) readable(knownWords []string, asIs bool, hide func(string) string) string {
 	lower := bytes.ToLower(l.text)
 	for _, word := range knownWords {

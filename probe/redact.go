@@ -18,14 +18,14 @@ const (
 	OtherBearerVariable = "MCPSEAL_PROBE_OTHER_BEARER" // stands for Options.OtherBearer
 )
 
-// secret is one way to write an access token.
+// secret is a text that a report must not show: an access token, as it is or encoded.
 type secret struct {
 	text     string
-	variable string // the variable that replaces it in reports
+	variable string // the name that replaces the text in reports: $ and one of the variables above
 }
 
-// secretsOf returns the ways to write the access tokens, which a report must not show. The
-// longest comes first, because one token may begin with the other.
+// secretsOf returns the access tokens, as they are and in several encodings. The longest text
+// comes first, because one token may begin with the other.
 func secretsOf(o *Options) (all []secret) {
 	if o.UserHeader != "" {
 		return nil // Bearer and OtherBearer are names of users then, which are not secret
@@ -108,8 +108,9 @@ func find(text string, all []secret) (variable string, size int) {
 	return "", 0
 }
 
-// length returns how many bytes the secret takes at the beginning of a text. It returns 0 if
-// the text does not begin with the secret.
+// length returns how many bytes the secret takes at the beginning of a text. If the text was
+// cut inside the secret, these are the bytes before the cut. length returns 0 if the text does
+// not begin with the secret.
 func (s secret) length(text string) int {
 	at := 0
 	for i := range len(s.text) {

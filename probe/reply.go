@@ -70,7 +70,7 @@ type outcome int
 
 const (
 	lost     outcome = iota // there was no answer, or none that is JSON-RPC
-	early                   // the server refused before it can have checked the state
+	early                   // the server refused the request before it looked at the state
 	rejected                // a JSON-RPC error
 	failed                  // a tool's result that is an error
 	asked                   // questions
@@ -220,15 +220,15 @@ func (r *reply) read(text []byte) {
 	}
 }
 
-// Limits on the memory for refusals. The probe keeps all refusals, to compare them.
+// Limits on the memory for refusals, which the probe keeps in order to compare them.
 const (
-	maxKept     = 64 << 10 // bytes of a body
-	maxPart     = 16 << 10 // bytes of a part of a longer body
-	maxCompared = 8 << 10  // bytes of a state whose refusal is compared
+	maxKept     = 64 << 10 // a longer body is shortened to this many bytes
+	maxPart     = 16 << 10 // in such a body, each longer text (message, data or content) is shortened to this many bytes
+	maxCompared = 8 << 10  // a refusal is not kept if the state in its request has more bytes than this
 )
 
-// shrink drops most of a refusal that is long. If a client could tell two refusals apart before,
-// the method form still tells them apart afterwards.
+// shrink drops most of a refusal that is long. If a client can tell two refusals apart, r.form
+// returns different texts for them, even after shrink.
 func (r *reply) shrink() {
 	m := &r.message
 	if len(r.raw) <= maxKept || r.lost != nil || m.Error == nil && m.Result != nil && !m.Result.IsError {
@@ -248,7 +248,7 @@ func (r *reply) shrink() {
 		m.Result = &result{ResultType: m.Result.ResultType, IsError: true, Content: json.RawMessage(quoted(part(r.shown())))}
 	}
 	whole := len(r.raw)
-	// Access tokens are hidden before the cut, because half of a token could not be found.
+	// Access tokens are hidden before the cut: r.hide may not recognise a token that was cut.
 	if r.hide != nil {
 		r.raw = []byte(r.hide(string(r.raw)))
 	}

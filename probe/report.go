@@ -49,8 +49,8 @@ type Report struct {
 	Requests   int      `json:"requests"`       // how many requests were sent
 	Results    []Result `json:"results"`        // worst first
 
-	rounds  int    // how many times all targets together ask
-	failure string // which target that the operator named cannot be attacked, and why; "" if all can
+	rounds  int    // the number of rounds in which targets ask questions, for all targets together
+	failure string // the first target that the operator named but that cannot be attacked, and why; "" if there is none
 }
 
 // Result is one attack and how it ended. [Report].Results has one for each attack.

@@ -17,14 +17,14 @@ type probe struct {
 	ctx    context.Context
 	honest map[string]honest // the keys are the results of Target.String
 	pages  []book            // the lists and tools that issue cursors
-	schema map[string]schema // from the name of a tool to the schema of its arguments
-	burns  bool              // whether the server makes a state invalid when it refuses it
+	schema map[string]schema // maps the name of a tool to the schema of its arguments
+	burns  bool              // true if a state no longer works after the server has refused an attack on it
 	old    *flow             // a flow that was begun before all attacks, for the attack "expired"
 	born   time.Time         // when the flow in the field old was begun
 
 	prepare sync.Once
-	secrets []secret // the ways to write the access tokens, for the method redact
-	exposed bool     // whether the server put an access token into a state or a cursor
+	secrets []secret // the texts that the method redact replaces: the access tokens, as they are and encoded
+	exposed bool     // true if the server put an access token into a state or a cursor
 
 	notes      []string        // what the reader of the report must know
 	rejections []exchange      // every refusal of an attack
@@ -177,7 +177,8 @@ func (p *probe) failure(t Target, err error) error {
 }
 
 // maxLookRequests returns the maximum number of requests that the method look sends. rounds is
-// how many times all targets together ask questions. paged is how many paged tools there are.
+// the number of rounds in which targets ask questions, for all targets together. paged is the
+// number of paged tools.
 func maxLookRequests(rounds, paged int) int { return 2 + maxPages + 11*rounds + len(lists) + 3*paged }
 
 // maxPages is the maximum number of pages of the list of tools that the probe reads.
@@ -240,8 +241,8 @@ func (p *probe) attempt(a *Attack, report *Report) Result {
 	return result
 }
 
-// brief returns the text of an error without access tokens. It shortens the text, because the
-// server may have chosen it.
+// brief returns the text of an error without access tokens. It shortens the text, which may
+// come from the server and be very long.
 func (p *probe) brief(err error) string { return clip(p.redact(err.Error()), 480) }
 
 // run makes the honest calls before the attack, and then the attack. If the code of the probe
@@ -262,7 +263,8 @@ func (t *trial) run() {
 	}
 }
 
-// lacks says why an attack with these needs cannot be tried. It returns "" if it can.
+// lacks says why an attack with these needs cannot be tried. It returns "" if the
+// attack can be tried.
 func (p *probe) lacks(needs need, report *Report) string {
 	known := len((&trial{probe: p}).targets())
 	switch {
@@ -376,8 +378,9 @@ func (p *probe) end() {
 	}
 }
 
-// stopped reports whether the probe itself ended the run. It returns false if the run goes on,
-// or ended because the server gave no answers.
+// stopped reports whether the run ended because the budget was used up, MaxTime has passed or a
+// user interrupted the probe. It returns false if the run goes on, or ended because the server
+// gave no answers.
 func (p *probe) stopped() bool { return p.ended == errBudget || p.ctx.Err() != nil }
 
 // maxSilences is the number of unanswered requests in a row after which the probe ends the run.

@@ -95,7 +95,7 @@ type pipe struct {
 	in      io.Writer
 
 	mu      sync.Mutex
-	waiting map[int]chan []byte // from the id of a request to the channel that gets its answer
+	waiting map[int]chan []byte // maps the id of a request to the channel that gets its answer
 }
 
 func newPipe(command string, in io.Writer, out io.Reader) *pipe {
@@ -119,7 +119,7 @@ func (p *pipe) read(out io.Reader) {
 			Error  *struct{}
 		}
 		if json.Unmarshal(lines.Bytes(), &head) != nil || head.Method != "" {
-			continue // a notification, a request of the server, or an answer to nothing that the probe sent
+			continue // a notification, a request of the server, or a line that cannot be an answer to the probe
 		}
 		p.mu.Lock()
 		for id, waiter := range p.waiting {

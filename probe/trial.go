@@ -100,8 +100,8 @@ func (t *trial) tryVariants(f *flow, list []variant, newFlow func() (*flow, erro
 	}
 }
 
-// repeats reports whether the round after that of the flow asks the same questions as the first
-// round. Then nobody can tell these two rounds apart.
+// repeats reports whether the next round of the flow asks the same questions as the first round.
+// If so, nobody can tell these two rounds apart.
 func (t *trial) repeats(f *flow) bool {
 	asks := t.honest[f.target.String()].asks
 	return f.round < len(asks) && asks[f.round] == asks[0]

@@ -28,9 +28,10 @@ var kinds = map[string]kind{
 	"tasks/list": list, // a method of protocol revision 2025-11-25
 }
 
-// The names of the members that the proxy reads, for each kind of JSON object. If a name is
-// not in the list of an object, other spellings of this name are allowed too: for example, the
-// params of a custom method may have a member Name.
+// The names of the members that the proxy reads, for each kind of JSON object. The proxy refuses
+// an object that has another spelling of a name in its list, such as Name in place of name in
+// the params of tools/call. Names that are not in the list of an object may be spelled in any
+// way: for example, the params of a custom method may have a member Name.
 var (
 	envelopeNames = namesOf("jsonrpc", "id", "method", "params", "result", "error")
 	callNames     = namesOf("name", "uri", "arguments", "requestState", "inputResponses", "_meta")
@@ -65,7 +66,7 @@ const (
 type envelope struct {
 	text           string
 	id             string // JSON text; "" if there is none
-	sameID         string // the id, with a string always written with the same escapes
+	sameID         string // the id as the function ID returns it: the same text for all spellings of one id
 	method         string
 	params, result *field
 	isError        bool
@@ -172,7 +173,7 @@ func errorMessage(id string, e mcpseal.WireError) []byte {
 	if id == "" {
 		id = "null"
 	}
-	text, _ := json.Marshal(e) // no error: e has only texts of this project
+	text, _ := json.Marshal(e) // cannot fail: this project made e, and e.Data is nil or valid JSON
 	return []byte(`{"jsonrpc":"2.0","id":` + id + `,"error":` + string(text) + `}`)
 }
 

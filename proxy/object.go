@@ -59,10 +59,11 @@ func (n *names) misspelt(name string) bool {
 	return n.set.Misspelt(name) || n.set.Misspelt(plain) || n.set.Has(plain)
 }
 
-// alike removes differences between names that some JSON parsers ignore. pydantic's
-// populate_by_name accepts request_state, and Go's json/v2 can ignore dashes as well. The
-// four letters after the dash equal an i or the letters st when both are converted to another
-// case; exactjson.Names does not convert them.
+// alike rewrites a name as a JSON parser that is not strict may read it. pydantic's
+// populate_by_name accepts request_state for requestState, and Go's json/v2 can ignore dashes
+// as well as underscores. A parser that converts names to upper or lower case may read U+0131
+// or U+0130 (ı or İ) as i, and U+FB05 or U+FB06 (ﬅ or ﬆ) as st; exactjson.Names does not
+// consider this.
 var alike = strings.NewReplacer("_", "", "-", "", "\u0131", "i", "\u0130", "i", "\ufb05", "st", "\ufb06", "st")
 
 // readAll returns all members of an object of questions or answers. It returns false if the
@@ -124,7 +125,7 @@ func (c changes) apply(message string, base int, object string) []byte {
 			known++
 		}
 	}
-	if known < len(c) { // the object lacks a changed member: only requestState is ever added
+	if known < len(c) { // c has a member that the object lacks: this can only be requestState
 		add(`"requestState":` + c["requestState"])
 	}
 	out = append(out, '}')

@@ -54,7 +54,8 @@ func (e *Exchange) refuse(ctx context.Context, wire mcpseal.WireError, why strin
 }
 
 // carriesState reports whether the JSON text is an object with a member requestState, in any
-// spelling. It returns false for a text that is not an object.
+// spelling. It also returns true if the object cannot be read. It returns false for a text that
+// is not an object.
 func carriesState(text string) bool {
 	if text[0] != '{' {
 		return false
@@ -105,7 +106,7 @@ func (e *Exchange) openCall(ctx context.Context, m *envelope, caller mcpseal.Pri
 		return
 	}
 	change := changes{}
-	foreign := adapter.PinsWording(&e.round) // true if gosdk/elicit sealed the token, on a server with the same keys
+	foreign := adapter.PinsWording(&e.round) // true if the state is one of gosdk/elicit, from a server with the same keys: the server here cannot read it
 	if plaintext, has := e.round.State(); has && !foreign {
 		change["requestState"] = quoted(plaintext)
 	} else if state.present {
@@ -230,7 +231,9 @@ func (e *Exchange) openList(ctx context.Context, m *envelope, caller mcpseal.Pri
 	if !at.present {
 		return
 	}
-	change := changes{"cursor": ""} // asks for the first page; to the server, an empty cursor may mean something else
+	// Without a cursor, the server returns the first page; an empty cursor may mean something
+	// else to it. So the member is removed.
+	change := changes{"cursor": ""}
 	if at.Text != "" {
 		change["cursor"] = quoted(string(e.page.Position()))
 	}

@@ -21,8 +21,9 @@ import (
 
 // Config says how a [Proxy] seals. Only Boundary is required.
 type Config struct {
-	// Boundary seals states, and decides which tokens are accepted. It is required, and must
-	// have keys of its own, because the same keys seal cursors.
+	// Boundary seals states, and decides which tokens are accepted. It is required. It must
+	// have a ring or a codec, from Keys, Format or AlsoOpen of its config, because the proxy
+	// seals cursors with it too.
 	Boundary *mcpseal.Boundary
 	// Unsolicited lists the names of tools that accept answers in the first call, before they
 	// have asked anything. Nil means none.
@@ -46,8 +47,8 @@ type Proxy struct {
 	log          *slog.Logger
 }
 
-// New returns a proxy. It fails if the boundary is missing or has no keys of its own.
-// Call it once, when the carrier starts.
+// New returns a proxy. It fails if the boundary is missing, or has neither a ring nor a
+// codec. Call it once, when the carrier starts.
 func New(config Config) (*Proxy, error) {
 	if config.Boundary == nil {
 		return nil, errors.New("proxy: Config.Boundary is missing")

@@ -67,7 +67,7 @@ func (p *Proxy) pass(ctx context.Context, m *envelope, message []byte) []byte {
 	return message
 }
 
-// guardedNames lists the members of a result that the client must not get unsealed.
+// guardedNames lists the members of a result that must not reach the client unsealed.
 var guardedNames = namesOf("requestState", "inputRequests", "nextCursor")
 
 func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []byte {

@@ -19,7 +19,7 @@ import (
 // and mcpgo do the same.
 func TestAdapter(t *testing.T, start func(t *testing.T, server AdapterServer) AdapterClient, limits AdapterLimits) {
 	promises := adapterPromises()
-	kept := make(map[string]bool) // maps each entry of limits.Cannot to true, unless a promise that it excuses fails
+	kept := make(map[string]bool) // maps a name in limits.Cannot to true if the adapter kept all promises that the name stands for
 	for _, promise := range promises {
 		t.Run(promise.name, func(t *testing.T) {
 			failures := promise.run(t, start, limits)
@@ -50,7 +50,7 @@ type AdapterLimits struct {
 	// Cannot maps the name of a promise to the reason why the adapter cannot keep it. A name
 	// that ends with * stands for all promises whose names begin with the text before the *.
 	// The promises of Cannot are still tested. If one is broken, its test is reported as
-	// skipped. If all promises that a name stands for hold, TestAdapter fails, because the
+	// skipped. If the adapter keeps all promises of a name, TestAdapter fails, because the
 	// name does not belong in Cannot.
 	Cannot map[string]string
 	// InvalidCursor is the message of the error that refuses the cursor of a list. "" means
@@ -98,7 +98,8 @@ type AdapterServer struct {
 }
 
 // AdapterHandler is a handler that does not depend on an SDK. The server under test calls
-// it from a handler of the SDK, which must not recover its panics.
+// it from a handler of the SDK. That handler of the SDK must not recover panics of the
+// AdapterHandler.
 type AdapterHandler func(ctx context.Context, call AdapterCall) (AdapterResult, error)
 
 // AdapterCall is what the SDK passed to a handler. Fill it in from the request of the
@@ -113,8 +114,7 @@ type AdapterCall struct {
 	Arguments any
 }
 
-// AdapterResult is what a handler of the SDK returns. Convert it into a result of the
-// SDK.
+// AdapterResult is what an [AdapterHandler] returns. Convert it into a result of the SDK.
 type AdapterResult struct {
 	// Text is the content of a complete result.
 	Text string

@@ -20,7 +20,9 @@ var argumentPromises = slices.Concat(
 		{"tool: numbers that a float64 cannot tell apart are told apart", largeNumbers},
 		{"tool: numbers that Go misreads are refused", misreadNumbers},
 		{"tool: arguments that name a member twice are refused", twice},
+		{"tool: names that differ only in case cannot be swapped", swapped},
 	},
+	forCarriers(withArguments, "names that differ only in case may be sent again", sentAgain),
 	forCarriers(withArguments, "what arrived is bound, whatever the handler does to its arguments", whatArrived),
 	forCarriers(withArguments, "the arguments that the handler sees are bound, however they are spelt", seenArguments),
 	forCarriers(withArguments, "arguments that are too long are refused", longArguments),
@@ -78,6 +80,23 @@ func twice(a *adapterTrial) {
 	rig := a.serve(confirm)
 	rig.rejects("a member twice", rig.begin(toolCarrier.from("alice")).with(arguments))
 	rig.fails("a question for arguments with a member twice", rig.send(toolCarrier.from("alice").with(arguments)))
+}
+
+// swapped sends two members that encoding/json reads into one field: the last one wins.
+func swapped(a *adapterTrial) {
+	rig := a.serve(confirm)
+	retry := rig.begin(toolCarrier.from("alice").with(`{"Amount":9999,"amount":1}`))
+	rig.rejects("two members in another order", retry.with(`{"amount":1,"Amount":9999}`))
+	rig.completes(retry)
+}
+
+// sentAgain repeats requests, because an adapter that writes the arguments in a random order
+// fails only now and then.
+func sentAgain(a *adapterTrial, c adapterCarrier) {
+	rig := a.serve(confirm)
+	for range 30 {
+		rig.completes(rig.begin(c.from("alice").with(`{"region":"eu","Region":"us","1":"a","01":"b"}`)))
+	}
 }
 
 // spoil changes the region "eu" in the arguments to "us", in place.

@@ -286,8 +286,8 @@ func (r *adapterRig) completes(request adapterRequest) {
 	}
 }
 
-// rejects sends the request. It fails the trial unless the response is the error that all
-// rejections share, and no handler runs.
+// rejects sends the request. It fails the trial if the response is not the error that all
+// rejections share, or if a handler runs.
 func (r *adapterRig) rejects(what string, request adapterRequest) {
 	before := r.runCount()
 	response := r.send(request)
@@ -297,8 +297,8 @@ func (r *adapterRig) rejects(what string, request adapterRequest) {
 	}
 }
 
-// isRefusal fails the trial unless the response is an error with the wanted message, and is
-// identical to every earlier response with this message.
+// isRefusal fails the trial if the response is not an error with the wanted message, or if it
+// differs from the first response with this message.
 func (r *adapterRig) isRefusal(what string, response *adapterResponse, want mcpseal.WireError) {
 	if response.Error == nil || response.Error.Message != want.Message || response.Error.Code != -32602 && response.Error.Code != -32603 {
 		r.failf("%s is not rejected with %q: %.500s", what, want.Message, response.raw)

@@ -16,6 +16,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/cursor"
+	"github.com/mcpseal/mcpseal/internal/jsonorder"
 	"github.com/mcpseal/mcpseal/sealtest"
 )
 
@@ -237,6 +238,10 @@ func (f *fakeAdapter) call(principal mcpseal.Principal, method string, params *f
 	case "arguments as strings":
 		request.Arguments = []byte(strings.ReplaceAll(string(params.Arguments), `"`, ""))
 		request.Arguments = []byte(strconv.Quote(string(request.Arguments)))
+	case "arguments in another order in retries":
+		if token != "" {
+			request.Arguments = reversed(params.Arguments)
+		}
 	case "arguments by their exact name":
 		request.Arguments = params.exactArguments
 	case "states by their exact name":
@@ -450,4 +455,19 @@ func hasNull(value any) bool {
 		return slices.ContainsFunc(slices.Collect(maps.Values(v)), hasNull)
 	}
 	return false
+}
+
+// reversed writes the members of an object in the reverse order. It returns any other text as
+// it is.
+func reversed(object []byte) []byte {
+	var list []string
+	members := jsonorder.ReadMembers(string(object))
+	for m, ok := members.Next(); ok; m, ok = members.Next() {
+		list = append(list, string(object[m.At:m.From])+m.Raw)
+	}
+	if !members.Whole() {
+		return object
+	}
+	slices.Reverse(list)
+	return []byte("{" + strings.Join(list, ",") + "}")
 }

@@ -60,8 +60,8 @@ type side struct {
 	attacks    []attack
 }
 
-// lifetime is how long the tokens of the server side.brief live. It is short, but long enough
-// for two rounds.
+// lifetime is how long the tokens of the service side.brief are valid. It is short, but long
+// enough for two rounds.
 const lifetime = time.Second
 
 func (d *demo) run(ctx context.Context) error {

@@ -179,12 +179,13 @@ func (d *demo) row(mark cell, name string, harm, answer cell) {
 	d.out.line("%s%s%s", line, paint(harm, 33)+" ", paint(answer, len(answer.text)))
 }
 
-// outcome is how an attack ended.
+// outcome is how an attack ended. If harm is "" and err is nil, the server resisted, and
+// the field rejected says how.
 type outcome struct {
 	harm     string // what harm was done; "" if the server did not do what the attacker wanted
 	answer   string // what a rejected client got
-	rejected bool   // true if the server rejected the state; false if the client got the question again
-	err      error  // why the attack could not be tried
+	rejected bool   // true if the server rejected the state; false if it asked the question again
+	err      error  // why the attack proves nothing, or nil
 }
 
 // summary describes the answer in at most two words.

@@ -27,8 +27,8 @@ type service struct {
 	told string // the last message to the operator
 }
 
-// start starts a server with the tools of the package release. If ring is nil, the server
-// is not protected.
+// start starts a server with the tools deploy and rollback, which release.NewServer defines.
+// If ring is nil, the server is not protected.
 func start(ring *mcpseal.Ring, audience string, ttl time.Duration, wrap func(http.Handler) http.Handler) (*service, error) {
 	s := &service{}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))

@@ -92,10 +92,10 @@ func (r *room) forChange(d *keyfile.Document) keyfile.Room {
 	return room
 }
 
-// forLoading returns the lifetime of tokens and the clock skew that services require when they
-// load the key file: its old keys must open for long enough for both. Each of the two is the
-// value in the file, but at least the usual value. A flag replaces the usual value, for
-// services whose keys.Options set another one.
+// forLoading returns the lifetime of tokens and the clock skew that services assume when they
+// load the key file. These two times decide how long an old key must still open tokens. Each
+// of them is the larger of the value in the file and the usual value. A flag replaces the
+// usual value, for services that set their own value in keys.Options.
 func (r *room) forLoading(d *keyfile.Document) keyfile.Room {
 	least := r.Room
 	if least.TTL == 0 {

@@ -114,8 +114,9 @@ type limits struct {
 	rounds, token, state int
 }
 
-// resolve replaces each limit that is 0, which means no limit, with one that is too high to
-// be reached.
+// resolve replaces each limit that is 0, which means no limit: l.flow with mcpseal.NoLimit,
+// the others with a number that is too high to be reached. It returns an error if a limit is
+// negative.
 func (l limits) resolve() (limits, error) {
 	if l.flow < 0 || l.rounds < 0 || l.token < 0 || l.state < 0 {
 		return l, errors.New("--max-flow, --max-rounds, --max-token and --max-state must not be negative")
@@ -206,8 +207,8 @@ func (in *inspection) users() ([]string, error) {
 	return []string{in.user, adapted}, err
 }
 
-// userHint returns advice for the case that the token was sealed for another user than the
-// flags name. bound is true if the token is bound to a user, and false if it is bound to none.
+// userHint returns advice for the case that the user in the flags does not match the token.
+// bound is true if the token is bound to a user, and false if it is bound to none.
 func (in *inspection) userHint(bound bool) string {
 	switch {
 	case !bound:

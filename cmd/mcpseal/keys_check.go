@@ -134,8 +134,9 @@ func (c *checking) refusal(path string, old, d *keyfile.Document, now time.Time)
 	return nil
 }
 
-// checkSecrets returns an error if a secret that a service needs cannot be decrypted, or is
-// not a usable key.
+// checkSecrets returns an error if a secret that a service would load cannot be decrypted, or
+// is not a usable key. A service loads every secret, except the encrypted secrets of keys that
+// no longer open tokens.
 func (c *checking) checkSecrets(cmd *cobra.Command, path string, d *keyfile.Document, now time.Time) error {
 	var needed []*keyfile.Key
 	for _, k := range d.Keys() {

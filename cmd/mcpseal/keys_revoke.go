@@ -98,7 +98,7 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 		d.Revoke(id, now)
 		revoked = append(revoked, id.String())
 	}
-	d.Extend(now, room) // without the revoked key, the key before it seals for longer, so that key must also open for longer
+	d.Extend(now, room) // the key before a revoked key now seals for longer, and must also open for longer
 	did.Done = "revoked " + strings.Join(revoked, " ") + "; bring the file to every replica now"
 	if len(revoked) == 0 {
 		did.Done = strings.Join(already, " ") + ": revoked already"
@@ -115,8 +115,9 @@ func revoke(d *keyfile.Document, ids []mcpseal.KeyID, now time.Time, did *fileVi
 	if len(left) > 0 && len(revoked) > 0 {
 		did.warn("%s still in use: if the whole file leaked, run revoke --all --replace", strings.Join(left, " "))
 	}
-	// Wrong dates only cause a warning. If they caused an error, a leaked key would stay in
-	// the file.
+	// If a key stops opening tokens too early for their lifetime, only warn: an error would
+	// leave a leaked key in the file. The last line returns an error only if the file is wrong
+	// whatever the lifetime.
 	if err := d.Check(now, room); err != nil {
 		did.warn("services whose tokens live for %v would not load the file: %v", room.TTL, err)
 	}

@@ -97,7 +97,8 @@ func (v *fileView) warn(format string, args ...any) {
 	v.Warnings = append(v.Warnings, fmt.Sprintf(format, args...))
 }
 
-// copyDone copies what a command has done from another view into the view v.
+// copyDone copies those fields of did into v that say what a command has done. It adds the
+// warnings of did to those of v.
 func (v *fileView) copyDone(did fileView) {
 	v.Done, v.Added, v.DeliverBefore = did.Done, did.Added, did.DeliverBefore
 	v.Warnings = append(v.Warnings, did.Warnings...)

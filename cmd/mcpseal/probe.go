@@ -108,7 +108,7 @@ func (p *probing) flags(cmd *cobra.Command) {
 		return nil
 	})}, "answer", "the content of the answer to a question of it")
 	f.StringVar(&p.control, "control", "accept", "how honest calls are answered: accept, or decline for no effect")
-	// Flags with the access tokens of the two users as whom the probe sends requests.
+	// Flags for the access tokens of two users. The probe sends requests as these users.
 	f.StringVar(&o.Bearer, "bearer", "", "access token of a user (default $"+probe.BearerVariable+")")
 	f.StringVar(&o.UserHeader, "user-header", "", "send --bearer and --other-bearer, names of users, in this `HEADER`; for a server behind a gateway")
 	f.StringVar(&o.OtherBearer, "other-bearer", "", "access token of another user (default $"+probe.OtherBearerVariable+")")

@@ -133,8 +133,8 @@ func (p *proxying) flags(cmd *cobra.Command) {
 	p.drain.flags(cmd)
 }
 
-// onlyHTTP lists the flags that are only for HTTP. They are refused together with a command
-// after --.
+// onlyHTTP lists the flags that are only for HTTP. If the command line has a command after --,
+// these flags are refused, because the proxy then speaks stdio.
 var onlyHTTP = []string{
 	"upstream", "listen", "admin", "identity", "header", "trust", "jwt-issuer", "jwt-audience", "jwt-algorithm", "jwt-jwks",
 	"resource", "san", "forward-identity", "allow-origin", "max-request", "max-answer", "budget", "timeout", "client-timeout", "max-connections",

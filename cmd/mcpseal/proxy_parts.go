@@ -64,7 +64,9 @@ func (p *proxying) assemble(ctx context.Context, cmd *cobra.Command, logger *slo
 		p.boundary.Keys = source
 		parts.ready.addPart(partKeys, keysReady(source))
 	} else {
-		p.boundary.Keys = mcpseal.Ephemeral() // only mcpseal proxy check goes on with these keys, to try the other parts; for mcpseal proxy, partMade returns the error
+		// The command "mcpseal proxy check" goes on with these keys, to try the other parts. The
+		// command "mcpseal proxy" ends, because partMade returns the error.
+		p.boundary.Keys = mcpseal.Ephemeral()
 	}
 	if err = partMade(partKeys, err); err != nil {
 		return parts, err
@@ -101,7 +103,9 @@ func (p *proxying) assembleHTTP(ctx context.Context, parts *proxyParts, logger *
 	parts.ends = append(parts.ends, end)
 	known, err := p.users.open(life, &p.carrier, logger)
 	if err != nil {
-		p.carrier.Identity = identity.Anonymous() // only mcpseal proxy check goes on with this identity, to try the server; for mcpseal proxy, partMade returns the error
+		// The command "mcpseal proxy check" goes on with this identity, to try the server. The
+		// command "mcpseal proxy" ends, because partMade returns the error.
+		p.carrier.Identity = identity.Anonymous()
 	}
 	parts.ready.addPart(partIdentity, known)
 	if err := partMade(partIdentity, err); err != nil {

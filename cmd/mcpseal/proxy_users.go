@@ -27,7 +27,7 @@ type proxyUsers struct {
 	resource   string
 	san        string
 
-	at *url.URL // the setting resource, parsed
+	resourceURL *url.URL // what resource says, as a URL
 }
 
 func (u *proxyUsers) flags(cmd *cobra.Command) {
@@ -100,12 +100,12 @@ func (u *proxyUsers) check(p *proxying) (err error) {
 		case u.resource == "":
 			return errors.New("--resource is missing: the URL at which clients reach this service, such as https://release.example.com/mcp")
 		}
-		if u.at, err = url.Parse(u.resource); err != nil || u.at.Host == "" || u.at.Scheme != "https" && u.at.Scheme != "http" ||
-			u.at.User != nil || u.at.RawQuery != "" || u.at.Fragment != "" {
+		if u.resourceURL, err = url.Parse(u.resource); err != nil || u.resourceURL.Host == "" || u.resourceURL.Scheme != "https" && u.resourceURL.Scheme != "http" ||
+			u.resourceURL.User != nil || u.resourceURL.RawQuery != "" || u.resourceURL.Fragment != "" {
 			return errors.New("--resource is not a URL such as https://release.example.com/mcp")
 		}
-		if p.secure.cert != "" && u.at.Scheme == "https" {
-			p.secure.host = u.at.Hostname()
+		if p.secure.cert != "" && u.resourceURL.Scheme == "https" {
+			p.secure.host = u.resourceURL.Hostname()
 		}
 	case "mtls":
 		if p.secure.clientCA == "" {
@@ -124,8 +124,8 @@ func (u *proxyUsers) check(p *proxying) (err error) {
 }
 
 // open sets the carrier's field Identity, and the fields about metadata that belong to it. The
-// function ready returns an error if users cannot be known now. If ready is nil, they always
-// can.
+// function ready returns an error while the proxy cannot find out who a user is. If ready is
+// nil, the proxy always can.
 func (u *proxyUsers) open(ctx context.Context, carrier *httpcarrier.Config, logger *slog.Logger) (ready func(context.Context) error, err error) {
 	switch u.identity {
 	case "header":
@@ -137,17 +137,17 @@ func (u *proxyUsers) open(ctx context.Context, carrier *httpcarrier.Config, logg
 			return nil, usage("--san: %w", err)
 		}
 	case "jwt":
-		if carrier.Metadata, err = httpcarrier.Metadata(u.at, u.issuer); err != nil {
+		if carrier.Metadata, err = httpcarrier.Metadata(u.resourceURL, u.issuer); err != nil {
 			return nil, err
 		}
 		users, err := identity.JWT(ctx, identity.JWTConfig{
-			Issuer: u.issuer, Audience: append([]string{u.at.String()}, u.audiences...), Algorithms: u.algorithms, JWKS: u.jwks,
-			ResourceMetadata: httpcarrier.MetadataURL(u.at), Logger: logger,
+			Issuer: u.issuer, Audience: append([]string{u.resourceURL.String()}, u.audiences...), Algorithms: u.algorithms, JWKS: u.jwks,
+			ResourceMetadata: httpcarrier.MetadataURL(u.resourceURL), Logger: logger,
 		})
 		if err != nil {
 			return nil, usage("--identity jwt: %w", err)
 		}
-		carrier.Identity, carrier.MetadataPath, ready = users, u.at.Path, users.Ready
+		carrier.Identity, carrier.MetadataPath, ready = users, u.resourceURL.Path, users.Ready
 	default:
 		carrier.Identity = identity.Anonymous()
 	}

@@ -35,7 +35,7 @@ func checkValue(f *pflag.Flag) error {
 	if list, ok := f.Value.(pflag.SliceValue); ok {
 		values = list.GetSlice()
 	} else if _, ok := f.Value.(repeatable); ok {
-		return nil // its function set has already refused an empty value
+		return nil // the flag's method Set has already refused an empty value
 	}
 	kind, _ := pflag.UnquoteUsage(f)
 	for _, value := range values {

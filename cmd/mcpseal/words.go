@@ -41,7 +41,7 @@ func span(d time.Duration) string {
 
 const day = 24 * time.Hour
 
-// timeText returns the time t as text, and how long before or after the time now it is.
+// timeText returns t as text, with its distance from now, such as "in 2h 5m" or "3m ago".
 func timeText(t, now time.Time) string {
 	text := clock(t) + " UTC"
 	switch d := t.Sub(now).Round(time.Millisecond); {

@@ -47,7 +47,7 @@ func probeBoth(ctx context.Context) (without, with *side, err error) {
 			return
 		}
 		server := release.NewServer()
-		gosdk.Protect(server, boundary, nil) // the page shows this call
+		gosdk.Protect(server, boundary, nil) // page.html.tmpl shows the same line
 		errs[1] = with.probe(ctx, server)
 	})
 	both.Wait()

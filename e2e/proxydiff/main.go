@@ -3,7 +3,8 @@
 // state, a cursor or an answer that the proxy did not accept.
 //
 // A reader gets one message per line, in base64. It answers with a line of JSON: null if it
-// cannot read the message, or the members that it sees, in any spelling of their names.
+// cannot read the message, or else what it sees in the message (see the type seen). Members
+// whose names are spelled differently, such as request_state, count too.
 package main
 
 import (
@@ -206,7 +207,7 @@ func (p *passed) check(view *seen, secret string) string {
 	}
 	for _, value := range at["params.inputResponses"] {
 		var answers struct{ Keys []string }
-		json.Unmarshal(value, &answers) // null has no keys
+		json.Unmarshal(value, &answers) // answers.Keys stays empty if the value is not an object, such as null
 		if p.toServer && isCall && len(answers.Keys) > 0 && (len(params) != 1 || !slices.Equal(answers.Keys, []string{"q"})) {
 			return "an answer that was not asked for"
 		}

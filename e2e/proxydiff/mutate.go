@@ -60,7 +60,7 @@ func (m *mutator) change(text string) string {
 			other = m.misspelt(other)
 		}
 		return text[:at[0]] + `"` + other + `":` + m.value() + "," + text[at[0]:]
-	case 6: // write one value in another way
+	case 6: // replace one character by another text, which may be wrong there
 		return strings.Replace(text, m.pick(`"`, `:`, `,`, `{`, `}`, `e`, `/`, `7`), m.pick(` "`, ` :`, "\n,", `{ `, "\t}", `\u0065`, `\/`, `7.0`, `"7"`, `é`, "\x00", `\u0000`, "\xff", "\ufeff"), 1)
 	case 7: // swap two bytes, or take one out
 		i := m.IntN(len(text) - 1)

@@ -97,7 +97,8 @@ func startReplica(name, keysFile string, store mcpseal.ReplayStore) (_ *replica,
 	return r, err
 }
 
-// traced starts a span for each request. Add it after gosdk.Protect, so that it runs first.
+// traced starts a span for each request. Add it after gosdk.Protect: in the SDK, the middleware
+// that was added last runs first.
 func traced(tracer trace.Tracer) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -116,7 +117,7 @@ type listArgs struct {
 	Service string `json:"service"`
 }
 
-// listVersions returns three pages, with one version on each.
+// listVersions returns one page, with one version on it. There are three pages.
 func listVersions(_ context.Context, _ *mcp.CallToolRequest, _ listArgs, after *int) ([]string, *int, error) {
 	next := 1
 	if after != nil {

@@ -92,7 +92,8 @@ func book(_ context.Context, ask *elicit.Asker, in Args) (Booking, error) {
 			}
 		}
 	}
-	// In this round, elicit.Once generates the number. In later rounds it returns the same number.
+	// In the first round that gets here, elicit.Once generates the number. In later rounds it
+	// returns the same number.
 	number, err := elicit.Once(ask, "number", func() (string, error) { return rand.Text()[:8], nil })
 	if err != nil {
 		return Booking{}, err

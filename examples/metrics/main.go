@@ -98,7 +98,7 @@ func newServer(config mcpseal.Config, observer *otelseal.Observer) (*mcp.Server,
 	if err != nil {
 		return nil, err
 	}
-	server := release.NewServer() // its tools deploy and rollback ask the user
+	server := release.NewServer() // its two tools, deploy and rollback, ask the user
 	protected := gosdk.Protect(server, boundary, nil)
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_versions", Description: "List the versions of a service"}, listVersions, nil)
 	return server, nil

@@ -43,8 +43,8 @@ func newServer(orders *Orders, config mcpseal.Config) (*mcp.Server, error) {
 	protected := gosdk.Protect(server, boundary, nil)
 	gosdk.AddPagedTool(protected, &mcp.Tool{Name: "list_orders"},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in ListArgs, after *Key) ([]Order, *Key, error) {
-			return orders.Page(ctx, in.Status, after, in.pageSize()) // after is nil on the first page
-		}, &gosdk.PageOptions{Unbound: []string{"limit"}}) // models change it between pages
+			return orders.Page(ctx, in.Status, after, in.pageSize()) // the parameter after is nil on the first page
+		}, &gosdk.PageOptions{Unbound: []string{"limit"}}) // language models change the limit between pages
 	return server, nil
 }
 

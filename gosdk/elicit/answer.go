@@ -22,9 +22,9 @@ func (a Action) valid() bool { return a == Accept || a == Decline || a == Cancel
 
 // RefusedError means that the user declined or cancelled a question. Its text names the
 // question. If a tool returns it, the client gets a tool error. If a prompt or a
-// resource returns it, the client gets a JSON-RPC error with the code -32602. Use
-// errors.As to find a RefusedError in the error of [Within]. In other handlers, call
-// [Answer.Outcome] to go on after a refusal.
+// resource returns it, the client gets a JSON-RPC error with the code -32602. To go on
+// after a refusal, call [Answer.Outcome], or use errors.As to find a RefusedError in the
+// error of [Within].
 type RefusedError struct {
 	Key    string // the key of the question
 	Action Action // Decline or Cancel
@@ -53,8 +53,8 @@ func (e *MisfitError) Error() string {
 
 // Answer is the answer to a question. It is pending until the user has answered. Read it
 // with Value or Outcome: questions are sent to the client only when the handler reads a
-// pending answer. The call fails if the user declined or cancelled a question, and the
-// handler asks this question in its last run without reading the answer.
+// pending answer. If the user declined or cancelled a question that the handler asks in
+// its last run, the handler must read the answer: otherwise the call fails.
 type Answer[T any] struct {
 	ask      *Asker
 	key      string
@@ -63,22 +63,22 @@ type Answer[T any] struct {
 	value    T       // zero unless the answer was accepted
 }
 
-// newAnswer asks a question. If the user accepted, it decodes the content of the answer
-// with the function decode. That function also returns the bytes to keep: if the answer
-// is fresh, that is, it came in this round, the state stores only these bytes.
-func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, decode func(content []byte, fresh bool) (value T, kept []byte, err error)) *Answer[T] {
+// newAnswer asks a question. If the user accepted, it calls decode with the content of
+// the answer. If the answer came in this round, it passes true as fresh, and stores the
+// second result of decode, newContent, in the state in place of the content.
+func newAnswer[T any](ask *Asker, key string, question mcp.InputRequest, decode func(content []byte, fresh bool) (value T, newContent []byte, err error)) *Answer[T] {
 	a := &Answer[T]{ask: ask, key: key, question: question}
 	a.recorded = ask.ask(key, question)
 	if a.recorded == nil || a.recorded.Action != Accept {
 		return a
 	}
 	_, fresh := ask.fresh[key]
-	value, kept, err := decode(a.recorded.Content, fresh)
+	value, newContent, err := decode(a.recorded.Content, fresh)
 	switch {
 	case err == nil:
 		a.value = value
 		if fresh {
-			a.recorded.Content = kept
+			a.recorded.Content = newContent
 			ask.state.Answers[key] = *a.recorded
 		}
 	case fresh: // the client sent a wrong answer, so the call fails
@@ -112,7 +112,7 @@ func (a *Answer[T]) Outcome() (action Action, value T, err error) {
 		return "", value, a.ask.markPending()
 	}
 	if a.ask.misfit != nil {
-		return "", value, a.ask.misfit // another answer does not fit, so the call fails and the handler must not go on
+		return "", value, a.ask.misfit // this or another answer does not fit its question, so the call fails and the handler must not go on
 	}
 	if !a.hasArrived() {
 		return "", value, a.ask.markPending()

@@ -30,12 +30,12 @@ type Asker struct {
 	onces     map[string]reflect.Type // the type of the value that Once keeps under each key
 	questions mcp.InputRequestMap     // the questions to send if the handler reads a pending answer
 	read      map[string]bool         // true for the keys whose answers the handler has read
-	after     int                     // the highest number of an answer that the handler has read; what it makes now may depend on all answers up to this number
+	after     int                     // the highest answer.Number on which the next question, or the next value of Once, may depend
 	asks      bool                    // true if the handler read a pending answer, so that the call sends its questions
 	mistake   string                  // the first mistake made by the author of the handler; "" for none
 	busy      atomic.Bool             // true while Within runs
 	own       bool                    // true if the handler was registered with elicit
-	parts     int                     // how many calls of Within there were; each is a part of the run, and part 0 is a handler of elicit itself
+	parts     int                     // how many calls of Within there were; call n is part n of the run, and all code outside Within is part 0
 	part      int                     // the number of the running call of Within; 0 if none is running
 	used      map[usedKey]int         // the part that used each key
 	pended    bool                    // true if a call of Within returned a Pending

@@ -134,8 +134,9 @@ type form struct {
 	options  []FormOption
 }
 
-// MarshalJSON returns the JSON of the schema, so that a question with the form itself as
-// its schema has the same digest as the question that is sent.
+// MarshalJSON returns the JSON of the schema. A question first has the form itself as its
+// RequestedSchema; when it is sent, it has a copy of the schema. Because of MarshalJSON,
+// both have the same digest.
 func (f *form) MarshalJSON() ([]byte, error) { return f.text, nil }
 
 // copySchema returns a deep copy of the schema for one question: whoever receives the
@@ -159,7 +160,7 @@ var plainForms, optionForms sync.Map
 
 const (
 	maxForms    = 8        // how many forms with options are kept for one type
-	maxFormText = 16 << 10 // how long the schema of a form with options may be, in bytes, for the form to be kept
+	maxFormText = 16 << 10 // a form with options is kept only if its schema has at most this many bytes
 )
 
 func formOf[T any](options []FormOption) (*form, error) {
@@ -248,10 +249,10 @@ func buildForm(t reflect.Type, options []FormOption) (*form, error) {
 }
 
 // tryField returns an error if an answer to the field would not arrive in the Go
-// struct. encoding/json loses the answer if the field is embedded twice, if it is
-// embedded under a name, or if the type's own method to read JSON drops the answer. If
-// the field's type reads only dates or only times, tryField sets that format in the
-// schema.
+// struct. encoding/json loses the answer if two embedded structs have this field, if
+// the field is in an embedded struct that has a name in its json tag, or if a type's
+// own method to read JSON drops the answer. If the field's type reads only dates or
+// only times, tryField sets that format in the schema.
 func tryField(t reflect.Type, name string, s *jsonschema.Schema) error {
 	probe := map[string]any{"string": "probe", "number": 1.5, "integer": 1.0, "boolean": true}[s.Type]
 	switch {
@@ -341,8 +342,8 @@ func (f *form) read(content []byte, fresh bool, value any) (kept []byte, err err
 	if err := json.Unmarshal(content, &fields); err != nil {
 		return nil, err
 	}
-	// An answer from the state was already written by this code in an earlier round, so
-	// usually it need not be written again.
+	// An answer from the state was already rewritten by this method in an earlier round, so
+	// usually it need not be rewritten again.
 	rewrite := fresh || fields == nil
 	if fields == nil {
 		fields = map[string]any{}
@@ -359,10 +360,9 @@ func (f *form) read(content []byte, fresh bool, value any) (kept []byte, err err
 			rewrite = true
 		}
 	}
-	// The schema library compares each choice in the answer with each choice in the
-	// schema, which would take very long for a very long list. Only a list that repeats
-	// choices can be that long and still fit the schema, so a list with the same choice
-	// twice is refused first.
+	// First refuse a list with the same item twice. The schema library compares each item
+	// with each choice in the schema, and stops at the first item that is not a choice. So a
+	// very long list takes very long only if it repeats choices.
 	for _, value := range fields {
 		if taken, ok := value.([]any); ok && !areDistinct(taken) {
 			return nil, errors.New("the same choice twice")

@@ -7,9 +7,11 @@ import (
 	"github.com/mcpseal/mcpseal"
 )
 
-// recordRead is called when the handler reads an answer. It numbers the answer: the
-// questions and values that the handler makes from now on, in this round or a later
-// one, may depend on the answer.
+// recordRead is called when the handler reads an answer. It gives the answer the next
+// number, unless the answer already has one. The questions that the handler asks from now
+// on, and the values that Once computes from now on, may depend on the answer, in this
+// round and in later ones. The field After of a question or value is the highest number of
+// an answer on which the question or value may depend.
 func (a *Asker) recordRead(key string) {
 	a.read[key] = true
 	recorded := a.state.Answers[key]
@@ -22,8 +24,8 @@ func (a *Asker) recordRead(key string) {
 }
 
 // drop forgets an answer whose question must be asked again. It also forgets all
-// answers whose questions the handler made after it had read this answer, because those
-// answers may be wrong if the user now answers differently. If Once computed a value
+// answers to questions that the handler asked after it had read this answer, because
+// those answers may be wrong if the user now answers differently. If Once computed a value
 // after the answer was read, the call fails, because the value must be neither used nor
 // computed again.
 func (a *Asker) drop(key string) {
@@ -35,7 +37,8 @@ func (a *Asker) drop(key string) {
 	for later, recorded := range a.state.Answers {
 		if recorded.After >= number {
 			if a.read[later] && !a.read[key] {
-				// What this run makes from now on may depend on an answer that is gone.
+				// This run has read an answer that is now forgotten. What it asks or computes from
+				// now on may depend on that answer.
 				a.recordMistake("the question %s must be asked again, and the answer to %s was given after it and is read before it in this round: "+
 					"ask the questions in the same order in every round", mcpseal.PlainText(key), mcpseal.PlainText(later))
 			}

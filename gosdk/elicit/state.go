@@ -36,8 +36,8 @@ const stateVersion = 2
 // question identifies a question by its digest.
 type question struct {
 	Digest string `json:"d"`
-	// After is the highest number of an answer that the handler had read when it made
-	// the question: see answer.Number.
+	// After is the highest answer.Number among the answers that the handler had read
+	// when it made the question.
 	After int `json:"p,omitempty"`
 }
 
@@ -54,8 +54,8 @@ type answer struct {
 // kept is a value that Once computed.
 type kept struct {
 	Value json.RawMessage `json:"v"`
-	// After is the highest number of an answer that the handler had read when Once
-	// computed the value: see answer.Number.
+	// After is the highest answer.Number among the answers that the handler had read
+	// when Once computed the value.
 	After int `json:"p,omitempty"`
 }
 
@@ -116,16 +116,20 @@ func canAnswer(digest string, answer mcp.InputResponse) bool {
 //
 // If a value depends on an answer, read the answer first. If the handler has read an
 // answer that is still pending, Once computes nothing: it fails, and the handler must
-// return its error. If the handler read an answer before the value was computed, and
-// that answer must be given again, because its question changed, for example, the call
-// fails: the value would be wrong for another answer, and no value is computed twice.
+// return its error.
+//
+// Suppose that the handler read an answer before Once computed a value, and that the user
+// must now answer again, for example because the question changed. Then the call fails:
+// the value may be wrong for the new answer, and no value is computed twice.
 //
 // The value must be the same after it was written as JSON and read back. Otherwise the
 // call fails, and the log tells the author why. A call also fails if it began on a
 // release of your server that kept another type under the key, even if only a field was
-// added or moved. So no value is computed twice, or read with something missing. If you
-// change the type of a value, give the value another key: it is then computed again. Or
-// add fields with omitempty: they are empty in calls that began on the earlier release.
+// added or moved. So the value of a key is never computed twice, and never read with
+// something missing. There are two ways to change the type of a value without failed
+// calls. You can give the value another key: calls that began on the earlier release then
+// compute it under the new key. Or you can add only fields with omitempty: in such calls,
+// these fields are empty.
 func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	if ask.over {
 		ask.recordMistake("a question was asked, or Once called," + insideWithin)
@@ -181,8 +185,8 @@ func Once[T any](ask *Asker, key string, compute func() (T, error)) (T, error) {
 	return same, nil
 }
 
-// missingAnswer returns an error if the handler may have read an answer that is not
-// there: no value must be computed from such an answer.
+// missingAnswer returns an error if the handler may lack an answer that it tried to read.
+// In that case, Once must not compute or keep a value. Otherwise the error is nil.
 func (a *Asker) missingAnswer() error {
 	if a.misfit != nil {
 		return a.misfit

@@ -22,10 +22,9 @@ import (
 //
 // Ask questions, read answers and call [Once] only inside that function. After Within
 // has returned, only an answer that has arrived may be read: anything else fails the
-// call. The call also fails if the handler returns a result other than that of the
-// *[Pending]. It fails, too, if the user refused a question of your function, your
-// function returned without having read that answer, and the handler still returns a
-// result.
+// call. If Within returned a *[Pending] and the handler returns another result, the call
+// fails too. It also fails if the user refused a question of your function, your function
+// returned without having read that answer, and the handler still returns a result.
 //
 // A handler may call Within several times, one after the other. The questions of all
 // these calls must have different keys, and so must their values of [Once]: Within fails
@@ -95,7 +94,9 @@ func within(ctx context.Context, passing *passage.Call, req mcp.Request, ask fun
 	pending, err := a.run(ctx, func() error { return ask(a) })
 	if pending != nil {
 		a.pended = true
-		if !a.own { // a handler of elicit need not return the Pending: its questions are sent, whatever it returns
+		// Only a handler that was not registered with elicit must return the Pending. For any
+		// other handler, elicit sends the questions, whatever the handler returns.
+		if !a.own {
 			passing.Owe(pending.questions)
 			pending.passing = passing
 		}
@@ -131,11 +132,11 @@ func (a *Asker) settle(pending *Pending, err error) {
 type Pending struct {
 	questions mcp.InputRequestMap
 	state     string
-	passing   *passage.Call // notified when the handler takes the result; nil in a handler of elicit
+	passing   *passage.Call // notified when the handler gets the result of the Pending; nil in a handler of elicit
 }
 
-// take is called when the handler takes the result of the Pending. It returns false if
-// p is nil, because then there is no result to take.
+// take is called when the handler gets the result of the Pending. It returns false if p
+// is nil, because then there is no result.
 func (p *Pending) take() bool {
 	if p != nil && p.passing != nil {
 		p.passing.Take()

@@ -1,6 +1,5 @@
-// Package callback calls parts. A part is code that the author of a server supplied, such as
-// a store. If a part fails or panics, the package returns an [Error], whose text is safe to
-// log.
+// Package callback calls code that the author of a server supplied, such as a store. If that
+// code fails or panics, the package returns an [Error], whose text is safe to log.
 package callback
 
 import (
@@ -15,8 +14,8 @@ import (
 	"github.com/mcpseal/mcpseal/internal/plain"
 )
 
-// Error is the error or the panic of a part: code that the author of a server supplied. Its
-// text names only the type of the failure, because the original text may hold a secret.
+// Error is the error or the panic of code that the author of a server supplied. Its text
+// names only the type of the failure, because the original text may hold a secret.
 // errors.Unwrap returns the original error.
 type Error struct {
 	kind  string
@@ -34,8 +33,8 @@ func Explain(format string, args ...any) *Error {
 func Failed(err error) *Error { return &Error{kind: describe(err), err: &err} }
 
 // Guard calls f. If f panics, Guard returns the panic as an Error, otherwise nil. If f gets
-// an error from a part, call the methods of that error only inside f, because they may panic
-// too.
+// an error from code that the server's author supplied, call the methods of that error only
+// inside f, because they may panic too.
 func Guard(f func()) (panicked *Error) {
 	finished := false
 	defer func() {
@@ -64,8 +63,8 @@ func (e *Error) Error() string { return e.kind }
 // Format writes what Error returns, for every verb of fmt.
 func (e *Error) Format(s fmt.State, _ rune) { io.WriteString(s, e.kind) }
 
-// Unwrap returns the original error: the one that the part returned, or the value of its
-// panic if that was an error. Otherwise it returns nil.
+// Unwrap returns the original error: the one that the author's code returned, or the value
+// with which it panicked, if that is an error. Otherwise it returns nil.
 func (e *Error) Unwrap() error {
 	if e.err == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 // keepRevoked is the shortest time for which the id of a revoked key stays in the file.
 const keepRevoked = 30 * 24 * time.Hour
 
-// Rotate adds the new key k, whose dates must be set. A key that opened tokens without end
-// now opens them until its last token has expired.
+// Rotate adds the new key k, whose dates must be set. If an older key has no end date, Rotate
+// gives it one: the time when the last token of that older key has expired.
 func (d *Document) Rotate(k *Key, now time.Time, room Room) error {
 	if s := d.Schedule(); len(s) > 0 && !s[len(s)-1].SealsFrom.Before(k.SealsFrom) {
 		last := s[len(s)-1]
@@ -32,7 +32,7 @@ func (d *Document) Rotate(k *Key, now time.Time, room Room) error {
 
 // Extend lets every key open tokens until its last token has expired, and returns the keys
 // that it changed. An expired key opens tokens again if some of its tokens may still be
-// valid. The last key opens tokens without end.
+// valid. The last key gets no end date.
 func (d *Document) Extend(now time.Time, room Room) (extended []*Key) {
 	s := d.Schedule()
 	if len(s) == 0 {

@@ -187,7 +187,7 @@ func (d *Document) FindRevoked(id mcpseal.KeyID) *Revocation {
 	return nil
 }
 
-// ByID returns two maps from the id of a key to the key, and to its revocation.
+// ByID returns the keys and the revocations of the document in two maps, by the id of the key.
 func (d *Document) ByID() (keys map[mcpseal.KeyID]*Key, revoked map[mcpseal.KeyID]*Revocation) {
 	keys, revoked = make(map[mcpseal.KeyID]*Key), make(map[mcpseal.KeyID]*Revocation)
 	for _, l := range d.lines {

@@ -23,7 +23,7 @@ type Room struct {
 // and a replica whose clock is ahead must still open that last token.
 func (r Room) Span() time.Duration { return r.TTL + 2*r.Skew }
 
-// The TTL and the skew of a service that does not set others in keys.Options.
+// The defaults of LongestTTL and Skew in keys.Options.
 const (
 	UsualTTL  = time.Hour
 	UsualSkew = time.Minute
@@ -45,8 +45,8 @@ func (d *Document) Schedule() Schedule {
 }
 
 // Check returns an error if there is no key, if a key stops opening tokens before they
-// expire, or if it is unclear which key seals. It accepts a key that stopped too early if
-// all its tokens must have expired by now. An error is a *[Problem].
+// expire, or if it is unclear which key seals. It accepts a key that stops too early if
+// it is certain that all tokens of this key have expired by now. An error is a *[Problem].
 func (d *Document) Check(now time.Time, room Room) error {
 	return problem(d.check(now, room))
 }
@@ -118,9 +118,10 @@ type endOfSealing struct {
 }
 
 // endsOfSealing returns when each key of s except the last stops sealing, and which key
-// seals from then on. Usually that is the next key in s. But a revoked key may have begun to
-// seal between these two keys. If it was revoked only after the next key in s began to seal,
-// it is the key that seals from then on.
+// seals from then on. Usually that is the next key in s. But s has no revoked keys. A
+// revoked key R may have begun to seal after a key K of s, and before the key N that follows
+// K in s. If R was not yet revoked when N began to seal, then K stopped sealing when R began,
+// and the result for K names R. If R was revoked earlier, K sealed again until N began.
 func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 	revoked := d.Revoked()
 	slices.SortStableFunc(revoked, func(a, b Revocation) int { return a.SealsFrom.Compare(b.SealsFrom) })
@@ -140,7 +141,7 @@ func (d *Document) endsOfSealing(s Schedule) []endOfSealing {
 }
 
 // tooShort returns an error if k stops opening tokens before they expire. It returns nil if
-// all tokens of k must have expired by now.
+// it is certain that all tokens of k have expired by now.
 func (e endOfSealing) tooShort(k *Key, now time.Time, room Room) error {
 	needed := e.at.Add(room.Span())
 	if k.OpensUntil.IsZero() || !k.OpensUntil.Before(needed) || !now.Before(needed) {

@@ -51,9 +51,9 @@ func Create(path string, d *Document) error {
 
 // Update applies the function change to the document in the file and replaces the file with
 // the result, completely or not at all. Updates of the same file wait for each other. If
-// something else changes the file at the same time, Update returns an error. The results
-// before and after are the file's modes before and after the change.
-func Update(path string, change func(*Document) error) (before, after os.FileMode, err error) {
+// something else changes the file at the same time, Update returns an error. oldMode is the
+// mode of the file before the change, and newMode the mode after it.
+func Update(path string, change func(*Document) error) (oldMode, newMode os.FileMode, err error) {
 	// If path is a link, it stays a link: the file that it leads to is replaced.
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -33,7 +33,7 @@ type Texts[R callback.Reason] struct {
 	Prefix   string
 	codec    AnyCodec
 	ours     Codec // the same as codec if that is a codec of this module, otherwise nil
-	fallback R     // the reason of a failure for which the codec gives no reason in mayGive
+	fallback R     // the reason of a failure, unless the codec gives one of the reasons in mayGive
 	mayGive  []R   // the reasons that the codec itself may give for a text that it does not open
 }
 

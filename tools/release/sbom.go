@@ -89,9 +89,9 @@ func sbom(info *debug.BuildInfo, binary []byte, at time.Time) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// moduleComponent returns the component of a module. The module's sum is a property, because
-// it is the checksum of a list of files, and readers of CycloneDX would mistake it for the
-// checksum of one file.
+// moduleComponent returns the component of a module. The module's sum is written as a property
+// and not as a hash of the component. It is the checksum of a list of files, but readers of
+// CycloneDX take a hash for the checksum of one file.
 func moduleComponent(m *debug.Module) component {
 	c := component{Type: "library", Name: m.Path, Version: m.Version, URL: packageURL(m.Path, m.Version)}
 	c.Ref = c.URL

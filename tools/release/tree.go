@@ -36,11 +36,11 @@ func (m *mod) tag(version string) string { return path.Join(m.dir, version) }
 
 func isOurs(module string) bool { return module == root || strings.HasPrefix(module, root+"/") }
 
-// writeTree writes the committed files of the repository into the tree. Each go.mod gets the
-// version of the release and loses its replace lines. Then it puts every module into the
-// local proxy. It returns the modules in such an order that each comes after the modules that
-// it requires. If path is not empty, it does this only for the module with that path and for
-// the modules that it requires.
+// writeTree writes the committed files of the repository into the tree. In each go.mod,
+// it sets the version of every required module of this project to that of the release, and
+// removes the replace lines. Then it puts every module into the local proxy. It returns the
+// modules in such an order that each comes after the modules that it requires. If path is not
+// empty, it does this only for the module with that path and for the modules that it requires.
 func (r *release) writeTree(repo, path string) ([]*mod, error) {
 	changed, err := output(repo, nil, "git", "status", "--porcelain", "--untracked-files=no")
 	if err != nil {

@@ -65,7 +65,7 @@ var all = []attack{
 // confirmation, unless this confirmation was used before.
 func AreRefused(t *testing.T, target Target) { each(t, target, true) }
 
-// Work fails the test if an attack does not make the server act.
+// Work checks that every attack makes the server act. Otherwise it fails the test.
 func Work(t *testing.T, target Target) { each(t, target, false) }
 
 func each(t *testing.T, target Target, protected bool) {
@@ -111,7 +111,7 @@ func (a *attack) try(t *testing.T, target *Target, replica int, protected bool) 
 	if acted || a.asks != reply.Asks() || a.asks == reply.Rejected() {
 		t.Errorf("acted: %t, answered: %s", acted, reply)
 	}
-	if !a.after { // the honest call must still work: it proves nothing if a server refuses everything
+	if !a.after { // the honest call must still work: a server that refuses everything would pass the check above too
 		fleet.mustAct(t, honest)
 	}
 }

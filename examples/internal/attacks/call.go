@@ -47,7 +47,7 @@ func (r Reply) String() string {
 const (
 	revision = "2026-07-28"
 	maxReply = 1 << 20
-	patience = 30 * time.Second // a server that has not replied by then hangs
+	patience = 30 * time.Second // if a server takes longer to reply, it counts as hanging
 )
 
 // Send sends one round to the replica c.Replica, and returns the reply.

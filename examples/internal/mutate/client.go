@@ -22,7 +22,7 @@ const (
 
 const (
 	maxReply  = 16 << 20         // how many bytes of a reply are read
-	patience  = 30 * time.Second // how long a request may take; a server that takes longer hangs
+	patience  = 30 * time.Second // how long a request may take; after that, the server counts as hung
 	maxRounds = 20
 )
 
@@ -163,9 +163,9 @@ func (c *Client) callNewer(ctx context.Context, call Call) (outcome Outcome, sen
 
 // callOlder makes a call with the older protocol revision. It opens a session, makes the
 // call, answers questions while the call runs, and closes the session. sentParams has the params
-// of the request for each page. The map answers leads from the message of each question to its
-// answer.
-func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sentParams []json.RawMessage, answers map[string]json.RawMessage, err error) {
+// of the request for each page. answersSent has the answer to each question, by the message of
+// the question.
+func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sentParams []json.RawMessage, answersSent map[string]json.RawMessage, err error) {
 	session, err := c.open(ctx, Everything)
 	if err != nil {
 		return Outcome{}, nil, nil, err
@@ -173,7 +173,7 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sen
 	defer c.close(ctx, session)
 	stream := c.listen(ctx, session)
 	defer stream.stop()
-	answers = make(map[string]json.RawMessage)
+	answersSent = make(map[string]json.RawMessage)
 	params := make(map[string]any)
 	for name, value := range call.Params {
 		params[name] = value
@@ -194,7 +194,7 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sen
 			if err != nil {
 				return err
 			}
-			answers[q.Message()] = answer
+			answersSent[q.Message()] = answer
 			answered, err := c.post(ctx, m.header(), answerText(id, answer), nil)
 			if err == nil && answered.status != http.StatusAccepted {
 				err = fmt.Errorf("an answer got %d %s", answered.status, answered.body)
@@ -215,7 +215,7 @@ func (c *Client) callOlder(ctx context.Context, call Call) (outcome Outcome, sen
 		}
 		params["arguments"] = withMember(params["arguments"], "cursor", result.StructuredContent.NextCursor)
 	}
-	return outcome, sentParams, answers, nil
+	return outcome, sentParams, answersSent, nil
 }
 
 // open begins a session of the older protocol revision, and returns its id.
@@ -321,8 +321,9 @@ func (m *message) header() map[string]string {
 	return header
 }
 
-// headerText returns the text in the form that the protocol prescribes for headers: as it is,
-// or in base64 if it has characters that are not printable ASCII.
+// headerText cuts the text to 1024 bytes, and returns it in the form that the protocol
+// prescribes for headers: unchanged, or in base64 if it has characters that are not printable
+// ASCII.
 func headerText(text string) string {
 	if len(text) > 1024 {
 		text = text[:1024]

@@ -76,9 +76,9 @@ func (j *judge) watch(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// observe is the boundary's observer. It records that a token was accepted. If the token that
-// came with the request is rejected, the request ends. So an accepted token shows that the
-// request's own token was accepted.
+// observe is the boundary's observer. It records that a token was accepted. The token that came
+// with the request is checked first, and if it is rejected, the request ends. So if any token is
+// accepted, the token that came with the request was accepted too.
 func (j *judge) observe(ctx context.Context, e mcpseal.Event) {
 	if s, ok := ctx.Value(acceptanceKey{}).(*acceptance); ok && (e.Op == mcpseal.OpOpen || e.Op == cursor.OpOpen) && e.Reason == "" && e.TokenBytes > 0 {
 		s.accepted.Store(true)
@@ -141,12 +141,12 @@ func (j *judge) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (j *judge) WithGroup(string) slog.Handler { return j }
 
-// checkSecrets records a failure if the text contains a secret. The argument where names the
-// output in which the text was found.
-func (j *judge) checkSecrets(where, text string) {
+// checkSecrets records a failure if the text contains a secret. The argument output
+// says where the text was found, such as "the log".
+func (j *judge) checkSecrets(output, text string) {
 	for _, secret := range j.secrets {
 		if strings.Contains(text, secret) {
-			j.fail("%s shows %q: %.300q", where, secret, text)
+			j.fail("%s shows %q: %.300q", output, secret, text)
 		}
 	}
 }
@@ -211,8 +211,8 @@ func (j *judge) checkMessage(text json.RawMessage) (isResult bool, err error) {
 }
 
 // checkTexts checks every string in a decoded message. A string must not contain a secret, and
-// a state or a cursor must be sealed. The argument member is the name under which an object
-// holds the value.
+// a state or a cursor must be sealed. If the value is in an object, the parameter member is its
+// name there; otherwise it is "".
 func (j *judge) checkTexts(member string, value any) error {
 	switch v := value.(type) {
 	case map[string]any:

@@ -7,9 +7,9 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// watchMCPGo does for a server on mcp-go what the method watch does for the official SDK. Its
-// options must be passed first, because in mcp-go the middleware that was added first runs
-// first.
+// watchMCPGo does for a server on mcp-go what the method watch does for the official SDK. Pass
+// the options that it returns before all others: in mcp-go, the middleware that was added first
+// runs first.
 func (j *judge) watchMCPGo() []server.ServerOption {
 	count := func(ctx context.Context, state string, s *acceptance, result bool) {
 		if state != "" && !server.IsModernRequest(ctx) {

@@ -119,8 +119,8 @@ var (
 	}
 )
 
-// junk returns an odd value. It returns a copy of it, because a later mutation may change the
-// copy.
+// junk returns a copy of an odd value, because later mutations may change what junk returns, and
+// must not change oddValues.
 func (a *attacker) junk() any { return cloned(pick(a, oddValues)) }
 
 func cloned(value any) any {

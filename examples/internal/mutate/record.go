@@ -71,8 +71,8 @@ func (r *recording) call(ctx context.Context, client *Client, user string, call 
 	return err
 }
 
-// collect stores the name, the answers and the tokens in the params of a request, so that
-// mutations can put them into other requests.
+// collect copies the name, the answers and the tokens from the params of a request into the
+// recording, so that mutations can put them into other requests.
 func (r *recording) collect(text json.RawMessage) {
 	params := decode(text).(map[string]any)
 	if name, ok := params["name"].(string); ok && !slices.Contains(r.names, name) {

@@ -60,10 +60,11 @@ type answerer struct {
 	ask    asking
 }
 
-// begin makes a.ask answer the questions on the stream, until the function end is called. The
-// function safe answers the questions in the response to the call. It calls a.ask too, but never
-// at the same time as the stream.
-func (a *answerer) begin() (safe asking, end func()) {
+// After begin, each question that comes on the stream is passed to a.ask, until the function
+// end is called. Questions can also come in the HTTP response to the call itself: pass
+// these to the function askLocked, which calls a.ask too, but never at the same time as the
+// stream. If a is nil, askLocked is nil.
+func (a *answerer) begin() (askLocked asking, end func()) {
 	if a == nil {
 		return nil, func() {}
 	}

@@ -89,14 +89,15 @@ func number(t *testing.T, variable string, otherwise int64) int64 {
 
 // report is the result of an attack.
 type report struct {
-	count, sent       int64
-	reached, accepted float64     // the percentages of requests that reached a handler, and whose token was accepted
-	growth            int64       // how much the live heap grew, in bytes
-	goroutines        int         // how many more goroutines there were at the end
-	answers           map[int]int // how many answers had each HTTP status
-	internal          int64
-	failures          []string
-	unmade            []string // the names of the mutations that were never made
+	count, sent int64
+	reached     float64     // the percentage of the requests that reached a handler
+	accepted    float64     // the percentage of the requests whose token was accepted
+	growth      int64       // how much the live heap grew, in bytes
+	goroutines  int         // how many more goroutines there were at the end
+	answers     map[int]int // how many answers had each HTTP status
+	internal    int64
+	failures    []string
+	unmade      []string // the names of the mutations that were never made
 }
 
 // shortcomings returns what is wrong with the whole attack, not with a single request: too

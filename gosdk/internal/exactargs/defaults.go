@@ -13,7 +13,7 @@ import (
 
 // fill adds the defaults of missing properties to an object. It differs from
 // [jsonschema.Resolved.ApplyDefaults] in two ways: it does not round numbers to a float,
-// and it also fills objects that are required.
+// and it also adds defaults inside a required property, if its value is an object.
 func fill(schema *jsonschema.Schema, object map[string]any) error {
 	for name, property := range schema.Properties {
 		value, present := object[name]
@@ -80,19 +80,22 @@ func (r *references) checkApplied(schema *jsonschema.Schema, path string, isFill
 		}
 	}
 	for _, sub := range subschemas(schema) {
-		inFilled, inMissing := false, mayBeMissing // right for a subschema that applies to the same value
+		// The next line is right for a subschema that applies to the same JSON value, such as
+		// one in allOf. The switch below corrects the two variables for a subschema that applies
+		// to a part of the value.
+		subFilled, subMissing := false, mayBeMissing
 		switch sub.keyword {
 		case "$defs", "definitions", "contentSchema":
 			continue // they apply to nothing, unless a $ref leads to them
 		case "properties":
-			inFilled = isFilled
-			inMissing = !slices.Contains(schema.Required, sub.key) && !(isFilled && sub.schema.Default != nil)
+			subFilled = isFilled
+			subMissing = !slices.Contains(schema.Required, sub.key) && !(isFilled && sub.schema.Default != nil)
 		default:
 			if stepsIn[sub.keyword] {
-				inMissing = sub.key != "" && !sub.named // true for the schema of the item at one index, because the array may be shorter
+				subMissing = sub.key != "" && !sub.named // true for the schema of one item, as in prefixItems, because the array may have no such item
 			}
 		}
-		if err := r.checkApplied(sub.schema, path+sub.pointer(), inFilled, inMissing, seen); err != nil {
+		if err := r.checkApplied(sub.schema, path+sub.pointer(), subFilled, subMissing, seen); err != nil {
 			return err
 		}
 	}

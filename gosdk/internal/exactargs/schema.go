@@ -104,7 +104,7 @@ func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 	if given == nil {
 		return inferredSchema(bareType(reflect.TypeFor[T]()))
 	}
-	if err := eachInGo(reflect.ValueOf(given), 0, keepEmpty); err != nil {
+	if err := eachInGo(reflect.ValueOf(given), 0, checkEmpty); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(given)
@@ -123,7 +123,7 @@ func schemaOf[T any](given any) (*jsonschema.Schema, error) {
 		keepOrder(inGo, schema)
 	}
 	return schema, eachSchema(schema, document, func(schema *jsonschema.Schema, document map[string]any) error {
-		return cmp.Or(keepEmpty(schema), keepKeywords(document), keepNumbers(schema, document))
+		return cmp.Or(checkEmpty(schema), checkKeywords(document), keepNumbers(schema, document))
 	})
 }
 
@@ -140,8 +140,9 @@ func keepOrder(from, to *jsonschema.Schema) {
 	}
 }
 
-// inferredSchema returns the schema made from a type. It corrects the schemas of two types
-// that jsonschema gets wrong.
+// inferredSchema returns the schema made from a type. If the type is any, it is the schema
+// of an object, because arguments are always an object. For json.RawMessage and big.Int,
+// inferredSchema uses its own schemas, because jsonschema gets these two types wrong.
 func inferredSchema(t reflect.Type) (*jsonschema.Schema, error) {
 	if t == reflect.TypeFor[any]() {
 		return &jsonschema.Schema{Type: "object"}, nil
@@ -152,10 +153,10 @@ func inferredSchema(t reflect.Type) (*jsonschema.Schema, error) {
 	}})
 }
 
-// keepEmpty returns an error if a schema has an empty list that no value satisfies, such as
-// an empty enum. The JSON of a schema leaves empty lists out, so the schema would then allow
-// every value.
-func keepEmpty(schema *jsonschema.Schema) error {
+// checkEmpty returns an error if a schema refuses every value because of an empty list, such
+// as an empty enum. The JSON of a schema leaves empty lists out, so the schema that is read
+// back from it would allow every value.
+func checkEmpty(schema *jsonschema.Schema) error {
 	v := reflect.ValueOf(schema).Elem()
 	for i := range v.NumField() {
 		field := v.Field(i)
@@ -211,9 +212,9 @@ func eachInGo(v reflect.Value, depth int, visit func(*jsonschema.Schema) error) 
 	return nil
 }
 
-// keepKeywords returns an error for a keyword that jsonschema drops, does not know, or
+// checkKeywords returns an error for a keyword that jsonschema drops, does not know, or
 // mistakes for another keyword. Otherwise a misspelt rule would have no effect.
-func keepKeywords(document map[string]any) error {
+func checkKeywords(document map[string]any) error {
 	for name, value := range document {
 		known := keywords().Has(name)
 		switch {
@@ -263,7 +264,8 @@ func keepNumbers(schema *jsonschema.Schema, document map[string]any) error {
 }
 
 // readNumbers reads the JSON of a schema, with every number as a json.Number. It accepts
-// a number that Go cannot hold exactly, because such a number is refused only in rules.
+// a number that Go cannot hold exactly: keepNumbers refuses such a number later, but only
+// in a rule, such as maximum.
 func readNumbers(text []byte) (value any, err error) {
 	// The digest is not used. ArgumentsDigest is called because it refuses two members
 	// with the same name, text that is not UTF-8, and values that are too deep or too

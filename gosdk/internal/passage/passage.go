@@ -50,22 +50,22 @@ type Call struct {
 	wrote  []written
 	asking bool                // true if the last run asked questions
 	owed   mcp.InputRequestMap // the questions of a Pending that the handler must return; nil if there is none
-	taken  bool                // true if the handler has taken the result with these questions
+	taken  bool                // true if the handler has called ToolResult, PromptResult or ResourceResult of that Pending
 	failed bool                // true if elicit was misused after Within returned, so that the call must fail
-	waits  bool                // true if, in the last run, a handler that calls Within read an answer that is not there yet
+	waits  bool                // true if, in the last run, the function passed to Within tried to read an answer that has not arrived yet
 	lacks  string              // why the handler must return an error: it lacks an answer that it asked for; "" if it need not return an error
 
 	input *input // the state and the answers that came in for elicit; nil if nothing came in for it
 
 	beginning sync.Mutex // held while an asker is made
-	within    any        // the asker that Within returns during the run in withinOf
+	within    any        // the asker that Within returns in the run that withinOf identifies; nil if there is none yet
 	withinOf  withinRun  // zero before the first call of Within
 }
 
 // withinRun identifies one run of a handler. For older clients, the SDK runs the handler
 // twice in a round, and only the state and the answers in the request tell the two runs
-// apart. The handler may pass a copy of its request to Within, so pointers are not
-// compared.
+// apart. The handler may pass a copy of its request to Within, so two runs are
+// not told apart by the addresses of their requests.
 type withinRun struct {
 	req     mcp.Request
 	round   *mcpseal.Round
@@ -78,7 +78,7 @@ type written struct {
 	wording map[string][16]byte
 }
 
-// maxWritten limits how many states a Call keeps in its field wrote: each state may
+// maxWritten is how many states a Call stores at most. It is small because each state may
 // have mcpseal.Config.MaxState bytes.
 const maxWritten = 8
 
@@ -125,8 +125,9 @@ func (c *Call) Within(req mcp.Request, state string, answers mcp.InputResponseMa
 }
 
 // sameRun reports whether two calls of Within are in the same run of the handler. If
-// the SDK passed on a state of elicit, that state alone identifies the run: the handler
-// may have copied the answers.
+// the SDK passed on a state of elicit, the answers need not be equal: that state alone
+// identifies the run. The handler may have copied the answers, and copies of them are not
+// equal, because answers are pointers.
 func (c *Call) sameRun(a, b withinRun) bool {
 	return a.round == b.round && a.state == b.state && (maps.Equal(a.answers, b.answers) || c.isPassedOn(a.state))
 }
@@ -146,33 +147,34 @@ func (c *Call) Owe(questions mcp.InputRequestMap) {
 	c.owed, c.taken = questions, false
 }
 
-// Take is called when the handler has taken the result whose questions Owe stored.
+// Take records that the handler has called ToolResult, PromptResult or ResourceResult.
+// These are methods of the Pending whose questions were passed to the method Owe.
 func (c *Call) Take() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.taken = true
 }
 
-// Owes reports whether the handler must still return the result whose questions Owe
-// stored. The middleware checks this when the handler has returned a result without
-// questions.
+// Owes reports whether the handler must still return the result whose questions were
+// passed to the method Owe. The middleware checks this when the handler has returned a
+// result without questions.
 func (c *Call) Owes() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.owed != nil
 }
 
-// Taken reports whether the handler has taken the result that it must return. If the
-// handler fails after that, the client must get the handler's error.
+// Taken reports whether Take was called after Owe. If the handler fails after that, the
+// client must get the handler's error.
 func (c *Call) Taken() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.taken
 }
 
-// Sends is called when the SDK sends a question to an older client. If Owe stored this
-// question, the handler has now returned it as it must, and owes nothing more: the SDK
-// will run the handler again with the answer.
+// Sends is called when the SDK sends a question to an older client. If this
+// question was passed to the method Owe, the handler has now returned it as it must, and
+// owes nothing more: the SDK will run the handler again with the answer.
 func (c *Call) Sends(question mcp.InputRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,8 +230,8 @@ func (c *Call) Lacks() string {
 	return c.lacks
 }
 
-// Wait is called when a handler that calls Within has read an answer that is not there
-// yet.
+// Wait is called when the function passed to Within has tried to read an answer that has
+// not arrived yet.
 func (c *Call) Wait() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -378,11 +380,11 @@ func (c *Call) Wording(state string) (wording map[string][16]byte, ok bool) {
 	return nil, len(c.wrote) == 0
 }
 
-// Written reports whether elicit wrote the state that came in, together with questions
-// that have these digests. It returns true if the token says so, or if the operator
-// waived mcpseal.ClaimWording. It also returns true if elicit wrote the state earlier in
-// this call of an older client, because the SDK itself passes that state from one run of
-// the handler to the next.
+// Written reports whether elicit wrote this state, and asked the questions that have these
+// digests. It returns true if the token says so, or if the operator waived
+// mcpseal.ClaimWording. The call of an older client may run the handler several times, and
+// the SDK passes the state from one run to the next without a token. So Written also returns
+// true if elicit wrote the state in an earlier run of the same call.
 func (c *Call) Written(state string, wording map[string][16]byte) bool {
 	if c.isPassedOn(state) {
 		return true
@@ -404,7 +406,7 @@ func (c *Call) Written(state string, wording map[string][16]byte) bool {
 }
 
 // isPassedOn reports whether elicit wrote the state earlier in this call of an older
-// client, so that the SDK itself passed it on to this run.
+// client. If so, the SDK itself, not the client, passed the state on to this run.
 func (c *Call) isPassedOn(state string) bool {
 	asked, _ := c.Wording(state)
 	return asked != nil && c.Older != nil

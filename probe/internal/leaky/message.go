@@ -15,7 +15,7 @@ const (
 	codeParse, codeRequest, codeMethod, codeParams = -32700, -32600, -32601, -32602
 )
 
-// fault is an error as the answer to a request. The HTTP status 0 means 200.
+// fault is an error that is sent as the answer to a request. The HTTP status 0 means 200.
 type fault struct {
 	status  int
 	code    int

@@ -28,8 +28,8 @@ func (q question) declared(capabilities value) bool {
 // answer is an answer to a question that was asked.
 type answer struct {
 	value
-	declined bool
-	taken    bool // it counts as consent, whatever it says
+	declined bool // true if the user declined or cancelled
+	taken    bool // true if a hole makes the server accept the answer although it has a null or is of the wrong kind
 }
 
 // kindOf returns the kind of question that a value answers. It returns "" if the value fits no

@@ -19,10 +19,10 @@ type record struct {
 	Expires int64             `json:"expires,omitempty"` // when it expires, in Unix milliseconds
 	ID      string            `json:"id,omitempty"`      // a random id, to notice a second use
 	Round   int               `json:"round"`             // the index of the target's question that was asked
-	Asked   map[string]string `json:"asked,omitempty"`   // from the key of a question that was asked to its kind
+	Asked   map[string]string `json:"asked,omitempty"`   // maps the key of each question that was asked to the kind of the question
 	Offset  int               `json:"offset,omitempty"`  // in a cursor, the index at which the page starts
 
-	args map[string]string // override the arguments; set only for a state that is not sealed
+	args map[string]string // replaces arguments of the request; set only for a state that is not sealed
 }
 
 const (

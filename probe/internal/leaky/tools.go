@@ -20,20 +20,18 @@ type param struct {
 	required   bool
 }
 
-// call is one call of a target. The field checked is the target for which the state is checked,
-// and the field run is the target that is run. The two differ only on a server that accepts
-// duplicate members.
 type call struct {
 	user         string
 	params       value
-	checked, run *target
+	checked      *target // the target for which the server checks the state
+	run          *target // the target that the server runs; differs from checked only on a server that accepts duplicate members
 	state        value
 	digest       string            // the digest of the arguments that are checked
 	read         map[string]string // the arguments that the handler reads
 	arguments    value
 	answers      value
 	capabilities value
-	unchecked    bool // the state is trusted without a check
+	unchecked    bool // true if the state is trusted without a check
 }
 
 // id returns the name of the target in records.
@@ -161,7 +159,7 @@ func (s *Server) do(c *call) (result any, f *fault) {
 func (s *Server) goOn(c *call, round int, answers map[string]answer) (any, *fault) {
 	questions, said := c.run.questions, map[string]string{}
 	next := max(0, min(round, len(questions)-1))
-	for i := len(questions) - 1; i >= next; i-- { // the last question that has an answer decides
+	for i := len(questions) - 1; i >= next; i-- { // backwards, because the last question with an answer decides how the call goes on
 		q := questions[i]
 		a, ok := answers[q.key]
 		text, fits := q.fits(a)

@@ -72,7 +72,7 @@ func (p *Pair) Current() *tls.Certificate {
 		loaded, err = p.read()
 	}
 	if err != nil {
-		// Somebody may be replacing the files just now. The next look reads them again.
+		// Somebody may be replacing the files just now. The next check reads them again.
 		p.logger.Error("proxy: a certificate cannot be read again, the one before stays in use", "cause", err.Error())
 		return p.loaded
 	}

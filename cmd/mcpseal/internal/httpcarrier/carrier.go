@@ -63,8 +63,8 @@ type Config struct {
 	// the server then has the same time again to complete it. Streams of events may take any
 	// time. 0 means 5 minutes.
 	Timeout time.Duration
-	// ClientTimeout is how long a client may take to send a body, and to receive what was
-	// written to it. 0 means 1 minute.
+	// ClientTimeout is how long a client may take to send the body of a request, and to
+	// receive what the proxy writes to it. 0 means 1 minute.
 	ClientTimeout time.Duration
 	// TLS has the settings of TLS with the server: how its certificate is verified, and which
 	// certificate the proxy shows to it. If TLS is nil, the server's certificate must be from

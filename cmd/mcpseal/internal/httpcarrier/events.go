@@ -31,7 +31,7 @@ type events struct {
 	cr      bool   // true if the last byte was a CR that ended a line
 	lf      fate   // what to do with an LF right after this CR
 	ended   bool
-	written int // how many bytes of the field out have gone to the client already
+	written int // how many bytes of e.out the client has already got
 }
 
 // fate says what to do with the LF of a line that ends with CR LF.
@@ -103,7 +103,9 @@ func (e *events) feed(chunk []byte) {
 			return
 		}
 		if last := len(e.event) - 1; last >= 0 && e.event[last] == '\r' && chunk[0] == '\n' {
-			e.event[last] = '\n' // a comment was between this CR and this LF, so they end two lines; as CR LF they would end one
+			// Between this CR and this LF was a comment line, which has been sent by itself. Next
+			// to each other, the CR and the LF would count as one line end, but they are two.
+			e.event[last] = '\n'
 		}
 		e.event = append(e.event, chunk[:n]...)
 		if last := chunk[n-1]; last == '\n' || last == '\r' {

@@ -77,7 +77,7 @@ type keySet struct {
 	keys     []key // from the last fetch that succeeded
 	fetched  time.Time
 	tried    time.Time     // when the last fetch began
-	flight   chan struct{} // closed when the fetch that now runs ends; nil if none runs
+	flight   chan struct{} // closed when the running fetch ends; nil if no fetch is running
 	failures int           // failed fetches since the last that succeeded
 	failure  error
 	logged   time.Time
@@ -106,8 +106,10 @@ func (s *keySet) find(ctx context.Context, id string, algorithm jose.SignatureAl
 	return found, err
 }
 
-// get returns the keys. It fetches them first if they are missing or old. If that fails, it
-// returns the old keys, unless they are older than keepAtMost.
+// get returns the keys. If there are none, or they are older than refreshAfter, it starts a
+// fetch. It waits for the fetch only if there are no keys, or if they are older than trustFor.
+// If the fetch fails, get returns the old keys. It returns an error if there are no keys, or
+// if they are older than keepAtMost.
 func (s *keySet) get(ctx context.Context) ([]key, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +117,7 @@ func (s *keySet) get(ctx context.Context) ([]key, error) {
 	if !s.fresh(refreshAfter) {
 		flight = s.start()
 	}
-	// If the last fetch failed, a request waits only if there are no keys that it may use.
+	// If the last fetch failed and the old keys may still be used, do not wait for this fetch.
 	if flight != nil && (s.failures == 0 && !s.fresh(trustFor) || !s.fresh(keepAtMost)) {
 		s.mu.Unlock()
 		awaitFetch(ctx, flight)

@@ -143,7 +143,8 @@ func (p *provider) get(ctx context.Context, address string, target any) error {
 	return nil
 }
 
-// withoutQuery returns an address without its query, so that an error may repeat it.
+// withoutQuery returns an address without its query, for the text of an error: the query may
+// hold a secret, which must not be in that text.
 func withoutQuery(address string) string {
 	address, _, _ = strings.Cut(address, "?")
 	return address
@@ -243,8 +244,8 @@ func withLimits(client *http.Client) *http.Client {
 	return &b
 }
 
-// parseAddress parses an address. It must be an https address, so that nobody can change what
-// is fetched from it on the way. A loopback host may also have an http address.
+// parseAddress parses an address. It must be an https address, so that nobody on the network
+// can change the data that is fetched. A loopback host may also have an http address.
 func parseAddress(text string) (*url.URL, error) {
 	address, err := url.Parse(text)
 	switch {

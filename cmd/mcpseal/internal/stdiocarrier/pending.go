@@ -91,8 +91,8 @@ func (p *pending) setExchange(e *proxy.Exchange) bool {
 }
 
 // cancel discards the exchange of a request that the client has cancelled. The id stays in use
-// until the server answers. If the server never answers, the id stays in use for ever. Otherwise
-// a later request with the same id could get the answer to the cancelled one.
+// until the server answers, or for ever if it never does. If the id were freed earlier, a later
+// request with the same id could get the answer to the cancelled one.
 func (p *pending) cancel(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

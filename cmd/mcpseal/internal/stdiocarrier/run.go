@@ -18,8 +18,8 @@ import (
 
 // patience says how long Run waits at most.
 type patience struct {
-	answers time.Duration // how long until the server ends by itself, after its input or output has ended
-	grace   time.Duration // how long until the server ends after a signal; then again, how long until its last output arrives
+	answers time.Duration // how long the server may take to end by itself after its input or output has ended
+	grace   time.Duration // how long the server may take to end after a signal, and how long its last output may take after that
 }
 
 // Run starts a server with the given command, and seals what the server sends to the client.
@@ -59,12 +59,12 @@ func run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command 
 		output <- err
 	}()
 
-	var lost error // why the client accepts no more answers
+	var writeErr error // the error of a write to the client; nil if none failed
 	ended := false
 	select {
 	case <-server.exited:
-	case lost = <-input:
-	case lost = <-output:
+	case writeErr = <-input:
+	case writeErr = <-output:
 		ended = true
 	case <-ctx.Done():
 	}
@@ -76,7 +76,8 @@ func run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command 
 	}
 	forced := server.end()
 
-	// The server's last output may still be on its way to the client, which may be slow.
+	// Wait for the server's last output, which may still be on its way to a slow client. If the
+	// server was forced to end, or ctx is done, wait no longer than wait.grace.
 	var late <-chan time.Time
 	if forced {
 		late = time.After(wait.grace)
@@ -84,8 +85,8 @@ func run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command 
 	for done := ctx.Done(); !ended; {
 		select {
 		case err := <-output:
-			if ended = true; lost == nil {
-				lost = err
+			if ended = true; writeErr == nil {
+				writeErr = err
 			}
 		case <-done:
 			done, late = nil, time.After(wait.grace)
@@ -96,8 +97,8 @@ func run(ctx context.Context, p *proxy.Proxy, caller mcpseal.Principal, command 
 	switch {
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
-	case lost != nil:
-		return 0, fmt.Errorf("the client takes no answers any more: %w", lost)
+	case writeErr != nil:
+		return 0, fmt.Errorf("the client takes no answers any more: %w", writeErr)
 	}
 	return exitCodeOf(server.cmd.ProcessState), nil
 }
@@ -108,7 +109,7 @@ func shareLog(log io.Writer) io.Writer {
 	switch log := log.(type) {
 	case nil:
 		return io.Discard
-	case *os.File: // package exec passes the file itself to the server
+	case *os.File: // safe for concurrent use; package exec passes the file itself to the server, which writes to it directly
 		return log
 	}
 	return &oneByOne{stream: log}

@@ -31,7 +31,7 @@ func (s *session) note(what string, err error) {
 }
 
 // fromClient reads the client's lines until they end, and moves them to the server. It returns
-// an error if the client accepts no more answers.
+// an error if a write to the client fails.
 func (s *session) fromClient(ctx context.Context, in io.Reader) error {
 	lines := newLineReader(in, maxClientLine)
 	for {
@@ -81,7 +81,7 @@ func (s *session) clientLine(ctx context.Context, line []byte) error {
 		}
 	case isRequest && e.ID == id && s.pending.setExchange(e):
 		awaits = true
-	default: // the server's answer could not be matched to this request
+	default: // do not forward the request, because its answer could not be matched to it
 		forward, e.Reply = nil, e.Failed()
 	}
 	if isRequest && !awaits {
@@ -98,7 +98,7 @@ func (s *session) clientLine(ctx context.Context, line []byte) error {
 
 // fromServer reads the server's lines until they end, and moves them to the client. Then it
 // sends the client an error for each request that the server has not answered. It returns an
-// error if the client accepts no more answers.
+// error if a write to the client fails.
 func (s *session) fromServer(ctx context.Context, out io.Reader) error {
 	lines := newLineReader(out, maxServerLine)
 	for {

@@ -84,7 +84,9 @@ func confirmed(doneText string) mcp.ToolHandlerFor[arguments, any] {
 		if ok, _ := answer.Content["ok"].(bool); answer.Action != "accept" || !ok {
 			return text("nothing was done"), nil, nil
 		}
-		env := args.Env // used if there is no state: the SDK's example looks only at the answer
+		// If there is no state, env keeps the value from the arguments. The SDK's example also
+		// looks only at the answer, not at the state.
+		env := args.Env
 		if req.Params.RequestState != "" {
 			// The handler believes the state that the client sent back.
 			var remembered state

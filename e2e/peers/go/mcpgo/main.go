@@ -1,10 +1,10 @@
 // Command mcpgo is an MCP server on mcp-go, without mcpseal. The probe attacks it.
 //
-// It does what mcp-go's pages and examples show: NewInputRequestBuilder with a plain state, and
-// ElicitationResponse to read the answer ("Protocol Version 2026-07-28"); a handler that acts on
-// the environment in the state that came back (examples/multi_round_trip); and
-// WithPaginationLimit. The pages say to keep secrets out of the state, because the client can
-// read it. They do not say that the client can change it.
+// It does what mcp-go's pages and examples show: NewInputRequestBuilder with a plain state,
+// and ElicitationResponse to read the answer ("Protocol Version 2026-07-28"); a handler that
+// takes the name of the environment from the state that came back, and believes it
+// (examples/multi_round_trip); and WithPaginationLimit. The pages say to keep secrets out of
+// the state, because the client can read it. They do not say that the client can change it.
 //
 // That the state is JSON is our choice. mcp-go has no middleware for bearer tokens, so this
 // server has no users.
@@ -85,8 +85,8 @@ func confirmed(doneText string) server.ToolHandlerFunc {
 		if ok, _ := content["ok"].(bool); answer.Action != mcp.ElicitationResponseActionAccept || !ok {
 			return mcp.NewToolResultText("nothing was done"), nil
 		}
-		// If there is no state, env is the argument: the example on mcp-go's page looks only at
-		// the answer.
+		// If there is no state, env keeps the value from the arguments: the handler goes on without
+		// a state, as the example on mcp-go's page does.
 		if req.Params.RequestState != "" {
 			// The handler believes the state that the client sent back.
 			var remembered state
