@@ -45,6 +45,10 @@ var (
 	metaNames     = namesOf("io.modelcontextprotocol/clientCapabilities")
 )
 
+// resultNames returns the names of the members that the proxy reads in the result of a method of
+// this kind.
+func (k kind) resultNames() *names { return [...]*names{plainNames, askingNames, pageNames}[k] }
+
 // The indexes of names in envelopeNames, and then in callNames.
 const (
 	atID = 1 + iota
@@ -70,6 +74,11 @@ type envelope struct {
 	method         string
 	params, result *field
 	isError        bool
+
+	// What readEnvelope found in the result, if that is an object: see the method inResult.
+	inside   []field
+	clear    bool
+	insideOf *names
 }
 
 // A message that is neither a notification nor an answer is a request.
@@ -90,11 +99,30 @@ func ID(text string) string {
 	return text
 }
 
-// readEnvelope reads a message. The result refusal says why the message must be refused; ""
-// means that it is accepted.
-func readEnvelope(text string) (m envelope, refusal string) {
+// inResult reads the result with the given names, as names.read does. It reads no text a second
+// time if readEnvelope got the same names.
+func (m *envelope) inResult(n *names) (fields []field, ok bool) {
+	if n == m.insideOf {
+		return m.inside, m.clear
+	}
+	return n.read(m.result.Raw)
+}
+
+// readEnvelope reads a message. The parameter inside has the names that the caller will want to
+// read in the result; nil means that this is not known yet. The result refusal says why the
+// message must be refused; "" means that it is accepted.
+func readEnvelope(text string, inside *names) (m envelope, refusal string) {
 	m.text = text
-	o, ok := envelopeNames.read(text)
+	members := jsonorder.ReadMembers(text)
+	if inside != nil {
+		members.Object = func(name string, inner *jsonorder.Members) {
+			if name == "result" {
+				m.inside, m.clear = inside.readFrom(inner)
+				m.insideOf = inside
+			}
+		}
+	}
+	o, ok := envelopeNames.readFrom(&members)
 	if !ok {
 		return m, "not one JSON object in UTF-8, or one that two parsers read differently"
 	}

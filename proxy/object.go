@@ -35,8 +35,12 @@ func (f *field) isString() bool { return strings.HasPrefix(f.Raw, `"`) }
 // returns false if the text is not one object, or if two JSON parsers could read one of these
 // members differently, because its name occurs twice or in another spelling.
 func (n *names) read(text string) (fields []field, ok bool) {
-	fields = make([]field, len(n.list))
 	members := jsonorder.ReadMembers(text)
+	return n.readFrom(&members)
+}
+
+func (n *names) readFrom(members *jsonorder.Members) (fields []field, ok bool) {
+	fields = make([]field, len(n.list))
 	for {
 		member, ok := members.Next()
 		if !ok {

@@ -15,7 +15,7 @@ import (
 // open reads a message of the client, and sets e.Forward, or e.Reply and e.Malformed. If it
 // sets none of them, the message is forwarded as it came.
 func (e *Exchange) open(ctx context.Context, text string, caller mcpseal.Principal) {
-	m, why := readEnvelope(text)
+	m, why := readEnvelope(text, nil)
 	if why != "" {
 		e.refuse(ctx, invalidRequest, why)
 		return

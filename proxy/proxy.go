@@ -115,7 +115,7 @@ func (e *Exchange) Seal(ctx context.Context, message []byte) []byte {
 // Pass takes a message that the server sent on its own, not in answer to a message of the
 // client. It returns the message, or nil if the client must not see it.
 func (p *Proxy) Pass(ctx context.Context, message []byte) []byte {
-	m, why := readEnvelope(string(message))
+	m, why := readEnvelope(string(message), guardedNames)
 	if why != "" {
 		return p.drop(ctx, why)
 	}

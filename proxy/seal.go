@@ -12,7 +12,7 @@ import (
 )
 
 func (e *Exchange) seal(ctx context.Context, message []byte) []byte {
-	m, why := readEnvelope(string(message))
+	m, why := readEnvelope(string(message), e.kind.resultNames())
 	switch {
 	case why == "" && !(m.isAnswer() && m.sameID == e.sameID):
 		return e.proxy.pass(ctx, &m, message)
@@ -32,7 +32,7 @@ func (e *Exchange) seal(ctx context.Context, message []byte) []byte {
 	case list:
 		return e.sealPage(ctx, &m, message)
 	}
-	if carriesState(m.result.Raw) {
+	if fields, ok := m.inResult(plainNames); m.result.Raw[0] == '{' && (!ok || fields[0].present) {
 		return e.fail(ctx, "a state in a result whose method carries none")
 	}
 	return message
@@ -57,7 +57,7 @@ func (p *Proxy) drop(ctx context.Context, why string) []byte {
 func (p *Proxy) pass(ctx context.Context, m *envelope, message []byte) []byte {
 	switch {
 	case m.result != nil && m.result.Raw[0] == '{':
-		fields, ok := guardedNames.read(m.result.Raw)
+		fields, ok := m.inResult(guardedNames)
 		if !ok || slices.ContainsFunc(fields, func(f field) bool { return f.present }) {
 			return p.drop(ctx, "an answer to no request, with a state or a cursor, or that two parsers read differently")
 		}
@@ -71,7 +71,7 @@ func (p *Proxy) pass(ctx context.Context, m *envelope, message []byte) []byte {
 var guardedNames = namesOf("requestState", "inputRequests", "nextCursor")
 
 func (e *Exchange) sealCall(ctx context.Context, m *envelope, message []byte) []byte {
-	result, ok := askingNames.read(m.result.Raw)
+	result, ok := m.inResult(askingNames)
 	if !ok {
 		return e.fail(ctx, "a result that is not an object, or that two parsers read differently")
 	}
@@ -157,7 +157,7 @@ func needOf(text string) adapter.Need {
 const maxCached = 365 * 24 * time.Hour
 
 func (e *Exchange) sealPage(ctx context.Context, m *envelope, message []byte) []byte {
-	page, ok := pageNames.read(m.result.Raw)
+	page, ok := m.inResult(pageNames)
 	next, state, ttl, scope := &page[0], &page[1], &page[2], &page[3]
 	switch {
 	case !ok || state.present:

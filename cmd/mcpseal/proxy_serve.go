@@ -54,6 +54,7 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 	defer runtime.KeepAlive(ballast)
 	requests, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	go stayAwake(requests)
 	server := newServer(parts.ready.closeConnections(parts.handler), logger)
 	server.BaseContext = func(net.Listener) context.Context { return requests }
 	listener = netutil.LimitListener(listener, p.connections)
@@ -92,6 +93,21 @@ func (p *proxying) serve(ctx context.Context, cmd *cobra.Command, parts *proxyPa
 		server.Close()
 	}
 	return nil
+}
+
+// stayAwake makes deadlines cheap, until the context ends. While a process waits for the
+// network, Go's runtime sleeps until the next timer. A deadline that is earlier than this timer
+// interrupts the sleep, and each request sets several deadlines. So stayAwake always has a timer
+// that is earlier than all of them.
+func stayAwake(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // printAddress prints for the user the address at which the proxy serves, in one line with the

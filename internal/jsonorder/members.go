@@ -6,7 +6,13 @@ import "unicode/utf8"
 // none of them in memory.
 type Members struct {
 	scanner[string]
+	// Object, if it is not nil, is called with each member whose value is an object. It may
+	// read the members of that object, so that nobody has to read the text a second time.
+	Object func(name string, inner *Members)
+
+	level int // how many objects are around this one
 	begun bool
+	ended bool
 	whole bool
 }
 
@@ -31,6 +37,9 @@ func ReadMembers(text string) Members {
 // Next returns the next member. It returns false at the end of the object, and also if the
 // text cannot be read; [Members.Whole] tells these two cases apart.
 func (m *Members) Next() (v Member, ok bool) {
+	if m.ended {
+		return v, false
+	}
 	switch c := m.next(); {
 	case !m.begun && c == '{':
 		m.begun = true
@@ -59,11 +68,27 @@ func (m *Members) Next() (v Member, ok bool) {
 	case c == '-' || isDigit(c):
 		ok = m.number()
 		v.Text = m.scanner.text[start:m.pos]
+	case c == '{' && m.Object != nil:
+		ok = m.readObject(v.Name)
 	default:
-		ok = m.skip(1)
+		ok = m.skip(m.level + 1)
 	}
 	v.Raw = m.scanner.text[start:m.pos]
 	return v, ok
+}
+
+// readObject calls m.Object with the object that comes next, and moves past it.
+func (m *Members) readObject(name string) bool {
+	if m.level+1 == MaxLevels {
+		return m.fail("too many levels")
+	}
+	inner := Members{scanner: m.scanner, level: m.level + 1}
+	m.Object(name, &inner)
+	for more := true; more; {
+		_, more = inner.Next()
+	}
+	m.scanner = inner.scanner
+	return inner.Whole()
 }
 
 // text reads a string and returns it with its escapes resolved.
@@ -139,12 +164,15 @@ func (s *scanner[T]) skip(level int) bool {
 	}
 }
 
-// end moves past the end of the object, and records whether more text follows. It always
-// returns false, which Next then returns too.
+// end moves past the end of the object, and records whether more text follows that is not of an
+// object around this one. It always returns false, which Next then returns too.
 func (m *Members) end() bool {
+	m.ended = true
 	m.pos++
-	m.skipSpace()
-	m.whole = m.pos == len(m.scanner.text)
+	if m.whole = m.level > 0; !m.whole {
+		m.skipSpace()
+		m.whole = m.pos == len(m.scanner.text)
+	}
 	return false
 }
 

@@ -2,6 +2,7 @@ package httpcarrier
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -116,8 +117,25 @@ func (c *call) reply(res *http.Response, status int, header http.Header, body []
 	}
 	return &http.Response{
 		StatusCode: status, Header: header, ContentLength: int64(len(body)), Request: res.Request,
-		Body: io.NopCloser(bytes.NewReader(body)),
+		Body: io.NopCloser(&wholeBody{c.client, body}),
 	}
+}
+
+// wholeBody is the body of an answer that writes itself to the client when it is read, at once
+// and as a whole. Otherwise, httputil.ReverseProxy would copy it through a buffer in pieces, and
+// the client would get the last piece only after the request is counted and logged.
+type wholeBody struct {
+	client *hastyWriter
+	body   []byte
+}
+
+func (b *wholeBody) Read([]byte) (int, error) {
+	if len(b.body) == 0 {
+		return 0, io.EOF
+	}
+	_, err := b.client.Write(b.body)
+	b.body = nil
+	return 0, cmp.Or(err, b.client.FlushError(), io.EOF)
 }
 
 // replace returns an answer of the proxy itself, because the client must not see the server's

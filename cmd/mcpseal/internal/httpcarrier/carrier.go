@@ -188,6 +188,7 @@ type call struct {
 	known    bool            // true if Identity has accepted the request
 	received int             // the length of the client's message, in bytes
 	answer   share
+	client   *hastyWriter
 	cancel   context.CancelFunc
 }
 
@@ -206,7 +207,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	c := &call{Handler: h, request: r, cancel: cancel, answer: share{of: &h.budget}}
+	c := &call{Handler: h, request: r, client: hasty, cancel: cancel, answer: share{of: &h.budget}}
 	defer c.answer.release()
 	if h.config.Ended != nil {
 		defer c.record(hasty, time.Now())

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/cmd/mcpseal/internal/identity"
@@ -410,6 +411,27 @@ func TestEventsLeaveWhileTheStreamIsOpen(t *testing.T) {
 	close(next)
 	if rest, err := io.ReadAll(res.Body); !strings.HasSuffix(string(rest), "\"result\":{}}\n\n") || err != nil {
 		t.Errorf("%q, %v", rest, err)
+	}
+}
+
+// TestTheClientDoesNotWaitForTheRecord has a record of the request that waits for the client.
+func TestTheClientDoesNotWaitForTheRecord(t *testing.T) {
+	const answer = `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`
+	got, recorded := make(chan struct{}), make(chan Request, 1)
+	f := newFront(t, writes(http.StatusOK, "application/json", answer), func(c *Config) {
+		c.Ended = func(_ context.Context, r Request) {
+			select {
+			case <-got:
+				recorded <- r
+			case <-time.After(time.Minute):
+				recorded <- Request{}
+			}
+		}
+	})
+	a := f.do("POST", callMessage)
+	close(got)
+	if r := <-recorded; a.body != answer || r.Sent != len(answer) {
+		t.Errorf("the client got %q, and %d bytes are recorded", a.body, r.Sent)
 	}
 }
 
