@@ -49,7 +49,7 @@ func (u *Unlisted) Page(ctx context.Context, number int, last bool, tools iter.S
 		return
 	}
 	for tool, option := range u.names {
-		logger().WarnContext(ctx, "mcpseal: an option names a tool that the server does not list: check its spelling", "option", option, "tool", tool)
+		logger().WarnContext(ctx, "mcpseal: an option names a tool that the server did not list for this user: check its spelling", "option", option, "tool", tool)
 	}
 	u.names = nil
 }

@@ -160,7 +160,7 @@ func TestToolsThatDoNotExistAreSaidOnce(t *testing.T) {
 	gosdk.Protect(server, boundary(t, b, func(c *mcpseal.Config) {
 		c.Replay, c.ReplayTools = failingStore{fail: func() error { return nil }}, []string{"n0249", "delpoy"}
 	}), &gosdk.Options{Logger: b.logger(), Unsolicited: []string{"n0001", "gone"}})
-	said := func() int { return strings.Count(b.String(), "names a tool that the server does not list") }
+	said := func() int { return strings.Count(b.String(), "names a tool that the server did not list") }
 	session := connect(t, server, nil, revision2026)
 	first, err := session.ListTools(t.Context(), nil)
 	if err != nil {
@@ -199,7 +199,7 @@ func TestAReplicaThatSawOnlyTheLastPageSaysNothing(t *testing.T) {
 	if _, err := replica(b).ListTools(t.Context(), &mcp.ListToolsParams{Cursor: first.NextCursor}); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(b.String(), "does not list") {
+	if strings.Contains(b.String(), "did not list") {
 		t.Errorf("the log: %s", b)
 	}
 }

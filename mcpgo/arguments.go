@@ -36,7 +36,7 @@ const errLost = mcpseal.PlainError("middleware from before Protect passed on a c
 const errRenamed = mcpseal.PlainError("middleware from before Protect changed Params.Name of a call, after mcp-go chose the handler: " +
 	"a token would be bound to another tool than the one that runs: add the middleware after Protect, or change the name in a hook")
 
-const errRepeated = mcpseal.PlainError("middleware from before Protect ran a task a second time, or ten minutes after the call: " +
+const errRepeated = mcpseal.PlainError("middleware from before Protect ran a task a second time, or long after the call: " +
 	"its arguments were forgotten, so nothing tells whether hooks and the handler read the same")
 
 // settle brings both forms of the arguments into agreement, and records the result in the
@@ -47,6 +47,9 @@ func settle(params *mcp.CallToolParams, a *passage.Arguments) error {
 	sameRaw, sameValue := bytes.Equal(raw, a.Settled), equalJSON(value, a.Decoded())
 	if sameRaw && sameValue {
 		return nil
+	}
+	if !sameRaw && !sameValue { // whoever copies a request through JSON spells RawArguments in another way
+		sameRaw = len(raw) > 0 && meanSame(raw, a.Settled)
 	}
 	written := bytes.Clone(a.Settled)
 	if !sameValue {
@@ -253,6 +256,34 @@ func forgetTaskLater(ctx context.Context, isTaskTool bool) {
 		forgetTask(key)
 	} else if a := arrivalOf(ctx); a != nil {
 		a.Timeout = time.AfterFunc(taskTimeout, func() { dropTexts(key) })
+		dropOldTasks(key, len(a.Sent)+len(a.Settled))
+	}
+}
+
+// tasks has the latest tasks, with the lengths of their texts. Many of them have run already.
+var tasks = struct {
+	mu    sync.Mutex
+	queue []queuedTask // the oldest first
+	bytes int          // the total length of their texts
+	limit int          // the greatest total length
+}{limit: 64 << 20}
+
+type queuedTask struct {
+	key   weak.Pointer[server.RequestProtocolInfo]
+	bytes int
+}
+
+// dropOldTasks adds a task to the latest tasks. If their texts are then too long together, it
+// forgets the arguments of the oldest. A task needs its arguments only when it begins to run.
+func dropOldTasks(key weak.Pointer[server.RequestProtocolInfo], bytes int) {
+	bytes += 256 // for the entries themselves
+	tasks.mu.Lock()
+	defer tasks.mu.Unlock()
+	tasks.queue, tasks.bytes = append(tasks.queue, queuedTask{key, bytes}), tasks.bytes+bytes
+	for tasks.bytes > tasks.limit && len(tasks.queue) > 1 {
+		forgetTask(tasks.queue[0].key)
+		tasks.bytes -= tasks.queue[0].bytes
+		tasks.queue = tasks.queue[1:]
 	}
 }
 

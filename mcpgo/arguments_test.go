@@ -574,3 +574,31 @@ func TestWhatWasRefusedAfterHooksStaysRefusedIfNothingTellsWhatArrived(t *testin
 	has(t, l, "keep the RequestProtocolInfo")
 	isInternal(t, second(page(as(t.Context(), "alice"), t, pagedForms(t, l, nil, forget), `{"filter":{"tenant":"`+strings.Repeat("x", 70_000)+`"}}`)))
 }
+
+// TestACopyOfARequestThroughJSONMayBeChanged has middleware that copies a request through JSON,
+// which spells the arguments in another way, and changes the copy.
+func TestACopyOfARequestThroughJSONMayBeChanged(t *testing.T) {
+	copying := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			text, err := json.Marshal(req)
+			if err != nil {
+				return nil, err
+			}
+			var own mcp.CallToolRequest
+			if err := json.Unmarshal(text, &own); err != nil {
+				return nil, err
+			}
+			own.GetArguments()["limit"] = 1
+			return next(ctx, own)
+		}
+	}
+	for _, arguments := range []string{`{"id":1}`, `{"id": 1}`, `{"filter":{"tenant":"<a>"}}`, `{"id":1,"filter":{"tenant":"caf\u00e9"}}`} {
+		outer, inner := paged(t, new(log), nil, server.WithToolHandlerMiddleware(copying)), paged(t, new(log), nil)
+		inner.Use(copying)
+		for name, srv := range map[string]*server.MCPServer{"outer": outer, "inner": inner} {
+			if p, r := page(as(t.Context(), "alice"), t, srv, arguments); len(p.Items) != 1 {
+				t.Errorf("%s, %s: %s", name, arguments, r.raw)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package mcpgo
 
 import (
 	"bytes"
+	"context"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
@@ -67,6 +69,23 @@ func (c *call) bindSent(sent []byte, limit int) {
 	}
 	sent, text = orEmpty(sent), orEmpty(text)
 	c.arguments = slices.Concat([]byte("["), sent, []byte(","), text, []byte("]"))
+}
+
+// bindSession binds the call to its session, if the session has a tool of its own with the
+// called name: the server, or another session, may have another tool with this name. It
+// returns false if the session has no such tool. bindSession puts c.arguments into an array of
+// three items, which differs from the arrays of bindSent and wrapArray.
+func (c *call) bindSession(ctx context.Context) bool {
+	session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithTools)
+	if !ok || c.method != string(mcp.MethodToolsCall) {
+		return false
+	}
+	if _, ok = session.GetSessionTools()[c.target]; !ok {
+		return false
+	}
+	id, _ := json.Marshal(session.SessionID()) // cannot fail: a string
+	c.arguments = slices.Concat([]byte("["), orEmpty(c.arguments), []byte(`,"session",`), id, []byte("]"))
+	return true
 }
 
 // wrapArray returns the text to bind for unchanged arguments. mcp-go accepts an array as
@@ -343,18 +362,30 @@ func checkWritableBeside(result any) error {
 	return adapter.CheckWritable(meta)
 }
 
-// withState returns a copy of a result with another state. It does not change the
-// original, because the handler may use the original again.
-func withState[R any](result R, state string) R {
+// copyResult copies a result into the call, and returns the copy. The handler may keep its
+// result, and change it before mcp-go writes it.
+func copyResult[R any](of *passage.Call, result R) R {
 	switch r := any(result).(type) {
 	case *mcp.CallToolResult:
-		copied := *r
-		copied.RequestState = state
-		return any(&copied).(R)
+		if r != nil {
+			of.ToolResult = *r
+			return any(&of.ToolResult).(R)
+		}
 	case *mcp.GetPromptResult:
-		copied := *r
-		copied.RequestState = state
-		return any(&copied).(R)
+		if r != nil {
+			of.PromptResult = *r
+			return any(&of.PromptResult).(R)
+		}
 	}
 	return result
+}
+
+// setState changes the state of a result.
+func setState(result any, state string) {
+	switch r := result.(type) {
+	case *mcp.CallToolResult:
+		r.RequestState = state
+	case *mcp.GetPromptResult:
+		r.RequestState = state
+	}
 }

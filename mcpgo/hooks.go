@@ -67,6 +67,21 @@ func addHooks(h *server.Hooks) *atomic.Pointer[hookPlaces] {
 		return known
 	}
 	clip(h)
+	removeOurs(h)
+	addOurs(h)
+	places := &hookPlaces{
+		request:  len(h.OnRequestInitialization) - 1,
+		sessions: [...]int{len(h.OnRegisterSession) - 1, len(h.OnUnregisterSession) - 1},
+		lists: [...]int{
+			len(h.OnBeforeListTools) - 1, len(h.OnBeforeListPrompts) - 1, len(h.OnBeforeListResources) - 1, len(h.OnBeforeListResourceTemplates) - 1, len(h.OnBeforeListTasks) - 1,
+		},
+	}
+	places.code = places.codeIn(h)
+	known.Store(places)
+	return known
+}
+
+func addOurs(h *server.Hooks) {
 	h.OnBeforeAny = append([]server.BeforeAnyHookFunc{recordArrival}, h.OnBeforeAny...)
 	h.AddBeforeCallTool(beforeCall)
 	h.AddAfterCallTool(func(ctx context.Context, _ any, _ *mcp.CallToolRequest, result any) {
@@ -88,18 +103,41 @@ func addHooks(h *server.Hooks) *atomic.Pointer[hookPlaces] {
 	h.AddOnRegisterSession(stdioBegins)
 	h.AddOnUnregisterSession(stdioEnds)
 	h.AddOnRequestInitialization(beforeRequest)
-
-	places := &hookPlaces{
-		request:  len(h.OnRequestInitialization) - 1,
-		sessions: [...]int{len(h.OnRegisterSession) - 1, len(h.OnUnregisterSession) - 1},
-		lists: [...]int{
-			len(h.OnBeforeListTools) - 1, len(h.OnBeforeListPrompts) - 1, len(h.OnBeforeListResources) - 1, len(h.OnBeforeListResourceTemplates) - 1, len(h.OnBeforeListTasks) - 1,
-		},
-	}
-	places.code = places.codeIn(h)
-	known.Store(places)
-	return known
 }
+
+// removeOurs removes our hooks from h, which has them if it is a copy of the hooks of a
+// protected server. None of them may run twice.
+func removeOurs(h *server.Hooks) {
+	fields := reflect.ValueOf(h).Elem()
+	for i := range fields.NumField() {
+		field := fields.Field(i)
+		if field.Kind() != reflect.Slice {
+			continue
+		}
+		others := reflect.MakeSlice(field.Type(), 0, field.Len()) // a new slice, because other copies may share the old one
+		for j := range field.Len() {
+			if hook := field.Index(j); !ourCode()[hook.Pointer()] {
+				others = reflect.Append(others, hook)
+			}
+		}
+		if others.Len() < field.Len() {
+			field.Set(others)
+		}
+	}
+}
+
+// ourCode has the addresses of the code of all our hooks.
+var ourCode = sync.OnceValue(func() map[uintptr]bool {
+	h, code := new(server.Hooks), make(map[uintptr]bool)
+	addOurs(h)
+	fields := reflect.ValueOf(h).Elem()
+	for i := range fields.NumField() {
+		for j := range fields.Field(i).Len() {
+			code[fields.Field(i).Index(j).Pointer()] = true
+		}
+	}
+	return code
+})
 
 // clip removes the spare capacity of the slices in h. Copies of a Hooks value may share the
 // memory of their slices, so without clip, adding a hook to one of them could overwrite a
@@ -313,10 +351,8 @@ func isUnsealed(ctx context.Context, method mcp.MCPMethod, asks bool, r *mcp.Mul
 	if i == nil {
 		return false
 	}
-	if asks && r.RequestState != "" {
-		if _, ok := i.issued.take(digest(r.RequestState)); ok {
-			return false
-		}
+	if asks && r.RequestState != "" && i.issued.has(digest(r.RequestState)) {
+		return false // outer middleware may send one result several times, so the digest stays
 	}
 	i.refuse(ctx, string(method), "a result with a state or questions that were not sealed was replaced: a hook, or middleware that was added before Protect, "+
 		"must not ask, and the hooks of a protected server must not be copied. Call Protect directly after server.NewMCPServer, and ask from a tool or a prompt")

@@ -121,8 +121,10 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	kept := c.copyArguments(i.policy.MaxArguments)
 	defer kept.Release()
 	of := &passage.Call{Context: ctx, Server: server.ServerFromContext(ctx), Arguments: c.arrived}
-	of.Round, err = i.boundary.Open(of, mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}, c.token)
-	if err != nil {
+	if c.token != "" { // a call without a token is bound only if it asks, because bindSession takes time
+		c.bindSession(ctx)
+	}
+	if of.Round, err = i.boundary.Open(of, i.request(c), c.token); err != nil {
 		return none, wireError(err)
 	}
 	c.older = !mcp.IsModernProtocol(server.RequestProtocolVersion(ctx))
@@ -144,6 +146,7 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	if result, err = handler(of); err != nil {
 		return none, err
 	}
+	result = copyResult(of, result)
 	a, ok := readResult(result)
 	switch {
 	case !ok:
@@ -153,7 +156,8 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 			"as server.InputRequestBuilder does")
 	case !a.asks && a.state != "":
 		of.Round.Completed(ctx)
-		return withState(result, ""), nil
+		setState(result, "")
+		return result, nil
 	case !a.asks:
 		return result, nil
 	}
@@ -161,7 +165,13 @@ func serveCall[R any](i *installation, ctx context.Context, c *call, handler fun
 	if err != nil {
 		return none, err
 	}
-	return withState(result, token), nil
+	setState(result, token)
+	return result, nil
+}
+
+// request returns what a token of the call is bound to.
+func (i *installation) request(c *call) mcpseal.Request {
+	return mcpseal.Request{Method: c.method, Target: c.target, Arguments: c.arguments, Principal: i.caller}
 }
 
 // seal seals the state and the questions of a result, and returns the token.
@@ -179,6 +189,11 @@ func (i *installation) seal(of *passage.Call, c *call, result any, a *asking) (s
 	var state *string
 	if a.state != "" {
 		state = &a.state
+	}
+	if c.token == "" && c.bindSession(of.Context) {
+		if of.Round, err = i.boundary.Open(of, i.request(c), ""); err != nil {
+			return "", wireError(err)
+		}
 	}
 	token, err := i.boundary.Seal(of, &of.Round, state, questions...)
 	if err != nil {

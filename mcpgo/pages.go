@@ -15,6 +15,7 @@ import (
 	"github.com/mcpseal/mcpseal"
 	"github.com/mcpseal/mcpseal/adapter"
 	"github.com/mcpseal/mcpseal/exactjson"
+	"github.com/mcpseal/mcpseal/mcpgo/internal/passage"
 )
 
 // PageHandler returns the items of one page, and the position where this page ends, or
@@ -163,8 +164,12 @@ func (t *pagedTool[In, At, Item]) serve(ctx context.Context, req mcp.CallToolReq
 	if len(bound) > t.p.policy.MaxArguments { // this text may be longer than the one that the client sent: 1e19 becomes 20 digits
 		return nil, t.refuse(ctx, "more than mcpseal.Config.MaxArguments")
 	}
+	// The user is the one in the context that the middleware got. Inner middleware, or the
+	// handler of another tool, may have put another user into ctx.
+	arrived := passage.From(ctx).Context
+	caller := func(context.Context) (string, error) { return t.p.principal(arrived) }
 	page, err := adapter.ServePage(ctx, t.p.options.Cursors, mcpseal.Request{
-		Method: string(mcp.MethodToolsCall), Target: t.name, Arguments: bound, Principal: t.p.caller,
+		Method: string(mcp.MethodToolsCall), Target: t.name, Arguments: bound, Principal: caller,
 	}, token, t.names, func(after *At) ([]Item, *At, error) { return t.handler(ctx, req, in, after) })
 	if err != nil {
 		return nil, err

@@ -230,3 +230,40 @@ func TestAPagedToolStaysExactIfAHookChangesItsArguments(t *testing.T) {
 		t.Errorf("got %s", r.raw)
 	}
 }
+
+// TestACursorIsForTheUserWhoCalls puts another user into the context of a handler, for example
+// because it works with a service account.
+func TestACursorIsForTheUserWhoCalls(t *testing.T) {
+	asService := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return next(as(ctx, "service"), req)
+		}
+	}
+	for name, change := range map[string]func(*server.MCPServer) (tool string){
+		"inner middleware": func(srv *server.MCPServer) string { srv.Use(asService); return "search" },
+		"another tool": func(srv *server.MCPServer) string {
+			srv.AddTool(mcp.NewTool("report"), asService(srv.GetTool("search").Handler))
+			return "report"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := paged(t, new(log), nil)
+			tool := change(srv)
+			call := func(user, arguments string) reply {
+				return send(as(t.Context(), user), t, srv, "tools/call", `"name":`+quote(tool)+`,"arguments":`+arguments)
+			}
+			var p pageReply
+			r := call("alice", `{}`)
+			if err := json.Unmarshal([]byte(r.text()), &p); err != nil {
+				t.Fatal(err)
+			}
+			next := `{"cursor":` + quote(p.NextCursor) + `}`
+			if r := call("bob", next); r.Error == nil || r.Error.Message != "Invalid cursor" {
+				t.Errorf("bob got %s", r.raw)
+			}
+			if r := call("alice", next); r.Error != nil || r.Result.IsError {
+				t.Errorf("alice got %s", r.raw)
+			}
+		})
+	}
+}

@@ -77,7 +77,7 @@ type Protection struct {
 
 	unsolicited map[string]bool // true for tools in Options.Unsolicited
 	unlisted    adapter.Unlisted
-	issued      recent[[32]byte, struct{}] // the digests of tokens that are about to be sent to a client
+	issued      recent[[32]byte, struct{}] // the digests of the tokens that were sealed last
 	pages       recent[any, *cursor.Page]  // maps the request for a page to the opened cursor
 }
 

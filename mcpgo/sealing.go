@@ -43,14 +43,16 @@ func (p *Protection) Request(ctx context.Context, req any) (mcpseal.Request, err
 		return mcpseal.Request{}, p.refuse(ctx, c.method, "a handler seals its state although its server is protected, which would seal it twice: "+
 			"write plaintext, or take out Protect")
 	}
-	request := mcpseal.Request{Method: c.method, Target: c.target, Principal: p.caller, Arguments: bytes.Clone(c.arguments)}
 	switch {
 	case len(c.promptArgs) > 0:
-		request.Arguments = adapter.AppendStrings(nil, c.promptArgs)
+		c.arguments = adapter.AppendStrings(nil, c.promptArgs)
 	case c.others != nil:
-		request.Arguments = wrapArray(jsonOf(c.others))
+		c.arguments = wrapArray(jsonOf(c.others))
+	default:
+		c.arguments = bytes.Clone(c.arguments)
 	}
-	return request, nil
+	c.bindSession(ctx)
+	return mcpseal.Request{Method: c.method, Target: c.target, Principal: p.caller, Arguments: c.arguments}, nil
 }
 
 // Answers returns the request's answers to the questions that the previous round asked.

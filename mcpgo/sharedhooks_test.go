@@ -51,3 +51,34 @@ func TestTextWithAnEscapedEscapeIsNotTakenForBrokenText(t *testing.T) {
 		}
 	}
 }
+
+// TestACopyOfProtectedHooksServesAnotherServer uses hooks directly for one server, and a copy of
+// them for another.
+func TestACopyOfProtectedHooksServesAnotherServer(t *testing.T) {
+	t.Cleanup(mcpgo.ForgetSharedStdio)
+	var base server.Hooks
+	seen := 0
+	base.AddOnSuccess(func(context.Context, any, mcp.MCPMethod, any, any) { seen++ })
+	first := protected(t, new(log), server.WithHooks(&base), server.WithPaginationLimit(1))
+	copied := base
+	copied.AddOnError(func(context.Context, any, mcp.MCPMethod, any, error) {})
+	second := protected(t, new(log), server.WithHooks(&copied), server.WithPaginationLimit(1))
+	alice := as(t.Context(), "alice")
+	for name, srv := range map[string]*server.MCPServer{"first": first, "second": second} {
+		if r := retry(alice, t, srv, token(alice, t, srv)); r.Error != nil || r.Result.IsError {
+			t.Errorf("%s: %s", name, r.raw)
+		}
+		list := send(alice, t, srv, "tools/list", "")
+		if r := send(alice, t, srv, "tools/list", `"cursor":`+quote(list.Result.NextCursor)); len(r.Result.Tools) != 1 {
+			t.Errorf("%s: the second page: %s", name, r.raw)
+		}
+	}
+	if seen != 8 {
+		t.Errorf("the author's hook ran %d times for eight requests", seen)
+	}
+	c := listen(t, second, "alice")
+	c.write(askOverStdio)
+	if text, _ := c.read(t); !strings.Contains(text, "elicitation/create") {
+		t.Errorf("alice was not asked: %s", text)
+	}
+}

@@ -623,3 +623,60 @@ func TestAPagedToolServesOnlyItsOwnServer(t *testing.T) {
 		has(t, l, "a call of a paged tool has not come through the middleware of its server")
 	}
 }
+
+// TestAResultMayBeSentTwice has middleware that answers two equal calls with copies of one
+// result.
+func TestAResultMayBeSentTwice(t *testing.T) {
+	var first *mcp.CallToolResult
+	srv := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if first == nil {
+				result, err := next(ctx, req)
+				if err != nil {
+					return nil, err
+				}
+				first = result
+			}
+			copied := *first
+			return &copied, nil
+		}
+	}))
+	alice := as(t.Context(), "alice")
+	one, two := send(alice, t, srv, "tools/call", `"name":"ask"`), send(alice, t, srv, "tools/call", `"name":"ask"`)
+	if one.Result.RequestState == "" || two.Result.RequestState != one.Result.RequestState {
+		t.Errorf("the first: %s\nthe second: %s", one.raw, two.raw)
+	}
+}
+
+// TestAHandlerCannotChangeAResultThatItReturned has a handler that uses one result again and
+// again. The second call changes the result of the first before mcp-go writes it.
+func TestAHandlerCannotChangeAResultThatItReturned(t *testing.T) {
+	var tool *mcp.CallToolResult
+	var prompt *mcp.GetPromptResult
+	srv := protected(t, new(log), server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			result, err := next(ctx, req)
+			*tool = *question().ToolResult()
+			return result, err
+		}
+	}), server.WithPromptHandlerMiddleware(func(next server.PromptHandlerFunc) server.PromptHandlerFunc {
+		return func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			result, err := next(ctx, req)
+			*prompt = *question().PromptResult()
+			return result, err
+		}
+	}))
+	srv.AddTool(mcp.NewTool("kept"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		tool = mcp.NewToolResultText("done")
+		return tool, nil
+	})
+	srv.AddPrompt(mcp.NewPrompt("kept"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		prompt = &mcp.GetPromptResult{Description: "done"}
+		return prompt, nil
+	})
+	for _, method := range []string{"tools/call", "prompts/get"} {
+		if r := send(as(t.Context(), "alice"), t, srv, method, `"name":"kept"`); !strings.Contains(r.raw, `"done"`) {
+			t.Errorf("%s: %s", method, r.raw)
+		}
+	}
+}

@@ -68,6 +68,9 @@ func countRequest(ctx context.Context) {
 	}
 	stdioServers.mu.Lock()
 	defer stdioServers.mu.Unlock()
+	if len(stdioServers.begun) == 1 && !stdioServers.shared {
+		return // the only connection: the handler of a notification, for example, makes requests with a context of its own
+	}
 	if done != stdioServers.latest {
 		stdioServers.shared = stdioServers.shared || isOpen(stdioServers.latest)
 		stdioServers.latest = done

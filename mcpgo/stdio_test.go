@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -196,4 +197,47 @@ func TestACopyOfAServerIsRefused(t *testing.T) {
 		}
 	}
 	has(t, l, "use a pointer to it")
+}
+
+// TestARequestOutsideOfACallIsNoSecondConnection has requests with contexts of their own.
+func TestARequestOutsideOfACallIsNoSecondConnection(t *testing.T) {
+	echo := func(ctx context.Context, srv *server.MCPServer) {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		srv.HandleMessage(ctx, json.RawMessage(`{"jsonrpc":"2.0","id":99,"method":"tools/call","params":{"name":"echo"}}`))
+	}
+	for name, when := range map[string]func(*server.MCPServer, *connection){
+		"a notification": func(srv *server.MCPServer, c *connection) {
+			done := make(chan struct{})
+			srv.AddNotificationHandler("notifications/initialized", func(ctx context.Context, _ mcp.JSONRPCNotification) {
+				echo(ctx, srv)
+				close(done)
+			})
+			c.write(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			<-done
+		},
+		"twice": func(srv *server.MCPServer, c *connection) {
+			done := make(chan struct{}, 2)
+			srv.AddNotificationHandler("notifications/other", func(ctx context.Context, _ mcp.JSONRPCNotification) {
+				echo(ctx, srv)
+				done <- struct{}{}
+			})
+			for range 2 {
+				c.write(`{"jsonrpc":"2.0","method":"notifications/other"}`)
+			}
+			<-done
+			<-done
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(mcpgo.ForgetSharedStdio)
+			srv := protected(t, new(log))
+			alice := listen(t, srv, "alice")
+			when(srv, alice)
+			alice.write(askOverStdio)
+			if text, _ := alice.read(t); !strings.Contains(text, "elicitation/create") {
+				t.Errorf("alice was not asked: %s", text)
+			}
+		})
+	}
 }

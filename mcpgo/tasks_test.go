@@ -2,7 +2,9 @@ package mcpgo_test
 
 import (
 	"context"
+	"errors"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -10,6 +12,8 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
 // result waits for a task and returns its result.
@@ -129,4 +133,34 @@ func TestAnyClientReachesTheTasksOfOthers(t *testing.T) {
 	if cancelled := post(t, url, "eve", "tasks/cancel", slow, `"taskId":`+quote(slow)); !strings.Contains(cancelled, `"status":"cancelled"`) {
 		t.Errorf("the cancelled task of a session: %s", cancelled)
 	}
+}
+
+// TestTasksThatNeverRunHoldLittleMemory has middleware that refuses every task, so nothing says
+// when the arguments of a task are not needed any more.
+func TestTasksThatNeverRunHoldLittleMemory(t *testing.T) {
+	srv := protected(t, new(log), server.WithTaskCapabilities(true, true, true), server.WithToolHandlerMiddleware(func(server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, errors.New("sign in first")
+		}
+	}))
+	srv.AddTool(mcp.NewTool("report", mcp.WithTaskSupport(mcp.TaskSupportOptional)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText("done"), nil
+	})
+	inUse := func() int {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	const size, calls = 256 << 10, 80
+	defer mcpgo.LimitTaskTexts(4 * size)()
+	before := inUse()
+	for range calls {
+		result(as(t.Context(), "alice"), t, srv, `"name":"report","task":{},"arguments":{"x":"`+strings.Repeat("a", size)+`"}`)
+	}
+	if held := inUse() - before; held > calls*size/2 {
+		t.Errorf("%d calls with arguments of %d KiB hold %d KiB", calls, size>>10, held>>10)
+	}
+	runtime.KeepAlive(srv)
 }

@@ -1,6 +1,7 @@
 package mcpgo_test
 
 import (
+	"cmp"
 	"context"
 	"io"
 	stdlog "log"
@@ -15,6 +16,8 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcpseal/mcpseal/mcpgo"
 )
 
 // yes answers every question, and counts them.
@@ -221,12 +224,13 @@ func TestTypedToolsAreProtected(t *testing.T) {
 // ownTools is a session with a tool of its own.
 type ownTools struct {
 	server.ClientSession
+	id    string // "" means "own"
 	tools map[string]server.ServerTool
 }
 
 func (o *ownTools) GetSessionTools() map[string]server.ServerTool      { return o.tools }
 func (o *ownTools) SetSessionTools(tools map[string]server.ServerTool) { o.tools = tools }
-func (o *ownTools) SessionID() string                                  { return "own" }
+func (o *ownTools) SessionID() string                                  { return cmp.Or(o.id, "own") }
 func (o *ownTools) Initialized() bool                                  { return true }
 
 func TestToolsOfASessionAreProtected(t *testing.T) {
@@ -239,4 +243,44 @@ func TestToolsOfASessionAreProtected(t *testing.T) {
 		t.Errorf("got %s", asked.raw)
 	}
 	isRejected(t, send(alice, t, srv, "tools/call", `"name":"own","requestState":"forged"`))
+}
+
+// TestATokenIsForOneToolOfThatName moves tokens between the server's tool and tools of sessions
+// that have the same name.
+func TestATokenIsForOneToolOfThatName(t *testing.T) {
+	srv, ran := server.NewMCPServer("test", "1"), ""
+	mcpgo.Protect(srv, boundary(t, new(log), nil), &mcpgo.Options{Principal: userFromContext, Logger: new(log).logger()})
+	wiping := func(what string) server.ToolHandlerFunc {
+		return func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if req.Params.RequestState == "" {
+				return question().ToolResult(), nil
+			}
+			ran = what
+			return mcp.NewToolResultText("wiped"), nil
+		}
+	}
+	srv.AddTool(mcp.NewTool("wipe"), wiping("of the server"))
+	alice := as(t.Context(), "alice")
+	contexts := map[string]context.Context{"of the server": alice}
+	for _, session := range []string{"one", "two"} {
+		own := map[string]server.ServerTool{"wipe": {Tool: mcp.NewTool("wipe"), Handler: wiping(session)}}
+		contexts[session] = srv.WithContext(alice, &ownTools{id: session, tools: own})
+	}
+	for from, ctx := range contexts {
+		for _, arguments := range []string{`{}`, `{"a":1}`, `[1]`, `null`} {
+			sealed := send(ctx, t, srv, "tools/call", `"name":"wipe","arguments":`+arguments)
+			if sealed.Result.RequestState == "" {
+				t.Fatalf("%s: %s", from, sealed.raw)
+			}
+			for to, ctx := range contexts {
+				ran = ""
+				r := send(ctx, t, srv, "tools/call", `"name":"wipe","arguments":`+arguments+`,"requestState":`+quote(sealed.Result.RequestState))
+				if from == to && ran != to {
+					t.Errorf("the tool %s did not get its own token: %s", to, r.raw)
+				} else if from != to {
+					isRejected(t, r)
+				}
+			}
+		}
+	}
 }
